@@ -1,0 +1,13 @@
+//! The errors of pure logic, one kind a file.
+
+mod damage;
+mod encode;
+mod id;
+mod key;
+
+pub use self::{
+    damage::{Damage, DamagedBucket},
+    encode::EncodeError,
+    id::IdError,
+    key::KeyError,
+};

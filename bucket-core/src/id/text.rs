@@ -1,0 +1,63 @@
+//! Writing ids.
+
+use std::fmt::Write;
+
+use super::{Place, is_separator, key_parts, ordinal};
+use crate::{
+    key::{KeyValue, RecordKey},
+    spec::{BucketSpec, IdSegment, TimeUnit},
+};
+
+/// Between the time and the sequence; no time text contains it.
+pub(super) const SEQUENCE: char = '_';
+
+/// Everything of an id that stands before its time; no two keys have the same.
+pub(crate) fn prefix<K: RecordKey>(spec: &BucketSpec, key: &K) -> String {
+    let parts = key_parts(key);
+    let mut text = String::with_capacity(32);
+    for segment in spec.id() {
+        match segment {
+            IdSegment::Literal(literal) => text.push_str(literal),
+            IdSegment::Key(index) => {
+                if let Some(part) = parts.get(*index) {
+                    push_escaped(&mut text, part, spec);
+                }
+            }
+            IdSegment::Time(_) => {}
+        }
+    }
+    text
+}
+
+/// Appends the time and, behind the first bucket of it, the sequence.
+pub(crate) fn push_place(text: &mut String, place: Place, unit: TimeUnit) {
+    ordinal::push_signed(text, place.time, unit.digits());
+    if place.sequence > 0 {
+        text.push(SEQUENCE);
+        ordinal::push_sequence(text, place.sequence);
+    }
+}
+
+/// A key part as text, before escaping.
+pub(super) fn key_text(value: KeyValue<'_>) -> String {
+    match value {
+        KeyValue::Bool(value) => value.to_string(),
+        KeyValue::Int32(value) => value.to_string(),
+        KeyValue::Int64(value) => value.to_string(),
+        KeyValue::String(value) | KeyValue::Text(value) => value.to_owned(),
+        KeyValue::ObjectId(value) => value.to_hex(),
+        KeyValue::Uuid(value) => bson::Uuid::from_bytes(value).to_string(),
+    }
+}
+
+fn push_escaped(text: &mut String, part: &str, spec: &BucketSpec) {
+    for character in part.chars() {
+        if character == '%' || character.is_ascii_control() || is_separator(spec, character) {
+            // Only ASCII characters are escaped: separators are ASCII punctuation.
+            // Writing to a string cannot fail.
+            let _ = write!(text, "%{:02X}", u32::from(character));
+        } else {
+            text.push(character);
+        }
+    }
+}

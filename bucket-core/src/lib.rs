@@ -1,0 +1,50 @@
+//! Bucket pattern for MongoDB without I/O.
+//!
+//! This crate turns a record type and its [`BucketSpec`] into finished BSON: the filters, updates,
+//! reads and indexes of every operation, and back from stored documents to typed buckets. It is
+//! deterministic: it contains no networking, asks no clock, draws no random number and never
+//! awaits. Services depend on `bucket-mongo`, which executes these plans and re-exports this crate.
+//!
+//! The data flow, one module a step:
+//!
+//! | step | module |
+//! | --- | --- |
+//! | a record names its key, time and items | [`record`], [`spec`], [`key`], [`time`] |
+//! | its bucket gets an ordered, collision-free id | [`id`] |
+//! | records become `update` statements in one command buffer | [`write`] |
+//! | keys and page numbers become reads | [`read`] |
+//! | stored bytes become typed buckets again | [`bucket`] |
+//! | the collection gets its indexes | [`index`] |
+//! | how large buckets may be | [`size`] |
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+pub mod bucket;
+pub mod error;
+pub mod field;
+pub mod id;
+pub mod index;
+mod item;
+pub mod key;
+#[doc(hidden)]
+pub mod private;
+mod raw;
+pub mod read;
+pub mod record;
+pub mod size;
+pub mod spec;
+pub mod time;
+pub mod write;
+
+#[doc(hidden)]
+pub use self::private as __private;
+#[doc(inline)]
+pub use self::{
+    bucket::BucketDocument,
+    error::{Damage, DamagedBucket, EncodeError, IdError, KeyError},
+    field::FieldPath,
+    id::BucketId,
+    key::{BucketKey, KeyValue, RecordKey},
+    record::Record,
+    spec::BucketSpec,
+    time::BucketTime,
+};

@@ -1,0 +1,81 @@
+//! What emitted code may name. Nothing here is part of the public contract.
+
+pub use bson;
+pub use serde;
+
+pub use crate::{
+    bucket::{
+        BucketDocument, BucketParts, BucketRef, assemble_records, deserialize_bucket,
+        serialize_bucket,
+    },
+    error::KeyError,
+    field::FieldPath,
+    id::BucketId,
+    key::{BucketKey, KeySink, KeySource, KeyValue, RecordKey},
+    record::Record,
+    spec::{BucketSpec, IdSegment, KeyField, TimeField, TimeUnit},
+    time::BucketTime,
+};
+
+/// The literal form of a spec, for const construction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct SpecParts {
+    pub record: &'static str,
+    pub collection: &'static str,
+    pub items: &'static str,
+    pub capacity: u32,
+    pub id: &'static [IdSegment],
+    pub keys: &'static [KeyField],
+    pub time: TimeField,
+}
+
+/// Reads the next part of a key as `K`.
+///
+/// # Errors
+///
+/// [`KeyError`] as the source or the type gives it.
+pub fn read_key<K: BucketKey>(source: &mut dyn KeySource) -> Result<K, KeyError> {
+    K::from_key(source.part()?)
+}
+
+/// The compile-time obligation of a key field.
+pub const fn assert_key<K: BucketKey>() {}
+
+/// The compile-time obligation of the time field.
+pub const fn assert_time<T: BucketTime>() {}
+
+/// Serde's `with` module of the time field: a BSON date whatever the field's own serde form is.
+pub mod bson_date {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    use crate::time::BucketTime;
+
+    /// Writes the time as a BSON date.
+    ///
+    /// # Errors
+    ///
+    /// Those of the serializer.
+    pub fn serialize<T: BucketTime, S: Serializer>(time: &T, to: S) -> Result<S::Ok, S::Error> {
+        time.to_bson_date().serialize(to)
+    }
+
+    /// Reads the time from a BSON date.
+    ///
+    /// # Errors
+    ///
+    /// If the value is no BSON date or the type cannot hold it.
+    pub fn deserialize<'de, T, D>(from: D) -> Result<T, D::Error>
+    where
+        T: BucketTime,
+        D: Deserializer<'de>,
+    {
+        let date = bson::DateTime::deserialize(from)?;
+        T::from_bson_date(date).ok_or_else(|| {
+            Error::custom(format_args!(
+                "the date {} ms is out of range for this time type",
+                date.timestamp_millis()
+            ))
+        })
+    }
+}

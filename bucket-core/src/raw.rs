@@ -1,0 +1,177 @@
+//! The byte writer under every command: BSON straight into one buffer.
+//!
+//! Format: the BSON specification 1.1 (bsonspec.org). Element names come from specs and constants,
+//! which hold no NUL byte; the derive refuses names that do.
+
+use bson::{RawDocument, RawDocumentBuf, oid::ObjectId};
+
+use crate::key::KeyValue;
+
+/// Where a document began, so that its length can be filled in.
+#[derive(Debug, Clone, Copy)]
+#[must_use]
+pub(crate) struct Mark(usize);
+
+/// Appends BSON elements to a buffer.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct RawWriter {
+    bytes: Vec<u8>,
+}
+
+impl RawWriter {
+    /// A writer that goes on in this buffer.
+    pub(crate) fn over(bytes: Vec<u8>) -> Self {
+        Self { bytes }
+    }
+
+    /// The number of bytes written so far.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Begins a document that is no element: the command itself or a statement.
+    pub(crate) fn begin(&mut self) -> Mark {
+        let mark = Mark(self.bytes.len());
+        self.bytes.extend_from_slice(&[0; 4]);
+        mark
+    }
+
+    /// Begins an embedded document.
+    pub(crate) fn begin_document(&mut self, name: &str) -> Mark {
+        self.name(0x03, name);
+        self.begin()
+    }
+
+    /// Begins an array.
+    pub(crate) fn begin_array(&mut self, name: &str) -> Mark {
+        self.name(0x04, name);
+        self.begin()
+    }
+
+    /// Begins a document that is the element `index` of an array.
+    pub(crate) fn begin_element(&mut self, index: usize) -> Mark {
+        self.index(0x03, index);
+        self.begin()
+    }
+
+    /// Ends what `mark` began.
+    pub(crate) fn end(&mut self, mark: Mark) {
+        self.bytes.push(0);
+        let length = self.bytes.len() - mark.0;
+        // Commands are cut far below 2 GiB; a longer one is refused by the server as malformed.
+        let length = i32::try_from(length).unwrap_or(i32::MAX);
+        self.bytes[mark.0..mark.0 + 4].copy_from_slice(&length.to_le_bytes());
+    }
+
+    pub(crate) fn string(&mut self, name: &str, value: &str) {
+        self.name(0x02, name);
+        self.text(value);
+    }
+
+    pub(crate) fn int32(&mut self, name: &str, value: i32) {
+        self.name(0x10, name);
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    pub(crate) fn bool(&mut self, name: &str, value: bool) {
+        self.name(0x08, name);
+        self.bytes.push(u8::from(value));
+    }
+
+    /// A finished document as an element.
+    pub(crate) fn document(&mut self, name: &str, value: &RawDocument) {
+        self.name(0x03, name);
+        self.bytes.extend_from_slice(value.as_bytes());
+    }
+
+    /// A finished document, given as its bytes, as an element.
+    pub(crate) fn document_bytes(&mut self, name: &str, document: &[u8]) {
+        self.name(0x03, name);
+        self.bytes.extend_from_slice(document);
+    }
+
+    /// A finished document, given as its bytes, as the element `index` of an array.
+    pub(crate) fn element(&mut self, index: usize, document: &[u8]) {
+        self.index(0x03, index);
+        self.bytes.extend_from_slice(document);
+    }
+
+    /// Elements that are already BSON: type, name and value each.
+    pub(crate) fn elements(&mut self, elements: &[u8]) {
+        self.bytes.extend_from_slice(elements);
+    }
+
+    /// A key part under its field's name.
+    pub(crate) fn key(&mut self, name: &str, value: KeyValue<'_>) {
+        match value {
+            KeyValue::Bool(value) => self.bool(name, value),
+            KeyValue::Int32(value) => self.int32(name, value),
+            KeyValue::Int64(value) => {
+                self.name(0x12, name);
+                self.bytes.extend_from_slice(&value.to_le_bytes());
+            }
+            KeyValue::String(value) | KeyValue::Text(value) => self.string(name, value),
+            KeyValue::ObjectId(value) => self.object_id(name, value),
+            KeyValue::Uuid(value) => {
+                self.name(0x05, name);
+                self.bytes.extend_from_slice(&16_i32.to_le_bytes());
+                self.bytes.push(0x04);
+                self.bytes.extend_from_slice(&value);
+            }
+        }
+    }
+
+    fn object_id(&mut self, name: &str, value: ObjectId) {
+        self.name(0x07, name);
+        self.bytes.extend_from_slice(&value.bytes());
+    }
+
+    /// The bytes of a finished top-level document.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// A document built by `fill`.
+    pub(crate) fn build(fill: impl FnOnce(&mut Self)) -> RawDocumentBuf {
+        let mut writer = Self::default();
+        let mark = writer.begin();
+        fill(&mut writer);
+        writer.end(mark);
+        // The writer closes every document with its length and NUL, which is all that is checked;
+        // the empty document stands in for what cannot happen.
+        RawDocumentBuf::from_bytes(writer.bytes).unwrap_or_default()
+    }
+
+    fn name(&mut self, kind: u8, name: &str) {
+        self.bytes.push(kind);
+        self.bytes.extend_from_slice(name.as_bytes());
+        self.bytes.push(0);
+    }
+
+    fn index(&mut self, kind: u8, index: usize) {
+        self.bytes.push(kind);
+        let mut digits = [0_u8; 20];
+        let mut at = digits.len();
+        let mut rest = index;
+        loop {
+            at -= 1;
+            // A decimal digit fits a byte.
+            #[allow(clippy::cast_possible_truncation)]
+            let digit = (rest % 10) as u8;
+            digits[at] = b'0' + digit;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.bytes.extend_from_slice(&digits[at..]);
+        self.bytes.push(0);
+    }
+
+    fn text(&mut self, value: &str) {
+        let length = i32::try_from(value.len() + 1).unwrap_or(i32::MAX);
+        self.bytes.extend_from_slice(&length.to_le_bytes());
+        self.bytes.extend_from_slice(value.as_bytes());
+        self.bytes.push(0);
+    }
+}

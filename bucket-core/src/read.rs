@@ -1,0 +1,238 @@
+//! Reading: the finished documents of every read.
+//!
+//! Each read names all key fields by equality, so it targets one shard, and is answered from the
+//! index on the key fields and `_id` (`bucket_pages`). Ids order as the buckets were opened, so
+//! page `n` is the `n`-th bucket by `_id`.
+
+use bson::{Document, RawDocument, RawDocumentBuf, doc, rawdoc};
+
+use crate::{
+    bucket::{StoredKey, printed_id, stored_count},
+    error::{Damage, DamagedBucket, KeyError},
+    key::RecordKey,
+    raw::RawWriter,
+    record::Record,
+    spec::{BucketSpec, COUNT, ID},
+    write::{Chain, ElementSink},
+};
+
+/// A `find`: filter, sort, skip, limit, projection and the index it is to use.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct FindPlan {
+    /// The filter.
+    pub filter: RawDocumentBuf,
+    /// The sort order; empty for none.
+    pub sort: Document,
+    /// Documents to skip.
+    pub skip: u64,
+    /// The largest number of documents; 0 for no limit.
+    pub limit: i64,
+    /// The fields to return; empty for all.
+    pub projection: Document,
+    /// The name of the index.
+    pub hint: String,
+}
+
+impl FindPlan {
+    /// The `find` command whose reply carries every document in its first batch.
+    #[must_use]
+    pub fn single_batch(&self, collection: &str) -> RawDocumentBuf {
+        RawWriter::build(|writer| {
+            writer.string("find", collection);
+            writer.document("filter", &self.filter);
+            for (name, document) in [("sort", &self.sort), ("projection", &self.projection)] {
+                if let Ok(raw) = RawDocumentBuf::try_from(document) {
+                    writer.document(name, &raw);
+                }
+            }
+            writer.key(
+                "skip",
+                crate::KeyValue::Int64(i64::try_from(self.skip).unwrap_or(i64::MAX)),
+            );
+            writer.key("limit", crate::KeyValue::Int64(self.limit));
+            writer.int32("batchSize", SINGLE_BATCH);
+            writer.bool("singleBatch", true);
+            writer.string("hint", &self.hint);
+        })
+    }
+}
+
+/// More than any read of this crate returns in one batch.
+const SINGLE_BATCH: i32 = 10_000;
+
+/// An aggregation and the index it is to use.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct AggregatePlan {
+    /// The stages.
+    pub pipeline: Vec<Document>,
+    /// The name of the index.
+    pub hint: String,
+}
+
+/// The key fields as BSON elements, in the form that filters take.
+///
+/// ```
+/// # use bucket_core::{Record, read};
+/// fn elements<T: Record>(key: &T::Key) -> Vec<u8> {
+///     read::key_elements::<T>(key)
+/// }
+/// ```
+#[must_use]
+pub fn key_elements<T: Record>(key: &T::Key) -> Vec<u8> {
+    let mut writer = RawWriter::default();
+    key.visit(&mut ElementSink::new(T::SPEC, &mut writer));
+    writer.into_bytes()
+}
+
+/// The key fields of a stored bucket, in the form of [`key_elements`].
+///
+/// # Errors
+///
+/// [`KeyError`] if a field is missing, of another type or out of range.
+pub fn stored_key<T: Record>(stored: &RawDocument) -> Result<Vec<u8>, KeyError> {
+    let key = T::Key::read(&mut StoredKey {
+        stored,
+        spec: T::SPEC,
+        next: 0,
+    })?;
+    Ok(key_elements::<T>(&key))
+}
+
+/// Tells a chain that this bucket, with its id and count, is the newest or the open one of its
+/// key. A bucket whose count is no number takes no records: it counts as full.
+///
+/// # Errors
+///
+/// [`DamagedBucket`] if its id is not of the model's form.
+pub fn tell_tail<T: Record>(chain: &mut Chain, stored: &RawDocument) -> Result<(), DamagedBucket> {
+    let damaged = |message: String| DamagedBucket::new(printed_id(stored), Damage::Id { message });
+    let Ok(id) = stored.get_str(ID) else {
+        return Err(damaged("its `_id` is not a string".to_owned()));
+    };
+    let capacity = T::SPEC.capacity();
+    let count =
+        stored_count(stored).map_or(capacity, |n| u32::try_from(n.max(0)).unwrap_or(capacity));
+    let told = if count < capacity {
+        chain.saw_open(id, count)
+    } else {
+        chain.saw_newest(id)
+    };
+    told.map_err(|error| damaged(error.to_string()))
+}
+
+fn key_filter(key: &[u8]) -> RawDocumentBuf {
+    RawWriter::build(|writer| writer.elements(key))
+}
+
+fn find(spec: &BucketSpec, filter: RawDocumentBuf) -> FindPlan {
+    FindPlan {
+        filter,
+        sort: doc! { ID: 1 },
+        skip: 0,
+        limit: 0,
+        projection: Document::new(),
+        hint: spec.pages_index_name().to_owned(),
+    }
+}
+
+/// Page `number` of a key, counted from 1: its `number`-th bucket.
+#[must_use]
+pub fn page(spec: &BucketSpec, key: &[u8], number: u64) -> FindPlan {
+    FindPlan {
+        skip: number.saturating_sub(1),
+        limit: 1,
+        ..find(spec, key_filter(key))
+    }
+}
+
+/// Every page of a key behind the bucket `after`, in order.
+#[must_use]
+pub fn pages(spec: &BucketSpec, key: &[u8], after: Option<&str>) -> FindPlan {
+    let filter = RawWriter::build(|writer| {
+        writer.elements(key);
+        if let Some(after) = after {
+            let behind = writer.begin_document(ID);
+            writer.string("$gt", after);
+            writer.end(behind);
+        }
+    });
+    find(spec, filter)
+}
+
+/// The newest bucket of a key: its id and count.
+#[must_use]
+pub fn newest(spec: &BucketSpec, key: &[u8]) -> FindPlan {
+    FindPlan {
+        sort: doc! { ID: -1 },
+        limit: 1,
+        projection: doc! { ID: 1, COUNT: 1 },
+        ..find(spec, key_filter(key))
+    }
+}
+
+/// The open buckets of these keys: key fields, id and count of each.
+#[must_use]
+pub fn open_buckets(spec: &BucketSpec, keys: &[&[u8]]) -> FindPlan {
+    let capacity = i32::try_from(spec.capacity()).unwrap_or(i32::MAX);
+    let open = |writer: &mut RawWriter, key: &[u8]| {
+        writer.elements(key);
+        // Each branch repeats the index's condition: only then can it be used.
+        writer.document(COUNT, &rawdoc! { "$lt": capacity });
+    };
+    let filter = RawWriter::build(|writer| {
+        if let [key] = keys {
+            open(writer, key);
+            return;
+        }
+        let any = writer.begin_array("$or");
+        for (index, key) in keys.iter().enumerate() {
+            let branch = writer.begin_element(index);
+            open(writer, key);
+            writer.end(branch);
+        }
+        writer.end(any);
+    });
+    let mut projection = doc! { ID: 1, COUNT: 1 };
+    for key in spec.keys() {
+        projection.insert(key.path, 1);
+    }
+    FindPlan {
+        sort: Document::new(),
+        projection,
+        hint: spec.open_index_name(),
+        ..find(spec, filter)
+    }
+}
+
+/// The number of pages of a key, under `pages`; no document if there are none.
+#[must_use]
+pub fn page_count(spec: &BucketSpec, key: &Document) -> AggregatePlan {
+    aggregate(
+        spec,
+        vec![doc! { "$match": key }, doc! { "$count": "pages" }],
+    )
+}
+
+/// The number of records of a key, from the stored counts, under `records`; the ids of buckets whose
+/// count is no number, under `damaged` (at most a few are of use, none is expected); no document if
+/// there are no buckets.
+#[must_use]
+pub fn record_count(spec: &BucketSpec, key: &Document) -> AggregatePlan {
+    let count = format!("${COUNT}");
+    let damaged = doc! { "$cond": [{ "$isNumber": &count }, "$$REMOVE", format!("${ID}")] };
+    let group = doc! {
+        "_id": null,
+        "records": { "$sum": { "$toLong": { "$cond": [{ "$isNumber": &count }, &count, 0] } } },
+        "damaged": { "$push": damaged },
+    };
+    aggregate(spec, vec![doc! { "$match": key }, doc! { "$group": group }])
+}
+
+fn aggregate(spec: &BucketSpec, pipeline: Vec<Document>) -> AggregatePlan {
+    AggregatePlan {
+        pipeline,
+        hint: spec.pages_index_name().to_owned(),
+    }
+}

@@ -1,0 +1,47 @@
+//! The contract between a record type and the library.
+
+use bson::DateTime;
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{
+    bucket::BucketDocument,
+    key::{KeySink, RecordKey},
+    spec::BucketSpec,
+};
+
+/// A record type that is kept in buckets; implemented by `#[derive(Bucketed)]` alone.
+///
+/// ```
+/// use bucket_core::Record;
+///
+/// fn describe<T: Record>() -> String {
+///     format!("{} per bucket in `{}`", T::SPEC.capacity(), T::SPEC.collection())
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a bucketed record",
+    label = "this type has no buckets",
+    note = "add `#[derive(Bucketed)]` and `#[bucket(collection = \"..\", items = \"..\", capacity = ..)]` to `{Self}`"
+)]
+pub trait Record: Serialize + Sized + Send + Sync + 'static {
+    /// What the derive read off the struct.
+    const SPEC: &'static BucketSpec;
+    /// The key fields of the record.
+    type Key: RecordKey;
+    /// The record without its key fields, as it stands in the array.
+    type Item: Serialize + DeserializeOwned + Send;
+    /// The typed bucket document.
+    type Bucket: BucketDocument<Record = Self> + Send;
+
+    /// Hands the key fields to `sink`, in the order of [`BucketSpec::keys`].
+    fn visit_key(&self, sink: &mut dyn KeySink);
+
+    /// The record's key.
+    fn key(&self) -> Self::Key;
+
+    /// The record's time, in whole milliseconds (finer parts are cut off towards the past).
+    fn time(&self) -> DateTime;
+
+    /// Puts a record together from a bucket's key and one of its items.
+    fn assemble(key: Self::Key, item: Self::Item) -> Self;
+}

@@ -1,0 +1,95 @@
+//! How large buckets may be: the sizing rules of the bucket tutorial, as code.
+//!
+//! Source of the figures: the tutorial's section "Document Size Considerations" (100 bytes for a
+//! reading, 500 bytes for the bucket around them, 16 MB at the most, under 1 MB recommended).
+
+use crate::spec::BucketSpec;
+
+/// The largest BSON document that the server stores, in bytes.
+pub const MAX_DOCUMENT_BYTES: usize = 16 * 1024 * 1024;
+
+/// The largest bucket that the tutorial recommends, in bytes.
+pub const RECOMMENDED_DOCUMENT_BYTES: usize = 1024 * 1024;
+
+/// The tutorial's estimate for one reading, in bytes.
+pub const READING_BYTES: usize = 100;
+
+/// The tutorial's estimate for everything in a bucket but its items, in bytes.
+pub const OVERHEAD_BYTES: usize = 500;
+
+/// The tutorial's safe maximum of readings in a bucket.
+pub const SAFE_MAX_READINGS: usize = safe_max_records(READING_BYTES);
+
+/// The tutorial's recommended maximum of readings in a bucket.
+pub const RECOMMENDED_MAX_READINGS: usize = recommended_max_records(READING_BYTES);
+
+/// How many records of this size (in bytes, at least 1) fit the largest document.
+///
+/// ```
+/// assert_eq!(bucket_core::size::safe_max_records(100), 167_767);
+/// ```
+#[must_use]
+pub const fn safe_max_records(record_bytes: usize) -> usize {
+    max_records(MAX_DOCUMENT_BYTES, record_bytes)
+}
+
+/// How many records of this size (in bytes, at least 1) fit the recommended document.
+///
+/// ```
+/// assert_eq!(bucket_core::size::recommended_max_records(100), 10_480);
+/// ```
+#[must_use]
+pub const fn recommended_max_records(record_bytes: usize) -> usize {
+    max_records(RECOMMENDED_DOCUMENT_BYTES, record_bytes)
+}
+
+const fn max_records(document_bytes: usize, record_bytes: usize) -> usize {
+    let record_bytes = if record_bytes == 0 { 1 } else { record_bytes };
+    (document_bytes - OVERHEAD_BYTES) / record_bytes
+}
+
+/// The size of a full bucket of this capacity with records of this size, in bytes.
+///
+/// ```
+/// assert_eq!(bucket_core::size::full_bucket_bytes(10, 100), 1_500);
+/// ```
+#[must_use]
+pub const fn full_bucket_bytes(capacity: u32, record_bytes: usize) -> usize {
+    (capacity as usize)
+        .saturating_mul(record_bytes)
+        .saturating_add(OVERHEAD_BYTES)
+}
+
+/// The largest record that a bucket of this capacity takes, in bytes: as many of that size as the
+/// capacity says still fit one document, so no bucket ever reaches the limit.
+///
+/// ```
+/// assert_eq!(bucket_core::size::max_record_bytes(10), 1_677_663);
+/// ```
+#[must_use]
+pub const fn max_record_bytes(capacity: u32) -> usize {
+    limit(capacity, OVERHEAD_BYTES)
+}
+
+/// Array elements carry a type byte, an index of up to six digits and a NUL.
+const ELEMENT_BYTES: usize = 8;
+
+/// A single record must also fit the command that brings it.
+const COMMAND_BYTES: usize = 8 * 1024;
+
+const fn limit(capacity: u32, overhead: usize) -> usize {
+    let capacity = if capacity == 0 { 1 } else { capacity as usize };
+    let share = MAX_DOCUMENT_BYTES.saturating_sub(overhead) / capacity;
+    let single = MAX_DOCUMENT_BYTES.saturating_sub(overhead + COMMAND_BYTES);
+    let share = share.saturating_sub(ELEMENT_BYTES);
+    if share < single { share } else { single }
+}
+
+/// [`max_record_bytes`] for a key that takes `key_bytes` in BSON. The id repeats the key, with up
+/// to three bytes for each of its own.
+pub(crate) fn record_limit(spec: &BucketSpec, key_bytes: usize) -> usize {
+    limit(
+        spec.capacity(),
+        OVERHEAD_BYTES.saturating_add(key_bytes.saturating_mul(4)),
+    )
+}

@@ -1,0 +1,71 @@
+//! Writing: from records to finished `update` commands, and from replies to what happened.
+//!
+//! | piece | file |
+//! | --- | --- |
+//! | a record becomes item bytes, grouped by key | `batch` |
+//! | which bucket takes which records next | `chain` |
+//! | one update statement as bytes | `statement` |
+//! | statements become one command | `command` |
+//! | the next commands of a batch, and what their replies settle | `round` |
+//! | a reply says what became of each statement | `outcome` |
+//!
+//! The three statements, for the model of the manual's trades:
+//!
+//! * append: `{customerId: k, count: {$lt: 10}}`, `$push` and `$inc`, by the unique index on open
+//!   buckets. It examines one key however long the history;
+//! * fill: the same on a bucket known by `_id`, with `upsert`, so that in a command of many
+//!   statements a miss shows as a duplicate key on that `_id`;
+//! * open: `{customerId: k, _id: {$gt: new}}` with `upsert` and `$set: {_id: new}`. Where no bucket
+//!   of the key stands behind the new id it is inserted; where one does, the change of its `_id` is
+//!   refused (66) and nothing is changed, so no bucket is ever slid in before an existing page.
+//!
+//! The unique index on open buckets refuses a second open bucket (11000). Each bucket is opened
+//! with at least one free place, so that the index sees every opening.
+
+mod batch;
+mod chain;
+mod command;
+mod outcome;
+mod round;
+mod statement;
+
+use crate::{
+    key::{KeySink, KeyValue},
+    raw::RawWriter,
+    spec::BucketSpec,
+};
+
+pub use self::{
+    batch::Batch,
+    chain::{Chain, Need, Step},
+    command::{CommandBuilder, MAX_COMMAND_BYTES, MAX_STATEMENTS, UpdateCommand},
+    outcome::{Outcome, Reply, WriteFailure},
+    round::{Failed, Round, Settled},
+    statement::{Action, Statement},
+};
+
+/// Writes key parts as top-level elements under the names of the model.
+pub(crate) struct ElementSink<'a> {
+    spec: &'static BucketSpec,
+    writer: &'a mut RawWriter,
+    next: usize,
+}
+
+impl<'a> ElementSink<'a> {
+    pub(crate) fn new(spec: &'static BucketSpec, writer: &'a mut RawWriter) -> Self {
+        Self {
+            spec,
+            writer,
+            next: 0,
+        }
+    }
+}
+
+impl KeySink for ElementSink<'_> {
+    fn part(&mut self, value: KeyValue<'_>) {
+        if let Some(key) = self.spec.keys().get(self.next) {
+            self.writer.key(key.path, value);
+            self.next += 1;
+        }
+    }
+}

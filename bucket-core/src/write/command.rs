@@ -1,0 +1,121 @@
+//! Statements become one command.
+
+use bson::{RawDocument, RawDocumentBuf};
+
+use super::Statement;
+use crate::raw::{Mark, RawWriter};
+
+/// The largest command, in bytes: the server takes 16 MB, and its reply must stay far below that
+/// even if every statement fails.
+pub const MAX_COMMAND_BYTES: usize = 12 * 1024 * 1024;
+
+/// The largest number of statements in one command.
+pub const MAX_STATEMENTS: usize = 1_000;
+
+/// A finished `update` command; the session's fields and `$db` are the driver's to add.
+///
+/// ```
+/// # use bucket_core::write::UpdateCommand;
+/// fn print(command: &UpdateCommand) {
+///     println!("{:?}, {} statements", command.body(), command.statements());
+/// }
+/// ```
+#[derive(Debug, Clone)]
+pub struct UpdateCommand {
+    body: RawDocumentBuf,
+    statements: usize,
+}
+
+impl UpdateCommand {
+    /// The command document.
+    #[must_use]
+    pub fn body(&self) -> &RawDocument {
+        &self.body
+    }
+
+    /// The number of statements.
+    #[must_use]
+    pub fn statements(&self) -> usize {
+        self.statements
+    }
+
+    /// The command document, owned.
+    #[must_use]
+    pub fn into_body(self) -> RawDocumentBuf {
+        self.body
+    }
+}
+
+/// Encodes statements one after the other into one buffer.
+///
+/// ```
+/// # use bucket_core::write::{CommandBuilder, Statement};
+/// fn command(statement: &Statement<'_>) {
+///     let mut builder = CommandBuilder::new("trades", true);
+///     assert!(builder.push(statement));
+///     assert_eq!(builder.finish(None).statements(), 1);
+/// }
+/// ```
+#[derive(Debug)]
+pub struct CommandBuilder {
+    writer: RawWriter,
+    command: Mark,
+    updates: Mark,
+    statements: usize,
+}
+
+impl CommandBuilder {
+    /// Begins a command on this collection. An ordered one stops at its first failing statement.
+    #[must_use]
+    pub fn new(collection: &str, ordered: bool) -> Self {
+        let mut writer = RawWriter::default();
+        let command = writer.begin();
+        writer.string("update", collection);
+        writer.bool("ordered", ordered);
+        let updates = writer.begin_array("updates");
+        Self {
+            writer,
+            command,
+            updates,
+            statements: 0,
+        }
+    }
+
+    /// Adds a statement unless the command is full; the first one always fits.
+    pub fn push(&mut self, statement: &Statement<'_>) -> bool {
+        let items: usize = statement.items.iter().map(|item| item.len() + 8).sum();
+        let bytes = self.writer.len() + items + 4 * statement.key.len() + 512;
+        let full = bytes > MAX_COMMAND_BYTES || self.statements >= MAX_STATEMENTS;
+        if full && self.statements > 0 {
+            return false;
+        }
+        let element = self.writer.begin_element(self.statements);
+        statement.write(&mut self.writer);
+        self.writer.end(element);
+        self.statements += 1;
+        true
+    }
+
+    /// The number of statements so far.
+    #[must_use]
+    pub fn statements(&self) -> usize {
+        self.statements
+    }
+
+    /// Ends the command, with this write concern if one is given.
+    #[must_use]
+    pub fn finish(mut self, write_concern: Option<&RawDocument>) -> UpdateCommand {
+        self.writer.end(self.updates);
+        if let Some(write_concern) = write_concern {
+            self.writer.document("writeConcern", write_concern);
+        }
+        self.writer.end(self.command);
+        // The writer closes every document with its length and NUL, which is all that is checked;
+        // the empty document stands in for what cannot happen.
+        let body = RawDocumentBuf::from_bytes(self.writer.into_bytes()).unwrap_or_default();
+        UpdateCommand {
+            body,
+            statements: self.statements,
+        }
+    }
+}

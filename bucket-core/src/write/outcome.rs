@@ -1,0 +1,136 @@
+//! A reply says what became of each statement.
+//!
+//! Codes: the server's `error_codes.yml`.
+
+use bson::{Bson, Document};
+
+use super::{Action, Step};
+use crate::spec::BucketSpec;
+
+/// A unique index refused the statement.
+const DUPLICATE_KEY: i32 = 11_000;
+/// An opening matched a bucket that stands behind it.
+const IMMUTABLE_FIELD: i32 = 66;
+
+/// What became of one statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// Its records are stored.
+    Applied,
+    /// The bucket was not as last seen; nothing was changed.
+    Missed,
+    /// The server refused it; nothing was changed.
+    Failed(WriteFailure),
+    /// An ordered command stopped before it.
+    NotTried,
+}
+
+/// What the server says of a statement that it refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WriteFailure {
+    /// The server's error code.
+    pub code: i32,
+    /// The server's message.
+    pub message: String,
+}
+
+/// The reply to an `update` command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reply {
+    /// One for each statement.
+    pub outcomes: Vec<Outcome>,
+    /// The write concern was not met: what was applied may be rolled back.
+    pub write_concern_error: Option<WriteFailure>,
+}
+
+impl Reply {
+    /// Reads the reply to a command of these steps.
+    ///
+    /// ```
+    /// use bson::doc;
+    /// # use bucket_core::{BucketSpec, write::{Reply, Step}};
+    /// fn stored(spec: &BucketSpec, steps: &[&Step]) -> usize {
+    ///     let reply = Reply::read(spec, steps, true, &doc! { "ok": 1, "n": 1 });
+    ///     reply.outcomes.len()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn read(spec: &BucketSpec, steps: &[&Step], ordered: bool, reply: &Document) -> Self {
+        let mut outcomes = vec![Outcome::Applied; steps.len()];
+        let errors = reply
+            .get_array("writeErrors")
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        for error in errors.iter().filter_map(Bson::as_document) {
+            let index = number(error, "index").and_then(|index| usize::try_from(index).ok());
+            let Some(at) = index.filter(|index| *index < outcomes.len()) else {
+                continue;
+            };
+            outcomes[at] = refused(spec, WriteFailure::read(error));
+            if ordered {
+                outcomes[at + 1..].fill(Outcome::NotTried);
+            }
+        }
+        // An append has no upsert: that it met no open bucket shows in `n` alone.
+        if let [step] = steps {
+            let untouched = number(reply, "n") == Some(0);
+            if *step.action() == Action::Append && untouched && outcomes[0] == Outcome::Applied {
+                outcomes[0] = Outcome::Missed;
+            }
+        }
+        let write_concern_error = reply.get_document("writeConcernError").ok();
+        Self {
+            outcomes,
+            write_concern_error: write_concern_error.map(WriteFailure::read),
+        }
+    }
+}
+
+fn refused(spec: &BucketSpec, failure: WriteFailure) -> Outcome {
+    let lost_race = match failure.code {
+        IMMUTABLE_FIELD => true,
+        DUPLICATE_KEY => failure
+            .index()
+            .is_some_and(|index| index == "_id_" || index == spec.open_index_name()),
+        _ => false,
+    };
+    if lost_race {
+        Outcome::Missed
+    } else {
+        Outcome::Failed(failure)
+    }
+}
+
+impl WriteFailure {
+    fn read(error: &Document) -> Self {
+        let code = number(error, "code").and_then(|code| i32::try_from(code).ok());
+        let message = error.get_str("errmsg").unwrap_or_default().to_owned();
+        Self {
+            code: code.unwrap_or_default(),
+            message,
+        }
+    }
+
+    /// The unique index that a duplicate key was found in.
+    #[must_use]
+    pub fn index(&self) -> Option<&str> {
+        let (_, rest) = self.message.split_once(" index: ")?;
+        Some(
+            rest.split_once(" dup key")
+                .map_or(rest, |(index, _)| index)
+                .trim(),
+        )
+    }
+}
+
+fn number(document: &Document, name: &str) -> Option<i64> {
+    match document.get(name)? {
+        Bson::Int32(value) => Some(i64::from(*value)),
+        Bson::Int64(value) => Some(*value),
+        Bson::Double(value) => crate::key::whole_number(*value),
+        _ => None,
+    }
+}

@@ -1,0 +1,121 @@
+//! One update statement as bytes.
+
+use crate::{
+    raw::RawWriter,
+    spec::{BucketSpec, COUNT, ID},
+};
+
+/// What a statement does; see the [module](super) for the three forms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Action {
+    /// Appends to the open bucket of the key, whichever it is. It misses without a trace, so it
+    /// is sent alone.
+    Append,
+    /// Appends to the bucket of this id.
+    Fill {
+        /// The `_id` of the bucket.
+        id: String,
+    },
+    /// Opens the bucket of this id.
+    Open {
+        /// The `_id` of the new bucket.
+        id: String,
+    },
+}
+
+/// A statement before it is encoded: an action, a key and the items it brings.
+#[derive(Debug, Clone)]
+pub struct Statement<'a> {
+    /// The model.
+    pub spec: &'static BucketSpec,
+    /// The key fields as BSON elements.
+    pub key: &'a [u8],
+    /// What to do.
+    pub action: &'a Action,
+    /// The items, each a BSON document; at least one, at most the capacity.
+    pub items: &'a [&'a [u8]],
+}
+
+impl Statement<'_> {
+    /// Writes the statement's fields into a document that the caller has begun.
+    pub(super) fn write(&self, writer: &mut RawWriter) {
+        self.write_filter(writer);
+        self.write_update(writer);
+        match self.action {
+            Action::Append => writer.string("hint", &self.spec.open_index_name()),
+            Action::Fill { .. } => writer.bool("upsert", true),
+            Action::Open { .. } => {
+                writer.bool("upsert", true);
+                writer.string("hint", self.spec.pages_index_name());
+            }
+        }
+    }
+
+    fn write_filter(&self, writer: &mut RawWriter) {
+        let filter = writer.begin_document("q");
+        match self.action {
+            Action::Append => {
+                writer.elements(self.key);
+                self.write_room(writer);
+            }
+            Action::Fill { id } => {
+                writer.string(ID, id);
+                writer.elements(self.key);
+                self.write_room(writer);
+            }
+            Action::Open { id } => {
+                writer.elements(self.key);
+                let behind = writer.begin_document(ID);
+                writer.string("$gt", id);
+                writer.end(behind);
+            }
+        }
+        writer.end(filter);
+    }
+
+    /// The condition that the items fit. A single record's is the manual's.
+    fn write_room(&self, writer: &mut RawWriter) {
+        let capacity = self.spec.capacity();
+        let count = writer.begin_document(COUNT);
+        if self.items.len() == 1 {
+            writer.int32("$lt", int32(capacity));
+        } else {
+            let taken = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
+            writer.int32("$lte", int32(capacity.saturating_sub(taken)));
+        }
+        writer.end(count);
+    }
+
+    fn write_update(&self, writer: &mut RawWriter) {
+        let update = writer.begin_document("u");
+        let push = writer.begin_document("$push");
+        if let [item] = self.items {
+            writer.document_bytes(self.spec.items(), item);
+        } else {
+            let field = writer.begin_document(self.spec.items());
+            let each = writer.begin_array("$each");
+            for (index, item) in self.items.iter().enumerate() {
+                writer.element(index, item);
+            }
+            writer.end(each);
+            writer.end(field);
+        }
+        writer.end(push);
+        let inc = writer.begin_document("$inc");
+        writer.int32(COUNT, i32::try_from(self.items.len()).unwrap_or(i32::MAX));
+        writer.end(inc);
+        if let Action::Open { id } = self.action {
+            // Not `$setOnInsert`: on a match this must fail, not do nothing.
+            let set = writer.begin_document("$set");
+            writer.string(ID, id);
+            writer.end(set);
+        }
+        writer.end(update);
+    }
+}
+
+/// A capacity as the server's 32-bit integer; the derive keeps it far below the limit.
+fn int32(value: u32) -> i32 {
+    i32::try_from(value).unwrap_or(i32::MAX)
+}

@@ -1,0 +1,155 @@
+//! The statements of a write as documents, against the manual's commands.
+
+mod common;
+
+use bson::{Document, doc};
+use bucket_core::{Record, write::Batch};
+use common::{Trade, date, trade};
+
+fn document(command: &bucket_core::write::UpdateCommand) -> Document {
+    Document::try_from(command.body().to_owned()).unwrap()
+}
+
+fn msft() -> Trade {
+    trade(123, "buy", "MSFT", 42, "2023-11-02T11:43:10Z")
+}
+
+fn batch(records: &[Trade]) -> Batch<Trade> {
+    let mut batch = Batch::default();
+    for (index, record) in records.iter().enumerate() {
+        batch.push(index, record).unwrap();
+    }
+    batch
+}
+
+/// The manual's update without its regular expression, which matches other keys too: the key
+/// field by equality, and the index on open buckets.
+#[test]
+fn a_record_is_appended_by_the_manuals_push_and_inc() {
+    let round = batch(&[msft()]).lone_append(None).unwrap();
+    let expected = doc! {
+        "update": "trades",
+        "ordered": true,
+        "updates": [{
+            "q": { "customerId": 123_i64, "count": { "$lt": 10 } },
+            "u": {
+                "$push": { "history": {
+                    "type": "buy", "ticker": "MSFT", "qty": 42, "date": date("2023-11-02T11:43:10Z"),
+                } },
+                "$inc": { "count": 1 },
+            },
+            "hint": "bucket_open_10",
+        }],
+    };
+    assert_eq!(document(round.command()), expected);
+}
+
+/// The manual's upsert: the same operators, `_id` from the record, only where no bucket of the key
+/// stands behind it.
+#[test]
+fn a_bucket_is_opened_by_the_manuals_upsert() {
+    let mut batch = batch(&[msft()]);
+    batch.parts().0[0].saw_none_open();
+    let rounds = batch.rounds(Some(&bson::rawdoc! { "w": "majority" }));
+    let expected = doc! {
+        "update": "trades",
+        "ordered": true,
+        "updates": [{
+            "q": { "customerId": 123_i64, "_id": { "$gt": "123_1698925390" } },
+            "u": {
+                "$push": { "history": {
+                    "type": "buy", "ticker": "MSFT", "qty": 42, "date": date("2023-11-02T11:43:10Z"),
+                } },
+                "$inc": { "count": 1 },
+                "$set": { "_id": "123_1698925390" },
+            },
+            "upsert": true,
+            "hint": "bucket_pages",
+        }],
+        "writeConcern": { "w": "majority" },
+    };
+    assert_eq!(rounds.len(), 1);
+    assert_eq!(document(rounds[0].command()), expected);
+}
+
+#[test]
+fn a_batch_fills_the_open_bucket_and_then_the_next_ones() {
+    let records: Vec<Trade> = (0..14).map(|n| Trade { qty: n, ..msft() }).collect();
+    let mut batch = batch(&records);
+    batch.parts().0[0].saw_open("123_1698335223", 8).unwrap();
+    let rounds = batch.rounds(None);
+    assert_eq!(rounds.len(), 1);
+    let command = document(rounds[0].command());
+    let updates = command.get_array("updates").unwrap();
+    let shape = |at: usize| -> (Document, Vec<i32>, i32) {
+        let update = updates[at].as_document().unwrap();
+        let change = update.get_document("u").unwrap();
+        let pushed = change.get_document("$push").unwrap();
+        let items = match pushed.get_document("history").unwrap() {
+            field if field.contains_key("$each") => field.get_array("$each").unwrap().clone(),
+            item => vec![item.clone().into()],
+        };
+        let qty = items
+            .iter()
+            .map(|item| item.as_document().unwrap().get_i32("qty").unwrap());
+        let inc = change
+            .get_document("$inc")
+            .unwrap()
+            .get_i32("count")
+            .unwrap();
+        (
+            update.get_document("q").unwrap().clone(),
+            qty.collect(),
+            inc,
+        )
+    };
+    let first = doc! { "_id": "123_1698335223", "customerId": 123_i64, "count": { "$lte": 8 } };
+    assert_eq!(shape(0), (first, vec![0, 1], 2));
+    let second = doc! { "customerId": 123_i64, "_id": { "$gt": "123_1698925390" } };
+    assert_eq!(shape(1), (second, (2..11).collect(), 9));
+    let third = doc! { "_id": "123_1698925390", "customerId": 123_i64, "count": { "$lt": 10 } };
+    assert_eq!(shape(2), (third, vec![11], 1));
+    let fourth = doc! { "customerId": 123_i64, "_id": { "$gt": "123_1698925390_1" } };
+    assert_eq!(shape(3), (fourth, vec![12, 13], 2));
+    assert_eq!(updates.len(), 4);
+    assert!(command.get_bool("ordered").unwrap());
+}
+
+#[test]
+fn many_keys_share_one_unordered_command() {
+    let records: Vec<Trade> = (0..30)
+        .map(|n| Trade {
+            customer_id: n % 5,
+            ..msft()
+        })
+        .collect();
+    let mut batch = batch(&records);
+    for chain in batch.parts().0 {
+        chain.saw_none_open();
+    }
+    let rounds = batch.rounds(None);
+    assert_eq!(rounds.len(), 1);
+    assert_eq!(rounds[0].command().statements(), 5);
+    assert_eq!(rounds[0].records(), 30);
+    assert!(!document(rounds[0].command()).get_bool("ordered").unwrap());
+}
+
+#[test]
+fn a_record_that_could_break_the_document_limit_is_refused_before_anything_is_sent() {
+    let huge = Trade {
+        ticker: "x".repeat(2_000_000),
+        ..msft()
+    };
+    let error = Batch::default().push(0, &huge).unwrap_err().to_string();
+    assert!(
+        error.contains("2000") && error.contains("at most 16"),
+        "{error}"
+    );
+}
+
+#[test]
+fn ten_records_of_the_largest_size_fit_a_document() {
+    let limit = bucket_core::size::max_record_bytes(Trade::CAPACITY);
+    assert!(limit * 10 + bucket_core::size::OVERHEAD_BYTES < bucket_core::size::MAX_DOCUMENT_BYTES);
+    assert_eq!(<Trade as Record>::SPEC.capacity(), 10);
+}
