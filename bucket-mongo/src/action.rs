@@ -1,0 +1,43 @@
+//! The operations, one a file: the builder, its setters, and what it gives.
+//!
+//! Every builder does nothing until it is awaited.
+
+mod count;
+mod ensure;
+mod find;
+mod insert;
+mod insert_many;
+mod page;
+mod page_count;
+mod pages;
+mod records;
+mod report;
+
+use std::{future::Future, pin::Pin};
+
+use mongodb::bson::{Bson, Document};
+
+pub use self::{
+    count::Count,
+    ensure::{Ensure, EnsureReport, SizeWarning},
+    insert::{Insert, Inserted},
+    insert_many::InsertMany,
+    page::{Page, PageQuery},
+    page_count::PageCount,
+    pages::{Pages, PagesQuery},
+    records::{Records, RecordsQuery},
+    report::{FailedRecord, InsertReport},
+};
+
+/// The future of a builder.
+pub type ActionFuture<'a, O> = Pin<Box<dyn Future<Output = O> + Send + 'a>>;
+
+/// A whole number that the server counted; 0 if it is missing.
+fn number(document: &Document, name: &str) -> u64 {
+    let number = match document.get(name) {
+        Some(Bson::Int32(number)) => i64::from(*number),
+        Some(Bson::Int64(number)) => *number,
+        _ => 0,
+    };
+    u64::try_from(number).unwrap_or(0)
+}

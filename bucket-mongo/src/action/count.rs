@@ -1,0 +1,81 @@
+//! `count`: how many records a key has.
+
+use bucket_core::{Damage, DamagedBucket, Record, read};
+use mongodb::{ClientSession, bson::RawDocumentBuf};
+use tracing::Instrument;
+
+use super::{ActionFuture, find, number, page_count::key_document};
+use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
+
+impl<T: Record> Buckets<T> {
+    /// The number of records of a key, added up from the counts that the buckets keep.
+    ///
+    /// Settings: `session`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Damaged`] if a bucket's count is no number.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn total<T: Bucketed>(buckets: &Buckets<T>, key: T::Key) -> Result<u64> {
+    ///     buckets.count(key).await
+    /// }
+    /// ```
+    pub fn count(&self, key: impl Into<T::Key>) -> Count<'_, T> {
+        Count {
+            buckets: self,
+            key: key.into(),
+            session: None,
+        }
+    }
+}
+
+/// Records to be counted; see [`Buckets::count`].
+#[must_use = "nothing is read until this is awaited"]
+#[derive(Debug)]
+pub struct Count<'a, T: Record> {
+    buckets: &'a Buckets<T>,
+    key: T::Key,
+    session: Option<&'a mut ClientSession>,
+}
+
+impl<'a, T: Record> Count<'a, T> {
+    /// Runs in this session.
+    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
+        self.session = Some(session);
+        self
+    }
+
+    async fn run(self) -> Result<u64> {
+        let context = Context::of::<T>("count", &self.key);
+        let key = key_document::<T>(&self.key);
+        let collection = self.buckets.collection::<RawDocumentBuf>();
+        let found = find::aggregate(&collection, read::record_count(T::SPEC, &key), self.session)
+            .await
+            .map_err(|error| Error::read(error, &context))?;
+        let Some(found) = found else { return Ok(0) };
+        if let Some(id) = found.get_array("damaged").ok().and_then(|ids| ids.first()) {
+            let damage = Damage::Field {
+                path: "count".to_owned(),
+                expected: "a number",
+            };
+            let damage = DamagedBucket::new(id.to_string(), damage);
+            return Err(Error::new(ErrorKind::Damaged(damage), &context));
+        }
+        let records = number(&found, "records");
+        tracing::debug!(target: trace::READ, records, "count");
+        Ok(records)
+    }
+}
+
+impl<'a, T: Record> IntoFuture for Count<'a, T> {
+    type Output = Result<u64>;
+    type IntoFuture = ActionFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let span =
+            tracing::debug_span!(target: trace::READ, "count", collection = T::SPEC.collection());
+        Box::pin(self.run().instrument(span))
+    }
+}

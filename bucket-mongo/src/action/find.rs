@@ -1,0 +1,59 @@
+//! Runs read plans of core with the driver.
+
+use bucket_core::read::{AggregatePlan, FindPlan};
+use futures_util::TryStreamExt;
+use mongodb::{
+    ClientSession, Collection, Cursor,
+    bson::{Document, RawDocumentBuf},
+    error::Result,
+    options::Hint,
+};
+
+/// The first document of a plan.
+pub(super) async fn one(
+    collection: &Collection<RawDocumentBuf>,
+    plan: FindPlan,
+    session: Option<&mut ClientSession>,
+) -> Result<Option<RawDocumentBuf>> {
+    let filter = Document::try_from(plan.filter)?;
+    let find = collection
+        .find_one(filter)
+        .sort(plan.sort)
+        .skip(plan.skip)
+        .hint(Hint::Name(plan.hint));
+    match session {
+        Some(session) => find.session(session).await,
+        None => find.await,
+    }
+}
+
+/// A cursor over the documents of a plan.
+pub(super) async fn many(
+    collection: &Collection<RawDocumentBuf>,
+    plan: FindPlan,
+) -> Result<Cursor<RawDocumentBuf>> {
+    let filter = Document::try_from(plan.filter)?;
+    collection
+        .find(filter)
+        .sort(plan.sort)
+        .hint(Hint::Name(plan.hint))
+        .await
+}
+
+/// The only document of an aggregation.
+pub(super) async fn aggregate(
+    collection: &Collection<RawDocumentBuf>,
+    plan: AggregatePlan,
+    session: Option<&mut ClientSession>,
+) -> Result<Option<Document>> {
+    let aggregate = collection
+        .aggregate(plan.pipeline)
+        .hint(Hint::Name(plan.hint));
+    match session {
+        Some(session) => {
+            let mut cursor = aggregate.session(&mut *session).await?;
+            cursor.next(session).await.transpose()
+        }
+        None => aggregate.await?.try_next().await,
+    }
+}

@@ -1,0 +1,122 @@
+//! `insert`: one record, one statement where a bucket of its key is open.
+
+use bucket_core::{Record, write::Batch};
+use mongodb::{ClientSession, options::WriteConcern};
+use tracing::Instrument;
+
+use super::ActionFuture;
+use crate::{
+    Buckets, Error, ErrorKind, Result,
+    error::Context,
+    trace,
+    writer::{Writer, Written},
+};
+
+impl<T: Record> Buckets<T> {
+    /// Stores one record in the open bucket of its key, or in a new one.
+    ///
+    /// Where a bucket is open this is one statement and one round trip, however many buckets the
+    /// key has; every `capacity`-th record opens a bucket, which takes one to three more.
+    ///
+    /// Settings: `session`, `write_concern`.
+    ///
+    /// # Errors
+    ///
+    /// The record is not stored, except with [`ErrorKind::OutcomeUnknown`], where it may be.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn store<T: Bucketed>(buckets: &Buckets<T>, record: &T) -> Result<()> {
+    ///     let inserted = buckets.insert(record).await?;
+    ///     if inserted.opened_bucket {
+    ///         println!("a new page has begun");
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn insert<'a>(&'a self, record: &'a T) -> Insert<'a, T> {
+        Insert {
+            buckets: self,
+            record,
+            session: None,
+            write_concern: None,
+        }
+    }
+}
+
+/// A record to be stored; see [`Buckets::insert`].
+#[must_use = "nothing is stored until this is awaited"]
+#[derive(Debug)]
+pub struct Insert<'a, T: Record> {
+    buckets: &'a Buckets<T>,
+    record: &'a T,
+    session: Option<&'a mut ClientSession>,
+    write_concern: Option<WriteConcern>,
+}
+
+/// What [`Buckets::insert`] did.
+///
+/// ```
+/// fn describe(inserted: bucket_mongo::Inserted) -> &'static str {
+///     if inserted.opened_bucket { "new page" } else { "same page" }
+/// }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Inserted {
+    /// Whether the record opened a bucket.
+    pub opened_bucket: bool,
+}
+
+impl<'a, T: Record> Insert<'a, T> {
+    /// Runs in this session. In a transaction the first lost race ends the transaction, as the
+    /// server demands it; the error then carries the label `TransientTransactionError`.
+    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
+        self.session = Some(session);
+        self
+    }
+
+    /// This write concern instead of the handle's. In a session the default is the session's.
+    pub fn write_concern(mut self, write_concern: WriteConcern) -> Self {
+        self.write_concern = Some(write_concern);
+        self
+    }
+
+    async fn run(self) -> Result<Inserted> {
+        let context = Context::of::<T>("insert", &self.record.key());
+        let mut batch = Batch::default();
+        batch
+            .push(0, self.record)
+            .map_err(|source| Error::new(ErrorKind::Encode(source), &context))?;
+        let concern = self.write_concern.as_ref();
+        let writer = Writer::new(self.buckets, self.session, concern, context)?;
+        let Written {
+            opened,
+            commands,
+            missed,
+            failed,
+            ..
+        } = writer.store(&mut batch).await;
+        tracing::debug!(target: trace::WRITE, commands, missed, opened, failed = failed.len(), "insert");
+        match failed.into_iter().next() {
+            Some((_, error)) => Err(error),
+            None => Ok(Inserted {
+                opened_bucket: opened > 0,
+            }),
+        }
+    }
+}
+
+impl<'a, T: Record> IntoFuture for Insert<'a, T> {
+    type Output = Result<Inserted>;
+    type IntoFuture = ActionFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let span = tracing::debug_span!(
+            target: trace::WRITE,
+            "insert",
+            collection = T::SPEC.collection(),
+        );
+        Box::pin(self.run().instrument(span))
+    }
+}

@@ -1,0 +1,178 @@
+//! `page`: the manual's page, one bucket.
+
+use bucket_core::{BucketDocument, Record, bucket, read};
+use mongodb::{ClientSession, bson::RawDocumentBuf};
+use tracing::Instrument;
+
+use super::{ActionFuture, find};
+use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
+
+impl<T: Record> Buckets<T> {
+    /// Page `number` of a key, counted from 1: its `number`-th bucket.
+    ///
+    /// A page that was full stays where it is, whatever arrives later. Inside a page records stand
+    /// in their order of arrival. The server walks over the index entries of the pages before it:
+    /// to go through all of them use [`pages`](Self::pages).
+    ///
+    /// Settings: `session`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] for page 0, [`ErrorKind::Damaged`] if the document is no
+    /// bucket of the model.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn first<T: Bucketed>(buckets: &Buckets<T>, key: T::Key) -> Result<Vec<T>> {
+    ///     Ok(buckets.page(key, 1).await?.into_records())
+    /// }
+    /// ```
+    pub fn page(&self, key: impl Into<T::Key>, number: u64) -> PageQuery<'_, T> {
+        PageQuery {
+            buckets: self,
+            key: key.into(),
+            number,
+            session: None,
+        }
+    }
+}
+
+/// A page to be read; see [`Buckets::page`].
+#[must_use = "nothing is read until this is awaited"]
+#[derive(Debug)]
+pub struct PageQuery<'a, T: Record> {
+    buckets: &'a Buckets<T>,
+    key: T::Key,
+    number: u64,
+    session: Option<&'a mut ClientSession>,
+}
+
+/// A page of a key: one bucket, or nothing past the end.
+///
+/// ```
+/// # use bucket_mongo::{Page, Record};
+/// fn print<T: Record + std::fmt::Debug>(page: Page<T>) {
+///     println!("page {}: {} records", page.number(), page.len());
+///     for record in page {
+///         println!("{record:?}");
+///     }
+/// }
+/// ```
+pub struct Page<T: Record> {
+    number: u64,
+    bucket: Option<T::Bucket>,
+}
+
+impl<T: Record> std::fmt::Debug for Page<T>
+where
+    T::Bucket: std::fmt::Debug,
+{
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Page")
+            .field("number", &self.number)
+            .field("bucket", &self.bucket)
+            .finish()
+    }
+}
+
+impl<T: Record> Page<T> {
+    /// The number of the page, counted from 1.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The stored bucket; none past the end.
+    #[must_use]
+    pub fn bucket(&self) -> Option<&T::Bucket> {
+        self.bucket.as_ref()
+    }
+
+    /// The stored bucket; none past the end.
+    #[must_use]
+    pub fn into_bucket(self) -> Option<T::Bucket> {
+        self.bucket
+    }
+
+    /// The number of records on the page.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bucket
+            .as_ref()
+            .map_or(0, |bucket| bucket.as_ref().items.len())
+    }
+
+    /// Whether the page is past the end.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The records in their order of arrival.
+    #[must_use]
+    pub fn into_records(self) -> Vec<T> {
+        self.bucket.map_or_else(Vec::new, bucket::assemble_records)
+    }
+}
+
+impl<T: Record> Page<T>
+where
+    T::Bucket: Clone,
+{
+    /// The records in their order of arrival.
+    #[must_use]
+    pub fn records(&self) -> Vec<T> {
+        self.bucket
+            .clone()
+            .map_or_else(Vec::new, bucket::assemble_records)
+    }
+}
+
+impl<T: Record> IntoIterator for Page<T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.into_records().into_iter()
+    }
+}
+
+impl<'a, T: Record> PageQuery<'a, T> {
+    /// Runs in this session.
+    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
+        self.session = Some(session);
+        self
+    }
+
+    async fn run(self) -> Result<Page<T>> {
+        let context = Context::of::<T>("page", &self.key);
+        if self.number == 0 {
+            let message = "pages are counted from 1".to_owned();
+            return Err(Error::new(ErrorKind::InvalidArgument { message }, &context));
+        }
+        let key = read::key_elements::<T>(&self.key);
+        let plan = read::page(T::SPEC, &key, self.number);
+        let collection = self.buckets.collection::<RawDocumentBuf>();
+        let found = find::one(&collection, plan, self.session)
+            .await
+            .map_err(|error| Error::read(error, &context))?;
+        let bucket = found.map(|stored| bucket::decode::<T>(&stored)).transpose();
+        let bucket = bucket.map_err(|damage| Error::new(ErrorKind::Damaged(damage), &context))?;
+        tracing::debug!(target: trace::READ, found = bucket.is_some(), "page");
+        Ok(Page {
+            number: self.number,
+            bucket,
+        })
+    }
+}
+
+impl<'a, T: Record> IntoFuture for PageQuery<'a, T> {
+    type Output = Result<Page<T>>;
+    type IntoFuture = ActionFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let span =
+            tracing::debug_span!(target: trace::READ, "page", collection = T::SPEC.collection());
+        Box::pin(self.run().instrument(span))
+    }
+}

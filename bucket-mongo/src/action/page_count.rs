@@ -1,0 +1,84 @@
+//! `page_count`: how many pages a key has.
+
+use bucket_core::{Record, read};
+use mongodb::{
+    ClientSession,
+    bson::{Document, RawDocumentBuf},
+};
+use tracing::Instrument;
+
+use super::{ActionFuture, find, number};
+use crate::{Buckets, Error, Result, error::Context, trace};
+
+impl<T: Record> Buckets<T> {
+    /// The number of pages of a key; 0 if it has no records.
+    ///
+    /// The server walks over the index entries of the key's buckets and reads none of them.
+    ///
+    /// Settings: `session`.
+    ///
+    /// # Errors
+    ///
+    /// Those of the server and of the connection.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn last<T: Bucketed>(buckets: &Buckets<T>, key: T::Key) -> Result<Vec<T>> {
+    ///     let pages = buckets.page_count(key.clone()).await?;
+    ///     Ok(buckets.page(key, pages.max(1)).await?.into_records())
+    /// }
+    /// ```
+    pub fn page_count(&self, key: impl Into<T::Key>) -> PageCount<'_, T> {
+        PageCount {
+            buckets: self,
+            key: key.into(),
+            session: None,
+        }
+    }
+}
+
+/// Pages to be counted; see [`Buckets::page_count`].
+#[must_use = "nothing is read until this is awaited"]
+#[derive(Debug)]
+pub struct PageCount<'a, T: Record> {
+    buckets: &'a Buckets<T>,
+    key: T::Key,
+    session: Option<&'a mut ClientSession>,
+}
+
+impl<'a, T: Record> PageCount<'a, T> {
+    /// Runs in this session.
+    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
+        self.session = Some(session);
+        self
+    }
+
+    async fn run(self) -> Result<u64> {
+        let context = Context::of::<T>("page_count", &self.key);
+        let key = key_document::<T>(&self.key);
+        let collection = self.buckets.collection::<RawDocumentBuf>();
+        let found = find::aggregate(&collection, read::page_count(T::SPEC, &key), self.session)
+            .await
+            .map_err(|error| Error::read(error, &context))?;
+        let pages = found.map_or(0, |found| number(&found, "pages"));
+        tracing::debug!(target: trace::READ, pages, "page_count");
+        Ok(pages)
+    }
+}
+
+pub(super) fn key_document<T: Record>(key: &T::Key) -> Document {
+    let filter = read::pages(T::SPEC, &read::key_elements::<T>(key), None).filter;
+    // Core wrote these bytes element by element; they are valid.
+    Document::try_from(filter).unwrap_or_default()
+}
+
+impl<'a, T: Record> IntoFuture for PageCount<'a, T> {
+    type Output = Result<u64>;
+    type IntoFuture = ActionFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let collection = T::SPEC.collection();
+        let span = tracing::debug_span!(target: trace::READ, "page_count", collection);
+        Box::pin(self.run().instrument(span))
+    }
+}

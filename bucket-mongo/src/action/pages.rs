@@ -1,0 +1,115 @@
+//! `pages`: a stream over the buckets of a key.
+
+use std::{
+    fmt,
+    pin::Pin,
+    task::{self, Poll},
+};
+
+use bucket_core::{Record, bucket, read};
+use futures_core::Stream;
+use futures_util::StreamExt;
+use mongodb::{Cursor, bson::RawDocumentBuf};
+use tracing::Instrument;
+
+use super::{ActionFuture, find};
+use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
+
+impl<T: Record> Buckets<T> {
+    /// Every page of a key in order, as a stream of buckets; one cursor, no page is skipped over.
+    ///
+    /// # Errors
+    ///
+    /// Those of the server and of the connection. The stream gives [`ErrorKind::Damaged`] in the
+    /// place of a document that is no bucket of the model and goes on behind it.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{BucketDocument, Bucketed, Buckets, Result};
+    /// use futures_util::TryStreamExt;
+    ///
+    /// async fn sizes<T: Bucketed>(buckets: &Buckets<T>, key: T::Key) -> Result<Vec<u32>> {
+    ///     let pages = buckets.pages(key).await?;
+    ///     pages.map_ok(|bucket| bucket.as_ref().count).try_collect().await
+    /// }
+    /// ```
+    pub fn pages(&self, key: impl Into<T::Key>) -> PagesQuery<'_, T> {
+        PagesQuery {
+            buckets: self,
+            key: key.into(),
+            operation: "pages",
+        }
+    }
+}
+
+/// Pages to be read; see [`Buckets::pages`].
+#[must_use = "nothing is read until this is awaited"]
+#[derive(Debug)]
+pub struct PagesQuery<'a, T: Record> {
+    buckets: &'a Buckets<T>,
+    key: T::Key,
+    operation: &'static str,
+}
+
+/// A stream over the buckets of a key; see [`Buckets::pages`].
+pub struct Pages<T: Record> {
+    cursor: Cursor<RawDocumentBuf>,
+    context: Context,
+    record: std::marker::PhantomData<fn() -> T>,
+}
+
+impl<T: Record> fmt::Debug for Pages<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pages")
+            .field("collection", &T::SPEC.collection())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a, T: Record> PagesQuery<'a, T> {
+    pub(super) fn named(buckets: &'a Buckets<T>, key: T::Key, operation: &'static str) -> Self {
+        Self {
+            buckets,
+            key,
+            operation,
+        }
+    }
+
+    pub(super) async fn run(self) -> Result<Pages<T>> {
+        let context = Context::of::<T>(self.operation, &self.key);
+        let key = read::key_elements::<T>(&self.key);
+        let collection = self.buckets.collection::<RawDocumentBuf>();
+        let cursor = find::many(&collection, read::pages(T::SPEC, &key, None))
+            .await
+            .map_err(|error| Error::read(error, &context))?;
+        Ok(Pages {
+            cursor,
+            context,
+            record: std::marker::PhantomData,
+        })
+    }
+}
+
+impl<T: Record> Stream for Pages<T> {
+    type Item = Result<T::Bucket>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {
+        self.cursor.poll_next_unpin(cx).map(|found| {
+            found.map(|found| {
+                let stored = found.map_err(|error| Error::read(error, &self.context))?;
+                bucket::decode::<T>(&stored)
+                    .map_err(|damage| Error::new(ErrorKind::Damaged(damage), &self.context))
+            })
+        })
+    }
+}
+
+impl<'a, T: Record> IntoFuture for PagesQuery<'a, T> {
+    type Output = Result<Pages<T>>;
+    type IntoFuture = ActionFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let span =
+            tracing::debug_span!(target: trace::READ, "pages", collection = T::SPEC.collection());
+        Box::pin(self.run().instrument(span))
+    }
+}

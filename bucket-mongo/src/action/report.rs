@@ -1,0 +1,123 @@
+//! What became of the records of an `insert_many`.
+
+use crate::{Error, Result, writer::Written};
+
+/// What became of each record of a [`Buckets::insert_many`](crate::Buckets::insert_many).
+///
+/// A record is known by its index in the iterator, counted from 0. It is stored unless it is among
+/// the [`failed`](Self::failed) ones.
+///
+/// ```
+/// use bucket_mongo::InsertReport;
+///
+/// fn summary(report: &InsertReport) -> String {
+///     format!("{} of {} records stored", report.stored(), report.tried())
+/// }
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct InsertReport {
+    tried: usize,
+    stored: usize,
+    opened: usize,
+    failed: Vec<FailedRecord>,
+    aborted: Option<Error>,
+}
+
+/// A record that is not stored, or not known to be.
+///
+/// ```
+/// fn retry(failed: &bucket_mongo::action::FailedRecord) -> bool {
+///     failed.error.is_retryable()
+/// }
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct FailedRecord {
+    /// The index of the record in the iterator, counted from 0.
+    pub index: usize,
+    /// Why. With [`is_outcome_unknown`](Error::is_outcome_unknown) the record may be stored.
+    pub error: Error,
+}
+
+impl InsertReport {
+    /// The number of records that the iterator gave.
+    #[must_use]
+    pub fn tried(&self) -> usize {
+        self.tried
+    }
+
+    /// The number of records that are stored.
+    #[must_use]
+    pub fn stored(&self) -> usize {
+        self.stored
+    }
+
+    /// The number of buckets that were opened.
+    #[must_use]
+    pub fn opened_buckets(&self) -> usize {
+        self.opened
+    }
+
+    /// The records that are not stored, or not known to be, in the order of their indexes.
+    #[must_use]
+    pub fn failed(&self) -> &[FailedRecord] {
+        &self.failed
+    }
+
+    /// Whether the record of this index is stored.
+    #[must_use]
+    pub fn is_stored(&self, index: usize) -> bool {
+        index < self.tried
+            && self
+                .failed
+                .binary_search_by_key(&index, |f| f.index)
+                .is_err()
+    }
+
+    /// The report if every record is stored, else the error of the first that is not.
+    ///
+    /// # Errors
+    ///
+    /// That of the record with the lowest index.
+    pub fn into_result(mut self) -> Result<Self> {
+        if self.failed.is_empty() {
+            Ok(self)
+        } else {
+            Err(self.failed.swap_remove(0).error)
+        }
+    }
+
+    pub(super) fn next_index(&mut self) -> usize {
+        self.tried += 1;
+        self.tried - 1
+    }
+
+    pub(super) fn fail(&mut self, index: usize, error: Error) {
+        self.failed.push(FailedRecord { index, error });
+    }
+
+    pub(super) fn add(&mut self, written: Written) {
+        self.stored += written.stored;
+        self.opened += written.opened;
+        let failed = written.failed.into_iter();
+        self.failed
+            .extend(failed.map(|(index, error)| FailedRecord { index, error }));
+        self.aborted = self.aborted.take().or(written.aborted);
+    }
+
+    pub(super) fn aborted(&self) -> Option<&Error> {
+        self.aborted.as_ref()
+    }
+
+    /// The records that were not taken up after the connection was lost.
+    pub(super) fn skip(&mut self, records: usize, error: &Error) {
+        for _ in 0..records {
+            let index = self.next_index();
+            self.fail(index, error.clone());
+        }
+    }
+
+    pub(super) fn sort(&mut self) {
+        self.failed.sort_by_key(|failed| failed.index);
+    }
+}

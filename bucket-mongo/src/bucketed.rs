@@ -1,0 +1,28 @@
+//! The trait that gives a record type its handle.
+
+use bucket_core::Record;
+use mongodb::Database;
+
+use crate::Buckets;
+
+/// A record type with buckets in MongoDB.
+///
+/// Every type with `#[derive(Bucketed)]` has it; the name imports the trait and the derive at
+/// once.
+///
+/// ```no_run
+/// use bucket_mongo::{Bucketed, Buckets, mongodb::Database};
+///
+/// fn handle<T: Bucketed>(database: &Database) -> Buckets<T> {
+///     T::buckets(database)
+/// }
+/// ```
+pub trait Bucketed: Record {
+    /// A handle to the buckets of this type in `database`. It is cheap to make and to clone.
+    #[must_use]
+    fn buckets(database: &Database) -> Buckets<Self> {
+        Buckets::new(database)
+    }
+}
+
+impl<T: Record> Bucketed for T {}

@@ -1,0 +1,104 @@
+//! The handle: where the buckets of a record type live, and every operation on them.
+
+use std::{fmt, marker::PhantomData};
+
+use bucket_core::{BucketSpec, Record};
+use mongodb::{Collection, Database, options::WriteConcern};
+
+/// The buckets of `T` in one database.
+///
+/// Cheap to clone: it holds the driver's handle and the write concern.
+///
+/// Every method gives a builder that does nothing until it is awaited.
+///
+/// ```no_run
+/// # use bucket_mongo::{Bucketed, Buckets, Result};
+/// async fn pages<T: Bucketed>(buckets: &Buckets<T>, key: T::Key) -> Result<u64> {
+///     buckets.page_count(key).await
+/// }
+/// ```
+pub struct Buckets<T: Record> {
+    database: Database,
+    write_concern: WriteConcern,
+    record: PhantomData<fn() -> T>,
+}
+
+impl<T: Record> Buckets<T> {
+    pub(crate) fn new(database: &Database) -> Self {
+        Self {
+            database: database.clone(),
+            write_concern: WriteConcern::majority(),
+            record: PhantomData,
+        }
+    }
+
+    /// The same handle with this write concern instead of `majority`.
+    ///
+    /// Anything weaker can lose acknowledged records: with `w: 1`, a server that is killed takes
+    /// the last moments with it.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, mongodb::options::WriteConcern};
+    /// # fn f<T: Bucketed>(buckets: Buckets<T>) -> Buckets<T> {
+    /// buckets.with_write_concern(WriteConcern::builder().w(WriteConcern::majority().w).journal(true).build())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_write_concern(mut self, write_concern: WriteConcern) -> Self {
+        self.write_concern = write_concern;
+        self
+    }
+
+    /// The database.
+    #[must_use]
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// The driver's handle to the collection, for queries of your own.
+    ///
+    /// The typed bucket document works with it: `collection::<TradeBucket>()`.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets};
+    /// # async fn f<T: Bucketed>(buckets: Buckets<T>) -> bucket_mongo::mongodb::error::Result<u64> {
+    /// use bucket_mongo::bson::Document;
+    ///
+    /// buckets.collection::<Document>().estimated_document_count().await
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn collection<D: Send + Sync>(&self) -> Collection<D> {
+        self.database.collection(self.spec().collection())
+    }
+
+    /// The model.
+    #[must_use]
+    pub fn spec(&self) -> &'static BucketSpec {
+        T::SPEC
+    }
+
+    pub(crate) fn write_concern(&self) -> &WriteConcern {
+        &self.write_concern
+    }
+}
+
+impl<T: Record> Clone for Buckets<T> {
+    fn clone(&self) -> Self {
+        Self {
+            database: self.database.clone(),
+            write_concern: self.write_concern.clone(),
+            record: PhantomData,
+        }
+    }
+}
+
+impl<T: Record> fmt::Debug for Buckets<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buckets")
+            .field("record", &T::SPEC.record())
+            .field("database", &self.database.name())
+            .field("collection", &T::SPEC.collection())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,197 @@
+//! What can go wrong, typed: the kind, the operation, the key, and whether trying again is safe.
+
+mod classify;
+mod kind;
+
+use std::{fmt, sync::Arc};
+
+use bucket_core::{BucketSpec, Record};
+
+pub use self::kind::ErrorKind;
+
+/// The result of every operation of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error of an operation on buckets.
+///
+/// ```
+/// use bucket_mongo::{Error, ErrorKind};
+///
+/// fn explain(error: &Error) -> &'static str {
+///     match error.kind() {
+///         ErrorKind::MissingIndex { .. } => "call `ensure()` once at start",
+///         _ if error.is_retryable() => "nothing was stored, try again",
+///         _ if error.is_outcome_unknown() => "look before you try again",
+///         _ => "give up",
+///     }
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Error {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    kind: ErrorKind,
+    operation: &'static str,
+    spec: &'static BucketSpec,
+    key: Option<String>,
+    driver: Option<mongodb::error::Error>,
+}
+
+/// Where an error happened.
+#[derive(Debug, Clone)]
+pub(crate) struct Context {
+    pub(crate) operation: &'static str,
+    pub(crate) spec: &'static BucketSpec,
+    pub(crate) key: Option<String>,
+}
+
+impl Context {
+    /// An operation on one key.
+    pub(crate) fn of<T: Record>(operation: &'static str, key: &T::Key) -> Self {
+        Self {
+            operation,
+            spec: T::SPEC,
+            key: Some(format!("{key:?}")),
+        }
+    }
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, context: &Context) -> Self {
+        Self::with_driver(kind, context, None)
+    }
+
+    pub(crate) fn with_driver(
+        kind: ErrorKind,
+        context: &Context,
+        driver: Option<mongodb::error::Error>,
+    ) -> Self {
+        let Context {
+            operation,
+            spec,
+            key,
+        } = context.clone();
+        Self {
+            inner: Arc::new(Inner {
+                kind,
+                operation,
+                spec,
+                key,
+                driver,
+            }),
+        }
+    }
+
+    /// The error of records that were not sent because of this one.
+    pub(crate) fn not_sent(&self) -> Self {
+        if !self.is_outcome_unknown() {
+            return self.clone();
+        }
+        let context = Context {
+            operation: self.inner.operation,
+            spec: self.inner.spec,
+            key: self.inner.key.clone(),
+        };
+        let message = format!(
+            "not sent, because an earlier command failed: {}",
+            self.inner.kind
+        );
+        Self::with_driver(
+            ErrorKind::Unreachable { message },
+            &context,
+            self.inner.driver.clone(),
+        )
+    }
+
+    /// The kind.
+    #[must_use]
+    pub fn kind(&self) -> &ErrorKind {
+        &self.inner.kind
+    }
+
+    /// The operation, such as `insert`.
+    #[must_use]
+    pub fn operation(&self) -> &'static str {
+        self.inner.operation
+    }
+
+    /// The collection.
+    #[must_use]
+    pub fn collection(&self) -> &'static str {
+        self.inner.spec.collection()
+    }
+
+    /// The key that the operation was about, in debug form, where it was about one.
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        self.inner.key.as_deref()
+    }
+
+    /// Whether the same call can be made again without storing anything twice, and may succeed.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        self.inner.kind.is_retryable()
+    }
+
+    /// Whether a unique index of your own refused the record.
+    #[must_use]
+    pub fn is_duplicate_key(&self) -> bool {
+        matches!(self.inner.kind, ErrorKind::DuplicateKey { .. })
+    }
+
+    /// Whether it is not known if the records were stored. In every other error they were not.
+    #[must_use]
+    pub fn is_outcome_unknown(&self) -> bool {
+        matches!(self.inner.kind, ErrorKind::OutcomeUnknown { .. })
+    }
+
+    /// Whether the driver's error carries this label, such as `TransientTransactionError`.
+    #[must_use]
+    pub fn contains_label(&self, label: &str) -> bool {
+        self.inner
+            .driver
+            .as_ref()
+            .is_some_and(|driver| driver.contains_label(label))
+    }
+
+    /// The driver's error, if one is behind this error.
+    #[must_use]
+    pub fn driver(&self) -> Option<&mongodb::error::Error> {
+        self.inner.driver.as_ref()
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.inner.kind)
+            .field("operation", &self.inner.operation)
+            .field("collection", &self.collection())
+            .field("key", &self.inner.key)
+            .field("driver", &self.inner.driver)
+            .finish()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on `{}`", self.inner.operation, self.collection())?;
+        if let Some(key) = &self.inner.key {
+            write!(f, " for {key}")?;
+        }
+        write!(f, ": {}", self.inner.kind)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match (&self.inner.driver, &self.inner.kind) {
+            (Some(driver), _) => Some(driver),
+            (None, ErrorKind::Encode(source)) => Some(source),
+            (None, ErrorKind::Damaged(source)) => Some(source),
+            _ => None,
+        }
+    }
+}

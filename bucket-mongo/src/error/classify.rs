@@ -1,0 +1,114 @@
+//! From the driver's errors and the server's codes to kinds.
+//!
+//! Codes: the server's `error_codes.yml`.
+
+use bucket_core::write::{Action, WriteFailure};
+use bucket_core::{Damage, DamagedBucket};
+use mongodb::error::ErrorKind as DriverKind;
+
+use super::{Context, Error, ErrorKind};
+
+const BAD_VALUE: i32 = 2;
+const UNAUTHORIZED: i32 = 13;
+const TYPE_MISMATCH: i32 = 14;
+const AUTHENTICATION_FAILED: i32 = 18;
+const DUPLICATE_KEY: i32 = 11_000;
+
+/// What the server says of a hint that names no index.
+const NO_SUCH_HINT: &str = "hint provided does not correspond to an existing index";
+
+/// Codes of commands that are refused before anything is executed.
+const NOT_STARTED: [i32; 8] = [
+    BAD_VALUE,
+    9,
+    UNAUTHORIZED,
+    AUTHENTICATION_FAILED,
+    26,
+    40,
+    59,
+    72,
+];
+
+impl Error {
+    /// An error of a read that asked for the index on pages: nothing can have been stored.
+    pub(crate) fn read(driver: mongodb::error::Error, context: &Context) -> Self {
+        Self::read_by(context.spec.pages_index_name(), driver, context)
+    }
+
+    /// An error of a read that asked for this index.
+    pub(crate) fn read_by(index: &str, driver: mongodb::error::Error, context: &Context) -> Self {
+        let kind = match driver.kind.as_ref() {
+            DriverKind::Command(error) if error.message.contains(NO_SUCH_HINT) => {
+                ErrorKind::MissingIndex {
+                    name: index.to_owned(),
+                }
+            }
+            _ => reading(&driver),
+        };
+        Self::with_driver(kind, context, Some(driver))
+    }
+
+    /// An error of a write whose command may have reached the server.
+    pub(crate) fn write(driver: mongodb::error::Error, context: &Context) -> Self {
+        let kind = match driver.kind.as_ref() {
+            DriverKind::Io(_) | DriverKind::InvalidResponse { .. } => unknown(&driver),
+            DriverKind::Command(error) if !NOT_STARTED.contains(&error.code) => unknown(&driver),
+            _ => reading(&driver),
+        };
+        Self::with_driver(kind, context, Some(driver))
+    }
+
+    /// A record that the server refused.
+    pub(crate) fn refused(action: &Action, failure: &WriteFailure, context: &Context) -> Self {
+        let WriteFailure { code, message, .. } = failure.clone();
+        let kind = match (code, action) {
+            (DUPLICATE_KEY, _) => ErrorKind::DuplicateKey {
+                index: failure.index().unwrap_or_default().to_owned(),
+                message,
+            },
+            (BAD_VALUE, _) if message.contains(NO_SUCH_HINT) => missing_index(action, context),
+            (BAD_VALUE | TYPE_MISMATCH, Action::Fill { id }) => {
+                let damage = Damage::Refused { message };
+                ErrorKind::Damaged(DamagedBucket::new(format!("{id:?}"), damage))
+            }
+            _ => command(code, message),
+        };
+        Self::new(kind, context)
+    }
+}
+
+/// The index that a statement names as its hint does not exist.
+fn missing_index(action: &Action, context: &Context) -> ErrorKind {
+    let name = match action {
+        Action::Append => context.spec.open_index_name(),
+        _ => context.spec.pages_index_name().to_owned(),
+    };
+    ErrorKind::MissingIndex { name }
+}
+
+fn unknown(driver: &mongodb::error::Error) -> ErrorKind {
+    ErrorKind::OutcomeUnknown {
+        message: driver.to_string(),
+    }
+}
+
+fn reading(driver: &mongodb::error::Error) -> ErrorKind {
+    let message = driver.to_string();
+    match driver.kind.as_ref() {
+        DriverKind::Command(error) => command(error.code, error.message.clone()),
+        DriverKind::Authentication { .. } => ErrorKind::Unauthorized { message },
+        DriverKind::ServerSelection { .. }
+        | DriverKind::ConnectionPoolCleared { .. }
+        | DriverKind::DnsResolve { .. }
+        | DriverKind::Io(_) => ErrorKind::Unreachable { message },
+        DriverKind::InvalidArgument { .. } => ErrorKind::InvalidArgument { message },
+        _ => ErrorKind::Driver { message },
+    }
+}
+
+fn command(code: i32, message: String) -> ErrorKind {
+    match code {
+        UNAUTHORIZED | AUTHENTICATION_FAILED => ErrorKind::Unauthorized { message },
+        _ => ErrorKind::Server { code, message },
+    }
+}

@@ -1,0 +1,143 @@
+//! The kinds of errors.
+
+use std::fmt;
+
+use bucket_core::{DamagedBucket, EncodeError};
+
+/// What went wrong.
+///
+/// ```
+/// use bucket_mongo::ErrorKind;
+///
+/// let kind = ErrorKind::InvalidArgument { message: "pages are counted from 1".into() };
+/// assert_eq!(kind.to_string(), "pages are counted from 1");
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// An argument makes no sense, such as page 0; nothing was sent.
+    InvalidArgument {
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A record cannot be encoded or is too large; nothing was sent.
+    Encode(EncodeError),
+    /// A document of the collection is no bucket of the model.
+    Damaged(DamagedBucket),
+    /// An index of the model is missing; nothing was stored. Call `ensure()`.
+    MissingIndex {
+        /// The name of the index.
+        name: String,
+    },
+    /// A unique index that is not of the model refused the record; nothing was stored.
+    DuplicateKey {
+        /// The name of the index.
+        index: String,
+        /// What the server says.
+        message: String,
+    },
+    /// Other writers of the same key were faster again and again; nothing was stored.
+    Contention {
+        /// How often it was tried.
+        attempts: u32,
+    },
+    /// No server could be reached; nothing was stored.
+    Unreachable {
+        /// What the driver says.
+        message: String,
+    },
+    /// The server does not accept the credentials or does not permit the operation; nothing was
+    /// stored.
+    Unauthorized {
+        /// What the server says.
+        message: String,
+    },
+    /// The server refused the operation; nothing was stored.
+    Server {
+        /// The server's error code.
+        code: i32,
+        /// What the server says.
+        message: String,
+    },
+    /// The connection was lost, or the write concern was not met, after the records were sent:
+    /// they may be stored or not.
+    OutcomeUnknown {
+        /// What the driver or the server says.
+        message: String,
+    },
+    /// A full bucket would pass the largest document; nothing was created.
+    BucketTooLarge {
+        /// The size of a full bucket, in bytes.
+        bytes: usize,
+        /// The largest document, in bytes.
+        limit: usize,
+    },
+    /// An index cannot be built, because the collection holds what it forbids.
+    IndexBuild {
+        /// The name of the index.
+        name: String,
+        /// What the server says.
+        message: String,
+    },
+    /// Any other error of the driver.
+    Driver {
+        /// What the driver says.
+        message: String,
+    },
+}
+
+/// Codes that only mean that this server cannot take the write just now.
+const TRY_AGAIN: [i32; 9] = [91, 112, 189, 10_058, 10_107, 11_600, 11_602, 13_435, 13_436];
+
+impl ErrorKind {
+    pub(super) fn is_retryable(&self) -> bool {
+        match self {
+            Self::Contention { .. } | Self::Unreachable { .. } => true,
+            Self::Server { code, .. } => TRY_AGAIN.contains(code),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidArgument { message } | Self::Driver { message } => f.write_str(message),
+            Self::Encode(source) => source.fmt(f),
+            Self::Damaged(source) => source.fmt(f),
+            Self::MissingIndex { name } => {
+                write!(
+                    f,
+                    "the index `{name}` is missing: call `ensure()` before writing"
+                )
+            }
+            Self::DuplicateKey { index, message } => {
+                write!(
+                    f,
+                    "the unique index `{index}` refused the record: {message}"
+                )
+            }
+            Self::Contention { attempts } => {
+                write!(f, "other writers of this key were faster {attempts} times")
+            }
+            Self::Unreachable { message } => write!(f, "no server could be reached: {message}"),
+            Self::Unauthorized { message } => write!(f, "not authorised: {message}"),
+            Self::Server { code, message } => write!(f, "the server refused ({code}): {message}"),
+            Self::OutcomeUnknown { message } => {
+                write!(
+                    f,
+                    "it is not known whether the records were stored: {message}"
+                )
+            }
+            Self::BucketTooLarge { bytes, limit } => {
+                write!(
+                    f,
+                    "a full bucket would take {bytes} bytes, a document at most {limit}"
+                )
+            }
+            Self::IndexBuild { name, message } => {
+                write!(f, "the index `{name}` cannot be built: {message}")
+            }
+        }
+    }
+}

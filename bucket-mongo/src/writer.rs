@@ -1,0 +1,235 @@
+//! Runs the chains of a batch: reads tails, sends rounds, settles replies, until every record is
+//! stored or has an error.
+//!
+//! What to send and how to read a reply is core's; here is only the sending. Outside of a session
+//! each command runs in a task of its own: a caller that drops its future half-way leaves no
+//! connection with half a message.
+
+use std::time::Duration;
+
+use bson::{Document, RawDocumentBuf};
+use bucket_core::{
+    Record,
+    write::{Batch, Chain, Round},
+};
+use futures_util::future::join_all;
+use mongodb::{ClientSession, Database, options::WriteConcern};
+
+use crate::{
+    Buckets,
+    error::{Context, Error, ErrorKind},
+};
+
+mod tails;
+
+/// Commands of one round that are under way at the same time.
+const IN_FLIGHT: usize = 4;
+/// Lost races of one key in a row after which its records are given back.
+const MAX_MISSES: u32 = 1_000;
+/// Lost races in a row that are tried again without a pause.
+const FREE_MISSES: u32 = 3;
+/// The longest pause between two tries, in milliseconds.
+const MAX_PAUSE_MS: u64 = 32;
+
+/// What became of a batch.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// Records that are stored.
+    pub(crate) stored: usize,
+    /// Buckets that were opened.
+    pub(crate) opened: usize,
+    /// Commands that were sent.
+    pub(crate) commands: usize,
+    /// Statements that were refused because a bucket was not as last seen.
+    pub(crate) missed: usize,
+    /// Records that are not stored, or not known to be, and why.
+    pub(crate) failed: Vec<(usize, Error)>,
+    /// The connection is lost: nothing more was tried.
+    pub(crate) aborted: Option<Error>,
+}
+
+/// Writes batches of one call.
+pub(crate) struct Writer<'a, T: Record> {
+    buckets: &'a Buckets<T>,
+    session: Option<&'a mut ClientSession>,
+    write_concern: Option<RawDocumentBuf>,
+    context: Context,
+    written: Written,
+}
+
+impl<'a, T: Record> Writer<'a, T> {
+    pub(crate) fn new(
+        buckets: &'a Buckets<T>,
+        session: Option<&'a mut ClientSession>,
+        write_concern: Option<&WriteConcern>,
+        context: Context,
+    ) -> Result<Self, Error> {
+        // In a transaction a command carries no write concern of its own: the transaction's
+        // counts. So a session gets one only if the caller asks for it.
+        let default = session.is_none().then(|| buckets.write_concern());
+        let write_concern = match write_concern.or(default) {
+            None => None,
+            Some(concern) => Some(bson::serialize_to_raw_document_buf(concern).map_err(
+                |source| {
+                    let message = format!("the write concern cannot be encoded: {source}");
+                    Error::new(ErrorKind::InvalidArgument { message }, &context)
+                },
+            )?),
+        };
+        Ok(Self {
+            buckets,
+            session,
+            write_concern,
+            context,
+            written: Written::default(),
+        })
+    }
+
+    /// Stores the records of a batch.
+    pub(crate) async fn store(mut self, batch: &mut Batch<T>) -> Written {
+        if self.session.is_some() {
+            batch.look_first();
+        } else if let Some(round) = batch.lone_append(self.write_concern.as_deref()) {
+            self.run(batch, vec![round]).await;
+        }
+        while self.written.aborted.is_none() {
+            if let Err(error) = self.learn_tails(batch).await {
+                self.written.aborted = Some(error);
+                break;
+            }
+            self.give_up_on_contention(batch);
+            let rounds = batch.rounds(self.write_concern.as_deref());
+            if rounds.is_empty() {
+                break;
+            }
+            self.run(batch, rounds).await;
+            self.pause(batch).await;
+        }
+        if let Some(error) = &self.written.aborted {
+            let left = batch.give_up();
+            self.written
+                .failed
+                .extend(left.into_iter().map(|index| (index, error.not_sent())));
+        }
+        self.written
+    }
+
+    /// Sends the commands of a round and takes their replies into account.
+    async fn run(&mut self, batch: &mut Batch<T>, rounds: Vec<Round>) {
+        for group in rounds.chunks(IN_FLIGHT) {
+            if self.written.aborted.is_some() {
+                return;
+            }
+            let replies = self.send(group).await;
+            for (round, reply) in group.iter().zip(replies) {
+                self.written.commands += 1;
+                match reply {
+                    Ok(reply) => self.settle(batch, round, &reply),
+                    Err(error) => self.lost(batch, round, &error),
+                }
+            }
+        }
+    }
+
+    async fn send(&mut self, rounds: &[Round]) -> Vec<Result<Document, Error>> {
+        let database = self.buckets.database();
+        let context = &self.context;
+        if let Some(session) = &mut self.session {
+            let mut replies = Vec::with_capacity(rounds.len());
+            for round in rounds {
+                let body = round.command().body().to_owned();
+                let reply = database.run_raw_command(body).session(&mut **session).await;
+                replies.push(reply.map_err(|error| Error::write(error, context)));
+            }
+            return replies;
+        }
+        let tasks = rounds.iter().map(|round| {
+            let body = round.command().body().to_owned();
+            tokio::spawn(run_command(database.clone(), body))
+        });
+        let replies = join_all(tasks)
+            .await
+            .into_iter()
+            .map(|joined| match joined {
+                Ok(reply) => reply.map_err(|error| Error::write(error, context)),
+                Err(stopped) => {
+                    let message = format!("the runtime stopped: {stopped}");
+                    Err(Error::new(ErrorKind::OutcomeUnknown { message }, context))
+                }
+            });
+        replies.collect()
+    }
+
+    fn settle(&mut self, batch: &mut Batch<T>, round: &Round, reply: &Document) {
+        let settled = batch.settle(round, reply);
+        self.written.opened += settled.opened;
+        self.written.missed += settled.missed;
+        for failed in settled.failed {
+            let error = Error::refused(&failed.action, &failed.failure, &self.context);
+            self.written.failed.push((failed.index, error));
+        }
+        let Some(concern) = settled.write_concern_error else {
+            self.written.stored += settled.stored.len();
+            return;
+        };
+        let message = format!(
+            "the write concern was not met ({}): {}",
+            concern.code, concern.message
+        );
+        let error = Error::new(ErrorKind::OutcomeUnknown { message }, &self.context);
+        let stored = settled.stored.into_iter();
+        self.written
+            .failed
+            .extend(stored.map(|index| (index, error.clone())));
+        self.written.aborted = Some(error);
+    }
+
+    /// A command without a reply: what it carried may be stored or not, so it is not sent again.
+    fn lost(&mut self, batch: &mut Batch<T>, round: &Round, error: &Error) {
+        let records = batch.abandon(round).into_iter();
+        self.written
+            .failed
+            .extend(records.map(|index| (index, error.clone())));
+        self.written.aborted = Some(error.clone());
+    }
+
+    fn give_up_on_contention(&mut self, batch: &mut Batch<T>) {
+        let (chains, _) = batch.parts();
+        for chain in chains
+            .iter_mut()
+            .filter(|chain| chain.misses() > MAX_MISSES)
+        {
+            let kind = ErrorKind::Contention {
+                attempts: chain.misses(),
+            };
+            let error = Error::new(kind, &self.context);
+            let left = chain.give_up().into_iter();
+            self.written
+                .failed
+                .extend(left.map(|index| (index, error.clone())));
+        }
+    }
+
+    /// Lets the winner of a race get on; the more races are lost the longer.
+    async fn pause(&self, batch: &Batch<T>) {
+        let misses = batch.chains().iter().map(Chain::misses).max();
+        let misses = misses.unwrap_or_default();
+        if misses > FREE_MISSES {
+            let ceiling = 1_u64
+                .checked_shl(misses - FREE_MISSES)
+                .unwrap_or(MAX_PAUSE_MS);
+            let pause = jitter() % ceiling.clamp(1, MAX_PAUSE_MS) + 1;
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+        }
+    }
+}
+
+async fn run_command(database: Database, body: RawDocumentBuf) -> mongodb::error::Result<Document> {
+    database.run_raw_command(body).await
+}
+
+/// A number that differs from writer to writer, so that they do not wait in step.
+fn jitter() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(0)
+}

@@ -1,0 +1,120 @@
+//! What is open for which key: the reads before a write.
+//!
+//! They run on the primary: a tail that is out of date costs a refused statement.
+
+use std::collections::HashMap;
+
+use bson::{Document, RawDocumentBuf};
+use bucket_core::{
+    DamagedBucket, Record,
+    read::{self, FindPlan},
+    write::{Batch, Need},
+};
+
+use super::Writer;
+use crate::error::{Error, ErrorKind};
+
+/// Keys that are looked up by one read.
+const KEYS: usize = 500;
+
+impl<T: Record> Writer<'_, T> {
+    /// Tells each chain that asks what its tail is.
+    pub(super) async fn learn_tails(&mut self, batch: &mut Batch<T>) -> Result<(), Error> {
+        let asking: Vec<usize> = indexes(batch, |need| {
+            matches!(need, Need::OpenBucket | Need::NewestBucket)
+        });
+        for group in asking.chunks(KEYS) {
+            let keys: Vec<&[u8]> = group.iter().map(|at| batch.chains()[*at].key()).collect();
+            let found = self.find(&read::open_buckets(T::SPEC, &keys)).await?;
+            self.tell_open(batch, group, &found);
+        }
+        for at in asking {
+            if batch.chains()[at].need() == Need::NewestBucket {
+                let plan = read::newest(T::SPEC, batch.chains()[at].key());
+                let found = self.find(&plan).await?;
+                self.tell_newest(batch, at, found.first());
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_open(&mut self, batch: &mut Batch<T>, asking: &[usize], found: &[RawDocumentBuf]) {
+        let mut open: HashMap<Vec<u8>, &RawDocumentBuf> = HashMap::with_capacity(found.len());
+        for bucket in found {
+            if let Ok(key) = read::stored_key::<T>(bucket) {
+                open.insert(key, bucket);
+            }
+        }
+        let (chains, _) = batch.parts();
+        for at in asking {
+            let chain = &mut chains[*at];
+            match open.get(chain.key()) {
+                Some(bucket) => {
+                    if let Err(damage) = read::tell_tail::<T>(chain, bucket) {
+                        let left = chain.give_up();
+                        self.damaged(left, damage);
+                    }
+                }
+                None if chain.need() == Need::OpenBucket => chain.saw_none_open(),
+                // The newest bucket is read next.
+                None => {}
+            }
+        }
+    }
+
+    fn tell_newest(&mut self, batch: &mut Batch<T>, at: usize, found: Option<&RawDocumentBuf>) {
+        let (chains, _) = batch.parts();
+        let chain = &mut chains[at];
+        match found {
+            None => chain.saw_none_open(),
+            Some(bucket) => {
+                if let Err(damage) = read::tell_tail::<T>(chain, bucket) {
+                    let left = chain.give_up();
+                    self.damaged(left, damage);
+                }
+            }
+        }
+    }
+
+    fn damaged(&mut self, records: Vec<usize>, damage: DamagedBucket) {
+        let error = Error::new(ErrorKind::Damaged(damage), &self.context);
+        self.written
+            .failed
+            .extend(records.into_iter().map(|index| (index, error.clone())));
+    }
+
+    async fn find(&mut self, plan: &FindPlan) -> Result<Vec<RawDocumentBuf>, Error> {
+        let command = plan.single_batch(T::SPEC.collection());
+        let database = self.buckets.database();
+        let run = database.run_raw_command(command);
+        let reply = match &mut self.session {
+            Some(session) => run.session(&mut **session).await,
+            None => run.await,
+        };
+        let reply = reply.map_err(|error| Error::read_by(&plan.hint, error, &self.context))?;
+        first_batch(&reply).ok_or_else(|| {
+            let message = "the server's reply to `find` has no batch".to_owned();
+            Error::new(ErrorKind::Driver { message }, &self.context)
+        })
+    }
+}
+
+fn first_batch(reply: &Document) -> Option<Vec<RawDocumentBuf>> {
+    let batch = reply
+        .get_document("cursor")
+        .ok()?
+        .get_array("firstBatch")
+        .ok()?;
+    batch
+        .iter()
+        .map(|found| RawDocumentBuf::try_from(found.as_document()?).ok())
+        .collect()
+}
+
+fn indexes<T: Record>(batch: &Batch<T>, wanted: impl Fn(Need) -> bool) -> Vec<usize> {
+    let chains = batch.chains().iter().enumerate();
+    chains
+        .filter(|(_, chain)| wanted(chain.need()))
+        .map(|(at, _)| at)
+        .collect()
+}
