@@ -1,0 +1,72 @@
+//! What the live tests share: one development server for each test binary, and a database of its
+//! own for each test.
+//!
+//! The pages of the repository are tested as documentation of this crate.
+
+use bucket_mongo::{
+    mongodb::bson::{DateTime, Document, doc},
+    testing::{DevServer, TestDatabase},
+};
+use futures_util::TryStreamExt;
+use tokio::sync::OnceCell;
+
+static SERVER: OnceCell<DevServer> = OnceCell::const_new();
+
+/// The server of this test binary. It stops when the process ends.
+///
+/// # Panics
+///
+/// If no server can be had.
+pub async fn server() -> &'static DevServer {
+    let start = || async { DevServer::start().await.expect("a development server") };
+    SERVER.get_or_init(start).await
+}
+
+/// A new, empty database.
+///
+/// # Panics
+///
+/// If no server can be had.
+pub async fn database() -> TestDatabase {
+    server().await.database("test").await.expect("a database")
+}
+
+/// Every document of a collection, by `_id`.
+///
+/// # Panics
+///
+/// If the server cannot be read.
+pub async fn documents(database: &TestDatabase, collection: &str) -> Vec<Document> {
+    let collection = database.collection::<Document>(collection);
+    let cursor = collection
+        .find(doc! {})
+        .sort(doc! { "_id": 1 })
+        .await
+        .expect("a cursor");
+    cursor.try_collect().await.expect("documents")
+}
+
+/// The date of an RFC 3339 text.
+///
+/// # Panics
+///
+/// If the text is none.
+#[must_use]
+pub fn date(text: &str) -> DateTime {
+    DateTime::parse_rfc3339_str(text).expect("an RFC 3339 text")
+}
+
+/// `README.md`, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+mod readme {}
+
+/// `docs/architecture.md`, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/architecture.md")]
+mod architecture {}
+
+/// `docs/guide.md`, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide.md")]
+mod guide {}
