@@ -2,9 +2,10 @@
 //!
 //! An id is `<prefix><time>` or `<prefix><time>_<sequence>`:
 //!
-//! * the prefix is the template with the key parts filled in. `%`, control characters and the
-//!   first character of each separator are percent-encoded in a key part (`12_3` becomes
-//!   `12%5F3`), so two keys never share a prefix and an id can be taken apart again;
+//! * the prefix is the template with the key parts filled in. `%` and control characters are
+//!   percent-encoded in a key part, and so is, in every part but the last, the first character of
+//!   the separator behind it. An id is taken apart from both ends, the time and the sequence from
+//!   the right, the key parts from the left, so two keys never share an id;
 //! * the time is when the bucket was opened. Ordinary dates stand as the manual writes them, ten
 //!   digits of seconds (`1698335223`). Earlier ones are padded with zeros; those before 1970 are
 //!   `-` and the 19-digit complement `10^19 + t`; later ones are prefixed with a letter for each
@@ -13,7 +14,9 @@
 //!   record behind the pages that exist. One digit stands alone, a letter counts further ones
 //!   (`1`..`9`, `a10`..`a99`, `b100`..), so that text order is number order.
 //!
-//! No time text is a prefix of another one, hence `<time>` < `<time>_1` < `<time>_2` < next time.
+//! No text is both a time and a sequence, so what stands last is known by its form: the key
+//! `12_3` needs no escape, `12_3_1698335223` is no bucket of the key `12`. No time text is a prefix
+//! of another one, hence `<time>` < `<time>_1` < `<time>_2` < next time.
 
 use std::{cmp::Ordering, fmt, hash::Hash, marker::PhantomData, str::FromStr};
 
@@ -255,14 +258,15 @@ pub(crate) fn key_parts<K: RecordKey>(key: &K) -> Vec<String> {
     parts
 }
 
-pub(crate) fn is_separator(spec: &BucketSpec, character: char) -> bool {
-    let mut after_key = false;
-    spec.id().iter().any(|segment| match segment {
-        IdSegment::Literal(text) => after_key && text.starts_with(character),
-        IdSegment::Key(_) => {
-            after_key = true;
-            false
-        }
-        IdSegment::Time(_) => false,
-    })
+/// The first character of the separator behind a key part, unless that is the last part.
+pub(crate) fn separator_behind(spec: &BucketSpec, part: usize) -> Option<char> {
+    let mut segments = spec
+        .id()
+        .iter()
+        .skip_while(|segment| **segment != IdSegment::Key(part));
+    segments.next();
+    match (segments.next(), segments.next()) {
+        (Some(IdSegment::Literal(separator)), Some(IdSegment::Key(_))) => separator.chars().next(),
+        _ => None,
+    }
 }

@@ -140,8 +140,10 @@ fn find(spec: &BucketSpec, filter: RawDocumentBuf) -> FindPlan {
 /// Page `number` of a key, counted from 1: its `number`-th bucket.
 #[must_use]
 pub fn page(spec: &BucketSpec, key: &[u8], number: u64) -> FindPlan {
+    // The server counts in 64-bit signed integers.
+    let skip = number.saturating_sub(1).min(i64::MAX.unsigned_abs());
     FindPlan {
-        skip: number.saturating_sub(1),
+        skip,
         limit: 1,
         ..find(spec, key_filter(key))
     }

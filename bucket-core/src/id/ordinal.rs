@@ -36,8 +36,7 @@ fn push_extra(text: &mut String, extra: usize) {
     }
 }
 
-/// Reads what [`push_signed`] wrote; plain numbers of fewer digits, as the manual's own code
-/// writes them for dates before September 2001, are read too.
+/// Reads what [`push_signed`] wrote.
 pub(super) fn read_signed(text: &str, width: usize) -> Option<i64> {
     if let Some(digits) = text.strip_prefix('-') {
         if digits.len() != COMPLEMENT_DIGITS || !all_digits(digits) {
@@ -47,14 +46,17 @@ pub(super) fn read_signed(text: &str, width: usize) -> Option<i64> {
         return i64::try_from(complement - COMPLEMENT).ok();
     }
     let (extra, digits) = split_extra(text)?;
-    let fits = if extra == 0 {
-        digits.len() <= width
-    } else {
-        digits.len() == width + extra
-    };
     let leading_zero = extra > 0 && digits.starts_with('0');
-    (fits && !leading_zero)
+    (digits.len() == width + extra && !leading_zero)
         .then(|| digits.parse().ok())
+        .flatten()
+}
+
+/// Reads a plain number of fewer digits, as the manual's own code writes it for dates before
+/// September 2001.
+pub(super) fn read_short(text: &str, width: usize) -> Option<i64> {
+    (text.len() < width && all_digits(text))
+        .then(|| text.parse().ok())
         .flatten()
 }
 

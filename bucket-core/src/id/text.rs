@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Place, is_separator, key_parts, ordinal};
+use super::{Place, key_parts, ordinal, separator_behind};
 use crate::{
     key::{KeyValue, RecordKey},
     spec::{BucketSpec, IdSegment, TimeUnit},
@@ -20,7 +20,7 @@ pub(crate) fn prefix<K: RecordKey>(spec: &BucketSpec, key: &K) -> String {
             IdSegment::Literal(literal) => text.push_str(literal),
             IdSegment::Key(index) => {
                 if let Some(part) = parts.get(*index) {
-                    push_escaped(&mut text, part, spec);
+                    push_escaped(&mut text, part, separator_behind(spec, *index));
                 }
             }
             IdSegment::Time(_) => {}
@@ -50,9 +50,9 @@ pub(super) fn key_text(value: KeyValue<'_>) -> String {
     }
 }
 
-fn push_escaped(text: &mut String, part: &str, spec: &BucketSpec) {
+fn push_escaped(text: &mut String, part: &str, separator: Option<char>) {
     for character in part.chars() {
-        if character == '%' || character.is_ascii_control() || is_separator(spec, character) {
+        if character == '%' || character.is_ascii_control() || separator == Some(character) {
             // Only ASCII characters are escaped: separators are ASCII punctuation.
             // Writing to a string cannot fail.
             let _ = write!(text, "%{:02X}", u32::from(character));

@@ -97,6 +97,11 @@ fn reading(driver: &mongodb::error::Error) -> ErrorKind {
     match driver.kind.as_ref() {
         DriverKind::Command(error) => command(error.code, error.message.clone()),
         DriverKind::Authentication { .. } => ErrorKind::Unauthorized { message },
+        // Once a server has refused the credentials the driver counts it as not available, and
+        // tells why in its text alone.
+        DriverKind::ServerSelection { .. } if message.contains("AuthenticationFailed") => {
+            ErrorKind::Unauthorized { message }
+        }
         DriverKind::ServerSelection { .. }
         | DriverKind::ConnectionPoolCleared { .. }
         | DriverKind::DnsResolve { .. }

@@ -1,0 +1,441 @@
+//! Bad arguments, bad records, bad documents, bad servers: a typed error each, nothing half-written.
+
+use bucket_mongo::{
+    Bucketed, Buckets, Error, ErrorKind,
+    bson::{DateTime, Document, doc},
+    mongodb::{Client, options::ClientOptions},
+    testing::{DevServer, TestDatabase},
+};
+use bucket_tests::{database, documents, server};
+use futures_util::{StreamExt, TryStreamExt};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "events", items = "events", capacity = 3)]
+struct Event {
+    #[bucket(key)]
+    source: i32,
+    #[bucket(time)]
+    at: DateTime,
+    text: String,
+}
+
+fn event(source: i32, text: &str) -> Event {
+    Event {
+        source,
+        at: DateTime::from_millis(1_698_335_223_000),
+        text: text.into(),
+    }
+}
+
+async fn events() -> (TestDatabase, Buckets<Event>) {
+    let database = database().await;
+    let events = Event::buckets(&database);
+    events.ensure().await.unwrap();
+    (database, events)
+}
+
+fn assert_not_stored(error: &Error) {
+    assert!(!error.is_outcome_unknown(), "{error:?}");
+    assert_eq!(error.collection(), "events");
+    let source = std::error::Error::source(error);
+    assert!(error.driver().is_none() || source.is_some());
+}
+
+#[tokio::test]
+async fn page_0_is_an_invalid_argument() {
+    let (_database, events) = events().await;
+    let error = events.page(1, 0).await.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::InvalidArgument { .. }),
+        "{error:?}"
+    );
+    assert!(!error.is_retryable());
+    assert_eq!(error.operation(), "page");
+    assert!(error.key().unwrap().contains("source: 1"));
+    assert!(
+        error
+            .to_string()
+            .starts_with("page on `events` for EventKey { source: 1 }: pages are")
+    );
+    assert!(events.page(1, u64::MAX).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_record_over_16_mb_is_refused_and_the_others_of_its_batch_are_stored() {
+    let (database, events) = events().await;
+    let huge = event(1, &"x".repeat(17 * 1024 * 1024));
+    let error = events.insert(&huge).await.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::Encode(_)),
+        "{:?}",
+        error.kind()
+    );
+    assert_not_stored(&error);
+    assert!(!error.is_retryable());
+
+    let batch = [event(1, "a"), huge, event(1, "b"), event(2, "c")];
+    let report = events.insert_many(&batch).await.unwrap();
+    assert_eq!(
+        (report.tried(), report.stored(), report.failed().len()),
+        (4, 3, 1)
+    );
+    assert_eq!(report.failed()[0].index, 1);
+    assert!(report.is_stored(0) && !report.is_stored(1) && report.is_stored(3));
+    assert!(!report.is_stored(4));
+    let error = report.into_result().unwrap_err();
+    assert!(
+        error.to_string().contains("the record takes 178"),
+        "{error}"
+    );
+    assert_eq!(documents(&database, "events").await.len(), 2);
+}
+
+#[tokio::test]
+async fn records_of_the_largest_size_fill_a_bucket_that_the_server_takes() {
+    let (_database, events) = events().await;
+    let room = bucket_mongo::core::size::max_record_bytes(Event::CAPACITY) - 200;
+    let text = "x".repeat(room);
+    for _ in 0..4 {
+        events.insert(&event(1, &text)).await.unwrap();
+    }
+    assert_eq!(events.page(1, 1).await.unwrap().len(), 3);
+    let many: Vec<Event> = (0..4).map(|_| event(2, &text)).collect();
+    events
+        .insert_many(&many)
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
+    assert_eq!(events.page_count(2).await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn a_damaged_bucket_is_named_with_what_is_wrong() {
+    let (database, events) = events().await;
+    let item = doc! { "at": DateTime::from_millis(0), "text": "a" };
+    let id = "1_1698335223";
+    let good = doc! { "_id": id, "source": 1, "count": 1, "events": [item] };
+    let damage = |field: &str, value: bucket_mongo::bson::Bson| {
+        let mut bucket = good.clone();
+        bucket.insert(field, value);
+        bucket
+    };
+    let cases = [
+        (
+            damage("count", 2.into()),
+            "its count is 2, its array holds 1 items",
+        ),
+        (
+            damage("count", "1".into()),
+            "`count` is missing or is not a whole number",
+        ),
+        (
+            damage("count", 1.5.into()),
+            "`count` is missing or is not a whole number",
+        ),
+        (
+            damage("count", (-1).into()),
+            "its count is -1, its array holds 1 items",
+        ),
+        (
+            damage("events", "none".into()),
+            "`events` is missing or is not an array",
+        ),
+        (
+            damage("events", doc! { "0": 1 }.into()),
+            "`events` is missing or is not an array",
+        ),
+        (
+            damage("events", vec![1].into()),
+            "`events.0` is missing or is not a document",
+        ),
+        (
+            damage("events", vec![doc! { "at": 1, "text": "a" }].into()),
+            "its item 0:",
+        ),
+        (
+            damage("events", vec![doc! { "text": "a" }].into()),
+            "its item 0:",
+        ),
+        (
+            damage("_id", 7.into()),
+            "`_id` is missing or is not a string",
+        ),
+        (
+            damage("_id", "seven".into()),
+            "`seven` is no bucket id: the time is missing",
+        ),
+    ];
+    let collection = database.collection::<Document>("events");
+    for (bucket, expected) in cases {
+        collection.delete_many(doc! {}).await.unwrap();
+        collection.insert_one(&bucket).await.unwrap();
+        let error = events.page(1, 1).await.unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Damaged(_)), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains(expected), "{text}");
+        assert!(
+            text.contains(&bucket.get("_id").unwrap().to_string()),
+            "{text}"
+        );
+        assert_eq!(
+            documents(&database, "events").await,
+            [bucket],
+            "a read changed something"
+        );
+    }
+    collection.delete_many(doc! {}).await.unwrap();
+    collection
+        .insert_one(damage("count", "1".into()))
+        .await
+        .unwrap();
+    let error = events.count(1).await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Damaged(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_stream_goes_on_behind_a_damaged_bucket() {
+    let (database, events) = events().await;
+    let records: Vec<Event> = (0..7).map(|n| event(1, &n.to_string())).collect();
+    events
+        .insert_many(&records)
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
+    let collection = database.collection::<Document>("events");
+    let damage = doc! { "$set": { "count": 9 } };
+    collection
+        .update_one(doc! { "_id": "1_1698335223_1" }, damage)
+        .await
+        .unwrap();
+    let found: Vec<Result<Event, Error>> = events.records(1).await.unwrap().collect().await;
+    assert_eq!(found.len(), 5);
+    assert!(found[3].is_err());
+    assert_eq!(*found[4].as_ref().unwrap(), records[6]);
+    let all: Result<Vec<Event>, Error> = events.records(1).await.unwrap().try_collect().await;
+    assert!(all.is_err());
+}
+
+#[tokio::test]
+async fn a_record_for_a_bucket_without_an_array_is_refused_and_changes_nothing() {
+    let (database, events) = events().await;
+    let damaged = doc! { "_id": "1_1698335223", "source": 1, "count": 1, "events": "none" };
+    database
+        .collection::<Document>("events")
+        .insert_one(&damaged)
+        .await
+        .unwrap();
+    let error = events.insert(&event(1, "a")).await.unwrap_err();
+    assert_not_stored(&error);
+    assert!(error.to_string().contains("must be an array"), "{error}");
+    let report = events
+        .insert_many([event(1, "a"), event(2, "b")])
+        .await
+        .unwrap();
+    assert_eq!((report.stored(), report.failed().len()), (1, 1));
+    let error = &report.failed()[0].error;
+    assert!(matches!(error.kind(), ErrorKind::Damaged(_)), "{error:?}");
+    assert!(error.to_string().contains("\"1_1698335223\""), "{error}");
+    assert_eq!(documents(&database, "events").await[0], damaged);
+}
+
+#[tokio::test]
+async fn a_record_that_a_validator_refuses_does_not_keep_its_neighbours_out() {
+    let (database, events) = events().await;
+    let rule = doc! { "events.text": { "$ne": "bad" } };
+    let command = doc! { "collMod": "events", "validator": rule };
+    database.run_command(command).await.unwrap();
+    let texts = ["a", "b", "bad", "c", "d", "bad", "e"];
+    let batch: Vec<Event> = texts.iter().map(|text| event(1, text)).collect();
+    let report = events.insert_many(&batch).await.unwrap();
+    let failed: Vec<usize> = report.failed().iter().map(|failed| failed.index).collect();
+    assert_eq!((report.stored(), failed), (5, vec![2, 5]));
+    for failed in report.failed() {
+        assert!(matches!(
+            failed.error.kind(),
+            ErrorKind::Server { code: 121, .. }
+        ));
+    }
+    let stored: Vec<Event> = events
+        .records(1)
+        .await
+        .unwrap()
+        .try_collect()
+        .await
+        .unwrap();
+    let stored: Vec<&str> = stored.iter().map(|event| event.text.as_str()).collect();
+    assert_eq!(stored, ["a", "b", "c", "d", "e"]);
+}
+
+#[tokio::test]
+async fn a_unique_index_of_ones_own_shows_as_a_duplicate_key() {
+    let (database, events) = events().await;
+    let index = doc! { "name": "text", "key": { "events.text": 1 }, "unique": true };
+    let command = doc! { "createIndexes": "events", "indexes": [index] };
+    database.run_command(command).await.unwrap();
+    events.insert(&event(1, "a")).await.unwrap();
+    let error = events.insert(&event(2, "a")).await.unwrap_err();
+    assert!(
+        error.is_duplicate_key() && !error.is_retryable(),
+        "{error:?}"
+    );
+    assert!(matches!(error.kind(), ErrorKind::DuplicateKey { index, .. } if index == "text"));
+    assert_eq!(documents(&database, "events").await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_missing_index_is_named_by_every_operation_that_needs_it() {
+    let (database, events) = events().await;
+    events.insert(&event(1, "a")).await.unwrap();
+    let missing = |error: &Error| match error.kind() {
+        ErrorKind::MissingIndex { name } => name.clone(),
+        other => panic!("{other:?}"),
+    };
+    let drop = |name: &str| {
+        let command = doc! { "dropIndexes": "events", "index": name };
+        async { database.run_command(command).await.unwrap() }
+    };
+    drop("bucket_pages").await;
+    assert_eq!(
+        missing(&events.page(1, 1).await.unwrap_err()),
+        "bucket_pages"
+    );
+    assert_eq!(missing(&events.count(1).await.unwrap_err()), "bucket_pages");
+    assert_eq!(missing(&events.pages(1).await.unwrap_err()), "bucket_pages");
+    assert_eq!(
+        missing(&events.insert(&event(2, "a")).await.unwrap_err()),
+        "bucket_pages"
+    );
+    drop("bucket_open_3").await;
+    let error = events.insert(&event(1, "b")).await.unwrap_err();
+    assert_eq!(missing(&error), "bucket_open_3");
+    assert!(error.to_string().contains("call `ensure()`"), "{error}");
+    let report = events
+        .insert_many([event(1, "b"), event(2, "b")])
+        .await
+        .unwrap();
+    assert_eq!(report.stored(), 0);
+    assert_eq!(missing(&report.failed()[1].error), "bucket_open_3");
+    assert_eq!(documents(&database, "events").await.len(), 1);
+    events.ensure().await.unwrap();
+    events.insert(&event(1, "b")).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_collection_that_was_never_set_up_takes_no_record() {
+    let database = database().await;
+    let events = Event::buckets(&database);
+    let error = events.insert(&event(1, "a")).await.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::MissingIndex { .. }),
+        "{error:?}"
+    );
+    let report = events.insert_many([event(1, "a")]).await.unwrap();
+    assert_eq!(report.stored(), 0);
+    assert!(documents(&database, "events").await.is_empty());
+    events.ensure().await.unwrap();
+    assert!(events.page(1, 1).await.unwrap().is_empty());
+}
+
+async fn client(uri: &str) -> Client {
+    let mut options = ClientOptions::parse(uri).await.unwrap();
+    options.server_selection_timeout = Some(Duration::from_millis(500));
+    Client::with_options(options).unwrap()
+}
+
+#[tokio::test]
+async fn an_unreachable_server_is_a_retryable_error_that_stored_nothing() {
+    let client = client("mongodb://127.0.0.1:1/?directConnection=true").await;
+    let events = Event::buckets(&client.database("none"));
+    let error = events.insert(&event(1, "a")).await.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::Unreachable { .. }),
+        "{error:?}"
+    );
+    assert!(error.is_retryable());
+    assert_not_stored(&error);
+    let error = events.ensure().await.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::Unreachable { .. }),
+        "{error:?}"
+    );
+    let error = events.page(1, 1).await.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::Unreachable { .. }),
+        "{error:?}"
+    );
+    let report = events
+        .insert_many([event(1, "a"), event(2, "b")])
+        .await
+        .unwrap();
+    assert_eq!((report.stored(), report.failed().len()), (0, 2));
+    assert!(
+        report
+            .failed()
+            .iter()
+            .all(|failed| failed.error.is_retryable())
+    );
+}
+
+#[tokio::test]
+async fn wrong_credentials_are_an_error_of_their_own() {
+    let address = server()
+        .await
+        .uri()
+        .trim_start_matches("mongodb://")
+        .to_owned();
+    let address = address.split('/').next().unwrap();
+    let client = client(&format!(
+        "mongodb://nobody:wrong@{address}/?directConnection=true"
+    ))
+    .await;
+    let events = Event::buckets(&client.database("none"));
+    for error in [
+        events.insert(&event(1, "a")).await.unwrap_err(),
+        events.page(1, 1).await.unwrap_err(),
+        events.ensure().await.unwrap_err(),
+    ] {
+        assert!(
+            matches!(error.kind(), ErrorKind::Unauthorized { .. }),
+            "{error:?}"
+        );
+        assert!(!error.is_retryable());
+        assert_not_stored(&error);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_dies_in_mid_write_loses_no_acknowledged_record_silently() {
+    let server = DevServer::builder().own().await.unwrap();
+    let database = server.database("killed").await.unwrap();
+    Event::buckets(&database).ensure().await.unwrap();
+    let client = client(server.uri()).await;
+    let events = Event::buckets(&client.database(database.name()));
+    let writers: Vec<_> = (0..4)
+        .map(|source| {
+            let events = events.clone();
+            tokio::spawn(async move {
+                for number in 0.. {
+                    if let Err(error) = events.insert(&event(source, &number.to_string())).await {
+                        return error;
+                    }
+                }
+                unreachable!()
+            })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    server.kill().await.unwrap();
+    for writer in writers {
+        let error = writer.await.unwrap();
+        let known = matches!(error.kind(), ErrorKind::Unreachable { .. });
+        assert!(known || error.is_outcome_unknown(), "{error:?}");
+        assert_eq!(error.is_retryable(), known, "{error:?}");
+    }
+    let records: Vec<Event> = (0..50).map(|n| event(n, "after")).collect();
+    let report = events.insert_many(&records).await.unwrap();
+    assert_eq!((report.stored(), report.failed().len()), (0, 50));
+}

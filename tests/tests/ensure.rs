@@ -1,0 +1,256 @@
+//! `ensure`: idempotent, safe to run everywhere at once, destroys nothing, reports what differs.
+
+use bucket_mongo::{
+    Bucketed, ErrorKind,
+    bson::{DateTime, Document, doc},
+    core::index::Drift,
+};
+use bucket_tests::{database, documents};
+use futures_util::{TryStreamExt, future::join_all};
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "events", items = "events", capacity = 10)]
+struct Event {
+    #[bucket(key)]
+    source: i32,
+    #[bucket(time)]
+    at: DateTime,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "events", items = "events", capacity = 20)]
+struct Wider {
+    #[bucket(key)]
+    source: i32,
+    #[bucket(time)]
+    at: DateTime,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "wide", items = "items", capacity = 20_000)]
+struct Wide {
+    #[bucket(key)]
+    source: i32,
+    #[bucket(time)]
+    at: DateTime,
+}
+
+fn event(source: i32, second: i64) -> Event {
+    Event {
+        source,
+        at: DateTime::from_millis(second * 1000),
+    }
+}
+
+async fn index_names(database: &bucket_mongo::mongodb::Database) -> Vec<String> {
+    let mut names = database
+        .collection::<Document>("events")
+        .list_index_names()
+        .await
+        .unwrap();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn the_first_run_creates_and_the_second_finds() {
+    let database = database().await;
+    let events = Event::buckets(&database);
+    let first = events.ensure().await.unwrap();
+    assert!(first.created_collection);
+    assert_eq!(first.created_indexes, ["bucket_open_10", "bucket_pages"]);
+    assert!(first.found_indexes.is_empty() && first.drift.is_empty());
+    assert_eq!(first.size_warning, None);
+    let second = events.ensure().await.unwrap();
+    assert!(!second.created_collection && second.created_indexes.is_empty());
+    assert_eq!(second.found_indexes, ["bucket_open_10", "bucket_pages"]);
+    assert_eq!(
+        index_names(&database).await,
+        ["_id_", "bucket_open_10", "bucket_pages"]
+    );
+    assert_eq!(
+        second.to_string(),
+        "collection found\nindex `bucket_open_10` found\nindex `bucket_pages` found",
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_processes_may_run_it_at_once() {
+    let database = database().await;
+    let events = Event::buckets(&database);
+    let runs = (0..8).map(|_| async { events.ensure().await });
+    for report in join_all(runs).await {
+        assert!(report.unwrap().drift.is_empty());
+    }
+    assert_eq!(
+        index_names(&database).await,
+        ["_id_", "bucket_open_10", "bucket_pages"]
+    );
+}
+
+#[tokio::test]
+async fn an_index_that_differs_is_reported_and_left_alone() {
+    let database = database().await;
+    let events = Event::buckets(&database);
+    let index = doc! { "name": "bucket_pages", "key": { "source": -1 } };
+    let create = doc! { "createIndexes": "events", "indexes": [index] };
+    database.run_command(create).await.unwrap();
+    let report = events.ensure().await.unwrap();
+    assert!(!report.created_collection);
+    assert_eq!(report.created_indexes, ["bucket_open_10"]);
+    let [
+        Drift::Index {
+            name,
+            expected,
+            found,
+        },
+    ] = report.drift.as_slice()
+    else {
+        panic!("{:?}", report.drift)
+    };
+    assert_eq!(name, "bucket_pages");
+    assert_eq!(
+        expected.get_document("key").unwrap(),
+        &doc! { "source": 1, "_id": 1 }
+    );
+    assert_eq!(found.get_document("key").unwrap(), &doc! { "source": -1 });
+    let pages = database
+        .collection::<Document>("events")
+        .list_indexes()
+        .await
+        .unwrap();
+    let pages: Vec<_> = pages.try_collect().await.unwrap();
+    assert!(
+        pages
+            .iter()
+            .any(|index| index.keys == doc! { "source": -1 })
+    );
+}
+
+#[tokio::test]
+async fn a_changed_capacity_is_drift_and_the_writers_of_the_other_one_stay_exact() {
+    let database = database().await;
+    let events = Event::buckets(&database);
+    events.ensure().await.unwrap();
+    for second in 0..25 {
+        events
+            .insert(&event(1, 1_698_335_223 + second))
+            .await
+            .unwrap();
+    }
+    let wider = Wider::buckets(&database);
+    let record = Wider {
+        source: 1,
+        at: DateTime::from_millis(1_700_000_000_000),
+    };
+    let error = wider.insert(&record).await.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::MissingIndex { .. }),
+        "{error:?}"
+    );
+    // Two full buckets of ten count as open by a capacity of twenty.
+    let error = wider.ensure().await.unwrap_err();
+    let ErrorKind::IndexBuild { name, .. } = error.kind() else {
+        panic!("{error:?}")
+    };
+    assert_eq!(name, "bucket_open_20");
+    assert_eq!(
+        index_names(&database).await,
+        ["_id_", "bucket_open_10", "bucket_pages"]
+    );
+    events.insert(&event(1, 1_700_000_000)).await.unwrap();
+    let counts: Vec<i32> = documents(&database, "events")
+        .await
+        .iter()
+        .map(|b| b.get_i32("count").unwrap())
+        .collect();
+    assert_eq!(counts, [10, 10, 6]);
+}
+
+#[tokio::test]
+async fn an_index_of_another_capacity_is_named_as_drift() {
+    let database = database().await;
+    Event::buckets(&database).ensure().await.unwrap();
+    let report = Wider::buckets(&database).ensure().await.unwrap();
+    assert_eq!(report.created_indexes, ["bucket_open_20"]);
+    let capacity = Drift::Capacity {
+        name: "bucket_open_10".to_owned(),
+        expected: "bucket_open_20".to_owned(),
+    };
+    assert_eq!(report.drift, [capacity]);
+    assert!(
+        report
+            .to_string()
+            .contains("drift: index `bucket_open_10` is of another capacity")
+    );
+}
+
+#[tokio::test]
+async fn two_open_buckets_of_one_key_are_an_error_that_names_the_index() {
+    let database = database().await;
+    let bucket = |id: &str| doc! { "_id": id, "source": 1, "count": 1, "events": [{}] };
+    let collection = database.collection::<Document>("events");
+    collection
+        .insert_many([bucket("1_1"), bucket("1_2")])
+        .await
+        .unwrap();
+    let error = Event::buckets(&database).ensure().await.unwrap_err();
+    let ErrorKind::IndexBuild { name, message } = error.kind() else {
+        panic!("{error:?}")
+    };
+    assert_eq!(name, "bucket_open_10");
+    assert!(message.contains("source: 1"), "{message}");
+    assert_eq!(documents(&database, "events").await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_collation_and_a_view_are_drift() {
+    let database = database().await;
+    let events = Event::buckets(&database);
+    let create = doc! { "create": "events", "collation": { "locale": "en" } };
+    database.run_command(create).await.unwrap();
+    let report = events.ensure().await.unwrap();
+    assert!(
+        report.drift.contains(&Drift::Collation {
+            locale: "en".to_owned()
+        }),
+        "{report}"
+    );
+
+    let database = bucket_tests::database().await;
+    let view = doc! { "create": "events", "viewOn": "other", "pipeline": [] };
+    database.run_command(view).await.unwrap();
+    let report = Event::buckets(&database).ensure().await.unwrap();
+    assert_eq!(
+        report.drift,
+        [Drift::Kind {
+            found: "view".to_owned()
+        }]
+    );
+    assert!(report.created_indexes.is_empty());
+}
+
+#[tokio::test]
+async fn large_buckets_are_warned_of_and_impossible_ones_refused() {
+    let database = database().await;
+    let wide = Wide::buckets(&database);
+    let warning = wide.ensure().await.unwrap().size_warning.unwrap();
+    assert_eq!(
+        (warning.record_bytes, warning.bucket_bytes),
+        (100, 2_000_500)
+    );
+    // The stored records say more than the estimate.
+    let item = doc! { "at": DateTime::now(), "text": "x".repeat(1_000) };
+    let bucket = doc! { "_id": "1_1", "source": 1, "count": 1, "items": [item] };
+    database
+        .collection::<Document>("wide")
+        .insert_one(bucket)
+        .await
+        .unwrap();
+    let error = wide.ensure().await.unwrap_err();
+    let ErrorKind::BucketTooLarge { bytes, limit } = error.kind() else {
+        panic!("{error:?}")
+    };
+    assert!(*bytes > *limit && *limit == 16 * 1024 * 1024);
+}

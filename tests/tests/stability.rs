@@ -1,0 +1,95 @@
+//! Full pages stay where they are, whatever late records arrive.
+
+use bucket_mongo::{Bucketed, bson::DateTime};
+use bucket_tests::database;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "events", items = "events", capacity = 4)]
+struct Event {
+    #[bucket(key)]
+    source: i32,
+    #[bucket(time)]
+    at: DateTime,
+    number: i32,
+}
+
+fn event(number: i32, millis: i64) -> Event {
+    Event {
+        source: 1,
+        at: DateTime::from_millis(millis),
+        number,
+    }
+}
+
+/// From the far past to the far future, in the worst order.
+const DATES: [i64; 12] = [
+    1_698_335_223_000,
+    i64::MAX,
+    -1,
+    0,
+    999_999_999_000,
+    10_000_000_000_000,
+    i64::MIN,
+    1_698_335_223_000,
+    -62_135_596_800_000,
+    1,
+    253_402_300_799_000,
+    1_698_335_222_000,
+];
+
+#[tokio::test]
+async fn a_page_that_is_full_never_moves_whatever_dates_come_later() {
+    let database = database().await;
+    let events = Event::buckets(&database);
+    events.ensure().await.unwrap();
+    let mut full_pages: Vec<Vec<Event>> = Vec::new();
+    let mut page = Vec::new();
+    for number in 0..60 {
+        let record = event(
+            number,
+            DATES[usize::try_from(number).unwrap() * 7 % DATES.len()],
+        );
+        if number % 3 == 0 {
+            events
+                .insert_many([&record])
+                .await
+                .unwrap()
+                .into_result()
+                .unwrap();
+        } else {
+            events.insert(&record).await.unwrap();
+        }
+        page.push(record);
+        if page.len() == 4 {
+            full_pages.push(std::mem::take(&mut page));
+            for (number, expected) in (1..).zip(&full_pages) {
+                let found = events.page(1, number).await.unwrap().records();
+                assert_eq!(found, *expected, "page {number} of {}", full_pages.len());
+            }
+        }
+    }
+    assert_eq!(events.page_count(1).await.unwrap(), 15);
+}
+
+#[tokio::test]
+async fn dates_of_every_age_are_stored_and_read_to_the_millisecond() {
+    let database = database().await;
+    let events = Event::buckets(&database);
+    events.ensure().await.unwrap();
+    let records: Vec<Event> = (0..)
+        .zip(DATES)
+        .map(|(number, at)| event(number, at))
+        .collect();
+    events
+        .insert_many(&records)
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
+    let mut found = Vec::new();
+    for number in 1..=3 {
+        found.extend(events.page(1, number).await.unwrap());
+    }
+    assert_eq!(found, records);
+}
