@@ -39,7 +39,7 @@ pub use self::{
     batch::Batch,
     chain::{Chain, Need, Step},
     command::{CommandBuilder, MAX_COMMAND_BYTES, MAX_STATEMENTS, UpdateCommand},
-    outcome::{Outcome, Reply, WriteFailure},
+    outcome::{Outcome, Reply, WriteFailure, is_transient},
     round::{Failed, Round, Settled},
     statement::{Action, Statement},
 };

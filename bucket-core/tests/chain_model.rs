@@ -172,20 +172,10 @@ impl Writer {
     }
 
     fn plan(&mut self, collection: &Collection) {
-        let lone = if self.commands == 0 {
-            self.batch.lone_append(None)
-        } else {
-            None
-        };
         self.commands += 1;
         assert!(self.commands < 10_000, "a writer does not come to an end");
-        let rounds = match lone {
-            Some(round) => vec![round],
-            None => {
-                self.learn_tails(collection);
-                self.batch.rounds(None)
-            }
-        };
+        self.learn_tails(collection);
+        let rounds = self.batch.rounds(None);
         for round in rounds {
             let body = Document::try_from(round.command().body().to_owned()).unwrap();
             let statements = body.get_array("updates").unwrap().iter();
@@ -235,7 +225,9 @@ impl Writer {
 
 fn writers() -> impl Strategy<Value = Vec<Vec<(u8, i64)>>> {
     let record = (0..2_u8, prop_oneof![Just(0), 0..4000_i64, any::<i64>()]);
-    prop::collection::vec(prop::collection::vec(record, 1..40), 1..5)
+    let length = prop_oneof![Just(1..2_usize), Just(1..40)];
+    let writer = length.prop_flat_map(move |length| prop::collection::vec(record.clone(), length));
+    prop::collection::vec(writer, 1..8)
 }
 
 proptest! {
@@ -253,6 +245,7 @@ proptest! {
                 let value = i32::try_from(number * 1000 + index).unwrap();
                 batch.push(index, &reading(&device.to_string(), *millis, value)).unwrap();
             }
+            batch.go_alone();
             Writer { batch, under_way: Vec::new(), stored: Vec::new(), commands: 0 }
         }).collect();
         for turn in order {

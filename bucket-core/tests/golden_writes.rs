@@ -26,7 +26,9 @@ fn batch(records: &[Trade]) -> Batch<Trade> {
 /// field by equality, and the index on open buckets.
 #[test]
 fn a_record_is_appended_by_the_manuals_push_and_inc() {
-    let round = batch(&[msft()]).lone_append(None).unwrap();
+    let mut batch = batch(&[msft()]);
+    batch.go_alone();
+    let rounds = batch.rounds(None);
     let expected = doc! {
         "update": "trades",
         "ordered": true,
@@ -41,7 +43,7 @@ fn a_record_is_appended_by_the_manuals_push_and_inc() {
             "hint": "bucket_open_10",
         }],
     };
-    assert_eq!(document(round.command()), expected);
+    assert_eq!(document(rounds[0].command()), expected);
 }
 
 /// The manual's upsert: the same operators, `_id` from the record, only where no bucket of the key

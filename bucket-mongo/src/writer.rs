@@ -27,9 +27,9 @@ const IN_FLIGHT: usize = 4;
 /// Lost races of one key in a row after which its records are given back.
 const MAX_MISSES: u32 = 1_000;
 /// Lost races in a row that are tried again without a pause.
-const FREE_MISSES: u32 = 3;
+const FREE_MISSES: u32 = 12;
 /// The longest pause between two tries, in milliseconds.
-const MAX_PAUSE_MS: u64 = 32;
+const MAX_PAUSE_MS: u64 = 16;
 
 /// What became of a batch.
 #[derive(Debug, Default)]
@@ -89,8 +89,8 @@ impl<'a, T: Record> Writer<'a, T> {
     pub(crate) async fn store(mut self, batch: &mut Batch<T>) -> Written {
         if self.session.is_some() {
             batch.look_first();
-        } else if let Some(round) = batch.lone_append(self.write_concern.as_deref()) {
-            self.run(batch, vec![round]).await;
+        } else {
+            batch.go_alone();
         }
         while self.written.aborted.is_none() {
             if let Err(error) = self.learn_tails(batch).await {
@@ -131,6 +131,7 @@ impl<'a, T: Record> Writer<'a, T> {
         }
     }
 
+    /// The replies to these commands, or to the first ones up to a failure.
     async fn send(&mut self, rounds: &[Round]) -> Vec<Result<Document, Error>> {
         let database = self.buckets.database();
         let context = &self.context;
@@ -139,7 +140,11 @@ impl<'a, T: Record> Writer<'a, T> {
             for round in rounds {
                 let body = round.command().body().to_owned();
                 let reply = database.run_raw_command(body).session(&mut **session).await;
+                let failed = reply.is_err();
                 replies.push(reply.map_err(|error| Error::write(error, context)));
+                if failed {
+                    break;
+                }
             }
             return replies;
         }

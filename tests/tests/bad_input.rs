@@ -230,6 +230,13 @@ async fn a_record_for_a_bucket_without_an_array_is_refused_and_changes_nothing()
         .unwrap();
     let error = events.insert(&event(1, "a")).await.unwrap_err();
     assert_not_stored(&error);
+    assert!(matches!(error.kind(), ErrorKind::Damaged(_)), "{error:?}");
+    assert!(
+        error
+            .to_string()
+            .contains("bucket \"1_1698335223\" is damaged"),
+        "{error}"
+    );
     assert!(error.to_string().contains("must be an array"), "{error}");
     let report = events
         .insert_many([event(1, "a"), event(2, "b")])

@@ -169,6 +169,30 @@ async fn a_changed_capacity_is_drift_and_the_writers_of_the_other_one_stay_exact
 }
 
 #[tokio::test]
+async fn an_index_of_a_larger_capacity_that_is_in_the_way_is_named() {
+    let database = database().await;
+    let wider = Wider::buckets(&database);
+    wider.ensure().await.unwrap();
+    let at = DateTime::from_millis(1_698_335_223_000);
+    wider
+        .insert_many(vec![Wider { source: 1, at }; 15])
+        .await
+        .unwrap();
+    let events = Event::buckets(&database);
+    events.ensure().await.unwrap();
+    let error = events.insert(&event(1, 1_700_000_000)).await.unwrap_err();
+    let ErrorKind::OtherCapacity { index } = error.kind() else {
+        panic!("{error:?}")
+    };
+    assert_eq!(index, "bucket_open_20");
+    assert!(!error.is_duplicate_key() && !error.is_outcome_unknown());
+    let drop = doc! { "dropIndexes": "events", "index": "bucket_open_20" };
+    database.run_command(drop).await.unwrap();
+    events.insert(&event(1, 1_700_000_000)).await.unwrap();
+    assert_eq!(events.page_count(1).await.unwrap(), 2);
+}
+
+#[tokio::test]
 async fn an_index_of_another_capacity_is_named_as_drift() {
     let database = database().await;
     Event::buckets(&database).ensure().await.unwrap();

@@ -92,10 +92,7 @@ fn statements(prepare: impl FnOnce(&mut Batch<Trade>), record: &Trade) -> Vec<Do
     let mut batch = Batch::default();
     batch.push(0, record).unwrap();
     prepare(&mut batch);
-    let rounds = batch
-        .lone_append(None)
-        .into_iter()
-        .chain(batch.rounds(None));
+    let rounds = batch.rounds(None).into_iter();
     rounds
         .map(|round| Document::try_from(round.command().body().to_owned()).unwrap())
         .collect()
@@ -118,13 +115,20 @@ async fn each_append_examines_at_most_2_keys_behind_10_000_full_buckets() {
     for open in [true, false] {
         let database = long_history(open).await;
         let (newest, late) = (trade(1_700_000_000), trade(1_600_050_000));
+        let append = statements(Batch::go_alone, &newest);
+        assert_eq!(append.len(), 1);
         let fill = statements(
             |batch| batch.parts().0[0].saw_open("1_1600100000", 1).unwrap(),
             &newest,
         );
         let open_in_time = statements(|batch| batch.parts().0[0].saw_none_open(), &newest);
         let open_late = statements(|batch| batch.parts().0[0].saw_none_open(), &late);
-        for command in fill.into_iter().chain(open_in_time).chain(open_late) {
+        for command in append
+            .into_iter()
+            .chain(fill)
+            .chain(open_in_time)
+            .chain(open_late)
+        {
             let explained = explain(&database, command.clone()).await;
             assert!(
                 explained.plan.contains("IXSCAN"),

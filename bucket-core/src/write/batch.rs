@@ -117,6 +117,14 @@ impl<T> Batch<T> {
         &self.chains
     }
 
+    /// Lets the only record of this batch go to whichever bucket of its key is open, in one
+    /// statement without a look before; nothing changes if the batch has more records.
+    pub fn go_alone(&mut self) {
+        if let ([chain], 1) = (self.chains.as_mut_slice(), self.records) {
+            chain.go_alone();
+        }
+    }
+
     /// Asks for the newest bucket of each key before anything is opened; see
     /// [`Chain::look_first`].
     pub fn look_first(&mut self) {

@@ -25,8 +25,12 @@ pub struct Chain {
     tail: Tail,
     /// An opening by the record's own time was refused: look for the newest bucket first.
     look_behind: bool,
+    /// The only record of its command: it may be appended to whichever bucket is open.
+    lone: bool,
+    /// The next statement is such an append.
+    append_next: bool,
     misses: u32,
-    /// Lowered to 1 when a statement fails, to find the record that cannot be stored.
+    /// Lowered when a statement fails, to find the record that cannot be stored.
     max_take: usize,
 }
 
@@ -98,6 +102,8 @@ impl Chain {
             pending: VecDeque::new(),
             tail: Tail::Unknown,
             look_behind: false,
+            lone: false,
+            append_next: false,
             misses: 0,
             max_take: usize::MAX,
         }
@@ -129,6 +135,7 @@ impl Chain {
     pub fn need(&self) -> Need {
         match self.tail {
             _ if self.pending.is_empty() => Need::Nothing,
+            _ if self.append_next => Need::Statements,
             Tail::Unknown if self.look_behind => Need::NewestBucket,
             Tail::Unknown => Need::OpenBucket,
             _ => Need::Statements,
@@ -173,20 +180,24 @@ impl Chain {
         Ok(())
     }
 
-    /// The statement that appends the first record without knowing the tail; to be sent alone.
-    #[must_use]
-    pub fn append(&self) -> Step {
-        Step {
-            action: Action::Append,
-            take: self.pending.len().min(1),
-            after: Tail::Unknown,
-        }
+    /// Lets the chain append its only record to whichever bucket is open, before it looks. Such a
+    /// statement misses without a trace, so it must be the only one of its command.
+    pub(super) fn go_alone(&mut self) {
+        self.lone = true;
+        self.append_next = true;
     }
 
     /// The statements that store the pending records, at most `limit`; they must be sent in this
     /// order and each only if the one before it was applied.
     #[must_use]
     pub fn plan(&self, limit: usize) -> Vec<Step> {
+        if self.append_next {
+            return vec![Step {
+                action: Action::Append,
+                take: 1,
+                after: Tail::Unknown,
+            }];
+        }
         let mut steps = Vec::new();
         let mut tail = self.tail.clone();
         let mut from = 0;
@@ -287,7 +298,6 @@ impl Chain {
     pub fn applied(&mut self, step: &Step) -> Vec<usize> {
         self.tail = step.after.clone();
         self.misses = 0;
-        self.max_take = usize::MAX;
         self.take(step)
     }
 
@@ -295,21 +305,29 @@ impl Chain {
     pub fn missed(&mut self, step: &Step) {
         self.misses = self.misses.saturating_add(1);
         self.tail = Tail::Unknown;
+        self.append_next = false;
         match step.action {
-            // Nothing is open, as far as that goes: try the record's own time next.
-            Action::Append => self.tail = Tail::NoneOpen,
-            Action::Fill { .. } | Action::Open { .. } => self.look_behind = true,
+            Action::Append if !self.look_behind => self.tail = Tail::NoneOpen,
+            Action::Append => {}
+            Action::Fill { .. } | Action::Open { .. } => {
+                // Most likely another writer opened a bucket that has room.
+                self.look_behind = true;
+                self.append_next = self.lone;
+            }
         }
     }
 
     /// The statement failed for good; nothing was changed. Gives the index of the record that
-    /// cannot be stored, or none if the statement took several and they are to be tried alone.
+    /// cannot be stored, or none if the statement took several: then halves of it are tried, until
+    /// the record to blame stands alone.
     pub fn failed(&mut self, step: &Step) -> Option<usize> {
         self.tail = Tail::Unknown;
+        self.append_next = false;
         if step.take > 1 {
-            self.max_take = 1;
+            self.max_take = step.take / 2;
             return None;
         }
+        self.max_take = usize::MAX;
         self.take(step).first().copied()
     }
 

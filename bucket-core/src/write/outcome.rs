@@ -12,6 +12,21 @@ const DUPLICATE_KEY: i32 = 11_000;
 /// An opening matched a bucket that stands behind it.
 const IMMUTABLE_FIELD: i32 = 66;
 
+/// Shutting down, write conflict, stepped down, not primary, interrupted: nothing is wrong with the
+/// statement.
+const TRANSIENT: [i32; 9] = [91, 112, 189, 10_058, 10_107, 11_600, 11_602, 13_435, 13_436];
+
+/// Whether a server's error code only means that it cannot take a write just now.
+///
+/// ```
+/// assert!(bucket_core::write::is_transient(10_107));
+/// assert!(!bucket_core::write::is_transient(11_000));
+/// ```
+#[must_use]
+pub fn is_transient(code: i32) -> bool {
+    TRANSIENT.contains(&code)
+}
+
 /// What became of one statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -112,6 +127,19 @@ impl WriteFailure {
             code: code.unwrap_or_default(),
             message,
         }
+    }
+
+    /// Whether the server only means that it cannot take the write just now, as in a failover.
+    ///
+    /// ```
+    /// # use bucket_core::write::WriteFailure;
+    /// fn worth_another_try(failure: &WriteFailure) -> bool {
+    ///     failure.is_transient()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        is_transient(self.code)
     }
 
     /// The unique index that a duplicate key was found in.

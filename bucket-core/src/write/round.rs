@@ -66,17 +66,6 @@ pub struct Failed {
 }
 
 impl<T: Record> Batch<T> {
-    /// The command that appends the only record of this batch to whichever bucket of its key is
-    /// open; none if the batch has more.
-    #[must_use]
-    pub fn lone_append(&self, write_concern: Option<&RawDocument>) -> Option<Round> {
-        let ([chain], 1) = (self.chains(), self.records()) else {
-            return None;
-        };
-        let steps = vec![chain.append()];
-        Some(round::<T>(&[(0, chain, steps)], self.items(), true, write_concern)?.0)
-    }
-
     /// The commands that are to be sent next; they may be sent at the same time. Empty when no
     /// chain has statements.
     #[must_use]
@@ -135,13 +124,20 @@ impl<T: Record> Batch<T> {
                     chain.missed(step);
                 }
                 Outcome::Failed(failure) => {
-                    let action = step.action().clone();
-                    let failed = chain.failed(step);
-                    settled.failed.extend(failed.map(|index| Failed {
-                        index,
-                        action,
-                        failure,
-                    }));
+                    let action = step.action();
+                    // A server that cannot take a write now cannot take the next one either.
+                    let failed = if failure.is_transient() {
+                        chain.give_up()
+                    } else {
+                        chain.failed(step).into_iter().collect()
+                    };
+                    settled
+                        .failed
+                        .extend(failed.into_iter().map(|index| Failed {
+                            index,
+                            action: action.clone(),
+                            failure: failure.clone(),
+                        }));
                 }
                 Outcome::NotTried => {}
             }

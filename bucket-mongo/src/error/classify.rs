@@ -4,7 +4,7 @@
 
 use bucket_core::write::{Action, WriteFailure};
 use bucket_core::{Damage, DamagedBucket};
-use mongodb::error::ErrorKind as DriverKind;
+use mongodb::error::{ErrorKind as DriverKind, TRANSIENT_TRANSACTION_ERROR};
 
 use super::{Context, Error, ErrorKind};
 
@@ -13,6 +13,9 @@ const UNAUTHORIZED: i32 = 13;
 const TYPE_MISMATCH: i32 = 14;
 const AUTHENTICATION_FAILED: i32 = 18;
 const DUPLICATE_KEY: i32 = 11_000;
+
+/// How the names of indexes on open buckets begin.
+const OPEN_INDEX: &str = "bucket_open_";
 
 /// What the server says of a hint that names no index.
 const NO_SUCH_HINT: &str = "hint provided does not correspond to an existing index";
@@ -51,6 +54,8 @@ impl Error {
     /// An error of a write whose command may have reached the server.
     pub(crate) fn write(driver: mongodb::error::Error, context: &Context) -> Self {
         let kind = match driver.kind.as_ref() {
+            // The transaction is gone, and everything in it.
+            _ if driver.contains_label(TRANSIENT_TRANSACTION_ERROR) => reading(&driver),
             DriverKind::Io(_) | DriverKind::InvalidResponse { .. } => unknown(&driver),
             DriverKind::Command(error) if !NOT_STARTED.contains(&error.code) => unknown(&driver),
             _ => reading(&driver),
@@ -61,20 +66,28 @@ impl Error {
     /// A record that the server refused.
     pub(crate) fn refused(action: &Action, failure: &WriteFailure, context: &Context) -> Self {
         let WriteFailure { code, message, .. } = failure.clone();
-        let kind = match (code, action) {
-            (DUPLICATE_KEY, _) => ErrorKind::DuplicateKey {
-                index: failure.index().unwrap_or_default().to_owned(),
-                message,
+        let index = failure.index().unwrap_or_default().to_owned();
+        let kind = match code {
+            DUPLICATE_KEY if index.starts_with(OPEN_INDEX) => ErrorKind::OtherCapacity { index },
+            DUPLICATE_KEY => ErrorKind::DuplicateKey { index, message },
+            BAD_VALUE if message.contains(NO_SUCH_HINT) => missing_index(action, context),
+            BAD_VALUE | TYPE_MISMATCH => match damaged_id(action, &message) {
+                Some(id) => ErrorKind::Damaged(DamagedBucket::new(id, Damage::Refused { message })),
+                None => ErrorKind::Server { code, message },
             },
-            (BAD_VALUE, _) if message.contains(NO_SUCH_HINT) => missing_index(action, context),
-            (BAD_VALUE | TYPE_MISMATCH, Action::Fill { id }) => {
-                let damage = Damage::Refused { message };
-                ErrorKind::Damaged(DamagedBucket::new(format!("{id:?}"), damage))
-            }
             _ => command(code, message),
         };
         Self::new(kind, context)
     }
+}
+
+/// The `_id` of the document that cannot be appended to: the server names it at the end.
+fn damaged_id(action: &Action, message: &str) -> Option<String> {
+    if let Action::Fill { id } = action {
+        return Some(format!("{id:?}"));
+    }
+    let (_, id) = message.split_once(" in document {_id: ")?;
+    Some(id.trim_end_matches('}').to_owned())
 }
 
 /// The index that a statement names as its hint does not exist.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bucket_core::{DamagedBucket, EncodeError};
+use bucket_core::{DamagedBucket, EncodeError, write::is_transient};
 
 /// What went wrong.
 ///
@@ -35,6 +35,12 @@ pub enum ErrorKind {
         index: String,
         /// What the server says.
         message: String,
+    },
+    /// An index on open buckets of another capacity refused the record; nothing was stored. It is
+    /// to be dropped once no writer of that capacity is left.
+    OtherCapacity {
+        /// The name of that index.
+        index: String,
     },
     /// Other writers of the same key were faster again and again; nothing was stored.
     Contention {
@@ -86,14 +92,11 @@ pub enum ErrorKind {
     },
 }
 
-/// Codes that only mean that this server cannot take the write just now.
-const TRY_AGAIN: [i32; 9] = [91, 112, 189, 10_058, 10_107, 11_600, 11_602, 13_435, 13_436];
-
 impl ErrorKind {
     pub(super) fn is_retryable(&self) -> bool {
         match self {
             Self::Contention { .. } | Self::Unreachable { .. } => true,
-            Self::Server { code, .. } => TRY_AGAIN.contains(code),
+            Self::Server { code, .. } => is_transient(*code),
             _ => false,
         }
     }
@@ -117,6 +120,11 @@ impl fmt::Display for ErrorKind {
                     "the unique index `{index}` refused the record: {message}"
                 )
             }
+            Self::OtherCapacity { index } => write!(
+                f,
+                "the index `{index}` of another capacity refused the record: drop it once no \
+                 writer of that capacity is left"
+            ),
             Self::Contention { attempts } => {
                 write!(f, "other writers of this key were faster {attempts} times")
             }
