@@ -1,4 +1,5 @@
 //! The reads and indexes as documents.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "in a test they are the point")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Ids: the manual's form, the order of every date, no collision for any key text.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "in a test they are the point")]
 
 mod common;
 

@@ -172,7 +172,7 @@ async fn every_key_type_is_stored_as_its_bson_type_and_read_back() {
     }
     let key = bucket_mongo::Record::key(&record);
     let page = mixed.page(key.clone(), 2).await.unwrap();
-    assert_eq!(page.records(), [record.clone()]);
+    assert_eq!(page.records(), std::slice::from_ref(&record));
     assert_eq!(page.bucket().unwrap().id.key().unwrap(), key);
     let stored = documents(&database, "mixed").await;
     let mut first = stored[0].clone();

@@ -42,6 +42,7 @@ mod as_text {
     use bucket_mongo::bson::DateTime;
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
     pub(super) fn serialize<S: Serializer>(at: &DateTime, to: S) -> Result<S::Ok, S::Error> {
         at.try_to_rfc3339_string().unwrap().serialize(to)
     }
@@ -125,7 +126,7 @@ async fn a_serde_form_of_the_time_field_is_bypassed_and_its_name_is_kept() {
         .unwrap();
     assert_eq!(
         buckets.page(1, 1).await.unwrap().records(),
-        [record.clone()]
+        std::slice::from_ref(&record)
     );
     let stored = documents(&database, "text").await;
     let item = stored[0].get_array("items").unwrap()[0]

@@ -1,5 +1,5 @@
 //! The manual's trades and a two-part key, as the tests of this folder use them.
-#![allow(dead_code, unreachable_pub, missing_docs)]
+#![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used)]
 
 use bson::DateTime;
 use bucket_derive::Bucketed;
