@@ -101,6 +101,16 @@ impl RawWriter {
         self.bytes.extend_from_slice(elements);
     }
 
+    /// The value of an element that is already BSON, as the element `index` of an array.
+    pub(crate) fn value_of(&mut self, index: usize, element: &[u8]) {
+        if let [kind, rest @ ..] = element
+            && let Some(end) = rest.iter().position(|byte| *byte == 0)
+        {
+            self.index(*kind, index);
+            self.bytes.extend_from_slice(&rest[end + 1..]);
+        }
+    }
+
     /// A key part under its field's name.
     pub(crate) fn key(&mut self, name: &str, value: KeyValue<'_>) {
         match value {

@@ -183,18 +183,28 @@ pub fn open_buckets(spec: &BucketSpec, keys: &[&[u8]]) -> FindPlan {
         // Each branch repeats the index's condition: only then can it be used.
         writer.document(COUNT, &rawdoc! { "$lt": capacity });
     };
-    let filter = RawWriter::build(|writer| {
-        if let [key] = keys {
-            open(writer, key);
-            return;
+    let filter = RawWriter::build(|writer| match (keys, spec.keys()) {
+        ([key], _) => open(writer, key),
+        // One field: one scan over the index instead of a plan for each key.
+        (_, [field]) => {
+            let one_of = writer.begin_document(field.path);
+            let values = writer.begin_array("$in");
+            for (index, key) in keys.iter().enumerate() {
+                writer.value_of(index, key);
+            }
+            writer.end(values);
+            writer.end(one_of);
+            writer.document(COUNT, &rawdoc! { "$lt": capacity });
         }
-        let any = writer.begin_array("$or");
-        for (index, key) in keys.iter().enumerate() {
-            let branch = writer.begin_element(index);
-            open(writer, key);
-            writer.end(branch);
+        _ => {
+            let any = writer.begin_array("$or");
+            for (index, key) in keys.iter().enumerate() {
+                let branch = writer.begin_element(index);
+                open(writer, key);
+                writer.end(branch);
+            }
+            writer.end(any);
         }
-        writer.end(any);
     });
     let mut projection = doc! { ID: 1, COUNT: 1 };
     for key in spec.keys() {

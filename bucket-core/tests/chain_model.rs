@@ -1,6 +1,10 @@
 //! The write plans against a naive model of a collection: several writers, statements interleaved
 //! at will, tails as stale as can be.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "in a test they are the point")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in a test they are the point"
+)]
 
 mod common;
 

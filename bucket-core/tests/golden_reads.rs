@@ -1,5 +1,9 @@
 //! The reads and indexes as documents.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "in a test they are the point")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in a test they are the point"
+)]
 
 mod common;
 
@@ -41,6 +45,22 @@ fn every_key_field_is_named_in_every_read() {
     assert_eq!(filter(&read::open_buckets(spec, &[&key])), open.clone());
     let several = doc! { "$or": [open.clone(), open] };
     assert_eq!(filter(&read::open_buckets(spec, &[&key, &key])), several);
+}
+
+#[test]
+fn the_open_buckets_of_many_keys_of_one_field_are_one_scan() {
+    let (a, b) = (
+        read::key_elements::<Trade>(&123.into()),
+        read::key_elements::<Trade>(&456.into()),
+    );
+    let plan = read::open_buckets(&Trade::SPEC, &[&a, &b]);
+    let wanted = doc! { "customerId": { "$in": [123_i64, 456_i64] }, "count": { "$lt": 10 } };
+    assert_eq!(filter(&plan), wanted);
+    assert_eq!(
+        plan.projection,
+        doc! { "_id": 1, "count": 1, "customerId": 1 }
+    );
+    assert_eq!(plan.hint, "bucket_open_10");
 }
 
 #[test]

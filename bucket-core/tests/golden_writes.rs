@@ -1,5 +1,9 @@
 //! The statements of a write as documents, against the manual's commands.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "in a test they are the point")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in a test they are the point"
+)]
 
 mod common;
 

@@ -1,5 +1,9 @@
 //! Ids: the manual's form, the order of every date, no collision for any key text.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "in a test they are the point")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in a test they are the point"
+)]
 
 mod common;
 
