@@ -1,0 +1,83 @@
+//! `#[bucket(key)]` and `#[bucket(time)]` on a field.
+
+use quote::ToTokens;
+use syn::Attribute;
+
+use crate::{
+    attrs::{
+        container::is_bare,
+        entry::{self, Entry},
+        slot::Slot,
+        value,
+    },
+    diagnostics::{Diagnostics, did_you_mean, list, suggest},
+    symbol::{BUCKET, CONTAINER_KEYS, FIELD_KEYS, KEY, TIME, names},
+};
+
+/// The raw keys of a field's attribute.
+#[derive(Default)]
+pub(crate) struct FieldAttrs {
+    pub(crate) key: Slot<()>,
+    pub(crate) time: Slot<()>,
+    /// Some part was too broken to tell which role it gives.
+    pub(crate) unclear: bool,
+}
+
+impl FieldAttrs {
+    /// Reads all `#[bucket(..)]` of a field.
+    pub(crate) fn parse(cx: &mut Diagnostics, attrs: &[Attribute]) -> Self {
+        let mut this = Self::default();
+        for attr in attrs.iter().filter(|attr| entry::is(attr, BUCKET)) {
+            if is_bare(attr) {
+                cx.error(
+                    attr,
+                    "`#[bucket]` on a field expects `key` or `time`",
+                    "#[bucket(key)]",
+                );
+                this.unclear = true;
+            }
+        }
+        for entry in entry::entries(attrs, BUCKET) {
+            if entry.is(KEY) {
+                value::word(cx, &entry, KEY);
+                this.key.fill(cx, &entry, Some(()));
+            } else if entry.is(TIME) {
+                value::word(cx, &entry, TIME);
+                this.time.fill(cx, &entry, Some(()));
+            } else {
+                this.take_unknown(cx, &entry);
+            }
+        }
+        this
+    }
+
+    /// Reports the entry; a field has the role that a misspelt key most likely meant.
+    fn take_unknown(&mut self, cx: &mut Diagnostics, entry: &Entry) {
+        match unknown(cx, entry) {
+            Some(meant) if meant == KEY.as_str() => self.key.presume(entry),
+            Some(_) => self.time.presume(entry),
+            None => self.unclear = true,
+        }
+    }
+}
+
+/// Reports an unknown entry and gives the key that it resembles.
+fn unknown(cx: &mut Diagnostics, entry: &Entry) -> Option<&'static str> {
+    if let Some(symbol) = CONTAINER_KEYS.iter().find(|key| entry.is(**key)) {
+        let message = format_args!("`{symbol}` belongs on the struct, not on a field");
+        let moved = entry.to_token_stream().to_string().replace(" :: ", "::");
+        cx.error(
+            entry,
+            message,
+            format_args!("#[bucket({moved})] above the struct"),
+        );
+        return None;
+    }
+    let keys = list(&names(&FIELD_KEYS));
+    let message = format!("{}: the keys of a field are {keys}", entry.unknown());
+    let key = entry.key.as_ref().map(ToString::to_string);
+    let meant = key.and_then(|key| did_you_mean(&key, names(&FIELD_KEYS)));
+    let help = format_args!("#[bucket({})]", meant.unwrap_or("key"));
+    cx.error(entry.key_tokens(), suggest(&message, meant), help);
+    meant
+}

@@ -1,0 +1,116 @@
+//! `TradeBucketFields` and `TradeItemFields`: the paths of all stored fields as constants.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+use syn::Generics;
+
+use crate::{
+    expand::{Expand, docs},
+    model::field::Storage,
+};
+
+/// A field of a path struct.
+struct Path<'a> {
+    ident: &'a Ident,
+    path: String,
+}
+
+/// Both structs.
+pub(super) fn declarations(cx: &Expand<'_>) -> TokenStream {
+    let bucket = declaration(cx, &cx.bucket, &bucket_paths(cx, &names()));
+    let item = declaration(cx, &cx.item, &item_paths(cx));
+    quote!(#bucket #item)
+}
+
+/// `TradeBucket::FIELDS` and `TradeItem::FIELDS`.
+pub(super) fn constants(cx: &Expand<'_>) -> TokenStream {
+    let all = &cx.model.record.generics;
+    let names = names();
+    let bucket = constant(cx, &cx.bucket, all, &bucket_paths(cx, &names));
+    let item = constant(cx, &cx.item, &cx.item_generics, &item_paths(cx));
+    quote!(#bucket #item)
+}
+
+/// The fields that every typed bucket has.
+fn names() -> [Ident; 2] {
+    [format_ident!("id"), format_ident!("count")]
+}
+
+fn bucket_paths<'a>(cx: &'a Expand<'_>, [id, count]: &'a [Ident; 2]) -> Vec<Path<'a>> {
+    let items = &cx.model.items;
+    let keys = cx.model.bucket_keys().map(|field| Path {
+        ident: &field.ident,
+        path: field.name.clone(),
+    });
+    [Path {
+        ident: id,
+        path: "_id".to_owned(),
+    }]
+    .into_iter()
+    .chain(keys)
+    .chain([
+        Path {
+            ident: count,
+            path: "count".to_owned(),
+        },
+        Path {
+            ident: &items.ident,
+            path: items.name.clone(),
+        },
+    ])
+    .collect()
+}
+
+fn item_paths<'a>(cx: &'a Expand<'_>) -> Vec<Path<'a>> {
+    let named = cx
+        .model
+        .item_fields()
+        .filter(|field| field.storage == Storage::Named);
+    named
+        .map(|field| Path {
+            ident: &field.ident,
+            path: format!("{}.{}", cx.model.items.name, field.name),
+        })
+        .collect()
+}
+
+fn declaration(cx: &Expand<'_>, of: &Ident, paths: &[Path<'_>]) -> TokenStream {
+    let private = &cx.private;
+    let vis = &cx.model.record.vis;
+    let attrs = cx.type_attrs();
+    let name = format_ident!("{of}Fields");
+    let doc = docs::paths(of);
+    let idents = paths.iter().map(|path| path.ident);
+    let docs = paths.iter().map(|path| docs::path(&path.path));
+    quote! {
+        #doc
+        #attrs
+        #[derive(::core::fmt::Debug, ::core::clone::Clone, ::core::marker::Copy)]
+        #vis struct #name {
+            #(#docs #vis #idents: #private::FieldPath,)*
+        }
+    }
+}
+
+fn constant(cx: &Expand<'_>, of: &Ident, generics: &Generics, paths: &[Path<'_>]) -> TokenStream {
+    let private = &cx.private;
+    let vis = &cx.model.record.vis;
+    let name = format_ident!("{of}Fields");
+    let (params, args, _) = generics.split_for_impl();
+    let bounds = if *of == cx.bucket {
+        super::bucket::bounds(cx)
+    } else {
+        super::where_clause(generics, &[])
+    };
+    let doc = docs::paths(of);
+    let idents = paths.iter().map(|path| path.ident);
+    let texts = paths.iter().map(|path| &path.path);
+    quote! {
+        impl #params #of #args #bounds {
+            #doc
+            #vis const FIELDS: #name = #name {
+                #(#idents: #private::FieldPath::new(#texts),)*
+            };
+        }
+    }
+}

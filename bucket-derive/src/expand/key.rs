@@ -1,0 +1,175 @@
+//! `TradeKey`: the key fields as one value, and what it can be made from.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, quote_spanned};
+use syn::{Index, spanned::Spanned};
+
+use crate::{
+    expand::{Expand, docs, where_clause},
+    model::{field::Field, types},
+};
+
+/// The struct with the traits that every key has.
+pub(super) fn derived(cx: &Expand<'_>) -> TokenStream {
+    let declaration = declaration(cx);
+    quote! {
+        #[derive(
+            ::core::fmt::Debug,
+            ::core::clone::Clone,
+            ::core::cmp::PartialEq,
+            ::core::cmp::Eq,
+            ::core::hash::Hash,
+        )]
+        #declaration
+    }
+}
+
+/// The struct alone.
+pub(super) fn declaration(cx: &Expand<'_>) -> TokenStream {
+    let Expand {
+        model,
+        key,
+        key_generics,
+        ..
+    } = cx;
+    let vis = &model.record.vis;
+    let attrs = cx.type_attrs();
+    let doc = docs::key(model);
+    let bounds = &key_generics.where_clause;
+    let fields = model.keys().map(|field| {
+        let Field { ident, ty, .. } = field;
+        let doc = docs::key_field(field);
+        quote!(#doc #vis #ident: #ty)
+    });
+    quote! {
+        #doc
+        #attrs
+        #vis struct #key #key_generics #bounds {
+            #(#fields,)*
+        }
+    }
+}
+
+/// The bounds of a generic key: what the supertraits of `RecordKey` ask.
+pub(super) fn bounds(cx: &Expand<'_>) -> Vec<TokenStream> {
+    if cx.key_generics.params.is_empty() {
+        return Vec::new();
+    }
+    let private = &cx.private;
+    let types = cx.model.keys().map(|field| &field.ty);
+    let mut bounds: Vec<_> = types.map(|ty| quote!(#ty: #private::BucketKey)).collect();
+    bounds.push(quote! {
+        Self: ::core::clone::Clone + ::core::cmp::Eq + ::core::hash::Hash + ::core::fmt::Debug
+            + ::core::marker::Send + ::core::marker::Sync + 'static
+    });
+    bounds
+}
+
+/// How the key travels to BSON and back.
+pub(super) fn record_key(cx: &Expand<'_>) -> TokenStream {
+    let Expand {
+        private,
+        key_generics,
+        ..
+    } = cx;
+    let ty = cx.key_ty();
+    let (params, _, _) = key_generics.split_for_impl();
+    let bounds = where_clause(key_generics, &bounds(cx));
+    let visits = visits(cx);
+    let reads = cx.model.keys().map(|field| {
+        let Field { ident, ty, .. } = field;
+        let call = quote_spanned!(ty.span()=> <#ty as #private::BucketKey>::from_key);
+        quote!(#ident: #call(#private::KeySource::part(source)?)?)
+    });
+    quote! {
+        #[automatically_derived]
+        impl #params #private::RecordKey for #ty #bounds {
+            fn visit(&self, sink: &mut dyn #private::KeySink) {
+                #visits
+            }
+
+            fn read(
+                source: &mut dyn #private::KeySource,
+            ) -> ::core::result::Result<Self, #private::KeyError> {
+                ::core::result::Result::Ok(Self { #(#reads),* })
+            }
+        }
+    }
+}
+
+/// Hands the key fields of `self` to `sink`.
+///
+/// The paths have the span of the user's type: that is where a type that is no key is reported.
+pub(super) fn visits(cx: &Expand<'_>) -> TokenStream {
+    let private = &cx.private;
+    let visits = cx.model.keys().map(|field| {
+        let Field { ident, ty, .. } = field;
+        let call = quote_spanned!(ty.span()=> <#ty as #private::BucketKey>::to_key);
+        quote!(#private::KeySink::part(sink, #call(&self.#ident));)
+    });
+    quote!(#(#visits)*)
+}
+
+/// `From` the one key field, or from a tuple of what the key fields can be made from.
+pub(super) fn conversions(cx: &Expand<'_>) -> TokenStream {
+    let keys: Vec<&Field> = cx.model.keys().collect();
+    match keys.as_slice() {
+        [] => TokenStream::new(),
+        [only] => from_one(cx, only),
+        several => from_tuple(cx, several),
+    }
+}
+
+fn from_one(cx: &Expand<'_>, field: &Field) -> TokenStream {
+    let ty = cx.key_ty();
+    let (params, _, bounds) = cx.key_generics.split_for_impl();
+    let Field {
+        ident,
+        ty: field_ty,
+        ..
+    } = field;
+    let from_str = types::is_literally(field_ty, "String").then(|| {
+        quote! {
+            #[automatically_derived]
+            impl ::core::convert::From<&str> for #ty {
+                fn from(value: &str) -> Self {
+                    Self { #ident: ::core::convert::From::from(value) }
+                }
+            }
+        }
+    });
+    quote! {
+        #[automatically_derived]
+        impl #params ::core::convert::From<#field_ty> for #ty #bounds {
+            fn from(value: #field_ty) -> Self {
+                Self { #ident: value }
+            }
+        }
+        #from_str
+    }
+}
+
+fn from_tuple(cx: &Expand<'_>, fields: &[&Field]) -> TokenStream {
+    let ty = cx.key_ty();
+    let parts: Vec<_> = (0..fields.len())
+        .map(|index| format_ident!("__K{index}"))
+        .collect();
+    let idents: Vec<_> = fields.iter().map(|field| &field.ident).collect();
+    let types = fields.iter().map(|field| &field.ty);
+    let places = (0..fields.len()).map(Index::from);
+    let mut generics = cx.key_generics.clone();
+    for (part, ty) in parts.iter().zip(types) {
+        generics
+            .params
+            .push(syn::parse_quote!(#part: ::core::convert::Into<#ty>));
+    }
+    let (params, _, bounds) = generics.split_for_impl();
+    quote! {
+        #[automatically_derived]
+        impl #params ::core::convert::From<(#(#parts,)*)> for #ty #bounds {
+            fn from(values: (#(#parts,)*)) -> Self {
+                Self { #(#idents: ::core::convert::Into::into(values.#places)),* }
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `impl Record for Trade`.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+
+use crate::{
+    expand::{Expand, key, where_clause},
+    model::field::Role,
+};
+
+/// The contract between the record and the library.
+pub(super) fn record(cx: &Expand<'_>) -> TokenStream {
+    let Expand {
+        model,
+        private,
+        key,
+        ..
+    } = cx;
+    let (record, key_ty, item_ty, bucket_ty) =
+        (cx.record_ty(), cx.key_ty(), cx.item_ty(), cx.bucket_ty());
+    let (params, _, _) = model.record.generics.split_for_impl();
+    let bounds = where_clause(&model.record.generics, &cx.storage_bounds());
+    let visits = key::visits(cx);
+    let keys = model.keys().map(|field| &field.ident);
+    let time = model.time().map(|field| {
+        let (ident, ty) = (&field.ident, &field.ty);
+        let call = quote_spanned!(ty.span()=> <#ty as #private::BucketTime>::to_bson_date);
+        quote!(#call(&self.#ident))
+    });
+    let assembled = model.fields.iter().map(|field| {
+        let ident = &field.ident;
+        match field.role {
+            Role::Key => quote!(#ident: key.#ident),
+            Role::Time | Role::Plain => quote!(#ident: item.#ident),
+        }
+    });
+    quote! {
+        #[automatically_derived]
+        impl #params #private::Record for #record #bounds {
+            const SPEC: &'static #private::BucketSpec = &Self::SPEC;
+            type Key = #key_ty;
+            type Item = #item_ty;
+            type Bucket = #bucket_ty;
+
+            fn visit_key(&self, sink: &mut dyn #private::KeySink) {
+                #visits
+            }
+
+            fn key(&self) -> #key_ty {
+                #key { #(#keys: ::core::clone::Clone::clone(&self.#keys)),* }
+            }
+
+            fn time(&self) -> #private::bson::DateTime {
+                #time
+            }
+
+            fn assemble(key: #key_ty, item: #item_ty) -> Self {
+                Self { #(#assembled),* }
+            }
+        }
+    }
+}

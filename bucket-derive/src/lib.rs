@@ -1,0 +1,58 @@
+//! Derive macros of `bucket-mongo`; depend on that crate and not on this one.
+//!
+//! A derive runs in three phases, each a folder: `attrs` reads the syntax of `#[bucket(..)]`,
+//! `model` checks it against the struct and serde's names, `expand` writes tokens. Mistakes
+//! are collected in `diagnostics` and reported together; a struct with mistakes still gets its
+//! impls, so that its uses elsewhere report nothing.
+
+mod attrs;
+mod bucket_key;
+mod diagnostics;
+mod expand;
+mod model;
+mod symbol;
+
+use proc_macro::TokenStream;
+use syn::DeriveInput;
+
+use crate::diagnostics::Diagnostics;
+
+#[doc = include_str!("docs/bucketed.md")]
+#[proc_macro_derive(Bucketed, attributes(bucket))]
+pub fn derive_bucketed(input: TokenStream) -> TokenStream {
+    run(input, model::build, expand::full, expand::fallback)
+}
+
+#[doc = include_str!("docs/bucket_key.md")]
+#[proc_macro_derive(BucketKey, attributes(bucket))]
+pub fn derive_bucket_key(input: TokenStream) -> TokenStream {
+    run(
+        input,
+        bucket_key::build,
+        bucket_key::full,
+        bucket_key::fallback,
+    )
+}
+
+/// Builds a model and expands it in full, or reports its errors beside a fallback.
+fn run<M>(
+    input: TokenStream,
+    build: impl FnOnce(&mut Diagnostics, &DeriveInput) -> M,
+    full: impl FnOnce(&M) -> proc_macro2::TokenStream,
+    fallback: impl FnOnce(&M) -> proc_macro2::TokenStream,
+) -> TokenStream {
+    let input = match syn::parse::<DeriveInput>(input) {
+        Ok(input) => input,
+        Err(error) => return error.to_compile_error().into(),
+    };
+    let mut cx = Diagnostics::new();
+    let model = build(&mut cx, &input);
+    let tokens = match cx.finish() {
+        None => full(&model),
+        Some(errors) => {
+            let fallback = fallback(&model);
+            quote::quote!(#errors #fallback)
+        }
+    };
+    tokens.into()
+}

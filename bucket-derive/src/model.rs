@@ -1,0 +1,131 @@
+//! The model: the checked form of a record struct and the only thing that `expand` may read.
+//!
+//! [`build`] always gives a model. If it reported an error, the model is the best effort from which
+//! the fallback is made, and must not be expanded in full.
+
+pub(crate) mod check;
+pub(crate) mod field;
+pub(crate) mod generics;
+pub(crate) mod id_template;
+pub(crate) mod record;
+pub(crate) mod serde_attrs;
+pub(crate) mod serde_names;
+pub(crate) mod types;
+
+use proc_macro2::{Ident, Span};
+use syn::DeriveInput;
+
+use crate::{
+    attrs::{container::ContainerAttrs, crate_path::CratePath},
+    diagnostics::Diagnostics,
+    model::{
+        field::{Field, Role},
+        id_template::IdTemplate,
+        record::Record,
+        serde_names::SerdeStruct,
+    },
+};
+
+/// Everything about a record struct that is emitted somewhere.
+pub(crate) struct Model {
+    pub(crate) record: Record,
+    pub(crate) krate: CratePath,
+    pub(crate) collection: String,
+    pub(crate) items: ItemsName,
+    pub(crate) capacity: u32,
+    pub(crate) id: IdTemplate,
+    /// All fields in the order of the struct.
+    pub(crate) fields: Vec<Field>,
+    pub(crate) serde: SerdeStruct,
+}
+
+/// The array of a bucket: its stored name and the field of the typed bucket.
+pub(crate) struct ItemsName {
+    pub(crate) name: String,
+    pub(crate) ident: Ident,
+}
+
+impl ItemsName {
+    /// The Rust field is named as the array where that is an identifier.
+    fn new(name: String) -> Self {
+        let ident = syn::parse_str::<Ident>(&name)
+            .unwrap_or_else(|_| Ident::new("items", Span::call_site()));
+        Self { name, ident }
+    }
+}
+
+impl Model {
+    /// The key fields in the order of the struct.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Field> + Clone {
+        self.fields.iter().filter(|field| field.role == Role::Key)
+    }
+
+    /// The key fields of the typed bucket. A name that the bucket has itself is an error; the
+    /// fallback goes without that key.
+    pub(crate) fn bucket_keys(&self) -> impl Iterator<Item = &Field> + Clone {
+        self.keys()
+            .filter(|field| check::taken_by(self, &field.rust_name()).is_none())
+    }
+
+    /// The fields of an item: all that are no key.
+    pub(crate) fn item_fields(&self) -> impl Iterator<Item = &Field> + Clone {
+        self.fields.iter().filter(|field| field.role != Role::Key)
+    }
+
+    /// The time field; a model without errors has one.
+    pub(crate) fn time(&self) -> Option<&Field> {
+        self.fields.iter().find(|field| field.role == Role::Time)
+    }
+}
+
+/// Reads and checks a record struct.
+pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Model {
+    let input = &serde_names::without_self(input);
+    let record = Record::read(input);
+    let Some(named) = record::named_fields(cx, input) else {
+        return assemble(
+            record,
+            &ContainerAttrs::default(),
+            Vec::new(),
+            SerdeStruct::default(),
+        );
+    };
+    record::check_generics(cx, &input.generics);
+    let attrs = ContainerAttrs::parse(cx, &input.attrs, &input.ident);
+    let serde = serde_names::of_struct(cx, input);
+    let (fields, roles) = field::read(cx, named, &serde);
+
+    check::serde::container(cx, input, &serde);
+    let complete = check::roles(cx, &record, &fields, &roles);
+    check::types(cx, &fields);
+    check::serde::fields(cx, &fields, &serde);
+    let mut model = assemble(record, &attrs, fields, serde);
+    check::names(cx, &model);
+    check::serde::default_of_generic(cx, input, &model);
+    if complete {
+        model.id = IdTemplate::read(cx, &model, attrs.id.get());
+    }
+    model
+}
+
+fn assemble(
+    record: Record,
+    attrs: &ContainerAttrs,
+    fields: Vec<Field>,
+    serde: SerdeStruct,
+) -> Model {
+    let items = attrs
+        .items
+        .get()
+        .map_or_else(|| "items".to_owned(), syn::LitStr::value);
+    Model {
+        record,
+        krate: attrs.krate.get().cloned().unwrap_or_default(),
+        collection: attrs.collection.get().cloned().unwrap_or_default(),
+        items: ItemsName::new(items),
+        capacity: attrs.capacity.get().copied().unwrap_or(1),
+        id: IdTemplate::default(),
+        fields,
+        serde,
+    }
+}

@@ -1,0 +1,184 @@
+//! Rules across keys and fields. Nothing here changes the model: it reports, and that is all.
+
+pub(crate) mod serde;
+
+use std::collections::HashMap;
+
+use syn::Type;
+
+use crate::{
+    attrs::value,
+    diagnostics::Diagnostics,
+    model::{
+        Model,
+        field::{Field, Role, Roles, Storage, printed_type},
+        record::Record,
+        types::{self, WrongType},
+    },
+};
+
+/// At least one key and exactly one time. Gives whether the roles are complete.
+pub(crate) fn roles(
+    cx: &mut Diagnostics,
+    record: &Record,
+    fields: &[Field],
+    roles: &Roles,
+) -> bool {
+    further_times(cx, fields, roles);
+    let has = |role| fields.iter().any(|field| field.role == role);
+    let complete = has(Role::Key) && has(Role::Time);
+    if complete || roles.unclear {
+        return complete && !roles.unclear;
+    }
+    if !has(Role::Key) {
+        let likely = fields.iter().find(|field| {
+            field.role == Role::Plain
+                && !types::looks_like_time(&field.ty)
+                && types::wrong_key(&field.ty).is_none()
+        });
+        let help = likely.map_or_else(|| "customer_id: i64".to_owned(), Field::declaration);
+        let message = format_args!("no field of `{}` is a key", record.ident);
+        cx.error(
+            &record.ident,
+            message,
+            format_args!("#[bucket(key)] {help}"),
+        );
+    }
+    if !has(Role::Time) {
+        let likely = fields
+            .iter()
+            .find(|field| types::looks_like_time(&field.ty));
+        let help = likely.map_or_else(|| "date: DateTime".to_owned(), Field::declaration);
+        let message = format_args!("no field of `{}` is the time", record.ident);
+        cx.error(
+            &record.ident,
+            message,
+            format_args!("#[bucket(time)] {help}"),
+        );
+    }
+    false
+}
+
+fn further_times(cx: &mut Diagnostics, fields: &[Field], roles: &Roles) {
+    if let [first, others @ ..] = roles.times.as_slice() {
+        for field in others.iter().filter_map(|index| fields.get(*index)) {
+            let message = "a record has one time, this is another";
+            let help = format_args!("remove `#[bucket(time)]` from `{}`", field.ident);
+            cx.error(&field.ident, message, help);
+        }
+        if let Some(first) = fields.get(*first).filter(|_| !others.is_empty()) {
+            cx.also(&first.ident, "the first `#[bucket(time)]` is here");
+        }
+    }
+}
+
+/// Types whose name already tells that they cannot have their role.
+pub(crate) fn types(cx: &mut Diagnostics, fields: &[Field]) {
+    for field in fields {
+        let (wrong, role, word) = match field.role {
+            Role::Key => (types::wrong_key(&field.ty), "a key of a bucket", "key"),
+            Role::Time => (types::wrong_time(&field.ty), "the time of a record", "time"),
+            Role::Plain => {
+                borrowed(cx, field);
+                continue;
+            }
+        };
+        if let Some(WrongType { reason, instead }) = wrong {
+            let message = format_args!("`{}` cannot be {role}: {reason}", field.declaration());
+            let help = format_args!("#[bucket({word})] {}: {instead}", field.ident);
+            cx.error(&field.ty, message, help);
+        }
+    }
+}
+
+fn borrowed(cx: &mut Diagnostics, field: &Field) {
+    if let (Type::Reference(ty), false) =
+        (types::ungroup(&field.ty), field.storage == Storage::Skipped)
+    {
+        let message = format_args!(
+            "`{}` cannot be read back: a record owns its data",
+            field.declaration()
+        );
+        let text = types::is_literally(&ty.elem, "str");
+        let owned = if text {
+            "String".to_owned()
+        } else {
+            printed_type(&ty.elem)
+        };
+        cx.error(&field.ty, message, format_args!("{}: {owned}", field.ident));
+    }
+}
+
+/// Stored names that collide or cannot be paths, and Rust names that collide in the typed bucket.
+pub(crate) fn names(cx: &mut Diagnostics, model: &Model) {
+    let mut seen: HashMap<&str, &Field> = HashMap::new();
+    for field in model
+        .fields
+        .iter()
+        .filter(|field| field.storage == Storage::Named)
+    {
+        if let Some(first) = seen.insert(&field.name, field) {
+            let message = format_args!(
+                "`{}` and `{}` are both stored as `{}`",
+                first.ident, field.ident, field.name
+            );
+            let help = format_args!(
+                "#[serde(rename = \"{}_2\")] {}",
+                field.name,
+                field.declaration()
+            );
+            cx.error(field.name_tokens(), message, help);
+        }
+        bad_name(cx, model, field);
+    }
+}
+
+fn bad_name(cx: &mut Diagnostics, model: &Model, field: &Field) {
+    let mut reason = value::bad_field_name(&field.name).map(str::to_owned);
+    if field.role == Role::Key && reason.is_none() {
+        reason = value::reserved(&field.name).map(str::to_owned);
+        if field.name == model.items.name {
+            reason = Some(format!("`{}` is the array of items", field.name));
+        }
+    }
+    if let Some(reason) = reason {
+        let message = match field.name.escape_debug().to_string() {
+            name if name.is_empty() => {
+                format!("the stored name of `{}` cannot be empty", field.ident)
+            }
+            name => format!("`{}` cannot be stored as `{name}`: {reason}", field.ident),
+        };
+        let help = format_args!(
+            "#[serde(rename = \"another_name\")] {}",
+            field.declaration()
+        );
+        cx.error(field.name_tokens(), message, help);
+    } else if field.role == Role::Key {
+        taken_ident(cx, model, field);
+    }
+}
+
+/// The typed bucket has the fields `id`, `count` and the array beside the keys.
+fn taken_ident(cx: &mut Diagnostics, model: &Model, field: &Field) {
+    let name = field.rust_name();
+    let Some(taken_by) = taken_by(model, &name) else {
+        return;
+    };
+    let message = format_args!(
+        "a key field cannot be called `{name}`: in `{}Bucket` that is {taken_by}",
+        model.record.ident
+    );
+    let ty = printed_type(&field.ty);
+    let help = format_args!("#[serde(rename = \"{}\")] {name}_key: {ty}", field.name);
+    cx.error(&field.ident, message, help);
+}
+
+/// What a typed bucket's own field of this name is.
+pub(crate) fn taken_by(model: &Model, name: &str) -> Option<&'static str> {
+    match name {
+        "id" => Some("the id of the bucket"),
+        "count" => Some("the number of items"),
+        _ if model.items.ident == name => Some("the array of items"),
+        _ => None,
+    }
+}

@@ -1,0 +1,77 @@
+//! Every attribute key, once. Other files compare with these constants and never spell a key.
+
+use proc_macro2::Ident;
+
+/// An attribute key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Symbol(&'static str);
+
+impl Symbol {
+    pub(crate) const fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+pub(crate) const BUCKET: Symbol = Symbol("bucket");
+pub(crate) const COLLECTION: Symbol = Symbol("collection");
+pub(crate) const ITEMS: Symbol = Symbol("items");
+pub(crate) const CAPACITY: Symbol = Symbol("capacity");
+pub(crate) const ID: Symbol = Symbol("id");
+pub(crate) const CRATE: Symbol = Symbol("crate");
+pub(crate) const KEY: Symbol = Symbol("key");
+pub(crate) const TIME: Symbol = Symbol("time");
+
+/// Keys of `#[bucket(..)]` on a record struct.
+pub(crate) const CONTAINER_KEYS: [Symbol; 5] = [COLLECTION, ITEMS, CAPACITY, ID, CRATE];
+/// Keys of `#[bucket(..)]` on a field.
+pub(crate) const FIELD_KEYS: [Symbol; 2] = [KEY, TIME];
+
+pub(crate) const ALLOW: Symbol = Symbol("allow");
+pub(crate) const DEPRECATED: Symbol = Symbol("deprecated");
+pub(crate) const DOC: Symbol = Symbol("doc");
+pub(crate) const SERDE: Symbol = Symbol("serde");
+
+/// Keys of `#[serde(..)]` that the rules ask for.
+pub(crate) mod serde {
+    use super::Symbol;
+
+    pub(crate) const BOUND: Symbol = Symbol("bound");
+    pub(crate) const DEFAULT: Symbol = Symbol("default");
+    pub(crate) const DENY_UNKNOWN_FIELDS: Symbol = Symbol("deny_unknown_fields");
+    pub(crate) const DESERIALIZE_WITH: Symbol = Symbol("deserialize_with");
+    pub(crate) const EXPECTING: Symbol = Symbol("expecting");
+    pub(crate) const FLATTEN: Symbol = Symbol("flatten");
+    pub(crate) const FROM: Symbol = Symbol("from");
+    pub(crate) const INTO: Symbol = Symbol("into");
+    pub(crate) const OTHER: Symbol = Symbol("other");
+    pub(crate) const REMOTE: Symbol = Symbol("remote");
+    pub(crate) const RENAME: Symbol = Symbol("rename");
+    pub(crate) const RENAME_ALL: Symbol = Symbol("rename_all");
+    pub(crate) const SERIALIZE_WITH: Symbol = Symbol("serialize_with");
+    pub(crate) const SKIP: Symbol = Symbol("skip");
+    pub(crate) const SKIP_DESERIALIZING: Symbol = Symbol("skip_deserializing");
+    pub(crate) const SKIP_SERIALIZING: Symbol = Symbol("skip_serializing");
+    pub(crate) const SKIP_SERIALIZING_IF: Symbol = Symbol("skip_serializing_if");
+    pub(crate) const TAG: Symbol = Symbol("tag");
+    pub(crate) const TRANSPARENT: Symbol = Symbol("transparent");
+    pub(crate) const TRY_FROM: Symbol = Symbol("try_from");
+    pub(crate) const UNTAGGED: Symbol = Symbol("untagged");
+    pub(crate) const WITH: Symbol = Symbol("with");
+}
+
+impl PartialEq<Symbol> for Ident {
+    fn eq(&self, symbol: &Symbol) -> bool {
+        self == symbol.0
+    }
+}
+
+impl std::fmt::Display for Symbol {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// The keys as plain text, for lists and suggestions.
+pub(crate) fn names(symbols: &[Symbol]) -> Vec<&'static str> {
+    symbols.iter().map(|symbol| symbol.as_str()).collect()
+}

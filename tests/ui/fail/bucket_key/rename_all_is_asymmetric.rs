@@ -1,0 +1,11 @@
+use bucket_mongo::BucketKey;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, BucketKey)]
+#[serde(rename_all(serialize = "lowercase"))]
+enum Side {
+    Buy,
+    Sell,
+}
+
+fn main() {}

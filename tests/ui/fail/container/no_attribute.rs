@@ -1,0 +1,12 @@
+use bucket_mongo::{Bucketed, bson::DateTime};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Bucketed)]
+struct Trade {
+    #[bucket(key)]
+    customer_id: i64,
+    #[bucket(time)]
+    date: DateTime,
+}
+
+fn main() {}

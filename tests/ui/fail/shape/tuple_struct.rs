@@ -1,0 +1,8 @@
+use bucket_mongo::{Bucketed, bson::DateTime};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "trades", items = "history", capacity = 10)]
+struct Trade(i64, DateTime);
+
+fn main() {}

@@ -1,0 +1,15 @@
+use bucket_mongo::Bucketed;
+use serde::{Deserialize, Serialize};
+
+type Moment = String;
+
+#[derive(Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "trades", items = "history", capacity = 10)]
+struct Trade {
+    #[bucket(key)]
+    customer_id: i64,
+    #[bucket(time)]
+    date: Moment,
+}
+
+fn main() {}

@@ -1,0 +1,32 @@
+//! `Self` in a field's type is the record, also where the field stands in the item.
+
+use std::marker::PhantomData;
+
+use bucket_mongo::{Bucketed, Record, bson::DateTime};
+use serde::{Deserialize, Serialize};
+
+trait Unit {
+    type Value;
+}
+
+#[derive(Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "readings", items = "readings", capacity = 10)]
+struct Reading {
+    #[bucket(key)]
+    device: String,
+    #[bucket(time)]
+    at: DateTime,
+    value: <Self as Unit>::Value,
+    #[serde(skip)]
+    unit: PhantomData<Self>,
+}
+
+impl Unit for Reading {
+    type Value = i32;
+}
+
+fn main() {
+    let item = ReadingItem { at: DateTime::MIN, value: 7, unit: PhantomData };
+    let reading = Reading::assemble(ReadingKey::from("a"), item);
+    assert_eq!(reading.value, 7);
+}
