@@ -1,0 +1,154 @@
+//! The command line.
+
+use std::{env, path::PathBuf, process::ExitCode};
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::{json, text};
+
+const ENVIRONMENT: &str = "\
+Environment:
+  MONGODB_URI  the server; its path names the database, `trades` where it has none.
+               Without it a development server is started and thrown away at the end.
+
+Exit codes: 0 all done, 1 rows were not loaded or something failed, 2 wrong usage";
+
+/// Stock trades in MongoDB buckets of ten.
+///
+/// Without a command: loads 998 real trades into a fresh database, shows how they are stored,
+/// and drops it.
+#[derive(Debug, Parser)]
+#[command(version, after_help = ENVIRONMENT)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// A command besides the main job.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Load trades from a CSV file, behind those that are stored
+    ///
+    /// The first line names the columns `customer_id,ticker,type,qty,price,date`, in any order;
+    /// others are not read. `type` is `buy` or `sell`, `qty` a whole number above 0, `price` a
+    /// number or empty, `date` like 2010-12-01T08:26:00Z. A row is one line. Rows that are wrong
+    /// are reported, the others are loaded.
+    Load {
+        /// The file
+        #[arg(value_name = "FILE.csv")]
+        file: PathBuf,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Show one page of a customer's trades, ten at most
+    Page {
+        /// The customer's number
+        #[arg(allow_negative_numbers = true)]
+        customer: i64,
+        /// The page, counted from 1
+        #[arg(value_name = "N", value_parser = page_number, allow_negative_numbers = true)]
+        page: u64,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Show a customer's documents as they are stored
+    Show {
+        /// The customer's number
+        #[arg(allow_negative_numbers = true)]
+        customer: i64,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+/// How a command says what it did.
+#[derive(Debug, Args)]
+pub(crate) struct Output {
+    /// Print one JSON object, errors too
+    #[arg(long)]
+    json: bool,
+}
+
+/// The form of the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Text,
+    Json,
+}
+
+impl Output {
+    pub(crate) fn format(&self) -> Format {
+        if self.json {
+            Format::Json
+        } else {
+            Format::Text
+        }
+    }
+}
+
+impl Arguments {
+    pub(crate) fn format(&self) -> Format {
+        match &self.command {
+            None => Format::Text,
+            Some(
+                Command::Load { output, .. }
+                | Command::Page { output, .. }
+                | Command::Show { output, .. },
+            ) => output.format(),
+        }
+    }
+}
+
+fn page_number(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("pages are counted from 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("a page is a whole number from 1".to_owned()),
+    }
+}
+
+/// Says what is wrong with the command line, or prints the help that was asked for.
+pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
+    let wants_json = env::args_os().any(|argument| argument == "--json");
+    if error.use_stderr() && wants_json {
+        text::complain(&json::error(&summary(error)));
+    } else {
+        // A closed output: there is nobody to tell.
+        let _ = error.print();
+    }
+    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+/// The error without the usage that follows it, on one line.
+fn summary(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let text = text.split("\n\n").next().unwrap_or_default();
+    let text = text.strip_prefix("error: ").unwrap_or(text);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn usage_errors_are_one_line_in_json() {
+        let error = Arguments::try_parse_from(["trades", "page", "1", "0", "--json"]).unwrap_err();
+        assert_eq!(
+            summary(&error),
+            "invalid value '0' for '<N>': pages are counted from 1"
+        );
+        let error = Arguments::try_parse_from(["trades", "load", "--json"]).unwrap_err();
+        assert_eq!(
+            summary(&error),
+            "the following required arguments were not provided: <FILE.csv>"
+        );
+    }
+}

@@ -1,0 +1,121 @@
+//! What the main job shows, in the order in which it shows it.
+
+use std::{
+    collections::{HashMap, HashSet},
+    io::Write,
+};
+
+use bucket_mongo::{
+    Buckets,
+    bson::{DateTime, Document},
+};
+use futures_util::TryStreamExt as _;
+
+use super::manual;
+use crate::{
+    csv_input,
+    error::Error,
+    model::{Trade, TradeBucket},
+    print,
+    server::Server,
+    stored, table, text,
+};
+
+pub(super) async fn tell(
+    server: &Server,
+    trades: &Buckets<Trade>,
+    out: &mut impl Write,
+) -> Result<(), Error> {
+    writeln!(out, "{server}")?;
+    writeln!(
+        out,
+        "database `{}`, dropped at the end\n",
+        trades.database().name()
+    )?;
+    writeln!(out, "{}\n", trades.ensure().await?)?;
+
+    let real = csv_input::built_in()?;
+    load(trades, &real, out).await?;
+    if let Some(busiest) = busiest(&real) {
+        show_busiest(trades, &busiest, out).await?;
+    }
+    append_the_manuals(trades, out).await
+}
+
+async fn load(trades: &Buckets<Trade>, real: &[Trade], out: &mut impl Write) -> Result<(), Error> {
+    let report = trades.insert_many(real).await?.into_result()?;
+    let customers: HashSet<_> = real.iter().map(|trade| trade.customer_id).collect();
+    writeln!(
+        out,
+        "{} trades of {} customers -> {} buckets ({} per bucket)",
+        report.stored(),
+        customers.len(),
+        report.opened_buckets(),
+        trades.spec().capacity(),
+    )?;
+    Ok(())
+}
+
+/// A customer with many trades at one time.
+struct Busiest {
+    customer: i64,
+    date: DateTime,
+    trades: usize,
+}
+
+/// The customer with most trades at the same time.
+fn busiest(trades: &[Trade]) -> Option<Busiest> {
+    let mut numbers = HashMap::<_, usize>::new();
+    for trade in trades {
+        *numbers.entry((trade.customer_id, trade.date)).or_default() += 1;
+    }
+    let busiest = numbers.into_iter().max_by_key(|&(_, number)| number);
+    busiest.map(|((customer, date), trades)| Busiest {
+        customer,
+        date,
+        trades,
+    })
+}
+
+async fn show_busiest(
+    trades: &Buckets<Trade>,
+    busiest: &Busiest,
+    out: &mut impl Write,
+) -> Result<(), Error> {
+    let Busiest {
+        customer,
+        date,
+        trades: number,
+    } = *busiest;
+    let pages: Vec<TradeBucket> = trades.pages(customer).await?.try_collect().await?;
+    writeln!(
+        out,
+        "customer {customer} made {number} trades in one second ({}); the manual's code, whose\n\
+         `_id` is customer and second, can store {} of them; here they fill {}:\n\n{}",
+        text::short_date(date),
+        trades.spec().capacity(),
+        text::counted(pages.len() as u64, "page"),
+        table::pages(&pages),
+    )?;
+    let first = trades.page(customer, 1).await?;
+    writeln!(
+        out,
+        "page 1 of customer {customer}:\n\n{}",
+        table::trades(&first.into_records())
+    )?;
+    Ok(())
+}
+
+async fn append_the_manuals(trades: &Buckets<Trade>, out: &mut impl Write) -> Result<(), Error> {
+    trades.insert_many(manual::trades()).await?.into_result()?;
+    trades.insert(&manual::appended()).await?;
+    let stored = stored::documents(trades, &manual::CUSTOMERS).await?;
+    let stored: Vec<Document> = stored.try_collect().await?;
+    writeln!(
+        out,
+        "the manual's three trades, and the one that it appends, are stored as in the manual\n\
+         (but for its own slips: its ids are four hours late, one `qty` is called `quantity`):\n\n{}",
+        print::documents(&stored),
+    )?;
+    Ok(())
+}

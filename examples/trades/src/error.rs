@@ -1,0 +1,85 @@
+//! What ends a command early, and how it is said.
+
+use std::{fmt, io};
+
+use bucket_mongo::{mongodb, testing};
+
+use crate::csv_input::{FileError, RowError};
+
+/// A reason for exit code 1.
+#[derive(Debug)]
+pub(crate) enum Error {
+    /// The input file as a whole is of no use.
+    File(FileError),
+    /// A row of the file that is part of this program: a mistake of its author.
+    BuiltIn(RowError),
+    /// There is no server.
+    Server(testing::Error),
+    /// An operation on buckets failed.
+    Buckets(bucket_mongo::Error),
+    /// An operation of the driver failed.
+    Driver(mongodb::error::Error),
+    /// A record does not have the form that JSON needs.
+    Json(serde_json::Error),
+    /// The input file could be read no further.
+    Input(io::Error),
+    /// The output could not be written.
+    Output(io::Error),
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl Error {
+    /// Whether nobody reads the output any more.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        let kind = match self {
+            Self::Output(error) => Some(error.kind()),
+            Self::Json(error) => error.io_error_kind(),
+            _ => None,
+        };
+        kind == Some(io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(error) => error.fmt(f),
+            Self::BuiltIn(error) => write!(f, "the built-in trades: {error}"),
+            // The driver's whole text would add labels and the server's raw reply.
+            Self::Server(testing::Error::Uri { source }) => {
+                write!(
+                    f,
+                    "the server of `MONGODB_URI` is of no use: {}",
+                    source.kind
+                )
+            }
+            Self::Server(error) => error.fmt(f),
+            Self::Buckets(error) => error.fmt(f),
+            Self::Driver(error) => error.kind.fmt(f),
+            Self::Json(error) => error.fmt(f),
+            Self::Input(error) => write!(f, "the file cannot be read any further: {error}"),
+            Self::Output(error) => write!(f, "the output cannot be written: {error}"),
+            Self::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+macro_rules! from {
+    ($($source:ty => $variant:ident),+ $(,)?) => {$(
+        impl From<$source> for Error {
+            fn from(source: $source) -> Self {
+                Self::$variant(source)
+            }
+        }
+    )+};
+}
+
+from! {
+    FileError => File,
+    testing::Error => Server,
+    bucket_mongo::Error => Buckets,
+    mongodb::error::Error => Driver,
+    serde_json::Error => Json,
+    io::Error => Output,
+}

@@ -1,0 +1,63 @@
+//! Small texts that several commands share, and the one way to the standard error.
+
+use std::{
+    io::{self, Write as _},
+    ops::RangeInclusive,
+};
+
+use bucket_mongo::bson::DateTime;
+
+/// The milliseconds of the years 0 to 9999; the driver silently moves other dates in there.
+const HAVE_FORM: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
+
+/// `1 trade`, `998 trades`.
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// `2023-10-26T15:47:03.120Z`: RFC 3339, always with milliseconds, as the manual prints dates.
+///
+/// A date outside of the years 0 to 9999 has no such form; it is given in milliseconds.
+pub(crate) fn date(date: DateTime) -> String {
+    let millis = date.timestamp_millis();
+    // The driver's text leaves out zeros at the end and all digits of a whole second.
+    match date.try_to_rfc3339_string() {
+        Ok(text) if HAVE_FORM.contains(&millis) => {
+            let seconds = text.get(..19).unwrap_or(&text);
+            format!("{seconds}.{:03}Z", millis.rem_euclid(1000))
+        }
+        _ => millis.to_string(),
+    }
+}
+
+/// The same for people: `2010-12-01 08:26:00`, with milliseconds where there are any.
+pub(crate) fn short_date(when: DateTime) -> String {
+    let text = date(when).replacen('T', " ", 1);
+    let text = text.strip_suffix('Z').unwrap_or(&text);
+    text.strip_suffix(".000").unwrap_or(text).to_owned()
+}
+
+/// A line on the standard error. If that is closed there is nobody to tell.
+pub(crate) fn complain(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_keep_their_trailing_zeros() {
+        let stored = DateTime::from_millis(1_698_750_962_120);
+        assert_eq!(date(stored), "2023-10-31T11:16:02.120Z");
+        assert_eq!(short_date(stored), "2023-10-31 11:16:02.120");
+        assert_eq!(short_date(DateTime::from_millis(0)), "1970-01-01 00:00:00");
+    }
+
+    #[test]
+    fn dates_before_1970_and_without_a_form_are_printed() {
+        assert_eq!(date(DateTime::from_millis(-1)), "1969-12-31T23:59:59.999Z");
+        assert_eq!(date(DateTime::MAX), i64::MAX.to_string());
+    }
+}

@@ -1,0 +1,17 @@
+//! The app as its user sees it: the real binary on a real server, one module a command.
+//!
+//! Every test has a database of its own, which the path of `MONGODB_URI` names.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
+
+mod app;
+mod demo;
+mod load;
+mod lost;
+mod page;
+mod server;
+mod show;
+mod usage;
