@@ -232,7 +232,11 @@ pub fn serialize_bucket<B: BucketDocument, S: Serializer>(
         let (name, value) = element.map_err(S::Error::custom)?;
         map.serialize_entry(&name, &value)?;
     }
-    map.serialize_entry(COUNT, &parts.count)?;
+    // As the server counts: 32 bits where they suffice.
+    match i32::try_from(parts.count) {
+        Ok(count) => map.serialize_entry(COUNT, &count)?,
+        Err(_) => map.serialize_entry(COUNT, &parts.count)?,
+    }
     map.serialize_entry(spec.items(), parts.items)?;
     map.end()
 }

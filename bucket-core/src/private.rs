@@ -30,21 +30,6 @@ pub struct SpecParts {
     pub time: TimeField,
 }
 
-/// Reads the next part of a key as `K`.
-///
-/// # Errors
-///
-/// [`KeyError`] as the source or the type gives it.
-pub fn read_key<K: BucketKey>(source: &mut dyn KeySource) -> Result<K, KeyError> {
-    K::from_key(source.part()?)
-}
-
-/// The compile-time obligation of a key field.
-pub const fn assert_key<K: BucketKey>() {}
-
-/// The compile-time obligation of the time field.
-pub const fn assert_time<T: BucketTime>() {}
-
 /// Serde's `with` module of the time field: a BSON date whatever the field's own serde form is.
 pub mod bson_date {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};

@@ -44,8 +44,8 @@ pub(crate) struct Written {
     pub(crate) missed: usize,
     /// Records that are not stored, or not known to be, and why.
     pub(crate) failed: Vec<(usize, Error)>,
-    /// The connection is lost: nothing more was tried.
-    pub(crate) aborted: Option<Error>,
+    /// Why nothing more was tried: the connection is lost, or no record could be stored.
+    pub(crate) stopped_by: Option<Error>,
 }
 
 /// Writes batches of one call.
@@ -92,9 +92,9 @@ impl<'a, T: Record> Writer<'a, T> {
         } else {
             batch.go_alone();
         }
-        while self.written.aborted.is_none() {
+        while self.written.stopped_by.is_none() {
             if let Err(error) = self.learn_tails(batch).await {
-                self.written.aborted = Some(error);
+                self.written.stopped_by = Some(error);
                 break;
             }
             self.give_up_on_contention(batch);
@@ -105,7 +105,7 @@ impl<'a, T: Record> Writer<'a, T> {
             self.run(batch, rounds).await;
             self.pause(batch).await;
         }
-        if let Some(error) = &self.written.aborted {
+        if let Some(error) = &self.written.stopped_by {
             let left = batch.give_up();
             self.written
                 .failed
@@ -117,7 +117,7 @@ impl<'a, T: Record> Writer<'a, T> {
     /// Sends the commands of a round and takes their replies into account.
     async fn run(&mut self, batch: &mut Batch<T>, rounds: Vec<Round>) {
         for group in rounds.chunks(IN_FLIGHT) {
-            if self.written.aborted.is_some() {
+            if self.written.stopped_by.is_some() {
                 return;
             }
             let replies = self.send(group).await;
@@ -171,6 +171,9 @@ impl<'a, T: Record> Writer<'a, T> {
         self.written.missed += settled.missed;
         for failed in settled.failed {
             let error = Error::refused(&failed.action, &failed.failure, &self.context);
+            if matches!(error.kind(), ErrorKind::MissingIndex { .. }) {
+                self.written.stopped_by = Some(error.clone());
+            }
             self.written.failed.push((failed.index, error));
         }
         let Some(concern) = settled.write_concern_error else {
@@ -186,7 +189,7 @@ impl<'a, T: Record> Writer<'a, T> {
         self.written
             .failed
             .extend(stored.map(|index| (index, error.clone())));
-        self.written.aborted = Some(error);
+        self.written.stopped_by = Some(error);
     }
 
     /// A command without a reply: what it carried may be stored or not, so it is not sent again.
@@ -195,7 +198,7 @@ impl<'a, T: Record> Writer<'a, T> {
         self.written
             .failed
             .extend(records.map(|index| (index, error.clone())));
-        self.written.aborted = Some(error.clone());
+        self.written.stopped_by = Some(error.clone());
     }
 
     fn give_up_on_contention(&mut self, batch: &mut Batch<T>) {

@@ -22,6 +22,9 @@ impl<T: Record> Buckets<T> {
     /// of one key keep their order. One record that cannot be stored does not keep the others
     /// from it.
     ///
+    /// The larger the batch the better: what a statement costs is shared by the records that go
+    /// into the same bucket, so many small batches over many keys cost as much as single inserts.
+    ///
     /// Settings: `session`, `write_concern`.
     ///
     /// # Errors
@@ -119,7 +122,7 @@ impl<T: Record> Chunks<'_, T> {
             if !more {
                 break;
             }
-            if let Some(error) = report.aborted() {
+            if let Some(error) = report.stopped_by() {
                 let error = error.not_sent();
                 report.skip(records.count(), &error);
                 break;

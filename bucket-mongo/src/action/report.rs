@@ -20,7 +20,7 @@ pub struct InsertReport {
     stored: usize,
     opened: usize,
     failed: Vec<FailedRecord>,
-    aborted: Option<Error>,
+    stopped_by: Option<Error>,
 }
 
 /// A record that is not stored, or not known to be.
@@ -87,6 +87,13 @@ impl InsertReport {
         }
     }
 
+    /// Why nothing more was tried, where that is so: the connection was lost, or no record could
+    /// have been stored. The records that were left are among the failed ones.
+    #[must_use]
+    pub fn stopped_by(&self) -> Option<&Error> {
+        self.stopped_by.as_ref()
+    }
+
     pub(super) fn next_index(&mut self) -> usize {
         self.tried += 1;
         self.tried - 1
@@ -102,11 +109,7 @@ impl InsertReport {
         let failed = written.failed.into_iter();
         self.failed
             .extend(failed.map(|(index, error)| FailedRecord { index, error }));
-        self.aborted = self.aborted.take().or(written.aborted);
-    }
-
-    pub(super) fn aborted(&self) -> Option<&Error> {
-        self.aborted.as_ref()
+        self.stopped_by = self.stopped_by.take().or(written.stopped_by);
     }
 
     /// The records that were not taken up after the connection was lost.

@@ -101,12 +101,17 @@ fn missing_index(action: &Action, context: &Context) -> ErrorKind {
 
 fn unknown(driver: &mongodb::error::Error) -> ErrorKind {
     ErrorKind::OutcomeUnknown {
-        message: driver.to_string(),
+        message: text(driver),
     }
 }
 
+/// What the driver says, without the labels and the raw reply that it appends.
+fn text(driver: &mongodb::error::Error) -> String {
+    driver.kind.to_string()
+}
+
 fn reading(driver: &mongodb::error::Error) -> ErrorKind {
-    let message = driver.to_string();
+    let message = text(driver);
     match driver.kind.as_ref() {
         DriverKind::Command(error) => command(error.code, error.message.clone()),
         DriverKind::Authentication { .. } => ErrorKind::Unauthorized { message },
