@@ -11,7 +11,7 @@
 //! | --- | --- |
 //! | a record names its key, time and items | [`record`], [`spec`], [`key`], [`time`] |
 //! | its bucket gets an ordered, collision-free id | [`id`] |
-//! | records become `update` statements in one command buffer | [`write`] |
+//! | records become `update` statements in one command buffer | [`write`](mod@write) |
 //! | keys and page numbers become reads | [`read`] |
 //! | stored bytes become typed buckets again | [`bucket`] |
 //! | the collection gets its indexes | [`index`] |
