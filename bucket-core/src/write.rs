@@ -11,10 +11,10 @@
 //!
 //! The three statements, for the model of the manual's trades:
 //!
-//! * append: `{customerId: k, count: {$lt: 10}}`, `$push` and `$inc`, by the unique index on open
-//!   buckets. It examines one key however long the history;
-//! * fill: the same on a bucket known by `_id`, with `upsert`, so that in a command of many
-//!   statements a miss shows as a duplicate key on that `_id`;
+//! * append: `{_id: known, customerId: k, count: {$lt: 10}}`, `$push` and `$inc`, to the bucket that
+//!   took the key's last record. It examines one key however long the history;
+//! * fill: the same with `upsert`, so that in a command of many statements a miss shows as a
+//!   duplicate key on that `_id`;
 //! * open: `{customerId: k, _id: {$gt: new}}` with `upsert` and `$set: {_id: new}`. Where no bucket
 //!   of the key stands behind the new id it is inserted; where one does, the change of its `_id` is
 //!   refused (66) and nothing is changed, so no bucket is ever slid in before an existing page.

@@ -250,7 +250,7 @@ proptest! {
                 let value = i32::try_from(number * 1000 + index).unwrap();
                 batch.push(index, &reading(&device.to_string(), *millis, value)).unwrap();
             }
-            batch.go_alone();
+            batch.guess(format!("{}_c_0000000000", plan[0].0));
             Writer { batch, under_way: Vec::new(), stored: Vec::new(), commands: 0 }
         }).collect();
         for turn in order {

@@ -1,13 +1,17 @@
 //! The handle: where the buckets of a record type live, and every operation on them.
 
-use std::{fmt, marker::PhantomData};
+use std::{fmt, marker::PhantomData, sync::Arc};
 
 use bucket_core::{BucketSpec, Record};
 use mongodb::{Collection, Database, options::WriteConcern};
 
+use crate::writer::Memory;
+
 /// The buckets of `T` in one database.
 ///
-/// Cheap to clone: it holds the driver's handle and the write concern.
+/// Cheap to clone: it holds the driver's handle, the write concern, and for at most 10,000 keys the
+/// bucket that took the last record, so keep it and share it instead of making a new one for each
+/// call.
 ///
 /// Every method gives a builder that does nothing until it is awaited.
 ///
@@ -20,6 +24,7 @@ use mongodb::{Collection, Database, options::WriteConcern};
 pub struct Buckets<T: Record> {
     database: Database,
     write_concern: WriteConcern,
+    memory: Arc<Memory>,
     record: PhantomData<fn() -> T>,
 }
 
@@ -28,6 +33,7 @@ impl<T: Record> Buckets<T> {
         Self {
             database: database.clone(),
             write_concern: WriteConcern::majority(),
+            memory: Arc::default(),
             record: PhantomData,
         }
     }
@@ -78,6 +84,10 @@ impl<T: Record> Buckets<T> {
         T::SPEC
     }
 
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
     pub(crate) fn write_concern(&self) -> &WriteConcern {
         &self.write_concern
     }
@@ -88,6 +98,7 @@ impl<T: Record> Clone for Buckets<T> {
         Self {
             database: self.database.clone(),
             write_concern: self.write_concern.clone(),
+            memory: Arc::clone(&self.memory),
             record: PhantomData,
         }
     }

@@ -20,7 +20,10 @@ use crate::{
     error::{Context, Error, ErrorKind},
 };
 
+mod memory;
 mod tails;
+
+pub(crate) use self::memory::Memory;
 
 /// Commands of one round that are under way at the same time.
 const IN_FLIGHT: usize = 4;
@@ -90,7 +93,7 @@ impl<'a, T: Record> Writer<'a, T> {
         if self.session.is_some() {
             batch.look_first();
         } else {
-            batch.go_alone();
+            self.guess_tail(batch);
         }
         while self.written.stopped_by.is_none() {
             if let Err(error) = self.learn_tails(batch).await {
@@ -105,6 +108,7 @@ impl<'a, T: Record> Writer<'a, T> {
             self.run(batch, rounds).await;
             self.pause(batch).await;
         }
+        self.remember_tail(batch);
         if let Some(error) = &self.written.stopped_by {
             let left = batch.give_up();
             self.written

@@ -317,6 +317,8 @@ async fn a_missing_index_is_named_by_every_operation_that_needs_it() {
         "bucket_pages"
     );
     drop("bucket_open_3").await;
+    // This handle knows the bucket of key 1 and needs no index to append to it; a new one does.
+    let events = Event::buckets(&database);
     let error = events.insert(&event(1, "b")).await.unwrap_err();
     assert_eq!(missing(&error), "bucket_open_3");
     assert!(error.to_string().contains("call `ensure()`"), "{error}");

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 fn written<T: Record>(record: &T) -> (Document, Document) {
     let mut batch = Batch::<T>::default();
     batch.push(0, record).unwrap();
-    batch.go_alone();
+    batch.guess("any".to_owned());
     let rounds = batch.rounds(None);
     let command = Document::try_from(rounds[0].command().body().to_owned()).unwrap();
     let update = command.get_array("updates").unwrap()[0]
@@ -53,7 +53,8 @@ where
     let items = below_items::<T>(item_paths);
     assert_eq!(keys(&item), items, "the written item");
 
-    let mut in_filter: Vec<&str> = key_paths.iter().map(|path| path.as_str()).collect();
+    let mut in_filter = vec!["_id"];
+    in_filter.extend(key_paths.iter().map(|path| path.as_str()));
     in_filter.push("count");
     assert_eq!(filter.keys().collect::<Vec<_>>(), in_filter, "the filter");
 

@@ -115,7 +115,7 @@ async fn each_append_examines_at_most_2_keys_behind_10_000_full_buckets() {
     for open in [true, false] {
         let database = long_history(open).await;
         let (newest, late) = (trade(1_700_000_000), trade(1_600_050_000));
-        let append = statements(Batch::go_alone, &newest);
+        let append = statements(|batch| batch.guess("1_1600099990".to_owned()), &newest);
         assert_eq!(append.len(), 1);
         let fill = statements(
             |batch| batch.parts().0[0].saw_open("1_1600100000", 1).unwrap(),

@@ -1,6 +1,9 @@
 //! Full pages stay where they are, whatever late records arrive.
 
-use bucket_mongo::{Bucketed, bson::DateTime};
+use bucket_mongo::{
+    Bucketed,
+    bson::{DateTime, Document, doc},
+};
 use bucket_tests::database;
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +73,25 @@ async fn a_page_that_is_full_never_moves_whatever_dates_come_later() {
         }
     }
     assert_eq!(events.page_count(1).await.unwrap(), 15);
+}
+
+#[tokio::test]
+async fn a_handle_that_remembers_a_deleted_bucket_opens_a_new_one() {
+    let database = database().await;
+    let events = Event::buckets(&database);
+    events.ensure().await.unwrap();
+    events.insert(&event(0, 1_698_335_223_000)).await.unwrap();
+    events.insert(&event(1, 1_698_335_223_000)).await.unwrap();
+    events
+        .collection::<Document>()
+        .delete_many(doc! {})
+        .await
+        .unwrap();
+    let inserted = events.insert(&event(2, 1_700_000_000_000)).await.unwrap();
+    assert!(inserted.opened_bucket);
+    let page = events.page(1, 1).await.unwrap();
+    assert_eq!(page.bucket().unwrap().id.to_string(), "1_1700000000");
+    assert_eq!(page.len(), 1);
 }
 
 #[tokio::test]

@@ -117,11 +117,11 @@ impl<T> Batch<T> {
         &self.chains
     }
 
-    /// Lets the only record of this batch go to whichever bucket of its key is open, in one
-    /// statement without a look before; nothing changes if the batch has more records.
-    pub fn go_alone(&mut self) {
+    /// Lets the only record of this batch try the bucket of this id before anything is read;
+    /// nothing changes if the batch has more records.
+    pub fn guess(&mut self, id: String) {
         if let ([chain], 1) = (self.chains.as_mut_slice(), self.records) {
-            chain.go_alone();
+            chain.guess(id);
         }
     }
 

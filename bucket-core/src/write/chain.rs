@@ -25,10 +25,10 @@ pub struct Chain {
     tail: Tail,
     /// An opening by the record's own time was refused: look for the newest bucket first.
     look_behind: bool,
-    /// The only record of its command: it may be appended to whichever bucket is open.
-    lone: bool,
-    /// The next statement is such an append.
-    append_next: bool,
+    /// The bucket that took the key's last record, by hearsay: an append to it is tried first.
+    guess: Option<String>,
+    /// The bucket that took the last record of this chain, unless that filled it.
+    last: Option<String>,
     misses: u32,
     /// Lowered when a statement fails, to find the record that cannot be stored.
     max_take: usize,
@@ -102,8 +102,8 @@ impl Chain {
             pending: VecDeque::new(),
             tail: Tail::Unknown,
             look_behind: false,
-            lone: false,
-            append_next: false,
+            guess: None,
+            last: None,
             misses: 0,
             max_take: usize::MAX,
         }
@@ -135,7 +135,7 @@ impl Chain {
     pub fn need(&self) -> Need {
         match self.tail {
             _ if self.pending.is_empty() => Need::Nothing,
-            _ if self.append_next => Need::Statements,
+            _ if self.guess.is_some() => Need::Statements,
             Tail::Unknown if self.look_behind => Need::NewestBucket,
             Tail::Unknown => Need::OpenBucket,
             _ => Need::Statements,
@@ -180,20 +180,27 @@ impl Chain {
         Ok(())
     }
 
-    /// Lets the chain append its only record to whichever bucket is open, before it looks. Such a
-    /// statement misses without a trace, so it must be the only one of its command.
-    pub(super) fn go_alone(&mut self) {
-        self.lone = true;
-        self.append_next = true;
+    /// Tries an append to this bucket before anything is read. Such a statement misses without a
+    /// trace, so it must be the only one of its command.
+    pub(super) fn guess(&mut self, id: String) {
+        self.guess = Some(id);
+    }
+
+    /// The bucket that took the last record of this chain, unless it is known to be full: a good
+    /// guess for the next record of the key.
+    #[must_use]
+    pub fn last_bucket(&self) -> Option<&str> {
+        self.last.as_deref()
     }
 
     /// The statements that store the pending records, at most `limit`; they must be sent in this
     /// order and each only if the one before it was applied.
     #[must_use]
     pub fn plan(&self, limit: usize) -> Vec<Step> {
-        if self.append_next {
+        if let Some(id) = &self.guess {
+            let action = Action::Append { id: id.clone() };
             return vec![Step {
-                action: Action::Append,
+                action,
                 take: 1,
                 after: Tail::Unknown,
             }];
@@ -296,6 +303,13 @@ impl Chain {
 
     /// The statement was applied: its records are stored. Gives their indexes.
     pub fn applied(&mut self, step: &Step) -> Vec<usize> {
+        self.last = match (&step.action, &step.after) {
+            (_, Tail::Full { .. }) => None,
+            (Action::Append { id } | Action::Fill { id } | Action::Open { id }, _) => {
+                Some(id.clone())
+            }
+        };
+        self.guess = None;
         self.tail = step.after.clone();
         self.misses = 0;
         self.take(step)
@@ -305,16 +319,8 @@ impl Chain {
     pub fn missed(&mut self, step: &Step) {
         self.misses = self.misses.saturating_add(1);
         self.tail = Tail::Unknown;
-        self.append_next = false;
-        match step.action {
-            Action::Append if !self.look_behind => self.tail = Tail::NoneOpen,
-            Action::Append => {}
-            Action::Fill { .. } | Action::Open { .. } => {
-                // Most likely another writer opened a bucket that has room.
-                self.look_behind = true;
-                self.append_next = self.lone;
-            }
-        }
+        self.guess = None;
+        self.look_behind |= !matches!(step.action, Action::Append { .. });
     }
 
     /// The statement failed for good; nothing was changed. Gives the index of the record that
@@ -322,7 +328,7 @@ impl Chain {
     /// the record to blame stands alone.
     pub fn failed(&mut self, step: &Step) -> Option<usize> {
         self.tail = Tail::Unknown;
-        self.append_next = false;
+        self.guess = None;
         if step.take > 1 {
             self.max_take = step.take / 2;
             return None;

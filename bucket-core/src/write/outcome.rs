@@ -89,10 +89,11 @@ impl Reply {
                 outcomes[at + 1..].fill(Outcome::NotTried);
             }
         }
-        // An append has no upsert: that it met no open bucket shows in `n` alone.
+        // An append has no upsert: that it met no bucket with room shows in `n` alone.
         if let [step] = steps {
             let untouched = number(reply, "n") == Some(0);
-            if *step.action() == Action::Append && untouched && outcomes[0] == Outcome::Applied {
+            let append = matches!(step.action(), Action::Append { .. });
+            if append && untouched && outcomes[0] == Outcome::Applied {
                 outcomes[0] = Outcome::Missed;
             }
         }

@@ -5,14 +5,22 @@ use crate::{
     spec::{BucketSpec, COUNT, ID},
 };
 
+/// The server's name of the index on `_id`. Without the hint it would weigh the index on open
+/// buckets too, which is full of entries just deleted where a key's buckets fill fast.
+const ID_INDEX: &str = "_id_";
+
 /// What a statement does; see the [module](super) for the three forms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
-    /// Appends to the open bucket of the key, whichever it is. It misses without a trace, so it
-    /// is sent alone.
-    Append,
-    /// Appends to the bucket of this id.
+    /// Appends to the bucket of this id if it is there and has room. It misses without a trace,
+    /// so it is sent alone.
+    Append {
+        /// The `_id` of the bucket.
+        id: String,
+    },
+    /// Appends to the bucket of this id, which is there: where it is full, the miss shows as a
+    /// duplicate key.
     Fill {
         /// The `_id` of the bucket.
         id: String,
@@ -43,8 +51,11 @@ impl Statement<'_> {
         self.write_filter(writer);
         self.write_update(writer);
         match self.action {
-            Action::Append => writer.string("hint", &self.spec.open_index_name()),
-            Action::Fill { .. } => writer.bool("upsert", true),
+            Action::Append { .. } => writer.string("hint", ID_INDEX),
+            Action::Fill { .. } => {
+                writer.bool("upsert", true);
+                writer.string("hint", ID_INDEX);
+            }
             Action::Open { .. } => {
                 writer.bool("upsert", true);
                 writer.string("hint", self.spec.pages_index_name());
@@ -55,11 +66,7 @@ impl Statement<'_> {
     fn write_filter(&self, writer: &mut RawWriter) {
         let filter = writer.begin_document("q");
         match self.action {
-            Action::Append => {
-                writer.elements(self.key);
-                self.write_room(writer);
-            }
-            Action::Fill { id } => {
+            Action::Append { id } | Action::Fill { id } => {
                 writer.string(ID, id);
                 writer.elements(self.key);
                 self.write_room(writer);

@@ -15,8 +15,9 @@ use crate::{
 impl<T: Record> Buckets<T> {
     /// Stores one record in the open bucket of its key, or in a new one.
     ///
-    /// Where a bucket is open this is one statement and one round trip, however many buckets the
-    /// key has; every `capacity`-th record opens a bucket, which takes one to three more.
+    /// Where this handle or a clone of it has written to the key's open bucket before, this is one
+    /// statement and one round trip, however many buckets the key has. The first record of a key,
+    /// and each one that opens a bucket, takes one to three more.
     ///
     /// Settings: `session`, `write_concern`.
     ///

@@ -71,7 +71,7 @@ impl Error {
             DUPLICATE_KEY if index.starts_with(OPEN_INDEX) => ErrorKind::OtherCapacity { index },
             DUPLICATE_KEY => ErrorKind::DuplicateKey { index, message },
             BAD_VALUE if message.contains(NO_SUCH_HINT) => missing_index(action, context),
-            BAD_VALUE | TYPE_MISMATCH => match damaged_id(action, &message) {
+            BAD_VALUE | TYPE_MISMATCH => match damaged_id(action) {
                 Some(id) => ErrorKind::Damaged(DamagedBucket::new(id, Damage::Refused { message })),
                 None => ErrorKind::Server { code, message },
             },
@@ -81,21 +81,21 @@ impl Error {
     }
 }
 
-/// The `_id` of the document that cannot be appended to: the server names it at the end.
-fn damaged_id(action: &Action, message: &str) -> Option<String> {
-    if let Action::Fill { id } = action {
-        return Some(format!("{id:?}"));
+/// The `_id` of the document that cannot be appended to.
+fn damaged_id(action: &Action) -> Option<String> {
+    match action {
+        Action::Append { id } | Action::Fill { id } => Some(format!("{id:?}")),
+        _ => None,
     }
-    let (_, id) = message.split_once(" in document {_id: ")?;
-    Some(id.trim_end_matches('}').to_owned())
 }
 
 /// The index that a statement names as its hint does not exist.
 fn missing_index(action: &Action, context: &Context) -> ErrorKind {
     let name = match action {
-        Action::Append => context.spec.open_index_name(),
-        _ => context.spec.pages_index_name().to_owned(),
+        Action::Open { .. } => context.spec.pages_index_name(),
+        _ => "_id_",
     };
+    let name = name.to_owned();
     ErrorKind::MissingIndex { name }
 }
 
