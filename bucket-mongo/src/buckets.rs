@@ -41,7 +41,7 @@ impl<T: Record> Buckets<T> {
     /// The same handle with this write concern instead of `majority`.
     ///
     /// Anything weaker can lose acknowledged records: with `w: 1`, a server that is killed takes
-    /// the last moments with it.
+    /// the last moments with it. `w: 0` is refused when writing: it gives no replies to go by.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, mongodb::options::WriteConcern};

@@ -13,7 +13,10 @@ use bucket_core::{
     write::{Batch, Chain, Round},
 };
 use futures_util::future::join_all;
-use mongodb::{ClientSession, Database, options::WriteConcern};
+use mongodb::{
+    ClientSession, Database,
+    options::{Acknowledgment, WriteConcern},
+};
 
 use crate::{
     Buckets,
@@ -72,6 +75,11 @@ impl<'a, T: Record> Writer<'a, T> {
         let default = session.is_none().then(|| buckets.write_concern());
         let write_concern = match write_concern.or(default) {
             None => None,
+            // Without replies nothing is known of any record.
+            Some(concern) if concern.w == Some(Acknowledgment::Nodes(0)) => {
+                let message = "a write concern of `w: 0` gives no replies to go by".to_owned();
+                return Err(Error::new(ErrorKind::InvalidArgument { message }, &context));
+            }
             Some(concern) => Some(bson::serialize_to_raw_document_buf(concern).map_err(
                 |source| {
                     let message = format!("the write concern cannot be encoded: {source}");

@@ -1,6 +1,6 @@
 //! Many writers: nothing lost, nothing doubled, nothing over capacity, one open bucket a key.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use bucket_mongo::{
     Bucketed, Buckets,
@@ -97,13 +97,13 @@ async fn single_appends_of_8_writers_to_one_hot_key_are_exact() {
     let trades = Trade::buckets(&database);
     trades.ensure().await.unwrap();
     run_writers(&trades, |trades, writer| async move {
-        for number in 0..500 {
+        for number in 0..1_250 {
             trades.insert(&trade(1, writer, number)).await.unwrap();
         }
     })
     .await;
-    let stored = check(&documents(&database, "trades").await, 4_000);
-    assert_eq!(stored[&1].len(), 400);
+    let stored = check(&documents(&database, "trades").await, 10_000);
+    assert_eq!(stored[&1].len(), 1_000);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -112,7 +112,7 @@ async fn single_appends_of_8_writers_to_200_keys_are_exact() {
     let trades = Trade::buckets(&database);
     trades.ensure().await.unwrap();
     run_writers(&trades, |trades, writer| async move {
-        for number in 0..750 {
+        for number in 0..1_250 {
             trades
                 .insert(&trade(i64::from(number % 200), writer, number))
                 .await
@@ -120,7 +120,7 @@ async fn single_appends_of_8_writers_to_200_keys_are_exact() {
         }
     })
     .await;
-    let stored = check(&documents(&database, "trades").await, 6_000);
+    let stored = check(&documents(&database, "trades").await, 10_000);
     assert_eq!(stored.len(), 200);
 }
 
@@ -192,6 +192,42 @@ async fn ten_thousand_records_of_one_millisecond_fill_a_thousand_buckets() {
         trades.page(1, 777).await.unwrap().records()[0].number,
         7_760
     );
+}
+
+/// Each future is dropped at some point of its way; what was sent runs on by itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn dropped_futures_store_nothing_twice_and_leave_the_client_healthy() {
+    let database = database().await;
+    let trades = Trade::buckets(&database);
+    trades.ensure().await.unwrap();
+    for round in 0..40 {
+        let after = Duration::from_micros(u64::try_from(round).unwrap() * 150);
+        let records: Vec<Trade> = (0..300)
+            .map(|n| trade(i64::from(n % 7), round, n))
+            .collect();
+        let _ = tokio::time::timeout(after, trades.insert_many(&records)).await;
+        let lone = trade(1, round, 300);
+        let _ = tokio::time::timeout(after, trades.insert(&lone)).await;
+    }
+    // The last commands may still be under way: a write behind them on each key shows the end.
+    let last: Vec<Trade> = (0..7)
+        .map(|customer| trade(customer, 99, i32::try_from(customer).unwrap()))
+        .collect();
+    trades
+        .insert_many(&last)
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let stored = documents(&database, "trades").await;
+    let items = stored
+        .iter()
+        .map(|bucket| bucket.get_array("history").unwrap().len())
+        .sum();
+    assert!(items > 7);
+    check(&stored, items);
+    assert!(trades.count(1).await.unwrap() > 0);
 }
 
 /// The server's own race: the upsert has found no bucket and not yet inserted one. All writers are

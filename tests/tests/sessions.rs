@@ -1,7 +1,7 @@
 //! Sessions and transactions.
 
 use bucket_mongo::{
-    Bucketed,
+    Bucketed, ErrorKind,
     bson::DateTime,
     mongodb::options::{Acknowledgment, WriteConcern},
 };
@@ -104,4 +104,26 @@ async fn a_session_without_a_transaction_and_a_write_concern_of_ones_own_work() 
     let weaker = events.clone().with_write_concern(one);
     weaker.insert(&event(7)).await.unwrap();
     assert_eq!(events.count(1).await.unwrap(), 8);
+    let none = WriteConcern::builder().w(Acknowledgment::Nodes(0)).build();
+    let error = events
+        .insert(&event(8))
+        .write_concern(none)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::InvalidArgument { .. }),
+        "{error:?}"
+    );
+    // One node cannot do as two would: it is stored here, and not known to stay.
+    let two = WriteConcern::builder().w(Acknowledgment::Nodes(2)).build();
+    let error = events
+        .insert(&event(8))
+        .write_concern(two)
+        .await
+        .unwrap_err();
+    assert!(
+        error.is_outcome_unknown() && !error.is_retryable(),
+        "{error:?}"
+    );
+    assert_eq!(events.count(1).await.unwrap(), 9);
 }
