@@ -17,6 +17,11 @@ use crate::Buckets;
 ///     T::buckets(database)
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a bucketed record",
+    label = "this type has no buckets",
+    note = "add `#[derive(Bucketed)]` and `#[bucket(collection = \"..\", items = \"..\", capacity = ..)]` to `{Self}`"
+)]
 pub trait Bucketed: Record {
     /// A handle to the buckets of this type in `database`. It is cheap to make and to clone.
     #[must_use]
@@ -25,4 +30,5 @@ pub trait Bucketed: Record {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Record> Bucketed for T {}
