@@ -4,7 +4,7 @@
 //! Running the user's implementation through a filter keeps every serde attribute exact, because
 //! it is serde's own code that honours it.
 
-use bson::DateTime;
+use bson::{Bson, DateTime};
 use serde::{
     Serialize, Serializer,
     ser::{Impossible, SerializeMap, SerializeStruct},
@@ -251,10 +251,10 @@ impl<I: SerializeMap> SerializeMap for ItemFields<I> {
     type Error = I::Error;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), I::Error> {
-        let name = key.serialize(NameProbe).ok();
-        self.pending = match &name {
-            Some(name) => self.filter.fate(name)?,
-            None => Fate::Keep,
+        // A key that is no text is no name of ours, and the serializer's to judge.
+        self.pending = match bson::serialize_to_bson(&key) {
+            Ok(Bson::String(name)) => self.filter.fate(&name)?,
+            _ => Fate::Keep,
         };
         match self.pending {
             Fate::Drop => Ok(()),
@@ -272,119 +272,5 @@ impl<I: SerializeMap> SerializeMap for ItemFields<I> {
 
     fn end(self) -> Result<I::Ok, I::Error> {
         self.inner.end()
-    }
-}
-
-/// Reads the name out of a map key; anything but a string is an error and no name of ours.
-struct NameProbe;
-
-macro_rules! no_name {
-    ($($method:ident($($arg:ty),*)),+ $(,)?) => {$(
-        fn $method(self, $(_: $arg),*) -> Result<String, std::fmt::Error> {
-            Err(std::fmt::Error)
-        }
-    )+};
-}
-
-impl Serializer for NameProbe {
-    type Ok = String;
-    type Error = std::fmt::Error;
-    type SerializeSeq = Impossible<String, std::fmt::Error>;
-    type SerializeTuple = Impossible<String, std::fmt::Error>;
-    type SerializeTupleStruct = Impossible<String, std::fmt::Error>;
-    type SerializeTupleVariant = Impossible<String, std::fmt::Error>;
-    type SerializeMap = Impossible<String, std::fmt::Error>;
-    type SerializeStruct = Impossible<String, std::fmt::Error>;
-    type SerializeStructVariant = Impossible<String, std::fmt::Error>;
-
-    fn serialize_str(self, name: &str) -> Result<String, std::fmt::Error> {
-        Ok(name.to_owned())
-    }
-
-    fn serialize_unit_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        variant: &'static str,
-    ) -> Result<String, std::fmt::Error> {
-        Ok(variant.to_owned())
-    }
-
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(
-        self,
-        _: &'static str,
-        value: &T,
-    ) -> Result<String, std::fmt::Error> {
-        value.serialize(self)
-    }
-
-    no_name! {
-        serialize_bool(bool), serialize_i8(i8), serialize_i16(i16), serialize_i32(i32),
-        serialize_i64(i64), serialize_u8(u8), serialize_u16(u16), serialize_u32(u32),
-        serialize_u64(u64), serialize_f32(f32), serialize_f64(f64), serialize_char(char),
-        serialize_bytes(&[u8]), serialize_none(), serialize_unit(),
-        serialize_unit_struct(&'static str),
-    }
-
-    fn serialize_some<T: Serialize + ?Sized>(self, _: &T) -> Result<String, std::fmt::Error> {
-        Err(std::fmt::Error)
-    }
-
-    fn serialize_newtype_variant<T: Serialize + ?Sized>(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: &T,
-    ) -> Result<String, std::fmt::Error> {
-        Err(std::fmt::Error)
-    }
-
-    fn serialize_seq(self, _: Option<usize>) -> Result<Self::SerializeSeq, std::fmt::Error> {
-        Err(std::fmt::Error)
-    }
-
-    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, std::fmt::Error> {
-        Err(std::fmt::Error)
-    }
-
-    fn serialize_tuple_struct(
-        self,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleStruct, std::fmt::Error> {
-        Err(std::fmt::Error)
-    }
-
-    fn serialize_tuple_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeTupleVariant, std::fmt::Error> {
-        Err(std::fmt::Error)
-    }
-
-    fn serialize_map(self, _: Option<usize>) -> Result<Self::SerializeMap, std::fmt::Error> {
-        Err(std::fmt::Error)
-    }
-
-    fn serialize_struct(
-        self,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeStruct, std::fmt::Error> {
-        Err(std::fmt::Error)
-    }
-
-    fn serialize_struct_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: usize,
-    ) -> Result<Self::SerializeStructVariant, std::fmt::Error> {
-        Err(std::fmt::Error)
     }
 }
