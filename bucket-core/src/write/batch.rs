@@ -25,7 +25,9 @@ pub struct Batch<T> {
     records: usize,
     chains: Vec<Chain>,
     by_key: HashMap<Box<[u8]>, usize>,
+    /// The key of the record that is being encoded.
     key: Vec<u8>,
+    key_bytes: usize,
     record: PhantomData<fn() -> T>,
 }
 
@@ -47,6 +49,7 @@ impl<T> Default for Batch<T> {
             chains: Vec::new(),
             by_key: HashMap::new(),
             key: Vec::new(),
+            key_bytes: 0,
             record: PhantomData,
         }
     }
@@ -88,6 +91,7 @@ impl<T: Record> Batch<T> {
             *at
         } else {
             let prefix = id::prefix(T::SPEC, &record.key());
+            self.key_bytes += 2 * self.key.len() + prefix.len();
             self.chains
                 .push(Chain::new(T::SPEC, self.key.clone(), prefix));
             self.by_key
@@ -105,10 +109,10 @@ impl<T> Batch<T> {
         self.records
     }
 
-    /// The size of the encoded items, in bytes.
+    /// The size of the encoded items and keys, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.items.len()
+        self.items.len() + self.key_bytes
     }
 
     /// The keys with their records, in order of first appearance.

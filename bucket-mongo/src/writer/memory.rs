@@ -15,6 +15,9 @@ use super::Writer;
 /// Keys that are remembered; beyond that everything is forgotten, which costs each key one read.
 const MAX_KEYS: usize = 10_000;
 
+/// Longer keys, in bytes, are not remembered.
+const MAX_KEY_BYTES: usize = 1_024;
+
 /// The last bucket of each key that this handle and its clones have written to.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
@@ -29,6 +32,9 @@ impl Memory {
     }
 
     fn set(&self, key: &[u8], bucket: Option<&str>) {
+        if key.len() > MAX_KEY_BYTES {
+            return;
+        }
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         match (bucket, buckets.get_mut(key)) {
             (Some(bucket), Some(known)) if known == bucket => {}
