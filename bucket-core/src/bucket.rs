@@ -115,7 +115,8 @@ fn decode_parts<T: Record>(stored: &RawDocument) -> Result<BucketParts<T>, Damag
     let Some(RawBsonRef::Array(array)) = field(stored, spec.items())? else {
         return Err(wrong_field(spec.items(), "an array"));
     };
-    let mut items = Vec::with_capacity(usize::try_from(count).unwrap_or(0).min(1 << 20));
+    let mut items =
+        Vec::with_capacity(usize::try_from(count.min(i64::from(spec.capacity()))).unwrap_or(0));
     for (index, item) in array.into_iter().enumerate() {
         items.push(decode_item::<T>(index, item.map_err(bson_damage)?)?);
     }

@@ -63,6 +63,9 @@ enum Fate {
     Date,
 }
 
+/// The bit of the time among the fields seen.
+const TIME: u64 = 1 << 63;
+
 /// Knows the fields that do not go into the item as they are.
 struct Filter {
     spec: &'static BucketSpec,
@@ -88,6 +91,19 @@ impl Filter {
         }
         self.seen |= 1 << bit;
         Ok(fate)
+    }
+}
+
+impl Filter {
+    /// An item without its time could not be read back.
+    fn has_time<E: serde::ser::Error>(&self) -> Result<(), E> {
+        if self.seen & TIME == 0 {
+            let name = self.spec.time().name;
+            return Err(E::custom(format_args!(
+                "the record's serde form has no field `{name}`"
+            )));
+        }
+        Ok(())
     }
 }
 
@@ -241,6 +257,7 @@ impl<I: SerializeStruct> SerializeStruct for ItemFields<I> {
     }
 
     fn end(self) -> Result<I::Ok, I::Error> {
+        self.filter.has_time()?;
         self.inner.end()
     }
 }
@@ -271,6 +288,7 @@ impl<I: SerializeMap> SerializeMap for ItemFields<I> {
     }
 
     fn end(self) -> Result<I::Ok, I::Error> {
+        self.filter.has_time()?;
         self.inner.end()
     }
 }

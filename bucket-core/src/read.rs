@@ -101,25 +101,29 @@ pub fn stored_key<T: Record>(stored: &RawDocument) -> Result<Vec<u8>, KeyError> 
 }
 
 /// Tells a chain that this bucket, with its id and count, is the newest or the open one of its
-/// key. A bucket whose count is no number takes no records: it counts as full.
+/// key.
 ///
 /// # Errors
 ///
-/// [`DamagedBucket`] if its id is not of the model's form.
+/// [`DamagedBucket`] if its id is not of the model's form, if its count is no whole number, or if
+/// it has refused a record that its count leaves room for.
 pub fn tell_tail<T: Record>(chain: &mut Chain, stored: &RawDocument) -> Result<(), DamagedBucket> {
-    let damaged = |message: String| DamagedBucket::new(printed_id(stored), Damage::Id { message });
     let Ok(id) = stored.get_str(ID) else {
-        return Err(damaged("its `_id` is not a string".to_owned()));
+        let damage = Damage::Field {
+            path: ID.to_owned(),
+            expected: "a string",
+        };
+        return Err(DamagedBucket::new(printed_id(stored), damage));
     };
-    let capacity = T::SPEC.capacity();
-    let count =
-        stored_count(stored).map_or(capacity, |n| u32::try_from(n.max(0)).unwrap_or(capacity));
-    let told = if count < capacity {
+    let damaged = |damage: Damage| DamagedBucket::new(printed_id(stored), damage);
+    let count = stored_count(stored).map_err(damaged)?;
+    let count = u32::try_from(count.max(0)).unwrap_or(u32::MAX);
+    let told = if count < T::SPEC.capacity() {
         chain.saw_open(id, count)
     } else {
         chain.saw_newest(id)
     };
-    told.map_err(|error| damaged(error.to_string()))
+    told.map_err(damaged)
 }
 
 fn key_filter(key: &[u8]) -> RawDocumentBuf {
@@ -228,15 +232,22 @@ pub fn page_count(spec: &BucketSpec, key: &Document) -> AggregatePlan {
 }
 
 /// The number of records of a key, from the stored counts, under `records`; the ids of buckets whose
-/// count is no number, under `damaged` (at most a few are of use, none is expected); no document if
+/// count is no whole number, under `damaged` (at most a few are of use, none is expected); no document if
 /// there are no buckets.
 #[must_use]
 pub fn record_count(spec: &BucketSpec, key: &Document) -> AggregatePlan {
     let count = format!("${COUNT}");
-    let damaged = doc! { "$cond": [{ "$isNumber": &count }, "$$REMOVE", format!("${ID}")] };
+    let number = doc! { "$cond": [{ "$isNumber": &count }, &count, -1] };
+    // No number is below NaN but above 0, and infinity is above every count.
+    let whole = doc! { "$and": [
+        { "$gte": [&number, 0] },
+        { "$lte": [&number, i32::MAX] },
+        { "$eq": [&number, { "$trunc": &number }] },
+    ] };
+    let damaged = doc! { "$cond": [&whole, "$$REMOVE", format!("${ID}")] };
     let group = doc! {
         "_id": null,
-        "records": { "$sum": { "$toLong": { "$cond": [{ "$isNumber": &count }, &count, 0] } } },
+        "records": { "$sum": { "$toLong": { "$cond": [&whole, &count, 0] } } },
         "damaged": { "$push": damaged },
     };
     aggregate(spec, vec![doc! { "$match": key }, doc! { "$group": group }])

@@ -3,7 +3,7 @@
 //! Source of the figures: the tutorial's section "Document Size Considerations" (100 bytes for a
 //! reading, 500 bytes for the bucket around them, 16 MB at the most, under 1 MB recommended).
 
-use crate::spec::BucketSpec;
+use crate::spec::{BucketSpec, IdSegment};
 
 /// The largest BSON document that the server stores, in bytes.
 pub const MAX_DOCUMENT_BYTES: usize = 16 * 1024 * 1024;
@@ -68,7 +68,7 @@ pub const fn full_bucket_bytes(capacity: u32, record_bytes: usize) -> usize {
 /// ```
 #[must_use]
 pub const fn max_record_bytes(capacity: u32) -> usize {
-    limit(capacity, OVERHEAD_BYTES)
+    limit(capacity, OVERHEAD_BYTES, OVERHEAD_BYTES)
 }
 
 /// Array elements carry a type byte, an index of up to six digits and a NUL.
@@ -77,19 +77,26 @@ const ELEMENT_BYTES: usize = 8;
 /// A single record must also fit the command that brings it.
 const COMMAND_BYTES: usize = 8 * 1024;
 
-const fn limit(capacity: u32, overhead: usize) -> usize {
+const fn limit(capacity: u32, document: usize, command: usize) -> usize {
     let capacity = if capacity == 0 { 1 } else { capacity as usize };
-    let share = MAX_DOCUMENT_BYTES.saturating_sub(overhead) / capacity;
-    let single = MAX_DOCUMENT_BYTES.saturating_sub(overhead + COMMAND_BYTES);
+    let share = MAX_DOCUMENT_BYTES.saturating_sub(document) / capacity;
     let share = share.saturating_sub(ELEMENT_BYTES);
+    let single = MAX_DOCUMENT_BYTES.saturating_sub(command + COMMAND_BYTES);
     if share < single { share } else { single }
 }
 
-/// [`max_record_bytes`] for a key that takes `key_bytes` in BSON. The id repeats the key, with up
-/// to three bytes for each of its own.
+/// [`max_record_bytes`] for a key that takes `key_bytes` in BSON. The document has the key and the
+/// id, a command the key and twice the id, and the id has up to three bytes for each of the key.
 pub(crate) fn record_limit(spec: &BucketSpec, key_bytes: usize) -> usize {
+    let literals = spec.id().iter().map(|segment| match segment {
+        IdSegment::Literal(text) => text.len(),
+        _ => 0,
+    });
+    let names = literals.sum::<usize>() + spec.items().len();
+    let document = OVERHEAD_BYTES + names + key_bytes.saturating_mul(4);
     limit(
         spec.capacity(),
-        OVERHEAD_BYTES.saturating_add(key_bytes.saturating_mul(4)),
+        document,
+        3 * names + key_bytes.saturating_mul(7),
     )
 }

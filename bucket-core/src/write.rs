@@ -12,7 +12,8 @@
 //! The three statements, for the model of the manual's trades:
 //!
 //! * append: `{_id: known, customerId: k, count: {$lt: 10}}`, `$push` and `$inc`, to the bucket that
-//!   took the key's last record. It examines one key however long the history;
+//!   took the key's last record. It examines one key however long the history. The filter asks the
+//!   array too whether there is room, in case the count is wrong;
 //! * fill: the same with `upsert`, so that in a command of many statements a miss shows as a
 //!   duplicate key on that `_id`;
 //! * open: `{customerId: k, _id: {$gt: new}}` with `upsert` and `$set: {_id: new}`. Where no bucket

@@ -38,7 +38,10 @@ fn a_record_is_appended_by_the_manuals_push_and_inc() {
         "update": "trades",
         "ordered": true,
         "updates": [{
-            "q": { "_id": "123_1698335223", "customerId": 123_i64, "count": { "$lt": 10 } },
+            "q": {
+                "_id": "123_1698335223", "customerId": 123_i64, "count": { "$lt": 10 },
+                "history": { "$type": "array" }, "history.9": { "$exists": false },
+            },
             "u": {
                 "$push": { "history": {
                     "type": "buy", "ticker": "MSFT", "qty": 42, "date": date("2023-11-02T11:43:10Z"),
@@ -110,11 +113,17 @@ fn a_batch_fills_the_open_bucket_and_then_the_next_ones() {
             inc,
         )
     };
-    let first = doc! { "_id": "123_1698335223", "customerId": 123_i64, "count": { "$lte": 8 } };
+    let room = |id: &str, count: Document, beyond: &str| {
+        doc! {
+            "_id": id, "customerId": 123_i64, "count": count,
+            "history": { "$type": "array" }, beyond: { "$exists": false },
+        }
+    };
+    let first = room("123_1698335223", doc! { "$lte": 8 }, "history.8");
     assert_eq!(shape(0), (first, vec![0, 1], 2));
     let second = doc! { "customerId": 123_i64, "_id": { "$gt": "123_1698925390" } };
     assert_eq!(shape(1), (second, (2..11).collect(), 9));
-    let third = doc! { "_id": "123_1698925390", "customerId": 123_i64, "count": { "$lt": 10 } };
+    let third = room("123_1698925390", doc! { "$lt": 10 }, "history.9");
     assert_eq!(shape(2), (third, vec![11], 1));
     let fourth = doc! { "customerId": 123_i64, "_id": { "$gt": "123_1698925390_1" } };
     assert_eq!(shape(3), (fourth, vec![12, 13], 2));

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use bson::{Bson, DateTime, Document, doc};
 use bucket_core::{EncodeError, Record, bucket, write::Batch};
 use bucket_derive::Bucketed;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
 #[bucket(collection = "events", items = "events", capacity = 3, crate = ::bucket_core)]
@@ -89,6 +89,12 @@ impl Serialize for Odd {
             2 => to.serialize_some(&self.source),
             3 => [self.source].serialize(to),
             4 => (self.source, 1).serialize(to),
+            // A struct, but without its time.
+            5 => {
+                let mut fields = to.serialize_struct("Odd", 1)?;
+                fields.serialize_field("source", &self.source)?;
+                fields.end()
+            }
             _ => Err(serde::ser::Error::custom("no form")),
         }
     }
@@ -98,7 +104,7 @@ impl Serialize for Odd {
 fn a_record_that_is_no_struct_to_serde_is_a_typed_error_and_leaves_the_batch_as_it_was() {
     let at = DateTime::from_millis(0);
     let mut batch = Batch::default();
-    for form in 0..6 {
+    for form in 0..7 {
         let error = batch
             .push(
                 0,

@@ -2,7 +2,8 @@
 
 use bucket_mongo::{
     Bucketed, Buckets, Error, ErrorKind,
-    bson::{DateTime, Document, doc},
+    bson::{Bson, DateTime, Document, doc},
+    core::EncodeError,
     mongodb::{Client, options::ClientOptions},
     testing::{DevServer, TestDatabase},
 };
@@ -109,6 +110,40 @@ async fn records_of_the_largest_size_fill_a_bucket_that_the_server_takes() {
         .into_result()
         .unwrap();
     assert_eq!(events.page_count(2).await.unwrap(), 2);
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "named", items = "items", capacity = 1)]
+struct Named {
+    #[bucket(key)]
+    name: String,
+    #[bucket(time)]
+    at: DateTime,
+    text: String,
+}
+
+#[tokio::test]
+async fn the_limit_of_a_record_counts_its_key_and_what_the_id_makes_of_it() {
+    let database = database().await;
+    let named = Named::buckets(&database);
+    named.ensure().await.unwrap();
+    for bytes in [20_000, 2_500_000] {
+        let name = "%".repeat(bytes);
+        let mut record = Named {
+            name,
+            at: DateTime::from_millis(0),
+            text: String::new(),
+        };
+        record.text = "x".repeat(16 * 1024 * 1024);
+        let error = named.insert(&record).await.unwrap_err();
+        let ErrorKind::Encode(EncodeError::TooLarge { bytes, limit }) = error.kind() else {
+            panic!("{error:?}")
+        };
+        if *limit > 0 {
+            record.text.truncate(record.text.len() - (bytes - limit));
+            named.insert(&record).await.unwrap();
+        }
+    }
 }
 
 #[tokio::test]
@@ -219,34 +254,106 @@ async fn a_stream_goes_on_behind_a_damaged_bucket() {
     assert!(all.is_err());
 }
 
+/// Open by its count, and not to be written to: it is named, and neither overfilled nor changed.
 #[tokio::test]
-async fn a_record_for_a_bucket_without_an_array_is_refused_and_changes_nothing() {
+async fn a_record_for_a_damaged_bucket_is_refused_and_changes_nothing() {
     let (database, events) = events().await;
-    let damaged = doc! { "_id": "1_1698335223", "source": 1, "count": 1, "events": "none" };
+    let item = doc! { "at": DateTime::from_millis(0), "text": "a" };
+    let bucket = |count: Bson, items: Bson| doc! { "_id": "1_1698335223", "source": 1, "count": count, "events": items };
+    let three = Bson::Array(vec![
+        item.clone().into(),
+        item.clone().into(),
+        item.clone().into(),
+    ]);
+    let cases = [
+        bucket(1.into(), "none".into()),
+        bucket(1.into(), Bson::Null),
+        bucket(1.into(), doc! { "0": 1 }.into()),
+        bucket(1.into(), three.clone()),
+        bucket((-5).into(), three),
+        bucket(0.5.into(), vec![item.clone()].into()),
+        bucket(Bson::Decimal128("1".parse().unwrap()), vec![item].into()),
+    ];
+    let collection = database.collection::<Document>("events");
+    for damaged in cases {
+        collection.delete_many(doc! {}).await.unwrap();
+        collection.insert_one(&damaged).await.unwrap();
+        let error = Event::buckets(&database)
+            .insert(&event(1, "a"))
+            .await
+            .unwrap_err();
+        assert_not_stored(&error);
+        assert!(
+            matches!(error.kind(), ErrorKind::Damaged(_)),
+            "{damaged}: {error:?}"
+        );
+        assert!(!error.is_retryable());
+        assert!(
+            error
+                .to_string()
+                .contains("bucket \"1_1698335223\" is damaged"),
+            "{error}"
+        );
+        let batch = [event(1, "a"), event(1, "b"), event(2, "c")];
+        let report = events.insert_many(batch).await.unwrap();
+        assert_eq!(
+            (report.stored(), report.failed().len()),
+            (1, 2),
+            "{damaged}"
+        );
+        for failed in report.failed() {
+            assert!(
+                matches!(failed.error.kind(), ErrorKind::Damaged(_)),
+                "{:?}",
+                failed.error
+            );
+        }
+        assert_eq!(documents(&database, "events").await[0], damaged);
+    }
+}
+
+#[tokio::test]
+async fn a_full_bucket_behind_which_no_id_sorts_is_named() {
+    let (database, events) = events().await;
+    let item = doc! { "at": DateTime::from_millis(0), "text": "a" };
+    // The manual's own code writes nine digits for a date before September 2001.
+    let full = doc! { "_id": "1_999999999", "source": 1, "count": 3, "events": vec![item; 3] };
     database
         .collection::<Document>("events")
-        .insert_one(&damaged)
+        .insert_one(&full)
         .await
         .unwrap();
+    assert_eq!(events.page(1, 1).await.unwrap().len(), 3);
     let error = events.insert(&event(1, "a")).await.unwrap_err();
-    assert_not_stored(&error);
     assert!(matches!(error.kind(), ErrorKind::Damaged(_)), "{error:?}");
     assert!(
         error
             .to_string()
-            .contains("bucket \"1_1698335223\" is damaged"),
+            .contains("no bucket can be opened behind it"),
         "{error}"
     );
-    assert!(error.to_string().contains("must be an array"), "{error}");
-    let report = events
-        .insert_many([event(1, "a"), event(2, "b")])
-        .await
-        .unwrap();
-    assert_eq!((report.stored(), report.failed().len()), (1, 1));
-    let error = &report.failed()[0].error;
-    assert!(matches!(error.kind(), ErrorKind::Damaged(_)), "{error:?}");
-    assert!(error.to_string().contains("\"1_1698335223\""), "{error}");
-    assert_eq!(documents(&database, "events").await[0], damaged);
+}
+
+#[tokio::test]
+async fn a_count_that_is_no_count_is_named_when_records_are_counted() {
+    let (database, events) = events().await;
+    let collection = database.collection::<Document>("events");
+    for count in [
+        Bson::Double(f64::NAN),
+        f64::INFINITY.into(),
+        2.5.into(),
+        (-1).into(),
+        i64::MAX.into(),
+    ] {
+        collection.delete_many(doc! {}).await.unwrap();
+        let bucket = doc! { "_id": "1_1698335223", "source": 1, "count": count, "events": [] };
+        collection.insert_one(&bucket).await.unwrap();
+        let error = events.count(1).await.unwrap_err();
+        assert!(
+            matches!(error.kind(), ErrorKind::Damaged(_)),
+            "{bucket}: {error:?}"
+        );
+    }
 }
 
 #[tokio::test]
@@ -447,4 +554,55 @@ async fn a_server_that_dies_in_mid_write_loses_no_acknowledged_record_silently()
     let records: Vec<Event> = (0..50).map(|n| event(n, "after")).collect();
     let report = events.insert_many(&records).await.unwrap();
     assert_eq!((report.stored(), report.failed().len()), (0, 50));
+}
+
+/// A server that is stopped and goes on: what it was sent it does, whatever the client was told.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_pauses_never_makes_a_stored_record_look_refused() {
+    let server = DevServer::builder().own().await.unwrap();
+    let database = server.database("paused").await.unwrap();
+    Event::buckets(&database).ensure().await.unwrap();
+    let uri = format!(
+        "{}&connectTimeoutMS=1000&heartbeatFrequencyMS=500&serverSelectionTimeoutMS=4000",
+        server.uri()
+    );
+    let client = Client::with_uri_str(uri).await.unwrap();
+    let events = Event::buckets(&client.database(database.name()));
+    events.insert(&event(1, "before")).await.unwrap();
+    let signal = |name: &str| {
+        let id = server.process_id().unwrap().to_string();
+        let sent = std::process::Command::new("kill")
+            .args([name, &id])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+    };
+    signal("-STOP");
+    let (single, many) = (event(1, "single"), [event(1, "many")]);
+    let (inserted, report) = tokio::join!(events.insert(&single), events.insert_many(&many));
+    signal("-CONT");
+    let mut errors = vec![inserted.unwrap_err()];
+    errors.extend(
+        report
+            .unwrap()
+            .failed()
+            .iter()
+            .map(|failed| failed.error.clone()),
+    );
+    let mut stored = 0;
+    for _ in 0..100 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        stored = Event::buckets(&database).count(1).await.unwrap() - 1;
+    }
+    let unknown = errors
+        .iter()
+        .filter(|error| error.is_outcome_unknown())
+        .count();
+    assert!(
+        errors
+            .iter()
+            .all(|error| error.is_outcome_unknown() != error.is_retryable()),
+        "{errors:?}"
+    );
+    assert!(stored <= unknown as u64, "{stored} stored: {errors:?}");
 }

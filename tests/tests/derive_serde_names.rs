@@ -55,7 +55,8 @@ where
 
     let mut in_filter = vec!["_id"];
     in_filter.extend(key_paths.iter().map(|path| path.as_str()));
-    in_filter.push("count");
+    let beyond = format!("{}.{}", T::SPEC.items(), T::SPEC.capacity() - 1);
+    in_filter.extend(["count", T::SPEC.items(), &beyond]);
     assert_eq!(filter.keys().collect::<Vec<_>>(), in_filter, "the filter");
 
     let typed: T::Item = bson::deserialize_from_document(item.clone()).unwrap();

@@ -229,7 +229,7 @@ async fn two_open_buckets_of_one_key_are_an_error_that_names_the_index() {
 }
 
 #[tokio::test]
-async fn a_collation_and_a_view_are_drift() {
+async fn a_collation_a_capped_collection_and_a_view_are_drift() {
     let database = database().await;
     let events = Event::buckets(&database);
     let create = doc! { "create": "events", "collation": { "locale": "en" } };
@@ -240,6 +240,17 @@ async fn a_collation_and_a_view_are_drift() {
             locale: "en".to_owned()
         }),
         "{report}"
+    );
+
+    let database = bucket_tests::database().await;
+    let capped = doc! { "create": "events", "capped": true, "size": 4096 };
+    database.run_command(capped).await.unwrap();
+    let report = Event::buckets(&database).ensure().await.unwrap();
+    assert_eq!(
+        report.drift,
+        [Drift::Kind {
+            found: "capped collection".to_owned()
+        }]
     );
 
     let database = bucket_tests::database().await;

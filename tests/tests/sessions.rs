@@ -2,7 +2,7 @@
 
 use bucket_mongo::{
     Bucketed, ErrorKind,
-    bson::DateTime,
+    bson::{DateTime, doc},
     mongodb::options::{Acknowledgment, WriteConcern},
 };
 use bucket_tests::database;
@@ -126,4 +126,32 @@ async fn a_session_without_a_transaction_and_a_write_concern_of_ones_own_work() 
         "{error:?}"
     );
     assert_eq!(events.count(1).await.unwrap(), 9);
+}
+
+#[tokio::test]
+async fn a_refusal_in_a_transaction_ends_it_and_nothing_behind_it_counts_as_stored() {
+    let database = database().await;
+    let events = Event::buckets(&database);
+    events.ensure().await.unwrap();
+    let index = doc! { "name": "number", "key": { "events.number": 1 }, "unique": true };
+    let command = doc! { "createIndexes": "events", "indexes": [index] };
+    database.run_command(command).await.unwrap();
+    let records: Vec<Event> = [(1, 1), (2, 2), (3, 1), (4, 4)]
+        .map(|(source, number)| Event {
+            source,
+            ..event(number)
+        })
+        .to_vec();
+    let mut session = database.client().start_session().await.unwrap();
+    session.start_transaction().await.unwrap();
+    let report = events
+        .insert_many(&records)
+        .session(&mut session)
+        .await
+        .unwrap();
+    assert!(!report.is_stored(2) && !report.is_stored(3), "{report:?}");
+    assert!(report.failed()[0].error.is_duplicate_key(), "{report:?}");
+    assert!(report.stopped_by().is_some());
+    assert!(session.commit_transaction().await.is_err());
+    assert_eq!(events.count(1).await.unwrap(), 0);
 }

@@ -28,6 +28,8 @@ pub struct Batch<T> {
     /// The key of the record that is being encoded.
     key: Vec<u8>,
     key_bytes: usize,
+    /// Every command is ordered: inside a transaction the server stops at the first refusal anyway.
+    in_order: bool,
     record: PhantomData<fn() -> T>,
 }
 
@@ -50,6 +52,7 @@ impl<T> Default for Batch<T> {
             by_key: HashMap::new(),
             key: Vec::new(),
             key_bytes: 0,
+            in_order: false,
             record: PhantomData,
         }
     }
@@ -132,12 +135,18 @@ impl<T> Batch<T> {
     /// Asks for the newest bucket of each key before anything is opened; see
     /// [`Chain::look_first`].
     pub fn look_first(&mut self) {
+        self.in_order = true;
         self.chains.iter_mut().for_each(Chain::look_first);
     }
 
     /// Gives up on every pending record. Gives their indexes.
     pub fn give_up(&mut self) -> Vec<usize> {
         self.chains.iter_mut().flat_map(Chain::give_up).collect()
+    }
+
+    /// Whether every command is to be ordered.
+    pub(super) fn in_order(&self) -> bool {
+        self.in_order
     }
 
     /// The buffer that the items lie in.

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::{Action, CommandBuilder, Statement, batch::Slot};
 use crate::{
-    error::IdError,
+    error::Damage,
     id::{self, Place},
     spec::BucketSpec,
 };
@@ -29,6 +29,8 @@ pub struct Chain {
     guess: Option<String>,
     /// The bucket that took the last record of this chain, unless that filled it.
     last: Option<String>,
+    /// The bucket that refused a statement, and the count up to which it should have taken it.
+    refused: Option<(String, u32)>,
     misses: u32,
     /// Lowered when a statement fails, to find the record that cannot be stored.
     max_take: usize,
@@ -104,6 +106,7 @@ impl Chain {
             look_behind: false,
             guess: None,
             last: None,
+            refused: None,
             misses: 0,
             max_take: usize::MAX,
         }
@@ -152,9 +155,19 @@ impl Chain {
     ///
     /// # Errors
     ///
-    /// [`IdError`] if its id is not of the model's form.
-    pub fn saw_open(&mut self, id: &str, count: u32) -> Result<(), IdError> {
-        let place = id::parse_place(self.spec, id)?;
+    /// [`Damage`] if its id is not of the model's form, or if it has refused a record that its
+    /// count leaves room for.
+    pub fn saw_open(&mut self, id: &str, count: u32) -> Result<(), Damage> {
+        let place = self.place(id)?;
+        // Counts only grow: a bucket that was fuller than this cannot be as empty now.
+        if self
+            .refused
+            .as_ref()
+            .is_some_and(|(refused, limit)| refused == id && count <= *limit)
+        {
+            let message = format!("its count of {count} does not fit its array");
+            return Err(Damage::Refused { message });
+        }
         self.tail = Tail::Open {
             id: id.to_owned(),
             place,
@@ -172,12 +185,24 @@ impl Chain {
     ///
     /// # Errors
     ///
-    /// [`IdError`] if its id is not of the model's form.
-    pub fn saw_newest(&mut self, id: &str) -> Result<(), IdError> {
-        self.tail = Tail::Full {
-            place: id::parse_place(self.spec, id)?,
-        };
+    /// [`Damage`] if its id is not of the model's form, or if no id of that form sorts behind it.
+    pub fn saw_newest(&mut self, id: &str) -> Result<(), Damage> {
+        let place = self.place(id)?;
+        let mut next = self.prefix.clone();
+        id::push_place(&mut next, place.after(place), self.spec.id_unit());
+        if next.as_str() <= id {
+            let message = format!("no bucket can be opened behind it: `{next}` sorts before it");
+            return Err(Damage::Id { message });
+        }
+        self.tail = Tail::Full { place };
         Ok(())
+    }
+
+    fn place(&self, id: &str) -> Result<Place, Damage> {
+        let place = id::parse_place(self.spec, id);
+        place.map_err(|error| Damage::Id {
+            message: error.to_string(),
+        })
     }
 
     /// Tries an append to this bucket before anything is read. Such a statement misses without a
@@ -312,6 +337,7 @@ impl Chain {
         self.guess = None;
         self.tail = step.after.clone();
         self.misses = 0;
+        self.max_take = self.max_take.saturating_mul(2);
         self.take(step)
     }
 
@@ -321,6 +347,10 @@ impl Chain {
         self.tail = Tail::Unknown;
         self.guess = None;
         self.look_behind |= !matches!(step.action, Action::Append { .. });
+        if let Action::Fill { id } = &step.action {
+            let taken = u32::try_from(step.take).unwrap_or(u32::MAX);
+            self.refused = Some((id.clone(), self.spec.capacity().saturating_sub(taken)));
+        }
     }
 
     /// The statement failed for good; nothing was changed. Gives the index of the record that
@@ -333,7 +363,8 @@ impl Chain {
             self.max_take = step.take / 2;
             return None;
         }
-        self.max_take = usize::MAX;
+        // The next ones may be as bad: the size grows again with each success.
+        self.max_take = 1;
         self.take(step).first().copied()
     }
 

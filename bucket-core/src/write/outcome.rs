@@ -146,10 +146,13 @@ impl WriteFailure {
     /// The unique index that a duplicate key was found in.
     #[must_use]
     pub fn index(&self) -> Option<&str> {
-        let (_, rest) = self.message.split_once(" index: ")?;
+        // `.. collection: db.name index: NAME dup key: {..}`, with a collation behind the name
+        // where the index has one. Values stand behind `dup key` alone.
+        let (head, _) = self.message.split_once(" dup key")?;
+        let (_, name) = head.rsplit_once(" index: ")?;
         Some(
-            rest.split_once(" dup key")
-                .map_or(rest, |(index, _)| index)
+            name.split_once(" collation:")
+                .map_or(name, |(name, _)| name)
                 .trim(),
         )
     }

@@ -94,7 +94,9 @@ impl<T: Record> Batch<T> {
             steps.truncate(1);
         }
         let mut rest = shared.as_slice();
-        while let Some((round, fitted)) = round::<T>(rest, self.items(), false, write_concern) {
+        while let Some((round, fitted)) =
+            round::<T>(rest, self.items(), self.in_order(), write_concern)
+        {
             rounds.push(round);
             rest = &rest[fitted..];
         }

@@ -81,17 +81,25 @@ impl Statement<'_> {
         writer.end(filter);
     }
 
-    /// The condition that the items fit. A single record's is the manual's.
+    /// The condition that the items fit: the manual's, by the count, and the same by the array
+    /// itself, so that not even a bucket with a wrong count is filled beyond its capacity.
     fn write_room(&self, writer: &mut RawWriter) {
         let capacity = self.spec.capacity();
+        let taken = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
+        let room = capacity.saturating_sub(taken);
         let count = writer.begin_document(COUNT);
-        if self.items.len() == 1 {
+        if taken == 1 {
             writer.int32("$lt", int32(capacity));
         } else {
-            let taken = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
-            writer.int32("$lte", int32(capacity.saturating_sub(taken)));
+            writer.int32("$lte", int32(room));
         }
         writer.end(count);
+        let array = writer.begin_document(self.spec.items());
+        writer.string("$type", "array");
+        writer.end(array);
+        let beyond = writer.begin_document(&format!("{}.{room}", self.spec.items()));
+        writer.bool("$exists", false);
+        writer.end(beyond);
     }
 
     fn write_update(&self, writer: &mut RawWriter) {

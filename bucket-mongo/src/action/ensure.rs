@@ -222,12 +222,17 @@ fn collection_drift(found: &Document) -> Option<Drift> {
             found: kind.to_owned(),
         });
     }
-    let collation = found
-        .get_document("options")
-        .ok()?
+    let options = found.get_document("options").ok()?;
+    if options.get_bool("capped").unwrap_or(false) {
+        return Some(Drift::Kind {
+            found: "capped collection".to_owned(),
+        });
+    }
+    let locale = options
         .get_document("collation")
-        .ok()?;
-    let locale = collation.get_str("locale").unwrap_or("?");
+        .ok()?
+        .get_str("locale")
+        .unwrap_or("?");
     (locale != "simple").then(|| Drift::Collation {
         locale: locale.to_owned(),
     })

@@ -122,9 +122,7 @@ impl<T: Record> Chunks<'_, T> {
             if !more {
                 break;
             }
-            if let Some(error) = report.stopped_by() {
-                let error = error.not_sent();
-                report.skip(records.count(), &error);
+            if report.stopped_by().is_some() {
                 break;
             }
         }

@@ -40,7 +40,8 @@ pub struct FailedRecord {
 }
 
 impl InsertReport {
-    /// The number of records that the iterator gave.
+    /// The number of records that were taken from the iterator: all of them, unless something
+    /// [stopped](Self::stopped_by) the call.
     #[must_use]
     pub fn tried(&self) -> usize {
         self.tried
@@ -88,7 +89,8 @@ impl InsertReport {
     }
 
     /// Why nothing more was tried, where that is so: the connection was lost, or no record could
-    /// have been stored. The records that were left are among the failed ones.
+    /// have been stored. Records that were taken from the iterator and not sent are among the failed
+    /// ones; those from index [`tried`](Self::tried) on were not taken.
     #[must_use]
     pub fn stopped_by(&self) -> Option<&Error> {
         self.stopped_by.as_ref()
@@ -110,14 +112,6 @@ impl InsertReport {
         self.failed
             .extend(failed.map(|(index, error)| FailedRecord { index, error }));
         self.stopped_by = self.stopped_by.take().or(written.stopped_by);
-    }
-
-    /// The records that were not taken up after the connection was lost.
-    pub(super) fn skip(&mut self, records: usize, error: &Error) {
-        for _ in 0..records {
-            let index = self.next_index();
-            self.fail(index, error.clone());
-        }
     }
 
     pub(super) fn sort(&mut self) {

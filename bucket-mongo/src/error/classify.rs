@@ -21,7 +21,7 @@ const OPEN_INDEX: &str = "bucket_open_";
 const NO_SUCH_HINT: &str = "hint provided does not correspond to an existing index";
 
 /// Codes of commands that are refused before anything is executed.
-const NOT_STARTED: [i32; 8] = [
+const NOT_STARTED: [i32; 9] = [
     BAD_VALUE,
     9,
     UNAUTHORIZED,
@@ -30,6 +30,7 @@ const NOT_STARTED: [i32; 8] = [
     40,
     59,
     72,
+    10_334,
 ];
 
 impl Error {
@@ -53,12 +54,22 @@ impl Error {
 
     /// An error of a write whose command may have reached the server.
     pub(crate) fn write(driver: mongodb::error::Error, context: &Context) -> Self {
-        let kind = match driver.kind.as_ref() {
+        let refused = match driver.kind.as_ref() {
             // The transaction is gone, and everything in it.
-            _ if driver.contains_label(TRANSIENT_TRANSACTION_ERROR) => reading(&driver),
-            DriverKind::Io(_) | DriverKind::InvalidResponse { .. } => unknown(&driver),
-            DriverKind::Command(error) if !NOT_STARTED.contains(&error.code) => unknown(&driver),
-            _ => reading(&driver),
+            _ if driver.contains_label(TRANSIENT_TRANSACTION_ERROR) => true,
+            DriverKind::ServerSelection { .. }
+            | DriverKind::Authentication { .. }
+            | DriverKind::DnsResolve { .. }
+            | DriverKind::InvalidArgument { .. } => true,
+            DriverKind::Command(error) => NOT_STARTED.contains(&error.code),
+            // Everything else may have happened after the command was sent. That goes for a
+            // cleared connection pool too: the driver calls so what it interrupts half-way.
+            _ => false,
+        };
+        let kind = if refused {
+            reading(&driver)
+        } else {
+            unknown(&driver)
         };
         Self::with_driver(kind, context, Some(driver))
     }
