@@ -125,19 +125,42 @@ fn refuse(cx: &mut Diagnostics, field: &Field, role: &str, refused: &[Refusal]) 
     }
 }
 
-/// A field that is never written must have a value to be read as.
+/// A field that is not always written must have a value to be read as: one item without it would
+/// make its whole bucket unreadable.
 fn unreadable(cx: &mut Diagnostics, field: &Field, stored: &SerdeField, container_default: bool) {
-    let never_written = stored.storage == Storage::Skipped;
-    let is_option = types::is_literally(&field.ty, "Option");
-    if never_written && !stored.has_default && !container_default && !is_option {
-        let message = format_args!(
-            "`{}` is never written, so that no stored item could be read back",
-            field.ident
-        );
-        cx.error(
-            field.serde(serde::SKIP_SERIALIZING),
-            message,
-            "skip_serializing, default",
-        );
+    let has = |key| field.serde.iter().any(|entry| entry.is(key));
+    let (key, written, help) = if stored.storage == Storage::Skipped {
+        let help = "skip_serializing, default";
+        (
+            serde::SKIP_SERIALIZING,
+            "is never written, so that no",
+            help,
+        )
+    } else if has(serde::SKIP_SERIALIZING_IF) {
+        let help = "skip_serializing_if = \"..\", default";
+        (
+            serde::SKIP_SERIALIZING_IF,
+            "is not always written, and without it a",
+            help,
+        )
+    } else {
+        return;
+    };
+    // Serde reads a missing `Option` as `None`, unless it has a reader of its own.
+    let reads_missing = types::is_literally(&field.ty, "Option")
+        && !has(serde::WITH)
+        && !has(serde::DESERIALIZE_WITH);
+    if stored.has_default || container_default || reads_missing {
+        return;
     }
+    let cannot = if key == serde::SKIP_SERIALIZING {
+        "could"
+    } else {
+        "could not"
+    };
+    let message = format_args!(
+        "`{}` {written} stored item {cannot} be read back",
+        field.ident
+    );
+    cx.error(field.serde(key), message, help);
 }
