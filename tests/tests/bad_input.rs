@@ -152,7 +152,7 @@ async fn a_damaged_bucket_is_named_with_what_is_wrong() {
     let item = doc! { "at": DateTime::from_millis(0), "text": "a" };
     let id = "1_1698335223";
     let good = doc! { "_id": id, "source": 1, "count": 1, "events": [item] };
-    let damage = |field: &str, value: bucket_mongo::bson::Bson| {
+    let damage = |field: &str, value: Bson| {
         let mut bucket = good.clone();
         bucket.insert(field, value);
         bucket

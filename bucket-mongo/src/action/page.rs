@@ -10,7 +10,8 @@ use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 impl<T: Record> Buckets<T> {
     /// Page `number` of a key, counted from 1: its `number`-th bucket.
     ///
-    /// A page that was full stays where it is, whatever arrives later. Inside a page records stand
+    /// A page that was full stays where it is, whatever arrives late (but for one race of openings
+    /// inside the server: `docs/architecture.md`). Inside a page records stand
     /// in their order of arrival. The server walks over the index entries of the pages before it:
     /// to go through all of them use [`pages`](Self::pages).
     ///

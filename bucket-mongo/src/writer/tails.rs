@@ -11,11 +11,15 @@ use bucket_core::{
     write::{Batch, Need},
 };
 
+use futures_util::future::try_join_all;
+
 use super::Writer;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Context, Error, ErrorKind};
 
 /// Keys that are looked up by one read.
 const KEYS: usize = 500;
+/// Reads of one bucket each that are under way at the same time.
+const READS: usize = 16;
 
 impl<T: Record> Writer<'_, T> {
     /// Tells each chain that asks what its tail is.
@@ -28,11 +32,12 @@ impl<T: Record> Writer<'_, T> {
             let found = self.find(&read::open_buckets(T::SPEC, &keys)).await?;
             self.tell_open(batch, group, &found);
         }
-        for at in asking {
-            if batch.chains()[at].need() == Need::NewestBucket {
-                let plan = read::newest(T::SPEC, batch.chains()[at].key());
-                let found = self.find(&plan).await?;
-                self.tell_newest(batch, at, found.first());
+        let asking: Vec<usize> = indexes(batch, |need| need == Need::NewestBucket);
+        for group in asking.chunks(READS) {
+            let newest = |at: &usize| read::newest(T::SPEC, batch.chains()[*at].key());
+            let found = self.find_each(group.iter().map(newest).collect()).await?;
+            for (at, found) in group.iter().zip(found) {
+                self.tell_newest(batch, *at, found.first());
             }
         }
         Ok(())
@@ -83,20 +88,44 @@ impl<T: Record> Writer<'_, T> {
             .extend(records.into_iter().map(|index| (index, error.clone())));
     }
 
+    /// The documents of each plan; at the same time, unless in a session.
+    async fn find_each(&mut self, plans: Vec<FindPlan>) -> Result<Vec<Vec<RawDocumentBuf>>, Error> {
+        if self.session.is_none() {
+            let database = self.buckets.database();
+            let finds = plans.iter().map(|plan| {
+                let run = database.run_raw_command(plan.single_batch(T::SPEC.collection()));
+                async { documents(run.await, plan, &self.context) }
+            });
+            return try_join_all(finds).await;
+        }
+        let mut found = Vec::with_capacity(plans.len());
+        for plan in &plans {
+            found.push(self.find(plan).await?);
+        }
+        Ok(found)
+    }
+
     async fn find(&mut self, plan: &FindPlan) -> Result<Vec<RawDocumentBuf>, Error> {
-        let command = plan.single_batch(T::SPEC.collection());
         let database = self.buckets.database();
-        let run = database.run_raw_command(command);
+        let run = database.run_raw_command(plan.single_batch(T::SPEC.collection()));
         let reply = match &mut self.session {
             Some(session) => run.session(&mut **session).await,
             None => run.await,
         };
-        let reply = reply.map_err(|error| Error::read_by(&plan.hint, error, &self.context))?;
-        first_batch(&reply).ok_or_else(|| {
-            let message = "the server's reply to `find` has no batch".to_owned();
-            Error::new(ErrorKind::Driver { message }, &self.context)
-        })
+        documents(reply, plan, &self.context)
     }
+}
+
+fn documents(
+    reply: mongodb::error::Result<Document>,
+    plan: &FindPlan,
+    context: &Context,
+) -> Result<Vec<RawDocumentBuf>, Error> {
+    let reply = reply.map_err(|error| Error::read_by(&plan.hint, error, context))?;
+    first_batch(&reply).ok_or_else(|| {
+        let message = "the server's reply to `find` has no batch".to_owned();
+        Error::new(ErrorKind::Driver { message }, context)
+    })
 }
 
 fn first_batch(reply: &Document) -> Option<Vec<RawDocumentBuf>> {
