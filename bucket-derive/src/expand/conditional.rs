@@ -27,11 +27,14 @@ impl Conditional<'_> {
         let labels = members
             .iter()
             .map(|member| syn::ext::IdentExt::unraw(*member).to_string());
+        // Calls by path: whatever methods of these names the user's traits give everything.
         let debug = self.one(
             &quote!(::core::fmt::Debug),
             &quote! {
                 fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                    f.debug_struct(#name) #(.field(#labels, &self.#members))* .finish()
+                    let mut fields = ::core::fmt::Formatter::debug_struct(f, #name);
+                    #(::core::fmt::DebugStruct::field(&mut fields, #labels, &self.#members);)*
+                    ::core::fmt::DebugStruct::finish(&mut fields)
                 }
             },
         );
