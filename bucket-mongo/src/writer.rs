@@ -10,7 +10,7 @@ use std::time::Duration;
 use bson::{Document, RawDocumentBuf};
 use bucket_core::{
     Record,
-    write::{Batch, Chain, Round},
+    write::{Batch, Chain, Need, Round},
 };
 use futures_util::future::join_all;
 use mongodb::{
@@ -127,8 +127,8 @@ impl<'a, T: Record> Writer<'a, T> {
     }
 
     /// Sends the commands of a round and takes their replies into account.
-    async fn run(&mut self, batch: &mut Batch<T>, rounds: Vec<Round>) {
-        for group in rounds.chunks(IN_FLIGHT) {
+    async fn run(&mut self, batch: &mut Batch<T>, mut rounds: Vec<Round>) {
+        for group in rounds.chunks_mut(IN_FLIGHT) {
             if self.written.stopped_by.is_some() {
                 return;
             }
@@ -144,13 +144,13 @@ impl<'a, T: Record> Writer<'a, T> {
     }
 
     /// The replies to these commands, or to the first ones up to a failure.
-    async fn send(&mut self, rounds: &[Round]) -> Vec<Result<Document, Error>> {
+    async fn send(&mut self, rounds: &mut [Round]) -> Vec<Result<Document, Error>> {
         let database = self.buckets.database();
         let context = &self.context;
         if let Some(session) = &mut self.session {
             let mut replies = Vec::with_capacity(rounds.len());
             for round in rounds {
-                let body = round.command().body().to_owned();
+                let body = round.take_body();
                 let reply = database.run_raw_command(body).session(&mut **session).await;
                 let failed = reply.is_err();
                 replies.push(reply.map_err(|error| Error::write(error, context)));
@@ -160,10 +160,9 @@ impl<'a, T: Record> Writer<'a, T> {
             }
             return replies;
         }
-        let tasks = rounds.iter().map(|round| {
-            let body = round.command().body().to_owned();
-            tokio::spawn(run_command(database.clone(), body))
-        });
+        let tasks = rounds
+            .iter_mut()
+            .map(|round| tokio::spawn(run_command(database.clone(), round.take_body())));
         let replies = join_all(tasks)
             .await
             .into_iter()
@@ -232,7 +231,11 @@ impl<'a, T: Record> Writer<'a, T> {
 
     /// Lets the winner of a race get on; the more races are lost the longer.
     async fn pause(&self, batch: &Batch<T>) {
-        let misses = batch.chains().iter().map(Chain::misses).max();
+        let going_on = batch
+            .chains()
+            .iter()
+            .filter(|chain| chain.need() != Need::Nothing);
+        let misses = going_on.map(Chain::misses).max();
         let misses = misses.unwrap_or_default();
         if misses > FREE_MISSES {
             let ceiling = 1_u64

@@ -1,7 +1,8 @@
 //! Which bucket takes which records next: the state machine of one key.
 //!
 //! A chain knows its pending records and what was last seen of the key's newest bucket (its
-//! tail). It never guesses: a statement that was refused forgets the tail and asks for it again.
+//! tail). What it knows may be out of date at any time: the statements are made so that a stale one
+//! is refused and changes nothing, and then the tail is forgotten and asked for again.
 
 use std::collections::VecDeque;
 
@@ -120,11 +121,6 @@ impl Chain {
     #[must_use]
     pub fn key(&self) -> &[u8] {
         &self.key
-    }
-
-    /// The caller's indexes of the pending records.
-    pub fn pending(&self) -> impl Iterator<Item = usize> + '_ {
-        self.pending.iter().map(|slot| slot.index)
     }
 
     /// How often in a row a statement was refused because the bucket was not as last seen.

@@ -39,10 +39,9 @@ impl UpdateCommand {
         self.statements
     }
 
-    /// The command document, owned.
-    #[must_use]
-    pub fn into_body(self) -> RawDocumentBuf {
-        self.body
+    /// The command document, without a copy; the empty document stays behind.
+    pub(super) fn take_body(&mut self) -> RawDocumentBuf {
+        std::mem::take(&mut self.body)
     }
 }
 

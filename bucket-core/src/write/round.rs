@@ -4,7 +4,7 @@
 //! unordered commands that carry the first statement of many keys each, and ordered ones that
 //! carry the whole chain of a single key whose records fill several buckets.
 
-use bson::{Document, RawDocument};
+use bson::{Document, RawDocument, RawDocumentBuf};
 
 use super::{
     Batch, Chain, CommandBuilder, Need, Outcome, Reply, Step, UpdateCommand, WriteFailure,
@@ -28,6 +28,11 @@ impl Round {
     #[must_use]
     pub fn command(&self) -> &UpdateCommand {
         &self.command
+    }
+
+    /// The command document, to be sent; the round keeps what it needs to settle the reply.
+    pub fn take_body(&mut self) -> RawDocumentBuf {
+        self.command.take_body()
     }
 
     /// The number of records that the command carries.
