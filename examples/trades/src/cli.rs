@@ -1,10 +1,9 @@
 //! The command line.
 
-use std::{env, path::PathBuf, process::ExitCode};
+use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
-
-use crate::{json, text};
+use clap::{Parser, Subcommand};
+use example_kit::cli::{Format, Output};
 
 const ENVIRONMENT: &str = "\
 Environment:
@@ -61,31 +60,6 @@ pub(crate) enum Command {
     },
 }
 
-/// How a command says what it did.
-#[derive(Debug, Args)]
-pub(crate) struct Output {
-    /// Print one JSON object, errors too
-    #[arg(long)]
-    json: bool,
-}
-
-/// The form of the output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
-    Text,
-    Json,
-}
-
-impl Output {
-    pub(crate) fn format(&self) -> Format {
-        if self.json {
-            Format::Json
-        } else {
-            Format::Text
-        }
-    }
-}
-
 impl Arguments {
     pub(crate) fn format(&self) -> Format {
         match &self.command {
@@ -107,29 +81,10 @@ fn page_number(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Says what is wrong with the command line, or prints the help that was asked for.
-pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
-    let wants_json = env::args_os().any(|argument| argument == "--json");
-    if error.use_stderr() && wants_json {
-        text::complain(&json::error(&summary(error)));
-    } else {
-        // A closed output: there is nobody to tell.
-        let _ = error.print();
-    }
-    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
-}
-
-/// The error without the usage that follows it, on one line.
-fn summary(error: &clap::Error) -> String {
-    let text = error.render().to_string();
-    let text = text.split("\n\n").next().unwrap_or_default();
-    let text = text.strip_prefix("error: ").unwrap_or(text);
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
+    use example_kit::cli::summary;
 
     use super::*;
 

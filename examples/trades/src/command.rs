@@ -7,13 +7,10 @@ mod show;
 
 use std::{io::Write, process::ExitCode};
 
-use crate::{
-    cli::{Command, Format},
-    error::Error,
-    json,
-    server::Server,
-    text,
-};
+use bucket_mongo::{Bucketed as _, Buckets};
+use example_kit::{Error, Server};
+
+use crate::{cli::Command, csv_input, model::Trade};
 
 /// Runs a command, or the main job if there is none.
 pub(crate) async fn run(command: Option<Command>, out: &mut impl Write) -> Result<ExitCode, Error> {
@@ -36,24 +33,15 @@ pub(crate) async fn run(command: Option<Command>, out: &mut impl Write) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// A remark that belongs to no result, on the standard error.
-fn note(message: &str, format: Format) {
-    match format {
-        Format::Text => text::complain(message),
-        Format::Json => text::complain(&json::note(message)),
+/// The trades to read. A development server is empty, so it gets the built-in ones first.
+async fn filled(server: &Server) -> Result<Buckets<Trade>, Error> {
+    let buckets = Trade::buckets(&server.database().await?);
+    if !server.is_lasting() {
+        buckets.ensure().await?;
+        buckets
+            .insert_many(csv_input::built_in()?)
+            .await?
+            .into_result()?;
     }
-}
-
-/// A line of JSON.
-fn print_json(value: &impl serde::Serialize, out: &mut impl Write) -> Result<(), Error> {
-    serde_json::to_writer(&mut *out, value)?;
-    writeln!(out)?;
-    Ok(())
-}
-
-/// Says whose trades a reading command shows, where they are not the user's.
-fn tell_if_built_in(server: &Server, format: Format) {
-    if !server.is_lasting() && format == Format::Text {
-        text::complain("MONGODB_URI is not set: these are the built-in trades\n");
-    }
+    Ok(buckets)
 }

@@ -2,12 +2,10 @@
 //!
 //! BSON's own form in JSON is extended JSON, which is for databases and not for `jq`.
 
+use example_kit::text;
 use serde::Serialize;
 
-use crate::{
-    model::{Side, Trade, TradeBucket, TradeItem},
-    text,
-};
+use crate::model::{Side, Trade, TradeBucket, TradeItem};
 
 /// A trade of a page.
 #[derive(Debug, Serialize)]
@@ -94,14 +92,4 @@ impl<'a> From<&'a TradeBucket> for Bucket<'a> {
             history: bucket.history.iter().map(Item::from).collect(),
         }
     }
-}
-
-/// The object that stands for an error.
-pub(crate) fn error(message: &str) -> String {
-    serde_json::json!({ "error": message }).to_string()
-}
-
-/// The object that stands for a remark.
-pub(crate) fn note(message: &str) -> String {
-    serde_json::json!({ "note": message }).to_string()
 }

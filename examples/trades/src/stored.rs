@@ -4,12 +4,10 @@ use bucket_mongo::{
     Buckets,
     bson::{Document, doc},
 };
+use example_kit::Error;
 use futures_util::{Stream, TryStreamExt as _};
 
-use crate::{
-    error::Error,
-    model::{Trade, TradeBucket},
-};
+use crate::model::{Trade, TradeBucket};
 
 /// The documents of these customers, in the order of their ids.
 pub(crate) async fn documents(

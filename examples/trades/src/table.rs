@@ -1,17 +1,12 @@
 //! Trades and pages as tables.
 
 use bucket_mongo::bson::DateTime;
-use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
-
-use crate::{
-    model::{Trade, TradeBucket},
+use example_kit::{
+    table::{Cell, finished, number, table},
     text,
 };
 
-/// A rule under the header and nothing else.
-const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('-'));
-/// Blanks to the left and to the right of each value.
-const PADDING: (u16, u16) = (0, 2);
+use crate::model::{Trade, TradeBucket};
 
 /// The trades of one customer.
 pub(crate) fn trades(trades: &[Trade]) -> String {
@@ -47,22 +42,4 @@ pub(crate) fn pages(buckets: &[TradeBucket]) -> String {
         ]);
     }
     finished(table)
-}
-
-fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(STYLE).set_header(header.iter().copied());
-    table
-}
-
-fn number(value: impl ToString) -> Cell {
-    Cell::new(value).set_alignment(CellAlignment::Right)
-}
-
-/// With a line break at the end and no blanks before any.
-fn finished(mut table: Table) -> String {
-    for column in table.column_iter_mut() {
-        column.set_padding(PADDING);
-    }
-    table.trim_fmt() + "\n"
 }

@@ -5,20 +5,14 @@ mod story;
 
 use std::io::Write;
 
-use bucket_mongo::Bucketed as _;
+use bucket_mongo::{Bucketed as _, mongodb::Database};
+use example_kit::{Error, demo};
 
-use crate::{error::Error, model::Trade, server::Server};
+use crate::{APP, model::Trade};
 
-/// Tells the story and removes the database, however the story ends.
-pub(super) async fn run(out: &mut impl Write) -> Result<(), Error> {
-    let server = Server::start().await?;
-    let database = server.fresh_database().await?;
-    let trades = Trade::buckets(&database);
-    let told = tokio::select! {
-        told = story::tell(&server, &trades, out) => told,
-        _ = tokio::signal::ctrl_c() => Err(Error::Interrupted),
-    };
-    let dropped = database.drop_database().await;
-    told?;
-    Ok(dropped?)
+pub(super) async fn run<W: Write>(out: &mut W) -> Result<(), Error> {
+    demo::run(APP, out, async |database: &Database, out: &mut W| {
+        story::tell(&Trade::buckets(database), out).await
+    })
+    .await
 }

@@ -2,12 +2,11 @@
 
 use std::io::Write;
 
+use example_kit::{Error, Server, cli::Format, json, text};
 use serde::Serialize;
 
-use super::{print_json, tell_if_built_in};
-use crate::{
-    cli::Format, error::Error, json::Record, model::TradeBucket, server::Server, table, text,
-};
+use super::filled;
+use crate::{APP, json::Record, model::TradeBucket, table};
 
 /// The result in JSON.
 #[derive(Debug, Serialize)]
@@ -23,14 +22,14 @@ pub(super) async fn run(
     format: Format,
     out: &mut impl Write,
 ) -> Result<(), Error> {
-    let server = Server::start().await?;
-    let trades = server.filled().await?;
-    tell_if_built_in(&server, format);
+    let server = Server::start(APP).await?;
+    let trades = filled(&server).await?;
+    server.tell_if_built_in("trades", format);
     let bucket = trades.page(customer, number).await?.into_bucket();
     if format == Format::Json {
         let records = bucket.map(TradeBucket::into_records).unwrap_or_default();
         let records = records.iter().map(Record::from).collect();
-        return print_json(
+        return json::print(
             &Report {
                 customer,
                 page: number,

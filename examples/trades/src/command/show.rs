@@ -2,15 +2,16 @@
 
 use std::{io::Write, pin::pin};
 
+use example_kit::{Error, Server, cli::Format, print, text};
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
 
-use super::tell_if_built_in;
-use crate::{cli::Format, error::Error, json::Bucket, print, server::Server, stored, text};
+use super::filled;
+use crate::{APP, json::Bucket, stored};
 
 pub(super) async fn run(customer: i64, format: Format, out: &mut impl Write) -> Result<(), Error> {
-    let server = Server::start().await?;
-    let trades = server.filled().await?;
-    tell_if_built_in(&server, format);
+    let server = Server::start(APP).await?;
+    let trades = filled(&server).await?;
+    server.tell_if_built_in("trades", format);
     let pages = trades.page_count(customer).await?;
     let records = trades.count(customer).await?;
     match format {

@@ -1,26 +1,8 @@
-//! The values of a row: what each column may hold, and what is said if it holds something else.
+//! What the columns of trades may hold, beside numbers, names and dates.
 
-use std::{num::IntErrorKind, str::FromStr};
-
-use bucket_mongo::bson::DateTime;
+use example_kit::csv_input::field::{integer, present, shown};
 
 use crate::model::Side;
-
-/// The first characters of a long value are enough to find it.
-const SHOWN: usize = 40;
-/// A date has this form; only then it can be one that does not exist.
-const DATE_FORM: &[u8] = b"0000-00-00T00:00:00";
-
-/// A whole number.
-pub(super) fn integer<T: FromStr<Err = std::num::ParseIntError>>(text: &str) -> Result<T, String> {
-    use IntErrorKind::{NegOverflow, PosOverflow};
-    present(text)?
-        .parse()
-        .map_err(|error: std::num::ParseIntError| match error.kind() {
-            PosOverflow | NegOverflow => format!("{} is out of range", shown(text)),
-            _ => format!("{} is not a whole number", shown(text)),
-        })
-}
 
 /// A number of pieces: at least one, for what was given back is a trade of type `sell`.
 pub(super) fn quantity(text: &str) -> Result<i32, String> {
@@ -28,11 +10,6 @@ pub(super) fn quantity(text: &str) -> Result<i32, String> {
         quantity @ 1.. => Ok(quantity),
         _ => Err(format!("{} is less than 1", shown(text))),
     }
-}
-
-/// A name of any form.
-pub(super) fn ticker(text: &str) -> Result<String, String> {
-    present(text).map(str::to_owned)
 }
 
 /// `buy` or `sell`.
@@ -54,47 +31,4 @@ pub(super) fn price(text: &str) -> Result<Option<f64>, String> {
         Ok(price) if price < 0.0 => Err(format!("{} is less than 0", shown(text))),
         _ => Err(format!("{} is not a number", shown(text))),
     }
-}
-
-/// A date with its time zone. Parts finer than a millisecond are cut off.
-pub(super) fn date(text: &str) -> Result<DateTime, String> {
-    DateTime::parse_rfc3339_str(present(text)?).map_err(|_| {
-        if has_date_form(text) {
-            format!("{} does not exist", shown(text))
-        } else {
-            format!("{} is not a date such as 2010-12-01T08:26:00Z", shown(text))
-        }
-    })
-}
-
-fn has_date_form(text: &str) -> bool {
-    let same = |(byte, form): (u8, &u8)| match form {
-        b'0' => byte.is_ascii_digit(),
-        other => byte == *other,
-    };
-    text.len() > DATE_FORM.len() && text.bytes().zip(DATE_FORM).all(same)
-}
-
-fn present(text: &str) -> Result<&str, String> {
-    if text.is_empty() {
-        Err("is empty".to_owned())
-    } else {
-        Ok(text)
-    }
-}
-
-/// The value in backticks: on one line, harmless for a terminal, and not too long.
-fn shown(text: &str) -> String {
-    let mut characters = text.chars();
-    let start: String = characters
-        .by_ref()
-        .take(SHOWN)
-        .flat_map(char::escape_debug)
-        .collect();
-    let more = if characters.next().is_some() {
-        ".."
-    } else {
-        ""
-    };
-    format!("`{start}{more}`")
 }

@@ -3,9 +3,12 @@
 use std::io::BufReader;
 
 use bucket_mongo::bson::DateTime;
+use example_kit::csv_input::Rows;
 
 use super::*;
 use crate::model::Side;
+
+type Row = csv_input::Row<Trade>;
 
 const HEADER: &str = "customer_id,ticker,type,qty,price,date";
 const GOOD: &str = "5,MDB,buy,7,2.5,2010-12-01T08:26:00Z";
@@ -13,7 +16,7 @@ const GOOD: &str = "5,MDB,buy,7,2.5,2010-12-01T08:26:00Z";
 /// Every row of `input`, good or wrong.
 fn read(input: impl AsRef<[u8]>) -> Vec<Result<Row, RowError>> {
     // A small buffer: a line is seldom in one piece.
-    let mut rows = Rows::new(BufReader::with_capacity(7, input.as_ref())).unwrap();
+    let mut rows = Rows::<_, Trade>::new(BufReader::with_capacity(7, input.as_ref())).unwrap();
     std::iter::from_fn(|| rows.next_row().unwrap()).collect()
 }
 
@@ -53,7 +56,7 @@ fn a_row_is_read_by_the_names_of_the_columns() {
         read(mixed),
         [Ok(Row {
             line: 2,
-            trade: trade()
+            record: trade()
         })]
     );
 }
@@ -75,18 +78,18 @@ fn byte_order_mark_line_ends_blanks_and_quotes_do_not_matter() {
         [
             &Row {
                 line: 5,
-                trade: trade()
+                record: trade()
             },
             &Row {
                 line: 7,
-                trade: trade()
+                record: trade()
             }
         ]
     );
     assert_eq!(
         row(" 5 ,MDB\t,buy , 7,2.5,2010-12-01T08:26:00Z ")
             .unwrap()
-            .trade,
+            .record,
         trade()
     );
 }
@@ -94,8 +97,8 @@ fn byte_order_mark_line_ends_blanks_and_quotes_do_not_matter() {
 #[test]
 fn quoted_values_may_hold_commas_and_quotes() {
     let row = row("5,\"A,\"\"B\"\"\",sell,7,,2010-12-01T08:26:00Z").unwrap();
-    assert_eq!(row.trade.ticker, "A,\"B\"");
-    assert_eq!(row.trade.price, None);
+    assert_eq!(row.record.ticker, "A,\"B\"");
+    assert_eq!(row.record.price, None);
 }
 
 #[test]
@@ -193,7 +196,7 @@ fn too_few_too_many_and_broken_values_cost_their_row_only() {
         rows.last(),
         Some(&Ok(Row {
             line: 6,
-            trade: trade()
+            record: trade()
         }))
     );
 }
@@ -209,7 +212,7 @@ fn a_line_without_end_does_not_fill_memory() {
         rows[1],
         Ok(Row {
             line: 3,
-            trade: trade()
+            record: trade()
         })
     );
 }
@@ -243,7 +246,9 @@ fn a_wrong_header_is_told() {
         ),
     ] {
         assert_eq!(
-            Rows::new(input.as_bytes()).unwrap_err().to_string(),
+            Rows::<_, Trade>::new(input.as_bytes())
+                .unwrap_err()
+                .to_string(),
             expected
         );
     }

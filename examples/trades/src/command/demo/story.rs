@@ -9,29 +9,17 @@ use bucket_mongo::{
     Buckets,
     bson::{DateTime, Document},
 };
+use example_kit::{Error, print, text};
 use futures_util::TryStreamExt as _;
 
 use super::manual;
 use crate::{
     csv_input,
-    error::Error,
     model::{Trade, TradeBucket},
-    print,
-    server::Server,
-    stored, table, text,
+    stored, table,
 };
 
-pub(super) async fn tell(
-    server: &Server,
-    trades: &Buckets<Trade>,
-    out: &mut impl Write,
-) -> Result<(), Error> {
-    writeln!(out, "{server}")?;
-    writeln!(
-        out,
-        "database `{}`, dropped at the end\n",
-        trades.database().name()
-    )?;
+pub(super) async fn tell(trades: &Buckets<Trade>, out: &mut impl Write) -> Result<(), Error> {
     writeln!(out, "{}\n", trades.ensure().await?)?;
 
     let real = csv_input::built_in()?;
@@ -51,7 +39,7 @@ async fn load(trades: &Buckets<Trade>, real: &[Trade], out: &mut impl Write) -> 
         report.stored(),
         customers.len(),
         report.opened_buckets(),
-        trades.spec().capacity(),
+        Trade::CAPACITY,
     )?;
     Ok(())
 }
@@ -93,7 +81,7 @@ async fn show_busiest(
         "customer {customer} made {number} trades in one second ({}); the manual's code, whose\n\
          `_id` is customer and second, can store {} of them; here they fill {}:\n\n{}",
         text::short_date(date),
-        trades.spec().capacity(),
+        Trade::CAPACITY,
         text::counted(pages.len() as u64, "page"),
         table::pages(&pages),
     )?;

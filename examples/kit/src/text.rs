@@ -11,7 +11,8 @@ use bucket_mongo::bson::DateTime;
 const HAVE_FORM: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 
 /// `1 trade`, `998 trades`.
-pub(crate) fn counted(number: u64, noun: &str) -> String {
+#[must_use]
+pub fn counted(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }
@@ -19,7 +20,8 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
 /// `2023-10-26T15:47:03.120Z`: RFC 3339, always with milliseconds, as the manual prints dates.
 ///
 /// A date outside of the years 0 to 9999 has no such form; it is given in milliseconds.
-pub(crate) fn date(date: DateTime) -> String {
+#[must_use]
+pub fn date(date: DateTime) -> String {
     let millis = date.timestamp_millis();
     // The driver's text leaves out zeros at the end and all digits of a whole second.
     match date.try_to_rfc3339_string() {
@@ -32,14 +34,15 @@ pub(crate) fn date(date: DateTime) -> String {
 }
 
 /// The same for people: `2010-12-01 08:26:00`, with milliseconds where there are any.
-pub(crate) fn short_date(when: DateTime) -> String {
+#[must_use]
+pub fn short_date(when: DateTime) -> String {
     let text = date(when).replacen('T', " ", 1);
     let text = text.strip_suffix('Z').unwrap_or(&text);
     text.strip_suffix(".000").unwrap_or(text).to_owned()
 }
 
 /// A line on the standard error. If that is closed there is nobody to tell.
-pub(crate) fn complain(line: &str) {
+pub fn complain(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 

@@ -4,41 +4,69 @@ use std::{fmt, io, path::PathBuf};
 
 use serde::Serialize;
 
-use super::COLUMNS;
+use super::FromRow;
 
 /// A row that was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct RowError {
+pub struct RowError {
     /// The number of its line, counted from 1.
-    pub(crate) line: u64,
+    pub line: u64,
     /// The column to blame; none if it is the row as a whole.
-    pub(crate) column: Option<&'static str>,
+    pub column: Option<&'static str>,
     /// What is wrong, as the end of a sentence that begins with the column or the row.
-    pub(crate) reason: String,
+    pub reason: String,
 }
 
 /// A file that is of no use.
 #[derive(Debug)]
-pub(crate) enum FileError {
+pub enum FileError {
     /// It cannot be read.
-    Unreadable { path: PathBuf, source: io::Error },
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// It does not begin as it must.
-    Header { path: PathBuf, error: HeaderError },
+    Header {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        error: HeaderError,
+        /// The columns that it must have.
+        expected: String,
+    },
 }
 
 /// What is wrong with the first line.
 #[derive(Debug)]
-pub(crate) enum HeaderError {
+pub enum HeaderError {
     /// There is none.
     Empty,
-    /// It is no line of CSV.
-    NoText,
+    /// It is no line of column names.
+    NoNames,
     /// It lacks columns.
     Missing(Vec<&'static str>),
     /// It has a column two times.
     Twice(&'static str),
     /// It cannot be read.
     Unreadable(io::Error),
+}
+
+impl FileError {
+    /// The file does not begin with the columns of `T`.
+    #[must_use]
+    pub fn header<T: FromRow>(path: PathBuf, error: HeaderError) -> Self {
+        let mut expected = T::COLUMNS.join(",");
+        if !T::OPTIONAL.is_empty() {
+            expected = format!("{expected}, if need be {}", T::OPTIONAL.join(","));
+        }
+        Self::Header {
+            path,
+            error,
+            expected,
+        }
+    }
 }
 
 impl From<io::Error> for HeaderError {
@@ -68,17 +96,19 @@ impl fmt::Display for FileError {
             | Self::Header {
                 path,
                 error: HeaderError::Unreadable(source),
+                ..
             } => {
                 write!(f, "`{}` cannot be read: {source}", path.display())
             }
-            Self::Header { path, error } => {
-                let expected = COLUMNS.join(",");
-                write!(
-                    f,
-                    "`{}` {error}; expected the columns {expected}",
-                    path.display()
-                )
-            }
+            Self::Header {
+                path,
+                error,
+                expected,
+            } => write!(
+                f,
+                "`{}` {error}; expected the columns {expected}",
+                path.display()
+            ),
         }
     }
 }
@@ -87,10 +117,7 @@ impl fmt::Display for HeaderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("is empty"),
-            Self::NoText => f.write_str("does not begin with a line of column names"),
-            Self::Missing(columns) if columns.len() == COLUMNS.len() => {
-                f.write_str("does not begin with a line of column names")
-            }
+            Self::NoNames => f.write_str("does not begin with a line of column names"),
             Self::Missing(columns) => write!(f, "has no column `{}`", columns.join("`, `")),
             Self::Twice(column) => write!(f, "has the column `{column}` more than once"),
             Self::Unreadable(source) => source.fmt(f),

@@ -1,4 +1,4 @@
-//! Documents as the manual prints them, which is how `mongosh` does.
+//! Documents as the manual and the tutorial print them, which is how `mongosh` does.
 
 use std::fmt::Write as _;
 
@@ -12,28 +12,40 @@ fn indent(depth: usize) -> String {
 }
 
 /// A list of documents, as the shell prints the result of a query.
-pub(crate) fn documents(documents: &[Document]) -> String {
+#[must_use]
+pub fn documents(documents: &[Document]) -> String {
     let list = documents.iter().cloned().map(Bson::Document).collect();
-    value(&Bson::Array(list), 0)
+    value(&Bson::Array(list), 0, usize::MAX)
 }
 
 /// A document that stands in a list at this depth.
-pub(crate) fn document(document: &Document, depth: usize) -> String {
-    let fields = document
-        .iter()
-        .map(|(name, field)| format!("{}: {}", key(name), value(field, depth + 1)));
-    block('{', fields, '}', depth)
+#[must_use]
+pub fn document(document: &Document, depth: usize) -> String {
+    fields(document, depth, usize::MAX)
 }
 
-fn value(value: &Bson, depth: usize) -> String {
+/// A document with no more than this number of items of each of its arrays, and the number of
+/// those that are left out.
+#[must_use]
+pub fn shortened(document: &Document, items: usize) -> String {
+    fields(document, 0, items)
+}
+
+fn fields(document: &Document, depth: usize, items: usize) -> String {
+    let fields = document
+        .iter()
+        .map(|(name, field)| format!("{}: {}", key(name), value(field, depth + 1, items)));
+    block('{', fields, 0, '}', depth)
+}
+
+fn value(value: &Bson, depth: usize, items: usize) -> String {
     match value {
-        Bson::Document(nested) => document(nested, depth),
-        Bson::Array(items) => block(
-            '[',
-            items.iter().map(|item| self::value(item, depth + 1)),
-            ']',
-            depth,
-        ),
+        Bson::Document(nested) => fields(nested, depth, items),
+        Bson::Array(array) => {
+            let shown = array.iter().take(items);
+            let shown = shown.map(|item| self::value(item, depth + 1, items));
+            block('[', shown, array.len().saturating_sub(items), ']', depth)
+        }
         Bson::String(text) => quoted(text),
         Bson::Int32(number) => number.to_string(),
         Bson::Int64(number) => number.to_string(),
@@ -50,14 +62,25 @@ fn value(value: &Bson, depth: usize) -> String {
     }
 }
 
-fn block(open: char, entries: impl Iterator<Item = String>, close: char, depth: usize) -> String {
+/// Entries between brackets, each on its lines, and the number of those that are left out.
+fn block(
+    open: char,
+    entries: impl Iterator<Item = String>,
+    left_out: usize,
+    close: char,
+    depth: usize,
+) -> String {
     let entries: Vec<String> = entries.collect();
     if entries.is_empty() {
         return format!("{open}{close}");
     }
     let inner = indent(depth + 1);
-    let entries = entries.join(&format!(",\n{inner}"));
-    format!("{open}\n{inner}{entries}\n{}{close}", indent(depth))
+    let mut lines = entries.join(&format!(",\n{inner}"));
+    if left_out > 0 {
+        // Writing to a string cannot fail.
+        let _ = write!(lines, "\n{inner}// ... {left_out} more");
+    }
+    format!("{open}\n{inner}{lines}\n{}{close}", indent(depth))
 }
 
 /// A field name, in quotes only where the shell's language needs them.
@@ -120,6 +143,15 @@ mod tests {
   }
 ]";
         assert_eq!(documents(&[stored]), expected);
+    }
+
+    #[test]
+    fn long_arrays_are_cut_where_that_is_asked_for() {
+        let bucket = doc! { "count": 3, "items": [{ "a": 1 }, { "a": 2 }, { "a": 3 }] };
+        let expected =
+            "{\n  count: 3,\n  items: [\n    {\n      a: 1\n    }\n    // ... 2 more\n  ]\n}";
+        assert_eq!(shortened(&bucket, 1), expected);
+        assert_eq!(shortened(&bucket, 3), document(&bucket, 0));
     }
 
     #[test]

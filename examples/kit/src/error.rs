@@ -8,11 +8,16 @@ use crate::csv_input::{FileError, RowError};
 
 /// A reason for exit code 1.
 #[derive(Debug)]
-pub(crate) enum Error {
+pub enum Error {
     /// The input file as a whole is of no use.
     File(FileError),
-    /// A row of the file that is part of this program: a mistake of its author.
-    BuiltIn(RowError),
+    /// A row of the file that is part of the program: a mistake of its author.
+    BuiltIn {
+        /// What the rows are, such as `trades`.
+        what: &'static str,
+        /// What is wrong.
+        error: RowError,
+    },
     /// There is no server.
     Server(testing::Error),
     /// An operation on buckets failed.
@@ -25,13 +30,23 @@ pub(crate) enum Error {
     Input(io::Error),
     /// The output could not be written.
     Output(io::Error),
+    /// Some records are not stored; why was told before.
+    Incomplete {
+        /// How many.
+        failed: u64,
+        /// Of how many.
+        read: u64,
+    },
+    /// A task ended in a way that it never should.
+    Task(tokio::task::JoinError),
     /// Ctrl-C.
     Interrupted,
 }
 
 impl Error {
     /// Whether nobody reads the output any more.
-    pub(crate) fn is_closed_pipe(&self) -> bool {
+    #[must_use]
+    pub fn is_closed_pipe(&self) -> bool {
         let kind = match self {
             Self::Output(error) => Some(error.kind()),
             Self::Json(error) => error.io_error_kind(),
@@ -45,7 +60,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(error) => error.fmt(f),
-            Self::BuiltIn(error) => write!(f, "the built-in trades: {error}"),
+            Self::BuiltIn { what, error } => write!(f, "the built-in {what}: {error}"),
             // The driver's whole text would add labels and the server's raw reply.
             Self::Server(testing::Error::Uri { source }) => {
                 write!(
@@ -60,6 +75,10 @@ impl fmt::Display for Error {
             Self::Json(error) => error.fmt(f),
             Self::Input(error) => write!(f, "the file cannot be read any further: {error}"),
             Self::Output(error) => write!(f, "the output cannot be written: {error}"),
+            Self::Incomplete { failed, read } => {
+                write!(f, "{failed} of {read} records are not stored")
+            }
+            Self::Task(error) => write!(f, "a task ended early: {error}"),
             Self::Interrupted => f.write_str("interrupted"),
         }
     }
@@ -82,4 +101,5 @@ from! {
     mongodb::error::Error => Driver,
     serde_json::Error => Json,
     io::Error => Output,
+    tokio::task::JoinError => Task,
 }

@@ -1,0 +1,47 @@
+//! The main job: a story that is told in a database of its own.
+
+use std::{io::Write, time::Duration};
+
+use bucket_mongo::mongodb::{self, Database};
+
+use crate::{error::Error, server::Server};
+
+/// How often a database is removed that comes back.
+const ATTEMPTS: usize = 50;
+/// The time in which what was sent to the server has begun to be carried out.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Tells the story and removes the database, however the story ends.
+pub async fn run<W: Write>(
+    app: &'static str,
+    out: &mut W,
+    story: impl AsyncFnOnce(&Database, &mut W) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let server = Server::start(app).await?;
+    let database = server.fresh_database().await?;
+    writeln!(out, "{server}")?;
+    writeln!(out, "database `{}`, dropped at the end\n", database.name())?;
+    let told = tokio::select! {
+        told = story(&database, out) => told,
+        _ = tokio::signal::ctrl_c() => Err(Error::Interrupted),
+    };
+    let removed = match &told {
+        Ok(()) => database.drop().await,
+        Err(_) => remove_for_good(&database).await,
+    };
+    told?;
+    Ok(removed?)
+}
+
+/// Removes the database of a story that broke off. What it had sent before is still carried out,
+/// and makes the database anew.
+async fn remove_for_good(database: &Database) -> mongodb::error::Result<()> {
+    for _ in 0..ATTEMPTS {
+        database.drop().await?;
+        tokio::time::sleep(PAUSE).await;
+        if database.list_collection_names().await?.is_empty() {
+            break;
+        }
+    }
+    Ok(())
+}

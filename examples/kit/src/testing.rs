@@ -1,0 +1,156 @@
+//! Runs an app's binary on a real server and says what it did.
+//!
+//! Every test has a database of its own, which the path of `MONGODB_URI` names. All tests of a
+//! binary share one server.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::missing_panics_doc,
+    reason = "a test that cannot go on fails"
+)]
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use bucket_mongo::{
+    bson::{Document, doc},
+    mongodb::Database,
+    testing::{DevServer, TestDatabase},
+};
+use futures_util::TryStreamExt as _;
+use serde_json::Value;
+use tokio::sync::OnceCell;
+
+static SERVER: OnceCell<DevServer> = OnceCell::const_new();
+
+/// The binary of an app.
+#[derive(Debug)]
+pub struct Program {
+    /// `env!("CARGO_BIN_EXE_..")`
+    pub binary: &'static str,
+    /// `env!("CARGO_TARGET_TMPDIR")`
+    pub folder: &'static str,
+}
+
+/// An app with a database of its own.
+#[derive(Debug)]
+pub struct App {
+    program: &'static Program,
+    database: TestDatabase,
+}
+
+/// What a run of an app gave.
+#[derive(Debug)]
+pub struct Ran {
+    /// The exit code.
+    pub code: Option<i32>,
+    /// The standard output.
+    pub stdout: String,
+    /// The standard error.
+    pub stderr: String,
+}
+
+impl Program {
+    /// The app with a new database.
+    pub async fn app(&'static self, test: &str) -> App {
+        App {
+            program: self,
+            database: server().await.database(test).await.unwrap(),
+        }
+    }
+
+    /// Runs the app with this `MONGODB_URI`, or without any.
+    #[must_use]
+    pub fn run(&self, arguments: &[&str], uri: Option<&str>) -> Ran {
+        let mut command = self.command(uri);
+        let output = command.args(arguments).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Ran {
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+
+    /// The app in another folder than its sources: it must not need them.
+    #[must_use]
+    pub fn command(&self, uri: Option<&str>) -> Command {
+        let mut command = Command::new(self.binary);
+        command.stdin(Stdio::null()).current_dir(self.folder);
+        command
+            .env_remove("MONGODB_URI")
+            .env_remove("RUST_BACKTRACE");
+        if let Some(uri) = uri {
+            command.env("MONGODB_URI", uri);
+        }
+        command
+    }
+
+    /// A new file with this content.
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = PathBuf::from(self.folder).join(name);
+        fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+}
+
+impl App {
+    /// The database.
+    #[must_use]
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Runs the app on this database.
+    #[must_use]
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        self.program
+            .run(arguments, Some(&uri(self.database.name())))
+    }
+}
+
+impl Ran {
+    /// The only JSON value of the standard output.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The only JSON value of the standard error.
+    #[must_use]
+    pub fn error(&self) -> Value {
+        serde_json::from_str(&self.stderr).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// The server of all tests: never the user's.
+pub async fn server() -> &'static DevServer {
+    let start = || async { DevServer::builder().own().await.unwrap() };
+    SERVER.get_or_init(start).await
+}
+
+/// The connection string with this path.
+#[must_use]
+pub fn uri(path: &str) -> String {
+    let base = SERVER.get().unwrap().uri();
+    let (hosts, options) = base
+        .split_once("/?")
+        .unwrap_or((base.trim_end_matches('/'), ""));
+    format!("{hosts}/{path}?{options}")
+}
+
+/// The documents of a collection, in the order of their ids.
+pub async fn documents(database: &Database, collection: &str) -> Vec<Document> {
+    let collection = database.collection::<Document>(collection);
+    collection
+        .find(doc! {})
+        .sort(doc! { "_id": 1 })
+        .await
+        .unwrap()
+        .try_collect()
+        .await
+        .unwrap()
+}
