@@ -1,17 +1,19 @@
 //! Typed buckets: from stored bytes to the struct that the derive makes, and back.
 
-use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
+use bson::{Bson, DateTime, Document, RawBsonRef, RawDocument, RawDocumentBuf};
 use serde::{
     Deserialize, Deserializer, Serializer, de::Error as _, ser::Error as _, ser::SerializeMap,
 };
 
 use crate::{
     error::{Damage, DamagedBucket, KeyError},
-    id::BucketId,
+    form::Form,
+    id::{BucketId, Place},
     key::{KeySource, KeyValue, RecordKey, whole_number},
     raw::RawWriter,
     record::Record,
-    spec::{BucketSpec, COUNT, ID},
+    spec::{BucketSpec, ID},
+    stats::StoredStats,
 };
 
 /// The parts of every bucket, whatever its fields are called.
@@ -23,8 +25,53 @@ pub struct BucketParts<T: Record> {
     pub key: T::Key,
     /// The number of items.
     pub count: u32,
+    /// The fields that depend on the model's form.
+    pub fields: BucketFields,
+    /// The aggregates.
+    pub stats: StoredStats,
     /// The items in their order of arrival.
     pub items: Vec<T::Item>,
+}
+
+/// The fields of a bucket that depend on the model's form; what a form does not have is as by
+/// default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BucketFields {
+    /// The start of the window, or the time of the first record.
+    pub start: DateTime,
+    /// The end of the window, or the time of the latest record.
+    pub end: DateTime,
+    /// The number of the bucket.
+    pub number: u64,
+    /// The capacity that the bucket was opened with.
+    pub size: u32,
+    /// Whether the bucket takes no more records.
+    pub is_full: bool,
+    /// Whether the bucket takes no more records in order.
+    pub is_closed: bool,
+    /// Whether the bucket holds late records.
+    pub is_late: bool,
+    /// The size of the items in bytes.
+    pub bytes: u64,
+    /// When the bucket was opened by the clock of its writer.
+    pub created_at: Option<DateTime>,
+}
+
+impl Default for BucketFields {
+    fn default() -> Self {
+        Self {
+            start: DateTime::MIN,
+            end: DateTime::MIN,
+            number: 0,
+            size: 0,
+            is_full: false,
+            is_closed: false,
+            is_late: false,
+            bytes: 0,
+            created_at: None,
+        }
+    }
 }
 
 /// A view of the parts of a bucket.
@@ -36,6 +83,10 @@ pub struct BucketRef<'a, T: Record> {
     pub key: T::Key,
     /// The number of items.
     pub count: u32,
+    /// The fields that depend on the model's form.
+    pub fields: BucketFields,
+    /// The aggregates.
+    pub stats: &'a StoredStats,
     /// The items in their order of arrival.
     pub items: &'a [T::Item],
 }
@@ -95,13 +146,18 @@ pub fn assemble_records<B: BucketDocument>(bucket: B) -> Vec<B::Record> {
 
 fn decode_parts<T: Record>(stored: &RawDocument) -> Result<BucketParts<T>, Damage> {
     let spec = T::SPEC;
-    let id = match field(stored, ID)? {
-        Some(RawBsonRef::String(text)) => {
+    let fields = stored_fields(spec, stored)?;
+    let id = match (field(stored, ID)?, spec.object_ids()) {
+        (Some(RawBsonRef::String(text)), false) => {
             text.parse::<BucketId<T>>().map_err(|error| Damage::Id {
                 message: error.to_string(),
             })?
         }
-        _ => return Err(wrong_field(ID, "a string")),
+        (Some(RawBsonRef::ObjectId(id)), true) => {
+            BucketId::of_object(id, stored_place(spec, &fields, stored)?)
+        }
+        (_, false) => return Err(wrong_field(ID, "a string")),
+        (_, true) => return Err(wrong_field(ID, "an object id")),
     };
     let key = T::Key::read(&mut StoredKey {
         stored,
@@ -111,12 +167,12 @@ fn decode_parts<T: Record>(stored: &RawDocument) -> Result<BucketParts<T>, Damag
     .map_err(|error| Damage::Key {
         message: error.to_string(),
     })?;
-    let count = stored_count(stored)?;
+    let count = stored_count(spec, stored)?;
     let Some(RawBsonRef::Array(array)) = field(stored, spec.items())? else {
         return Err(wrong_field(spec.items(), "an array"));
     };
     let mut items =
-        Vec::with_capacity(usize::try_from(count.min(i64::from(spec.capacity()))).unwrap_or(0));
+        Vec::with_capacity(usize::try_from(count.clamp(0, i64::from(spec.size()))).unwrap_or(0));
     for (index, item) in array.into_iter().enumerate() {
         items.push(decode_item::<T>(index, item.map_err(bson_damage)?)?);
     }
@@ -125,6 +181,8 @@ fn decode_parts<T: Record>(stored: &RawDocument) -> Result<BucketParts<T>, Damag
             id,
             key,
             count: whole,
+            fields,
+            stats: StoredStats::read(spec, stored, whole)?,
             items,
         }),
         _ => Err(Damage::CountMismatch {
@@ -147,15 +205,100 @@ fn decode_item<T: Record>(index: usize, item: RawBsonRef<'_>) -> Result<T::Item,
     })
 }
 
-/// The number under `count`, of whatever numeric type it was stored.
-pub(crate) fn stored_count(stored: &RawDocument) -> Result<i64, Damage> {
-    let count = match field(stored, COUNT)? {
-        Some(RawBsonRef::Int32(count)) => Some(i64::from(count)),
-        Some(RawBsonRef::Int64(count)) => Some(count),
-        Some(RawBsonRef::Double(count)) => whole_number(count),
+/// The number of items as stored, of whatever numeric type.
+pub(crate) fn stored_count(spec: &BucketSpec, stored: &RawDocument) -> Result<i64, Damage> {
+    whole_field(stored, spec.names().count)
+}
+
+fn whole_field(stored: &RawDocument, name: &str) -> Result<i64, Damage> {
+    let number = match field(stored, name)? {
+        Some(RawBsonRef::Int32(number)) => Some(i64::from(number)),
+        Some(RawBsonRef::Int64(number)) => Some(number),
+        Some(RawBsonRef::Double(number)) => whole_number(number),
         _ => None,
     };
-    count.ok_or_else(|| wrong_field(COUNT, "a whole number"))
+    number.ok_or_else(|| wrong_field(name, "a whole number"))
+}
+
+fn date_field(stored: &RawDocument, name: &str) -> Result<DateTime, Damage> {
+    match field(stored, name)? {
+        Some(RawBsonRef::DateTime(date)) => Ok(date),
+        _ => Err(wrong_field(name, "a date")),
+    }
+}
+
+fn bool_field(stored: &RawDocument, name: &str) -> Result<bool, Damage> {
+    match field(stored, name)? {
+        Some(RawBsonRef::Boolean(value)) => Ok(value),
+        _ => Err(wrong_field(name, "a boolean")),
+    }
+}
+
+/// Where a bucket with an object id stands among the buckets of its key.
+pub(crate) fn stored_place(
+    spec: &BucketSpec,
+    fields: &BucketFields,
+    stored: &RawDocument,
+) -> Result<Place, Damage> {
+    if let Form::Numbered { .. } = spec.form() {
+        return Ok(Place {
+            time: i64::try_from(fields.number).unwrap_or(i64::MAX),
+            sequence: 0,
+        });
+    }
+    let part = match field(stored, spec.names().part)? {
+        None => 0,
+        Some(_) => whole_field(stored, spec.names().part)?,
+    };
+    Ok(Place {
+        sequence: u64::try_from(part).map_err(|_| wrong_field(spec.names().part, "a number"))?,
+        ..Place::at(fields.start, spec.id_unit())
+    })
+}
+
+/// The fields that the model's form asks for.
+pub(crate) fn stored_fields(
+    spec: &BucketSpec,
+    stored: &RawDocument,
+) -> Result<BucketFields, Damage> {
+    let names = spec.names();
+    let mut fields = BucketFields::default();
+    match spec.form() {
+        Form::Count { .. } => {}
+        Form::Window { .. } => {
+            fields.start = date_field(stored, names.start)?;
+            fields.end = date_field(stored, names.end)?;
+        }
+        Form::Hybrid { .. } => {
+            fields.start = date_field(stored, names.start)?;
+            fields.end = date_field(stored, names.end)?;
+            fields.is_closed = bool_field(stored, names.closed)?;
+            fields.is_late =
+                field(stored, names.late)?.is_some_and(|late| late.as_bool() == Some(true));
+        }
+        Form::Numbered { .. } => {
+            let positive = |name: &str| {
+                let number = whole_field(stored, name)?;
+                u64::try_from(number)
+                    .ok()
+                    .filter(|number| *number > 0)
+                    .ok_or_else(|| wrong_field(name, "a positive number"))
+            };
+            fields.number = positive(names.number)?;
+            fields.size = u32::try_from(positive(names.size)?).unwrap_or(u32::MAX);
+            fields.is_full = bool_field(stored, names.full)?;
+        }
+    }
+    // A bucket from before the model counted bytes has none.
+    if spec.max_bytes().is_some() && field(stored, names.bytes)?.is_some() {
+        let bytes = whole_field(stored, names.bytes)?;
+        fields.bytes = u64::try_from(bytes).map_err(|_| wrong_field(names.bytes, "a size"))?;
+    }
+    if let Some(name) = names.created_at {
+        // A bucket that was opened before the model asked for it has none.
+        fields.created_at = field(stored, name)?.and_then(RawBsonRef::as_datetime);
+    }
+    Ok(fields)
 }
 
 fn field<'a>(stored: &'a RawDocument, name: &str) -> Result<Option<RawBsonRef<'a>>, Damage> {
@@ -176,9 +319,7 @@ fn wrong_field(path: &str, expected: &'static str) -> Damage {
 /// The `_id` as it prints, for messages.
 pub(crate) fn printed_id(stored: &RawDocument) -> String {
     match stored.get(ID) {
-        Ok(Some(id)) => {
-            bson::Bson::try_from(id).map_or_else(|_| "?".to_owned(), |id| id.to_string())
-        }
+        Ok(Some(id)) => Bson::try_from(id).map_or_else(|_| "?".to_owned(), |id| id.to_string()),
         _ => "without an `_id`".to_owned(),
     }
 }
@@ -227,19 +368,68 @@ pub fn serialize_bucket<B: BucketDocument, S: Serializer>(
             .key
             .visit(&mut crate::write::ElementSink::new(spec, writer));
     });
-    let mut map = to.serialize_map(Some(3 + spec.keys().len()))?;
-    map.serialize_entry(ID, parts.id.as_str())?;
+    let mut map = to.serialize_map(None)?;
+    match parts.id.object_id() {
+        Some(id) => map.serialize_entry(ID, &id)?,
+        None => map.serialize_entry(ID, parts.id.as_str())?,
+    }
     for element in &key {
         let (name, value) = element.map_err(S::Error::custom)?;
         map.serialize_entry(&name, &value)?;
     }
-    // As the server counts: 32 bits where they suffice.
-    match i32::try_from(parts.count) {
-        Ok(count) => map.serialize_entry(COUNT, &count)?,
-        Err(_) => map.serialize_entry(COUNT, &parts.count)?,
+    if spec.object_ids() && parts.id.sequence() > 0 && matches!(spec.form(), Form::Window { .. }) {
+        let part = i64::try_from(parts.id.sequence()).unwrap_or(i64::MAX);
+        map.serialize_entry(spec.names().part, &integer(part))?;
+    }
+    for (name, value) in form_fields(spec, &parts.fields) {
+        map.serialize_entry(&name, &value)?;
+    }
+    map.serialize_entry(spec.names().count, &integer(i64::from(parts.count)))?;
+    for (name, value) in parts.stats.to_document(spec) {
+        map.serialize_entry(&name, &value)?;
     }
     map.serialize_entry(spec.items(), parts.items)?;
     map.end()
+}
+
+/// The fields that the model's form asks for, as they are stored.
+fn form_fields(spec: &BucketSpec, fields: &BucketFields) -> Document {
+    let names = spec.names();
+    let mut document = Document::new();
+    match spec.form() {
+        Form::Count { .. } => {}
+        Form::Window { .. } => {
+            document.insert(names.start, fields.start);
+            document.insert(names.end, fields.end);
+        }
+        Form::Hybrid { .. } => {
+            document.insert(names.start, fields.start);
+            document.insert(names.end, fields.end);
+            document.insert(names.closed, fields.is_closed);
+            if fields.is_late {
+                document.insert(names.late, true);
+            }
+        }
+        Form::Numbered { .. } => {
+            let number = i64::try_from(fields.number).unwrap_or(i64::MAX);
+            document.insert(names.number, integer(number));
+            document.insert(names.size, integer(i64::from(fields.size)));
+            document.insert(names.full, fields.is_full);
+        }
+    }
+    if spec.max_bytes().is_some() {
+        let bytes = i64::try_from(fields.bytes).unwrap_or(i64::MAX);
+        document.insert(names.bytes, bytes);
+    }
+    if let (Some(name), Some(date)) = (names.created_at, fields.created_at) {
+        document.insert(name, date);
+    }
+    document
+}
+
+/// As the server counts: 32 bits where they suffice.
+fn integer(value: i64) -> Bson {
+    i32::try_from(value).map_or(Bson::Int64(value), Bson::Int32)
 }
 
 /// Deserialises a stored document as a bucket.

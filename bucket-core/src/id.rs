@@ -20,7 +20,7 @@
 
 use std::{cmp::Ordering, fmt, hash::Hash, marker::PhantomData, str::FromStr};
 
-use bson::DateTime;
+use bson::{DateTime, oid::ObjectId};
 
 use crate::{
     error::{IdError, KeyError},
@@ -34,7 +34,7 @@ mod parse;
 mod text;
 
 pub(crate) use self::{
-    parse::place as parse_place,
+    parse::{place as parse_place, unescape},
     text::{prefix, push_place},
 };
 
@@ -51,6 +51,7 @@ pub(crate) use self::{
 /// ```
 pub struct BucketId<T: Record> {
     text: String,
+    object_id: Option<ObjectId>,
     place: Place,
     record: PhantomData<fn() -> T>,
 }
@@ -120,12 +121,28 @@ impl<T: Record> BucketId<T> {
         push_place(&mut text, place, T::SPEC.id_unit());
         Self {
             text,
+            object_id: None,
             place,
             record: PhantomData,
         }
     }
 
-    /// The text, as stored.
+    pub(crate) fn of_object(id: ObjectId, place: Place) -> Self {
+        Self {
+            text: id.to_hex(),
+            object_id: Some(id),
+            place,
+            record: PhantomData,
+        }
+    }
+
+    /// The object id, in models whose ids are such.
+    #[must_use]
+    pub fn object_id(&self) -> Option<ObjectId> {
+        self.object_id
+    }
+
+    /// The text, as stored; the hexadecimal digits of an object id.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
@@ -184,9 +201,20 @@ impl<T: Record> FromStr for BucketId<T> {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
+        if T::SPEC.object_ids() {
+            let reason = |error| IdError::new(text, format!("{error}"));
+            let id = ObjectId::parse_str(text).map_err(reason)?;
+            // Where it stands is not part of an object id.
+            let nowhere = Place {
+                time: 0,
+                sequence: 0,
+            };
+            return Ok(Self::of_object(id, nowhere));
+        }
         let place = parse::place(T::SPEC, text)?;
         Ok(Self {
             text: text.to_owned(),
+            object_id: None,
             place,
             record: PhantomData,
         })
@@ -209,6 +237,7 @@ impl<T: Record> Clone for BucketId<T> {
     fn clone(&self) -> Self {
         Self {
             text: self.text.clone(),
+            object_id: self.object_id,
             place: self.place,
             record: PhantomData,
         }

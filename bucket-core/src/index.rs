@@ -2,7 +2,10 @@
 
 use bson::{Bson, Document, doc};
 
-use crate::spec::{BucketSpec, COUNT, ID};
+use crate::{
+    form::Form,
+    spec::{BucketSpec, ID},
+};
 
 /// An index as the server's `createIndexes` takes it.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,13 +54,21 @@ pub enum Drift {
     Capacity {
         /// The name of that index.
         name: String,
-        /// The name of the model's own.
-        expected: String,
+        /// The name of the model's own, where it has one.
+        expected: Option<String>,
     },
     /// The collection orders text by a collation: ids would not order as the library needs it.
     Collation {
         /// The locale of the collation.
         locale: String,
+    },
+    /// The collection was created with another block compressor; only a new collection can have
+    /// the model's.
+    Compression {
+        /// The model's.
+        expected: String,
+        /// The storage options of the collection; empty for the server's own.
+        found: String,
     },
     /// The name belongs to a view or a time series collection.
     Kind {
@@ -76,15 +87,29 @@ impl std::fmt::Display for Drift {
             } => {
                 write!(f, "index `{name}` is {found}, the model needs {expected}")
             }
-            Self::Capacity { name, expected } => write!(
-                f,
-                "index `{name}` is of another capacity, the model needs `{expected}`; drop \
-                 `{name}` once no writer of that capacity is left"
-            ),
+            Self::Capacity { name, expected } => {
+                let expected = expected.as_deref().unwrap_or("none");
+                write!(
+                    f,
+                    "index `{name}` is of another capacity, the model needs `{expected}`; drop \
+                     `{name}` once no writer of that capacity is left"
+                )
+            }
             Self::Collation { locale } => {
                 write!(
                     f,
                     "the collection has the collation `{locale}`, ids need the simple one"
+                )
+            }
+            Self::Compression { expected, found } => {
+                let found = match found.as_str() {
+                    "" => "without storage options".to_owned(),
+                    found => format!("with the storage options `{found}`"),
+                };
+                write!(
+                    f,
+                    "the collection was created {found}, the model asks for the compressor \
+                     `{expected}`"
                 )
             }
             Self::Kind { found } => {
@@ -97,8 +122,15 @@ impl std::fmt::Display for Drift {
     }
 }
 
-/// The indexes of a model: the unique partial one that lets a key have one open bucket, and the
-/// one that orders the buckets of a key.
+/// The indexes of a model.
+///
+/// | form | unique | for reads |
+/// | --- | --- | --- |
+/// | count | key fields, over buckets with room | key fields and `_id` |
+/// | window | none beside `_id` | key fields and `_id`; key fields and start |
+/// | window with object ids | key fields, start and part | the same |
+/// | hybrid | key fields, over buckets that are not closed | key fields and `_id`; key fields, closed and start |
+/// | numbered | key fields and full, over buckets that are not full; key fields and number | the latter |
 ///
 /// ```
 /// # use bucket_core::{BucketSpec, index};
@@ -108,28 +140,81 @@ impl std::fmt::Display for Drift {
 /// ```
 #[must_use]
 pub fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
+    let names = spec.names();
     let keys: Document = spec
         .keys()
         .iter()
         .map(|key| (key.path.to_owned(), Bson::Int32(1)))
         .collect();
-    let capacity = i32::try_from(spec.capacity()).unwrap_or(i32::MAX);
-    let mut pages = keys.clone();
-    pages.insert(ID, 1);
-    vec![
-        IndexPlan {
-            name: spec.open_index_name(),
-            keys,
+    let with = |fields: &[(&str, i32)]| {
+        let mut keys = keys.clone();
+        keys.extend(
+            fields
+                .iter()
+                .map(|(n, d)| ((*n).to_owned(), Bson::Int32(*d))),
+        );
+        keys
+    };
+    let plain = |name: String, keys: Document| IndexPlan {
+        name,
+        keys,
+        unique: false,
+        partial: None,
+    };
+    let unique = |name: Option<String>, keys: Document, partial: Document| IndexPlan {
+        name: name.unwrap_or_default(),
+        keys,
+        unique: true,
+        partial: Some(partial),
+    };
+    let open = spec.open_index_name();
+    let pages = plain(spec.pages_index_name(), with(&[(ID, 1)]));
+    let time = spec.time_index_name().unwrap_or_default();
+    match spec.form() {
+        Form::Count { .. } => vec![unique(open, keys, open_condition(spec)), pages],
+        Form::Window { .. } if spec.object_ids() => vec![IndexPlan {
             unique: true,
-            partial: Some(doc! { COUNT: { "$lt": capacity } }),
-        },
-        IndexPlan {
-            name: spec.pages_index_name().to_owned(),
-            keys: pages,
-            unique: false,
-            partial: None,
-        },
-    ]
+            ..plain(time, with(&[(names.start, 1), (names.part, 1)]))
+        }],
+        Form::Window { .. } => vec![pages, plain(time, with(&[(names.start, 1)]))],
+        Form::Hybrid { .. } => vec![
+            unique(open, keys.clone(), open_condition(spec)),
+            pages,
+            plain(time, with(&[(names.closed, 1), (names.start, 1)])),
+        ],
+        Form::Numbered { .. } => vec![
+            unique(open, with(&[(names.full, 1)]), open_condition(spec)),
+            IndexPlan {
+                unique: true,
+                ..plain(spec.pages_index_name(), with(&[(names.number, -1)]))
+            },
+        ],
+    }
+}
+
+/// What a bucket fulfils that takes records; empty for windows, which have no such index.
+pub(crate) fn open_condition(spec: &BucketSpec) -> Document {
+    let names = spec.names();
+    match spec.form() {
+        Form::Count { capacity } => {
+            // Full buckets of a smaller capacity must not count as open.
+            let below = capacity.min(spec.raised_from().unwrap_or(capacity));
+            let below = i32::try_from(below).unwrap_or(i32::MAX);
+            let mut condition = doc! { names.count: { "$lt": below } };
+            if spec.raised_from().is_some() {
+                // True of every bucket: while the capacity is raised both indexes stand side by
+                // side, which they may under different conditions only.
+                condition.insert(spec.items(), doc! { "$exists": true });
+            }
+            if let Some(bytes) = spec.max_bytes() {
+                condition.insert(names.bytes, doc! { "$lt": i64::from(bytes) });
+            }
+            condition
+        }
+        Form::Window { .. } => Document::new(),
+        Form::Hybrid { .. } => doc! { names.closed: false },
+        Form::Numbered { .. } => doc! { names.full: false },
+    }
 }
 
 /// Compares the definitions that `listIndexes` gives with the model: what is missing, and what
@@ -167,7 +252,8 @@ pub fn compare(spec: &BucketSpec, found: &[Document]) -> (Vec<IndexPlan>, Vec<Dr
     }
     let own = spec.open_index_name();
     let others = found.iter().filter_map(|index| index.get_str("name").ok());
-    for name in others.filter(|name| name.starts_with("bucket_open_") && **name != own) {
+    let others = others.filter(|name| name.starts_with("bucket_open_"));
+    for name in others.filter(|name| Some(*name) != own.as_deref()) {
         drift.push(Drift::Capacity {
             name: name.to_owned(),
             expected: own.clone(),

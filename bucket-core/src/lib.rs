@@ -10,6 +10,8 @@
 //! | step | module |
 //! | --- | --- |
 //! | a record names its key, time and items | [`record`], [`spec`], [`key`], [`time`] |
+//! | what closes a bucket: number, time, bytes | [`form`], [`window`](mod@window), [`limits`] |
+//! | what a bucket keeps of its records | [`aggregate`], [`measure`], [`sketch`], [`stats`] |
 //! | its bucket gets an ordered, collision-free id | [`id`] |
 //! | records become `update` statements in one command buffer | [`write`](mod@write) |
 //! | keys and page numbers become reads | [`read`] |
@@ -18,21 +20,30 @@
 //! | how large buckets may be | [`size`] |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod aggregate;
 pub mod bucket;
 pub mod error;
 pub mod field;
+mod fold;
+pub mod form;
 pub mod id;
 pub mod index;
 mod item;
 pub mod key;
+pub mod limits;
+pub mod measure;
 #[doc(hidden)]
 pub mod private;
 mod raw;
 pub mod read;
 pub mod record;
 pub mod size;
+pub mod sketch;
 pub mod spec;
+pub mod stats;
+mod tally;
 pub mod time;
+pub mod window;
 pub mod write;
 
 #[doc(hidden)]
@@ -42,9 +53,14 @@ pub use self::{
     bucket::BucketDocument,
     error::{Damage, DamagedBucket, EncodeError, IdError, KeyError},
     field::FieldPath,
+    form::{Form, LatePolicy},
     id::BucketId,
     key::{BucketKey, KeyValue, RecordKey},
+    limits::Limits,
+    measure::{Measure, Number},
     record::Record,
+    sketch::Sketch,
     spec::BucketSpec,
     time::BucketTime,
+    window::Window,
 };

@@ -4,17 +4,23 @@ pub use bson;
 pub use serde;
 
 pub use crate::{
+    aggregate::{Aggregate, AggregateKind, Input, InputSink, NonFinite},
     bucket::{
-        BucketDocument, BucketParts, BucketRef, assemble_records, deserialize_bucket,
+        BucketDocument, BucketFields, BucketParts, BucketRef, assemble_records, deserialize_bucket,
         serialize_bucket,
     },
     error::KeyError,
     field::FieldPath,
+    form::{Form, LatePolicy},
     id::BucketId,
     key::{BucketKey, KeySink, KeySource, KeyValue, RecordKey},
+    measure::Measure,
     record::Record,
-    spec::{BucketSpec, IdSegment, KeyField, TimeField, TimeUnit},
+    sketch::Sketch,
+    spec::{BucketSpec, IdSegment, KeyField, Names, TimeField, TimeUnit},
+    stats::StoredStats,
     time::BucketTime,
+    window::Window,
 };
 
 /// The literal form of a spec, for const construction.
@@ -24,10 +30,22 @@ pub struct SpecParts {
     pub record: &'static str,
     pub collection: &'static str,
     pub items: &'static str,
-    pub capacity: u32,
+    pub form: Form,
     pub id: &'static [IdSegment],
     pub keys: &'static [KeyField],
     pub time: TimeField,
+    pub names: Names,
+    pub max_bytes: Option<u32>,
+    pub raised_from: Option<u32>,
+    pub object_ids: bool,
+    pub compression: Option<&'static str>,
+    pub inputs: &'static [Input],
+    pub aggregates: &'static [Aggregate],
+}
+
+/// Calls a condition or a mapping of an attribute; the type of its argument is that of the field.
+pub fn apply<T: ?Sized, R>(value: &T, of: impl FnOnce(&T) -> R) -> R {
+    of(value)
 }
 
 /// Serde's `with` module of the time field: a BSON date whatever the field's own serde form is.

@@ -5,7 +5,7 @@
 
 use bson::{RawDocument, RawDocumentBuf, oid::ObjectId};
 
-use crate::key::KeyValue;
+use crate::{key::KeyValue, measure::Number};
 
 /// Where a document began, so that its length can be filled in.
 #[derive(Debug, Clone, Copy)]
@@ -78,6 +78,49 @@ impl RawWriter {
         self.bytes.push(u8::from(value));
     }
 
+    pub(crate) fn int64(&mut self, name: &str, value: i64) {
+        self.name(0x12, name);
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    /// An integer as the server counts: 32 bits where they suffice.
+    pub(crate) fn integer(&mut self, name: &str, value: i64) {
+        match i32::try_from(value) {
+            Ok(value) => self.int32(name, value),
+            Err(_) => self.int64(name, value),
+        }
+    }
+
+    /// An update operator, unless `fill` writes nothing into it.
+    pub(crate) fn operator(&mut self, name: &str, fill: impl FnOnce(&mut Self)) {
+        let start = self.bytes.len();
+        let mark = self.begin_document(name);
+        let empty = self.bytes.len();
+        fill(self);
+        if self.bytes.len() == empty {
+            self.bytes.truncate(start);
+        } else {
+            self.end(mark);
+        }
+    }
+
+    /// A date, in milliseconds since 1970.
+    pub(crate) fn date(&mut self, name: &str, millis: i64) {
+        self.name(0x09, name);
+        self.bytes.extend_from_slice(&millis.to_le_bytes());
+    }
+
+    /// A number: 64-bit integers for integers, so that sums of them stay exact.
+    pub(crate) fn number(&mut self, name: &str, value: Number) {
+        match value {
+            Number::Int(value) => self.int64(name, value),
+            Number::Float(value) => {
+                self.name(0x01, name);
+                self.bytes.extend_from_slice(&value.to_le_bytes());
+            }
+        }
+    }
+
     /// A finished document as an element.
     pub(crate) fn document(&mut self, name: &str, value: &RawDocument) {
         self.name(0x03, name);
@@ -116,10 +159,7 @@ impl RawWriter {
         match value {
             KeyValue::Bool(value) => self.bool(name, value),
             KeyValue::Int32(value) => self.int32(name, value),
-            KeyValue::Int64(value) => {
-                self.name(0x12, name);
-                self.bytes.extend_from_slice(&value.to_le_bytes());
-            }
+            KeyValue::Int64(value) => self.int64(name, value),
             KeyValue::String(value) | KeyValue::Text(value) => self.string(name, value),
             KeyValue::ObjectId(value) => self.object_id(name, value),
             KeyValue::Uuid(value) => {

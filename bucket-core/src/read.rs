@@ -4,16 +4,19 @@
 //! index on the key fields and `_id` (`bucket_pages`). Ids order as the buckets were opened, so
 //! page `n` is the `n`-th bucket by `_id`.
 
-use bson::{Document, RawDocument, RawDocumentBuf, doc, rawdoc};
+use bson::{DateTime, Document, RawDocument, RawDocumentBuf, doc};
 
 use crate::{
-    bucket::{StoredKey, printed_id, stored_count},
-    error::{Damage, DamagedBucket, KeyError},
+    bucket::StoredKey,
+    error::KeyError,
+    form::Form,
+    id,
+    index::open_condition,
     key::RecordKey,
     raw::RawWriter,
     record::Record,
-    spec::{BucketSpec, COUNT, ID},
-    write::{Chain, ElementSink},
+    spec::{BucketSpec, ID},
+    write::ElementSink,
 };
 
 /// A `find`: filter, sort, skip, limit, projection and the index it is to use.
@@ -100,32 +103,6 @@ pub fn stored_key<T: Record>(stored: &RawDocument) -> Result<Vec<u8>, KeyError> 
     Ok(key_elements::<T>(&key))
 }
 
-/// Tells a chain that this bucket, with its id and count, is the newest or the open one of its
-/// key.
-///
-/// # Errors
-///
-/// [`DamagedBucket`] if its id is not of the model's form, if its count is no whole number, or if
-/// it has refused a record that its count leaves room for.
-pub fn tell_tail<T: Record>(chain: &mut Chain, stored: &RawDocument) -> Result<(), DamagedBucket> {
-    let Ok(id) = stored.get_str(ID) else {
-        let damage = Damage::Field {
-            path: ID.to_owned(),
-            expected: "a string",
-        };
-        return Err(DamagedBucket::new(printed_id(stored), damage));
-    };
-    let damaged = |damage: Damage| DamagedBucket::new(printed_id(stored), damage);
-    let count = stored_count(stored).map_err(damaged)?;
-    let count = u32::try_from(count.max(0)).unwrap_or(u32::MAX);
-    let told = if count < T::SPEC.capacity() {
-        chain.saw_open(id, count)
-    } else {
-        chain.saw_newest(id)
-    };
-    told.map_err(damaged)
-}
-
 fn key_filter(key: &[u8]) -> RawDocumentBuf {
     RawWriter::build(|writer| writer.elements(key))
 }
@@ -133,17 +110,43 @@ fn key_filter(key: &[u8]) -> RawDocumentBuf {
 fn find(spec: &BucketSpec, filter: RawDocumentBuf) -> FindPlan {
     FindPlan {
         filter,
-        sort: doc! { ID: 1 },
+        sort: order(spec, 1),
         skip: 0,
         limit: 0,
         projection: Document::new(),
-        hint: spec.pages_index_name().to_owned(),
+        hint: spec.pages_index_name(),
     }
 }
 
-/// Page `number` of a key, counted from 1: its `number`-th bucket.
+/// The order of a key's buckets: by id, and by number where they are numbered.
+fn order(spec: &BucketSpec, direction: i32) -> Document {
+    let names = spec.names();
+    match spec.form() {
+        Form::Numbered { .. } => doc! { names.number: direction },
+        Form::Window { .. } if spec.object_ids() => {
+            doc! { names.start: direction, names.part: direction }
+        }
+        _ => doc! { ID: direction },
+    }
+}
+
+/// Page `number` of a key, counted from 1: its `number`-th bucket, or the one of that number.
 #[must_use]
 pub fn page(spec: &BucketSpec, key: &[u8], number: u64) -> FindPlan {
+    if let Form::Numbered { .. } = spec.form() {
+        let filter = RawWriter::build(|writer| {
+            writer.elements(key);
+            // No bucket has a number beyond that.
+            writer.integer(
+                spec.names().number,
+                i64::try_from(number).unwrap_or(i64::MAX),
+            );
+        });
+        return FindPlan {
+            limit: 1,
+            ..find(spec, filter)
+        };
+    }
     // The server counts in 64-bit signed integers.
     let skip = number.saturating_sub(1).min(i64::MAX.unsigned_abs());
     FindPlan {
@@ -159,33 +162,116 @@ pub fn pages(spec: &BucketSpec, key: &[u8], after: Option<&str>) -> FindPlan {
     let filter = RawWriter::build(|writer| {
         writer.elements(key);
         if let Some(after) = after {
-            let behind = writer.begin_document(ID);
-            writer.string("$gt", after);
-            writer.end(behind);
+            let number = match spec.form() {
+                Form::Numbered { .. } => id::parse_place(spec, after).ok(),
+                _ => None,
+            };
+            if let Some(place) = number {
+                let behind = writer.begin_document(spec.names().number);
+                writer.int64("$gt", place.time);
+                writer.end(behind);
+            } else {
+                let behind = writer.begin_document(ID);
+                writer.string("$gt", after);
+                writer.end(behind);
+            }
         }
     });
     find(spec, filter)
 }
 
-/// The newest bucket of a key: its id and count.
+/// The newest bucket of a key, without its items.
 #[must_use]
 pub fn newest(spec: &BucketSpec, key: &[u8]) -> FindPlan {
     FindPlan {
+        sort: order(spec, -1),
+        limit: 1,
+        projection: header(spec),
+        ..find(spec, key_filter(key))
+    }
+}
+
+/// The newest bucket of a key whose id lies between these two, the first of them included and
+/// the second not; only one that fulfils the condition.
+#[must_use]
+pub(crate) fn newest_between(
+    spec: &BucketSpec,
+    key: &[u8],
+    ids: (&str, &str),
+    condition: &Document,
+) -> FindPlan {
+    let filter = RawWriter::build(|writer| {
+        writer.elements(key);
+        let range = writer.begin_document(ID);
+        writer.string("$gte", ids.0);
+        writer.string("$lt", ids.1);
+        writer.end(range);
+        fields(writer, condition);
+    });
+    FindPlan {
         sort: doc! { ID: -1 },
         limit: 1,
-        projection: doc! { ID: 1, COUNT: 1 },
-        ..find(spec, key_filter(key))
+        projection: header(spec),
+        ..find(spec, filter)
+    }
+}
+
+/// The last part of a window whose ids are object ids; only one that fulfils the condition.
+#[must_use]
+pub(crate) fn newest_part(
+    spec: &BucketSpec,
+    key: &[u8],
+    start: DateTime,
+    mut condition: Document,
+) -> FindPlan {
+    let names = spec.names();
+    condition.insert(names.start, start);
+    let filter = RawWriter::build(|writer| {
+        writer.elements(key);
+        fields(writer, &condition);
+    });
+    FindPlan {
+        sort: doc! { names.start: -1, names.part: -1 },
+        limit: 1,
+        projection: header(spec),
+        ..find(spec, filter)
+    }
+}
+
+/// The fields of a bucket that a writer goes by.
+fn header(spec: &BucketSpec) -> Document {
+    let names = spec.names();
+    let mut header = doc! { ID: 1, names.count: 1 };
+    let form: &[&str] = match spec.form() {
+        Form::Count { .. } => &[],
+        Form::Window { .. } => &[names.start, names.end, names.part],
+        Form::Hybrid { .. } => &[names.start, names.end, names.closed, names.late],
+        Form::Numbered { .. } => &[names.number, names.size, names.full],
+    };
+    let bytes = spec.max_bytes().map(|_| names.bytes);
+    for name in form.iter().copied().chain(bytes) {
+        header.insert(name, 1);
+    }
+    header
+}
+
+/// Writes the fields of a document as elements of the one that is open.
+fn fields(writer: &mut RawWriter, document: &Document) {
+    if let Ok(raw) = RawDocumentBuf::try_from(document) {
+        // Between the length and the closing NUL.
+        let bytes = raw.as_bytes();
+        writer.elements(bytes.get(4..bytes.len() - 1).unwrap_or_default());
     }
 }
 
 /// The open buckets of these keys: key fields, id and count of each.
 #[must_use]
 pub fn open_buckets(spec: &BucketSpec, keys: &[&[u8]]) -> FindPlan {
-    let capacity = i32::try_from(spec.capacity()).unwrap_or(i32::MAX);
+    let condition = open_condition(spec);
     let open = |writer: &mut RawWriter, key: &[u8]| {
         writer.elements(key);
         // Each branch repeats the index's condition: only then can it be used.
-        writer.document(COUNT, &rawdoc! { "$lt": capacity });
+        fields(writer, &condition);
     };
     let filter = RawWriter::build(|writer| match (keys, spec.keys()) {
         ([key], _) => open(writer, key),
@@ -198,7 +284,7 @@ pub fn open_buckets(spec: &BucketSpec, keys: &[&[u8]]) -> FindPlan {
             }
             writer.end(values);
             writer.end(one_of);
-            writer.document(COUNT, &rawdoc! { "$lt": capacity });
+            fields(writer, &condition);
         }
         _ => {
             let any = writer.begin_array("$or");
@@ -210,14 +296,14 @@ pub fn open_buckets(spec: &BucketSpec, keys: &[&[u8]]) -> FindPlan {
             writer.end(any);
         }
     });
-    let mut projection = doc! { ID: 1, COUNT: 1 };
+    let mut projection = header(spec);
     for key in spec.keys() {
         projection.insert(key.path, 1);
     }
     FindPlan {
         sort: Document::new(),
         projection,
-        hint: spec.open_index_name(),
+        hint: spec.open_index_name().unwrap_or_default(),
         ..find(spec, filter)
     }
 }
@@ -236,7 +322,7 @@ pub fn page_count(spec: &BucketSpec, key: &Document) -> AggregatePlan {
 /// there are no buckets.
 #[must_use]
 pub fn record_count(spec: &BucketSpec, key: &Document) -> AggregatePlan {
-    let count = format!("${COUNT}");
+    let count = format!("${}", spec.names().count);
     let number = doc! { "$cond": [{ "$isNumber": &count }, &count, -1] };
     // No number is below NaN but above 0, and infinity is above every count.
     let whole = doc! { "$and": [
@@ -256,6 +342,6 @@ pub fn record_count(spec: &BucketSpec, key: &Document) -> AggregatePlan {
 fn aggregate(spec: &BucketSpec, pipeline: Vec<Document>) -> AggregatePlan {
     AggregatePlan {
         pipeline,
-        hint: spec.pages_index_name().to_owned(),
+        hint: spec.pages_index_name(),
     }
 }

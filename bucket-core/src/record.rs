@@ -4,6 +4,7 @@ use bson::DateTime;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
+    aggregate::InputSink,
     bucket::BucketDocument,
     key::{KeySink, RecordKey},
     spec::BucketSpec,
@@ -15,7 +16,7 @@ use crate::{
 /// use bucket_core::Record;
 ///
 /// fn describe<T: Record>() -> String {
-///     format!("{} per bucket in `{}`", T::SPEC.capacity(), T::SPEC.collection())
+///     format!("buckets of `{}` in `{}`", T::SPEC.record(), T::SPEC.collection())
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
@@ -41,6 +42,12 @@ pub trait Record: Serialize + Sized + Send + Sync + 'static {
 
     /// The record's time, in whole milliseconds (finer parts are cut off towards the past).
     fn time(&self) -> DateTime;
+
+    /// Hands the values that aggregates are kept of to `sink`, in the order of
+    /// [`BucketSpec::inputs`].
+    fn visit_inputs(&self, sink: &mut dyn InputSink) {
+        let _ = sink;
+    }
 
     /// Puts a record together from a bucket's key and one of its items.
     fn assemble(key: Self::Key, item: Self::Item) -> Self;

@@ -85,18 +85,28 @@ const fn limit(capacity: u32, document: usize, command: usize) -> usize {
     if share < single { share } else { single }
 }
 
-/// [`max_record_bytes`] for a key that takes `key_bytes` in BSON. The document has the key and the
-/// id, a command the key and twice the id, and the id has up to three bytes for each of the key.
-pub(crate) fn record_limit(spec: &BucketSpec, key_bytes: usize) -> usize {
+/// The largest record of a model whose buckets are closed by bytes, in bytes: such a bucket takes
+/// one more record while it is below `max_bytes`, and both together stay far from the limit of a
+/// document.
+pub const MAX_RECORD_BYTES: usize = 7 * 1024 * 1024;
+
+/// [`max_record_bytes`] for a key that takes `key_bytes` in BSON and a bucket of at most `size`
+/// records. The document has the key and the id, a command the key and twice the id, and the id
+/// has up to three bytes for each of the key.
+pub(crate) fn record_limit(spec: &BucketSpec, size: u32, key_bytes: usize) -> usize {
     let literals = spec.id().iter().map(|segment| match segment {
         IdSegment::Literal(text) => text.len(),
         _ => 0,
     });
-    let names = literals.sum::<usize>() + spec.items().len();
+    let aggregates = spec.aggregates().iter();
+    let paths = aggregates.map(|aggregate| 2 * aggregate.path.len() + 32);
+    let names = literals.sum::<usize>() + spec.items().len() + paths.sum::<usize>();
     let document = OVERHEAD_BYTES + names + key_bytes.saturating_mul(4);
-    limit(
-        spec.capacity(),
-        document,
-        3 * names + key_bytes.saturating_mul(7),
-    )
+    let command = 3 * names + key_bytes.saturating_mul(7);
+    if spec.max_bytes().is_some() {
+        // `max_bytes` is 8 MB at the most.
+        let left = limit(1, document, command).saturating_sub(8 * 1024 * 1024);
+        return left.min(MAX_RECORD_BYTES);
+    }
+    limit(size, document, command)
 }

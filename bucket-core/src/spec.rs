@@ -3,24 +3,37 @@
 //! The derive writes a `const SPEC` for each record type; core reads it. No behaviour lives in
 //! emitted code.
 
+use crate::{
+    aggregate::{Aggregate, Input},
+    form::Form,
+};
+
 /// What `#[derive(Bucketed)]` read off a record type.
 ///
 /// It is made by the derive alone, which has checked that names do not collide, that the capacity
 /// is at least 1 and that the id template names every key.
 ///
 /// ```
-/// # use bucket_core::{BucketSpec, private::SpecParts, spec::{IdSegment, KeyField, TimeField, TimeUnit}};
+/// # use bucket_core::{BucketSpec, Form, private::SpecParts};
+/// # use bucket_core::spec::{IdSegment, KeyField, Names, TimeField, TimeUnit};
 /// const SPEC: BucketSpec = BucketSpec::__new(SpecParts {
 ///     record: "Trade",
 ///     collection: "trades",
 ///     items: "history",
-///     capacity: 10,
+///     form: Form::Count { capacity: 10 },
 ///     id: &[IdSegment::Key(0), IdSegment::Literal("_"), IdSegment::Time(TimeUnit::Seconds)],
 ///     keys: &[KeyField { field: "customer_id", path: "customerId" }],
 ///     time: TimeField { field: "date", name: "date" },
+///     names: Names::DEFAULT,
+///     max_bytes: None,
+///     raised_from: None,
+///     object_ids: false,
+///     compression: None,
+///     inputs: &[],
+///     aggregates: &[],
 /// });
-/// assert_eq!(SPEC.capacity(), 10);
-/// assert_eq!(SPEC.open_index_name(), "bucket_open_10");
+/// assert_eq!(SPEC.capacity(), Some(10));
+/// assert_eq!(SPEC.open_index_name().as_deref(), Some("bucket_open_10"));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BucketSpec {
@@ -67,8 +80,64 @@ pub enum IdSegment {
     Literal(&'static str),
     /// The key field of this index in [`BucketSpec::keys`].
     Key(usize),
-    /// When the bucket was opened; always the last segment.
+    /// When the bucket was opened, or the start of its window; always the last segment.
     Time(TimeUnit),
+    /// The number of the bucket; always the last segment, in place of the time.
+    Number,
+}
+
+/// The names of a bucket's own fields, all at its top level. Which of them a bucket has depends on
+/// its form.
+///
+/// ```
+/// use bucket_core::spec::Names;
+/// assert_eq!(Names::DEFAULT.start, "bucket_start");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Names {
+    /// The number of items.
+    pub count: &'static str,
+    /// The start of the window, or the time of the first record (window, hybrid).
+    pub start: &'static str,
+    /// The end of the window, or the time of the latest record (window, hybrid).
+    pub end: &'static str,
+    /// The number of the bucket (numbered).
+    pub number: &'static str,
+    /// The capacity that the bucket was opened with (numbered).
+    pub size: &'static str,
+    /// Whether the bucket takes no more records (numbered).
+    pub full: &'static str,
+    /// Whether the bucket takes no more records in order (hybrid).
+    pub closed: &'static str,
+    /// Whether the bucket holds late records; only where it does (hybrid).
+    pub late: &'static str,
+    /// Which of several buckets of one window it is; only where it is not the first (windows whose
+    /// ids are object ids).
+    pub part: &'static str,
+    /// The size of the items in bytes (models with `max_bytes`).
+    pub bytes: &'static str,
+    /// When the bucket was opened by the clock of the writer, where the model asks for it.
+    pub created_at: Option<&'static str>,
+    /// What stands before the path of each aggregate; empty for none.
+    pub stats: &'static str,
+}
+
+impl Names {
+    /// The names of the bucket tutorial.
+    pub const DEFAULT: Self = Self {
+        count: "count",
+        start: "bucket_start",
+        end: "bucket_end",
+        number: "bucket_number",
+        size: "bucket_size",
+        full: "is_full",
+        closed: "is_closed",
+        late: "is_late",
+        part: "bucket_part",
+        bytes: "bytes",
+        created_at: None,
+        stats: "stats",
+    };
 }
 
 /// The unit in which an id counts time.
@@ -132,10 +201,60 @@ impl BucketSpec {
         self.parts.items
     }
 
-    /// The largest number of records in one bucket, at least 1.
+    /// What closes a bucket and opens the next one.
     #[must_use]
-    pub const fn capacity(&self) -> u32 {
-        self.parts.capacity
+    pub const fn form(&self) -> Form {
+        self.parts.form
+    }
+
+    /// The largest number of records in one bucket, at least 1; none for windows without one.
+    #[must_use]
+    pub const fn capacity(&self) -> Option<u32> {
+        self.parts.form.capacity()
+    }
+
+    /// The names of a bucket's own fields.
+    #[must_use]
+    pub const fn names(&self) -> &Names {
+        &self.parts.names
+    }
+
+    /// The size of the items, in bytes, at which a bucket is closed, where the model has one.
+    #[must_use]
+    pub const fn max_bytes(&self) -> Option<u32> {
+        self.parts.max_bytes
+    }
+
+    /// In the manual's form the smallest capacity that buckets of the collection were made with,
+    /// if that was less than the model's.
+    #[must_use]
+    pub const fn raised_from(&self) -> Option<u32> {
+        self.parts.raised_from
+    }
+
+    /// Whether the server makes the ids, as object ids, and a unique index on the fields that
+    /// identify a bucket takes the place of typed ids.
+    #[must_use]
+    pub const fn object_ids(&self) -> bool {
+        self.parts.object_ids
+    }
+
+    /// The block compressor of a collection that `ensure` creates; none for the server's own.
+    #[must_use]
+    pub const fn compression(&self) -> Option<&'static str> {
+        self.parts.compression
+    }
+
+    /// The values of each record that aggregates are kept of.
+    #[must_use]
+    pub const fn inputs(&self) -> &'static [Input] {
+        self.parts.inputs
+    }
+
+    /// The aggregates of each bucket.
+    #[must_use]
+    pub const fn aggregates(&self) -> &'static [Aggregate] {
+        self.parts.aggregates
     }
 
     /// The key fields in the order of the struct.
@@ -165,24 +284,74 @@ impl BucketSpec {
         }
     }
 
-    /// The name of the unique partial index that lets a key have one open bucket.
+    /// The name of the unique partial index that lets a key have one open bucket; none for
+    /// windows, whose buckets are told apart by their ids.
     ///
-    /// The capacity is part of the name: a writer whose capacity is not the one that the index
-    /// was made for finds no such index and is refused, instead of filling buckets by another
-    /// rule.
+    /// In the manual's form the limits are part of the name: a writer whose limits are not those
+    /// that the index was made for finds no such index and is refused, instead of filling buckets
+    /// by another rule.
     #[must_use]
-    pub fn open_index_name(&self) -> String {
-        format!("bucket_open_{}", self.capacity())
+    pub fn open_index_name(&self) -> Option<String> {
+        match self.form() {
+            Form::Count { capacity } => Some(match self.max_bytes() {
+                None => format!("bucket_open_{capacity}"),
+                Some(bytes) => format!("bucket_open_{capacity}_{bytes}"),
+            }),
+            Form::Window { .. } => None,
+            Form::Hybrid { .. } => Some(self.tutorial_name("open")),
+            Form::Numbered { .. } => Some(self.tutorial_name("full")),
+        }
     }
 
     /// The name of the index that orders the buckets of a key.
     #[must_use]
-    pub const fn pages_index_name(&self) -> &'static str {
-        "bucket_pages"
+    pub fn pages_index_name(&self) -> String {
+        match self.form() {
+            Form::Numbered { .. } => self.tutorial_name("order"),
+            Form::Window { .. } if self.object_ids() => self.tutorial_name("time"),
+            _ => "bucket_pages".to_owned(),
+        }
+    }
+
+    /// The name of the index on the times of buckets, where there is one.
+    #[must_use]
+    pub fn time_index_name(&self) -> Option<String> {
+        match self.form() {
+            Form::Window { .. } => Some(self.tutorial_name("time")),
+            Form::Hybrid { .. } => Some(self.tutorial_name("closed_time")),
+            Form::Count { .. } | Form::Numbered { .. } => None,
+        }
+    }
+
+    /// The name of the unique index that tells buckets apart, which is the hint of writes to them.
+    pub(crate) fn identity_index_name(&self) -> String {
+        if self.object_ids() {
+            self.pages_index_name()
+        } else {
+            "_id_".to_owned()
+        }
+    }
+
+    /// A name as the bucket tutorial gives them: `service_endpoint_order_idx` for the keys
+    /// `service_name` and `endpoint`.
+    fn tutorial_name(&self, role: &str) -> String {
+        let mut name = String::new();
+        for key in self.keys() {
+            let path = ["_id", "_name", "Id", "Name"]
+                .iter()
+                .find_map(|suffix| key.path.strip_suffix(suffix))
+                .filter(|path| !path.is_empty());
+            name.push_str(path.unwrap_or(key.path));
+            name.push('_');
+        }
+        name + role + "_idx"
+    }
+
+    /// The largest number of records in one bucket, given by the model or not.
+    pub(crate) const fn size(&self) -> u32 {
+        self.parts.form.size()
     }
 }
 
 /// The top-level name of the id in a bucket.
 pub(crate) const ID: &str = "_id";
-/// The top-level name of the number of items in a bucket.
-pub(crate) const COUNT: &str = "count";

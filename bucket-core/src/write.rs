@@ -3,13 +3,14 @@
 //! | piece | file |
 //! | --- | --- |
 //! | a record becomes item bytes, grouped by key | `batch` |
-//! | which bucket takes which records next | `chain` |
-//! | one update statement as bytes | `statement` |
+//! | which bucket takes which records next, form by form | `chain` |
+//! | what a statement does | `action` |
+//! | one update statement as bytes | `statement`, `pipeline` |
 //! | statements become one command | `command` |
 //! | the next commands of a batch, and what their replies settle | `round` |
 //! | a reply says what became of each statement | `outcome` |
 //!
-//! The three statements, for the model of the manual's trades:
+//! The statements of the manual's form, for the model of its trades:
 //!
 //! * append: `{_id: known, customerId: k, count: {$lt: 10}}`, `$push` and `$inc`, to the bucket that
 //!   took the key's last record. It examines one key however long the history. The filter asks the
@@ -22,11 +23,20 @@
 //!
 //! The unique index on open buckets refuses a second open bucket (11000). Each bucket is opened
 //! with at least one free place, so that the index sees every opening.
+//!
+//! The other forms know the id of the bucket beforehand and have one statement for both:
+//!
+//! * put: the fill, with everything by equality that identifies the bucket, so that it is set where
+//!   the bucket is opened (`{_id, device_id, bucket_start, bucket_end, count: {$lte: 59}}`);
+//! * close: marks a bucket as full or closed where a record's time or another tool asks for it. A
+//!   bucket that is filled is marked by the put that fills it.
 
+mod action;
 mod batch;
 mod chain;
 mod command;
 mod outcome;
+mod pipeline;
 mod round;
 mod statement;
 
@@ -36,13 +46,15 @@ use crate::{
     spec::BucketSpec,
 };
 
+pub(crate) use self::chain::Kind;
 pub use self::{
-    batch::Batch,
+    action::{Action, Put},
+    batch::{Batch, SortedOut},
     chain::{Chain, Need, Step},
     command::{CommandBuilder, MAX_COMMAND_BYTES, MAX_STATEMENTS, UpdateCommand},
     outcome::{Outcome, Reply, WriteFailure, is_transient},
     round::{Failed, Round, Settled},
-    statement::{Action, Statement},
+    statement::Statement,
 };
 
 /// Writes key parts as top-level elements under the names of the model.

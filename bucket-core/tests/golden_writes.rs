@@ -32,7 +32,7 @@ fn batch(records: &[Trade]) -> Batch<Trade> {
 #[test]
 fn a_record_is_appended_by_the_manuals_push_and_inc() {
     let mut batch = batch(&[msft()]);
-    batch.guess("123_1698335223".to_owned());
+    batch.guess(|_| Some("123_1698335223".to_owned()));
     let rounds = batch.rounds(None);
     let expected = doc! {
         "update": "trades",
@@ -59,7 +59,7 @@ fn a_record_is_appended_by_the_manuals_push_and_inc() {
 #[test]
 fn a_bucket_is_opened_by_the_manuals_upsert() {
     let mut batch = batch(&[msft()]);
-    batch.parts().0[0].saw_none_open();
+    batch.chains_mut()[0].saw_none_open();
     let rounds = batch.rounds(Some(&bson::rawdoc! { "w": "majority" }));
     let expected = doc! {
         "update": "trades",
@@ -86,7 +86,8 @@ fn a_bucket_is_opened_by_the_manuals_upsert() {
 fn a_batch_fills_the_open_bucket_and_then_the_next_ones() {
     let records: Vec<Trade> = (0..14).map(|n| Trade { qty: n, ..msft() }).collect();
     let mut batch = batch(&records);
-    batch.parts().0[0].saw_open("123_1698335223", 8).unwrap();
+    let seen = bson::rawdoc! { "_id": "123_1698335223", "count": 8 };
+    batch.chains_mut()[0].saw(&seen).unwrap();
     let rounds = batch.rounds(None);
     assert_eq!(rounds.len(), 1);
     let command = document(rounds[0].command());
@@ -140,7 +141,7 @@ fn many_keys_share_one_unordered_command() {
         })
         .collect();
     let mut batch = batch(&records);
-    for chain in batch.parts().0 {
+    for chain in batch.chains_mut() {
         chain.saw_none_open();
     }
     let rounds = batch.rounds(None);
@@ -167,5 +168,5 @@ fn a_record_that_could_break_the_document_limit_is_refused_before_anything_is_se
 fn ten_records_of_the_largest_size_fit_a_document() {
     let limit = bucket_core::size::max_record_bytes(Trade::CAPACITY);
     assert!(limit * 10 + bucket_core::size::OVERHEAD_BYTES < bucket_core::size::MAX_DOCUMENT_BYTES);
-    assert_eq!(<Trade as Record>::SPEC.capacity(), 10);
+    assert_eq!(<Trade as Record>::SPEC.capacity(), Some(10));
 }

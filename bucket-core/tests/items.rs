@@ -36,7 +36,7 @@ fn open(name: &str, value: i32) -> Open {
 fn item<T: Record>(record: &T) -> Result<Document, EncodeError> {
     let mut batch = Batch::default();
     batch.push(0, record)?;
-    batch.guess("any".to_owned());
+    batch.chains_mut()[0].saw_none_open();
     let round = batch.rounds(None).remove(0);
     let command = Document::try_from(round.command().body().to_owned()).unwrap();
     let update = command.get_array("updates").unwrap()[0]

@@ -4,9 +4,18 @@
 //! the [`Diagnostics`](crate::diagnostics::Diagnostics) and otherwise ignored, so that one run
 //! shows every mistake. Rules that span several keys or fields live in `model/check.rs`.
 
+pub(crate) mod aggregate;
+pub(crate) mod bytes;
+pub(crate) mod choice;
+pub(crate) mod closure;
 pub(crate) mod container;
 pub(crate) mod crate_path;
+pub(crate) mod duration;
 pub(crate) mod entry;
 pub(crate) mod field;
+pub(crate) mod key_type;
+pub(crate) mod name;
+pub(crate) mod percentiles;
+pub(crate) mod required;
 pub(crate) mod slot;
 pub(crate) mod value;

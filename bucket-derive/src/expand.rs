@@ -4,6 +4,7 @@
 //! beside the record struct, so that the user's paths resolve in them; impls stand in one
 //! `const _`. Paths are absolute, calls name their trait.
 
+mod aggregates;
 mod bucket;
 mod conditional;
 mod docs;
@@ -12,10 +13,13 @@ mod fields;
 mod id;
 mod item;
 mod key;
+mod own_fields;
 mod record;
 mod spec;
+mod stats;
+mod view;
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::{Generics, Type};
 
@@ -29,6 +33,7 @@ pub(crate) struct Expand<'a> {
     key: Ident,
     item: Ident,
     bucket: Ident,
+    stats: Ident,
     key_generics: Generics,
     item_generics: Generics,
 }
@@ -76,6 +81,7 @@ impl<'a> Expand<'a> {
             key: format_ident!("{}Key", record.ident),
             item: format_ident!("{}Item", record.ident),
             bucket: format_ident!("{}Bucket", record.ident),
+            stats: format_ident!("{}Stats", record.ident),
             key_generics: generics::used_by(&record.generics, &types(model.keys())),
             item_generics: generics::used_by(&record.generics, &types(model.item_fields())),
         }
@@ -86,7 +92,8 @@ impl<'a> Expand<'a> {
         let bucket = bucket::declaration(self);
         let id = id::alias(self);
         let fields = fields::declarations(self);
-        quote!(#bucket #id #fields)
+        let stats = stats::declarations(self);
+        quote!(#bucket #id #fields #stats)
     }
 
     /// The impls that are the same whether the model has errors or not.
@@ -96,7 +103,8 @@ impl<'a> Expand<'a> {
         let key = key::conversions(self);
         let item = item::conditional(self);
         let bucket = bucket::conditional(self);
-        quote!(#spec #fields #key #item #bucket)
+        let stats = stats::impls(self);
+        quote!(#spec #fields #key #item #bucket #stats)
     }
 
     /// `Trade<T>`.
@@ -138,8 +146,11 @@ impl<'a> Expand<'a> {
             .record
             .deprecated
             .then(|| quote!(#[allow(deprecated)]));
+        // Methods are called as fields are, whatever that looks like.
+        let allows = &self.model.record.allows;
         quote! {
             #deprecated
+            #(#allows)*
             const _: () = {
                 #impls
             };
@@ -181,12 +192,30 @@ impl<'a> Expand<'a> {
             let ty = &field.ty;
             bounds.push(quote!(#ty: #private::BucketTime));
         }
+        bounds.extend(aggregates::bounds(self));
         bounds
     }
 }
 
 fn types<'a>(fields: impl Iterator<Item = &'a Field>) -> Vec<&'a Type> {
     fields.map(|field| &field.ty).collect()
+}
+
+/// An option by its path.
+fn option(value: Option<impl ToTokens>) -> TokenStream {
+    value.map_or_else(
+        || quote!(::core::option::Option::None),
+        |value| quote!(::core::option::Option::Some(#value)),
+    )
+}
+
+/// Tokens with another span: that is where what is wrong with them is reported.
+fn at(span: Span, tokens: &TokenStream) -> TokenStream {
+    let respanned = |mut token: TokenTree| {
+        token.set_span(span);
+        token
+    };
+    tokens.clone().into_iter().map(respanned).collect()
 }
 
 fn ty(ident: &Ident, generics: &Generics) -> TokenStream {

@@ -3,11 +3,15 @@
 //! [`build`] always gives a model. If it reported an error, the model is the best effort from which
 //! the fallback is made, and must not be expanded in full.
 
+pub(crate) mod aggregates;
 pub(crate) mod check;
 pub(crate) mod field;
+pub(crate) mod form;
 pub(crate) mod generics;
 pub(crate) mod id_template;
+pub(crate) mod own_field;
 pub(crate) mod record;
+pub(crate) mod rust_name;
 pub(crate) mod serde_attrs;
 pub(crate) mod serde_names;
 pub(crate) mod types;
@@ -19,11 +23,15 @@ use crate::{
     attrs::{container::ContainerAttrs, crate_path::CratePath},
     diagnostics::Diagnostics,
     model::{
+        aggregates::Aggregates,
         field::{Field, Role},
+        form::Form,
         id_template::IdTemplate,
+        own_field::OwnField,
         record::Record,
         serde_names::SerdeStruct,
     },
+    symbol::STATS,
 };
 
 /// Everything about a record struct that is emitted somewhere.
@@ -32,7 +40,16 @@ pub(crate) struct Model {
     pub(crate) krate: CratePath,
     pub(crate) collection: String,
     pub(crate) items: ItemsName,
-    pub(crate) capacity: u32,
+    pub(crate) form: Form,
+    pub(crate) max_bytes: Option<u32>,
+    /// The server makes the ids.
+    pub(crate) object_ids: bool,
+    pub(crate) raised_from: Option<u32>,
+    pub(crate) compression: Option<&'static str>,
+    pub(crate) own_fields: Vec<OwnField>,
+    /// What stands before the names of aggregates, where it is not the default.
+    pub(crate) stats: Option<String>,
+    pub(crate) aggregates: Aggregates,
     pub(crate) id: IdTemplate,
     /// All fields in the order of the struct.
     pub(crate) fields: Vec<Field>,
@@ -42,15 +59,25 @@ pub(crate) struct Model {
 /// The array of a bucket: its stored name and the field of the typed bucket.
 pub(crate) struct ItemsName {
     pub(crate) name: String,
+    /// The field that the name asks for.
+    pub(crate) asked: Ident,
+    /// The field; not the one asked for if the bucket has that itself, which is an error.
     pub(crate) ident: Ident,
 }
 
 impl ItemsName {
     /// The Rust field is named as the array where that is an identifier.
     fn new(name: String) -> Self {
-        let ident = syn::parse_str::<Ident>(&name)
-            .unwrap_or_else(|_| Ident::new("items", Span::call_site()));
-        Self { name, ident }
+        let asked = syn::parse_str::<Ident>(&name).unwrap_or_else(|_| Self::plain());
+        Self {
+            name,
+            ident: asked.clone(),
+            asked,
+        }
+    }
+
+    fn plain() -> Ident {
+        Ident::new("items", Span::call_site())
     }
 }
 
@@ -64,7 +91,12 @@ impl Model {
     /// fallback goes without that key.
     pub(crate) fn bucket_keys(&self) -> impl Iterator<Item = &Field> + Clone {
         self.keys()
-            .filter(|field| check::taken_by(self, &field.rust_name()).is_none())
+            .filter(|field| check::names::taken_by(self, &field.rust_name()).is_none())
+    }
+
+    /// What stands before the names of aggregates; may be empty.
+    pub(crate) fn stats_prefix(&self) -> &str {
+        self.stats.as_deref().unwrap_or(STATS.as_str())
     }
 
     /// The fields of an item: all that are no key.
@@ -95,12 +127,15 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Model {
     let serde = serde_names::of_struct(cx, input);
     let (fields, roles) = field::read(cx, named, &serde);
 
+    form::check(cx, &attrs);
     check::serde::container(cx, input, &serde);
     let complete = check::roles(cx, &record, &fields, &roles);
     check::types(cx, &fields);
+    check::aggregates::fields(cx, &fields);
     check::serde::fields(cx, &fields, &serde);
     let mut model = assemble(record, &attrs, fields, serde);
-    check::names(cx, &model);
+    check::names::check(cx, &model, &attrs);
+    check::aggregates::names(cx, &model);
     check::serde::default_of_generic(cx, input, &model);
     if complete {
         model.id = IdTemplate::read(cx, &model, attrs.id.get());
@@ -118,14 +153,29 @@ fn assemble(
         .items
         .get()
         .map_or_else(|| "items".to_owned(), syn::LitStr::value);
-    Model {
-        record,
+    let form = Form::read(attrs);
+    let max_bytes = form.max_bytes(attrs);
+    let stats = attrs.stats.get().map(syn::LitStr::value);
+    let prefix = stats.as_deref().unwrap_or(STATS.as_str());
+    let mut model = Model {
         krate: attrs.krate.get().cloned().unwrap_or_default(),
         collection: attrs.collection.get().cloned().unwrap_or_default(),
         items: ItemsName::new(items),
-        capacity: attrs.capacity.get().copied().unwrap_or(1),
+        form,
+        max_bytes,
+        object_ids: attrs.object_ids.given().is_some(),
+        raised_from: attrs.raised_from.get().copied(),
+        compression: attrs.compression.get().copied(),
+        own_fields: own_field::read(form, max_bytes, attrs),
+        aggregates: Aggregates::read(&record.ident, &fields, prefix),
+        stats,
         id: IdTemplate::default(),
+        record,
         fields,
         serde,
+    };
+    if check::names::taken_by_bucket(&model, &model.items.asked.to_string()).is_some() {
+        model.items.ident = ItemsName::plain();
     }
+    model
 }

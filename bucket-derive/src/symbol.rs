@@ -18,13 +18,89 @@ pub(crate) const ITEMS: Symbol = Symbol("items");
 pub(crate) const CAPACITY: Symbol = Symbol("capacity");
 pub(crate) const ID: Symbol = Symbol("id");
 pub(crate) const CRATE: Symbol = Symbol("crate");
+
+pub(crate) const WINDOW: Symbol = Symbol("window");
+pub(crate) const MAX_DURATION: Symbol = Symbol("max_duration");
+pub(crate) const LATE: Symbol = Symbol("late");
+pub(crate) const NUMBERED: Symbol = Symbol("numbered");
+pub(crate) const MAX_BYTES: Symbol = Symbol("max_bytes");
+pub(crate) const OBJECT_IDS: Symbol = Symbol("object_ids");
+pub(crate) const RAISED_FROM: Symbol = Symbol("raised_from");
+pub(crate) const COMPRESSION: Symbol = Symbol("compression");
+
+pub(crate) const COUNT: Symbol = Symbol("count");
+pub(crate) const START: Symbol = Symbol("start");
+pub(crate) const END: Symbol = Symbol("end");
+pub(crate) const SIZE: Symbol = Symbol("size");
+pub(crate) const FULL: Symbol = Symbol("full");
+pub(crate) const CLOSED: Symbol = Symbol("closed");
+pub(crate) const BYTES: Symbol = Symbol("bytes");
+pub(crate) const CREATED_AT: Symbol = Symbol("created_at");
+pub(crate) const STATS: Symbol = Symbol("stats");
+
 pub(crate) const KEY: Symbol = Symbol("key");
 pub(crate) const TIME: Symbol = Symbol("time");
 
+pub(crate) const MIN: Symbol = Symbol("min");
+pub(crate) const MAX: Symbol = Symbol("max");
+pub(crate) const SUM: Symbol = Symbol("sum");
+pub(crate) const SUM_OF_SQUARES: Symbol = Symbol("sum_of_squares");
+pub(crate) const AVG: Symbol = Symbol("avg");
+pub(crate) const STD_DEV: Symbol = Symbol("std_dev");
+pub(crate) const FIRST: Symbol = Symbol("first");
+pub(crate) const LAST: Symbol = Symbol("last");
+pub(crate) const PERCENTILES: Symbol = Symbol("percentiles");
+pub(crate) const COUNT_IF: Symbol = Symbol("count_if");
+pub(crate) const TALLY: Symbol = Symbol("tally");
+pub(crate) const NON_FINITE: Symbol = Symbol("non_finite");
+
+/// Keys inside of `percentiles(..)`.
+pub(crate) const ERROR: Symbol = Symbol("error");
+pub(crate) const NAME: Symbol = Symbol("name");
+
 /// Keys of `#[bucket(..)]` on a record struct.
-pub(crate) const CONTAINER_KEYS: [Symbol; 5] = [COLLECTION, ITEMS, CAPACITY, ID, CRATE];
+pub(crate) const CONTAINER_KEYS: [Symbol; 22] = [
+    COLLECTION,
+    ITEMS,
+    CAPACITY,
+    ID,
+    CRATE,
+    WINDOW,
+    MAX_DURATION,
+    LATE,
+    NUMBERED,
+    MAX_BYTES,
+    OBJECT_IDS,
+    RAISED_FROM,
+    COMPRESSION,
+    CREATED_AT,
+    STATS,
+    COUNT,
+    START,
+    END,
+    SIZE,
+    FULL,
+    CLOSED,
+    BYTES,
+];
 /// Keys of `#[bucket(..)]` on a field.
-pub(crate) const FIELD_KEYS: [Symbol; 2] = [KEY, TIME];
+pub(crate) const FIELD_KEYS: [Symbol; 15] = [
+    KEY,
+    TIME,
+    MIN,
+    MAX,
+    SUM,
+    AVG,
+    STD_DEV,
+    SUM_OF_SQUARES,
+    COUNT,
+    FIRST,
+    LAST,
+    COUNT_IF,
+    TALLY,
+    PERCENTILES,
+    NON_FINITE,
+];
 
 pub(crate) const ALLOW: Symbol = Symbol("allow");
 pub(crate) const DEPRECATED: Symbol = Symbol("deprecated");

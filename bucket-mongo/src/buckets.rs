@@ -2,7 +2,7 @@
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
-use bucket_core::{BucketSpec, Record};
+use bucket_core::{BucketSpec, Limits, Record};
 use mongodb::{Collection, Database, options::WriteConcern};
 
 use crate::writer::Memory;
@@ -25,8 +25,12 @@ pub struct Buckets<T: Record> {
     database: Database,
     write_concern: WriteConcern,
     memory: Arc<Memory>,
+    limits: Option<LimitsOf<T>>,
     record: PhantomData<fn() -> T>,
 }
+
+/// The limits of each key.
+type LimitsOf<T> = Arc<dyn Fn(&<T as Record>::Key) -> Limits + Send + Sync>;
 
 impl<T: Record> Buckets<T> {
     pub(crate) fn new(database: &Database) -> Self {
@@ -34,6 +38,7 @@ impl<T: Record> Buckets<T> {
             database: database.clone(),
             write_concern: WriteConcern::majority(),
             memory: Arc::default(),
+            limits: None,
             record: PhantomData,
         }
     }
@@ -53,6 +58,39 @@ impl<T: Record> Buckets<T> {
     pub fn with_write_concern(mut self, write_concern: WriteConcern) -> Self {
         self.write_concern = write_concern;
         self
+    }
+
+    /// The same handle with limits by key: what `limits` gives for a key counts for its records in
+    /// place of the model's window, capacity or longest duration.
+    ///
+    /// Stored buckets keep what they were made with. A lower capacity closes those that hold as
+    /// many already, a higher one lets the newest go on; another window begins buckets of its own.
+    /// Limits that make no sense (a window of zero, a capacity in the manual's form, where it is
+    /// part of an index) are a typed error for the record, before anything is sent.
+    ///
+    /// It is called for each record: it should not take long, and give the same for the same key.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets};
+    /// use bucket_mongo::{Limits, Window};
+    ///
+    /// # fn f<T: Bucketed>(buckets: Buckets<T>) -> Buckets<T> {
+    /// buckets.with_limits(|_key| Limits::new().window(Window::minutes(1)).capacity(1_000))
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_limits(
+        mut self,
+        limits: impl Fn(&T::Key) -> Limits + Send + Sync + 'static,
+    ) -> Self {
+        self.limits = Some(Arc::new(limits));
+        self
+    }
+
+    /// The limits of a record's key, where they are not the model's.
+    pub(crate) fn limits(&self, record: &T) -> Option<Limits> {
+        let limits = self.limits.as_ref()?;
+        Some(limits(&record.key()))
     }
 
     /// The database.
@@ -99,6 +137,7 @@ impl<T: Record> Clone for Buckets<T> {
             database: self.database.clone(),
             write_concern: self.write_concern.clone(),
             memory: Arc::clone(&self.memory),
+            limits: self.limits.clone(),
             record: PhantomData,
         }
     }

@@ -37,6 +37,7 @@
 //! | create the collection and its indexes, see what differs | [`Buckets::ensure`] |
 //! | store one record | [`Buckets::insert`] |
 //! | store many, and know of each what became of it | [`Buckets::insert_many`] |
+//! | give each key limits of its own | [`Buckets::with_limits`] |
 //! | show page 3 | [`Buckets::page`] |
 //! | know how many pages or records there are | [`Buckets::page_count`], [`Buckets::count`] |
 //! | go through everything of a key | [`Buckets::pages`], [`Buckets::records`] |
@@ -66,7 +67,8 @@ mod writer;
 pub use bucket_core::__private;
 #[doc(inline)]
 pub use bucket_core::{
-    self as core, BucketDocument, BucketId, BucketSpec, BucketTime, FieldPath, Record, RecordKey,
+    self as core, BucketDocument, BucketId, BucketSpec, BucketTime, FieldPath, Limits, Measure,
+    Number, Record, RecordKey, Sketch, Window,
 };
 pub use bucket_derive::{BucketKey, Bucketed};
 pub use mongodb::{self, bson};

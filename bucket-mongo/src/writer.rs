@@ -108,22 +108,37 @@ impl<'a, T: Record> Writer<'a, T> {
                 self.written.stopped_by = Some(error);
                 break;
             }
+            let moved = self.sort_out_late(batch);
             self.give_up_on_contention(batch);
             let rounds = batch.rounds(self.write_concern.as_deref());
-            if rounds.is_empty() {
+            if rounds.is_empty() && moved == 0 {
                 break;
             }
             self.run(batch, rounds).await;
             self.pause(batch).await;
         }
         self.remember_tail(batch);
-        if let Some(error) = &self.written.stopped_by {
-            let left = batch.give_up();
-            self.written
-                .failed
-                .extend(left.into_iter().map(|index| (index, error.not_sent())));
-        }
+        let left = batch.give_up();
+        // Nothing is left without a reason; should it be, no record vanishes silently.
+        let error = match &self.written.stopped_by {
+            Some(error) => error.not_sent(),
+            None => Error::new(ErrorKind::Contention { attempts: 0 }, &self.context),
+        };
         self.written
+            .failed
+            .extend(left.into_iter().map(|index| (index, error.clone())));
+        self.written
+    }
+
+    /// Sets late records aside; gives the number of those that go into other buckets.
+    fn sort_out_late(&mut self, batch: &mut Batch<T>) -> usize {
+        let sorted_out = batch.sort_out_late();
+        let refused = sorted_out.refused.into_iter().map(|(index, source)| {
+            let error = Error::new(ErrorKind::Encode(source), &self.context);
+            (index, error)
+        });
+        self.written.failed.extend(refused);
+        sorted_out.moved
     }
 
     /// Sends the commands of a round and takes their replies into account.
@@ -213,11 +228,16 @@ impl<'a, T: Record> Writer<'a, T> {
     }
 
     fn give_up_on_contention(&mut self, batch: &mut Batch<T>) {
-        let (chains, _) = batch.parts();
-        for chain in chains
-            .iter_mut()
-            .filter(|chain| chain.misses() > MAX_MISSES)
-        {
+        for chain in batch.chains_mut() {
+            if let Some(damage) = chain.taken_id() {
+                let left = chain.give_up();
+                let error = Error::new(ErrorKind::Damaged(damage), &self.context);
+                let left = left.into_iter().map(|index| (index, error.clone()));
+                self.written.failed.extend(left);
+            }
+            if chain.misses() <= MAX_MISSES {
+                continue;
+            }
             let kind = ErrorKind::Contention {
                 attempts: chain.misses(),
             };

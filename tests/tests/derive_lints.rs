@@ -105,6 +105,97 @@ pub mod model {
     }
 }
 
+pub mod kept {
+    //! Records with aggregates, in all forms.
+
+    use super::{Bucketed, DateTime, Deserialize, Serialize};
+
+    /// A request.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+    #[serde(rename_all = "camelCase")]
+    #[bucket(
+        collection = "requests",
+        items = "requests",
+        capacity = 10,
+        numbered = "pageNumber"
+    )]
+    #[bucket(
+        full = "isFull",
+        count = "n",
+        created_at = "createdAt",
+        compression = "zstd"
+    )]
+    pub struct Request {
+        /// The service.
+        #[bucket(key)]
+        pub service_name: String,
+        /// When.
+        #[bucket(time, first = "firstRequest", last)]
+        pub at: DateTime,
+        /// How long.
+        #[bucket(
+            min,
+            max,
+            sum,
+            avg = "average",
+            std_dev,
+            first,
+            last,
+            count,
+            sum_of_squares
+        )]
+        #[bucket(percentiles(error = 0.01), count_if("slow requests", |ms| *ms > 1_000.0))]
+        pub duration_ms: f64,
+        /// How it ended.
+        #[bucket(tally, tally("classes", |code| code / 100), count_if("5xx", |code| *code >= 500))]
+        pub status_code: i32,
+        #[deprecated]
+        #[bucket(sum = "oldTotal", non_finite = "skip")]
+        old_duration: Option<f32>,
+    }
+
+    /// A reading.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+    #[bucket(collection = "readings", items = "readings", window = "week")]
+    pub struct Reading<V, const N: usize> {
+        /// The device.
+        #[bucket(key)]
+        pub device: String,
+        /// When.
+        #[bucket(time)]
+        pub at: DateTime,
+        /// What.
+        #[bucket(min, max, sum, avg, first, tally = "values", percentiles(error = 0.01))]
+        pub value: V,
+        #[serde(skip)]
+        pads: std::marker::PhantomData<[u8; N]>,
+    }
+
+    /// An event.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+    #[bucket(
+        collection = "events",
+        items = "events",
+        capacity = 9,
+        max_duration = "1h30m"
+    )]
+    #[bucket(
+        late = "side",
+        max_bytes = "1MB",
+        start = "from",
+        end = "to",
+        closed = "done"
+    )]
+    pub struct Event {
+        /// The source.
+        #[bucket(key)]
+        pub source: String,
+        /// When.
+        #[bucket(time)]
+        pub at: DateTime,
+    }
+}
+
 pub mod old {
     //! Names that are not Rust's, and a record that nothing should use any more.
 
@@ -122,6 +213,9 @@ pub mod old {
         /// When.
         #[bucket(time)]
         pub tradedAt: DateTime,
+        /// How many.
+        #[bucket(min, sum, tally)]
+        pub soldShares: i64,
     }
 }
 
@@ -132,6 +226,8 @@ struct NothingOfThisIsUsed {
     key: String,
     #[bucket(time)]
     time: DateTime,
+    #[bucket(min, avg, first, count_if("many", |number| *number > 9), tally)]
+    number: i32,
 }
 
 #[test]
@@ -141,6 +237,6 @@ fn generated_code_is_clean_under_strict_lints() {
     assert_eq!(model::Order::<i64>::COLLECTION, "orders");
     assert_eq!(
         <NothingOfThisIsUsed as bucket_mongo::Record>::SPEC.capacity(),
-        10
+        Some(10)
     );
 }

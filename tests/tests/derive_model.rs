@@ -61,7 +61,7 @@ fn the_spec_says_what_the_attributes_say() {
     );
     assert_eq!(
         (Trade::COLLECTION, Trade::CAPACITY, spec.capacity()),
-        ("trades", 10, 10)
+        ("trades", 10, Some(10))
     );
     assert_eq!(
         spec.keys(),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bucket_core::write::Batch;
 use bucket_mongo::{
-    Bucketed, FieldPath, Record,
+    BucketId, Bucketed, FieldPath, Record,
     bson::{self, DateTime, Document},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 fn written<T: Record>(record: &T) -> (Document, Document) {
     let mut batch = Batch::<T>::default();
     batch.push(0, record).unwrap();
-    batch.guess("any".to_owned());
+    let id = BucketId::<T>::first(&record.key(), record.time());
+    batch.guess(|_| Some(id.to_string()));
     let rounds = batch.rounds(None);
     let command = Document::try_from(rounds[0].command().body().to_owned()).unwrap();
     let update = command.get_array("updates").unwrap()[0]
@@ -55,7 +56,7 @@ where
 
     let mut in_filter = vec!["_id"];
     in_filter.extend(key_paths.iter().map(|path| path.as_str()));
-    let beyond = format!("{}.{}", T::SPEC.items(), T::SPEC.capacity() - 1);
+    let beyond = format!("{}.{}", T::SPEC.items(), T::SPEC.capacity().unwrap() - 1);
     in_filter.extend(["count", T::SPEC.items(), &beyond]);
     assert_eq!(filter.keys().collect::<Vec<_>>(), in_filter, "the filter");
 

@@ -1,13 +1,18 @@
 //! `explain` of every statement and read, with 10,000 full buckets behind the key.
 
+#[path = "common/explained.rs"]
+mod explained;
+
 use bucket_mongo::{
     Bucketed, Record,
-    bson::{Bson, DateTime, Document, doc},
+    bson::{DateTime, Document, doc},
     core::{read, write::Batch},
     testing::TestDatabase,
 };
 use bucket_tests::database;
 use serde::{Deserialize, Serialize};
+
+use self::explained::explain;
 
 const FULL_BUCKETS: i64 = 10_000;
 
@@ -54,39 +59,6 @@ async fn long_history(open: bool) -> TestDatabase {
     database
 }
 
-/// What a command examined, and the stages of its plan.
-struct Explained {
-    keys: i64,
-    documents: i64,
-    plan: String,
-}
-
-async fn explain(database: &TestDatabase, command: Document) -> Explained {
-    let explain = doc! { "explain": command, "verbosity": "executionStats" };
-    let reply = database.run_command(explain).await.unwrap();
-    let cursor = || -> Option<&Document> {
-        let first = reply.get_array("stages").ok()?.first()?.as_document()?;
-        first.get_document("$cursor").ok()
-    };
-    let reply = cursor().unwrap_or(&reply);
-    let stats = reply.get_document("executionStats").unwrap();
-    let number = |name| match stats.get(name) {
-        Some(Bson::Int32(n)) => i64::from(*n),
-        Some(Bson::Int64(n)) => *n,
-        other => panic!("{name}: {other:?}"),
-    };
-    let plan = reply
-        .get_document("queryPlanner")
-        .unwrap()
-        .get_document("winningPlan")
-        .unwrap();
-    Explained {
-        keys: number("totalKeysExamined"),
-        documents: number("totalDocsExamined"),
-        plan: plan.to_string(),
-    }
-}
-
 /// The statements that are really sent, each as a command of its own.
 fn statements(prepare: impl FnOnce(&mut Batch<Trade>), record: &Trade) -> Vec<Document> {
     let mut batch = Batch::default();
@@ -115,14 +87,20 @@ async fn each_append_examines_at_most_2_keys_behind_10_000_full_buckets() {
     for open in [true, false] {
         let database = long_history(open).await;
         let (newest, late) = (trade(1_700_000_000), trade(1_600_050_000));
-        let append = statements(|batch| batch.guess("1_1600099990".to_owned()), &newest);
-        assert_eq!(append.len(), 1);
-        let fill = statements(
-            |batch| batch.parts().0[0].saw_open("1_1600100000", 1).unwrap(),
+        let append = statements(
+            |batch| batch.guess(|_| Some("1_1600099990".to_owned())),
             &newest,
         );
-        let open_in_time = statements(|batch| batch.parts().0[0].saw_none_open(), &newest);
-        let open_late = statements(|batch| batch.parts().0[0].saw_none_open(), &late);
+        assert_eq!(append.len(), 1);
+        let fill = statements(
+            |batch| {
+                let seen = bucket_mongo::bson::rawdoc! { "_id": "1_1600100000", "count": 1 };
+                batch.chains_mut()[0].saw(&seen).unwrap();
+            },
+            &newest,
+        );
+        let open_in_time = statements(|batch| batch.chains_mut()[0].saw_none_open(), &newest);
+        let open_late = statements(|batch| batch.chains_mut()[0].saw_none_open(), &late);
         for command in append
             .into_iter()
             .chain(fill)

@@ -17,6 +17,34 @@ pub enum EncodeError {
         /// [`max_record_bytes`](crate::size::max_record_bytes).
         limit: usize,
     },
+    /// A value that aggregates are kept of is NaN or infinite.
+    NonFinite {
+        /// The field of the record.
+        field: &'static str,
+        /// The value.
+        value: f64,
+    },
+    /// An integer is so large that the sum over a full bucket of such values would pass 64 bits.
+    Overflow {
+        /// The field of the record.
+        field: &'static str,
+        /// The value.
+        value: i64,
+        /// The largest magnitude that this model sums.
+        limit: i64,
+    },
+    /// The record is older than the open bucket of its key, and the model refuses such records.
+    Late {
+        /// The record's time.
+        time: bson::DateTime,
+        /// The start of the newest bucket.
+        start: bson::DateTime,
+    },
+    /// The limits that were given for the record's key make no sense.
+    Limits {
+        /// What is wrong with them.
+        message: String,
+    },
 }
 
 impl fmt::Display for EncodeError {
@@ -28,6 +56,25 @@ impl fmt::Display for EncodeError {
                 "the record takes {bytes} bytes, a bucket of this capacity takes records of at \
                  most {limit}"
             ),
+            Self::NonFinite { field, value } => write!(
+                f,
+                "`{field}` is {value}, which no aggregate can take in; with `non_finite = \"skip\"` \
+                 the record would be stored and left out of them"
+            ),
+            Self::Overflow {
+                field,
+                value,
+                limit,
+            } => write!(
+                f,
+                "`{field}` is {value}, sums in a bucket of this capacity take at most {limit}"
+            ),
+            Self::Late { time, start } => write!(
+                f,
+                "the record is of {time}, the newest bucket of its key begins at {start}, and the \
+                 model refuses late records"
+            ),
+            Self::Limits { message } => write!(f, "the limits of the key: {message}"),
         }
     }
 }
@@ -36,7 +83,7 @@ impl std::error::Error for EncodeError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Serialize(source) => Some(source.as_ref()),
-            Self::TooLarge { .. } => None,
+            _ => None,
         }
     }
 }

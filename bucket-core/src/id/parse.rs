@@ -30,7 +30,11 @@ pub(super) fn key_texts(spec: &BucketSpec, text: &str) -> Result<Vec<String>, Id
 /// What stands before the time, and the place.
 fn split_place<'a>(spec: &BucketSpec, text: &'a str) -> Result<(&'a str, Place), IdError> {
     let separator = match spec.id() {
-        [.., IdSegment::Literal(separator), IdSegment::Time(_)] => *separator,
+        [
+            ..,
+            IdSegment::Literal(separator),
+            IdSegment::Time(_) | IdSegment::Number,
+        ] => *separator,
         _ => {
             return Err(IdError::new(
                 text,
@@ -78,13 +82,13 @@ fn split_key<'a>(
                 parts.push((*index, part));
                 rest = tail;
             }
-            IdSegment::Time(_) => {}
+            IdSegment::Time(_) | IdSegment::Number => {}
         }
     }
     Ok(parts)
 }
 
-fn unescape(part: &str) -> Option<String> {
+pub(crate) fn unescape(part: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {

@@ -23,7 +23,7 @@ pub(crate) fn prefix<K: RecordKey>(spec: &BucketSpec, key: &K) -> String {
                     push_escaped(&mut text, part, separator_behind(spec, *index));
                 }
             }
-            IdSegment::Time(_) => {}
+            IdSegment::Time(_) | IdSegment::Number => {}
         }
     }
     text

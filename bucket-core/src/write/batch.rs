@@ -4,10 +4,17 @@ use std::{collections::HashMap, marker::PhantomData, ops::Range};
 
 use bson::DateTime;
 
-use super::{Chain, ElementSink};
-use crate::{error::EncodeError, id, item::append_item, raw::RawWriter, record::Record, size};
+use super::{Chain, ElementSink, Kind};
+use crate::{
+    error::EncodeError, fold::Inputs, form::LatePolicy, id, item::append_item, limits::Limits,
+    raw::RawWriter, record::Record, size,
+};
 
-/// Encoded records, grouped by key in their order of arrival.
+/// An array element has a type byte, an index of up to six digits and a NUL besides its item.
+const ELEMENT_BYTES: usize = 8;
+
+/// Encoded records, grouped by the sequence of buckets that they go into, in their order of
+/// arrival.
 ///
 /// ```
 /// # use bucket_core::{EncodeError, Record, write::Batch};
@@ -21,16 +28,27 @@ use crate::{error::EncodeError, id, item::append_item, raw::RawWriter, record::R
 /// ```
 #[derive(Debug)]
 pub struct Batch<T> {
-    items: Vec<u8>,
+    encoded: Encoded,
     records: usize,
+    /// The time by the clock, for models that keep it.
+    now: DateTime,
     chains: Vec<Chain>,
-    by_key: HashMap<Box<[u8]>, usize>,
+    /// By key as BSON and what the form adds to it.
+    by_identity: HashMap<Box<[u8]>, usize>,
     /// The key of the record that is being encoded.
     key: Vec<u8>,
     key_bytes: usize,
     /// Every command is ordered: inside a transaction the server stops at the first refusal anyway.
     in_order: bool,
     record: PhantomData<fn() -> T>,
+}
+
+/// The encoded records of a batch.
+#[derive(Debug, Default)]
+pub(super) struct Encoded {
+    pub(super) items: Vec<u8>,
+    /// The values that aggregates are kept of.
+    pub(super) inputs: Inputs,
 }
 
 /// A record in the batch.
@@ -41,15 +59,20 @@ pub(super) struct Slot {
     /// The item's bytes in the batch's buffer.
     pub(super) item: Range<usize>,
     pub(super) time: DateTime,
+    /// The row of its inputs.
+    pub(super) row: usize,
+    /// Its size as it is counted against `max_bytes`.
+    pub(super) bytes: u64,
 }
 
 impl<T> Default for Batch<T> {
     fn default() -> Self {
         Self {
-            items: Vec::new(),
+            encoded: Encoded::default(),
             records: 0,
+            now: DateTime::MIN,
             chains: Vec::new(),
-            by_key: HashMap::new(),
+            by_identity: HashMap::new(),
             key: Vec::new(),
             key_bytes: 0,
             in_order: false,
@@ -65,44 +88,150 @@ impl<T: Record> Batch<T> {
     ///
     /// [`EncodeError`]; the batch is as it was before.
     pub fn push(&mut self, index: usize, record: &T) -> Result<(), EncodeError> {
+        self.push_with(index, record, None)
+    }
+
+    /// Encodes a record whose key has these limits in place of the model's.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError`]; the batch is as it was before.
+    pub fn push_with(
+        &mut self,
+        index: usize,
+        record: &T,
+        limits: Option<Limits>,
+    ) -> Result<(), EncodeError> {
         let time = record.time();
-        let start = self.items.len();
-        append_item(record, time, &mut self.items)
+        let kind = Kind::of(T::SPEC, limits, time)?;
+        let start = self.encoded.items.len();
+        append_item(record, time, &mut self.encoded.items)
             .map_err(|source| EncodeError::Serialize(source.into()))?;
-        self.key.clear();
-        let mut writer = RawWriter::over(std::mem::take(&mut self.key));
-        record.visit_key(&mut ElementSink::new(T::SPEC, &mut writer));
-        self.key = writer.into_bytes();
-        let bytes = self.items.len() - start;
-        let limit = size::record_limit(T::SPEC, self.key.len());
-        if bytes > limit {
-            self.items.truncate(start);
-            return Err(EncodeError::TooLarge { bytes, limit });
-        }
+        let checked = self.check(record, kind, start);
+        let bytes = match checked {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.encoded.items.truncate(start);
+                return Err(error);
+            }
+        };
         let slot = Slot {
             index,
-            item: start..self.items.len(),
+            item: start..self.encoded.items.len(),
             time,
+            row: self.records,
+            bytes,
         };
-        self.chain(record).push(slot);
+        self.chain(record, kind).push(slot);
         self.records += 1;
         Ok(())
     }
 
-    fn chain(&mut self, record: &T) -> &mut Chain {
-        let at = if let Some(at) = self.by_key.get(self.key.as_slice()) {
+    /// Takes the record's key and inputs; gives its size. On an error nothing but the key is
+    /// taken.
+    fn check(&mut self, record: &T, kind: Kind, start: usize) -> Result<u64, EncodeError> {
+        self.key.clear();
+        let mut writer = RawWriter::over(std::mem::take(&mut self.key));
+        record.visit_key(&mut ElementSink::new(T::SPEC, &mut writer));
+        self.key = writer.into_bytes();
+        let inputs = &mut self.encoded.inputs;
+        let names = inputs.push(T::SPEC, kind.size(), |sink| record.visit_inputs(sink))?;
+        let bytes = self.encoded.items.len() - start + names;
+        let limit = size::record_limit(T::SPEC, kind.size(), self.key.len());
+        if bytes > limit {
+            self.encoded.inputs.pop(T::SPEC);
+            return Err(EncodeError::TooLarge { bytes, limit });
+        }
+        Ok(u64::try_from(bytes + ELEMENT_BYTES).unwrap_or(u64::MAX))
+    }
+
+    fn chain(&mut self, record: &T, kind: Kind) -> &mut Chain {
+        let length = self.key.len();
+        push_identity(&mut self.key, kind);
+        let at = if let Some(at) = self.by_identity.get(self.key.as_slice()) {
             *at
         } else {
             let prefix = id::prefix(T::SPEC, &record.key());
-            self.key_bytes += 2 * self.key.len() + prefix.len();
-            self.chains
-                .push(Chain::new(T::SPEC, self.key.clone(), prefix));
-            self.by_key
-                .insert(self.key.as_slice().into(), self.chains.len() - 1);
-            self.chains.len() - 1
+            self.key_bytes += 2 * length + prefix.len();
+            let key = self.key.get(..length).unwrap_or_default().to_vec();
+            self.chains.push(Chain::new(T::SPEC, kind, key, prefix));
+            let at = self.chains.len() - 1;
+            self.by_identity.insert(self.key.as_slice().into(), at);
+            at
         };
         &mut self.chains[at]
     }
+
+    /// Puts the records of forms that go by time in order, and sets late ones aside: into chains
+    /// of their own, or, where the model refuses them, into the result. It is to be called after
+    /// each look at the newest buckets.
+    #[must_use]
+    pub fn sort_out_late(&mut self) -> SortedOut {
+        let mut sorted_out = SortedOut::default();
+        for at in 0..self.chains.len() {
+            let chain = &mut self.chains[at];
+            chain.sort();
+            let kind = chain.kind();
+            let Kind::Hybrid {
+                size,
+                max_duration,
+                late: policy,
+            } = kind
+            else {
+                continue;
+            };
+            let start = chain.newest_start();
+            let late = chain.take_late();
+            let (Some(start), false) = (start, late.is_empty()) else {
+                continue;
+            };
+            let (key, prefix) = (chain.key().to_vec(), chain.prefix().to_owned());
+            for slot in late {
+                let time = slot.time;
+                if policy == LatePolicy::Reject {
+                    let refused = EncodeError::Late { time, start };
+                    sorted_out.refused.push((slot.index, refused));
+                    continue;
+                }
+                sorted_out.moved += 1;
+                let merge = policy == LatePolicy::Merge;
+                let kind = Kind::late(time, size, max_duration, merge);
+                self.late_chain(kind, &key, &prefix).push(slot);
+            }
+        }
+        sorted_out
+    }
+
+    fn late_chain(&mut self, kind: Kind, key: &[u8], prefix: &str) -> &mut Chain {
+        let mut identity = key.to_vec();
+        push_identity(&mut identity, kind);
+        let at = if let Some(at) = self.by_identity.get(identity.as_slice()) {
+            *at
+        } else {
+            let chain = Chain::new(T::SPEC, kind, key.to_vec(), prefix.to_owned());
+            self.chains.push(chain);
+            let at = self.chains.len() - 1;
+            self.by_identity.insert(identity.into(), at);
+            at
+        };
+        &mut self.chains[at]
+    }
+}
+
+fn push_identity(key: &mut Vec<u8>, kind: Kind) {
+    for part in kind.identity().into_iter().flatten() {
+        key.extend_from_slice(&part.to_le_bytes());
+    }
+}
+
+/// What became of late records; see [`Batch::sort_out_late`].
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct SortedOut {
+    /// The number of records that go into other buckets than those looked at.
+    pub moved: usize,
+    /// The records that the model refuses.
+    pub refused: Vec<(usize, EncodeError)>,
 }
 
 impl<T> Batch<T> {
@@ -115,20 +244,34 @@ impl<T> Batch<T> {
     /// The size of the encoded items and keys, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.items.len() + self.key_bytes
+        self.encoded.items.len() + self.key_bytes
     }
 
-    /// The keys with their records, in order of first appearance.
+    /// Buckets that are opened keep this time, where the model asks for it.
+    pub fn set_now(&mut self, now: DateTime) {
+        self.now = now;
+    }
+
+    pub(super) fn now(&self) -> DateTime {
+        self.now
+    }
+
+    /// The sequences of buckets with their records, in order of first appearance.
     #[must_use]
     pub fn chains(&self) -> &[Chain] {
         &self.chains
     }
 
-    /// Lets the only record of this batch try the bucket of this id before anything is read;
-    /// nothing changes if the batch has more records.
-    pub fn guess(&mut self, id: String) {
-        if let ([chain], 1) = (self.chains.as_mut_slice(), self.records) {
-            chain.guess(id);
+    /// Lets chains try the buckets of these ids before anything is read: the only record of a
+    /// batch, and every chain of the windows' form, where such a try shows what it did.
+    pub fn guess(&mut self, id: impl Fn(&Chain) -> Option<String>) {
+        let lone = self.records == 1;
+        for chain in &mut self.chains {
+            if (lone || chain.guesses_in_batches())
+                && let Some(id) = id(chain)
+            {
+                chain.guess(id);
+            }
         }
     }
 
@@ -149,13 +292,13 @@ impl<T> Batch<T> {
         self.in_order
     }
 
-    /// The buffer that the items lie in.
-    pub(super) fn items(&self) -> &[u8] {
-        &self.items
+    /// The encoded records.
+    pub(super) fn encoded(&self) -> &Encoded {
+        &self.encoded
     }
 
-    /// The chains, and the buffer that their items lie in.
-    pub fn parts(&mut self) -> (&mut [Chain], &[u8]) {
-        (&mut self.chains, &self.items)
+    /// The sequences of buckets with their records.
+    pub fn chains_mut(&mut self) -> &mut [Chain] {
+        &mut self.chains
     }
 }

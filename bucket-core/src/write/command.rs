@@ -82,8 +82,7 @@ impl CommandBuilder {
 
     /// Adds a statement unless the command is full; the first one always fits.
     pub fn push(&mut self, statement: &Statement<'_>) -> bool {
-        let items: usize = statement.items.iter().map(|item| item.len() + 8).sum();
-        let bytes = self.writer.len() + items + 7 * statement.key.len() + 1024;
+        let bytes = self.writer.len() + statement.size();
         let full = bytes > MAX_COMMAND_BYTES || self.statements >= MAX_STATEMENTS;
         if full && self.statements > 0 {
             return false;

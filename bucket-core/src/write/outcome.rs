@@ -4,8 +4,8 @@
 
 use bson::{Bson, Document};
 
-use super::{Action, Step};
-use crate::spec::BucketSpec;
+use super::Step;
+use crate::{form::Form, spec::BucketSpec};
 
 /// A unique index refused the statement.
 const DUPLICATE_KEY: i32 = 11_000;
@@ -57,6 +57,8 @@ pub struct WriteFailure {
 pub struct Reply {
     /// One for each statement.
     pub outcomes: Vec<Outcome>,
+    /// The number of buckets that were opened.
+    pub opened: usize,
     /// The write concern was not met: what was applied may be rolled back.
     pub write_concern_error: Option<WriteFailure>,
 }
@@ -89,17 +91,18 @@ impl Reply {
                 outcomes[at + 1..].fill(Outcome::NotTried);
             }
         }
-        // An append has no upsert: that it met no bucket with room shows in `n` alone.
+        // Without upsert it shows in `n` alone that no bucket with room was met.
         if let [step] = steps {
             let untouched = number(reply, "n") == Some(0);
-            let append = matches!(step.action(), Action::Append { .. });
-            if append && untouched && outcomes[0] == Outcome::Applied {
+            if step.action().is_lone() && untouched && outcomes[0] == Outcome::Applied {
                 outcomes[0] = Outcome::Missed;
             }
         }
         let write_concern_error = reply.get_document("writeConcernError").ok();
+        let opened = reply.get_array("upserted").map_or(0, Vec::len);
         Self {
             outcomes,
+            opened,
             write_concern_error: write_concern_error.map(WriteFailure::read),
         }
     }
@@ -108,9 +111,7 @@ impl Reply {
 fn refused(spec: &BucketSpec, failure: WriteFailure) -> Outcome {
     let lost_race = match failure.code {
         IMMUTABLE_FIELD => true,
-        DUPLICATE_KEY => failure
-            .index()
-            .is_some_and(|index| index == "_id_" || index == spec.open_index_name()),
+        DUPLICATE_KEY => failure.index().is_some_and(|index| is_own(spec, index)),
         _ => false,
     };
     if lost_race {
@@ -118,6 +119,13 @@ fn refused(spec: &BucketSpec, failure: WriteFailure) -> Outcome {
     } else {
         Outcome::Failed(failure)
     }
+}
+
+/// Whether a unique index is one of the model's.
+fn is_own(spec: &BucketSpec, index: &str) -> bool {
+    spec.open_index_name().is_some_and(|own| own == index)
+        || spec.identity_index_name() == index
+        || (matches!(spec.form(), Form::Numbered { .. }) && spec.pages_index_name() == index)
 }
 
 impl WriteFailure {

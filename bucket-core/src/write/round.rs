@@ -84,24 +84,25 @@ impl<T: Record> Batch<T> {
         let mut rounds = Vec::new();
         for (index, chain) in ready {
             let steps = chain.plan(LONG_CHAIN);
+            if steps.is_empty() {
+                continue;
+            }
             if steps.len() < LONG_CHAIN {
                 shared.push((index, chain, steps));
                 continue;
             }
             let own = [(index, chain, chain.plan(MAX_STATEMENTS))];
-            rounds.extend(round::<T>(&own, self.items(), true, write_concern).map(|(r, _)| r));
+            rounds.extend(round(self, &own, true, write_concern).map(|(r, _)| r));
         }
         if let [_] = shared.as_slice() {
-            rounds.extend(round::<T>(&shared, self.items(), true, write_concern).map(|(r, _)| r));
+            rounds.extend(round(self, &shared, true, write_concern).map(|(r, _)| r));
             return rounds;
         }
         for (_, _, steps) in &mut shared {
             steps.truncate(1);
         }
         let mut rest = shared.as_slice();
-        while let Some((round, fitted)) =
-            round::<T>(rest, self.items(), self.in_order(), write_concern)
-        {
+        while let Some((round, fitted)) = round(self, rest, self.in_order(), write_concern) {
             rounds.push(round);
             rest = &rest[fitted..];
         }
@@ -114,16 +115,16 @@ impl<T: Record> Batch<T> {
         let reply = Reply::read(T::SPEC, &steps, round.ordered, reply);
         let mut settled = Settled {
             write_concern_error: reply.write_concern_error,
+            opened: reply.opened,
             ..Settled::default()
         };
-        let (chains, _) = self.parts();
+        let chains = self.chains_mut();
         for ((index, step), outcome) in round.steps.iter().zip(reply.outcomes) {
             let Some(chain) = chains.get_mut(*index) else {
                 continue;
             };
             match outcome {
                 Outcome::Applied => {
-                    settled.opened += usize::from(step.opens());
                     settled.stored.extend(chain.applied(step));
                 }
                 Outcome::Missed => {
@@ -136,7 +137,7 @@ impl<T: Record> Batch<T> {
                     let failed = if failure.is_transient() {
                         chain.give_up()
                     } else {
-                        chain.failed(step).into_iter().collect()
+                        chain.failed(step)
                     };
                     settled
                         .failed
@@ -154,7 +155,7 @@ impl<T: Record> Batch<T> {
 
     /// Gives up on the records of a round whose reply was lost. Gives their indexes.
     pub fn abandon(&mut self, round: &Round) -> Vec<usize> {
-        let (chains, _) = self.parts();
+        let chains = self.chains_mut();
         let mut abandoned = Vec::new();
         for (index, step) in &round.steps {
             if let Some(chain) = chains.get_mut(*index) {
@@ -167,8 +168,8 @@ impl<T: Record> Batch<T> {
 
 /// A command of as many of these chains' steps as fit, and how many chains were begun.
 fn round<T: Record>(
+    batch: &Batch<T>,
     chains: &[(usize, &Chain, Vec<Step>)],
-    items: &[u8],
     ordered: bool,
     write_concern: Option<&RawDocument>,
 ) -> Option<(Round, usize)> {
@@ -176,7 +177,7 @@ fn round<T: Record>(
     let mut carried = Vec::new();
     let mut begun = 0;
     for (index, chain, steps) in chains {
-        let fitted = chain.encode(steps, items, &mut builder);
+        let fitted = chain.encode(steps, batch.encoded(), batch.now(), &mut builder);
         carried.extend(steps.iter().take(fitted).map(|step| (*index, step.clone())));
         if fitted == 0 {
             break;

@@ -1,66 +1,68 @@
 //! One update statement as bytes.
 
+use bson::DateTime;
+
+use super::{Action, Kind, Put, pipeline};
 use crate::{
+    fold::Fold,
     raw::RawWriter,
-    spec::{BucketSpec, COUNT, ID},
+    spec::{BucketSpec, ID},
 };
 
-/// The server's name of the index on `_id`. Without the hint it would weigh the index on open
-/// buckets too, which is full of entries just deleted where a key's buckets fill fast.
-const ID_INDEX: &str = "_id_";
-
-/// What a statement does; see the [module](super) for the three forms.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Action {
-    /// Appends to the bucket of this id if it is there and has room. It misses without a trace,
-    /// so it is sent alone.
-    Append {
-        /// The `_id` of the bucket.
-        id: String,
-    },
-    /// Appends to the bucket of this id, which is there: where it is full, the miss shows as a
-    /// duplicate key.
-    Fill {
-        /// The `_id` of the bucket.
-        id: String,
-    },
-    /// Opens the bucket of this id.
-    Open {
-        /// The `_id` of the new bucket.
-        id: String,
-    },
-}
+/// The longest array whose places are asked for: the server walks over those before.
+const MAX_PLACE: u32 = 10_000;
 
 /// A statement before it is encoded: an action, a key and the items it brings.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Statement<'a> {
-    /// The model.
-    pub spec: &'static BucketSpec,
+    pub(super) spec: &'static BucketSpec,
+    /// What the chain stands for.
+    pub(super) kind: Kind,
     /// The key fields as BSON elements.
-    pub key: &'a [u8],
+    pub(super) key: &'a [u8],
     /// What to do.
-    pub action: &'a Action,
-    /// The items, each a BSON document; at least one, at most the capacity.
-    pub items: &'a [&'a [u8]],
+    pub(super) action: &'a Action,
+    /// The items, each a BSON document; at least one but for a closing.
+    pub(super) items: &'a [&'a [u8]],
+    /// What the items add to the aggregates.
+    pub(super) fold: Fold<'a>,
+    /// The size of the items as it is counted against `max_bytes`.
+    pub(super) bytes: u64,
+    /// The time of the latest record.
+    pub(super) latest: DateTime,
+    /// The time by the clock, for models that keep it.
+    pub(super) now: DateTime,
 }
 
 impl Statement<'_> {
+    /// At most the size of the encoded statement, in bytes.
+    pub(super) fn size(&self) -> usize {
+        let items: usize = self.items.iter().map(|item| item.len() + 8).sum();
+        let names = self.spec.names();
+        let paths = self.spec.aggregates().iter();
+        let paths: usize = paths.map(|aggregate| aggregate.path.len() + 40).sum();
+        items
+            + 7 * self.key.len()
+            + paths
+            + self.fold.size()
+            + 8 * (names.count.len() + self.spec.items().len())
+            + 2_048
+    }
+
     /// Writes the statement's fields into a document that the caller has begun.
     pub(super) fn write(&self, writer: &mut RawWriter) {
         self.write_filter(writer);
-        self.write_update(writer);
-        match self.action {
-            Action::Append { .. } => writer.string("hint", ID_INDEX),
-            Action::Fill { .. } => {
-                writer.bool("upsert", true);
-                writer.string("hint", ID_INDEX);
-            }
-            Action::Open { .. } => {
-                writer.bool("upsert", true);
-                writer.string("hint", self.spec.pages_index_name());
-            }
+        if let Action::Close { .. } = self.action {
+            self.write_closing(writer);
+        } else {
+            self.write_update(writer);
         }
+        if self.action.upserts() {
+            writer.bool("upsert", true);
+        }
+        // Without the hint the server would weigh the index on open buckets too, which is full of
+        // entries just deleted where a key's buckets fill fast.
+        writer.string("hint", &self.action.index(self.spec));
     }
 
     fn write_filter(&self, writer: &mut RawWriter) {
@@ -69,64 +71,237 @@ impl Statement<'_> {
             Action::Append { id } | Action::Fill { id } => {
                 writer.string(ID, id);
                 writer.elements(self.key);
-                self.write_room(writer);
+                self.write_room(writer, self.kind.size());
             }
-            Action::Open { id } => {
+            Action::Open { id, behind } => {
                 writer.elements(self.key);
-                let behind = writer.begin_document(ID);
-                writer.string("$gt", id);
-                writer.end(behind);
+                let later = writer.begin_document(ID);
+                writer.string("$gt", behind);
+                if behind != id {
+                    // That one would match and take the records whether it has room or not.
+                    writer.string("$ne", id);
+                }
+                writer.end(later);
+            }
+            Action::Put(put) => {
+                if !self.spec.object_ids() {
+                    writer.string(ID, &put.id);
+                }
+                writer.elements(self.key);
+                self.write_identity(writer, put);
+                match put.fills_from {
+                    // The statement that fills a bucket also marks it: this one must leave room.
+                    None if self.kind.marks() => {
+                        self.write_room(writer, put.size.saturating_sub(1));
+                    }
+                    None => self.write_room(writer, put.size),
+                    Some(count) => self.write_exactly(writer, count),
+                }
+            }
+            Action::Close { id, number } => {
+                if self.spec.object_ids() {
+                    writer.integer(self.spec.names().number, *number);
+                } else {
+                    writer.string(ID, id);
+                }
+                writer.elements(self.key);
+                writer.bool(self.mark(), false);
             }
         }
         writer.end(filter);
     }
 
-    /// The condition that the items fit: the manual's, by the count, and the same by the array
-    /// itself, so that not even a bucket with a wrong count is filled beyond its capacity.
-    fn write_room(&self, writer: &mut RawWriter) {
-        let capacity = self.spec.capacity();
+    /// What must be equal in a bucket of the chain, and is set where one is opened.
+    fn write_identity(&self, writer: &mut RawWriter, put: &Put) {
+        let names = self.spec.names();
+        match self.kind {
+            Kind::Count { .. } => {}
+            Kind::Window { start, end, .. } => {
+                writer.date(names.start, start.timestamp_millis());
+                writer.date(names.end, end.timestamp_millis());
+                match put.part {
+                    _ if !self.spec.object_ids() => {}
+                    0 => {
+                        let first = writer.begin_document(names.part);
+                        writer.bool("$exists", false);
+                        writer.end(first);
+                    }
+                    part => writer.integer(names.part, part),
+                }
+            }
+            Kind::Hybrid { max_duration, .. } => {
+                if put.lone {
+                    // By hearsay: the bucket itself says which records it covers.
+                    let latest = self.latest.timestamp_millis();
+                    let start = writer.begin_document(names.start);
+                    writer.date("$lte", latest);
+                    writer.date("$gt", latest.saturating_sub(max_duration));
+                    writer.end(start);
+                } else {
+                    writer.date(names.start, put.start.timestamp_millis());
+                }
+                writer.bool(names.closed, false);
+            }
+            Kind::Late { .. } => writer.date(names.start, put.start.timestamp_millis()),
+            Kind::Numbered { .. } => {
+                writer.integer(names.number, put.number);
+                writer.integer(names.size, i64::from(put.size));
+                writer.bool(names.full, false);
+            }
+        }
+    }
+
+    /// The condition that the items fit into a bucket of this size: the manual's, by the count,
+    /// and the same by the array itself, so that not even a bucket with a wrong count is filled
+    /// beyond its capacity.
+    fn write_room(&self, writer: &mut RawWriter, size: u32) {
+        let names = self.spec.names();
         let taken = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
-        let room = capacity.saturating_sub(taken);
-        let count = writer.begin_document(COUNT);
+        let room = size.saturating_sub(taken);
+        let count = writer.begin_document(names.count);
         if taken == 1 {
-            writer.int32("$lt", int32(capacity));
+            writer.int32("$lt", int32(size));
         } else {
             writer.int32("$lte", int32(room));
         }
         writer.end(count);
+        if let Some(max) = self.spec.max_bytes() {
+            let bytes = writer.begin_document(names.bytes);
+            let below = if self.kind.marks() {
+                i64::from(max).saturating_sub_unsigned(self.bytes)
+            } else {
+                i64::from(max)
+            };
+            writer.int64("$lt", below);
+            writer.end(bytes);
+        }
+        self.write_array(writer, room);
+    }
+
+    /// The condition that the bucket is the one that was seen: what is in it decides on the mark.
+    /// A range, because an equality would be planted in a bucket that is opened.
+    fn write_exactly(&self, writer: &mut RawWriter, count: u32) {
+        let range = writer.begin_document(self.spec.names().count);
+        writer.int32("$gte", int32(count));
+        writer.int32("$lte", int32(count));
+        writer.end(range);
+        self.write_array(writer, count);
+    }
+
+    /// The condition that the array has at most `room` items.
+    fn write_array(&self, writer: &mut RawWriter, room: u32) {
         let array = writer.begin_document(self.spec.items());
         writer.string("$type", "array");
         writer.end(array);
-        let beyond = writer.begin_document(&format!("{}.{room}", self.spec.items()));
-        writer.bool("$exists", false);
-        writer.end(beyond);
+        if room <= MAX_PLACE {
+            let beyond = writer.begin_document(&format!("{}.{room}", self.spec.items()));
+            writer.bool("$exists", false);
+            writer.end(beyond);
+        }
     }
 
     fn write_update(&self, writer: &mut RawWriter) {
+        if pipeline::is_needed(self.spec) {
+            return pipeline::write(self, writer);
+        }
+        let names = self.spec.names();
         let update = writer.begin_document("u");
         let push = writer.begin_document("$push");
         if let [item] = self.items {
             writer.document_bytes(self.spec.items(), item);
         } else {
             let field = writer.begin_document(self.spec.items());
-            let each = writer.begin_array("$each");
-            for (index, item) in self.items.iter().enumerate() {
-                writer.element(index, item);
-            }
-            writer.end(each);
+            self.write_items(writer, "$each");
             writer.end(field);
         }
         writer.end(push);
-        let inc = writer.begin_document("$inc");
-        writer.int32(COUNT, i32::try_from(self.items.len()).unwrap_or(i32::MAX));
-        writer.end(inc);
-        if let Action::Open { id } = self.action {
-            // Not `$setOnInsert`: on a match this must fail, not do nothing.
-            let set = writer.begin_document("$set");
-            writer.string(ID, id);
-            writer.end(set);
-        }
+        writer.operator("$inc", |writer| {
+            writer.int32(names.count, self.taken());
+            if let Some(bytes) = self.counted_bytes() {
+                writer.int64(names.bytes, bytes);
+            }
+            self.fold.each_sum(|path, sum| sum.write(writer, path));
+        });
+        writer.operator("$min", |writer| {
+            self.fold
+                .each_smallest(|path, value| value.write(writer, path));
+        });
+        writer.operator("$max", |writer| {
+            if self.moves_end() {
+                writer.date(names.end, self.latest.timestamp_millis());
+            }
+            self.fold
+                .each_largest(|path, value| value.write(writer, path));
+        });
+        writer.operator("$set", |writer| {
+            if let Action::Open { id, .. } = self.action {
+                // Not `$setOnInsert`: on a match this must fail, not do nothing.
+                writer.string(ID, id);
+            }
+            if self.fills() {
+                writer.bool(self.mark(), true);
+            }
+        });
+        writer.operator("$setOnInsert", |writer| {
+            if let Some(name) = names.created_at {
+                writer.date(name, self.now.timestamp_millis());
+            }
+            if self.opens_late() {
+                writer.bool(names.closed, true);
+                writer.bool(names.late, true);
+            }
+        });
         writer.end(update);
+    }
+
+    /// The items as an array.
+    pub(super) fn write_items(&self, writer: &mut RawWriter, name: &str) {
+        let array = writer.begin_array(name);
+        for (index, item) in self.items.iter().enumerate() {
+            writer.element(index, item);
+        }
+        writer.end(array);
+    }
+
+    /// The number of items.
+    pub(super) fn taken(&self) -> i32 {
+        i32::try_from(self.items.len()).unwrap_or(i32::MAX)
+    }
+
+    /// The size of the items, where the model counts it.
+    pub(super) fn counted_bytes(&self) -> Option<i64> {
+        self.spec.max_bytes()?;
+        Some(i64::try_from(self.bytes).unwrap_or(i64::MAX))
+    }
+
+    /// Whether the end of the bucket is the time of its latest record.
+    pub(super) fn moves_end(&self) -> bool {
+        matches!(self.kind, Kind::Hybrid { .. } | Kind::Late { .. })
+    }
+
+    /// Whether the bucket takes no more after this.
+    pub(super) fn fills(&self) -> bool {
+        matches!(self.action, Action::Put(put) if put.fills_from.is_some())
+    }
+
+    /// Whether a bucket that is opened is one for late records.
+    pub(super) fn opens_late(&self) -> bool {
+        matches!(self.action, Action::Put(put) if put.late)
+    }
+
+    fn write_closing(&self, writer: &mut RawWriter) {
+        let update = writer.begin_document("u");
+        writer.operator("$set", |writer| writer.bool(self.mark(), true));
+        writer.end(update);
+    }
+
+    /// The field that says that a bucket takes no more.
+    pub(super) fn mark(&self) -> &'static str {
+        let names = self.spec.names();
+        match self.kind {
+            Kind::Numbered { .. } => names.full,
+            _ => names.closed,
+        }
     }
 }
 

@@ -1,25 +1,27 @@
-//! `#[bucket(collection, items, capacity, id, crate)]` on a record struct.
+//! `#[bucket(collection, items, capacity, ..)]` on a record struct.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::Ident;
 use syn::{Attribute, LitStr, Meta};
 
 use crate::{
     attrs::{
+        bytes,
+        choice::{self, Late},
         crate_path::CratePath,
-        entry::{self, Entry, Form},
+        duration::{self, Window},
+        entry::{self, Entry},
+        name::{self, Named},
+        required::{self, EXAMPLE},
         slot::Slot,
         value,
     },
     diagnostics::{Diagnostics, did_you_mean, list, suggest},
     symbol::{
-        BUCKET, CAPACITY, COLLECTION, CONTAINER_KEYS, CRATE, FIELD_KEYS, ID, ITEMS, Symbol, TIME,
-        names,
+        BUCKET, BYTES, CAPACITY, CLOSED, COLLECTION, COMPRESSION, CONTAINER_KEYS, COUNT, CRATE,
+        CREATED_AT, END, FIELD_KEYS, FULL, ID, ITEMS, KEY, LATE, MAX_BYTES, MAX_DURATION, NUMBERED,
+        OBJECT_IDS, RAISED_FROM, SIZE, START, STATS, TIME, WINDOW, names,
     },
 };
-
-/// The line that a record struct needs.
-pub(crate) const EXAMPLE: &str =
-    "#[bucket(collection = \"trades\", items = \"history\", capacity = 10)]";
 
 /// The raw keys of the container attribute.
 #[derive(Default)]
@@ -29,6 +31,32 @@ pub(crate) struct ContainerAttrs {
     pub(crate) capacity: Slot<u32>,
     pub(crate) id: Slot<LitStr>,
     pub(crate) krate: Slot<CratePath>,
+    pub(crate) window: Slot<Window>,
+    /// In seconds.
+    pub(crate) max_duration: Slot<u32>,
+    pub(crate) late: Slot<Late>,
+    pub(crate) numbered: Slot<Named>,
+    pub(crate) max_bytes: Slot<u32>,
+    pub(crate) object_ids: Slot<()>,
+    pub(crate) raised_from: Slot<u32>,
+    pub(crate) compression: Slot<&'static str>,
+    pub(crate) created_at: Slot<Named>,
+    pub(crate) stats: Slot<LitStr>,
+    pub(crate) names: NameAttrs,
+    /// The keys that choose a form, in their order.
+    pub(crate) forms: Vec<Ident>,
+}
+
+/// The stored names of a bucket's own fields.
+#[derive(Default)]
+pub(crate) struct NameAttrs {
+    pub(crate) count: Slot<LitStr>,
+    pub(crate) start: Slot<LitStr>,
+    pub(crate) end: Slot<LitStr>,
+    pub(crate) size: Slot<LitStr>,
+    pub(crate) full: Slot<LitStr>,
+    pub(crate) closed: Slot<LitStr>,
+    pub(crate) bytes: Slot<LitStr>,
 }
 
 impl ContainerAttrs {
@@ -46,37 +74,17 @@ impl ContainerAttrs {
         }
         let entries: Vec<Entry> = entry::entries(attrs, BUCKET).collect();
         for entry in &entries {
-            this.take(cx, entry);
+            if !this.take(cx, entry) && !this.take_form(cx, entry) && !this.take_name(cx, entry) {
+                this.take_unknown(cx, entry);
+            }
         }
         if all_given {
-            this.check_required(cx, attrs, &entries, record);
+            required::check(cx, &this, attrs, &entries, record);
         }
         this
     }
 
-    /// Reads the `#[bucket(..)]` of a key type, which knows `crate` alone.
-    pub(crate) fn parse_key_type(cx: &mut Diagnostics, attrs: &[Attribute]) -> CratePath {
-        let mut krate = Slot::default();
-        for attr in attrs.iter().filter(|attr| entry::is(attr, BUCKET)) {
-            if is_bare(attr) {
-                let message = "`#[bucket]` on a key type expects `crate`";
-                cx.error(attr, message, "#[bucket(crate = ::bucket_mongo)]");
-            }
-        }
-        for entry in entry::entries(attrs, BUCKET) {
-            if entry.is(CRATE) {
-                let path = CratePath::parse(cx, &entry);
-                krate.fill(cx, &entry, path);
-            } else {
-                let given = entry.unknown();
-                let message = format!("{given}: the only key of a key type is `crate`");
-                cx.error(entry, message, "#[bucket(crate = ::bucket_mongo)]");
-            }
-        }
-        krate.get().cloned().unwrap_or_default()
-    }
-
-    fn take(&mut self, cx: &mut Diagnostics, entry: &Entry) {
+    fn take(&mut self, cx: &mut Diagnostics, entry: &Entry) -> bool {
         if entry.is(COLLECTION) {
             let value = value::collection(cx, entry);
             self.collection.fill(cx, entry, value);
@@ -84,67 +92,90 @@ impl ContainerAttrs {
             let value = value::items(cx, entry);
             self.items.fill(cx, entry, value);
         } else if entry.is(CAPACITY) {
-            let value = value::capacity(cx, entry);
+            let value = value::capacity(cx, entry, CAPACITY);
             self.capacity.fill(cx, entry, value);
+        } else if entry.is(RAISED_FROM) {
+            let value = value::capacity(cx, entry, RAISED_FROM);
+            self.raised_from.fill(cx, entry, value);
+        } else if entry.is(OBJECT_IDS) {
+            value::word(cx, entry, OBJECT_IDS);
+            self.object_ids.fill(cx, entry, Some(()));
         } else if entry.is(ID) {
             let value = value::string(cx, entry, "id = \"{customer_id}_{date:s}\"");
             self.id.fill(cx, entry, value);
         } else if entry.is(CRATE) {
             let value = CratePath::parse(cx, entry);
             self.krate.fill(cx, entry, value);
+        } else if entry.is(MAX_BYTES) {
+            let value = bytes::max_bytes(cx, entry);
+            self.max_bytes.fill(cx, entry, value);
+        } else if entry.is(COMPRESSION) {
+            let value = choice::parse(cx, entry, COMPRESSION, &choice::COMPRESSION);
+            self.compression.fill(cx, entry, value);
         } else {
-            unknown(cx, entry);
+            return false;
         }
+        true
     }
 
-    fn check_required(
-        &self,
-        cx: &mut Diagnostics,
-        attrs: &[Attribute],
-        entries: &[Entry],
-        record: &Ident,
-    ) {
-        let required = [
-            (self.collection.given(), COLLECTION),
-            (self.items.given(), ITEMS),
-            (self.capacity.given(), CAPACITY),
+    fn take_form(&mut self, cx: &mut Diagnostics, entry: &Entry) -> bool {
+        if entry.is(WINDOW) {
+            let value = duration::window(cx, entry);
+            self.window.fill(cx, entry, value);
+        } else if entry.is(MAX_DURATION) {
+            let value = duration::max_duration(cx, entry);
+            self.max_duration.fill(cx, entry, value);
+        } else if entry.is(NUMBERED) {
+            let value = name::optional(cx, entry, "bucket_number");
+            self.numbered.fill(cx, entry, value);
+        } else if entry.is(LATE) {
+            let value = choice::parse(cx, entry, LATE, &choice::LATE);
+            self.late.fill(cx, entry, value);
+            return true;
+        } else {
+            return false;
+        }
+        self.forms.extend(entry.key.clone());
+        true
+    }
+
+    fn take_name(&mut self, cx: &mut Diagnostics, entry: &Entry) -> bool {
+        let names = &mut self.names;
+        let slots = [
+            (COUNT, &mut names.count, "n"),
+            (START, &mut names.start, "from"),
+            (END, &mut names.end, "to"),
+            (SIZE, &mut names.size, "size"),
+            (FULL, &mut names.full, "full"),
+            (CLOSED, &mut names.closed, "closed"),
+            (BYTES, &mut names.bytes, "size"),
         ];
-        let missing = required.iter().filter(|(given, _)| given.is_none());
-        let missing: Vec<&str> = missing.map(|(_, symbol)| symbol.as_str()).collect();
-        let Some(attr) = attrs.iter().find(|attr| entry::is(attr, BUCKET)) else {
-            let message = format_args!("`{record}` has no `#[bucket(..)]`");
-            cx.error(record, message, EXAMPLE);
-            return;
-        };
-        // An unknown key is most likely a misspelt required one, a bare value one whose key was
-        // left out: its own error says which.
-        let is_meant = |name: &&str| {
-            entries.iter().any(|entry| {
-                entry.key.is_none() || meant_as(entry).is_some_and(|meant| meant == *name)
-            })
-        };
-        if missing.iter().all(is_meant) {
-            return;
+        if let Some((_, slot, example)) = slots.into_iter().find(|(key, ..)| entry.is(*key)) {
+            let value = name::top_level(cx, entry, example);
+            slot.fill(cx, entry, value);
+        } else if entry.is(CREATED_AT) {
+            let value = name::optional(cx, entry, "created_at");
+            self.created_at.fill(cx, entry, value);
+        } else if entry.is(STATS) {
+            let value = name::prefix(cx, entry);
+            self.stats.fill(cx, entry, value);
+        } else {
+            return false;
         }
-        let names: Vec<&str> = missing.into_iter().filter(|name| !is_meant(name)).collect();
-        let message = format_args!("missing {} of `#[bucket(..)]`", list(&names));
-        cx.error(attr, message, completed(entries));
+        true
     }
-}
 
-/// The attribute with what is missing.
-fn completed(entries: &[Entry]) -> String {
-    let entry = |symbol: &Symbol| entries.iter().find(|entry| entry.is(*symbol)).map(printed);
-    let keys = CONTAINER_KEYS
-        .iter()
-        .filter_map(|symbol| match (entry(symbol), *symbol) {
-            (Some(given), _) => Some(given),
-            (None, COLLECTION) => Some("collection = \"trades\"".to_owned()),
-            (None, ITEMS) => Some("items = \"history\"".to_owned()),
-            (None, CAPACITY) => Some("capacity = 10".to_owned()),
-            (None, _) => None,
-        });
-    format!("#[bucket({})]", keys.collect::<Vec<_>>().join(", "))
+    /// Reports the entry; a struct has the form that a misspelt key most likely meant.
+    fn take_unknown(&mut self, cx: &mut Diagnostics, entry: &Entry) {
+        unknown(cx, entry);
+        match meant_as(entry) {
+            Some(meant) if meant == WINDOW.as_str() => self.window.presume(entry),
+            Some(meant) if meant == MAX_DURATION.as_str() => self.max_duration.presume(entry),
+            Some(meant) if meant == NUMBERED.as_str() => self.numbered.presume(entry),
+            Some(meant) if meant == MAX_BYTES.as_str() => self.max_bytes.presume(entry),
+            _ => {}
+        }
+    }
 }
 
 /// Whether an attribute is `#[bucket]`, `#[bucket()]` or `#[bucket = ..]`.
@@ -155,23 +186,25 @@ pub(crate) fn is_bare(attr: &Attribute) -> bool {
     }
 }
 
-fn is_known(entry: &Entry) -> bool {
-    CONTAINER_KEYS.iter().any(|key| entry.is(*key))
-}
-
 /// The known key that an unknown one resembles.
-fn meant_as(entry: &Entry) -> Option<&'static str> {
-    let key = entry.key.as_ref().filter(|_| !is_known(entry))?;
+pub(crate) fn meant_as(entry: &Entry) -> Option<&'static str> {
+    let is_known = |keys: &[_]| keys.iter().any(|key| entry.is(*key));
+    let key = entry.key.as_ref()?;
+    if is_known(&CONTAINER_KEYS) || is_known(&FIELD_KEYS) {
+        return None;
+    }
     did_you_mean(&key.to_string(), names(&CONTAINER_KEYS))
 }
 
 fn unknown(cx: &mut Diagnostics, entry: &Entry) {
     if let Some(symbol) = FIELD_KEYS.iter().find(|key| entry.is(**key)) {
         let message = format_args!("`{symbol}` belongs on a field, not on the struct");
-        let help = match *symbol {
-            TIME => "#[bucket(time)] date: DateTime",
-            _ => "#[bucket(key)] customer_id: i64",
+        let field = match *symbol {
+            TIME => "date: DateTime",
+            KEY => "customer_id: i64",
+            _ => "price: f64",
         };
+        let help = format_args!("#[bucket({})] {field}", entry.printed());
         cx.error(entry, message, help);
         return;
     }
@@ -181,31 +214,6 @@ fn unknown(cx: &mut Diagnostics, entry: &Entry) {
         entry.unknown()
     );
     let meant = meant_as(entry);
-    let help = meant.map_or_else(|| EXAMPLE.to_owned(), |meant| renamed(entry, meant));
+    let help = meant.map_or_else(|| EXAMPLE.to_owned(), |meant| entry.renamed(meant));
     cx.error(entry.key_tokens(), suggest(&message, meant), help);
-}
-
-/// The entry under another key.
-fn renamed(entry: &Entry, key: &str) -> String {
-    match &entry.form {
-        Form::Value(value) => format!("{key} = {}", plain(value)),
-        Form::Word | Form::List | Form::Malformed => key.to_owned(),
-    }
-}
-
-fn printed(entry: &Entry) -> String {
-    let key = entry
-        .key
-        .as_ref()
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    renamed(entry, &key)
-}
-
-/// Tokens without the spaces that printing puts around `::`.
-fn plain(tokens: &TokenStream) -> String {
-    tokens
-        .to_string()
-        .replace(" :: ", "::")
-        .replace(":: ", "::")
 }

@@ -22,7 +22,7 @@ pub(crate) struct Entry {
 pub(crate) enum Form {
     Word,
     Value(TokenStream),
-    List,
+    List(TokenStream),
     /// Tokens that are none of the above.
     Malformed,
 }
@@ -48,6 +48,21 @@ impl Entry {
         }
     }
 
+    /// The entry as one would write it, under another key.
+    pub(crate) fn renamed(&self, key: &str) -> String {
+        match &self.form {
+            Form::Value(value) => format!("{key} = {}", plain(value)),
+            Form::List(list) => format!("{key}({})", plain(list)),
+            Form::Word | Form::Malformed => key.to_owned(),
+        }
+    }
+
+    /// The entry as one would write it.
+    pub(crate) fn printed(&self) -> String {
+        let key = self.key.as_ref().map(ToString::to_string);
+        self.renamed(&key.unwrap_or_default())
+    }
+
     /// What is wrong with an entry whose key is not known.
     pub(crate) fn unknown(&self) -> String {
         match &self.key {
@@ -69,7 +84,7 @@ impl Entry {
             [TokenTree::Ident(_), TokenTree::Group(list)]
                 if list.delimiter() == Delimiter::Parenthesis =>
             {
-                Form::List
+                Form::List(list.stream())
             }
             _ => Form::Malformed,
         };
@@ -130,6 +145,14 @@ fn flatten(tokens: TokenStream) -> Vec<TokenTree> {
     flat
 }
 
+/// Tokens without the spaces that printing puts around `::`.
+fn plain(tokens: &TokenStream) -> String {
+    tokens
+        .to_string()
+        .replace(" :: ", "::")
+        .replace(":: ", "::")
+}
+
 #[cfg(test)]
 mod tests {
     use proc_macro2::{Delimiter, Group, TokenTree};
@@ -150,7 +173,7 @@ mod tests {
         );
         assert!(matches!(entries[0].form, Form::Word));
         assert!(matches!(entries[1].form, Form::Value(_)));
-        assert!(matches!(entries[2].form, Form::List));
+        assert!(matches!(entries[2].form, Form::List(_)));
         assert!(matches!(entries[3].form, Form::Malformed) && entries[3].key.is_none());
     }
 

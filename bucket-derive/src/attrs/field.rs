@@ -1,10 +1,11 @@
-//! `#[bucket(key)]` and `#[bucket(time)]` on a field.
+//! `#[bucket(key)]`, `#[bucket(time)]` and aggregates on a field.
 
 use quote::ToTokens;
 use syn::Attribute;
 
 use crate::{
     attrs::{
+        aggregate::AggregateAttrs,
         container::is_bare,
         entry::{self, Entry},
         slot::Slot,
@@ -19,6 +20,7 @@ use crate::{
 pub(crate) struct FieldAttrs {
     pub(crate) key: Slot<()>,
     pub(crate) time: Slot<()>,
+    pub(crate) aggregates: AggregateAttrs,
     /// Some part was too broken to tell which role it gives.
     pub(crate) unclear: bool,
 }
@@ -31,7 +33,7 @@ impl FieldAttrs {
             if is_bare(attr) {
                 cx.error(
                     attr,
-                    "`#[bucket]` on a field expects `key` or `time`",
+                    "`#[bucket]` on a field expects `key`, `time` or aggregates such as `sum`",
                     "#[bucket(key)]",
                 );
                 this.unclear = true;
@@ -44,7 +46,7 @@ impl FieldAttrs {
             } else if entry.is(TIME) {
                 value::word(cx, &entry, TIME);
                 this.time.fill(cx, &entry, Some(()));
-            } else {
+            } else if !this.aggregates.take(cx, &entry) {
                 this.take_unknown(cx, &entry);
             }
         }
@@ -55,7 +57,8 @@ impl FieldAttrs {
     fn take_unknown(&mut self, cx: &mut Diagnostics, entry: &Entry) {
         match unknown(cx, entry) {
             Some(meant) if meant == KEY.as_str() => self.key.presume(entry),
-            Some(_) => self.time.presume(entry),
+            Some(meant) if meant == TIME.as_str() => self.time.presume(entry),
+            Some(_) => {}
             None => self.unclear = true,
         }
     }
@@ -77,7 +80,11 @@ fn unknown(cx: &mut Diagnostics, entry: &Entry) -> Option<&'static str> {
     let message = format!("{}: the keys of a field are {keys}", entry.unknown());
     let key = entry.key.as_ref().map(ToString::to_string);
     let meant = key.and_then(|key| did_you_mean(&key, names(&FIELD_KEYS)));
-    let help = format_args!("#[bucket({})]", meant.unwrap_or("key"));
+    let fixed = match meant {
+        Some(meant) if meant != KEY.as_str() && meant != TIME.as_str() => entry.renamed(meant),
+        _ => meant.unwrap_or(KEY.as_str()).to_owned(),
+    };
+    let help = format_args!("#[bucket({fixed})]");
     cx.error(entry.key_tokens(), suggest(&message, meant), help);
     meant
 }

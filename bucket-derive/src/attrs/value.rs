@@ -1,4 +1,4 @@
-//! Typed values of attribute keys: strings, names, the capacity.
+//! Typed values of attribute keys: strings, the collection, the items array, the capacity.
 
 use std::fmt::Display;
 
@@ -7,7 +7,7 @@ use syn::{Lit, LitStr};
 use crate::{
     attrs::entry::{Entry, Form},
     diagnostics::Diagnostics,
-    symbol::{CAPACITY, COLLECTION, ITEMS, Symbol},
+    symbol::{COLLECTION, ITEMS, Symbol},
 };
 
 /// The largest capacity: the tutorial's safe maximum, `(16 MiB - 500 bytes) / 100 bytes`.
@@ -24,11 +24,11 @@ pub(crate) fn string(cx: &mut Diagnostics, entry: &Entry, example: &str) -> Opti
     }
 }
 
-/// The value of `capacity = 10`.
-pub(crate) fn capacity(cx: &mut Diagnostics, entry: &Entry) -> Option<u32> {
+/// The value of `capacity = 10` or of another key that is one.
+pub(crate) fn capacity(cx: &mut Diagnostics, entry: &Entry, symbol: Symbol) -> Option<u32> {
     let Some(Lit::Int(number)) = literal(entry).filter(|literal| literal.suffix().is_empty())
     else {
-        wrong_kind(cx, entry, "an integer", "capacity = 10");
+        wrong_kind(cx, entry, "an integer", format!("{symbol} = 10"));
         return None;
     };
     match number.base10_parse::<u32>() {
@@ -37,7 +37,7 @@ pub(crate) fn capacity(cx: &mut Diagnostics, entry: &Entry) -> Option<u32> {
             cx.error(
                 entry.value_or_self(),
                 message,
-                format_args!("{CAPACITY} = 10"),
+                format_args!("{symbol} = 10"),
             );
             None
         }
@@ -47,7 +47,7 @@ pub(crate) fn capacity(cx: &mut Diagnostics, entry: &Entry) -> Option<u32> {
             cx.error(
                 entry.value_or_self(),
                 message,
-                format_args!("{CAPACITY} = 10"),
+                format_args!("{symbol} = 10"),
             );
             None
         }
@@ -59,7 +59,7 @@ pub(crate) fn capacity(cx: &mut Diagnostics, entry: &Entry) -> Option<u32> {
             cx.error(
                 entry.value_or_self(),
                 message,
-                format_args!("{CAPACITY} = 1000"),
+                format_args!("{symbol} = 1000"),
             );
             None
         }
@@ -100,7 +100,8 @@ pub(crate) fn items(cx: &mut Diagnostics, entry: &Entry) -> Option<LitStr> {
     None
 }
 
-fn invalid(text: &str, what: &str, reason: &str) -> String {
+/// What is wrong with a text that cannot be `what`.
+pub(crate) fn invalid(text: &str, what: &str, reason: &str) -> String {
     if text.is_empty() {
         format!("{what} cannot be empty")
     } else {
@@ -123,13 +124,9 @@ pub(crate) fn bad_field_name(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Why a text cannot be a name of the user's at the top level of a bucket.
+/// Why a text cannot be a name of the user's at the top level of a bucket, whatever its form is.
 pub(crate) fn reserved(name: &str) -> Option<&'static str> {
-    match name {
-        "_id" => Some("`_id` is the id of the bucket"),
-        "count" => Some("`count` is the number of items"),
-        _ => None,
-    }
+    (name == "_id").then_some("`_id` is the id of the bucket")
 }
 
 /// Reports a bare word's value: `key = true` or `key(..)`.
@@ -140,14 +137,16 @@ pub(crate) fn word(cx: &mut Diagnostics, entry: &Entry, symbol: Symbol) {
     }
 }
 
-fn literal(entry: &Entry) -> Option<Lit> {
+/// The literal of `key = literal`.
+pub(crate) fn literal(entry: &Entry) -> Option<Lit> {
     match &entry.form {
         Form::Value(value) => syn::parse2(value.clone()).ok(),
-        Form::Word | Form::List | Form::Malformed => None,
+        Form::Word | Form::List(_) | Form::Malformed => None,
     }
 }
 
-fn wrong_kind(cx: &mut Diagnostics, entry: &Entry, kind: &str, example: impl Display) {
+/// Reports a value of another kind than the key expects.
+pub(crate) fn wrong_kind(cx: &mut Diagnostics, entry: &Entry, kind: &str, example: impl Display) {
     let key = entry
         .key
         .as_ref()
@@ -169,7 +168,6 @@ mod tests {
         for name in ["a", "a$b", "history", "\u{e9}t\u{e9}", "a b"] {
             assert!(bad_field_name(name).is_none(), "{name:?}");
         }
-        assert!(reserved("_id").is_some() && reserved("count").is_some());
-        assert!(reserved("id").is_none());
+        assert!(reserved("_id").is_some() && reserved("id").is_none());
     }
 }

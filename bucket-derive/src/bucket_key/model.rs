@@ -8,9 +8,9 @@ use syn::{Data, DataEnum, DeriveInput, Fields, Generics, Type};
 
 use crate::{
     attrs::{
-        container::ContainerAttrs,
         crate_path::CratePath,
         entry::{self, Entry},
+        key_type,
     },
     diagnostics::Diagnostics,
     model::serde_names::{self, SerdeVariant},
@@ -47,7 +47,7 @@ pub(crate) struct KeyVariant {
 
 /// Reads and checks a key type.
 pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> KeyType {
-    let krate = ContainerAttrs::parse_key_type(cx, &input.attrs);
+    let krate = key_type::parse(cx, &input.attrs);
     check_container(cx, input);
     let form = match &input.data {
         Data::Enum(data) => enum_form(cx, input, data),

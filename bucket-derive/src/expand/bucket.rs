@@ -1,10 +1,10 @@
 //! `TradeBucket`: the typed document, and its way to the parts that the library works with.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use quote::{ToTokens, format_ident, quote};
 
 use crate::{
-    expand::{Expand, conditional::Conditional, docs, where_clause},
+    expand::{Expand, conditional::Conditional, docs, own_fields, where_clause},
     model::{field::Field, types},
 };
 
@@ -27,8 +27,16 @@ pub(super) fn declaration(cx: &Expand<'_>) -> TokenStream {
         let doc = docs::key_field(field);
         quote!(#doc #vis #ident: #ty)
     });
-    let (id_doc, count_doc, items_doc) =
-        (docs::id_field(), docs::count_field(), docs::items(model));
+    let own = own_fields::declarations(cx);
+    let stats = has_stats(cx).then(|| {
+        let (doc, stats) = (docs::stats_field(model), super::ty(&cx.stats, all));
+        quote!(#doc #vis stats: #stats,)
+    });
+    let (id_doc, count_doc, items_doc) = (
+        docs::id_field(),
+        docs::count_field(model),
+        docs::items(model),
+    );
     let items = &model.items.ident;
     quote! {
         #doc
@@ -37,12 +45,19 @@ pub(super) fn declaration(cx: &Expand<'_>) -> TokenStream {
             #id_doc
             #vis id: #private::BucketId<#record>,
             #(#keys,)*
+            #own
+            #stats
             #count_doc
             #vis count: u32,
             #items_doc
             #vis #items: ::std::vec::Vec<#item>,
         }
     }
+}
+
+/// Models without aggregates have no stats.
+fn has_stats(cx: &Expand<'_>) -> bool {
+    !cx.model.aggregates.is_empty()
 }
 
 /// A bucket of a generic record exists where the record can be stored.
@@ -71,17 +86,15 @@ pub(super) fn conditional(cx: &Expand<'_>) -> TokenStream {
     let types = keys
         .map(|key| key.ty.to_token_stream())
         .chain([cx.item_ty()]);
-    let id = quote::format_ident!("id");
-    let count = quote::format_ident!("count");
+    let [id, stats, count] = ["id", "stats", "count"].map(|name| format_ident!("{name}"));
     let keys = cx.model.bucket_keys().map(|field| &field.ident);
+    let own: Vec<_> = own_fields::of(cx).map(|field| field.role.ident()).collect();
+    let members = [&id].into_iter().chain(keys).chain(&own);
+    let members = members.chain(has_stats(cx).then_some(&stats));
     Conditional {
         ident: &cx.bucket,
         generics: all,
-        members: [&id]
-            .into_iter()
-            .chain(keys)
-            .chain([&count, &cx.model.items.ident])
-            .collect(),
+        members: members.chain([&count, &cx.model.items.ident]).collect(),
         types: types.collect(),
         bounds: record_bound(cx),
     }
@@ -101,25 +114,42 @@ pub(super) fn document(cx: &Expand<'_>) -> TokenStream {
     let bounds = where_clause(&model.record.generics, &cx.storage_bounds());
     let keys: Vec<_> = model.keys().map(|field| &field.ident).collect();
     let items = &model.items.ident;
+    let (from_parts, fields) = (own_fields::from_parts(cx), own_fields::to_parts(cx));
+    let of = super::stats::of_nothing(cx);
+    let stats = &cx.stats;
+    let (from_stats, into_stats, as_stats) = if has_stats(cx) {
+        (
+            Some(quote!(stats: #stats { parts: __parts.stats, #of },)),
+            quote!(self.stats.parts),
+            quote!(&self.stats.parts),
+        )
+    } else {
+        let empty = quote!(#private::StoredStats::empty());
+        (None, quote!(::core::clone::Clone::clone(#empty)), empty)
+    };
     quote! {
         #[automatically_derived]
         impl #params #private::BucketDocument for #bucket #bounds {
             type Record = #record;
 
-            fn from_parts(parts: #private::BucketParts<#record>) -> Self {
+            fn from_parts(__parts: #private::BucketParts<#record>) -> Self {
                 Self {
-                    id: parts.id,
-                    #(#keys: parts.key.#keys,)*
-                    count: parts.count,
-                    #items: parts.items,
+                    id: __parts.id,
+                    #(#keys: __parts.key.#keys,)*
+                    #from_parts
+                    #from_stats
+                    count: __parts.count,
+                    #items: __parts.items,
                 }
             }
 
             fn into_parts(self) -> #private::BucketParts<#record> {
                 #private::BucketParts {
+                    fields: #fields,
                     id: self.id,
                     key: #key { #(#keys: self.#keys),* },
                     count: self.count,
+                    stats: #into_stats,
                     items: self.#items,
                 }
             }
@@ -129,6 +159,8 @@ pub(super) fn document(cx: &Expand<'_>) -> TokenStream {
                     id: &self.id,
                     key: Self::key(self),
                     count: self.count,
+                    fields: #fields,
+                    stats: #as_stats,
                     items: &self.#items,
                 }
             }

@@ -3,9 +3,18 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
+mod bucket;
+mod stats;
+
+pub(super) use self::{
+    bucket::bucket,
+    stats::{aggregate_path, method, stats, stats_field, view, view_of},
+};
 use crate::model::{
     Model,
     field::{Field, Role, Storage},
+    form::Form,
+    own_field::{OwnField, OwnRole},
 };
 
 pub(super) fn key(model: &Model) -> TokenStream {
@@ -52,9 +61,13 @@ pub(super) fn item_field(model: &Model, field: &Field) -> TokenStream {
 
 pub(super) fn id(model: &Model) -> TokenStream {
     let (record, template) = (&model.record.ident, code(&model.id.text));
+    let sequence = if let Form::Numbered { .. } = model.form {
+        ""
+    } else {
+        ", and a sequence where several buckets of one key were opened at one time"
+    };
     doc(&format!(
-        "The id of a bucket of `{record}`. Its text is {template}, and a sequence where several \
-         buckets of one key were opened at one time."
+        "The id of a bucket of `{record}`. Its text is {template}{sequence}."
     ))
 }
 
@@ -62,8 +75,16 @@ pub(super) fn id_field() -> TokenStream {
     doc("BSON path `_id`; id of the bucket, written once when it is opened.")
 }
 
-pub(super) fn count_field() -> TokenStream {
-    doc("BSON path `count`; number of items, `$inc`.")
+pub(super) fn count_field(model: &Model) -> TokenStream {
+    let count = |field: &&OwnField| field.role == OwnRole::Count;
+    let fields = model.own_fields.iter().filter(count);
+    fields.map(|field| own_field(model, field)).collect()
+}
+
+pub(super) fn own_field(model: &Model, field: &OwnField) -> TokenStream {
+    let (path, what) = (code(&field.name), field.role.what());
+    let operator = bucket::operator(model, field.role);
+    doc(&format!("BSON path {path}; {what}, {operator}."))
 }
 
 pub(super) fn items(model: &Model) -> TokenStream {
@@ -79,65 +100,6 @@ pub(super) fn paths(of: &Ident) -> TokenStream {
 
 pub(super) fn path(path: &str) -> TokenStream {
     doc(&format!("BSON path {}.", code(path)))
-}
-
-/// The typed bucket: what it is, and a row for each field.
-pub(super) fn bucket(model: &Model) -> TokenStream {
-    let record = &model.record.ident;
-    let (collection, capacity) = (code(&model.collection), model.capacity);
-    let mut text = format!(
-        "A bucket of the collection {collection}: up to {capacity} records of `{record}` that \
-         share a key.\n\n\
-         | field | BSON path | role | update operator |\n\
-         | --- | --- | --- | --- |\n"
-    );
-    text += &row(
-        "id",
-        "_id",
-        &format!("id: {}", code(&model.id.text)),
-        "`$set` when it is opened",
-    );
-    for field in model.keys() {
-        text += &row(
-            &field.rust_name(),
-            &field.name,
-            "key",
-            "equality in the filter",
-        );
-    }
-    text += &row("count", "count", "number of items", "`$inc`");
-    let items = &model.items;
-    let role = format!("items: `{record}Item`");
-    text += &row(&items.ident.to_string(), &items.name, &role, "`$push`");
-    let stored = |field: &&Field| field.storage == Storage::Named;
-    text.extend(
-        model
-            .item_fields()
-            .filter(stored)
-            .map(|field| item_row(model, field)),
-    );
-    doc(text.trim_end())
-}
-
-fn item_row(model: &Model, field: &Field) -> String {
-    let items = &model.items;
-    let rust = format!("{}[..].{}", items.ident, field.rust_name());
-    let path = format!("{}.{}", items.name, field.name);
-    let role = match field.role {
-        Role::Time => "time, BSON date",
-        Role::Key | Role::Plain => "part of the record",
-    };
-    row(&rust, &path, role, "inside of `$push`")
-}
-
-fn row(field: &str, path: &str, role: &str, operator: &str) -> String {
-    // A bar ends a cell even inside of a code span.
-    let cell = |text: String| text.replace('|', "\\|");
-    let (field, path) = (cell(code(field)), cell(code(path)));
-    format!(
-        "| {field} | {path} | {} | {operator} |\n",
-        cell(role.to_owned())
-    )
 }
 
 /// A code span, also of a text that contains a backtick.

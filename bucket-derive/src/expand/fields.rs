@@ -10,14 +10,14 @@ use crate::{
 };
 
 /// A field of a path struct.
-struct Path<'a> {
-    ident: &'a Ident,
+struct Path {
+    ident: Ident,
     path: String,
 }
 
 /// Both structs.
 pub(super) fn declarations(cx: &Expand<'_>) -> TokenStream {
-    let bucket = declaration(cx, &cx.bucket, &bucket_paths(cx, &names()));
+    let bucket = declaration(cx, &cx.bucket, &bucket_paths(cx));
     let item = declaration(cx, &cx.item, &item_paths(cx));
     quote!(#bucket #item)
 }
@@ -25,62 +25,47 @@ pub(super) fn declarations(cx: &Expand<'_>) -> TokenStream {
 /// `TradeBucket::FIELDS` and `TradeItem::FIELDS`.
 pub(super) fn constants(cx: &Expand<'_>) -> TokenStream {
     let all = &cx.model.record.generics;
-    let names = names();
-    let bucket = constant(cx, &cx.bucket, all, &bucket_paths(cx, &names));
+    let bucket = constant(cx, &cx.bucket, all, &bucket_paths(cx));
     let item = constant(cx, &cx.item, &cx.item_generics, &item_paths(cx));
     quote!(#bucket #item)
 }
 
-/// The fields that every typed bucket has.
-fn names() -> [Ident; 2] {
-    [format_ident!("id"), format_ident!("count")]
-}
-
-fn bucket_paths<'a>(cx: &'a Expand<'_>, [id, count]: &'a [Ident; 2]) -> Vec<Path<'a>> {
+fn bucket_paths(cx: &Expand<'_>) -> Vec<Path> {
+    let path = |ident: Ident, path: &str| Path {
+        ident,
+        path: path.to_owned(),
+    };
     let items = &cx.model.items;
-    let keys = cx.model.bucket_keys().map(|field| Path {
-        ident: &field.ident,
-        path: field.name.clone(),
-    });
-    [Path {
-        ident: id,
-        path: "_id".to_owned(),
-    }]
-    .into_iter()
-    .chain(keys)
-    .chain([
-        Path {
-            ident: count,
-            path: "count".to_owned(),
-        },
-        Path {
-            ident: &items.ident,
-            path: items.name.clone(),
-        },
-    ])
-    .collect()
+    let keys = cx.model.bucket_keys();
+    let own = cx.model.own_fields.iter();
+    [path(format_ident!("id"), "_id")]
+        .into_iter()
+        .chain(keys.map(|field| path(field.ident.clone(), &field.name)))
+        .chain(own.map(|field| path(field.role.ident(), &field.name)))
+        .chain([path(items.ident.clone(), &items.name)])
+        .collect()
 }
 
-fn item_paths<'a>(cx: &'a Expand<'_>) -> Vec<Path<'a>> {
+fn item_paths(cx: &Expand<'_>) -> Vec<Path> {
     let named = cx
         .model
         .item_fields()
         .filter(|field| field.storage == Storage::Named);
     named
         .map(|field| Path {
-            ident: &field.ident,
+            ident: field.ident.clone(),
             path: format!("{}.{}", cx.model.items.name, field.name),
         })
         .collect()
 }
 
-fn declaration(cx: &Expand<'_>, of: &Ident, paths: &[Path<'_>]) -> TokenStream {
+fn declaration(cx: &Expand<'_>, of: &Ident, paths: &[Path]) -> TokenStream {
     let private = &cx.private;
     let vis = &cx.model.record.vis;
     let attrs = cx.type_attrs();
     let name = format_ident!("{of}Fields");
     let doc = docs::paths(of);
-    let idents = paths.iter().map(|path| path.ident);
+    let idents = paths.iter().map(|path| &path.ident);
     let docs = paths.iter().map(|path| docs::path(&path.path));
     quote! {
         #doc
@@ -92,7 +77,7 @@ fn declaration(cx: &Expand<'_>, of: &Ident, paths: &[Path<'_>]) -> TokenStream {
     }
 }
 
-fn constant(cx: &Expand<'_>, of: &Ident, generics: &Generics, paths: &[Path<'_>]) -> TokenStream {
+fn constant(cx: &Expand<'_>, of: &Ident, generics: &Generics, paths: &[Path]) -> TokenStream {
     let private = &cx.private;
     let vis = &cx.model.record.vis;
     let name = format_ident!("{of}Fields");
@@ -103,7 +88,7 @@ fn constant(cx: &Expand<'_>, of: &Ident, generics: &Generics, paths: &[Path<'_>]
         super::where_clause(generics, &[])
     };
     let doc = docs::paths(of);
-    let idents = paths.iter().map(|path| path.ident);
+    let idents = paths.iter().map(|path| &path.ident);
     let texts = paths.iter().map(|path| &path.path);
     quote! {
         impl #params #of #args #bounds {

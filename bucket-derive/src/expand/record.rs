@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
 use crate::{
-    expand::{Expand, key, where_clause},
+    expand::{Expand, aggregates, key, where_clause},
     model::field::Role,
 };
 
@@ -28,6 +28,7 @@ pub(super) fn record(cx: &Expand<'_>) -> TokenStream {
         let call = quote_spanned!(ty.span()=> <#ty as #private::BucketTime>::to_bson_date);
         quote!(#call(&self.#ident))
     });
+    let visit_inputs = aggregates::visit(cx);
     let assembled = model.fields.iter().map(|field| {
         let ident = &field.ident;
         match field.role {
@@ -54,6 +55,8 @@ pub(super) fn record(cx: &Expand<'_>) -> TokenStream {
             fn time(&self) -> #private::bson::DateTime {
                 #time
             }
+
+            #visit_inputs
 
             fn assemble(key: #key_ty, item: #item_ty) -> Self {
                 Self { #(#assembled),* }

@@ -1,12 +1,17 @@
 //! `Trade::SPEC`, `Trade::CAPACITY` and `Trade::COLLECTION`.
 
-use proc_macro2::{Literal, TokenStream};
+use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
 use syn::ext::IdentExt;
 
 use crate::{
-    expand::Expand,
-    model::id_template::{Segment, Unit},
+    attrs::{choice::Late, duration::Window},
+    expand::{Expand, aggregates, option},
+    model::{
+        form::Form,
+        id_template::{Segment, Unit},
+        own_field::{OwnField, OwnRole},
+    },
 };
 
 /// The inherent constants of the record.
@@ -17,7 +22,7 @@ pub(super) fn constants(cx: &Expand<'_>) -> TokenStream {
     let record = &model.record.ident;
     let name = record.unraw().to_string();
     let (collection, items) = (&model.collection, &model.items.name);
-    let capacity = Literal::u32_unsuffixed(model.capacity);
+    let form = form(private, model.form);
     let id = model.id.segments.iter().map(|part| segment(private, part));
     let keys = model.keys().map(|field| {
         let (field, path) = (field.rust_name(), &field.name);
@@ -27,6 +32,19 @@ pub(super) fn constants(cx: &Expand<'_>) -> TokenStream {
         .time()
         .map(|field| (field.rust_name(), field.name.clone()))
         .unwrap_or_default();
+    let names = names(cx);
+    let max_bytes = option(model.max_bytes.map(Literal::u32_unsuffixed));
+    let raised_from = option(model.raised_from.map(Literal::u32_unsuffixed));
+    let object_ids = model.object_ids;
+    let compression = option(model.compression);
+    let (inputs, aggregates) = (aggregates::inputs(cx), aggregates::stored(cx));
+    let capacity = model.form.capacity().map(|capacity| {
+        let capacity = Literal::u32_unsuffixed(capacity);
+        quote! {
+            /// The largest number of records in one bucket.
+            #vis const CAPACITY: u32 = #capacity;
+        }
+    });
     quote! {
         impl #params #record #args #bounds {
             /// The bucket model of this record.
@@ -35,17 +53,112 @@ pub(super) fn constants(cx: &Expand<'_>) -> TokenStream {
                     record: #name,
                     collection: #collection,
                     items: #items,
-                    capacity: #capacity,
+                    form: #form,
                     id: &[#(#id),*],
                     keys: &[#(#keys),*],
                     time: #private::TimeField { field: #time_field, name: #time_name },
+                    names: #names,
+                    max_bytes: #max_bytes,
+                    raised_from: #raised_from,
+                    object_ids: #object_ids,
+                    compression: #compression,
+                    inputs: &[#(#inputs),*],
+                    aggregates: &[#(#aggregates),*],
                 });
-            /// The largest number of records in one bucket.
-            #vis const CAPACITY: u32 = #capacity;
+            #capacity
             /// The collection that holds the buckets.
             #vis const COLLECTION: &'static str = #collection;
         }
     }
+}
+
+fn form(private: &TokenStream, form: Form) -> TokenStream {
+    match form {
+        Form::Count { capacity } => {
+            let capacity = Literal::u32_unsuffixed(capacity);
+            quote!(#private::Form::Count { capacity: #capacity })
+        }
+        Form::Window { window, capacity } => {
+            let window = match window {
+                Window::Seconds(seconds) => {
+                    let seconds = Literal::u32_unsuffixed(seconds);
+                    quote!(Seconds(#seconds))
+                }
+                Window::Day => quote!(Day),
+                Window::Week => quote!(Week),
+                Window::Month => quote!(Month),
+            };
+            let capacity = option(capacity.map(Literal::u32_unsuffixed));
+            quote! {
+                #private::Form::Window { window: #private::Window::#window, capacity: #capacity }
+            }
+        }
+        Form::Hybrid {
+            capacity,
+            max_duration,
+            late,
+        } => {
+            let capacity = Literal::u32_unsuffixed(capacity);
+            let max_duration = Literal::i64_unsuffixed(i64::from(max_duration) * 1_000);
+            let late = match late {
+                Late::Merge => quote!(Merge),
+                Late::Side => quote!(Side),
+                Late::Reject => quote!(Reject),
+            };
+            quote! {
+                #private::Form::Hybrid {
+                    capacity: #capacity,
+                    max_duration: #max_duration,
+                    late: #private::LatePolicy::#late,
+                }
+            }
+        }
+        Form::Numbered { capacity } => {
+            let capacity = Literal::u32_unsuffixed(capacity);
+            quote!(#private::Form::Numbered { capacity: #capacity })
+        }
+    }
+}
+
+/// The names of the bucket's own fields; what is not given is the default.
+fn names(cx: &Expand<'_>) -> TokenStream {
+    let Expand { model, private, .. } = cx;
+    let given = |field: &&OwnField| {
+        field.role == OwnRole::CreatedAt || field.name != field.role.rust_name()
+    };
+    let own = model.own_fields.iter().filter(given).map(|field| {
+        let ident = spec_name(field.role);
+        let name = &field.name;
+        if field.role == OwnRole::CreatedAt {
+            quote!(#ident: ::core::option::Option::Some(#name))
+        } else {
+            quote!(#ident: #name)
+        }
+    });
+    let stats = model.stats.iter().map(|stats| quote!(stats: #stats));
+    let names: Vec<TokenStream> = own.chain(stats).collect();
+    if names.is_empty() {
+        quote!(#private::Names::DEFAULT)
+    } else {
+        quote!(#private::Names { #(#names,)* ..#private::Names::DEFAULT })
+    }
+}
+
+/// The field of `Names`.
+fn spec_name(role: OwnRole) -> Ident {
+    let name = match role {
+        OwnRole::Start => "start",
+        OwnRole::End => "end",
+        OwnRole::Closed => "closed",
+        OwnRole::Late => "late",
+        OwnRole::Number => "number",
+        OwnRole::Size => "size",
+        OwnRole::Full => "full",
+        OwnRole::Bytes => "bytes",
+        OwnRole::CreatedAt => "created_at",
+        OwnRole::Count => "count",
+    };
+    quote::format_ident!("{name}")
 }
 
 fn segment(private: &TokenStream, segment: &Segment) -> TokenStream {
@@ -61,5 +174,6 @@ fn segment(private: &TokenStream, segment: &Segment) -> TokenStream {
         Segment::Time(Unit::Millis) => {
             quote!(#private::IdSegment::Time(#private::TimeUnit::Millis))
         }
+        Segment::Number => quote!(#private::IdSegment::Number),
     }
 }

@@ -1,16 +1,14 @@
 //! Rules across keys and fields. Nothing here changes the model: it reports, and that is all.
 
+pub(crate) mod aggregates;
+pub(crate) mod names;
 pub(crate) mod serde;
-
-use std::collections::HashMap;
 
 use syn::Type;
 
 use crate::{
-    attrs::value,
     diagnostics::Diagnostics,
     model::{
-        Model,
         field::{Field, Role, Roles, Storage, printed_type},
         record::Record,
         types::{self, WrongType},
@@ -106,79 +104,5 @@ fn borrowed(cx: &mut Diagnostics, field: &Field) {
             printed_type(&ty.elem)
         };
         cx.error(&field.ty, message, format_args!("{}: {owned}", field.ident));
-    }
-}
-
-/// Stored names that collide or cannot be paths, and Rust names that collide in the typed bucket.
-pub(crate) fn names(cx: &mut Diagnostics, model: &Model) {
-    let mut seen: HashMap<&str, &Field> = HashMap::new();
-    for field in model
-        .fields
-        .iter()
-        .filter(|field| field.storage == Storage::Named)
-    {
-        if let Some(first) = seen.insert(&field.name, field) {
-            let message = format_args!(
-                "`{}` and `{}` are both stored as `{}`",
-                first.ident, field.ident, field.name
-            );
-            let help = format_args!(
-                "#[serde(rename = \"{}_2\")] {}",
-                field.name,
-                field.declaration()
-            );
-            cx.error(field.name_tokens(), message, help);
-        }
-        bad_name(cx, model, field);
-    }
-}
-
-fn bad_name(cx: &mut Diagnostics, model: &Model, field: &Field) {
-    let mut reason = value::bad_field_name(&field.name).map(str::to_owned);
-    if field.role == Role::Key && reason.is_none() {
-        reason = value::reserved(&field.name).map(str::to_owned);
-        if field.name == model.items.name {
-            reason = Some(format!("`{}` is the array of items", field.name));
-        }
-    }
-    if let Some(reason) = reason {
-        let message = match field.name.escape_debug().to_string() {
-            name if name.is_empty() => {
-                format!("the stored name of `{}` cannot be empty", field.ident)
-            }
-            name => format!("`{}` cannot be stored as `{name}`: {reason}", field.ident),
-        };
-        let help = format_args!(
-            "#[serde(rename = \"another_name\")] {}",
-            field.declaration()
-        );
-        cx.error(field.name_tokens(), message, help);
-    } else if field.role == Role::Key {
-        taken_ident(cx, model, field);
-    }
-}
-
-/// The typed bucket has the fields `id`, `count` and the array beside the keys.
-fn taken_ident(cx: &mut Diagnostics, model: &Model, field: &Field) {
-    let name = field.rust_name();
-    let Some(taken_by) = taken_by(model, &name) else {
-        return;
-    };
-    let message = format_args!(
-        "a key field cannot be called `{name}`: in `{}Bucket` that is {taken_by}",
-        model.record.ident
-    );
-    let ty = printed_type(&field.ty);
-    let help = format_args!("#[serde(rename = \"{}\")] {name}_key: {ty}", field.name);
-    cx.error(&field.ident, message, help);
-}
-
-/// What a typed bucket's own field of this name is.
-pub(crate) fn taken_by(model: &Model, name: &str) -> Option<&'static str> {
-    match name {
-        "id" => Some("the id of the bucket"),
-        "count" => Some("the number of items"),
-        _ if model.items.ident == name => Some("the array of items"),
-        _ => None,
     }
 }

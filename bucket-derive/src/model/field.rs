@@ -6,6 +6,7 @@ use syn::{Attribute, Type, Visibility, ext::IdentExt, punctuated::Punctuated, to
 
 use crate::{
     attrs::{
+        aggregate::AggregateAttrs,
         entry::{self, Entry},
         field::FieldAttrs,
     },
@@ -24,6 +25,8 @@ pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) role: Role,
     pub(crate) storage: Storage,
+    /// What the field's `#[bucket(..)]` asks for beside the role.
+    pub(crate) aggregates: AggregateAttrs,
     /// All `#[serde(..)]` entries.
     pub(crate) serde: Vec<Entry>,
 }
@@ -90,7 +93,8 @@ pub(crate) fn read(
     let mut fields = Vec::with_capacity(named.len());
     for (index, field) in named.iter().enumerate() {
         let Some(ident) = &field.ident else { continue };
-        let role = role(cx, &mut roles, index, &field.attrs);
+        let attrs = FieldAttrs::parse(cx, &field.attrs);
+        let role = role(cx, &mut roles, index, &attrs);
         let stored = container.fields.get(index).cloned();
         let stored = stored.unwrap_or_else(|| SerdeField::plain(ident.unraw().to_string()));
         fields.push(Field {
@@ -106,14 +110,14 @@ pub(crate) fn read(
             name: stored.name,
             role,
             storage: stored.storage,
+            aggregates: attrs.aggregates,
             serde: entry::entries(&field.attrs, SERDE).collect(),
         });
     }
     (fields, roles)
 }
 
-fn role(cx: &mut Diagnostics, roles: &mut Roles, index: usize, attrs: &[Attribute]) -> Role {
-    let attrs = FieldAttrs::parse(cx, attrs);
+fn role(cx: &mut Diagnostics, roles: &mut Roles, index: usize, attrs: &FieldAttrs) -> Role {
     roles.unclear |= attrs.unclear;
     match (attrs.key.given(), attrs.time.given()) {
         (Some(_), Some(time)) => {

@@ -1,21 +1,31 @@
 //! The grammar of `id = "{key}_{time:s}"`.
 //!
 //! ```text
-//! template    = [prefix] { "{" key "}" separator } "{" time ":" unit "}"
+//! template    = [prefix] { "{" key "}" separator } "{" last "}"
+//! last        = time ":" unit, in a numbered bucket the name of its number
 //! unit        = "s" | "ms"
 //! prefix      = any text without control characters
 //! separator   = one of _ : / | . # @ ~ , ; = and any text behind it
 //! ```
 //!
-//! `{{` and `}}` stand for braces. Every key stands once, the time once and last. A value
+//! `{{` and `}}` stand for braces. Every key stands once, the time or number once and last. A value
 //! percent-encodes the first character of the separators, so that an id can be taken apart again;
 //! letters, digits, `-` and `%` stand inside of values and cannot begin a separator.
 
+mod piece;
+mod segment;
+
 use syn::LitStr;
 
+use self::piece::Piece;
 use crate::{
-    diagnostics::{Diagnostics, did_you_mean, list, suggest},
-    model::{Model, field::Field},
+    diagnostics::Diagnostics,
+    model::{
+        Model,
+        field::Field,
+        form::Form,
+        own_field::{OwnField, OwnRole},
+    },
 };
 
 /// Characters with which a separator may begin.
@@ -37,6 +47,8 @@ pub(crate) enum Segment {
     Key(usize),
     /// The time, in this unit.
     Time(Unit),
+    /// The number of the bucket.
+    Number,
 }
 
 /// The unit of the time.
@@ -50,23 +62,28 @@ pub(crate) enum Unit {
 pub(crate) struct Names<'a> {
     pub(crate) keys: Vec<String>,
     pub(crate) time: String,
+    /// The number that stands in place of the time.
+    pub(crate) number: Option<String>,
+    /// The unit that the time has by default.
+    pub(crate) unit: &'a str,
     pub(crate) others: Vec<&'a str>,
-}
-
-/// A piece as written.
-#[derive(Debug, PartialEq, Eq)]
-enum Piece {
-    Literal(String),
-    Placeholder { field: String, unit: Option<String> },
 }
 
 impl IdTemplate {
     /// Reads the template of a model whose roles are complete; without one, the default.
     pub(crate) fn read(cx: &mut Diagnostics, model: &Model, given: Option<&LitStr>) -> Self {
         let rust_names: Vec<String> = model.item_fields().map(Field::rust_name).collect();
+        let number = |field: &&OwnField| field.role == OwnRole::Number;
+        let number = model.own_fields.iter().find(number);
         let names = Names {
             keys: model.keys().map(Field::rust_name).collect(),
             time: model.time().map(Field::rust_name).unwrap_or_default(),
+            number: number.map(|field| field.name.clone()),
+            // Buckets of one key that begin in one second are the rule there.
+            unit: match model.form {
+                Form::Hybrid { .. } => "ms",
+                Form::Count { .. } | Form::Window { .. } | Form::Numbered { .. } => "s",
+            },
             others: rust_names.iter().map(String::as_str).collect(),
         };
         let default = default_text(&names);
@@ -74,7 +91,8 @@ impl IdTemplate {
         match check(&text, &names) {
             Ok(segments) => Self { segments, text },
             Err(problems) => {
-                for problem in problems {
+                // The default is wrong only where names collide, which is reported by itself.
+                for problem in problems.into_iter().filter(|_| given.is_some()) {
                     cx.error(given, problem, format_args!("id = \"{default}\""));
                 }
                 Self::default()
@@ -83,20 +101,37 @@ impl IdTemplate {
     }
 }
 
-/// All keys in order, then the time.
+/// All keys in order, then the time or the number.
 fn default_text(names: &Names<'_>) -> String {
     let keys = names.keys.iter().map(|key| format!("{{{key}}}"));
-    let time = format!("{{{}:s}}", names.time);
-    keys.chain([time]).collect::<Vec<_>>().join("_")
+    keys.chain([names.last()]).collect::<Vec<_>>().join("_")
+}
+
+impl Names<'_> {
+    /// What stands last by default.
+    fn last(&self) -> String {
+        match &self.number {
+            Some(number) => format!("{{{number}}}"),
+            None => format!("{{{}:{}}}", self.time, self.unit),
+        }
+    }
+
+    /// What that is.
+    fn what(&self) -> &'static str {
+        match self.number {
+            Some(_) => "number",
+            None => "time",
+        }
+    }
 }
 
 /// Checks a template; all problems come out, those of the grammar alone if it has any.
 fn check(text: &str, names: &Names<'_>) -> Result<Vec<Segment>, Vec<String>> {
-    let pieces = pieces(text).map_err(|problem| vec![problem])?;
+    let pieces = piece::split(text).map_err(|problem| vec![problem])?;
     let mut problems = Vec::new();
     let segments: Vec<Segment> = pieces
         .iter()
-        .filter_map(|piece| segment(piece, names, &mut problems))
+        .filter_map(|piece| segment::of(piece, names, &mut problems))
         .collect();
     check_literals(&pieces, &mut problems);
     // What is missing or misplaced can be told only if every placeholder was understood.
@@ -108,91 +143,6 @@ fn check(text: &str, names: &Names<'_>) -> Result<Vec<Segment>, Vec<String>> {
     } else {
         Err(problems)
     }
-}
-
-/// Splits a template into literals and placeholders.
-fn pieces(text: &str) -> Result<Vec<Piece>, String> {
-    let mut pieces = Vec::new();
-    let mut literal = String::new();
-    let mut rest = text.chars().peekable();
-    while let Some(character) = rest.next() {
-        match character {
-            '{' | '}' if rest.next_if_eq(&character).is_some() => literal.push(character),
-            '}' => {
-                return Err("`}` without `{` in the id template; a brace is written `}}`".into());
-            }
-            '{' => {
-                if !literal.is_empty() {
-                    pieces.push(Piece::Literal(std::mem::take(&mut literal)));
-                }
-                let inside: String =
-                    std::iter::from_fn(|| rest.next_if(|c| !matches!(c, '{' | '}'))).collect();
-                if rest.next() != Some('}') {
-                    return Err(format!("`{{{inside}` is not closed in the id template"));
-                }
-                pieces.push(placeholder(&inside));
-            }
-            _ => literal.push(character),
-        }
-    }
-    if !literal.is_empty() {
-        pieces.push(Piece::Literal(literal));
-    }
-    Ok(pieces)
-}
-
-fn placeholder(inside: &str) -> Piece {
-    let (field, unit) = match inside.split_once(':') {
-        Some((field, unit)) => (field, Some(unit.trim().to_owned())),
-        None => (inside, None),
-    };
-    Piece::Placeholder {
-        field: field.trim().to_owned(),
-        unit,
-    }
-}
-
-/// The meaning of one piece; `None` if it has none.
-fn segment(piece: &Piece, names: &Names<'_>, problems: &mut Vec<String>) -> Option<Segment> {
-    let (field, unit) = match piece {
-        Piece::Literal(text) => return Some(Segment::Literal(text.clone())),
-        Piece::Placeholder { field, unit } => (field, unit.as_deref()),
-    };
-    let index = names.keys.iter().position(|key| key == field);
-    let problem = match (index, unit) {
-        (Some(index), None) => return Some(Segment::Key(index)),
-        (Some(_), Some(unit)) => {
-            format!("`{{{field}:{unit}}}`: a key has no unit, write `{{{field}}}`")
-        }
-        (None, unit) if *field == names.time => match unit {
-            Some("s") => return Some(Segment::Time(Unit::Seconds)),
-            Some("ms") => return Some(Segment::Time(Unit::Millis)),
-            Some(unit) => format!(
-                "unknown unit `{unit}` of `{{{field}}}`: `{{{field}:s}}` counts seconds, \
-                 `{{{field}:ms}}` milliseconds"
-            ),
-            None => format!(
-                "`{{{field}}}` has no unit: `{{{field}:s}}` counts seconds, `{{{field}:ms}}` \
-                 milliseconds"
-            ),
-        },
-        (None, _) if names.others.contains(&field.as_str()) => {
-            format!("`{{{field}}}` is no key: the id names the key fields and the time")
-        }
-        (None, _) => unknown(field, names),
-    };
-    problems.push(problem);
-    None
-}
-
-fn unknown(field: &str, names: &Names<'_>) -> String {
-    let mut valid: Vec<&str> = names.keys.iter().map(String::as_str).collect();
-    valid.push(&names.time);
-    let message = format!(
-        "unknown field `{{{field}}}` in the id template: it can name {}",
-        list(&valid)
-    );
-    suggest(&message, did_you_mean(field, valid))
 }
 
 /// Checks the text around placeholders.
@@ -226,7 +176,7 @@ fn begins_separator(text: &str) -> bool {
     text.starts_with(|first| SEPARATORS.contains(first))
 }
 
-/// Every key once, the time once and last.
+/// Every key once, the time or number once and last.
 fn check_counts(segments: &[Segment], names: &Names<'_>, problems: &mut Vec<String>) {
     for (index, key) in names.keys.iter().enumerate() {
         match segments
@@ -239,17 +189,26 @@ fn check_counts(segments: &[Segment], names: &Names<'_>, problems: &mut Vec<Stri
             _ => problems.push(format!("the id template names the key `{{{key}}}` twice")),
         }
     }
-    let time = &names.time;
-    let is_time = |segment: &Segment| matches!(segment, Segment::Time(_));
-    match segments.iter().filter(|segment| is_time(segment)).count() {
-        0 => problems.push(format!(
-            "the id template does not name the time `{{{time}:s}}`"
-        )),
-        1 if !segments.last().is_some_and(is_time) => problems.push(format!(
-            "`{{{time}:..}}` must stand last in the id template: ids of one key order by it"
-        )),
+    let (what, last) = (names.what(), names.last());
+    let is_last = |segment: &Segment| matches!(segment, Segment::Time(_) | Segment::Number);
+    match segments.iter().filter(|segment| is_last(segment)).count() {
+        0 => problems.push(format!("the id template does not name the {what} `{last}`")),
+        1 if !segments.last().is_some_and(is_last) => {
+            let shown = match &names.number {
+                Some(_) => last,
+                None => format!("{{{}:..}}", names.time),
+            };
+            problems.push(format!(
+                "`{shown}` must stand last in the id template: ids of one key order by it"
+            ));
+        }
         1 => {}
-        _ => problems.push(format!("the id template names the time `{{{time}}}` twice")),
+        _ => {
+            let name = names.number.as_ref().unwrap_or(&names.time);
+            problems.push(format!(
+                "the id template names the {what} `{{{name}}}` twice"
+            ));
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Types that are known by their literal name to be no key or no time.
+//! Types that are known by their literal name to be no key, no time or no number.
 //!
 //! rustc finds every wrong type by its trait. For the common ones the derive says more: it names
 //! the field and what to write instead. Aliases and other types are left to rustc.
@@ -64,6 +64,30 @@ pub(crate) fn wrong_time(ty: &Type) -> Option<WrongType> {
     }
 }
 
+/// What is wrong with the type of a field whose numbers are aggregated, if its name tells.
+pub(crate) fn wrong_measure(ty: &Type) -> Option<WrongType> {
+    const NUMBER: &str = "f64";
+    let segment = match ungroup(ty) {
+        Type::Path(path) => standard_name(&path.path, path.qself.is_some())?,
+        Type::Reference(_) | Type::Tuple(_) | Type::Array(_) | Type::Slice(_) => {
+            return wrong("it is no number", NUMBER);
+        }
+        _ => return None,
+    };
+    match segment.ident.to_string().as_str() {
+        "u64" | "usize" => wrong("BSON has no 64-bit unsigned integer", "i64"),
+        "isize" => wrong("its size depends on the platform", "i64"),
+        "i128" | "u128" => wrong("BSON has no 128-bit integer", "i64"),
+        "String" | "bool" | "char" | "DateTime" | "Vec" | "VecDeque" | "HashMap" | "BTreeMap"
+        | "HashSet" | "BTreeSet" | "Box" | "ObjectId" | "Uuid" => wrong("it is no number", NUMBER),
+        "Option" => {
+            let inner = inner(segment).and_then(wrong_measure)?;
+            wrong(inner.reason, format!("Option<{}>", inner.instead))
+        }
+        _ => None,
+    }
+}
+
 // Every arm of the tables above is a finding.
 #[allow(clippy::unnecessary_wraps)]
 fn wrong(reason: &'static str, instead: impl Into<String>) -> Option<WrongType> {
@@ -86,12 +110,17 @@ fn standard_name(path: &syn::Path, qualified: bool) -> Option<&PathSegment> {
 
 /// The type argument as text.
 fn argument(segment: &PathSegment, otherwise: &str) -> String {
+    inner(segment).map_or_else(|| otherwise.to_owned(), super::field::printed_type)
+}
+
+/// The type argument.
+fn inner(segment: &PathSegment) -> Option<&Type> {
     match &segment.arguments {
         PathArguments::AngleBracketed(arguments) => match arguments.args.first() {
-            Some(GenericArgument::Type(ty)) => super::field::printed_type(ty),
-            _ => otherwise.to_owned(),
+            Some(GenericArgument::Type(ty)) => Some(ty),
+            _ => None,
         },
-        PathArguments::None | PathArguments::Parenthesized(_) => otherwise.to_owned(),
+        PathArguments::None | PathArguments::Parenthesized(_) => None,
     }
 }
 
@@ -123,6 +152,12 @@ pub(crate) fn is_primitive_key(ty: &Type) -> bool {
     NAMES.iter().any(|name| is_literally(ty, name))
 }
 
+/// Whether a type is literally a number that every record has. An alias may hide an option.
+pub(crate) fn is_literally_number(ty: &Type) -> bool {
+    const NAMES: [&str; 9] = ["f64", "f32", "i64", "i32", "i16", "i8", "u32", "u16", "u8"];
+    NAMES.iter().any(|name| is_literally(ty, name))
+}
+
 /// Whether a type's name is one of the times'.
 pub(crate) fn looks_like_time(ty: &Type) -> bool {
     match ungroup(ty) {
@@ -139,7 +174,7 @@ pub(crate) fn looks_like_time(ty: &Type) -> bool {
 mod tests {
     use syn::{Type, parse_quote};
 
-    use super::{is_literally, wrong_key, wrong_time};
+    use super::{is_literally, wrong_key, wrong_measure, wrong_time};
 
     #[test]
     fn literal_names_are_recognised_and_the_rest_is_left_to_rustc() {
@@ -159,6 +194,16 @@ mod tests {
         assert!(other.iter().all(|ty| wrong_key(ty).is_none()));
         assert!(wrong_time(&parse_quote!(Option<DateTime>)).is_some());
         assert!(wrong_time(&parse_quote!(chrono::DateTime<Utc>)).is_none());
+    }
+
+    #[test]
+    fn what_is_no_number_is_recognised_inside_of_an_option_too() {
+        let instead = |ty: &Type| wrong_measure(ty).map(|wrong| wrong.instead);
+        assert_eq!(instead(&parse_quote!(u64)).as_deref(), Some("i64"));
+        let option: Type = parse_quote!(Option<std::string::String>);
+        assert_eq!(instead(&option).as_deref(), Some("Option<f64>"));
+        assert_eq!(instead(&parse_quote!(Option<f32>)), None);
+        assert_eq!(instead(&parse_quote!(Celsius)), None);
     }
 
     #[test]

@@ -16,6 +16,8 @@ use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 
 /// Buckets that are looked at to learn how large a record is.
 const SAMPLE: i64 = 100;
+/// Another client dropped the index first.
+const INDEX_NOT_FOUND: i32 = 27;
 /// Another client created the collection first.
 const NAMESPACE_EXISTS: i32 = 48;
 
@@ -42,7 +44,10 @@ impl<T: Record> Buckets<T> {
     /// }
     /// ```
     pub fn ensure(&self) -> Ensure<'_, T> {
-        Ensure { buckets: self }
+        Ensure {
+            buckets: self,
+            replace: false,
+        }
     }
 }
 
@@ -51,6 +56,7 @@ impl<T: Record> Buckets<T> {
 #[derive(Debug)]
 pub struct Ensure<'a, T: Record> {
     buckets: &'a Buckets<T>,
+    replace: bool,
 }
 
 /// What [`Buckets::ensure`] created, found and would change.
@@ -69,6 +75,8 @@ pub struct EnsureReport {
     pub created_collection: bool,
     /// The names of the indexes that were created.
     pub created_indexes: Vec<String>,
+    /// The names of indexes of another capacity or definition that were dropped.
+    pub dropped_indexes: Vec<String>,
     /// The names of the model's indexes that were there.
     pub found_indexes: Vec<String>,
     /// What differs from the model and was left alone.
@@ -94,6 +102,16 @@ pub struct SizeWarning {
 }
 
 impl<T: Record> Ensure<'_, T> {
+    /// Drops this library's indexes that are in the way of the model's: those on open buckets of
+    /// another capacity, and those of the model's names with another definition.
+    ///
+    /// Meant for the moment in which a capacity is changed: writers of the old model are refused
+    /// from then on, with [`ErrorKind::MissingIndex`].
+    pub fn replace_indexes(mut self) -> Self {
+        self.replace = true;
+        self
+    }
+
     async fn run(self) -> Result<EnsureReport> {
         let context = Context {
             operation: "ensure",
@@ -103,6 +121,7 @@ impl<T: Record> Ensure<'_, T> {
         let mut report = EnsureReport::default();
         let driver = |error| Error::read(error, &context);
         if let Some(found) = self.collection_info().await.map_err(driver)? {
+            report.drift.extend(compression_drift::<T>(&found));
             if let Some(drift) = collection_drift(&found) {
                 let is_kind = matches!(drift, Drift::Kind { .. });
                 report.drift.push(drift);
@@ -139,13 +158,17 @@ impl<T: Record> Ensure<'_, T> {
 
     /// Whether this call created it: another client may be faster.
     async fn create_collection(&self) -> mongodb::error::Result<bool> {
-        let created = self
-            .buckets
-            .database()
-            .create_collection(T::SPEC.collection())
-            .await;
+        let mut command = doc! { "create": T::SPEC.collection() };
+        if let Some(compressor) = T::SPEC.compression() {
+            let options = format!("block_compressor={compressor}");
+            command.insert(
+                "storageEngine",
+                doc! { "wiredTiger": { "configString": options } },
+            );
+        }
+        let created = self.buckets.database().run_command(command).await;
         match created {
-            Ok(()) => Ok(true),
+            Ok(_) => Ok(true),
             Err(error) if code(&error) == Some(NAMESPACE_EXISTS) => Ok(false),
             Err(error) => Err(error),
         }
@@ -180,7 +203,21 @@ impl<T: Record> Ensure<'_, T> {
             .list_indexes()
             .await
             .map_err(|error| Error::read(error, context))?;
-        let (missing, drift) = index::compare(T::SPEC, &found);
+        let (mut missing, mut drift) = index::compare(T::SPEC, &found);
+        if self.replace {
+            let same_name = |drift: &Drift| match drift {
+                Drift::Index { name, .. } => Some(name.clone()),
+                _ => None,
+            };
+            let replaced: Vec<String> = drift.iter().filter_map(same_name).collect();
+            self.drop_indexes(&replaced, report, context).await?;
+            missing.extend(
+                index::plan(T::SPEC)
+                    .into_iter()
+                    .filter(|plan| replaced.contains(&plan.name)),
+            );
+            drift.retain(|drift| same_name(drift).is_none());
+        }
         let differs = |name: &str| {
             drift
                 .iter()
@@ -200,7 +237,37 @@ impl<T: Record> Ensure<'_, T> {
             created.map_err(|error| not_built(plan, error, context))?;
             report.created_indexes.push(plan.name.clone());
         }
+        if self.replace {
+            let other = |drift: &Drift| match drift {
+                Drift::Capacity { name, .. } => Some(name.clone()),
+                _ => None,
+            };
+            let others: Vec<String> = drift.iter().filter_map(other).collect();
+            // Only now: until the new index is there, the old one keeps a key from a second open
+            // bucket.
+            self.drop_indexes(&others, report, context).await?;
+            drift.retain(|drift| other(drift).is_none());
+        }
         report.drift.extend(drift);
+        Ok(())
+    }
+
+    async fn drop_indexes(
+        &self,
+        names: &[String],
+        report: &mut EnsureReport,
+        context: &Context,
+    ) -> Result<()> {
+        for name in names {
+            let command = doc! { "dropIndexes": T::SPEC.collection(), "index": name };
+            let dropped = self.buckets.database().run_command(command).await;
+            match dropped {
+                Ok(_) => report.dropped_indexes.push(name.clone()),
+                // Another client was faster.
+                Err(error) if code(&error) == Some(INDEX_NOT_FOUND) => {}
+                Err(error) => return Err(Error::read(error, context)),
+            }
+        }
         Ok(())
     }
 
@@ -238,9 +305,42 @@ fn collection_drift(found: &Document) -> Option<Drift> {
     })
 }
 
+/// The storage options of a collection that are not the model's.
+fn compression_drift<T: Record>(found: &Document) -> Option<Drift> {
+    let expected = T::SPEC.compression()?;
+    let engine = |found: &Document| {
+        let options = found.get_document("options").ok()?;
+        let engine = options.get_document("storageEngine").ok()?;
+        let config = engine.get_document("wiredTiger").ok()?;
+        config.get_str("configString").ok().map(ToOwned::to_owned)
+    };
+    let config = engine(found).unwrap_or_default();
+    let same = config
+        .split(',')
+        .any(|option| option.trim() == format!("block_compressor={expected}"));
+    (!same).then(|| Drift::Compression {
+        expected: expected.to_owned(),
+        found: config,
+    })
+}
+
 /// Refuses buckets that cannot be stored, warns of those that should not.
 fn check_size<T: Record>(record_bytes: usize, context: &Context) -> Result<Option<SizeWarning>> {
-    let bytes = size::full_bucket_bytes(T::SPEC.capacity(), record_bytes);
+    let Some(capacity) = T::SPEC.capacity() else {
+        // Such buckets are closed by bytes.
+        return Ok(None);
+    };
+    let closes_by_bytes = T::SPEC.max_bytes().is_some();
+    let bytes = match T::SPEC
+        .max_bytes()
+        .and_then(|max| usize::try_from(max).ok())
+    {
+        None => size::full_bucket_bytes(capacity, record_bytes),
+        Some(max) => size::full_bucket_bytes(capacity, record_bytes).min(max + record_bytes),
+    };
+    if closes_by_bytes && bytes <= size::MAX_DOCUMENT_BYTES {
+        return Ok(None);
+    }
     if bytes > size::MAX_DOCUMENT_BYTES {
         let limit = size::MAX_DOCUMENT_BYTES;
         return Err(Error::new(
@@ -285,6 +385,9 @@ impl fmt::Display for EnsureReport {
         write!(f, "collection {collection}")?;
         for name in &self.created_indexes {
             write!(f, "\nindex `{name}` created")?;
+        }
+        for name in &self.dropped_indexes {
+            write!(f, "\nindex `{name}` dropped")?;
         }
         for name in &self.found_indexes {
             write!(f, "\nindex `{name}` found")?;

@@ -1,5 +1,6 @@
 //! `insert`: one record, one statement where a bucket of its key is open.
 
+use bson::DateTime;
 use bucket_core::{Record, write::Batch};
 use mongodb::{ClientSession, options::WriteConcern};
 use tracing::Instrument;
@@ -86,8 +87,9 @@ impl<'a, T: Record> Insert<'a, T> {
     async fn run(self) -> Result<Inserted> {
         let context = Context::of::<T>("insert", &self.record.key());
         let mut batch = Batch::default();
+        batch.set_now(DateTime::now());
         batch
-            .push(0, self.record)
+            .push_with(0, self.record, self.buckets.limits(self.record))
             .map_err(|source| Error::new(ErrorKind::Encode(source), &context))?;
         let concern = self.write_concern.as_ref();
         let writer = Writer::new(self.buckets, self.session, concern, context)?;

@@ -2,6 +2,7 @@
 
 use std::borrow::Borrow;
 
+use bson::DateTime;
 use bucket_core::{Record, write::Batch};
 use mongodb::{ClientSession, options::WriteConcern};
 use tracing::Instrument;
@@ -109,7 +110,14 @@ impl<T: Record> Chunks<'_, T> {
         let mut missed = 0;
         loop {
             let mut batch = Batch::default();
-            let more = fill(&mut batch, &mut records, &mut report, &context);
+            batch.set_now(DateTime::now());
+            let more = fill(
+                self.buckets,
+                &mut batch,
+                &mut records,
+                &mut report,
+                &context,
+            );
             if batch.records() > 0 {
                 let session = self.session.as_deref_mut();
                 let concern = self.write_concern.as_ref();
@@ -144,6 +152,7 @@ impl<T: Record> Chunks<'_, T> {
 /// Encodes the next chunk; whether records are left. Those that cannot be encoded go straight to
 /// the report.
 fn fill<T: Record, R: Borrow<T>>(
+    buckets: &Buckets<T>,
     batch: &mut Batch<T>,
     records: &mut impl Iterator<Item = R>,
     report: &mut InsertReport,
@@ -151,7 +160,8 @@ fn fill<T: Record, R: Borrow<T>>(
 ) -> bool {
     for record in records {
         let index = report.next_index();
-        if let Err(source) = batch.push(index, record.borrow()) {
+        let record = record.borrow();
+        if let Err(source) = batch.push_with(index, record, buckets.limits(record)) {
             report.fail(index, Error::new(ErrorKind::Encode(source), context));
         }
         if batch.records() >= CHUNK_RECORDS || batch.bytes() >= CHUNK_BYTES {

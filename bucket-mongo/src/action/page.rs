@@ -10,10 +10,13 @@ use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 impl<T: Record> Buckets<T> {
     /// Page `number` of a key, counted from 1: its `number`-th bucket.
     ///
-    /// A page that was full stays where it is, whatever arrives late (but for one race of openings
-    /// inside the server: `docs/architecture.md`). Inside a page records stand
-    /// in their order of arrival. The server walks over the index entries of the pages before it:
-    /// to go through all of them use [`pages`](Self::pages).
+    /// In the manual's form a page that was full stays where it is, whatever arrives late (but for
+    /// one race of openings inside the server: `docs/architecture.md`), and so does one with a
+    /// number. Pages of windows are in order of time: a late record may open one between others.
+    ///
+    /// Inside a page records stand in their order of arrival. The server walks over the index
+    /// entries of the pages before it, unless they are numbered: to go through all of them use
+    /// [`pages`](Self::pages).
     ///
     /// Settings: `session`.
     ///

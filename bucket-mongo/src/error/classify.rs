@@ -36,7 +36,7 @@ const NOT_STARTED: [i32; 9] = [
 impl Error {
     /// An error of a read that asked for the index on pages: nothing can have been stored.
     pub(crate) fn read(driver: mongodb::error::Error, context: &Context) -> Self {
-        Self::read_by(context.spec.pages_index_name(), driver, context)
+        Self::read_by(&context.spec.pages_index_name(), driver, context)
     }
 
     /// An error of a read that asked for this index.
@@ -95,19 +95,16 @@ impl Error {
 /// The `_id` of the document that cannot be appended to.
 fn damaged_id(action: &Action) -> Option<String> {
     match action {
-        Action::Append { id } | Action::Fill { id } => Some(format!("{id:?}")),
-        _ => None,
+        Action::Open { .. } => None,
+        action => Some(format!("{:?}", action.id())),
     }
 }
 
 /// The index that a statement names as its hint does not exist.
 fn missing_index(action: &Action, context: &Context) -> ErrorKind {
-    let name = match action {
-        Action::Open { .. } => context.spec.pages_index_name(),
-        _ => "_id_",
-    };
-    let name = name.to_owned();
-    ErrorKind::MissingIndex { name }
+    ErrorKind::MissingIndex {
+        name: action.index(context.spec),
+    }
 }
 
 fn unknown(driver: &mongodb::error::Error) -> ErrorKind {

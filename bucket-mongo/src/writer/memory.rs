@@ -54,19 +54,24 @@ impl Memory {
 }
 
 impl<T: Record> Writer<'_, T> {
-    /// Lets a lone record try the bucket that took the last one of its key.
+    /// Lets each chain try the bucket that took the last record of its key and window. In the
+    /// forms where such a try may miss without a trace that is for a lone record.
     pub(super) fn guess_tail(&self, batch: &mut Batch<T>) {
-        if let ([chain], 1) = (batch.chains(), batch.records())
-            && let Some(bucket) = self.buckets.memory().get(chain.key())
-        {
-            batch.guess(bucket);
-        }
+        let memory = self.buckets.memory();
+        batch.guess(|chain| memory.get(&chain.memory_key()));
     }
 
-    /// Remembers the bucket that took a lone record.
+    /// Remembers the buckets that took the last records.
     pub(super) fn remember_tail(&self, batch: &Batch<T>) {
-        if let ([chain], 1, None) = (batch.chains(), batch.records(), &self.session) {
-            self.buckets.memory().set(chain.key(), chain.last_bucket());
+        if self.session.is_some() {
+            return;
+        }
+        let lone = batch.records() == 1;
+        for chain in batch.chains() {
+            if chain.is_worth_remembering(lone) {
+                let key = chain.memory_key();
+                self.buckets.memory().set(&key, chain.last_bucket());
+            }
         }
     }
 }

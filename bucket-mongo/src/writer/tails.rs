@@ -4,11 +4,11 @@
 
 use std::collections::HashMap;
 
-use bson::{Document, RawDocumentBuf};
+use bson::{Document, RawDocument, RawDocumentBuf};
 use bucket_core::{
     DamagedBucket, Record,
     read::{self, FindPlan},
-    write::{Batch, Need},
+    write::{Batch, Chain, Need},
 };
 
 use futures_util::future::try_join_all;
@@ -24,20 +24,30 @@ const READS: usize = 16;
 impl<T: Record> Writer<'_, T> {
     /// Tells each chain that asks what its tail is.
     pub(super) async fn learn_tails(&mut self, batch: &mut Batch<T>) -> Result<(), Error> {
-        let asking: Vec<usize> = indexes(batch, |need| {
-            matches!(need, Need::OpenBucket | Need::NewestBucket)
-        });
+        let asks = |chain: &Chain| matches!(chain.need(), Need::OpenBucket | Need::NewestBucket);
+        let asking = indexes(batch, |chain| asks(chain) && chain.has_open_index());
         for group in asking.chunks(KEYS) {
             let keys: Vec<&[u8]> = group.iter().map(|at| batch.chains()[*at].key()).collect();
             let found = self.find(&read::open_buckets(T::SPEC, &keys)).await?;
             self.tell_open(batch, group, &found);
         }
-        let asking: Vec<usize> = indexes(batch, |need| need == Need::NewestBucket);
+        let asking = indexes(batch, |chain| asks(chain) && !chain.has_open_index());
         for group in asking.chunks(READS) {
-            let newest = |at: &usize| read::newest(T::SPEC, batch.chains()[*at].key());
+            let open = |at: &usize| batch.chains()[*at].open_bucket();
+            let found = self.find_each(group.iter().map(open).collect()).await?;
+            for (at, found) in group.iter().zip(found) {
+                self.tell(batch, *at, found.first(), Chain::saw);
+            }
+        }
+        let asking = indexes(batch, |chain| chain.need() == Need::NewestBucket);
+        for group in asking.chunks(READS) {
+            let newest = |at: &usize| batch.chains()[*at].newest_bucket();
             let found = self.find_each(group.iter().map(newest).collect()).await?;
             for (at, found) in group.iter().zip(found) {
-                self.tell_newest(batch, *at, found.first());
+                match found.first() {
+                    None => batch.chains_mut()[*at].saw_none_open(),
+                    found => self.tell(batch, *at, found, Chain::saw_newest),
+                }
             }
         }
         Ok(())
@@ -50,16 +60,10 @@ impl<T: Record> Writer<'_, T> {
                 open.insert(key, bucket);
             }
         }
-        let (chains, _) = batch.parts();
         for at in asking {
-            let chain = &mut chains[*at];
+            let chain = &mut batch.chains_mut()[*at];
             match open.get(chain.key()) {
-                Some(bucket) => {
-                    if let Err(damage) = read::tell_tail::<T>(chain, bucket) {
-                        let left = chain.give_up();
-                        self.damaged(left, damage);
-                    }
-                }
+                Some(bucket) => self.tell(batch, *at, Some(bucket), Chain::saw),
                 None if chain.need() == Need::OpenBucket => chain.saw_none_open(),
                 // The newest bucket is read next.
                 None => {}
@@ -67,21 +71,23 @@ impl<T: Record> Writer<'_, T> {
         }
     }
 
-    fn tell_newest(&mut self, batch: &mut Batch<T>, at: usize, found: Option<&RawDocumentBuf>) {
-        let (chains, _) = batch.parts();
-        let chain = &mut chains[at];
-        match found {
-            None => chain.saw_none_open(),
-            Some(bucket) => {
-                if let Err(damage) = read::tell_tail::<T>(chain, bucket) {
-                    let left = chain.give_up();
-                    self.damaged(left, damage);
-                }
-            }
+    fn tell(
+        &mut self,
+        batch: &mut Batch<T>,
+        at: usize,
+        found: Option<&RawDocumentBuf>,
+        told: fn(&mut Chain, &RawDocument) -> Result<(), DamagedBucket>,
+    ) {
+        let chain = &mut batch.chains_mut()[at];
+        if let Some(bucket) = found
+            && let Err(damage) = told(chain, bucket)
+        {
+            let left = chain.give_up();
+            self.damaged(left, damage);
         }
     }
 
-    fn damaged(&mut self, records: Vec<usize>, damage: DamagedBucket) {
+    pub(super) fn damaged(&mut self, records: Vec<usize>, damage: DamagedBucket) {
         let error = Error::new(ErrorKind::Damaged(damage), &self.context);
         self.written
             .failed
@@ -140,10 +146,10 @@ fn first_batch(reply: &Document) -> Option<Vec<RawDocumentBuf>> {
         .collect()
 }
 
-fn indexes<T: Record>(batch: &Batch<T>, wanted: impl Fn(Need) -> bool) -> Vec<usize> {
+fn indexes<T: Record>(batch: &Batch<T>, wanted: impl Fn(&Chain) -> bool) -> Vec<usize> {
     let chains = batch.chains().iter().enumerate();
     chains
-        .filter(|(_, chain)| wanted(chain.need()))
+        .filter(|(_, chain)| wanted(chain))
         .map(|(at, _)| at)
         .collect()
 }

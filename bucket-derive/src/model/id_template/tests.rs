@@ -6,6 +6,8 @@ fn names() -> Names<'static> {
     Names {
         keys: vec!["customer_id".into(), "venue".into()],
         time: "date".into(),
+        number: None,
+        unit: "s",
         others: vec!["date", "ticker"],
     }
 }
@@ -68,6 +70,41 @@ fn each_mistake_is_named() {
         let problem = problem(template);
         assert!(problem.contains(expected), "{template}: {problem}");
     }
+}
+
+#[test]
+fn a_number_stands_in_place_of_the_time() {
+    let names = Names {
+        number: Some("bucket_number".into()),
+        ..names()
+    };
+    let text = default_text(&names);
+    assert_eq!(text, "{customer_id}_{venue}_{bucket_number}");
+    let segments = check(&text, &names).unwrap();
+    assert_eq!(segments.last(), Some(&Segment::Number));
+    for (last, expected) in [
+        ("{date:s}", "write `{bucket_number}`"),
+        ("{date}", "write `{bucket_number}`"),
+        ("{bucket_number:s}", "a number has no unit"),
+        (
+            "{bucket_number}_{bucket_number}",
+            "names the number `{bucket_number}` twice",
+        ),
+        ("x", "does not name the number `{bucket_number}`"),
+        (
+            "{number}",
+            "it can name `customer_id`, `venue` and `bucket_number`",
+        ),
+    ] {
+        let template = format!("{{customer_id}}_{{venue}}_{last}");
+        let problem = check(&template, &names).unwrap_err().join(" / ");
+        assert!(problem.contains(expected), "{template}: {problem}");
+    }
+    let problem = problem("{customer_id}_{venue}_{bucket_number}");
+    assert!(
+        problem.contains("without `numbered`: write `{date:s}`"),
+        "{problem}"
+    );
 }
 
 #[test]

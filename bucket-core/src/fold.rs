@@ -1,0 +1,383 @@
+//! Folding: what the records of one statement add to the aggregates of its bucket.
+//!
+//! Values are taken off each record once, when it is encoded, and checked there: what is folded is
+//! finite, and so small that no sum over a full bucket passes 64 bits.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    aggregate::{AggregateKind, InputSink, NonFinite},
+    error::EncodeError,
+    key::KeyValue,
+    measure::Number,
+    raw::RawWriter,
+    sketch::{self, Bin},
+    spec::BucketSpec,
+    tally,
+};
+
+/// A value of a record that aggregates are kept of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum InputValue {
+    None,
+    Number(Number),
+    Flag(bool),
+    /// A range of [`Inputs::names`].
+    Name(usize, usize),
+}
+
+/// The values of all records of a batch, a row for each record.
+#[derive(Debug, Default)]
+pub(crate) struct Inputs {
+    values: Vec<InputValue>,
+    names: String,
+}
+
+impl Inputs {
+    /// The row of the `index`-th record.
+    fn row(&self, spec: &BucketSpec, index: usize) -> &[InputValue] {
+        let width = spec.inputs().len();
+        self.values
+            .get(index * width..(index + 1) * width)
+            .unwrap_or_default()
+    }
+
+    /// Takes the values of a record whose bucket holds at most `size`. Gives the bytes that its
+    /// tallied values take.
+    ///
+    /// On an error nothing is taken.
+    pub(crate) fn push(
+        &mut self,
+        spec: &'static BucketSpec,
+        size: u32,
+        visit: impl FnOnce(&mut dyn InputSink),
+    ) -> Result<usize, EncodeError> {
+        let (values, names) = (self.values.len(), self.names.len());
+        let mut row = Row {
+            spec,
+            limit: i64::MAX / i64::from(size.max(1)),
+            next: 0,
+            inputs: self,
+            refused: None,
+        };
+        visit(&mut row);
+        let refused = row.refused;
+        match refused {
+            None => {
+                self.values
+                    .resize(values + spec.inputs().len(), InputValue::None);
+                Ok(self.names.len() - names)
+            }
+            Some(error) => {
+                self.values.truncate(values);
+                self.names.truncate(names);
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes back the last record.
+    pub(crate) fn pop(&mut self, spec: &BucketSpec) {
+        let left = self.values.len().saturating_sub(spec.inputs().len());
+        self.values.truncate(left);
+    }
+}
+
+/// Takes the values of one record.
+struct Row<'a> {
+    spec: &'static BucketSpec,
+    limit: i64,
+    next: usize,
+    inputs: &'a mut Inputs,
+    refused: Option<EncodeError>,
+}
+
+impl InputSink for Row<'_> {
+    fn number(&mut self, value: Option<Number>) {
+        let input = self.spec.inputs().get(self.next);
+        self.next += 1;
+        let taken = match (value, input) {
+            (Some(Number::Float(value)), Some(input)) if !value.is_finite() => {
+                if input.non_finite == NonFinite::Reject {
+                    let field = input.field;
+                    self.refused
+                        .get_or_insert(EncodeError::NonFinite { field, value });
+                }
+                InputValue::None
+            }
+            (Some(Number::Int(value)), Some(input))
+                if value.unsigned_abs() > self.limit.unsigned_abs() =>
+            {
+                self.refused.get_or_insert(EncodeError::Overflow {
+                    field: input.field,
+                    value,
+                    limit: self.limit,
+                });
+                InputValue::None
+            }
+            (Some(number), _) => InputValue::Number(number),
+            (None, _) => InputValue::None,
+        };
+        self.inputs.values.push(taken);
+    }
+
+    fn flag(&mut self, value: bool) {
+        self.next += 1;
+        self.inputs.values.push(InputValue::Flag(value));
+    }
+
+    fn tally(&mut self, value: KeyValue<'_>) {
+        self.next += 1;
+        let start = self.inputs.names.len();
+        tally::push_name(&mut self.inputs.names, value);
+        let end = self.inputs.names.len();
+        self.inputs.values.push(InputValue::Name(start, end));
+    }
+}
+
+/// The records of one statement, folded.
+#[derive(Debug)]
+pub(crate) struct Fold<'a> {
+    spec: &'static BucketSpec,
+    states: Vec<State<'a>>,
+}
+
+/// What the records of a statement bring to one field.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Folded {
+    Number(Number),
+    Count(i32),
+    /// In milliseconds.
+    Time(i64),
+    /// Documents compare field by field: the time decides, then the value.
+    InTime(i64, Number),
+}
+
+impl Folded {
+    pub(crate) fn write(self, writer: &mut RawWriter, name: &str) {
+        match self {
+            Self::Number(number) => writer.number(name, number),
+            Self::Count(count) => writer.int32(name, count),
+            Self::Time(time) => writer.date(name, time),
+            Self::InTime(time, number) => {
+                let pair = writer.begin_document(name);
+                writer.date("t", time);
+                writer.number("v", number);
+                writer.end(pair);
+            }
+        }
+    }
+}
+
+/// What the records add to one aggregate.
+#[derive(Debug)]
+enum State<'a> {
+    Nothing,
+    Number(Number),
+    Count(i32),
+    Tally(BTreeMap<&'a str, i32>),
+    Bins(BTreeMap<Bin, i32>),
+    Time(i64),
+    InTime(i64, Number),
+}
+
+impl<'a> Fold<'a> {
+    pub(crate) fn new(spec: &'static BucketSpec) -> Self {
+        let states = spec
+            .aggregates()
+            .iter()
+            .map(|aggregate| match aggregate.kind {
+                AggregateKind::Count | AggregateKind::CountIf => State::Count(0),
+                AggregateKind::Tally => State::Tally(BTreeMap::new()),
+                AggregateKind::Percentiles { .. } => State::Bins(BTreeMap::new()),
+                _ => State::Nothing,
+            });
+        Self {
+            spec,
+            states: states.collect(),
+        }
+    }
+
+    /// Takes in the `index`-th record of the batch.
+    pub(crate) fn add(&mut self, inputs: &'a Inputs, index: usize, time: i64) {
+        let row = inputs.row(self.spec, index);
+        for (aggregate, state) in self.spec.aggregates().iter().zip(&mut self.states) {
+            let value = row.get(aggregate.input).copied();
+            state.add(
+                aggregate.kind,
+                value.unwrap_or(InputValue::None),
+                time,
+                &inputs.names,
+            );
+        }
+    }
+
+    /// At most the size of the encoded counters, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        let counters = |path: &str, state: &State<'_>| match state {
+            State::Tally(counts) => counts
+                .keys()
+                .map(|name| path.len() + name.len() + 8)
+                .sum::<usize>(),
+            State::Bins(bins) => bins.len() * (path.len() + 32),
+            _ => 0,
+        };
+        self.parts()
+            .map(|(path, _, state)| counters(path, state))
+            .sum()
+    }
+
+    /// What is added to which field.
+    pub(crate) fn each_sum(&self, mut each: impl FnMut(&str, Folded)) {
+        for (path, kind, state) in self.parts() {
+            match state {
+                State::Number(number) if is_sum(kind) => each(path, Folded::Number(*number)),
+                State::Count(count) => each(path, Folded::Count(*count)),
+                State::Tally(counts) => {
+                    for (name, count) in counts {
+                        each(&format!("{path}.{name}"), Folded::Count(*count));
+                    }
+                }
+                State::Bins(bins) => {
+                    if let AggregateKind::Percentiles { error_ppm } = kind {
+                        let error = sketch::name(error_ppm);
+                        for (bin, count) in bins {
+                            let path = format!("{path}.{error}.{}", bin.name());
+                            each(&path, Folded::Count(*count));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Which field must not be greater than what.
+    pub(crate) fn each_smallest(&self, each: impl FnMut(&str, Folded)) {
+        let kinds = [
+            AggregateKind::Min,
+            AggregateKind::First,
+            AggregateKind::FirstTime,
+        ];
+        self.each_extreme(&kinds, each);
+    }
+
+    /// Which field must not be less than what.
+    pub(crate) fn each_largest(&self, each: impl FnMut(&str, Folded)) {
+        let kinds = [
+            AggregateKind::Max,
+            AggregateKind::Last,
+            AggregateKind::LastTime,
+        ];
+        self.each_extreme(&kinds, each);
+    }
+
+    fn each_extreme(&self, kinds: &[AggregateKind], mut each: impl FnMut(&str, Folded)) {
+        for (path, kind, state) in self.parts() {
+            if !kinds.contains(&kind) {
+                continue;
+            }
+            match state {
+                State::Number(number) => each(path, Folded::Number(*number)),
+                State::Time(time) => each(path, Folded::Time(*time)),
+                State::InTime(time, number) => each(path, Folded::InTime(*time, *number)),
+                _ => {}
+            }
+        }
+    }
+
+    fn parts(&self) -> impl Iterator<Item = (&'static str, AggregateKind, &State<'a>)> {
+        let aggregates = self.spec.aggregates().iter();
+        let states = aggregates.zip(&self.states);
+        states.map(|(aggregate, state)| (aggregate.path, aggregate.kind, state))
+    }
+}
+
+const fn is_sum(kind: AggregateKind) -> bool {
+    matches!(kind, AggregateKind::Sum | AggregateKind::SumOfSquares)
+}
+
+impl<'a> State<'a> {
+    fn add(&mut self, kind: AggregateKind, value: InputValue, time: i64, names: &'a str) {
+        match (kind, value) {
+            (AggregateKind::FirstTime, _) => {
+                let earliest = match self {
+                    Self::Time(other) => time.min(*other),
+                    _ => time,
+                };
+                *self = Self::Time(earliest);
+            }
+            (AggregateKind::LastTime, _) => {
+                let latest = match self {
+                    Self::Time(other) => time.max(*other),
+                    _ => time,
+                };
+                *self = Self::Time(latest);
+            }
+            (AggregateKind::Count, InputValue::Number(_))
+            | (AggregateKind::CountIf, InputValue::Flag(true)) => {
+                if let Self::Count(count) = self {
+                    *count = count.saturating_add(1);
+                }
+            }
+            (AggregateKind::Tally, InputValue::Name(start, end)) => {
+                if let (Self::Tally(counts), Some(name)) = (self, names.get(start..end)) {
+                    *counts.entry(name).or_default() += 1;
+                }
+            }
+            (AggregateKind::Percentiles { error_ppm }, InputValue::Number(number)) => {
+                if let Self::Bins(bins) = self {
+                    *bins.entry(Bin::of(number.to_f64(), error_ppm)).or_default() += 1;
+                }
+            }
+            (AggregateKind::First, InputValue::Number(number)) => {
+                let earlier = !matches!(
+                    self,
+                    Self::InTime(t, v) if (*t, v.to_f64()) <= (time, number.to_f64())
+                );
+                if earlier {
+                    *self = Self::InTime(time, number);
+                }
+            }
+            (AggregateKind::Last, InputValue::Number(number)) => {
+                let later = !matches!(
+                    self,
+                    Self::InTime(t, v) if (*t, v.to_f64()) >= (time, number.to_f64())
+                );
+                if later {
+                    *self = Self::InTime(time, number);
+                }
+            }
+            // The server computes it.
+            (AggregateKind::Avg { .. }, _) => {}
+            (_, InputValue::Number(number)) => {
+                let folded = match self {
+                    Self::Number(other) => combine(kind, *other, number),
+                    _ if kind == AggregateKind::SumOfSquares => square(number),
+                    _ => number,
+                };
+                *self = Self::Number(folded);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn square(number: Number) -> Number {
+    Number::Float(number.to_f64() * number.to_f64())
+}
+
+fn combine(kind: AggregateKind, a: Number, b: Number) -> Number {
+    match (kind, a, b) {
+        (AggregateKind::Sum, Number::Int(a), Number::Int(b)) => {
+            // Values were checked to be so small that no sum over a bucket overflows.
+            Number::Int(a.saturating_add(b))
+        }
+        (AggregateKind::Sum, a, b) => Number::Float(a.to_f64() + b.to_f64()),
+        (AggregateKind::SumOfSquares, a, b) => Number::Float(a.to_f64() + square(b).to_f64()),
+        (AggregateKind::Max, Number::Int(a), Number::Int(b)) => Number::Int(a.max(b)),
+        (AggregateKind::Max, a, b) => Number::Float(a.to_f64().max(b.to_f64())),
+        (_, Number::Int(a), Number::Int(b)) => Number::Int(a.min(b)),
+        (_, a, b) => Number::Float(a.to_f64().min(b.to_f64())),
+    }
+}

@@ -1,0 +1,244 @@
+//! Stored aggregates: read off a bucket, validated once, typed on access.
+
+use bson::{Bson, DateTime, Document, RawBsonRef, RawDocument};
+
+use crate::{
+    aggregate::AggregateKind,
+    error::Damage,
+    key::{BucketKey, KeyValue},
+    measure::{Measure, Number},
+    sketch::Sketch,
+    spec::BucketSpec,
+    tally,
+};
+
+/// The aggregates of one bucket; the derive makes a typed view of it for each model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredStats {
+    /// In the order of the model.
+    values: Vec<Option<Bson>>,
+    /// The number of records.
+    count: u32,
+}
+
+impl StoredStats {
+    /// The aggregates of a model that has none.
+    #[must_use]
+    pub const fn empty() -> &'static Self {
+        const EMPTY: &StoredStats = &StoredStats {
+            values: Vec::new(),
+            count: 0,
+        };
+        EMPTY
+    }
+
+    /// Reads the aggregates of a stored bucket.
+    pub(crate) fn read(
+        spec: &BucketSpec,
+        stored: &RawDocument,
+        count: u32,
+    ) -> Result<Self, Damage> {
+        let mut values = Vec::with_capacity(spec.aggregates().len());
+        for aggregate in spec.aggregates() {
+            let damaged = || Damage::Field {
+                path: aggregate.path.to_owned(),
+                expected: expected(aggregate.kind),
+            };
+            let value = match at_path(stored, aggregate.path).map_err(|()| damaged())? {
+                None => None,
+                Some(raw) => {
+                    let value = Bson::try_from(raw).map_err(|_| damaged())?;
+                    if !fits(aggregate.kind, &value) {
+                        return Err(damaged());
+                    }
+                    Some(value)
+                }
+            };
+            values.push(value);
+        }
+        Ok(Self { values, count })
+    }
+
+    /// The aggregates as they are stored, under their paths.
+    pub(crate) fn to_document(&self, spec: &BucketSpec) -> Document {
+        let mut document = Document::new();
+        for (aggregate, value) in spec.aggregates().iter().zip(&self.values) {
+            if let Some(value) = value {
+                insert(&mut document, aggregate.path, value.clone());
+            }
+        }
+        document
+    }
+
+    fn get(&self, at: usize) -> Option<&Bson> {
+        self.values.get(at)?.as_ref()
+    }
+
+    /// The smallest or the largest value.
+    #[must_use]
+    pub fn value<M: Measure>(&self, at: usize) -> Option<M::Value> {
+        M::from_number(number(self.get(at)?)?)
+    }
+
+    /// The value of the earliest or the latest record.
+    #[must_use]
+    pub fn value_in_time<M: Measure>(&self, at: usize) -> Option<M::Value> {
+        M::from_number(number(self.get(at)?.as_document()?.get("v")?)?)
+    }
+
+    /// The time of the earliest or the latest record.
+    #[must_use]
+    pub fn time(&self, at: usize) -> Option<DateTime> {
+        self.get(at)?.as_datetime().copied()
+    }
+
+    /// A sum.
+    #[must_use]
+    pub fn sum<M: Measure>(&self, at: usize) -> Option<M::Sum> {
+        M::sum_from(number(self.get(at)?)?)
+    }
+
+    /// A number of records or values; 0 where none is stored.
+    #[must_use]
+    pub fn count(&self, at: usize) -> u64 {
+        let count = self.get(at).and_then(whole).unwrap_or_default();
+        u64::try_from(count).unwrap_or_default()
+    }
+
+    /// The average from a sum and the number of values, which is that of the records if none is
+    /// kept.
+    #[must_use]
+    pub fn avg(&self, sum: usize, count: Option<usize>) -> Option<f64> {
+        let sum = number(self.get(sum)?)?.to_f64();
+        Some(sum / self.values_counted(count)?)
+    }
+
+    /// The population variance from a sum, a sum of squares and the number of values.
+    #[must_use]
+    pub fn variance(&self, sum: usize, squares: usize, count: Option<usize>) -> Option<f64> {
+        let mean = self.avg(sum, count)?;
+        let squares = number(self.get(squares)?)?.to_f64();
+        // Rounding can leave a little less than nothing.
+        Some((squares / self.values_counted(count)? - mean * mean).max(0.0))
+    }
+
+    /// Not a zero, so that it can be divided by.
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "a bucket holds far fewer than 2^53 values"
+    )]
+    fn values_counted(&self, count: Option<usize>) -> Option<f64> {
+        let count = count.map_or(u64::from(self.count), |at| self.count(at));
+        (count > 0).then_some(count as f64)
+    }
+
+    /// The values of a tally with their numbers, in the order in which they are stored. Values
+    /// that the type cannot hold are left out.
+    #[must_use]
+    pub fn tally<K: BucketKey>(&self, at: usize) -> Vec<(K, u64)> {
+        let Some(counters) = self.get(at).and_then(Bson::as_document) else {
+            return Vec::new();
+        };
+        let one = |(name, count): (&String, &Bson)| {
+            let text = tally::value_of(name)?;
+            let value = K::from_key(KeyValue::Text(&text)).ok()?;
+            Some((value, u64::try_from(whole(count)?).ok()?))
+        };
+        counters.iter().filter_map(one).collect()
+    }
+
+    /// A quantile sketch.
+    #[must_use]
+    pub fn sketch(&self, at: usize, error_ppm: u32) -> Sketch {
+        let stored = self.get(at).and_then(Bson::as_document);
+        stored
+            .and_then(|stored| Sketch::read(error_ppm, stored))
+            .unwrap_or(Sketch::new(error_ppm))
+    }
+}
+
+/// The value at a dotted path; the error is a value on the way that is no document.
+fn at_path<'a>(stored: &'a RawDocument, path: &str) -> Result<Option<RawBsonRef<'a>>, ()> {
+    let mut document = stored;
+    let (parents, name) = path.rsplit_once('.').unwrap_or(("", path));
+    for parent in parents.split('.').filter(|parent| !parent.is_empty()) {
+        match document.get(parent).map_err(|_| ())? {
+            None => return Ok(None),
+            Some(RawBsonRef::Document(inner)) => document = inner,
+            Some(_) => return Err(()),
+        }
+    }
+    document.get(name).map_err(|_| ())
+}
+
+fn insert(document: &mut Document, path: &str, value: Bson) {
+    match path.split_once('.') {
+        None => {
+            document.insert(path, value);
+        }
+        Some((parent, rest)) => {
+            let inner = document
+                .entry(parent.to_owned())
+                .or_insert_with(|| Bson::Document(Document::new()));
+            if let Bson::Document(inner) = inner {
+                insert(inner, rest, value);
+            }
+        }
+    }
+}
+
+const fn expected(kind: AggregateKind) -> &'static str {
+    match kind {
+        AggregateKind::Min
+        | AggregateKind::Max
+        | AggregateKind::Sum
+        | AggregateKind::SumOfSquares
+        | AggregateKind::Avg { .. } => "a number",
+        AggregateKind::Count | AggregateKind::CountIf => "a whole number",
+        AggregateKind::Tally => "a document of whole numbers",
+        AggregateKind::First | AggregateKind::Last => "a time `t` and a number `v`",
+        AggregateKind::FirstTime | AggregateKind::LastTime => "a date",
+        AggregateKind::Percentiles { .. } => "the counters of a quantile sketch",
+    }
+}
+
+fn fits(kind: AggregateKind, value: &Bson) -> bool {
+    match kind {
+        AggregateKind::Min
+        | AggregateKind::Max
+        | AggregateKind::Sum
+        | AggregateKind::SumOfSquares
+        | AggregateKind::Avg { .. } => number(value).is_some(),
+        AggregateKind::Count | AggregateKind::CountIf => whole(value).is_some_and(|n| n >= 0),
+        AggregateKind::Tally => value
+            .as_document()
+            .is_some_and(|counters| counters.values().all(|n| whole(n).is_some_and(|n| n >= 0))),
+        AggregateKind::First | AggregateKind::Last => value.as_document().is_some_and(|pair| {
+            matches!(pair.get("t"), Some(Bson::DateTime(_)))
+                && pair.get("v").is_some_and(|value| number(value).is_some())
+        }),
+        AggregateKind::FirstTime | AggregateKind::LastTime => matches!(value, Bson::DateTime(_)),
+        AggregateKind::Percentiles { error_ppm } => value
+            .as_document()
+            .is_some_and(|stored| Sketch::read(error_ppm, stored).is_some()),
+    }
+}
+
+/// A number of whatever numeric type it was stored.
+fn number(value: &Bson) -> Option<Number> {
+    match value {
+        Bson::Int32(value) => Some(Number::Int(i64::from(*value))),
+        Bson::Int64(value) => Some(Number::Int(*value)),
+        Bson::Double(value) => Some(Number::Float(*value)),
+        _ => None,
+    }
+}
+
+pub(crate) fn whole(value: &Bson) -> Option<i64> {
+    match value {
+        Bson::Int32(value) => Some(i64::from(*value)),
+        Bson::Int64(value) => Some(*value),
+        Bson::Double(value) => crate::key::whole_number(*value),
+        _ => None,
+    }
+}

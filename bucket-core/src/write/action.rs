@@ -1,0 +1,129 @@
+//! What a statement does.
+
+use bson::DateTime;
+
+use crate::spec::BucketSpec;
+
+/// What a statement does; see the [module](super) for the forms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Action {
+    /// Appends to the bucket of this id if it is there and has room. It misses without a trace,
+    /// so it is sent alone. The manual's form.
+    Append {
+        /// The `_id` of the bucket.
+        id: String,
+    },
+    /// Appends to the bucket of this id, which is there: where it is full, the miss shows as a
+    /// duplicate key. The manual's form.
+    Fill {
+        /// The `_id` of the bucket.
+        id: String,
+    },
+    /// Opens the bucket of this id. The manual's form.
+    Open {
+        /// The `_id` of the new bucket.
+        id: String,
+        /// No bucket of the key may stand behind this id: the new one's, or that of the bucket
+        /// that was seen as the newest.
+        behind: String,
+    },
+    /// Appends to the bucket of this id or opens it, whichever it takes; where it takes no more,
+    /// the miss shows as a duplicate key. The other forms.
+    Put(Put),
+    /// Marks a bucket as one that takes no more; brings no records.
+    Close {
+        /// The `_id` of the bucket.
+        id: String,
+        /// Its number.
+        number: i64,
+    },
+}
+
+/// A bucket that is appended to or opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Put {
+    /// The `_id` of the bucket.
+    pub id: String,
+    /// The start of its window, or the time of its first record.
+    pub start: DateTime,
+    /// The end of its window.
+    pub end: DateTime,
+    /// Its number.
+    pub number: i64,
+    /// Which of the buckets of its window it is, from 0.
+    pub part: i64,
+    /// The number of records that it takes.
+    pub size: u32,
+    /// The statement fills the bucket, which then holds this many records, and marks it.
+    pub fills_from: Option<u32>,
+    /// The bucket is not known to exist.
+    pub fresh: bool,
+    /// It must exist: a miss leaves no trace, so the statement is sent alone.
+    pub lone: bool,
+    /// It takes late records.
+    pub late: bool,
+}
+
+impl Action {
+    /// The `_id` of the bucket.
+    ///
+    /// ```
+    /// # use bucket_core::write::Action;
+    /// assert_eq!(Action::Fill { id: "123_1698335223".into() }.id(), "123_1698335223");
+    /// ```
+    #[must_use]
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Append { id }
+            | Self::Fill { id }
+            | Self::Open { id, .. }
+            | Self::Close { id, .. } => id,
+            Self::Put(put) => &put.id,
+        }
+    }
+
+    /// The name of the index that the statement asks for.
+    ///
+    /// ```
+    /// # use bucket_core::{BucketSpec, write::Action};
+    /// fn hint(spec: &BucketSpec, id: String) -> String {
+    ///     Action::Fill { id }.index(spec)
+    /// }
+    /// ```
+    #[must_use]
+    pub fn index(&self, spec: &BucketSpec) -> String {
+        match self {
+            Self::Open { .. } => spec.pages_index_name(),
+            _ => spec.identity_index_name(),
+        }
+    }
+
+    /// Whether it opens the bucket where there is none.
+    pub(super) fn upserts(&self) -> bool {
+        match self {
+            Self::Append { .. } | Self::Close { .. } => false,
+            Self::Fill { .. } | Self::Open { .. } => true,
+            Self::Put(put) => !put.lone,
+        }
+    }
+
+    /// Whether a miss leaves no trace but the number of documents in the reply.
+    pub(super) fn is_lone(&self) -> bool {
+        match self {
+            Self::Append { .. } => true,
+            Self::Put(put) => put.lone,
+            _ => false,
+        }
+    }
+
+    /// Whether the bucket is known to be there.
+    pub(super) fn is_known(&self) -> bool {
+        match self {
+            Self::Fill { .. } => true,
+            Self::Put(put) => !put.fresh && !put.lone,
+            _ => false,
+        }
+    }
+}

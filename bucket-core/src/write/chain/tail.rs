@@ -1,0 +1,132 @@
+//! What is known of the bucket at the end of a chain.
+
+use bson::{DateTime, RawDocument};
+
+use crate::{
+    bucket::{printed_id, stored_count, stored_fields, stored_place},
+    error::{Damage, DamagedBucket},
+    id::{self, Place},
+    spec::{BucketSpec, ID},
+};
+
+/// What was last seen of the bucket that takes a chain's next record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Tail {
+    /// Nothing yet, or what was seen is out of date.
+    Unknown,
+    /// There is no bucket that could take it.
+    NoneOpen,
+    /// A bucket with room.
+    Open(Known),
+    /// The newest bucket takes no more.
+    Full(Known),
+}
+
+/// A bucket as it was last seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) id: String,
+    pub(super) place: Place,
+    pub(super) count: u32,
+    /// The size of its items, where the model counts it.
+    pub(super) bytes: u64,
+    /// The number of records that it takes: its own where it carries one, else the key's.
+    pub(super) size: u32,
+    pub(super) start: DateTime,
+    pub(super) end: DateTime,
+    /// It is marked as full or as closed.
+    pub(super) marked: bool,
+    /// It is not known to exist.
+    pub(super) fresh: bool,
+}
+
+impl Known {
+    /// A bucket that is to be opened.
+    pub(super) fn fresh(id: String, place: Place, size: u32, start: DateTime) -> Self {
+        Self {
+            id,
+            place,
+            count: 0,
+            bytes: 0,
+            size,
+            start,
+            end: start,
+            marked: false,
+            fresh: true,
+        }
+    }
+
+    /// Reads a stored bucket, whose items need not be there.
+    ///
+    /// # Errors
+    ///
+    /// [`DamagedBucket`] if its id is not of the model's form or a field is not of its type.
+    pub(super) fn read(
+        spec: &BucketSpec,
+        prefix: &str,
+        size: u32,
+        stored: &RawDocument,
+    ) -> Result<Self, DamagedBucket> {
+        let damaged = |damage: Damage| DamagedBucket::new(printed_id(stored), damage);
+        let count = stored_count(spec, stored).map_err(damaged)?;
+        let fields = stored_fields(spec, stored).map_err(damaged)?;
+        let (id, place) = if spec.object_ids() {
+            let place = stored_place(spec, &fields, stored).map_err(damaged)?;
+            let mut id = prefix.to_owned();
+            id::push_place(&mut id, place, spec.id_unit());
+            (id, place)
+        } else {
+            let Ok(id) = stored.get_str(ID) else {
+                return Err(damaged(Damage::Field {
+                    path: ID.to_owned(),
+                    expected: "a string",
+                }));
+            };
+            let place = id::parse_place(spec, id).map_err(|error| {
+                damaged(Damage::Id {
+                    message: error.to_string(),
+                })
+            })?;
+            (id.to_owned(), place)
+        };
+        Ok(Self {
+            id,
+            place,
+            count: u32::try_from(count.max(0)).unwrap_or(u32::MAX),
+            bytes: match spec.max_bytes().map(|_| stored.get(spec.names().bytes)) {
+                // A bucket from before the model counted bytes: it takes no more.
+                Some(Ok(None)) => u64::MAX,
+                _ => fields.bytes,
+            },
+            size: if fields.size == 0 { size } else { fields.size },
+            start: fields.start,
+            end: fields.end,
+            marked: fields.is_full || fields.is_closed,
+            fresh: false,
+        })
+    }
+
+    /// The number of records that still fit.
+    pub(super) fn room(&self) -> u32 {
+        self.size.saturating_sub(self.count)
+    }
+
+    /// Whether a record fits by number and by bytes.
+    pub(super) fn has_room(&self, spec: &BucketSpec) -> bool {
+        self.count < self.size
+            && spec
+                .max_bytes()
+                .is_none_or(|max| self.bytes < u64::from(max))
+    }
+
+    /// The bucket after it took this many records of this size.
+    pub(super) fn with(&self, taken: usize, bytes: u64) -> Self {
+        let taken = u32::try_from(taken).unwrap_or(u32::MAX);
+        Self {
+            count: self.count.saturating_add(taken),
+            bytes: self.bytes.saturating_add(bytes),
+            fresh: false,
+            ..self.clone()
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! One record type with every aggregate, in every form.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
+
+use bucket_core::private::bson::DateTime;
+use bucket_core::{
+    BucketDocument, BucketId, BucketKey, BucketSpec, Form, KeyValue, LatePolicy, Record, RecordKey,
+    Window,
+    aggregate::{Aggregate, AggregateKind, Input, InputSink, NonFinite},
+    bucket::{BucketFields, BucketParts, BucketRef},
+    key::{KeySink, KeySource},
+    private::SpecParts,
+    spec::{IdSegment, KeyField, Names, TimeField, TimeUnit},
+    stats::StoredStats,
+};
+use bucket_core::{KeyError, Measure};
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sample<const F: usize> {
+    pub device: String,
+    pub at: DateTime,
+    pub unique: i64,
+    pub value: i64,
+    pub level: Option<f64>,
+    pub code: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SampleItem {
+    pub at: DateTime,
+    pub unique: i64,
+    pub value: i64,
+    pub level: Option<f64>,
+    pub code: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SampleKey(pub String);
+
+pub struct SampleBucket<const F: usize> {
+    pub id: BucketId<Sample<F>>,
+    pub key: SampleKey,
+    pub count: u32,
+    pub fields: BucketFields,
+    pub stats: StoredStats,
+    pub items: Vec<SampleItem>,
+}
+
+pub const COUNT: usize = 0;
+pub const WINDOW: usize = 1;
+pub const WINDOW_CAPACITY: usize = 2;
+pub const HYBRID_MERGE: usize = 3;
+pub const HYBRID_SIDE: usize = 4;
+pub const HYBRID_REJECT: usize = 5;
+pub const NUMBERED: usize = 6;
+pub const WINDOW_BYTES: usize = 7;
+pub const HYBRID_BYTES: usize = 8;
+pub const NUMBERED_BYTES: usize = 9;
+pub const COUNT_BYTES: usize = 10;
+
+/// With stored averages, which are not for the naive collection.
+pub const COUNT_AVG: usize = 11;
+pub const WINDOW_AVG: usize = 12;
+pub const HYBRID_AVG: usize = 13;
+pub const NUMBERED_AVG: usize = 14;
+/// With ids that the server makes.
+pub const WINDOW_OBJECT: usize = 15;
+pub const NUMBERED_OBJECT: usize = 16;
+/// After the capacity was raised.
+pub const COUNT_RAISED: usize = 17;
+
+pub const RAISED: u32 = 9;
+
+pub const CAPACITY: u32 = 4;
+pub const DURATION: i64 = 1_000;
+pub const MAX_BYTES: u32 = 400;
+
+/// The aggregates by their place.
+pub mod at {
+    pub const MIN: usize = 0;
+    pub const MAX: usize = 1;
+    pub const SUM: usize = 2;
+    pub const LEVEL_SUM: usize = 3;
+    pub const LEVEL_COUNT: usize = 4;
+    pub const SQUARES: usize = 5;
+    pub const ODD: usize = 6;
+    pub const CODES: usize = 7;
+    pub const FIRST: usize = 8;
+    pub const LAST: usize = 9;
+    pub const FIRST_TIME: usize = 10;
+    pub const LAST_TIME: usize = 11;
+    pub const SKETCH: usize = 12;
+    pub const AVG: usize = 13;
+    pub const LEVEL_AVG: usize = 14;
+}
+
+const fn aggregate(path: &'static str, kind: AggregateKind, input: usize) -> Aggregate {
+    Aggregate { path, kind, input }
+}
+
+const AGGREGATES: &[Aggregate] = &[
+    aggregate("stats.min", AggregateKind::Min, 0),
+    aggregate("stats.max", AggregateKind::Max, 0),
+    aggregate("stats.sum", AggregateKind::Sum, 0),
+    aggregate("stats.level_sum", AggregateKind::Sum, 1),
+    aggregate("stats.level_count", AggregateKind::Count, 1),
+    aggregate("stats.squares", AggregateKind::SumOfSquares, 0),
+    aggregate("stats.odd", AggregateKind::CountIf, 2),
+    aggregate("stats.codes", AggregateKind::Tally, 3),
+    aggregate("stats.first", AggregateKind::First, 0),
+    aggregate("stats.last", AggregateKind::Last, 0),
+    aggregate("first_at", AggregateKind::FirstTime, 0),
+    aggregate("last_at", AggregateKind::LastTime, 0),
+    aggregate(
+        "stats.p",
+        AggregateKind::Percentiles { error_ppm: 10_000 },
+        0,
+    ),
+];
+
+const AVERAGED: &[Aggregate] = &{
+    let mut all = [AGGREGATES[0]; 15];
+    let mut index = 0;
+    while index < AGGREGATES.len() {
+        all[index] = AGGREGATES[index];
+        index += 1;
+    }
+    let avg = AggregateKind::Avg {
+        sum: at::SUM,
+        count: None,
+    };
+    all[at::AVG] = aggregate("stats.avg", avg, 0);
+    let avg = AggregateKind::Avg {
+        sum: at::LEVEL_SUM,
+        count: Some(at::LEVEL_COUNT),
+    };
+    all[at::LEVEL_AVG] = aggregate("stats.level_avg", avg, 1);
+    all
+};
+
+const fn input(field: &'static str, non_finite: NonFinite) -> Input {
+    Input { field, non_finite }
+}
+
+const INPUTS: &[Input] = &[
+    input("value", NonFinite::Reject),
+    input("level", NonFinite::Skip),
+    input("value", NonFinite::Reject),
+    input("code", NonFinite::Reject),
+];
+
+const fn spec(form: Form, max_bytes: Option<u32>) -> BucketSpec {
+    spec_of(form, max_bytes, AGGREGATES, false)
+}
+
+const fn spec_of(
+    form: Form,
+    max_bytes: Option<u32>,
+    aggregates: &'static [Aggregate],
+    object_ids: bool,
+) -> BucketSpec {
+    let last = match form {
+        Form::Numbered { .. } => IdSegment::Number,
+        Form::Hybrid { .. } => IdSegment::Time(TimeUnit::Millis),
+        _ => IdSegment::Time(TimeUnit::Seconds),
+    };
+    let id: &'static [IdSegment] = match last {
+        IdSegment::Number => &[
+            IdSegment::Key(0),
+            IdSegment::Literal("_"),
+            IdSegment::Number,
+        ],
+        IdSegment::Time(TimeUnit::Millis) => &[
+            IdSegment::Key(0),
+            IdSegment::Literal("_"),
+            IdSegment::Time(TimeUnit::Millis),
+        ],
+        _ => &[
+            IdSegment::Key(0),
+            IdSegment::Literal("_"),
+            IdSegment::Time(TimeUnit::Seconds),
+        ],
+    };
+    BucketSpec::__new(SpecParts {
+        record: "Sample",
+        collection: "samples",
+        items: "items",
+        form,
+        id,
+        keys: &[KeyField {
+            field: "device",
+            path: "device",
+        }],
+        time: TimeField {
+            field: "at",
+            name: "at",
+        },
+        names: Names {
+            created_at: Some("created_at"),
+            ..Names::DEFAULT
+        },
+        max_bytes,
+        raised_from: if object_ids || max_bytes.is_some() {
+            None
+        } else {
+            raised_from(form)
+        },
+        object_ids,
+        compression: None,
+        inputs: INPUTS,
+        aggregates,
+    })
+}
+
+const fn raised_from(form: Form) -> Option<u32> {
+    match form {
+        Form::Count { capacity: RAISED } => Some(CAPACITY),
+        _ => None,
+    }
+}
+
+const fn hybrid(late: LatePolicy) -> Form {
+    Form::Hybrid {
+        capacity: CAPACITY,
+        max_duration: DURATION,
+        late,
+    }
+}
+
+const WINDOW_OF_ONE: Window = Window::Seconds(1);
+
+const SPECS: [BucketSpec; 18] = [
+    spec(Form::Count { capacity: CAPACITY }, None),
+    spec(
+        Form::Window {
+            window: WINDOW_OF_ONE,
+            capacity: None,
+        },
+        None,
+    ),
+    spec(
+        Form::Window {
+            window: WINDOW_OF_ONE,
+            capacity: Some(CAPACITY),
+        },
+        None,
+    ),
+    spec(hybrid(LatePolicy::Merge), None),
+    spec(hybrid(LatePolicy::Side), None),
+    spec(hybrid(LatePolicy::Reject), None),
+    spec(Form::Numbered { capacity: CAPACITY }, None),
+    spec(
+        Form::Window {
+            window: WINDOW_OF_ONE,
+            capacity: None,
+        },
+        Some(MAX_BYTES),
+    ),
+    spec(hybrid(LatePolicy::Merge), Some(MAX_BYTES)),
+    spec(Form::Numbered { capacity: 100 }, Some(MAX_BYTES)),
+    spec(Form::Count { capacity: 100 }, Some(MAX_BYTES)),
+    spec_of(Form::Count { capacity: CAPACITY }, None, AVERAGED, false),
+    spec_of(
+        Form::Window {
+            window: WINDOW_OF_ONE,
+            capacity: Some(CAPACITY),
+        },
+        None,
+        AVERAGED,
+        false,
+    ),
+    spec_of(hybrid(LatePolicy::Side), Some(MAX_BYTES), AVERAGED, false),
+    spec_of(Form::Numbered { capacity: CAPACITY }, None, AVERAGED, false),
+    spec_of(
+        Form::Window {
+            window: WINDOW_OF_ONE,
+            capacity: None,
+        },
+        Some(MAX_BYTES),
+        AGGREGATES,
+        true,
+    ),
+    spec_of(
+        Form::Numbered { capacity: CAPACITY },
+        None,
+        AGGREGATES,
+        true,
+    ),
+    spec(Form::Count { capacity: RAISED }, None),
+];
+
+impl RecordKey for SampleKey {
+    fn visit(&self, sink: &mut dyn KeySink) {
+        sink.part(KeyValue::String(&self.0));
+    }
+
+    fn read(source: &mut dyn KeySource) -> Result<Self, KeyError> {
+        String::from_key(source.part()?).map(Self)
+    }
+}
+
+impl<const F: usize> Record for Sample<F> {
+    const SPEC: &'static BucketSpec = &SPECS[F];
+    type Key = SampleKey;
+    type Item = SampleItem;
+    type Bucket = SampleBucket<F>;
+
+    fn visit_key(&self, sink: &mut dyn KeySink) {
+        sink.part(KeyValue::String(&self.device));
+    }
+
+    fn key(&self) -> SampleKey {
+        SampleKey(self.device.clone())
+    }
+
+    fn time(&self) -> DateTime {
+        self.at
+    }
+
+    fn visit_inputs(&self, sink: &mut dyn InputSink) {
+        sink.number(self.value.to_number());
+        sink.number(self.level.to_number());
+        sink.flag(self.value % 2 != 0);
+        sink.tally(self.code.to_key());
+    }
+
+    fn assemble(key: SampleKey, item: SampleItem) -> Self {
+        Self {
+            device: key.0,
+            at: item.at,
+            unique: item.unique,
+            value: item.value,
+            level: item.level,
+            code: item.code,
+        }
+    }
+}
+
+impl<const F: usize> BucketDocument for SampleBucket<F> {
+    type Record = Sample<F>;
+
+    fn from_parts(parts: BucketParts<Sample<F>>) -> Self {
+        Self {
+            id: parts.id,
+            key: parts.key,
+            count: parts.count,
+            fields: parts.fields,
+            stats: parts.stats,
+            items: parts.items,
+        }
+    }
+
+    fn into_parts(self) -> BucketParts<Sample<F>> {
+        BucketParts {
+            id: self.id,
+            key: self.key,
+            count: self.count,
+            fields: self.fields,
+            stats: self.stats,
+            items: self.items,
+        }
+    }
+
+    fn as_ref(&self) -> BucketRef<'_, Sample<F>> {
+        BucketRef {
+            id: &self.id,
+            key: self.key.clone(),
+            count: self.count,
+            fields: self.fields,
+            stats: &self.stats,
+            items: &self.items,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A writer against the naive collection: each statement is executed on its own, replies come last,
+//! and what was read may be as stale as can be.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
+
+use bson::Document;
+use bucket_core::{
+    Record,
+    write::{Batch, Need, Round},
+};
+
+use super::collection::{Answer, Collection, reply};
+
+pub struct Writer<T: Record> {
+    pub batch: Batch<T>,
+    under_way: Vec<UnderWay>,
+    pub stored: Vec<usize>,
+    pub refused: Vec<usize>,
+    pub opened: usize,
+    commands: usize,
+}
+
+struct UnderWay {
+    round: Round,
+    statements: Vec<Document>,
+    answers: Vec<Answer>,
+    ordered: bool,
+}
+
+impl<T: Record> Writer<T> {
+    pub fn new(batch: Batch<T>) -> Self {
+        Self {
+            batch,
+            under_way: Vec::new(),
+            stored: Vec::new(),
+            refused: Vec::new(),
+            opened: 0,
+            commands: 0,
+        }
+    }
+
+    /// Does one thing: executes a statement, takes a reply, or plans the next round.
+    pub fn go_on(&mut self, collection: &mut Collection) {
+        let Some(under_way) = self.under_way.first_mut() else {
+            return self.plan(collection);
+        };
+        let failed = matches!(under_way.answers.last(), Some(Answer::Refused(..)));
+        if under_way.statements.is_empty() || (under_way.ordered && failed) {
+            let UnderWay { round, answers, .. } = self.under_way.remove(0);
+            let settled = self.batch.settle(&round, &reply(&answers));
+            assert!(settled.failed.is_empty(), "{:?}", settled.failed);
+            self.stored.extend(settled.stored);
+            self.opened += settled.opened;
+            return;
+        }
+        let statement = under_way.statements.remove(0);
+        under_way.answers.push(collection.execute(&statement));
+    }
+
+    pub fn finish(&mut self, collection: &mut Collection) {
+        while !self.is_done() {
+            self.go_on(collection);
+        }
+    }
+
+    fn plan(&mut self, collection: &Collection) {
+        self.commands += 1;
+        assert!(self.commands < 10_000, "a writer does not come to an end");
+        for chain in self.batch.chains_mut() {
+            let need = chain.need();
+            if !matches!(need, Need::OpenBucket | Need::NewestBucket) {
+                continue;
+            }
+            if let Some(open) = collection.find(&chain.open_bucket()).first() {
+                chain.saw(open).unwrap();
+            } else if need == Need::NewestBucket {
+                match collection.find(&chain.newest_bucket()).first() {
+                    Some(newest) => chain.saw_newest(newest).unwrap(),
+                    None => chain.saw_none_open(),
+                }
+            } else {
+                chain.saw_none_open();
+            }
+        }
+        let sorted_out = self.batch.sort_out_late();
+        self.refused
+            .extend(sorted_out.refused.into_iter().map(|(index, _)| index));
+        for chain in self.batch.chains() {
+            assert!(chain.taken_id().is_none(), "{:?}", chain.taken_id());
+        }
+        let rounds = self.batch.rounds(None);
+        assert!(
+            !rounds.is_empty() || sorted_out.moved > 0 || self.is_done(),
+            "a writer is stuck"
+        );
+        for round in rounds {
+            let body = Document::try_from(round.command().body().to_owned()).unwrap();
+            let statements = body.get_array("updates").unwrap().iter();
+            let statements = statements
+                .map(|statement| statement.as_document().unwrap().clone())
+                .collect();
+            self.under_way.push(UnderWay {
+                round,
+                statements,
+                answers: Vec::new(),
+                ordered: body.get_bool("ordered").unwrap(),
+            });
+        }
+    }
+
+    pub fn is_done(&self) -> bool {
+        let chains = self.batch.chains();
+        self.under_way.is_empty() && chains.iter().all(|chain| chain.need() == Need::Nothing)
+    }
+}

@@ -1,0 +1,193 @@
+//! Every form against a naive collection: several writers, single records and batches, statements
+//! interleaved at will, records late, repeated, before 1970 and far ahead.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in a test they are the point"
+)]
+
+#[path = "common/collection.rs"]
+mod collection;
+#[path = "common/drawn.rs"]
+mod drawn;
+#[path = "common/invariants.rs"]
+mod invariants;
+#[path = "common/naive.rs"]
+mod naive;
+#[path = "common/sample.rs"]
+mod sample;
+#[path = "common/writer.rs"]
+mod writer;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bson::{DateTime, RawDocumentBuf};
+use bucket_core::{LatePolicy, Limits, Record, Window, bucket, write::Batch};
+use proptest::prelude::*;
+
+use self::{
+    collection::Collection,
+    drawn::{Drawn, drawn},
+    invariants::{check_bytes, check_hybrid, check_numbered, check_pages, check_windows},
+    sample::{
+        COUNT, COUNT_BYTES, COUNT_RAISED, HYBRID_BYTES, HYBRID_MERGE, HYBRID_REJECT, HYBRID_SIDE,
+        NUMBERED, NUMBERED_BYTES, NUMBERED_OBJECT, Sample, SampleBucket, WINDOW, WINDOW_BYTES,
+        WINDOW_CAPACITY, WINDOW_OBJECT,
+    },
+    writer::Writer,
+};
+
+fn plans() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
+    let length = prop_oneof![Just(1..2_usize), Just(1..40)];
+    let writer = length.prop_flat_map(|length| prop::collection::vec(drawn(), length));
+    prop::collection::vec(writer, 1..8)
+}
+
+/// A source of turns; each turn is another writer's.
+struct Turns(u64);
+
+impl Turns {
+    /// Source of the constants: Knuth, "The Art of Computer Programming", volume 2, section 3.3.4.
+    fn next(&mut self, writers: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % writers
+    }
+}
+
+/// Runs the writers and gives the stored buckets, after what holds for every form was checked.
+fn run<const F: usize>(
+    plans: &[Vec<Drawn>],
+    turns: u64,
+    limits: impl Fn(usize, &str) -> Option<Limits>,
+) -> Result<Vec<SampleBucket<F>>, TestCaseError> {
+    let mut collection = Collection::new(Sample::<F>::SPEC);
+    let mut expected: BTreeMap<i64, Sample<F>> = BTreeMap::new();
+    let mut writers = Vec::new();
+    for (number, plan) in plans.iter().enumerate() {
+        let mut batch = Batch::default();
+        for (index, drawn) in plan.iter().enumerate() {
+            let sample = drawn.sample::<F>(number * 1_000 + index);
+            let limits = limits(number, &sample.device);
+            batch.push_with(index, &sample, limits).unwrap();
+            expected.insert(sample.unique, sample);
+        }
+        batch.guess(|_| Some(format!("{}_0000000001", plan[0].device)));
+        writers.push(Writer::new(batch));
+    }
+    let mut turns = Turns(turns);
+    for _ in 0..1_500 {
+        let at = turns.next(writers.len());
+        let writer = &mut writers[at];
+        if !writer.is_done() {
+            writer.go_on(&mut collection);
+        }
+    }
+    for writer in &mut writers {
+        writer.finish(&mut collection);
+    }
+
+    let mut opened = 0;
+    for (number, (plan, writer)) in plans.iter().zip(&mut writers).enumerate() {
+        opened += writer.opened;
+        let mut settled = writer.stored.clone();
+        settled.extend(&writer.refused);
+        settled.sort_unstable();
+        prop_assert_eq!(settled, (0..plan.len()).collect::<Vec<_>>());
+        for index in &writer.refused {
+            expected.remove(&i64::try_from(number * 1_000 + index).unwrap());
+        }
+    }
+    prop_assert_eq!(opened, collection.documents.len());
+    let mut buckets = Vec::new();
+    let mut stored = BTreeSet::new();
+    for document in &collection.documents {
+        let raw = RawDocumentBuf::try_from(document).unwrap();
+        let bucket = bucket::decode::<Sample<F>>(&raw).unwrap();
+        naive::check(&bucket);
+        prop_assert!(bucket.fields.created_at.is_some());
+        for item in &bucket.items {
+            prop_assert!(
+                stored.insert(item.unique),
+                "{} is stored twice",
+                item.unique
+            );
+            let sent = &expected[&item.unique];
+            prop_assert_eq!((&sent.device, sent.at), (&bucket.key.0, item.at));
+        }
+        buckets.push(bucket);
+    }
+    prop_assert!(stored.iter().eq(expected.keys()), "records are missing");
+    buckets.sort_by_key(|bucket| {
+        (
+            bucket.key.0.clone(),
+            bucket.fields.number,
+            bucket.id.clone(),
+        )
+    });
+    Ok(buckets)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn pages_keep_their_aggregates(plans in plans(), turns in any::<u64>()) {
+        check_pages(&run::<COUNT>(&plans, turns, |_, _| None)?, sample::CAPACITY);
+        check_pages(&run::<COUNT_RAISED>(&plans, turns, |_, _| None)?, sample::RAISED);
+        for bucket in run::<COUNT_BYTES>(&plans, turns, |_, _| None)? {
+            check_bytes(&bucket);
+        }
+    }
+
+    #[test]
+    fn a_window_has_one_bucket_with_room(plans in plans(), turns in any::<u64>()) {
+        let buckets = run::<WINDOW>(&plans, turns, |_, _| None)?;
+        let windows: BTreeSet<_> = buckets.iter().map(|b| (b.key.0.clone(), b.fields.start)).collect();
+        prop_assert_eq!(windows.len(), buckets.len(), "one bucket per key and window");
+        check_windows(&run::<WINDOW_CAPACITY>(&plans, turns, |_, _| None)?, sample::CAPACITY, false);
+        check_windows(&run::<WINDOW_BYTES>(&plans, turns, |_, _| None)?, u32::MAX, true);
+        check_windows(&run::<WINDOW_OBJECT>(&plans, turns, |_, _| None)?, u32::MAX, true);
+    }
+
+    #[test]
+    fn numbers_rise_by_one_without_gaps_or_repeats(plans in plans(), turns in any::<u64>()) {
+        check_numbered(&run::<NUMBERED>(&plans, turns, |_, _| None)?, false);
+        check_numbered(&run::<NUMBERED_BYTES>(&plans, turns, |_, _| None)?, true);
+        check_numbered(&run::<NUMBERED_OBJECT>(&plans, turns, |_, _| None)?, false);
+    }
+
+    #[test]
+    fn a_bucket_is_closed_by_number_or_by_time(plans in plans(), turns in any::<u64>()) {
+        check_hybrid(&run::<HYBRID_MERGE>(&plans, turns, |_, _| None)?, LatePolicy::Merge, false);
+        check_hybrid(&run::<HYBRID_SIDE>(&plans, turns, |_, _| None)?, LatePolicy::Side, false);
+        check_hybrid(&run::<HYBRID_REJECT>(&plans, turns, |_, _| None)?, LatePolicy::Reject, false);
+        check_hybrid(&run::<HYBRID_BYTES>(&plans, turns, |_, _| None)?, LatePolicy::Merge, true);
+    }
+
+    /// Writers of different limits at once, as while a new version is rolled out.
+    #[test]
+    fn buckets_keep_what_they_were_made_with(plans in plans(), turns in any::<u64>()) {
+        let capacity = |writer: usize| Limits::new().capacity(if writer.is_multiple_of(2) { 3 } else { 7 });
+        for bucket in run::<NUMBERED>(&plans, turns, |writer, _| Some(capacity(writer)))? {
+            prop_assert!([3, 7].contains(&bucket.fields.size));
+            prop_assert!(bucket.count <= bucket.fields.size);
+            prop_assert_eq!(bucket.fields.is_full, bucket.count == bucket.fields.size);
+        }
+        let window = |writer: usize| {
+            let window = if writer.is_multiple_of(2) { Window::seconds(1) } else { Window::seconds(2) };
+            Some(capacity(writer).window(window))
+        };
+        for bucket in run::<WINDOW_CAPACITY>(&plans, turns, |writer, _| window(writer))? {
+            prop_assert!(bucket.count <= 7);
+            let span = bucket.fields.end.timestamp_millis().saturating_sub(bucket.fields.start.timestamp_millis());
+            prop_assert!(span <= 2_000);
+            for item in &bucket.items {
+                prop_assert!(bucket.fields.start <= item.at);
+                prop_assert!(item.at < bucket.fields.end || bucket.fields.end == DateTime::MAX);
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The typed bucket: what closes it, and a row for each of its fields.
+
+use proc_macro2::TokenStream;
+
+use super::{code, doc, stats::aggregate_operator};
+use crate::{
+    attrs::duration::Window,
+    model::{
+        Model,
+        field::{Field, Role, Storage},
+        form::Form,
+        own_field::OwnRole,
+    },
+};
+
+pub(crate) fn bucket(model: &Model) -> TokenStream {
+    let record = &model.record.ident;
+    let (collection, form) = (code(&model.collection), form(model));
+    let mut text = format!(
+        "A bucket of the collection {collection}: {form}.\n\n\
+         | field | BSON path | role | update operator |\n\
+         | --- | --- | --- | --- |\n"
+    );
+    let opened = match model.form {
+        Form::Count { .. } => "`$set` when it is opened",
+        Form::Window { .. } | Form::Hybrid { .. } | Form::Numbered { .. } => EQUALITY,
+    };
+    let id = format!("id: {}", code(&model.id.text));
+    text += &row("id", "_id", &id, opened);
+    for field in model.keys() {
+        text += &row(&field.rust_name(), &field.name, "key", EQUALITY);
+    }
+    for field in &model.own_fields {
+        let (name, role) = (field.role.rust_name(), field.role);
+        text += &row(name, &field.name, role.what(), operator(model, role));
+    }
+    for stored in &model.aggregates.stored {
+        let field = format!("stats.{}", stored.label);
+        let operator = aggregate_operator(model, stored.kind);
+        text += &row(&field, &stored.path, &stored.origin.what, operator);
+    }
+    let items = &model.items;
+    let role = format!("items: `{record}Item`");
+    text += &row(&items.ident.to_string(), &items.name, &role, "`$push`");
+    let stored = |field: &&Field| field.storage == Storage::Named;
+    let fields = model.item_fields().filter(stored);
+    text.extend(fields.map(|field| item_row(model, field)));
+    doc(text.trim_end())
+}
+
+const EQUALITY: &str = "equality in the filter";
+
+/// What closes a bucket.
+fn form(model: &Model) -> String {
+    let record = &model.record.ident;
+    let up_to = match model.form.capacity() {
+        Some(capacity) => format!("up to {capacity} records of `{record}`"),
+        None => format!("the records of `{record}`"),
+    };
+    let bytes = match model.max_bytes {
+        Some(bytes) => format!(", closed at {bytes} bytes"),
+        None => String::new(),
+    };
+    let key = "that share a key";
+    match model.form {
+        Form::Count { .. } => format!("{up_to} {key}{bytes}"),
+        Form::Window { window, .. } => {
+            let window = match window {
+                Window::Seconds(seconds) => format!("a window of {seconds} seconds"),
+                Window::Day => "a day".to_owned(),
+                Window::Week => "a week".to_owned(),
+                Window::Month => "a month".to_owned(),
+            };
+            format!("{up_to} {key} and {window}{bytes}")
+        }
+        Form::Hybrid { max_duration, .. } => {
+            format!("{up_to} {key}, from at most {max_duration} seconds{bytes}")
+        }
+        Form::Numbered { .. } => format!("{up_to} {key}, numbered in their order{bytes}"),
+    }
+}
+
+/// The update operator that writes a field of the bucket's own.
+pub(super) fn operator(model: &Model, role: OwnRole) -> &'static str {
+    match role {
+        OwnRole::End if matches!(model.form, Form::Hybrid { .. }) => "`$max`",
+        OwnRole::Start | OwnRole::End | OwnRole::Number | OwnRole::Size => EQUALITY,
+        OwnRole::Closed | OwnRole::Full => "`$set`",
+        OwnRole::Late | OwnRole::CreatedAt => "`$setOnInsert`",
+        OwnRole::Bytes | OwnRole::Count => "`$inc`",
+    }
+}
+
+fn item_row(model: &Model, field: &Field) -> String {
+    let items = &model.items;
+    let rust = format!("{}[..].{}", items.ident, field.rust_name());
+    let path = format!("{}.{}", items.name, field.name);
+    let role = match field.role {
+        Role::Time => "time, BSON date",
+        Role::Key | Role::Plain => "part of the record",
+    };
+    row(&rust, &path, role, "inside of `$push`")
+}
+
+fn row(field: &str, path: &str, role: &str, operator: &str) -> String {
+    // A bar ends a cell even inside of a code span.
+    let cell = |text: String| text.replace('|', "\\|");
+    let (field, path) = (cell(code(field)), cell(code(path)));
+    format!(
+        "| {field} | {path} | {} | {operator} |\n",
+        cell(role.to_owned())
+    )
+}

@@ -1,0 +1,109 @@
+//! The aggregates: what the stats hold, and what each method reads.
+
+use proc_macro2::{Ident, TokenStream};
+use syn::ext::IdentExt;
+
+use super::{code, doc};
+use crate::model::{
+    Model,
+    aggregates::{Kind, Method, Reads, Stored},
+};
+
+pub(crate) fn stats(model: &Model) -> TokenStream {
+    let record = &model.record.ident;
+    doc(&format!(
+        "What a bucket of `{record}` keeps of its records."
+    ))
+}
+
+pub(crate) fn stats_field(model: &Model) -> TokenStream {
+    let what = match model.stats_prefix() {
+        "" => "aggregates of the records at the top level of the bucket".to_owned(),
+        prefix => format!(
+            "aggregates of the records, most of them below {}",
+            code(prefix)
+        ),
+    };
+    doc(&format!("The {what}."))
+}
+
+pub(crate) fn view(model: &Model, field: &Ident) -> TokenStream {
+    let (record, field) = (&model.record.ident, field.unraw());
+    doc(&format!("What a bucket of `{record}` keeps of `{field}`."))
+}
+
+pub(crate) fn view_of(field: &Ident) -> TokenStream {
+    doc(&format!("What is kept of `{}`.", field.unraw()))
+}
+
+pub(crate) fn aggregate_path(stored: &Stored) -> TokenStream {
+    let (path, what) = (code(&stored.path), &stored.origin.what);
+    doc(&format!("BSON path {path}: {what}."))
+}
+
+/// The update operator that writes an aggregate.
+pub(super) fn aggregate_operator(model: &Model, kind: Kind) -> &'static str {
+    // The average is computed by the server, in an update that is a pipeline.
+    let is_avg = |stored: &Stored| matches!(stored.kind, Kind::Avg { .. });
+    if model.aggregates.stored.iter().any(is_avg) {
+        return "`$set`, computed by the server";
+    }
+    match kind {
+        Kind::Min | Kind::First | Kind::FirstTime => "`$min`",
+        Kind::Max | Kind::Last | Kind::LastTime => "`$max`",
+        Kind::Sum
+        | Kind::SumOfSquares
+        | Kind::Count
+        | Kind::CountIf
+        | Kind::Tally
+        | Kind::Percentiles { .. }
+        | Kind::Avg { .. } => "`$inc`",
+    }
+}
+
+/// What a method gives.
+pub(crate) fn method(model: &Model, method: &Method) -> TokenStream {
+    let path = |at: usize| {
+        let stored = model.aggregates.stored.get(at);
+        code(stored.map_or("", |stored| &stored.path))
+    };
+    let computed = |sum: usize, count: Option<usize>| match count {
+        Some(count) => format!("computed from {} and {}", path(sum), path(count)),
+        None => format!("computed from {} and the number of items", path(sum)),
+    };
+    let (what, from) = match method.reads {
+        Reads::Min(at) => ("The smallest value", path(at)),
+        Reads::Max(at) => ("The largest value", path(at)),
+        Reads::Sum(at) => ("The sum of the values", path(at)),
+        Reads::SumOfSquares(at) => ("The sum of the squares of the values", path(at)),
+        Reads::Avg { sum, count } => ("The average of the values", computed(sum, count)),
+        Reads::Variance { sum, count, .. } => (
+            "The population variance of the values",
+            computed(sum, count),
+        ),
+        Reads::StdDev { sum, count, .. } => (
+            "The population standard deviation of the values",
+            computed(sum, count),
+        ),
+        Reads::Count(at) => ("The number of values", path(at)),
+        Reads::First(at) => ("The value of the earliest record", path(at)),
+        Reads::Last(at) => ("The value of the latest record", path(at)),
+        Reads::CountIf(at) => ("The number of records that fulfil the condition", path(at)),
+        Reads::Tally(at) => ("The values with their numbers of records", path(at)),
+        Reads::MappedTally(at) => (
+            "What the mapping makes of the values, with the numbers of records",
+            path(at),
+        ),
+        Reads::Percentile { at, .. } => (
+            "The value at or below which this share of the values lies, from 0 to 1",
+            path(at),
+        ),
+        Reads::Sketch { at, .. } => (
+            "The quantiles of the values; sketches of several buckets can be merged",
+            path(at),
+        ),
+        Reads::FirstTime(at) => ("The time of the earliest record", path(at)),
+        Reads::LastTime(at) => ("The time of the latest record", path(at)),
+    };
+    doc(&format!("{what}: {from}."))
+}

@@ -1,0 +1,111 @@
+//! What is kept of a field's number, and what of that is needed for what is asked for.
+
+use proc_macro2::{Ident, Span};
+use quote::ToTokens;
+
+use super::{InputOf, Kind, Reads, field::Reader};
+use crate::{
+    attrs::{choice::NonFinite, name::Named},
+    model::types,
+    symbol::{COUNT, SUM, SUM_OF_SQUARES, Symbol},
+};
+
+impl Reader<'_> {
+    /// What is kept of the field's number; all of it shares one input.
+    pub(super) fn numbers(&mut self) {
+        let attrs = &self.field.aggregates;
+        if attrs.first_of_numbers().is_none() {
+            return;
+        }
+        let input = self.input(InputOf::Number);
+        for (slot, kind, reads) in [
+            (&attrs.min, Kind::Min, Reads::Min as fn(usize) -> Reads),
+            (&attrs.max, Kind::Max, Reads::Max),
+            (&attrs.sum, Kind::Sum, Reads::Sum),
+            (
+                &attrs.sum_of_squares,
+                Kind::SumOfSquares,
+                Reads::SumOfSquares,
+            ),
+            (&attrs.count, Kind::Count, Reads::Count),
+            (&attrs.first, Kind::First, Reads::First),
+            (&attrs.last, Kind::Last, Reads::Last),
+        ] {
+            if let Some(named) = slot.get() {
+                let at = self.store(named, kind, input);
+                self.method(named.key.clone(), named, reads(at));
+            }
+        }
+        self.averages(input);
+        if let Some(percentiles) = attrs.percentiles.get() {
+            let error_ppm = percentiles.error_ppm;
+            let named = &percentiles.named;
+            let at = self.store(named, Kind::Percentiles { error_ppm }, input);
+            let method = |name| Ident::new(name, Span::call_site());
+            self.method(
+                method("percentile"),
+                named,
+                Reads::Percentile { at, error_ppm },
+            );
+            self.method(method("sketch"), named, Reads::Sketch { at, error_ppm });
+        }
+    }
+
+    /// What is computed from a sum and the number of values, which are kept for that.
+    fn averages(&mut self, input: usize) {
+        let attrs = &self.field.aggregates;
+        let (avg, std_dev) = (attrs.avg.get(), attrs.std_dev.given());
+        let Some(asked_by) = avg.map(|avg| &avg.key).or(std_dev) else {
+            return;
+        };
+        let skips = attrs.non_finite.get() == Some(&NonFinite::Skip);
+        let sum = self.needed(Kind::Sum, SUM, asked_by, input);
+        let count = (skips || !types::is_literally_number(&self.field.ty))
+            .then(|| self.needed(Kind::Count, COUNT, asked_by, input));
+        if let Some(avg) = avg {
+            if avg.name.is_some() {
+                self.store(avg, Kind::Avg { sum, count }, input);
+            }
+            self.method(avg.key.clone(), avg, Reads::Avg { sum, count });
+        }
+        if let Some(key) = std_dev {
+            let squares = self.needed(Kind::SumOfSquares, SUM_OF_SQUARES, key, input);
+            let variance = Reads::Variance {
+                sum,
+                squares,
+                count,
+            };
+            let named = Named {
+                key: key.clone(),
+                name: None,
+            };
+            self.method(Ident::new("variance", key.span()), &named, variance);
+            let std_dev = Reads::StdDev {
+                sum,
+                squares,
+                count,
+            };
+            self.method(key.clone(), &named, std_dev);
+        }
+    }
+
+    /// The index of what another aggregate needs: kept already, or from now on.
+    fn needed(&mut self, kind: Kind, key: Symbol, asked_by: &Ident, input: usize) -> usize {
+        let stored = &self.to.stored;
+        let found = stored
+            .iter()
+            .position(|stored| stored.kind == kind && stored.input == input);
+        found.unwrap_or_else(|| {
+            let named = Named {
+                key: Ident::new(key.as_str(), asked_by.span()),
+                name: None,
+            };
+            let at = self.store(&named, kind, input);
+            if let Some(stored) = self.to.stored.get_mut(at) {
+                stored.origin.what = format!("{} (for `{asked_by}`)", stored.origin.what);
+                stored.origin.at = asked_by.to_token_stream();
+            }
+            at
+        })
+    }
+}

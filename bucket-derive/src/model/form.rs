@@ -1,0 +1,182 @@
+//! Forms: what closes a bucket. One of them, and only with the keys that it knows.
+
+use proc_macro2::Ident;
+
+use crate::{
+    attrs::{
+        choice::{self, Late},
+        container::ContainerAttrs,
+        duration::Window,
+    },
+    diagnostics::Diagnostics,
+    symbol::{
+        BYTES, CLOSED, END, FULL, LATE, MAX_BYTES, MAX_DURATION, NUMBERED, OBJECT_IDS, RAISED_FROM,
+        SIZE, START, Symbol, WINDOW,
+    },
+};
+
+/// How records are grouped into buckets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Count {
+        capacity: u32,
+    },
+    Window {
+        window: Window,
+        capacity: Option<u32>,
+    },
+    Hybrid {
+        capacity: u32,
+        /// In seconds.
+        max_duration: u32,
+        late: Late,
+    },
+    Numbered {
+        capacity: u32,
+    },
+}
+
+/// The size at which a window without a capacity closes its buckets: 256 KiB.
+const DEFAULT_MAX_BYTES: u32 = 262_144;
+
+impl Form {
+    /// The form that the keys ask for; for a model with errors the first of them.
+    pub(crate) fn read(attrs: &ContainerAttrs) -> Self {
+        let given = attrs.capacity.get().copied();
+        let capacity = given.unwrap_or(1);
+        let late = attrs.late.get().copied().unwrap_or(choice::LATE[0].1);
+        if attrs.window.given().is_some() {
+            let window = attrs.window.get().copied().unwrap_or(Window::Day);
+            Self::Window {
+                window,
+                capacity: given,
+            }
+        } else if attrs.max_duration.given().is_some() {
+            let max_duration = attrs.max_duration.get().copied().unwrap_or(1);
+            Self::Hybrid {
+                capacity,
+                max_duration,
+                late,
+            }
+        } else if attrs.numbered.given().is_some() {
+            Self::Numbered { capacity }
+        } else {
+            Self::Count { capacity }
+        }
+    }
+
+    /// The largest number of records in one bucket, if the model says one.
+    pub(crate) fn capacity(self) -> Option<u32> {
+        match self {
+            Self::Count { capacity }
+            | Self::Hybrid { capacity, .. }
+            | Self::Numbered { capacity } => Some(capacity),
+            Self::Window { capacity, .. } => capacity,
+        }
+    }
+
+    /// The size in bytes at which a bucket is closed.
+    pub(crate) fn max_bytes(self, attrs: &ContainerAttrs) -> Option<u32> {
+        match (attrs.max_bytes.given(), self) {
+            (Some(_), _) => attrs.max_bytes.get().copied().or(Some(DEFAULT_MAX_BYTES)),
+            // A capacity that was given and refused is one.
+            (None, Self::Window { capacity: None, .. }) if attrs.capacity.given().is_none() => {
+                Some(DEFAULT_MAX_BYTES)
+            }
+            (None, _) => None,
+        }
+    }
+}
+
+/// Reports a second form, and keys that the form does not have.
+pub(crate) fn check(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
+    let different = |others: &[Ident], first: &Ident| -> Vec<Ident> {
+        others.iter().filter(|key| *key != first).cloned().collect()
+    };
+    if let [first, others @ ..] = attrs.forms.as_slice() {
+        for other in different(others, first) {
+            let message = format_args!(
+                "`{other}` beside `{first}`: one of `{WINDOW}`, `{MAX_DURATION}` and `{NUMBERED}` \
+                 says how buckets are closed"
+            );
+            let help = format_args!("remove `{first}` or `{other}`");
+            cx.error(&other, message, help);
+            cx.also(first, format_args!("`{first}` is given here"));
+        }
+    }
+    foreign_keys(cx, attrs);
+    ids(cx, attrs);
+    raised_from(cx, attrs);
+}
+
+/// Ids of the server's making need fields that tell buckets apart.
+fn ids(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
+    let identified = attrs.window.given().is_some() || attrs.numbered.given().is_some();
+    if let (Some(given), false) = (attrs.object_ids.given(), identified) {
+        let message = format_args!(
+            "`{OBJECT_IDS}` without `{WINDOW}` or `{NUMBERED}`: nothing but its id would tell a \
+             bucket from others of its key"
+        );
+        let help = format_args!("add `window = \"1h\"` or `numbered`, or remove `{OBJECT_IDS}`");
+        cx.error(given, message, help);
+    }
+}
+
+/// A capacity that is part of an index: the others are raised without further ado.
+fn raised_from(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
+    let Some(given) = attrs.raised_from.given() else {
+        return;
+    };
+    if let Some(form) = attrs.forms.first() {
+        let message = format_args!(
+            "`{RAISED_FROM}` beside `{form}`: only without it is the capacity part of an index"
+        );
+        cx.error(given, message, format_args!("remove `{RAISED_FROM}`"));
+        return;
+    }
+    if let (Some(old), Some(new)) = (attrs.raised_from.get(), attrs.capacity.get())
+        && old >= new
+    {
+        let message =
+            format_args!("`{RAISED_FROM}` is {old}, which is not below the capacity of {new}");
+        cx.error(given, message, format_args!("remove `{RAISED_FROM}`"));
+    }
+}
+
+fn foreign_keys(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
+    let window = attrs.window.given().is_some();
+    let hybrid = attrs.max_duration.given().is_some();
+    let numbered = attrs.numbered.given().is_some();
+    let bytes = attrs.max_bytes.given().is_some() || (window && attrs.capacity.given().is_none());
+    let names = &attrs.names;
+    let spans: (&[Symbol], &str) = (&[WINDOW, MAX_DURATION], "window = \"1h\"");
+    let closes: (&[Symbol], &str) = (&[MAX_DURATION], "max_duration = \"1h\"");
+    let numbers: (&[Symbol], &str) = (&[NUMBERED], "numbered");
+    let sizes: (&[Symbol], &str) = (&[MAX_BYTES], "max_bytes = \"256KB\"");
+    let all = [
+        (START, names.start.given(), window || hybrid, spans),
+        (END, names.end.given(), window || hybrid, spans),
+        (LATE, attrs.late.given(), hybrid, closes),
+        (CLOSED, names.closed.given(), hybrid, closes),
+        (SIZE, names.size.given(), numbered, numbers),
+        (FULL, names.full.given(), numbered, numbers),
+        (BYTES, names.bytes.given(), bytes, sizes),
+    ];
+    for (key, given, has, (needs, example)) in all {
+        let (Some(given), false) = (given, has) else {
+            continue;
+        };
+        let needs: Vec<String> = needs.iter().map(|key| format!("`{key}`")).collect();
+        let needs = needs.join(" or ");
+        let message = if key == LATE {
+            format!("`{key}` without {needs}: no record is late for other buckets")
+        } else {
+            format!("`{key}` names a field that only buckets with {needs} have")
+        };
+        cx.error(
+            given,
+            message,
+            format_args!("add `{example}`, or remove `{key}`"),
+        );
+    }
+}

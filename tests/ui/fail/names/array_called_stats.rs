@@ -1,0 +1,15 @@
+use bucket_mongo::{Bucketed, bson::DateTime};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "trades", items = "stats", capacity = 10, stats = "kept")]
+struct Trade {
+    #[bucket(key)]
+    customer_id: i64,
+    #[bucket(time)]
+    date: DateTime,
+    #[bucket(min)]
+    price: f64,
+}
+
+fn main() {}

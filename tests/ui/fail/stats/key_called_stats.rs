@@ -1,0 +1,16 @@
+use bucket_mongo::{Bucketed, bson::DateTime};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "trades", items = "history", capacity = 10, stats = "kept")]
+struct Trade {
+    #[bucket(key)]
+    #[serde(rename = "customer")]
+    stats: i64,
+    #[bucket(time)]
+    date: DateTime,
+    #[bucket(min)]
+    price: f64,
+}
+
+fn main() {}
