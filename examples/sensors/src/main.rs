@@ -1,0 +1,37 @@
+//! Sensor readings in time buckets with aggregates: the tutorial's `IoT` pipeline, end to end.
+//!
+//! `cargo run --release -p sensors` shows all of it; `sensors --help` lists the other commands. Here
+//! is only the way in and out: each command is in a file of its own.
+
+mod cli;
+mod command;
+mod csv_input;
+mod device;
+mod limits;
+mod model;
+mod pipeline;
+mod storage;
+mod table;
+
+use std::{io, process::ExitCode};
+
+use clap::Parser as _;
+use example_kit::{app, cli::refuse};
+
+use crate::cli::Arguments;
+
+/// The name of the app, and of the database where `MONGODB_URI` names none.
+const APP: &str = "sensors";
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse(&error),
+    };
+    app::log();
+    let format = arguments.format();
+    let mut out = io::stdout();
+    let ended = command::run(arguments.command, &mut out).await;
+    app::end(ended, format, &mut out)
+}

@@ -1,0 +1,89 @@
+//! The same readings without buckets of our own, for comparison.
+
+use bucket_mongo::{
+    bson::{Document, doc},
+    mongodb::{
+        Database, IndexModel,
+        options::{TimeseriesGranularity, TimeseriesOptions},
+    },
+};
+use example_kit::{Error, csv_input::Row};
+
+use crate::model::Reading;
+
+/// One document for each reading.
+pub(super) const FLAT: &str = "flat_readings";
+/// The server's own buckets.
+pub(super) const TIME_SERIES: &str = "time_series_readings";
+
+pub(super) async fn store_flat(
+    database: &Database,
+    readings: &[Row<Reading>],
+) -> Result<(), Error> {
+    let zstd = doc! { "wiredTiger": { "configString": "block_compressor=zstd" } };
+    database
+        .create_collection(FLAT)
+        .storage_engine(zstd)
+        .await?;
+    let index = doc! { "device_id": 1, "sensor_type": 1, "ts": 1 };
+    let documents = readings.iter().map(|row| {
+        let Reading {
+            device_id,
+            sensor_type,
+            timestamp,
+            value,
+            quality,
+        } = &row.record;
+        doc! {
+            "device_id": device_id, "sensor_type": sensor_type,
+            "ts": *timestamp, "v": *value, "q": *quality,
+        }
+    });
+    store(database, FLAT, index, documents).await
+}
+
+pub(super) async fn store_time_series(
+    database: &Database,
+    readings: &[Row<Reading>],
+) -> Result<(), Error> {
+    // Most readings are five minutes apart.
+    let options = TimeseriesOptions::builder()
+        .time_field("ts")
+        .meta_field("sensor".to_owned())
+        .granularity(TimeseriesGranularity::Minutes)
+        .build();
+    database
+        .create_collection(TIME_SERIES)
+        .timeseries(options)
+        .await?;
+    let index = doc! { "sensor.device_id": 1, "sensor.sensor_type": 1, "ts": 1 };
+    let documents = readings.iter().map(|row| {
+        let Reading {
+            device_id,
+            sensor_type,
+            timestamp,
+            value,
+            quality,
+        } = &row.record;
+        doc! {
+            "sensor": { "device_id": device_id, "sensor_type": sensor_type },
+            "ts": *timestamp, "v": *value, "q": *quality,
+        }
+    });
+    store(database, TIME_SERIES, index, documents).await
+}
+
+async fn store(
+    database: &Database,
+    collection: &str,
+    index: Document,
+    documents: impl Iterator<Item = Document>,
+) -> Result<(), Error> {
+    let collection = database.collection::<Document>(collection);
+    collection
+        .create_index(IndexModel::builder().keys(index).build())
+        .await?;
+    let documents: Vec<Document> = documents.collect();
+    collection.insert_many(documents).await?;
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! The app, its real file read by hand, and its stored documents.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use bucket_mongo::bson::Document;
+use example_kit::testing::{App, Program, documents};
+
+pub(crate) static SENSORS: Program = Program {
+    binary: env!("CARGO_BIN_EXE_sensors"),
+    folder: env!("CARGO_TARGET_TMPDIR"),
+};
+
+pub(crate) const HEADER: &str = "device_id,sensor_type,timestamp,value";
+
+/// The values of one sensor in the real file.
+#[derive(Debug, Default)]
+pub(crate) struct Expected {
+    pub(crate) values: Vec<f64>,
+    /// The hour of each, as far as the file spells it: `2013-07-04T00`.
+    pub(crate) hours: Vec<String>,
+}
+
+/// What the real file says of each device and type.
+pub(crate) fn expected() -> BTreeMap<(String, String), Expected> {
+    let mut sensors = BTreeMap::<_, Expected>::new();
+    for line in fs::read_to_string(real_file()).unwrap().lines().skip(1) {
+        let columns: Vec<_> = line.split(',').collect();
+        let key = (columns[0].to_owned(), columns[1].to_owned());
+        let sensor = sensors.entry(key).or_default();
+        sensor.hours.push(columns[2][..13].to_owned());
+        sensor.values.push(columns[3].parse().unwrap());
+    }
+    sensors
+}
+
+impl Expected {
+    /// All types of the file have windows of one hour, and no hour fills a bucket.
+    pub(crate) fn buckets(&self) -> usize {
+        let mut hours = self.hours.clone();
+        hours.sort();
+        hours.dedup();
+        hours.len()
+    }
+
+    pub(crate) fn min(&self) -> f64 {
+        self.values.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    pub(crate) fn max(&self) -> f64 {
+        self.values
+            .iter()
+            .copied()
+            .fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    pub(crate) fn average(&self) -> f64 {
+        let number = u32::try_from(self.values.len()).unwrap();
+        self.values.iter().sum::<f64>() / f64::from(number)
+    }
+
+    /// Whether `found` is the value below which `percent` of the values lie, within 1 %.
+    pub(crate) fn is_percentile(&self, percent: usize, found: f64) -> bool {
+        let mut values = self.values.clone();
+        values.sort_by(f64::total_cmp);
+        let exact = values[(values.len() - 1) * percent / 100];
+        (found - exact).abs() <= 0.0101 * exact.abs()
+    }
+}
+
+/// The path of the real file.
+pub(crate) fn real_file() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/sensors.csv");
+    path.to_str().unwrap().to_owned()
+}
+
+/// The stored buckets, in the order of their ids.
+pub(crate) async fn buckets(app: &App) -> Vec<Document> {
+    documents(app.database(), "iot_buckets").await
+}
+
+pub(crate) fn readings(bucket: &Document) -> Vec<&Document> {
+    let readings = bucket.get_array("readings").unwrap();
+    readings
+        .iter()
+        .map(|reading| reading.as_document().unwrap())
+        .collect()
+}

@@ -1,0 +1,12 @@
+//! The app as its user sees it: the real binary on a real server.
+//!
+//! Every test has a database of its own, which the path of `MONGODB_URI` names.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod app;
+mod demo;
+mod devices;
+mod limits;
+mod load;
+mod server;
+mod usage;
