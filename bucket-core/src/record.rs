@@ -22,7 +22,7 @@ use crate::{
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a bucketed record",
     label = "this type has no buckets",
-    note = "add `#[derive(Bucketed)]` and `#[bucket(collection = \"..\", items = \"..\", capacity = ..)]` to `{Self}`"
+    note = "add `#[derive(Bucketed)]` and `#[bucket(collection = \"..\", items = \"..\", ..)]` to `{Self}`"
 )]
 pub trait Record: Serialize + Sized + Send + Sync + 'static {
     /// What the derive read off the struct.

@@ -113,9 +113,9 @@ impl Sketch {
     /// ```
     #[must_use]
     pub fn with_error(error: f64) -> Self {
-        // Between 100 and 500,000; NaN becomes the smallest.
+        // Between 100 and 500,000, and for NaN zero, which becomes the smallest.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let error_ppm = (error.max(1e-4).min(0.5) * 1e6).round() as u32;
+        let error_ppm = ((error.clamp(1e-4, 0.5) * 1e6).round() as u32).max(100);
         Self::new(error_ppm)
     }
 
@@ -239,7 +239,9 @@ mod tests {
                 .chain([1e-300, -1e300, f64::MAX, f64::MIN_POSITIVE])
                 .collect();
             let mut sketch = Sketch::new(error_ppm);
-            values.iter().for_each(|value| sketch.add(*value));
+            for value in &values {
+                sketch.add(*value);
+            }
             values.sort_by(f64::total_cmp);
             for rank in 0..values.len() {
                 #[allow(clippy::cast_precision_loss)]

@@ -20,7 +20,7 @@ use crate::Buckets;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a bucketed record",
     label = "this type has no buckets",
-    note = "add `#[derive(Bucketed)]` and `#[bucket(collection = \"..\", items = \"..\", capacity = ..)]` to `{Self}`"
+    note = "add `#[derive(Bucketed)]` and `#[bucket(collection = \"..\", items = \"..\", ..)]` to `{Self}`"
 )]
 pub trait Bucketed: Record {
     /// A handle to the buckets of this type in `database`. It is cheap to make and to clone.

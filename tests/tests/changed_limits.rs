@@ -22,6 +22,7 @@ macro_rules! trade {
         }
 
         impl $name {
+            #[allow(dead_code, reason = "some only set up indexes")]
             fn all(from: i32, to: i32) -> Vec<Self> {
                 let one = |qty: i32| Self {
                     customer: 1,

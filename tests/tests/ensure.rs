@@ -200,7 +200,7 @@ async fn an_index_of_another_capacity_is_named_as_drift() {
     assert_eq!(report.created_indexes, ["bucket_open_20"]);
     let capacity = Drift::Capacity {
         name: "bucket_open_10".to_owned(),
-        expected: "bucket_open_20".to_owned(),
+        expected: Some("bucket_open_20".to_owned()),
     };
     assert_eq!(report.drift, [capacity]);
     assert!(

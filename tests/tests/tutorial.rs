@@ -36,6 +36,10 @@ struct Temperature {
     stats = "stats",
     object_ids
 )]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the tutorial calls it `request_id`"
+)]
 struct Request {
     #[bucket(key)]
     service_name: String,
@@ -252,7 +256,7 @@ async fn a_request_metrics_bucket_is_the_tutorials() {
         },
     );
     assert_eq!(found[1].get_i32("bucket_number").unwrap(), 2);
-    assert_eq!(found[1].get_bool("is_full").unwrap(), false);
+    assert!(!found[1].get_bool("is_full").unwrap());
     assert_eq!(
         found[1]
             .get_document("stats")
@@ -294,7 +298,7 @@ async fn a_hybrid_bucket_is_the_tutorials() {
             "readings": [item("2026-01-30T10:20:00Z", 3.0), item("2026-01-30T11:19:59Z", 1.0)],
         },
     );
-    assert_eq!(found[1].get_bool("is_closed").unwrap(), false);
+    assert!(!found[1].get_bool("is_closed").unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -72,7 +72,7 @@ impl Collection {
             .documents
             .iter()
             .position(|document| matches(filter, document));
-        let (at, old, new) = match at {
+        let (at, new) = match at {
             Some(at) => {
                 let old = self.documents[at].clone();
                 let mut new = old.clone();
@@ -80,7 +80,7 @@ impl Collection {
                 if old.get("_id") != new.get("_id") {
                     return Answer::Refused(66, String::new());
                 }
-                (Some(at), Some(old), new)
+                (Some(at), new)
             }
             None if statement.get_bool("upsert").unwrap_or(false) => {
                 let mut new = Document::new();
@@ -97,7 +97,7 @@ impl Collection {
                     id[4..].copy_from_slice(&self.ids.to_be_bytes());
                     new.insert("_id", bson::oid::ObjectId::from_bytes(id));
                 }
-                (None, None, new)
+                (None, new)
             }
             None => return Answer::Nothing,
         };
@@ -121,17 +121,12 @@ impl Collection {
                 return Answer::Refused(11_000, plan.name.clone());
             }
         }
-        match at {
-            Some(at) => {
-                self.documents[at] = new;
-                drop(old);
-                Answer::Matched
-            }
-            None => {
-                self.documents.push(new);
-                Answer::Upserted
-            }
+        if let Some(at) = at {
+            self.documents[at] = new;
+            return Answer::Matched;
         }
+        self.documents.push(new);
+        Answer::Upserted
     }
 }
 

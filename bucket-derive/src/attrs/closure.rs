@@ -135,6 +135,7 @@ fn closure(
             return None;
         }
     };
+    let expr = ungroup(expr);
     match &expr {
         Expr::Path(_) => Some(expr),
         Expr::Closure(closure) if closure.inputs.len() == 1 => Some(expr),
@@ -155,5 +156,16 @@ fn closure(
             cx.error(tokens, message, example);
             None
         }
+    }
+}
+
+/// The expression inside of the invisible group in which an `$expr` fragment arrives.
+fn ungroup(mut expr: Expr) -> Expr {
+    loop {
+        expr = match expr {
+            Expr::Group(group) => *group.expr,
+            Expr::Paren(paren) => *paren.expr,
+            other => return other,
+        };
     }
 }

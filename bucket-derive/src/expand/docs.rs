@@ -61,6 +61,11 @@ pub(super) fn item_field(model: &Model, field: &Field) -> TokenStream {
 
 pub(super) fn id(model: &Model) -> TokenStream {
     let (record, template) = (&model.record.ident, code(&model.id.text));
+    if model.object_ids {
+        return doc(&format!(
+            "The id of a bucket of `{record}`: an object id that the server makes."
+        ));
+    }
     let sequence = if let Form::Numbered { .. } = model.form {
         ""
     } else {

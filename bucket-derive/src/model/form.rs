@@ -10,8 +10,8 @@ use crate::{
     },
     diagnostics::Diagnostics,
     symbol::{
-        BYTES, CLOSED, END, FULL, LATE, MAX_BYTES, MAX_DURATION, NUMBERED, OBJECT_IDS, RAISED_FROM,
-        SIZE, START, Symbol, WINDOW,
+        BYTES, CLOSED, END, FULL, ID, LATE, MAX_BYTES, MAX_DURATION, NUMBERED, OBJECT_IDS,
+        RAISED_FROM, SIZE, START, Symbol, WINDOW,
     },
 };
 
@@ -117,8 +117,17 @@ fn ids(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
             "`{OBJECT_IDS}` without `{WINDOW}` or `{NUMBERED}`: nothing but its id would tell a \
              bucket from others of its key"
         );
-        let help = format_args!("add `window = \"1h\"` or `numbered`, or remove `{OBJECT_IDS}`");
+        let help = if attrs.forms.is_empty() {
+            format!("add `window = \"1h\"` or `numbered`, or remove `{OBJECT_IDS}`")
+        } else {
+            format!("remove `{OBJECT_IDS}`")
+        };
         cx.error(given, message, help);
+    }
+    if let (Some(id), Some(_)) = (attrs.id.given(), attrs.object_ids.given()) {
+        let message =
+            format_args!("`{ID}` beside `{OBJECT_IDS}`: an object id has no text to choose");
+        cx.error(id, message, format_args!("remove `{ID}` or `{OBJECT_IDS}`"));
     }
 }
 

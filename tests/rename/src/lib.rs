@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn records_under_another_name_have_their_models() {
         assert_eq!(Trade::SPEC.collection(), "trades");
-        assert_eq!(<Order<DateTime> as Record>::SPEC.capacity(), 20);
+        assert_eq!(<Order<DateTime> as Record>::SPEC.capacity(), Some(20));
         assert_eq!(TradeItem::FIELDS.date.as_str(), "history.date");
         assert_eq!(OrderKey::from(7).customer, 7);
         let venue = Venue("XNAS".to_owned());

@@ -22,10 +22,15 @@ pub(crate) fn bucket(model: &Model) -> TokenStream {
          | --- | --- | --- | --- |\n"
     );
     let opened = match model.form {
+        _ if model.object_ids => "made by the server",
         Form::Count { .. } => "`$set` when it is opened",
         Form::Window { .. } | Form::Hybrid { .. } | Form::Numbered { .. } => EQUALITY,
     };
-    let id = format!("id: {}", code(&model.id.text));
+    let id = if model.object_ids {
+        "id: an object id".to_owned()
+    } else {
+        format!("id: {}", code(&model.id.text))
+    };
     text += &row("id", "_id", &id, opened);
     for field in model.keys() {
         text += &row(&field.rust_name(), &field.name, "key", EQUALITY);
