@@ -22,8 +22,8 @@ pub struct Limits {
     max_duration: Option<u32>,
 }
 
-/// The largest capacity.
-pub const MAX_CAPACITY: u32 = 1_000_000;
+/// The largest capacity: the tutorial's safe maximum, as for the model's own.
+pub const MAX_CAPACITY: u32 = 167_767;
 
 impl Limits {
     /// The model's own limits.
@@ -51,7 +51,7 @@ impl Limits {
     }
 
     /// Another capacity, for models with a window, a longest duration or bucket numbers; 1 to
-    /// 1,000,000.
+    /// 167,767.
     ///
     /// ```
     /// let small = bucket_core::Limits::new().capacity(30);
@@ -85,7 +85,7 @@ impl Limits {
             .capacity
             .is_some_and(|capacity| capacity == 0 || capacity > MAX_CAPACITY)
         {
-            return refused("a capacity is from 1 to 1,000,000");
+            return refused("a capacity is from 1 to 167,767");
         }
         if self
             .max_duration

@@ -289,3 +289,47 @@ async fn large_buckets_are_warned_of_and_impossible_ones_refused() {
     };
     assert!(*bytes > *limit && *limit == 16 * 1024 * 1024);
 }
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "packed",
+    items = "items",
+    window = "1h",
+    compression = "zstd"
+)]
+struct Packed {
+    #[bucket(key)]
+    source: i32,
+    #[bucket(time)]
+    at: DateTime,
+}
+
+#[tokio::test]
+async fn a_new_collection_has_the_models_compressor_and_an_old_one_is_reported() {
+    let database = database().await;
+    let packed = Packed::buckets(&database);
+    packed.ensure().await.unwrap();
+    let stats = database.run_command(doc! { "collStats": "packed" });
+    let stats = stats.await.unwrap();
+    let engine = stats.get_document("wiredTiger").unwrap();
+    let created = engine.get_str("creationString").unwrap();
+    assert!(created.contains("block_compressor=zstd"), "{created}");
+    assert_eq!(packed.ensure().await.unwrap().drift, []);
+
+    database
+        .collection::<Document>("packed")
+        .drop()
+        .await
+        .unwrap();
+    database.create_collection("packed").await.unwrap();
+    let report = packed.ensure().await.unwrap();
+    let drift = Drift::Compression {
+        expected: "zstd".to_owned(),
+        found: String::new(),
+    };
+    assert_eq!(report.drift, [drift]);
+    assert!(
+        report.to_string().contains("without storage options"),
+        "{report}"
+    );
+}
