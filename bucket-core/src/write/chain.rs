@@ -301,11 +301,15 @@ impl Chain {
     ///
     /// As [`saw`](Self::saw).
     pub fn saw_newest(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
-        if let Kind::Late { .. } = self.kind {
-            // It only tells which sequence is the next one.
-            self.tail = Tail::Full(self.known(stored)?);
-            return Ok(());
+        if let Kind::Late { merge, .. } = self.kind {
+            let known = self.known(stored)?;
+            if !merge && !known.late {
+                // It only tells which sequence is the next one.
+                self.tail = Tail::Full(known);
+                return Ok(());
+            }
         }
+        // It may have been opened since none was found to be open.
         self.saw(stored)
     }
 

@@ -89,6 +89,7 @@ pub fn check_hybrid<const F: usize>(
     by_bytes: bool,
 ) {
     let mut open = BTreeSet::new();
+    let mut side = BTreeSet::new();
     for bucket in buckets {
         let fields = bucket.fields;
         assert!(bucket.count <= sample::CAPACITY);
@@ -112,9 +113,11 @@ pub fn check_hybrid<const F: usize>(
             );
             assert!(bucket.count < sample::CAPACITY);
         }
-        if by_bytes {
-            let has_room = check_bytes(bucket);
-            assert!(has_room || fields.is_closed);
+        let has_room = bucket.count < sample::CAPACITY && (!by_bytes || check_bytes(bucket));
+        assert!(has_room || fields.is_closed);
+        if fields.is_late && has_room {
+            let first = side.insert((bucket.key.0.clone(), fields.start));
+            assert!(first, "two side buckets with room at {:?}", fields.start);
         }
         assert!(!fields.is_late || (fields.is_closed && policy != LatePolicy::Reject));
     }

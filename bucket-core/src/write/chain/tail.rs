@@ -36,6 +36,8 @@ pub(super) struct Known {
     pub(super) end: DateTime,
     /// It is marked as full or as closed.
     pub(super) marked: bool,
+    /// It is one for late records.
+    pub(super) late: bool,
     /// It is not known to exist.
     pub(super) fresh: bool,
 }
@@ -52,6 +54,7 @@ impl Known {
             start,
             end: start,
             marked: false,
+            late: false,
             fresh: true,
         }
     }
@@ -102,6 +105,7 @@ impl Known {
             start: fields.start,
             end: fields.end,
             marked: fields.is_full || fields.is_closed,
+            late: fields.is_late,
             fresh: false,
         })
     }

@@ -1,0 +1,147 @@
+//! What becomes of late records in hybrid buckets, policy by policy.
+
+use bucket_mongo::{
+    Bucketed, Buckets,
+    bson::{DateTime, Document},
+    testing::TestDatabase,
+};
+use bucket_tests::{database, documents};
+use serde::{Deserialize, Serialize};
+
+macro_rules! reading {
+    ($name:ident, $late:literal) => {
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+        #[bucket(
+                            collection = "hybrid_buckets",
+                            items = "readings",
+                            capacity = 200,
+                            max_duration = "1h",
+                            late = $late
+                        )]
+        struct $name {
+            #[bucket(key)]
+            device_id: String,
+            #[bucket(time)]
+            timestamp: DateTime,
+            #[bucket(min, max)]
+            value: i32,
+        }
+
+        impl $name {
+            fn at(second: i64) -> Self {
+                Self {
+                    device_id: "device_001".to_owned(),
+                    timestamp: DateTime::from_millis(1_769_767_200_000 + second * 1_000),
+                    value: i32::try_from(second).unwrap(),
+                }
+            }
+        }
+    };
+}
+
+reading!(Merge, "merge");
+reading!(Side, "side");
+
+async fn set_up<T: Bucketed>() -> (TestDatabase, Buckets<T>) {
+    let database = database().await;
+    let buckets = T::buckets(&database);
+    buckets.ensure().await.unwrap();
+    (database, buckets)
+}
+
+fn counts(found: &[Document]) -> Vec<(i32, bool)> {
+    let late = |bucket: &Document| bucket.get_bool("is_late").unwrap_or(false);
+    let one = |bucket: &Document| (bucket.get_i32("count").unwrap(), late(bucket));
+    found.iter().map(one).collect()
+}
+
+/// Every reading lies in the span of its bucket, and the aggregates are those of the readings.
+fn check(found: &[Document]) {
+    for bucket in found {
+        let date = |name| bucket.get_datetime(name).unwrap();
+        let readings = bucket.get_array("readings").unwrap();
+        let readings = readings
+            .iter()
+            .map(|reading| reading.as_document().unwrap());
+        let times: Vec<DateTime> = readings
+            .clone()
+            .map(|reading| *reading.get_datetime("timestamp").unwrap())
+            .collect();
+        assert!(date("bucket_start") <= times.iter().min().unwrap());
+        assert_eq!(date("bucket_end"), times.iter().max().unwrap());
+        let span = date("bucket_end").timestamp_millis() - date("bucket_start").timestamp_millis();
+        assert!(span < 3_600_000, "{span}");
+        let values: Vec<i32> = readings
+            .map(|reading| reading.get_i32("value").unwrap())
+            .collect();
+        let stats = bucket.get_document("stats").unwrap();
+        assert_eq!(
+            stats.get_i64("min").unwrap(),
+            i64::from(*values.iter().min().unwrap())
+        );
+        assert_eq!(
+            stats.get_i64("max").unwrap(),
+            i64::from(*values.iter().max().unwrap())
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_record_goes_into_the_bucket_that_covers_it() {
+    let (database, buckets) = set_up::<Merge>().await;
+    for second in [0, 60, 4_000, 30, 3_599, 3_700] {
+        buckets.insert(&Merge::at(second)).await.unwrap();
+    }
+    let found = documents(&database, "hybrid_buckets").await;
+    check(&found);
+    // 3,700 is covered by no bucket: the first one ends at 3,600.
+    assert_eq!(counts(&found), [(4, false), (1, true), (1, false)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_record_goes_into_a_side_bucket() {
+    let (database, buckets) = set_up::<Side>().await;
+    for second in [0, 60, 4_000, 30, 3_599, 3_700] {
+        buckets.insert(&Side::at(second)).await.unwrap();
+    }
+    let found = documents(&database, "hybrid_buckets").await;
+    check(&found);
+    let mut counts = counts(&found);
+    counts.sort_unstable();
+    assert_eq!(counts, [(1, false), (1, true), (2, false), (2, true)]);
+}
+
+/// The tutorial's own code makes 800 buckets of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backfill_of_800_old_records_makes_a_handful_of_buckets() {
+    for batched in [false, true] {
+        let (database, buckets) = set_up::<Side>().await;
+        buckets.insert(&Side::at(18_000)).await.unwrap();
+        let writers = (0..8).map(|writer| {
+            let buckets = buckets.clone();
+            tokio::spawn(async move {
+                let records: Vec<Side> = (0..100).map(|n| Side::at(writer + 8 * n)).collect();
+                if batched {
+                    let report = buckets.insert_many(&records).await.unwrap();
+                    report.into_result().unwrap();
+                    return;
+                }
+                for record in &records {
+                    buckets.insert(record).await.unwrap();
+                }
+            })
+        });
+        for writer in writers.collect::<Vec<_>>() {
+            writer.await.unwrap();
+        }
+        let found = documents(&database, "hybrid_buckets").await;
+        check(&found);
+        assert_eq!(buckets.count("device_001".to_owned()).await.unwrap(), 801);
+        assert_eq!(
+            found.len(),
+            5,
+            "4 full ones of 200 and the live one: {:?}",
+            counts(&found)
+        );
+    }
+}
