@@ -17,6 +17,8 @@ pub struct Writer<T: Record> {
     pub refused: Vec<usize>,
     pub opened: usize,
     commands: usize,
+    /// The open buckets were read and the newest ones not yet: others may go on in between.
+    between: bool,
 }
 
 struct UnderWay {
@@ -35,6 +37,7 @@ impl<T: Record> Writer<T> {
             refused: Vec::new(),
             opened: 0,
             commands: 0,
+            between: false,
         }
     }
 
@@ -65,21 +68,27 @@ impl<T: Record> Writer<T> {
     fn plan(&mut self, collection: &Collection) {
         self.commands += 1;
         assert!(self.commands < 10_000, "a writer does not come to an end");
+        let between = std::mem::take(&mut self.between);
         for chain in self.batch.chains_mut() {
             let need = chain.need();
             if !matches!(need, Need::OpenBucket | Need::NewestBucket) {
                 continue;
             }
-            if let Some(open) = collection.find(&chain.open_bucket()).first() {
-                chain.saw(open).unwrap();
-            } else if need == Need::NewestBucket {
+            if between {
                 match collection.find(&chain.newest_bucket()).first() {
                     Some(newest) => chain.saw_newest(newest).unwrap(),
                     None => chain.saw_none_open(),
                 }
+            } else if let Some(open) = collection.find(&chain.open_bucket()).first() {
+                chain.saw(open).unwrap();
+            } else if need == Need::NewestBucket {
+                self.between = true;
             } else {
                 chain.saw_none_open();
             }
+        }
+        if self.between {
+            return;
         }
         let sorted_out = self.batch.sort_out_late();
         self.refused
