@@ -3,7 +3,7 @@
 //! Values are taken off each record once, when it is encoded, and checked there: what is folded is
 //! finite, and so small that no sum over a full bucket passes 64 bits.
 
-use std::collections::BTreeMap;
+use std::{cmp::Ordering, collections::BTreeMap};
 
 use crate::{
     aggregate::{AggregateKind, InputSink, NonFinite},
@@ -55,7 +55,7 @@ impl Inputs {
         let (values, names) = (self.values.len(), self.names.len());
         let mut row = Row {
             spec,
-            limit: i64::MAX / i64::from(size.max(1)),
+            size: size.max(1),
             next: 0,
             inputs: self,
             refused: None,
@@ -86,7 +86,8 @@ impl Inputs {
 /// Takes the values of one record.
 struct Row<'a> {
     spec: &'static BucketSpec,
-    limit: i64,
+    /// The number of records that a bucket takes.
+    size: u32,
     next: usize,
     inputs: &'a mut Inputs,
     refused: Option<EncodeError>,
@@ -95,9 +96,10 @@ struct Row<'a> {
 impl InputSink for Row<'_> {
     fn number(&mut self, value: Option<Number>) {
         let input = self.spec.inputs().get(self.next);
+        let limits = SumLimits::of(self.spec, self.next, self.size);
         self.next += 1;
         let taken = match (value, input) {
-            (Some(Number::Float(value)), Some(input)) if !value.is_finite() => {
+            (Some(Number::Float(value)), Some(input)) if !limits.take_float(value) => {
                 if input.non_finite == NonFinite::Reject {
                     let field = input.field;
                     self.refused
@@ -105,13 +107,11 @@ impl InputSink for Row<'_> {
                 }
                 InputValue::None
             }
-            (Some(Number::Int(value)), Some(input))
-                if value.unsigned_abs() > self.limit.unsigned_abs() =>
-            {
+            (Some(Number::Int(value)), Some(input)) if !limits.take_int(value) => {
                 self.refused.get_or_insert(EncodeError::Overflow {
                     field: input.field,
                     value,
-                    limit: self.limit,
+                    limit: limits.int,
                 });
                 InputValue::None
             }
@@ -132,6 +132,42 @@ impl InputSink for Row<'_> {
         tally::push_name(&mut self.inputs.names, value);
         let end = self.inputs.names.len();
         self.inputs.values.push(InputValue::Name(start, end));
+    }
+}
+
+/// How large a value may be, so that no sum over a full bucket of such values overflows.
+struct SumLimits {
+    int: i64,
+    float: f64,
+}
+
+impl SumLimits {
+    fn of(spec: &BucketSpec, input: usize, size: u32) -> Self {
+        let has = |kind| {
+            let mut aggregates = spec.aggregates().iter();
+            aggregates.any(|aggregate| aggregate.input == input && aggregate.kind == kind)
+        };
+        let mut limits = Self {
+            int: i64::MAX,
+            float: f64::MAX,
+        };
+        if has(AggregateKind::Sum) {
+            limits.int = i64::MAX / i64::from(size);
+            limits.float = f64::MAX / f64::from(size);
+        }
+        if has(AggregateKind::SumOfSquares) {
+            limits.float = limits.float.min((f64::MAX / f64::from(size)).sqrt());
+        }
+        limits
+    }
+
+    fn take_int(&self, value: i64) -> bool {
+        self.int == i64::MAX || value.unsigned_abs() <= self.int.unsigned_abs()
+    }
+
+    /// Not for NaN and infinities either.
+    fn take_float(&self, value: f64) -> bool {
+        value.abs() <= self.float
     }
 }
 
@@ -333,7 +369,7 @@ impl<'a> State<'a> {
             (AggregateKind::First, InputValue::Number(number)) => {
                 let earlier = !matches!(
                     self,
-                    Self::InTime(t, v) if (*t, v.to_f64()) <= (time, number.to_f64())
+                    Self::InTime(t, v) if (*t).cmp(&time).then(order(*v, number)).is_le()
                 );
                 if earlier {
                     *self = Self::InTime(time, number);
@@ -342,7 +378,7 @@ impl<'a> State<'a> {
             (AggregateKind::Last, InputValue::Number(number)) => {
                 let later = !matches!(
                     self,
-                    Self::InTime(t, v) if (*t, v.to_f64()) >= (time, number.to_f64())
+                    Self::InTime(t, v) if (*t).cmp(&time).then(order(*v, number)).is_ge()
                 );
                 if later {
                     *self = Self::InTime(time, number);
@@ -363,6 +399,14 @@ impl<'a> State<'a> {
     }
 }
 
+/// Values of one input are of one kind, and finite.
+fn order(a: Number, b: Number) -> Ordering {
+    match (a, b) {
+        (Number::Int(a), Number::Int(b)) => a.cmp(&b),
+        (a, b) => a.to_f64().total_cmp(&b.to_f64()),
+    }
+}
+
 fn square(number: Number) -> Number {
     Number::Float(number.to_f64() * number.to_f64())
 }
@@ -370,7 +414,8 @@ fn square(number: Number) -> Number {
 fn combine(kind: AggregateKind, a: Number, b: Number) -> Number {
     match (kind, a, b) {
         (AggregateKind::Sum, Number::Int(a), Number::Int(b)) => {
-            // Values were checked to be so small that no sum over a bucket overflows.
+            // Values were checked to be so small that no sum over a bucket overflows, and a
+            // statement takes no more of them than a bucket.
             Number::Int(a.saturating_add(b))
         }
         (AggregateKind::Sum, a, b) => Number::Float(a.to_f64() + b.to_f64()),

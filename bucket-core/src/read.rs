@@ -191,6 +191,20 @@ pub fn newest(spec: &BucketSpec, key: &[u8]) -> FindPlan {
     }
 }
 
+/// The newest bucket of a key that holds no late records: in ids of whole seconds one that does
+/// may sort behind it.
+#[must_use]
+pub(crate) fn newest_in_order(spec: &BucketSpec, key: &[u8]) -> FindPlan {
+    let filter = RawWriter::build(|writer| {
+        writer.elements(key);
+        fields(writer, &doc! { spec.names().late: { "$exists": false } });
+    });
+    FindPlan {
+        filter,
+        ..newest(spec, key)
+    }
+}
+
 /// The newest bucket of a key whose id lies between these two, the first of them included and
 /// the second not; only one that fulfils the condition.
 #[must_use]

@@ -3,7 +3,10 @@
 //! Source of the figures: the tutorial's section "Document Size Considerations" (100 bytes for a
 //! reading, 500 bytes for the bucket around them, 16 MB at the most, under 1 MB recommended).
 
-use crate::spec::{BucketSpec, IdSegment};
+use crate::{
+    aggregate::AggregateKind,
+    spec::{BucketSpec, IdSegment},
+};
 
 /// The largest BSON document that the server stores, in bytes.
 pub const MAX_DOCUMENT_BYTES: usize = 16 * 1024 * 1024;
@@ -89,6 +92,18 @@ const fn limit(capacity: u32, document: usize, command: usize) -> usize {
 /// one more record while it is below `max_bytes`, and both together stay far from the limit of a
 /// document.
 pub const MAX_RECORD_BYTES: usize = 7 * 1024 * 1024;
+
+/// The bytes that a record can add to a bucket beside its item and the values that it tallies: a
+/// counter for each tally and each sketch.
+pub(crate) fn counter_bytes(spec: &BucketSpec) -> usize {
+    let aggregates = spec.aggregates().iter();
+    let each = aggregates.map(|aggregate| match aggregate.kind {
+        AggregateKind::Percentiles { .. } => 24,
+        AggregateKind::Tally => 8,
+        _ => 0,
+    });
+    each.sum()
+}
 
 /// [`max_record_bytes`] for a key that takes `key_bytes` in BSON and a bucket of at most `size`
 /// records. The document has the key and the id, a command the key and twice the id, and the id

@@ -216,9 +216,13 @@ impl Sketch {
         let mut sketch = Self::new(error_ppm);
         for (name, counters) in stored {
             let error_ppm = name.strip_prefix('e')?.parse().ok()?;
+            if !(100..=500_000).contains(&error_ppm) {
+                return None;
+            }
             let mut part = Self::new(error_ppm);
             for (name, count) in counters.as_document()? {
-                let count = u64::try_from(crate::stats::whole(count)?).ok()?;
+                // As many as a bucket can hold: their sum stays far from overflow.
+                let count = u32::try_from(crate::stats::whole(count)?).ok()?.into();
                 part.bins.insert(Bin::parse(name)?, count);
             }
             sketch.merge(&part);

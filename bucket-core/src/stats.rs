@@ -113,13 +113,16 @@ impl StoredStats {
         Some(sum / self.values_counted(count)?)
     }
 
-    /// The population variance from a sum, a sum of squares and the number of values.
+    /// The population variance from a sum, a sum of squares and the number of values. Where the
+    /// values lie close together and far from zero, their difference is lost in rounding: the
+    /// relative error is about `f64::EPSILON` times the squared mean over the variance.
     #[must_use]
     pub fn variance(&self, sum: usize, squares: usize, count: Option<usize>) -> Option<f64> {
         let mean = self.avg(sum, count)?;
         let squares = number(self.get(squares)?)?.to_f64();
+        let variance = squares / self.values_counted(count)? - mean * mean;
         // Rounding can leave a little less than nothing.
-        Some((squares / self.values_counted(count)? - mean * mean).max(0.0))
+        variance.is_finite().then_some(variance.max(0.0))
     }
 
     /// Not a zero, so that it can be divided by.

@@ -296,3 +296,154 @@ async fn a_bucket_closes_by_bytes_whatever_the_size_of_its_items() {
         .filter(|bucket| bucket.get_i64("bytes").unwrap() < 4_096);
     assert!(open.count() <= 1);
 }
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "large", items = "items", capacity = 1000, numbered)]
+struct Large {
+    #[bucket(key)]
+    source: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(sum = "total", avg = "mean")]
+    ticks: i64,
+    #[bucket(min, max, last)]
+    nanos: i64,
+    text: String,
+}
+
+fn large(ticks: i64, bytes: usize) -> Large {
+    Large {
+        source: "s".into(),
+        at: date("2026-01-30T10:00:00Z"),
+        ticks,
+        nanos: 1_769_767_200_000_000_000,
+        text: "x".repeat(bytes),
+    }
+}
+
+/// A bucket that was opened with a larger capacity than the writer's own.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sum_that_would_overflow_closes_its_bucket_and_none_goes_wrong() {
+    let (database, large_ones) = set_up::<Large>().await;
+    large_ones.insert(&large(1, 1)).await.unwrap();
+    let ten = large_ones
+        .clone()
+        .with_limits(|_| Limits::new().capacity(10));
+    let most = i64::MAX / 10;
+    ten.insert_many(vec![large(most, 1); 20])
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
+    for _ in 0..15 {
+        ten.insert(&large(most, 1)).await.unwrap();
+    }
+    let mut stored = 0;
+    for bucket in documents(&database, "large").await {
+        let items = bucket.get_array("items").unwrap();
+        let ticks = items
+            .iter()
+            .map(|item| item.as_document().unwrap().get_i64("ticks").unwrap());
+        let total: i64 = ticks.sum();
+        assert_eq!(
+            bucket
+                .get_document("stats")
+                .unwrap()
+                .get_i64("total")
+                .unwrap(),
+            total
+        );
+        stored += items.len();
+    }
+    assert_eq!(stored, 36);
+}
+
+/// As many records as the capacity says would pass 16 MB.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_cannot_grow_is_closed_and_the_next_one_goes_on() {
+    let (database, large_ones) = set_up::<Large>().await;
+    large_ones.insert(&large(1, 1)).await.unwrap();
+    let four = large_ones
+        .clone()
+        .with_limits(|_| Limits::new().capacity(4));
+    for _ in 0..6 {
+        four.insert(&large(1, 4_100_000)).await.unwrap();
+    }
+    let found = documents(&database, "large").await;
+    let counts: Vec<i32> = found
+        .iter()
+        .map(|bucket| bucket.get_i32("count").unwrap())
+        .collect();
+    assert_eq!(counts, [5, 2]);
+    assert!(found[0].get_bool("is_full").unwrap());
+
+    let (database, blobs) = set_up::<Reading>().await;
+    let four = blobs.clone().with_limits(|_| Limits::new().capacity(4));
+    let big = |bytes: usize| Reading {
+        device: "x".repeat(bytes),
+        ..reading(1.0, 1)
+    };
+    // A key that fills the document by itself is refused, and not tried for ever.
+    let error = four.insert(&big(3_000_000)).await.unwrap_err();
+    assert!(!error.is_retryable(), "{error}");
+    assert_eq!(documents(&database, "readings").await, []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_was_deleted_meanwhile_is_not_begun_again_in_its_middle() {
+    let (database, events) = set_up::<Event>().await;
+    let event = Event {
+        source: "s".into(),
+        at: date("2026-01-30T10:00:00Z"),
+    };
+    let mut batch = bucket_mongo::core::write::Batch::<Event>::default();
+    batch.push(0, &event).unwrap();
+    let seen = bucket_mongo::bson::rawdoc! {
+        "_id": "s_0000000002", "source": "s", "bucket_number": 2, "bucket_size": 3, "count": 2,
+        "is_full": false,
+    };
+    batch.chains_mut()[0].saw(&seen).unwrap();
+    let round = batch.rounds(None).remove(0);
+    let reply = database
+        .run_raw_command(round.command().body().to_owned())
+        .await
+        .unwrap();
+    let settled = batch.settle(&round, &reply);
+    assert_eq!(
+        (settled.missed, settled.stored.len(), settled.failed.len()),
+        (1, 0, 0),
+        "{reply}"
+    );
+    assert_eq!(documents(&database, "events").await, []);
+    events.insert(&event).await.unwrap();
+    assert_eq!(
+        documents(&database, "events").await[0]
+            .get_i32("bucket_number")
+            .unwrap(),
+        1
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_document_behind_a_full_bucket_is_named_and_not_taken_for_a_race() {
+    let (database, events) = set_up::<Event>().await;
+    let event = Event {
+        source: "s".into(),
+        at: date("2026-01-30T10:00:00Z"),
+    };
+    events
+        .insert_many(vec![event.clone(); 3])
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
+    put(
+        &database,
+        "events",
+        doc! { "_id": "s_0000000002", "source": "other" },
+    )
+    .await;
+    let error = events.insert(&event).await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Damaged(_)), "{error}");
+    assert!(error.to_string().contains("s_0000000002"), "{error}");
+}

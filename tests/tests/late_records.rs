@@ -12,12 +12,12 @@ macro_rules! reading {
     ($name:ident, $late:literal) => {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
         #[bucket(
-                            collection = "hybrid_buckets",
-                            items = "readings",
-                            capacity = 200,
-                            max_duration = "1h",
-                            late = $late
-                        )]
+                                                            collection = "hybrid_buckets",
+                                                            items = "readings",
+                                                            capacity = 200,
+                                                            max_duration = "1h",
+                                                            late = $late
+                                                        )]
         struct $name {
             #[bucket(key)]
             device_id: String,

@@ -17,7 +17,8 @@ pub enum EncodeError {
         /// [`max_record_bytes`](crate::size::max_record_bytes).
         limit: usize,
     },
-    /// A value that aggregates are kept of is NaN or infinite.
+    /// A value that aggregates are kept of is NaN, infinite, or so large that the sum over a full
+    /// bucket of such values would be.
     NonFinite {
         /// The field of the record.
         field: &'static str,
@@ -58,7 +59,7 @@ impl fmt::Display for EncodeError {
             ),
             Self::NonFinite { field, value } => write!(
                 f,
-                "`{field}` is {value}, which no aggregate can take in; with `non_finite = \"skip\"` \
+                "`{field}` is {value:e}, which no aggregate can take in; with `non_finite = \"skip\"` \
                  the record would be stored and left out of them"
             ),
             Self::Overflow {

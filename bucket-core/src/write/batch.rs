@@ -136,7 +136,8 @@ impl<T: Record> Batch<T> {
         self.key = writer.into_bytes();
         let inputs = &mut self.encoded.inputs;
         let names = inputs.push(T::SPEC, kind.size(), |sink| record.visit_inputs(sink))?;
-        let bytes = self.encoded.items.len() - start + names;
+        let item = self.encoded.items.len() - start;
+        let bytes = item + names + size::counter_bytes(T::SPEC);
         let limit = size::record_limit(T::SPEC, kind.size(), self.key.len());
         if bytes > limit {
             self.encoded.inputs.pop(T::SPEC);

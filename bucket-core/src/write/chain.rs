@@ -11,7 +11,7 @@ use bson::{DateTime, Document, RawDocument};
 
 use self::tail::{Known, Tail};
 use super::{
-    Action, CommandBuilder, Put, Statement,
+    Action, CommandBuilder, Put, Statement, WriteFailure,
     batch::{Encoded, Slot},
 };
 use crate::{
@@ -55,11 +55,22 @@ pub struct Chain {
     /// The bucket that took the last record of this chain, unless that filled it.
     last: Option<String>,
     refused: Option<Refused>,
-    /// The id that could not be opened although nothing was found under it, and how often.
-    taken: Option<(String, u32)>,
+    /// The id that could not be opened although nothing was found under it.
+    taken: Option<Taken>,
+    /// The bucket that the server lets grow no further, whatever its count says: it is as good as
+    /// full.
+    outgrown: Option<String>,
     misses: u32,
     /// Lowered when a statement fails, to find the record that cannot be stored.
     max_take: usize,
+}
+
+/// An id that could not be opened behind the bucket that was seen as the last one.
+#[derive(Debug)]
+struct Taken {
+    id: String,
+    behind: Option<String>,
+    times: u32,
 }
 
 /// A bucket that refused a statement, and up to which count and size it should have taken it.
@@ -121,6 +132,7 @@ impl Chain {
             last: None,
             refused: None,
             taken: None,
+            outgrown: None,
             misses: 0,
             max_take: usize::MAX,
         }
@@ -177,7 +189,7 @@ impl Chain {
     /// chain and is no bucket of it.
     #[must_use]
     pub fn taken_id(&self) -> Option<DamagedBucket> {
-        let (id, times) = self.taken.as_ref()?;
+        let Taken { id, times, .. } = self.taken.as_ref()?;
         (*times >= MAX_TAKEN).then(|| {
             let message = "its id is one of this key's, its other fields are not".to_owned();
             DamagedBucket::new(format!("{id:?}"), Damage::Refused { message })
@@ -232,6 +244,7 @@ impl Chain {
     pub fn newest_bucket(&self) -> FindPlan {
         match self.kind {
             Kind::Window { start, .. } | Kind::Late { start, .. } => self.newest_at(start),
+            Kind::Hybrid { .. } => read::newest_in_order(self.spec, &self.key),
             _ => read::newest(self.spec, &self.key),
         }
     }
@@ -271,19 +284,28 @@ impl Chain {
     /// [`DamagedBucket`] if its id is not of the model's form, if a field is not of its type, or if
     /// it has refused a record that its count leaves room for.
     pub fn saw(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
-        let known = self.known(stored)?;
-        self.taken = None;
+        let mut known = self.known(stored)?;
+        // Others have gone on: it was a race.
+        self.taken
+            .take_if(|taken| taken.behind.as_deref() != Some(&known.id));
         // Counts only grow: a bucket that was fuller than this cannot be as empty now.
         let should_have = |refused: &Refused| {
             refused.id == known.id
                 && known.count <= refused.count
                 && known.bytes <= refused.bytes
-                && !known.marked
+                && (!known.marked || matches!(self.kind, Kind::Late { .. }))
         };
         if self.refused.as_ref().is_some_and(should_have) {
             let message = format!("its count of {} does not fit its array", known.count);
             let damage = Damage::Refused { message };
             return Err(DamagedBucket::new(format!("{:?}", known.id), damage));
+        }
+        if self.outgrown.as_ref() == Some(&known.id) && !matches!(self.kind, Kind::Count { .. }) {
+            if !self.kind.marks() {
+                // It is passed by; the newest one tells which is next.
+                return Ok(());
+            }
+            known.size = known.count;
         }
         self.tail = match self.kind {
             Kind::Count { .. } => self.saw_page(known)?,
@@ -301,9 +323,11 @@ impl Chain {
     ///
     /// As [`saw`](Self::saw).
     pub fn saw_newest(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
-        if let Kind::Late { merge, .. } = self.kind {
+        if let Kind::Late { .. } | Kind::Window { .. } = self.kind {
             let known = self.known(stored)?;
-            if !merge && !known.late {
+            let side_only = matches!(self.kind, Kind::Late { merge: false, .. });
+            let passed_by = self.outgrown.as_ref() == Some(&known.id);
+            if passed_by || (side_only && !known.late) {
                 // It only tells which sequence is the next one.
                 self.tail = Tail::Full(known);
                 return Ok(());
@@ -333,7 +357,11 @@ impl Chain {
             let first = Place::at(start, self.spec.id_unit());
             let place = id::parse_place(self.spec, &id).ok();
             if let Some(place) = place.filter(|place| place.time == first.time) {
-                self.tail = Tail::Open(Known::fresh(id, place, size, start));
+                // It was there: it is not begun again in its middle should it be gone.
+                self.tail = Tail::Open(Known {
+                    fresh: false,
+                    ..Known::fresh(id, place, size, start)
+                });
             }
             return;
         }
@@ -426,7 +454,9 @@ impl Chain {
 
     /// How many records from `from` on go into one statement for this bucket; at least 1.
     fn fit(&self, from: usize, known: &Known, room: u32) -> usize {
-        let room = usize::try_from(room)
+        // Not more than our own limit even where the bucket takes more: values are checked against
+        // what the sum over that many of them can be.
+        let room = usize::try_from(room.min(self.kind.size()))
             .unwrap_or(usize::MAX)
             .min(self.max_take)
             .max(1);
@@ -508,10 +538,12 @@ impl Chain {
             items.clear();
             let mut fold = Fold::new(self.spec);
             let mut latest = DateTime::MIN;
+            let mut last_bytes = 0;
             for slot in self.pending.iter().skip(from).take(step.take) {
                 items.push(&encoded.items[slot.item.clone()]);
                 fold.add(&encoded.inputs, slot.row, slot.time.timestamp_millis());
                 latest = latest.max(slot.time);
+                last_bytes = slot.bytes;
             }
             let statement = Statement {
                 spec: self.spec,
@@ -521,6 +553,7 @@ impl Chain {
                 items: &items,
                 fold,
                 bytes: self.bytes(from, step.take),
+                last_bytes,
                 latest,
                 now,
             };
@@ -542,6 +575,7 @@ impl Chain {
         self.tail = step.after.clone();
         self.misses = 0;
         self.taken = None;
+        self.outgrown = None;
         self.max_take = self.max_take.saturating_mul(2);
         let stored = self.take(step);
         if matches!(self.kind, Kind::Late { .. }) && !self.goes_on_late() {
@@ -553,7 +587,11 @@ impl Chain {
     /// The statement was refused because the tail is not as last seen; nothing was changed.
     pub fn missed(&mut self, step: &Step) {
         self.misses = self.misses.saturating_add(1);
-        let looked = matches!(self.tail, Tail::NoneOpen | Tail::Full(_));
+        let behind = match &self.tail {
+            Tail::NoneOpen => Some(None),
+            Tail::Full(known) => Some(Some(known.id.clone())),
+            _ => None,
+        };
         self.tail = Tail::Unknown;
         self.guess = None;
         self.look_behind |= !step.action.is_lone();
@@ -565,14 +603,16 @@ impl Chain {
             };
             let marks = self.kind.marks();
             let max = self.spec.max_bytes().map_or(u64::MAX, u64::from);
-            let own = if marks { self.bytes(0, step.take) } else { 0 };
+            let all = self.bytes(0, step.take);
+            let last = self.bytes(step.take.saturating_sub(1), 1);
+            let own = if marks { all } else { all.saturating_sub(last) };
             let (count, bytes) = match fills_from {
                 Some(count) => (count, u64::MAX),
                 None if marks => (
                     size.saturating_sub(taken.saturating_add(1)),
                     max - own.min(max),
                 ),
-                None => (size.saturating_sub(taken), max),
+                None => (size.saturating_sub(taken), max - own.min(max)),
             };
             self.refused = Some(Refused {
                 id: step.action.id().to_owned(),
@@ -583,26 +623,39 @@ impl Chain {
             Action::Put(Put {
                 id, lone: false, ..
             }),
-            true,
-        ) = (&step.action, looked)
+            Some(behind),
+        ) = (&step.action, behind)
         {
             let times = match &self.taken {
-                Some((taken, times)) if taken == id => *times,
+                Some(taken) if taken.id == *id && taken.behind == behind => taken.times,
                 _ => 0,
             };
-            self.taken = Some((id.clone(), times.saturating_add(1)));
+            self.taken = Some(Taken {
+                id: id.clone(),
+                behind,
+                times: times.saturating_add(1),
+            });
         }
     }
 
     /// The statement failed for good; nothing was changed. Gives the indexes of the records that
     /// cannot be stored, none if the statement took several: then halves of it are tried, until
     /// the record to blame stands alone.
-    pub fn failed(&mut self, step: &Step) -> Vec<usize> {
+    pub fn failed(&mut self, step: &Step, failure: &WriteFailure) -> Vec<usize> {
         self.tail = Tail::Unknown;
         self.guess = None;
         if step.take == 0 {
             return self.give_up();
         }
+        let id = step.action.id();
+        let passes_by = step.take == 1 && !matches!(self.kind, Kind::Count { .. });
+        if passes_by && failure.is_outgrown() && self.outgrown.as_deref() != Some(id) {
+            // Where that bucket is not there, the same id is tried once more.
+            self.outgrown = Some(id.to_owned());
+            self.look_behind = true;
+            return Vec::new();
+        }
+        self.outgrown = None;
         if step.take > 1 {
             self.max_take = step.take / 2;
             return Vec::new();

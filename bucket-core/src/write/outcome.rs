@@ -9,6 +9,12 @@ use crate::{form::Form, spec::BucketSpec};
 
 /// A unique index refused the statement.
 const DUPLICATE_KEY: i32 = 11_000;
+/// Appending to a bucket that must be there would have opened it.
+const SET_TWICE: i32 = 54;
+const BAD_VALUE: i32 = 2;
+const CONVERSION_FAILURE: i32 = 241;
+const TOO_LARGE: i32 = 10_334;
+const RESULT_TOO_LARGE: i32 = 17_419;
 /// An opening matched a bucket that stands behind it.
 const IMMUTABLE_FIELD: i32 = 66;
 
@@ -110,7 +116,7 @@ impl Reply {
 
 fn refused(spec: &BucketSpec, failure: WriteFailure) -> Outcome {
     let lost_race = match failure.code {
-        IMMUTABLE_FIELD => true,
+        IMMUTABLE_FIELD | SET_TWICE => true,
         DUPLICATE_KEY => failure.index().is_some_and(|index| is_own(spec, index)),
         _ => false,
     };
@@ -149,6 +155,16 @@ impl WriteFailure {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         is_transient(self.code)
+    }
+
+    /// Whether the server lets the document grow no further: it would pass the limit of a document,
+    /// or a sum in it that of 64 bits.
+    pub(super) fn is_outgrown(&self) -> bool {
+        match self.code {
+            TOO_LARGE | RESULT_TOO_LARGE | CONVERSION_FAILURE => true,
+            BAD_VALUE => self.message.contains("Failed to apply $inc"),
+            _ => false,
+        }
     }
 
     /// The unique index that a duplicate key was found in.

@@ -8,6 +8,8 @@
 use super::{Action, Statement};
 use crate::{
     aggregate::AggregateKind,
+    fold::Folded,
+    measure::Number,
     raw::RawWriter,
     spec::{BucketSpec, ID},
 };
@@ -50,14 +52,23 @@ fn write_records(statement: &Statement<'_>, writer: &mut RawWriter) {
         statement.write_items(writer, "$literal");
         writer.end(new);
     });
-    add(writer, names.count, |writer| {
+    add(writer, names.count, names.count, |writer| {
         writer.int32("1", statement.taken());
     });
     if let Some(bytes) = statement.counted_bytes() {
-        add(writer, names.bytes, |writer| writer.int64("1", bytes));
+        add(writer, names.bytes, names.bytes, |writer| {
+            writer.int64("1", bytes);
+        });
     }
     statement.fold.each_sum(|path, sum| {
-        add(writer, path, |writer| sum.write(writer, "1"));
+        if let Folded::Number(Number::Int(_)) = sum {
+            // An addition that overflows goes on as a double, which is then no 64-bit integer.
+            let exact = writer.begin_document(path);
+            add(writer, "$toLong", path, |writer| sum.write(writer, "1"));
+            writer.end(exact);
+        } else {
+            add(writer, path, path, |writer| sum.write(writer, "1"));
+        }
     });
     statement.fold.each_smallest(|field, value| {
         call(writer, field, "$min", |writer| {
@@ -143,9 +154,9 @@ fn call(writer: &mut RawWriter, field: &str, operator: &str, fill: impl FnOnce(&
     writer.end(document);
 }
 
-/// `field: {$add: [{$ifNull: ["$field", 0]}, ..]}`.
-fn add(writer: &mut RawWriter, field: &str, by: impl FnOnce(&mut RawWriter)) {
-    call(writer, field, "$add", |writer| {
+/// `name: {$add: [{$ifNull: ["$field", 0]}, ..]}`.
+fn add(writer: &mut RawWriter, name: &str, field: &str, by: impl FnOnce(&mut RawWriter)) {
+    call(writer, name, "$add", |writer| {
         let old = writer.begin_element(0);
         let or = writer.begin_array("$ifNull");
         writer.string("0", &path(field));

@@ -137,7 +137,7 @@ impl<T: Record> Batch<T> {
                     let failed = if failure.is_transient() {
                         chain.give_up()
                     } else {
-                        chain.failed(step)
+                        chain.failed(step, &failure)
                     };
                     settled
                         .failed

@@ -28,6 +28,8 @@ pub struct Statement<'a> {
     pub(super) fold: Fold<'a>,
     /// The size of the items as it is counted against `max_bytes`.
     pub(super) bytes: u64,
+    /// The size of the last of them.
+    pub(super) last_bytes: u64,
     /// The time of the latest record.
     pub(super) latest: DateTime,
     /// The time by the clock, for models that keep it.
@@ -89,6 +91,9 @@ impl Statement<'_> {
                 }
                 writer.elements(self.key);
                 self.write_identity(writer, put);
+                if !put.fresh && !put.lone {
+                    self.write_must_exist(writer);
+                }
                 match put.fills_from {
                     // The statement that fills a bucket also marks it: this one must leave room.
                     None if self.kind.marks() => {
@@ -109,6 +114,16 @@ impl Statement<'_> {
             }
         }
         writer.end(filter);
+    }
+
+    /// A key field once more: to open a bucket the server would have to set it twice, which it
+    /// refuses (54). So one that was deleted meanwhile is not begun again in its middle.
+    fn write_must_exist(&self, writer: &mut RawWriter) {
+        let both = writer.begin_array("$and");
+        let again = writer.begin_element(0);
+        writer.elements(self.key);
+        writer.end(again);
+        writer.end(both);
     }
 
     /// What must be equal in a bucket of the chain, and is set where one is opened.
@@ -167,12 +182,14 @@ impl Statement<'_> {
         writer.end(count);
         if let Some(max) = self.spec.max_bytes() {
             let bytes = writer.begin_document(names.bytes);
-            let below = if self.kind.marks() {
-                i64::from(max).saturating_sub_unsigned(self.bytes)
+            // The bucket may pass the limit with the last of the records; one that is marked when it
+            // is full must stay below it.
+            let own = if self.kind.marks() {
+                self.bytes
             } else {
-                i64::from(max)
+                self.bytes.saturating_sub(self.last_bytes)
             };
-            writer.int64("$lt", below);
+            writer.int64("$lt", i64::from(max).saturating_sub_unsigned(own));
             writer.end(bytes);
         }
         self.write_array(writer, room);

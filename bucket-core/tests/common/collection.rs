@@ -82,6 +82,7 @@ impl Collection {
                 }
                 (Some(at), new)
             }
+            None if filter.contains_key("$and") => return Answer::Refused(54, String::new()),
             None if statement.get_bool("upsert").unwrap_or(false) => {
                 let mut new = Document::new();
                 for (path, value) in filter {
@@ -179,6 +180,12 @@ fn lookup<'a>(document: &'a Document, path: &str) -> Option<&'a Bson> {
 
 pub fn matches(filter: &Document, document: &Document) -> bool {
     filter.iter().all(|(path, wanted)| {
+        if path == "$and" {
+            let branches = wanted.as_array().unwrap().iter();
+            return branches
+                .map(|branch| branch.as_document().unwrap())
+                .all(|branch| matches(branch, document));
+        }
         if path == "$or" {
             let branches = wanted.as_array().unwrap().iter();
             return branches

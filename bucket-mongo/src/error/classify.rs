@@ -11,6 +11,9 @@ use super::{Context, Error, ErrorKind};
 const BAD_VALUE: i32 = 2;
 const UNAUTHORIZED: i32 = 13;
 const TYPE_MISMATCH: i32 = 14;
+/// A text is converted or added to.
+const CONVERSION_FAILURE: i32 = 241;
+const ADDS_NO_NUMBER: i32 = 16_554;
 const AUTHENTICATION_FAILED: i32 = 18;
 const DUPLICATE_KEY: i32 = 11_000;
 
@@ -82,10 +85,14 @@ impl Error {
             DUPLICATE_KEY if index.starts_with(OPEN_INDEX) => ErrorKind::OtherCapacity { index },
             DUPLICATE_KEY => ErrorKind::DuplicateKey { index, message },
             BAD_VALUE if message.contains(NO_SUCH_HINT) => missing_index(action, context),
-            BAD_VALUE | TYPE_MISMATCH => match damaged_id(action) {
-                Some(id) => ErrorKind::Damaged(DamagedBucket::new(id, Damage::Refused { message })),
-                None => ErrorKind::Server { code, message },
-            },
+            BAD_VALUE | TYPE_MISMATCH | CONVERSION_FAILURE | ADDS_NO_NUMBER => {
+                match damaged_id(action) {
+                    Some(id) => {
+                        ErrorKind::Damaged(DamagedBucket::new(id, Damage::Refused { message }))
+                    }
+                    None => ErrorKind::Server { code, message },
+                }
+            }
             _ => command(code, message),
         };
         Self::new(kind, context)
