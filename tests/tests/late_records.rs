@@ -11,13 +11,8 @@ use serde::{Deserialize, Serialize};
 macro_rules! reading {
     ($name:ident, $late:literal) => {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
-        #[bucket(
-                                                            collection = "hybrid_buckets",
-                                                            items = "readings",
-                                                            capacity = 200,
-                                                            max_duration = "1h",
-                                                            late = $late
-                                                        )]
+        #[bucket(collection = "hybrid_buckets", items = "readings", capacity = 200)]
+        #[bucket(max_duration = "1h", late = $late)]
         struct $name {
             #[bucket(key)]
             device_id: String,

@@ -1,0 +1,210 @@
+//! The next statements of a chain, and their encoding.
+
+use bson::DateTime;
+
+use super::{Chain, Kind, Known, MAX_STATEMENT_BYTES, Step, Tail};
+use crate::{
+    fold::Fold,
+    id::{self, Place},
+    write::{Action, CommandBuilder, Put, Statement, batch::Encoded},
+};
+
+impl Chain {
+    /// Tries this bucket before anything is read. In the forms whose buckets are marked or in the
+    /// manual's such a statement misses without a trace, so it must be the only one of its
+    /// command.
+    pub(in crate::write) fn guess(&mut self, id: String) {
+        if !id.starts_with(&self.prefix) {
+            return;
+        }
+        if let Kind::Window { start, size, .. } = self.kind {
+            let first = Place::at(start, self.spec.id_unit());
+            let place = id::parse_place(self.spec, &id).ok();
+            if let Some(place) = place.filter(|place| place.time == first.time) {
+                // It was there: it is not begun again in its middle should it be gone.
+                self.tail = Tail::Open(Known {
+                    fresh: false,
+                    ..Known::fresh(id, place, size, start)
+                });
+            }
+            return;
+        }
+        if !matches!(self.kind, Kind::Late { .. }) {
+            self.guess = Some(id);
+        }
+    }
+
+    /// The statements that store the pending records, at most `limit`; they must be sent in this
+    /// order and each only if the one before it was applied.
+    #[must_use]
+    pub fn plan(&self, limit: usize) -> Vec<Step> {
+        if let Some(id) = &self.guess {
+            return vec![Step {
+                action: self.guessed(id),
+                take: 1,
+                after: Tail::Unknown,
+            }];
+        }
+        let mut steps = Vec::new();
+        let mut tail = self.tail.clone();
+        let mut from = 0;
+        while from < self.pending.len() && steps.len() < limit {
+            let step = match self.kind {
+                Kind::Count { .. } => self.next_page(&tail, from),
+                Kind::Window { .. } => self.next_in_window(&tail, from),
+                Kind::Hybrid { .. } => self.next_in_time(&tail, from),
+                Kind::Late { .. } => self.next_for_late(&tail, from),
+                Kind::Numbered { .. } => self.next_number(&tail, from),
+            };
+            let Some(step) = step else { break };
+            from += step.take;
+            tail = step.after.clone();
+            steps.push(step);
+            if matches!(self.kind, Kind::Late { .. }) {
+                // The next record may need another bucket, which is to be looked for.
+                break;
+            }
+        }
+        steps
+    }
+
+    /// An append to a bucket that nothing is known of but its id.
+    fn guessed(&self, id: &str) -> Action {
+        let size = self.kind.size();
+        match self.kind {
+            Kind::Count { .. } => Action::Append { id: id.to_owned() },
+            _ => Action::Put(Put {
+                id: id.to_owned(),
+                start: DateTime::MIN,
+                end: DateTime::MIN,
+                number: id::parse_place(self.spec, id).map_or(0, |place| place.time),
+                part: 0,
+                size,
+                fills_from: None,
+                fresh: false,
+                lone: true,
+                late: false,
+            }),
+        }
+    }
+
+    /// The pending record at this place.
+    pub(super) fn time_at(&self, from: usize) -> DateTime {
+        self.pending
+            .get(from)
+            .map_or(DateTime::MIN, |slot| slot.time)
+    }
+
+    /// How many records from `from` on go into one statement for this bucket; at least 1.
+    pub(super) fn fit(&self, from: usize, known: &Known, room: u32) -> usize {
+        // Not more than our own limit even where the bucket takes more: values are checked against
+        // what the sum over that many of them can be.
+        let room = usize::try_from(room.min(self.kind.size()))
+            .unwrap_or(usize::MAX)
+            .min(self.max_take)
+            .max(1);
+        let limit = match self.spec.max_bytes() {
+            Some(max) => u64::from(max).saturating_sub(known.bytes),
+            None => MAX_STATEMENT_BYTES,
+        };
+        let limit = limit.min(MAX_STATEMENT_BYTES);
+        let mut bytes = 0;
+        let slots = self.pending.iter().skip(from).take(room);
+        let fitting = slots.take_while(|slot| {
+            bytes += slot.bytes;
+            bytes <= limit && self.kind.covers(known.start, slot.time)
+        });
+        fitting.count().max(1)
+    }
+
+    /// The size of these records as it is counted against `max_bytes`.
+    pub(super) fn bytes(&self, from: usize, take: usize) -> u64 {
+        let slots = self.pending.iter().skip(from).take(take);
+        slots.map(|slot| slot.bytes).sum()
+    }
+
+    /// The statement that puts the next records into this bucket.
+    pub(super) fn put(&self, known: &Known, from: usize) -> Step {
+        let take = self.fit(from, known, known.room());
+        let after = known.with(take, self.bytes(from, take));
+        let full = !after.has_room(self.spec);
+        let late = matches!(self.kind, Kind::Late { .. });
+        let put = Put {
+            id: known.id.clone(),
+            start: known.start,
+            end: known.end,
+            number: known.place.time,
+            part: i64::try_from(known.place.sequence).unwrap_or(i64::MAX),
+            size: known.size,
+            fills_from: (full && self.kind.marks()).then_some(known.count),
+            fresh: known.fresh,
+            lone: false,
+            late,
+        };
+        Step {
+            action: Action::Put(put),
+            take,
+            after: if full {
+                Tail::Full(after)
+            } else {
+                Tail::Open(after)
+            },
+        }
+    }
+
+    /// The statement that marks this bucket as one that takes no more.
+    pub(super) fn close(known: &Known) -> Step {
+        Step {
+            action: Action::Close {
+                id: known.id.clone(),
+                number: known.place.time,
+            },
+            take: 0,
+            after: Tail::Full(Known {
+                marked: true,
+                ..known.clone()
+            }),
+        }
+    }
+
+    /// Adds the statements of a plan to a command and tells how many of them fitted.
+    pub(in crate::write) fn encode(
+        &self,
+        steps: &[Step],
+        encoded: &Encoded,
+        now: DateTime,
+        command: &mut CommandBuilder,
+    ) -> usize {
+        let mut from = 0;
+        let mut items = Vec::new();
+        for (index, step) in steps.iter().enumerate() {
+            items.clear();
+            let mut fold = Fold::new(self.spec);
+            let mut latest = DateTime::MIN;
+            let mut last_bytes = 0;
+            for slot in self.pending.iter().skip(from).take(step.take) {
+                items.push(&encoded.items[slot.item.clone()]);
+                fold.add(&encoded.inputs, slot.row, slot.time.timestamp_millis());
+                latest = latest.max(slot.time);
+                last_bytes = slot.bytes;
+            }
+            let statement = Statement {
+                spec: self.spec,
+                kind: self.kind,
+                key: &self.key,
+                action: &step.action,
+                items: &items,
+                fold,
+                bytes: self.bytes(from, step.take),
+                last_bytes,
+                latest,
+                now,
+            };
+            if !command.push(&statement) {
+                return index;
+            }
+            from += step.take;
+        }
+        steps.len()
+    }
+}

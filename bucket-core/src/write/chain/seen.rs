@@ -1,0 +1,78 @@
+//! What a read tells a chain.
+
+use bson::RawDocument;
+
+use super::{Chain, Kind, Known, Refused, Tail};
+use crate::error::{Damage, DamagedBucket};
+
+impl Chain {
+    /// The open bucket, or the newest one, was read; its items need not be there.
+    ///
+    /// # Errors
+    ///
+    /// [`DamagedBucket`] if its id is not of the model's form, if a field is not of its type, or if
+    /// it has refused a record that its count leaves room for.
+    pub fn saw(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
+        let mut known = self.known(stored)?;
+        // Others have gone on: it was a race.
+        self.taken
+            .take_if(|taken| taken.behind.as_deref() != Some(&known.id));
+        // Counts only grow: a bucket that was fuller than this cannot be as empty now.
+        let should_have = |refused: &Refused| {
+            refused.times > 1
+                && refused.id == known.id
+                && known.count <= refused.count
+                && known.bytes <= refused.bytes
+                && (!known.marked || matches!(self.kind, Kind::Late { .. }))
+        };
+        if self.refused.as_ref().is_some_and(should_have) {
+            let message = format!("its count of {} does not fit its array", known.count);
+            let damage = Damage::Refused { message };
+            return Err(DamagedBucket::new(format!("{:?}", known.id), damage));
+        }
+        if self.outgrown.as_ref() == Some(&known.id) && !matches!(self.kind, Kind::Count { .. }) {
+            if !self.kind.marks() {
+                // It is passed by; the newest one tells which is next.
+                return Ok(());
+            }
+            known.size = known.count;
+        }
+        self.tail = match self.kind {
+            Kind::Count { .. } => self.saw_page(known)?,
+            Kind::Window { end, .. } => Self::saw_in_window(self.spec, end, known),
+            Kind::Late { .. } => self.saw_for_late(known),
+            Kind::Hybrid { .. } | Kind::Numbered { .. } if known.marked => Tail::Full(known),
+            Kind::Hybrid { .. } | Kind::Numbered { .. } => Tail::Open(known),
+        };
+        Ok(())
+    }
+
+    /// The newest bucket was read, because none is open.
+    ///
+    /// # Errors
+    ///
+    /// As [`saw`](Self::saw).
+    pub fn saw_newest(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
+        if let Kind::Late { .. } | Kind::Window { .. } = self.kind {
+            let known = self.known(stored)?;
+            let side_only = matches!(self.kind, Kind::Late { merge: false, .. });
+            let passed_by = self.outgrown.as_ref() == Some(&known.id);
+            if passed_by || (side_only && !known.late) {
+                // It only tells which sequence is the next one.
+                self.tail = Tail::Full(known);
+                return Ok(());
+            }
+        }
+        // It may have been opened since none was found to be open.
+        self.saw(stored)
+    }
+
+    fn known(&self, stored: &RawDocument) -> Result<Known, DamagedBucket> {
+        Known::read(self.spec, &self.prefix, self.kind.size(), stored)
+    }
+
+    /// There is no open bucket.
+    pub fn saw_none_open(&mut self) {
+        self.tail = Tail::NoneOpen;
+    }
+}

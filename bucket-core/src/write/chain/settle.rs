@@ -1,0 +1,150 @@
+//! What a reply tells a chain.
+
+use super::{Chain, Kind, Refused, Step, Tail, Taken};
+use crate::write::{Action, Put, WriteFailure};
+
+impl Chain {
+    /// The statement was applied: its records are stored. Gives their indexes.
+    pub fn applied(&mut self, step: &Step) -> Vec<usize> {
+        self.last = match &step.after {
+            Tail::Full(_) => None,
+            _ => Some(step.action.id().to_owned()),
+        };
+        self.guess = None;
+        self.tail = step.after.clone();
+        self.misses = 0;
+        self.taken = None;
+        self.outgrown = None;
+        self.refused = None;
+        self.max_take = self.max_take.saturating_mul(2);
+        let stored = self.take(step);
+        if matches!(self.kind, Kind::Late { .. }) && !self.goes_on_late() {
+            self.tail = Tail::Unknown;
+        }
+        stored
+    }
+
+    /// The statement was refused because the tail is not as last seen; nothing was changed.
+    pub fn missed(&mut self, step: &Step) {
+        self.misses = self.misses.saturating_add(1);
+        let behind = match &self.tail {
+            Tail::NoneOpen => Some(None),
+            Tail::Full(known) => Some(Some(known.id.clone())),
+            _ => None,
+        };
+        self.tail = Tail::Unknown;
+        self.guess = None;
+        self.look_behind |= !step.action.is_lone();
+        if step.action.is_known() {
+            let taken = u32::try_from(step.take).unwrap_or(u32::MAX);
+            let (size, fills_from) = match &step.action {
+                Action::Put(put) => (put.size, put.fills_from),
+                _ => (self.kind.size(), None),
+            };
+            let marks = self.kind.marks();
+            let max = self.spec.max_bytes().map_or(u64::MAX, u64::from);
+            let all = self.bytes(0, step.take);
+            let last = self.bytes(step.take.saturating_sub(1), 1);
+            let own = if marks { all } else { all.saturating_sub(last) };
+            let (count, bytes) = match fills_from {
+                Some(count) => (count, u64::MAX),
+                None if marks => (
+                    size.saturating_sub(taken.saturating_add(1)),
+                    max - own.min(max),
+                ),
+                None => (size.saturating_sub(taken), max - own.min(max)),
+            };
+            let id = step.action.id();
+            let times = match &self.refused {
+                Some(refused) if refused.id == id => refused.times,
+                _ => 0,
+            };
+            self.refused = Some(Refused {
+                id: id.to_owned(),
+                count,
+                bytes: bytes.saturating_sub(1),
+                times: times.saturating_add(1),
+            });
+        } else if let (
+            Action::Put(Put {
+                id, lone: false, ..
+            }),
+            Some(behind),
+        ) = (&step.action, behind)
+        {
+            let times = match &self.taken {
+                Some(taken) if taken.id == *id && taken.behind == behind => taken.times,
+                _ => 0,
+            };
+            self.taken = Some(Taken {
+                id: id.clone(),
+                behind,
+                times: times.saturating_add(1),
+            });
+        }
+    }
+
+    /// The statement failed for good; nothing was changed. Gives the indexes of the records that
+    /// cannot be stored, none if the statement took several: then halves of it are tried, until
+    /// the record to blame stands alone.
+    pub fn failed(&mut self, step: &Step, failure: &WriteFailure) -> Vec<usize> {
+        self.tail = Tail::Unknown;
+        self.guess = None;
+        if step.take == 0 {
+            return self.give_up();
+        }
+        let id = step.action.id();
+        let passes_by = step.take == 1 && !matches!(self.kind, Kind::Count { .. });
+        if passes_by && failure.is_outgrown() && self.outgrown.as_deref() != Some(id) {
+            // Where that bucket is not there, the same id is tried once more.
+            self.outgrown = Some(id.to_owned());
+            self.look_behind = true;
+            return Vec::new();
+        }
+        self.outgrown = None;
+        if step.take > 1 {
+            self.max_take = step.take / 2;
+            return Vec::new();
+        }
+        // The next ones may be as bad: the size grows again with each success.
+        self.max_take = 1;
+        self.take(step)
+    }
+
+    /// The records of a statement whose fate is not known; they are not tried again.
+    pub fn abandon(&mut self, step: &Step) -> Vec<usize> {
+        self.tail = Tail::Unknown;
+        self.take(step)
+    }
+
+    /// Gives up on every pending record.
+    pub fn give_up(&mut self) -> Vec<usize> {
+        self.pending.drain(..).map(|slot| slot.index).collect()
+    }
+
+    pub(super) fn take(&mut self, step: &Step) -> Vec<usize> {
+        let taken = step.take.min(self.pending.len());
+        self.pending.drain(..taken).map(|slot| slot.index).collect()
+    }
+
+    /// Whether a later batch gains by knowing the last bucket. A window does once it has gone
+    /// beyond its first bucket, whose id follows from any record; the other forms do where the
+    /// record was a `lone` one, which is when they can try a bucket on trust.
+    #[must_use]
+    pub fn is_worth_remembering(&self, lone: bool) -> bool {
+        match (self.kind, &self.tail) {
+            (Kind::Window { .. }, Tail::Open(known) | Tail::Full(known)) => {
+                known.place.sequence > 0
+            }
+            (Kind::Window { .. } | Kind::Late { .. }, _) => false,
+            _ => lone,
+        }
+    }
+
+    /// The bucket that took the last record of this chain, unless it is known to be full: a good
+    /// guess for the next record.
+    #[must_use]
+    pub fn last_bucket(&self) -> Option<&str> {
+        self.last.as_deref()
+    }
+}
