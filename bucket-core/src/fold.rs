@@ -31,6 +31,16 @@ pub(crate) enum InputValue {
 pub(crate) struct Inputs {
     values: Vec<InputValue>,
     names: String,
+    /// How large the values may be, in buckets of this size.
+    limits: Vec<SumLimits>,
+    limits_of: u32,
+}
+
+/// A place to go back to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct InputMark {
+    values: usize,
+    names: usize,
 }
 
 impl Inputs {
@@ -52,10 +62,10 @@ impl Inputs {
         size: u32,
         visit: impl FnOnce(&mut dyn InputSink),
     ) -> Result<usize, EncodeError> {
-        let (values, names) = (self.values.len(), self.names.len());
+        let before = self.mark();
+        self.set_limits(spec, size.max(1));
         let mut row = Row {
             spec,
-            size: size.max(1),
             next: 0,
             inputs: self,
             refused: None,
@@ -64,30 +74,45 @@ impl Inputs {
         let refused = row.refused;
         match refused {
             None => {
-                self.values
-                    .resize(values + spec.inputs().len(), InputValue::None);
-                Ok(self.names.len() - names)
+                let width = spec.inputs().len();
+                self.values.resize(before.values + width, InputValue::None);
+                Ok(self.names.len() - before.names)
             }
             Some(error) => {
-                self.values.truncate(values);
-                self.names.truncate(names);
+                self.go_back_to(before);
                 Err(error)
             }
         }
     }
 
-    /// Takes back the last record.
-    pub(crate) fn pop(&mut self, spec: &BucketSpec) {
-        let left = self.values.len().saturating_sub(spec.inputs().len());
-        self.values.truncate(left);
+    pub(crate) fn mark(&self) -> InputMark {
+        InputMark {
+            values: self.values.len(),
+            names: self.names.len(),
+        }
+    }
+
+    /// Takes back the records since then.
+    pub(crate) fn go_back_to(&mut self, mark: InputMark) {
+        self.values.truncate(mark.values);
+        self.names.truncate(mark.names);
+    }
+
+    /// The same for most records of a batch.
+    fn set_limits(&mut self, spec: &BucketSpec, size: u32) {
+        if self.limits_of != size {
+            let inputs = 0..spec.inputs().len();
+            self.limits = inputs
+                .map(|input| SumLimits::of(spec, input, size))
+                .collect();
+            self.limits_of = size;
+        }
     }
 }
 
 /// Takes the values of one record.
 struct Row<'a> {
     spec: &'static BucketSpec,
-    /// The number of records that a bucket takes.
-    size: u32,
     next: usize,
     inputs: &'a mut Inputs,
     refused: Option<EncodeError>,
@@ -96,10 +121,10 @@ struct Row<'a> {
 impl InputSink for Row<'_> {
     fn number(&mut self, value: Option<Number>) {
         let input = self.spec.inputs().get(self.next);
-        let limits = SumLimits::of(self.spec, self.next, self.size);
+        let input = input.zip(self.inputs.limits.get(self.next));
         self.next += 1;
         let taken = match (value, input) {
-            (Some(Number::Float(value)), Some(input)) if !limits.take_float(value) => {
+            (Some(Number::Float(value)), Some((input, limits))) if !limits.take_float(value) => {
                 if input.non_finite == NonFinite::Reject {
                     let field = input.field;
                     self.refused
@@ -107,7 +132,7 @@ impl InputSink for Row<'_> {
                 }
                 InputValue::None
             }
-            (Some(Number::Int(value)), Some(input)) if !limits.take_int(value) => {
+            (Some(Number::Int(value)), Some((input, limits))) if !limits.take_int(value) => {
                 self.refused.get_or_insert(EncodeError::Overflow {
                     field: input.field,
                     value,
@@ -135,7 +160,8 @@ impl InputSink for Row<'_> {
     }
 }
 
-/// How large a value may be, so that no sum over a full bucket of such values overflows.
+/// How large a value of an input may be, so that no sum over a full bucket of such values overflows.
+#[derive(Debug)]
 struct SumLimits {
     int: i64,
     float: f64,

@@ -125,6 +125,12 @@ impl StoredStats {
         variance.is_finite().then_some(variance.max(0.0))
     }
 
+    /// The population standard deviation: the root of the [variance](Self::variance).
+    #[must_use]
+    pub fn std_dev(&self, sum: usize, squares: usize, count: Option<usize>) -> Option<f64> {
+        self.variance(sum, squares, count).map(f64::sqrt)
+    }
+
     /// Not a zero, so that it can be divided by.
     #[allow(
         clippy::cast_precision_loss,
@@ -148,6 +154,12 @@ impl StoredStats {
             Some((value, u64::try_from(whole(count)?).ok()?))
         };
         counters.iter().filter_map(one).collect()
+    }
+
+    /// A quantile of a sketch; see [`Sketch::quantile`].
+    #[must_use]
+    pub fn percentile(&self, at: usize, error_ppm: u32, q: f64) -> Option<f64> {
+        self.sketch(at, error_ppm).quantile(q)
     }
 
     /// A quantile sketch.

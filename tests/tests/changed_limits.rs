@@ -39,6 +39,8 @@ trade!(Ten, capacity = 10);
 trade!(Five, capacity = 5);
 trade!(Twenty, capacity = 20);
 trade!(TwentyFromTen, capacity = 20, raised_from = 10);
+trade!(Small, capacity = 1000, max_bytes = "1KB");
+trade!(Larger, capacity = 1000, max_bytes = "2KB");
 trade!(Numbered, capacity = 10, numbered);
 trade!(Hours, window = "1h", capacity = 10);
 
@@ -90,6 +92,48 @@ async fn the_manuals_capacity_is_lowered_and_old_writers_are_refused() {
         old.failed()[0].error.kind(),
         ErrorKind::MissingIndex { .. }
     ));
+}
+
+/// What the guide says of old writers: they open no bucket, and may fill one that they remember.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_writer_fills_the_bucket_that_it_remembers_and_opens_none() {
+    let database = database().await;
+    let ten = Ten::buckets(&database);
+    ten.ensure().await.unwrap();
+    ten.insert(&Ten::all(0, 1)[0]).await.unwrap();
+    let five = Five::buckets(&database);
+    five.ensure().replace_indexes().await.unwrap();
+    for trade in Ten::all(1, 10) {
+        ten.insert(&trade).await.unwrap();
+    }
+    let error = ten.insert(&Ten::all(10, 11)[0]).await.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::MissingIndex { .. }),
+        "{error}"
+    );
+    five.insert(&Five::all(10, 11)[0]).await.unwrap();
+    assert_eq!(counts(&documents(&database, "trades").await), [10, 1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn raised_bytes_of_the_manuals_form_are_refused_where_buckets_were_closed_by_them() {
+    let database = database().await;
+    let small = Small::buckets(&database);
+    small.ensure().await.unwrap();
+    small
+        .insert_many(Small::all(0, 100))
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
+    let larger = Larger::buckets(&database).ensure().replace_indexes().await;
+    assert!(matches!(
+        larger.unwrap_err().kind(),
+        ErrorKind::IndexBuild { .. }
+    ));
+    let found = documents(&database, "trades").await;
+    assert_eq!(quantities(&found), (0..100).collect::<Vec<_>>());
+    assert!(found.len() > 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -48,8 +48,6 @@ pub struct Put {
     pub id: String,
     /// The start of its window, or the time of its first record.
     pub start: DateTime,
-    /// The end of its window.
-    pub end: DateTime,
     /// Its number.
     pub number: i64,
     /// Which of the buckets of its window it is, from 0.
@@ -62,8 +60,6 @@ pub struct Put {
     pub fresh: bool,
     /// It must exist: a miss leaves no trace, so the statement is sent alone.
     pub lone: bool,
-    /// It takes late records.
-    pub late: bool,
 }
 
 impl Action {

@@ -37,6 +37,8 @@ pub struct Batch<T> {
     by_identity: HashMap<Box<[u8]>, usize>,
     /// The key of the record that is being encoded.
     key: Vec<u8>,
+    /// What the chain that is looked for is found by.
+    identity: Vec<u8>,
     key_bytes: usize,
     /// Every command is ordered: inside a transaction the server stops at the first refusal anyway.
     in_order: bool,
@@ -74,6 +76,7 @@ impl<T> Default for Batch<T> {
             chains: Vec::new(),
             by_identity: HashMap::new(),
             key: Vec::new(),
+            identity: Vec::new(),
             key_bytes: 0,
             in_order: false,
             record: PhantomData,
@@ -135,32 +138,42 @@ impl<T: Record> Batch<T> {
         record.visit_key(&mut ElementSink::new(T::SPEC, &mut writer));
         self.key = writer.into_bytes();
         let inputs = &mut self.encoded.inputs;
+        let before = inputs.mark();
         let names = inputs.push(T::SPEC, kind.size(), |sink| record.visit_inputs(sink))?;
         let item = self.encoded.items.len() - start;
         let bytes = item + names + size::counter_bytes(T::SPEC);
         let limit = size::record_limit(T::SPEC, kind.size(), self.key.len());
         if bytes > limit {
-            self.encoded.inputs.pop(T::SPEC);
+            self.encoded.inputs.go_back_to(before);
             return Err(EncodeError::TooLarge { bytes, limit });
         }
         Ok(u64::try_from(bytes + ELEMENT_BYTES).unwrap_or(u64::MAX))
     }
 
+    /// The chain of the record whose key was just taken.
     fn chain(&mut self, record: &T, kind: Kind) -> &mut Chain {
-        let length = self.key.len();
-        push_identity(&mut self.key, kind);
-        let at = if let Some(at) = self.by_identity.get(self.key.as_slice()) {
-            *at
-        } else {
-            let prefix = id::prefix(T::SPEC, &record.key());
-            self.key_bytes += 2 * length + prefix.len();
-            let key = self.key.get(..length).unwrap_or_default().to_vec();
-            self.chains.push(Chain::new(T::SPEC, kind, key, prefix));
-            let at = self.chains.len() - 1;
-            self.by_identity.insert(self.key.as_slice().into(), at);
-            at
-        };
+        let key = std::mem::take(&mut self.key);
+        let at = self.find_or_begin(&key, kind, || id::prefix(T::SPEC, &record.key()));
+        self.key = key;
         &mut self.chains[at]
+    }
+
+    fn find_or_begin(&mut self, key: &[u8], kind: Kind, prefix: impl FnOnce() -> String) -> usize {
+        self.identity.clear();
+        self.identity.extend_from_slice(key);
+        for part in kind.identity().into_iter().flatten() {
+            self.identity.extend_from_slice(&part.to_le_bytes());
+        }
+        if let Some(at) = self.by_identity.get(self.identity.as_slice()) {
+            return *at;
+        }
+        let prefix = prefix();
+        self.key_bytes += 2 * key.len() + prefix.len();
+        let at = self.chains.len();
+        self.chains
+            .push(Chain::new(T::SPEC, kind, key.to_vec(), prefix));
+        self.by_identity.insert(self.identity.as_slice().into(), at);
+        at
     }
 
     /// Puts the records of forms that go by time in order, and sets late ones aside: into chains
@@ -197,31 +210,11 @@ impl<T: Record> Batch<T> {
                 sorted_out.moved += 1;
                 let merge = policy == LatePolicy::Merge;
                 let kind = Kind::late(time, size, max_duration, merge);
-                self.late_chain(kind, &key, &prefix).push(slot);
+                let at = self.find_or_begin(&key, kind, || prefix.clone());
+                self.chains[at].push(slot);
             }
         }
         sorted_out
-    }
-
-    fn late_chain(&mut self, kind: Kind, key: &[u8], prefix: &str) -> &mut Chain {
-        let mut identity = key.to_vec();
-        push_identity(&mut identity, kind);
-        let at = if let Some(at) = self.by_identity.get(identity.as_slice()) {
-            *at
-        } else {
-            let chain = Chain::new(T::SPEC, kind, key.to_vec(), prefix.to_owned());
-            self.chains.push(chain);
-            let at = self.chains.len() - 1;
-            self.by_identity.insert(identity.into(), at);
-            at
-        };
-        &mut self.chains[at]
-    }
-}
-
-fn push_identity(key: &mut Vec<u8>, kind: Kind) {
-    for part in kind.identity().into_iter().flatten() {
-        key.extend_from_slice(&part.to_le_bytes());
     }
 }
 

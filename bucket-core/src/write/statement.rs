@@ -303,7 +303,7 @@ impl Statement<'_> {
 
     /// Whether a bucket that is opened is one for late records.
     pub(super) fn opens_late(&self) -> bool {
-        matches!(self.action, Action::Put(put) if put.late)
+        matches!(self.kind, Kind::Late { .. })
     }
 
     fn write_closing(&self, writer: &mut RawWriter) {

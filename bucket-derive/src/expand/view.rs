@@ -178,12 +178,12 @@ fn body(
             count,
         } => {
             let (sum, squares, count) = (index(sum), index(squares), aggregates::index(count));
-            let variance = call(quote!(variance), quote!(#sum, #squares, #count));
-            let body = match reads {
-                Reads::StdDev { .. } => quote!(#option::map(#variance, f64::sqrt)),
-                _ => variance,
+            let name = if matches!(reads, Reads::StdDev { .. }) {
+                quote!(std_dev)
+            } else {
+                quote!(variance)
             };
-            plain(float, body)
+            plain(float, call(name, quote!(#sum, #squares, #count)))
         }
         Reads::Count(at) | Reads::CountIf(at) => plain(quote!(u64), call(quote!(count), index(at))),
         Reads::Tally(at) => {
@@ -199,8 +199,7 @@ fn body(
         ),
         Reads::Percentile { at, error_ppm } => {
             let (at, error) = (index(at), Literal::u32_unsuffixed(error_ppm));
-            let sketch = call(quote!(sketch), quote!(#at, #error));
-            let body = quote!(#private::Sketch::quantile(&#sketch, __q));
+            let body = call(quote!(percentile), quote!(#at, #error, __q));
             (TokenStream::new(), quote!(, __q: f64), float, body)
         }
         Reads::Sketch { at, error_ppm } => {

@@ -105,8 +105,9 @@ impl<T: Record> Ensure<'_, T> {
     /// Drops this library's indexes that are in the way of the model's: those on open buckets of
     /// another capacity, and those of the model's names with another definition.
     ///
-    /// Meant for the moment in which a capacity is changed: writers of the old model are refused
-    /// from then on, with [`ErrorKind::MissingIndex`].
+    /// Meant for the moment in which a capacity is changed: from then on writers of the old model
+    /// open no bucket any more ([`ErrorKind::MissingIndex`]); they may still fill one that they
+    /// remember, up to their own capacity.
     pub fn replace_indexes(mut self) -> Self {
         self.replace = true;
         self
@@ -326,21 +327,11 @@ fn compression_drift<T: Record>(found: &Document) -> Option<Drift> {
 
 /// Refuses buckets that cannot be stored, warns of those that should not.
 fn check_size<T: Record>(record_bytes: usize, context: &Context) -> Result<Option<SizeWarning>> {
-    let Some(capacity) = T::SPEC.capacity() else {
+    let (Some(capacity), None) = (T::SPEC.capacity(), T::SPEC.max_bytes()) else {
         // Such buckets are closed by bytes.
         return Ok(None);
     };
-    let closes_by_bytes = T::SPEC.max_bytes().is_some();
-    let bytes = match T::SPEC
-        .max_bytes()
-        .and_then(|max| usize::try_from(max).ok())
-    {
-        None => size::full_bucket_bytes(capacity, record_bytes),
-        Some(max) => size::full_bucket_bytes(capacity, record_bytes).min(max + record_bytes),
-    };
-    if closes_by_bytes && bytes <= size::MAX_DOCUMENT_BYTES {
-        return Ok(None);
-    }
+    let bytes = size::full_bucket_bytes(capacity, record_bytes);
     if bytes > size::MAX_DOCUMENT_BYTES {
         let limit = size::MAX_DOCUMENT_BYTES;
         return Err(Error::new(

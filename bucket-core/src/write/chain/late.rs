@@ -23,11 +23,8 @@ impl Chain {
         };
         let names = self.spec.names();
         let unit = self.spec.id_unit();
-        let size = i32::try_from(size).unwrap_or(i32::MAX);
-        let mut room = doc! { names.closed: true, names.count: { "$lt": size } };
-        if let Some(max) = self.spec.max_bytes() {
-            room.insert(names.bytes, doc! { "$lt": i64::from(max) });
-        }
+        let mut room = Known::room_condition(self.spec, size);
+        room.insert(names.closed, true);
         let time = self.time_at(0);
         let (earliest, latest) = if merge {
             let earliest = time.timestamp_millis().saturating_sub(max_duration - 1);

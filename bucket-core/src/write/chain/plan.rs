@@ -76,14 +76,12 @@ impl Chain {
             _ => Action::Put(Put {
                 id: id.to_owned(),
                 start: DateTime::MIN,
-                end: DateTime::MIN,
                 number: id::parse_place(self.spec, id).map_or(0, |place| place.time),
                 part: 0,
                 size,
                 fills_from: None,
                 fresh: false,
                 lone: true,
-                late: false,
             }),
         }
     }
@@ -128,18 +126,15 @@ impl Chain {
         let take = self.fit(from, known, known.room());
         let after = known.with(take, self.bytes(from, take));
         let full = !after.has_room(self.spec);
-        let late = matches!(self.kind, Kind::Late { .. });
         let put = Put {
             id: known.id.clone(),
             start: known.start,
-            end: known.end,
             number: known.place.time,
             part: i64::try_from(known.place.sequence).unwrap_or(i64::MAX),
             size: known.size,
             fills_from: (full && self.kind.marks()).then_some(known.count),
             fresh: known.fresh,
             lone: false,
-            late,
         };
         Step {
             action: Action::Put(put),

@@ -1,6 +1,6 @@
 //! What is known of the bucket at the end of a chain.
 
-use bson::{DateTime, RawDocument};
+use bson::{DateTime, Document, RawDocument, doc};
 
 use crate::{
     bucket::{printed_id, stored_count, stored_fields, stored_place},
@@ -113,6 +113,17 @@ impl Known {
     /// The number of records that still fit.
     pub(super) fn room(&self) -> u32 {
         self.size.saturating_sub(self.count)
+    }
+
+    /// What [`has_room`](Self::has_room) asks, as a condition.
+    pub(super) fn room_condition(spec: &BucketSpec, size: u32) -> Document {
+        let names = spec.names();
+        let size = i32::try_from(size).unwrap_or(i32::MAX);
+        let mut room = doc! { names.count: { "$lt": size } };
+        if let Some(max) = spec.max_bytes() {
+            room.insert(names.bytes, doc! { "$lt": i64::from(max) });
+        }
+        room
     }
 
     /// Whether a record fits by number and by bytes.

@@ -5,7 +5,7 @@
 //! full, under the id behind it: full buckets stay full and ids are unique, so there is one with
 //! room at most.
 
-use bson::{DateTime, doc};
+use bson::DateTime;
 
 use super::{Chain, Kind, Known, Step, Tail};
 use crate::{id::Place, read::FindPlan, spec::BucketSpec};
@@ -17,12 +17,8 @@ impl Chain {
         let Kind::Window { start, end, size } = self.kind else {
             return self.newest_bucket();
         };
-        let names = self.spec.names();
-        let size = i32::try_from(size).unwrap_or(i32::MAX);
-        let mut room = doc! { names.end: end, names.count: { "$lt": size } };
-        if let Some(max) = self.spec.max_bytes() {
-            room.insert(names.bytes, doc! { "$lt": i64::from(max) });
-        }
+        let mut room = Known::room_condition(self.spec, size);
+        room.insert(self.spec.names().end, end);
         self.newest_of(start, room)
     }
 

@@ -27,17 +27,9 @@ pub(super) async fn store_flat(
         .await?;
     let index = doc! { "device_id": 1, "sensor_type": 1, "ts": 1 };
     let documents = readings.iter().map(|row| {
-        let Reading {
-            device_id,
-            sensor_type,
-            timestamp,
-            value,
-            quality,
-        } = &row.record;
-        doc! {
-            "device_id": device_id, "sensor_type": sensor_type,
-            "ts": *timestamp, "v": *value, "q": *quality,
-        }
+        let mut document = sensor(&row.record);
+        document.extend(measured(&row.record));
+        document
     });
     store(database, FLAT, index, documents).await
 }
@@ -58,19 +50,19 @@ pub(super) async fn store_time_series(
         .await?;
     let index = doc! { "sensor.device_id": 1, "sensor.sensor_type": 1, "ts": 1 };
     let documents = readings.iter().map(|row| {
-        let Reading {
-            device_id,
-            sensor_type,
-            timestamp,
-            value,
-            quality,
-        } = &row.record;
-        doc! {
-            "sensor": { "device_id": device_id, "sensor_type": sensor_type },
-            "ts": *timestamp, "v": *value, "q": *quality,
-        }
+        let mut document = doc! { "sensor": sensor(&row.record) };
+        document.extend(measured(&row.record));
+        document
     });
     store(database, TIME_SERIES, index, documents).await
+}
+
+fn sensor(reading: &Reading) -> Document {
+    doc! { "device_id": &reading.device_id, "sensor_type": &reading.sensor_type }
+}
+
+fn measured(reading: &Reading) -> Document {
+    doc! { "ts": reading.timestamp, "v": reading.value, "q": reading.quality }
 }
 
 async fn store(
