@@ -103,6 +103,19 @@ pub fn stored_key<T: Record>(stored: &RawDocument) -> Result<Vec<u8>, KeyError> 
     Ok(key_elements::<T>(&key))
 }
 
+/// The bucket of this `_id`, its `_id` alone.
+#[must_use]
+pub fn by_id(id: &str) -> FindPlan {
+    FindPlan {
+        filter: RawWriter::build(|writer| writer.string(ID, id)),
+        sort: Document::new(),
+        skip: 0,
+        limit: 1,
+        projection: doc! { ID: 1 },
+        hint: "_id_".to_owned(),
+    }
+}
+
 fn key_filter(key: &[u8]) -> RawDocumentBuf {
     RawWriter::build(|writer| writer.elements(key))
 }

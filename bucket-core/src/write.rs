@@ -9,6 +9,7 @@
 //! | statements become one command | `command` |
 //! | the next commands of a batch, and what their replies settle | `round` |
 //! | a reply says what became of each statement | `outcome` |
+//! | what it leaves open where a try before it had none | `doubt` |
 //!
 //! The statements of the manual's form, for the model of its trades:
 //!
@@ -35,6 +36,7 @@ mod action;
 mod batch;
 mod chain;
 mod command;
+mod doubt;
 mod outcome;
 mod pipeline;
 mod round;
@@ -52,6 +54,7 @@ pub use self::{
     batch::{Batch, SortedOut},
     chain::{Chain, Need, Step},
     command::{CommandBuilder, MAX_COMMAND_BYTES, MAX_STATEMENTS, UpdateCommand},
+    doubt::{Doubt, Doubtful},
     outcome::{Outcome, Reply, WriteFailure, is_transient},
     round::{Failed, Round, Settled},
     statement::Statement,

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use bson::{Bson, Document, doc};
 use bucket_core::{
     Record,
-    write::{Batch, Need, Round},
+    write::{Batch, Doubt, Need, Round},
 };
 use common::{Reading, reading};
 use proptest::prelude::*;
@@ -160,7 +160,7 @@ impl Writer {
         if statements.is_empty() || stopped {
             let reply = doc! { "ok": 1, "n": *touched, "writeErrors": errors.clone() };
             let (round, ..) = self.under_way.remove(0);
-            let settled = self.batch.settle(&round, &reply);
+            let settled = self.batch.settle(&round, &reply, Doubt::None);
             assert!(settled.failed.is_empty());
             self.stored.extend(settled.stored);
             return;

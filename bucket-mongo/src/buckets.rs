@@ -1,11 +1,14 @@
 //! The handle: where the buckets of a record type live, and every operation on them.
 
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 
 use bucket_core::{BucketSpec, Limits, Record};
 use mongodb::{Collection, Database, options::WriteConcern};
 
-use crate::writer::Memory;
+use crate::writer::Learnt;
+
+/// How long a write goes on being tried unless the caller says otherwise.
+const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The buckets of `T` in one database.
 ///
@@ -24,7 +27,8 @@ use crate::writer::Memory;
 pub struct Buckets<T: Record> {
     database: Database,
     write_concern: WriteConcern,
-    memory: Arc<Memory>,
+    deadline: Duration,
+    learnt: Arc<Learnt>,
     limits: Option<LimitsOf<T>>,
     record: PhantomData<fn() -> T>,
 }
@@ -36,14 +40,15 @@ impl<T: Record> Buckets<T> {
     pub(crate) fn new(database: &Database) -> Self {
         Self {
             database: database.clone(),
-            write_concern: WriteConcern::majority(),
-            memory: Arc::default(),
+            write_concern: durable(),
+            deadline: DEADLINE,
+            learnt: Arc::default(),
             limits: None,
             record: PhantomData,
         }
     }
 
-    /// The same handle with this write concern instead of `majority`.
+    /// The same handle with this write concern instead of the default, `{w: "majority", j: true}`.
     ///
     /// Anything weaker can lose acknowledged records: with `w: 1`, a server that is killed takes
     /// the last moments with it. `w: 0` is refused when writing: it gives no replies to go by.
@@ -51,12 +56,34 @@ impl<T: Record> Buckets<T> {
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, mongodb::options::WriteConcern};
     /// # fn f<T: Bucketed>(buckets: Buckets<T>) -> Buckets<T> {
-    /// buckets.with_write_concern(WriteConcern::builder().w(WriteConcern::majority().w).journal(true).build())
+    /// buckets.with_write_concern(WriteConcern::builder().w(Some(1.into())).journal(true).build())
     /// # }
     /// ```
     #[must_use]
     pub fn with_write_concern(mut self, write_concern: WriteConcern) -> Self {
         self.write_concern = write_concern;
+        self
+    }
+
+    /// The same handle whose writes go on being tried for this long (30 seconds if not set, 20
+    /// minutes at the most).
+    ///
+    /// A command that gets no reply, or one that only says that the server cannot take it just now,
+    /// is sent again until then, as it is: the server applies it once. An `insert_many` of more than
+    /// 20,000 records has as long for each 20,000 of them. What is not settled by then ends with a
+    /// typed error: [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if it may be stored,
+    /// another one if it is not. The driver's own time limits (the choice of a server, connecting)
+    /// stay what they are.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets};
+    /// # fn f<T: Bucketed>(buckets: Buckets<T>) -> Buckets<T> {
+    /// buckets.with_deadline(std::time::Duration::from_secs(5))
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
         self
     }
 
@@ -122,8 +149,12 @@ impl<T: Record> Buckets<T> {
         T::SPEC
     }
 
-    pub(crate) fn memory(&self) -> &Memory {
-        &self.memory
+    pub(crate) fn learnt(&self) -> &Arc<Learnt> {
+        &self.learnt
+    }
+
+    pub(crate) fn deadline(&self) -> Duration {
+        self.deadline
     }
 
     pub(crate) fn write_concern(&self) -> &WriteConcern {
@@ -131,12 +162,20 @@ impl<T: Record> Buckets<T> {
     }
 }
 
+/// Stored on the disks of a majority: what no single fault takes back.
+fn durable() -> WriteConcern {
+    let mut concern = WriteConcern::majority();
+    concern.journal = Some(true);
+    concern
+}
+
 impl<T: Record> Clone for Buckets<T> {
     fn clone(&self) -> Self {
         Self {
             database: self.database.clone(),
             write_concern: self.write_concern.clone(),
-            memory: Arc::clone(&self.memory),
+            deadline: self.deadline,
+            learnt: Arc::clone(&self.learnt),
             limits: self.limits.clone(),
             record: PhantomData,
         }

@@ -1,32 +1,37 @@
 //! Runs the chains of a batch: reads tails, sends rounds, settles replies, until every record is
 //! stored or has an error.
 //!
-//! What to send and how to read a reply is core's; here is only the sending. Outside of a session
-//! each command runs in a task of its own: a caller that drops its future half-way leaves no
-//! connection with half a message.
+//! What to send and how to read a reply is core's; how a command gets to the server and its reply
+//! back, through faults, is `delivery`'s.
 
 use std::time::Duration;
 
-use bson::{Document, RawDocumentBuf};
+use bson::RawDocumentBuf;
 use bucket_core::{
     Record,
-    write::{Batch, Chain, Need, Round},
+    write::{Batch, Chain, Doubt, Doubtful, Need, Round},
 };
-use futures_util::future::join_all;
 use mongodb::{
-    ClientSession, Database,
+    ClientSession,
     options::{Acknowledgment, WriteConcern},
 };
+use tokio::time::Instant;
 
+use self::delivery::{Answer, Trust};
 use crate::{
     Buckets,
     error::{Context, Error, ErrorKind},
 };
 
-mod memory;
+mod delivery;
+mod learnt;
+mod selection;
+mod send;
+mod session;
 mod tails;
+mod verdict;
 
-pub(crate) use self::memory::Memory;
+pub(crate) use self::learnt::Learnt;
 
 /// Commands of one round that are under way at the same time.
 const IN_FLIGHT: usize = 4;
@@ -36,6 +41,8 @@ const MAX_MISSES: u32 = 1_000;
 const FREE_MISSES: u32 = 12;
 /// The longest pause between two tries, in milliseconds.
 const MAX_PAUSE_MS: u64 = 16;
+/// The server keeps the record of a session for 30 minutes.
+const LONGEST_DEADLINE: Duration = Duration::from_secs(20 * 60);
 
 /// What became of a batch.
 #[derive(Debug, Default)]
@@ -46,6 +53,8 @@ pub(crate) struct Written {
     pub(crate) opened: usize,
     /// Commands that were sent.
     pub(crate) commands: usize,
+    /// Commands that were sent again because of a fault.
+    pub(crate) resent: usize,
     /// Statements that were refused because a bucket was not as last seen.
     pub(crate) missed: usize,
     /// Records that are not stored, or not known to be, and why.
@@ -54,11 +63,19 @@ pub(crate) struct Written {
     pub(crate) stopped_by: Option<Error>,
 }
 
+/// What a call can set in place of the handle's settings.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settings {
+    pub(crate) write_concern: Option<WriteConcern>,
+    pub(crate) deadline: Option<Duration>,
+}
+
 /// Writes batches of one call.
 pub(crate) struct Writer<'a, T: Record> {
     buckets: &'a Buckets<T>,
     session: Option<&'a mut ClientSession>,
     write_concern: Option<RawDocumentBuf>,
+    deadline: Instant,
     context: Context,
     written: Written,
 }
@@ -67,13 +84,13 @@ impl<'a, T: Record> Writer<'a, T> {
     pub(crate) fn new(
         buckets: &'a Buckets<T>,
         session: Option<&'a mut ClientSession>,
-        write_concern: Option<&WriteConcern>,
+        settings: &Settings,
         context: Context,
     ) -> Result<Self, Error> {
         // In a transaction a command carries no write concern of its own: the transaction's
         // counts. So a session gets one only if the caller asks for it.
         let default = session.is_none().then(|| buckets.write_concern());
-        let write_concern = match write_concern.or(default) {
+        let write_concern = match settings.write_concern.as_ref().or(default) {
             None => None,
             // Without replies nothing is known of any record.
             Some(concern) if concern.w == Some(Acknowledgment::Nodes(0)) => {
@@ -87,10 +104,12 @@ impl<'a, T: Record> Writer<'a, T> {
                 },
             )?),
         };
+        let patience = settings.deadline.unwrap_or(buckets.deadline());
         Ok(Self {
             buckets,
             session,
             write_concern,
+            deadline: Instant::now() + patience.min(LONGEST_DEADLINE),
             context,
             written: Written::default(),
         })
@@ -147,52 +166,25 @@ impl<'a, T: Record> Writer<'a, T> {
             if self.written.stopped_by.is_some() {
                 return;
             }
-            let replies = self.send(group).await;
-            for (round, reply) in group.iter().zip(replies) {
+            let answers = self.send(group).await;
+            for (round, answer) in group.iter().zip(answers) {
                 self.written.commands += 1;
-                match reply {
-                    Ok(reply) => self.settle(batch, round, &reply),
+                match answer {
+                    Ok(answer) => self.settle(batch, round, answer).await,
                     Err(error) => self.lost(batch, round, &error),
                 }
             }
         }
     }
 
-    /// The replies to these commands, or to the first ones up to a failure.
-    async fn send(&mut self, rounds: &mut [Round]) -> Vec<Result<Document, Error>> {
-        let database = self.buckets.database();
-        let context = &self.context;
-        if let Some(session) = &mut self.session {
-            let mut replies = Vec::with_capacity(rounds.len());
-            for round in rounds {
-                let body = round.take_body();
-                let reply = database.run_raw_command(body).session(&mut **session).await;
-                let failed = reply.is_err();
-                replies.push(reply.map_err(|error| Error::write(error, context)));
-                if failed {
-                    break;
-                }
-            }
-            return replies;
-        }
-        let tasks = rounds
-            .iter_mut()
-            .map(|round| tokio::spawn(run_command(database.clone(), round.take_body())));
-        let replies = join_all(tasks)
-            .await
-            .into_iter()
-            .map(|joined| match joined {
-                Ok(reply) => reply.map_err(|error| Error::write(error, context)),
-                Err(stopped) => {
-                    let message = format!("the runtime stopped: {stopped}");
-                    Err(Error::new(ErrorKind::OutcomeUnknown { message }, context))
-                }
-            });
-        replies.collect()
-    }
-
-    fn settle(&mut self, batch: &mut Batch<T>, round: &Round, reply: &Document) {
-        let settled = batch.settle(round, reply);
+    async fn settle(&mut self, batch: &mut Batch<T>, round: &Round, answer: Answer) {
+        self.written.resent += usize::try_from(answer.resent).unwrap_or(usize::MAX);
+        let doubt = match answer.trust {
+            Trust::Sure => Doubt::None,
+            Trust::Overtaken => Doubt::Overtaken,
+            Trust::Loose => Doubt::Open,
+        };
+        let settled = batch.settle(round, &answer.reply, doubt);
         self.written.opened += settled.opened;
         self.written.missed += settled.missed;
         for failed in settled.failed {
@@ -201,6 +193,10 @@ impl<'a, T: Record> Writer<'a, T> {
                 self.written.stopped_by = Some(error.clone());
             }
             self.written.failed.push((failed.index, error));
+        }
+        self.unknown(settled.unknown);
+        for doubtful in &settled.doubtful {
+            self.resolve(batch, doubtful).await;
         }
         let Some(concern) = settled.write_concern_error else {
             self.written.stored += settled.stored.len();
@@ -218,7 +214,31 @@ impl<'a, T: Record> Writer<'a, T> {
         self.written.stopped_by = Some(error);
     }
 
-    /// A command without a reply: what it carried may be stored or not, so it is not sent again.
+    /// Looks whether an earlier try has opened the bucket after all.
+    async fn resolve(&mut self, batch: &mut Batch<T>, doubtful: &Doubtful) {
+        if let Ok(false) = self.has_bucket(doubtful.id()).await {
+            self.written.missed += 1;
+            batch.refused_after_all(doubtful);
+        } else {
+            // Another writer may have opened it, or the look failed.
+            let records = batch.left_unknown(doubtful);
+            self.unknown(records);
+        }
+    }
+
+    fn unknown(&mut self, records: Vec<usize>) {
+        if records.is_empty() {
+            return;
+        }
+        let message = "a try whose connection was lost may have been applied late".to_owned();
+        let error = Error::new(ErrorKind::OutcomeUnknown { message }, &self.context);
+        let records = records.into_iter();
+        self.written
+            .failed
+            .extend(records.map(|index| (index, error.clone())));
+    }
+
+    /// A command without a result by the deadline: what it carried is not tried again.
     fn lost(&mut self, batch: &mut Batch<T>, round: &Round, error: &Error) {
         let records = batch.abandon(round).into_iter();
         self.written
@@ -265,10 +285,6 @@ impl<'a, T: Record> Writer<'a, T> {
             tokio::time::sleep(Duration::from_millis(pause)).await;
         }
     }
-}
-
-async fn run_command(database: Database, body: RawDocumentBuf) -> mongodb::error::Result<Document> {
-    database.run_raw_command(body).await
 }
 
 /// A number that differs from writer to writer, so that they do not wait in step.

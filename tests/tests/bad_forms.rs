@@ -408,7 +408,7 @@ async fn a_bucket_that_was_deleted_meanwhile_is_not_begun_again_in_its_middle() 
         .run_raw_command(round.command().body().to_owned())
         .await
         .unwrap();
-    let settled = batch.settle(&round, &reply);
+    let settled = batch.settle(&round, &reply, bucket_mongo::core::write::Doubt::None);
     assert_eq!(
         (settled.missed, settled.stored.len(), settled.failed.len()),
         (1, 0, 0),

@@ -13,6 +13,9 @@ use bucket_mongo::{
 use bucket_tests::server;
 use common::{Event, assert_not_stored, event};
 
+/// Writes are given up soon: nobody brings these servers back.
+const DEADLINE: Duration = Duration::from_secs(2);
+
 async fn client(uri: &str) -> Client {
     let mut options = ClientOptions::parse(uri).await.unwrap();
     options.server_selection_timeout = Some(Duration::from_millis(500));
@@ -22,7 +25,7 @@ async fn client(uri: &str) -> Client {
 #[tokio::test]
 async fn an_unreachable_server_is_a_retryable_error_that_stored_nothing() {
     let client = client("mongodb://127.0.0.1:1/?directConnection=true").await;
-    let events = Event::buckets(&client.database("none"));
+    let events = Event::buckets(&client.database("none")).with_deadline(DEADLINE);
     let error = events.insert(&event(1, "a")).await.unwrap_err();
     assert!(
         matches!(error.kind(), ErrorKind::Unreachable { .. }),
@@ -87,7 +90,7 @@ async fn a_server_that_dies_in_mid_write_loses_no_acknowledged_record_silently()
     let database = server.database("killed").await.unwrap();
     Event::buckets(&database).ensure().await.unwrap();
     let client = client(server.uri()).await;
-    let events = Event::buckets(&client.database(database.name()));
+    let events = Event::buckets(&client.database(database.name())).with_deadline(DEADLINE);
     let writers: Vec<_> = (0..4)
         .map(|source| {
             let events = events.clone();
@@ -125,7 +128,7 @@ async fn a_server_that_pauses_never_makes_a_stored_record_look_refused() {
         server.uri()
     );
     let client = Client::with_uri_str(uri).await.unwrap();
-    let events = Event::buckets(&client.database(database.name()));
+    let events = Event::buckets(&client.database(database.name())).with_deadline(DEADLINE);
     events.insert(&event(1, "before")).await.unwrap();
     let signal = |name: &str| {
         let id = server.process_id().unwrap().to_string();

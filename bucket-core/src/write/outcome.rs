@@ -41,6 +41,8 @@ pub enum Outcome {
     Applied,
     /// The bucket was not as last seen; nothing was changed.
     Missed,
+    /// The bucket could not be opened because another one of its key is open; nothing was changed.
+    OtherOpen,
     /// The server refused it; nothing was changed.
     Failed(WriteFailure),
     /// An ordered command stopped before it.
@@ -115,22 +117,22 @@ impl Reply {
 }
 
 fn refused(spec: &BucketSpec, failure: WriteFailure) -> Outcome {
-    let lost_race = match failure.code {
-        IMMUTABLE_FIELD | SET_TWICE => true,
-        DUPLICATE_KEY => failure.index().is_some_and(|index| is_own(spec, index)),
-        _ => false,
-    };
-    if lost_race {
-        Outcome::Missed
-    } else {
-        Outcome::Failed(failure)
+    match (failure.code, failure.index()) {
+        (IMMUTABLE_FIELD | SET_TWICE, _) => Outcome::Missed,
+        (DUPLICATE_KEY, Some(index)) if is_open(spec, index) => Outcome::OtherOpen,
+        (DUPLICATE_KEY, Some(index)) if is_own(spec, index) => Outcome::Missed,
+        _ => Outcome::Failed(failure),
     }
 }
 
-/// Whether a unique index is one of the model's.
-fn is_own(spec: &BucketSpec, index: &str) -> bool {
+/// Whether a unique index is the model's on open buckets.
+fn is_open(spec: &BucketSpec, index: &str) -> bool {
     spec.open_index_name().is_some_and(|own| own == index)
-        || spec.identity_index_name() == index
+}
+
+/// Whether a unique index is another one of the model's.
+fn is_own(spec: &BucketSpec, index: &str) -> bool {
+    spec.identity_index_name() == index
         || (matches!(spec.form(), Form::Numbered { .. }) && spec.pages_index_name() == index)
 }
 

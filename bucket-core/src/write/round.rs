@@ -7,8 +7,8 @@
 use bson::{Document, RawDocument, RawDocumentBuf};
 
 use super::{
-    Batch, Chain, CommandBuilder, Need, Outcome, Reply, Step, UpdateCommand, WriteFailure,
-    command::MAX_STATEMENTS,
+    Batch, Chain, CommandBuilder, Doubt, Doubtful, Need, Outcome, Reply, Step, UpdateCommand,
+    WriteFailure, command::MAX_STATEMENTS,
 };
 use crate::record::Record;
 
@@ -40,6 +40,14 @@ impl Round {
     pub fn records(&self) -> usize {
         self.steps.iter().map(|(_, step)| step.take()).sum()
     }
+
+    /// This statement and those of the same chain behind it.
+    fn steps_from(&self, at: usize) -> Vec<Step> {
+        let rest = self.steps.get(at..).unwrap_or_default();
+        let chain = rest.first().map(|(chain, _)| *chain);
+        let steps = rest.iter().filter(|(other, _)| Some(*other) == chain);
+        steps.map(|(_, step)| step.clone()).collect()
+    }
 }
 
 /// What a reply settled.
@@ -54,8 +62,22 @@ pub struct Settled {
     pub failed: Vec<Failed>,
     /// The statements that were refused because a bucket was not as last seen.
     pub missed: usize,
+    /// The records of which it is not known whether they are stored.
+    pub unknown: Vec<usize>,
+    /// Statements of which a look tells whether they were applied; see [`Doubtful`].
+    pub doubtful: Vec<Doubtful>,
     /// Why the write concern was not met, if it was not: the stored records may be rolled back.
     pub write_concern_error: Option<WriteFailure>,
+}
+
+impl Settled {
+    fn fail(&mut self, records: Vec<usize>, step: &Step, failure: &WriteFailure) {
+        self.failed.extend(records.into_iter().map(|index| Failed {
+            index,
+            action: step.action().clone(),
+            failure: failure.clone(),
+        }));
+    }
 }
 
 /// A record that cannot be stored.
@@ -110,7 +132,7 @@ impl<T: Record> Batch<T> {
     }
 
     /// Takes the reply to a round into account.
-    pub fn settle(&mut self, round: &Round, reply: &Document) -> Settled {
+    pub fn settle(&mut self, round: &Round, reply: &Document, doubt: Doubt) -> Settled {
         let steps: Vec<&Step> = round.steps.iter().map(|(_, step)| step).collect();
         let reply = Reply::read(T::SPEC, &steps, round.ordered, reply);
         let mut settled = Settled {
@@ -119,35 +141,27 @@ impl<T: Record> Batch<T> {
             ..Settled::default()
         };
         let chains = self.chains_mut();
-        for ((index, step), outcome) in round.steps.iter().zip(reply.outcomes) {
+        for (at, outcome) in reply.outcomes.into_iter().enumerate() {
+            let (index, step) = &round.steps[at];
             let Some(chain) = chains.get_mut(*index) else {
                 continue;
             };
-            match outcome {
-                Outcome::Applied => {
-                    settled.stored.extend(chain.applied(step));
-                }
-                Outcome::Missed => {
+            match (outcome, doubt) {
+                (Outcome::Applied, _) => settled.stored.extend(chain.applied(step)),
+                (_, Doubt::Open) => settled.unknown.extend(chain.abandon(step)),
+                (Outcome::OtherOpen, Doubt::Overtaken) => settled.doubtful.push(Doubtful {
+                    chain: *index,
+                    steps: round.steps_from(at),
+                }),
+                (Outcome::Missed | Outcome::OtherOpen, _) => {
                     settled.missed += 1;
                     chain.missed(step);
                 }
-                Outcome::Failed(failure) => {
-                    let action = step.action();
-                    // A server that cannot take a write now cannot take the next one either.
-                    let failed = if failure.is_transient() {
-                        chain.give_up()
-                    } else {
-                        chain.failed(step, &failure)
-                    };
-                    settled
-                        .failed
-                        .extend(failed.into_iter().map(|index| Failed {
-                            index,
-                            action: action.clone(),
-                            failure: failure.clone(),
-                        }));
+                (Outcome::Failed(failure), _) => {
+                    let failed = chain.refused(step, &failure);
+                    settled.fail(failed, step, &failure);
                 }
-                Outcome::NotTried => {}
+                (Outcome::NotTried, _) => {}
             }
         }
         settled

@@ -5,7 +5,7 @@
 use bson::Document;
 use bucket_core::{
     Record,
-    write::{Batch, Need, Round},
+    write::{Batch, Doubt, Need, Round},
 };
 
 use super::collection::{Answer, Collection, reply};
@@ -49,7 +49,7 @@ impl<T: Record> Writer<T> {
         let failed = matches!(under_way.answers.last(), Some(Answer::Refused(..)));
         if under_way.statements.is_empty() || (under_way.ordered && failed) {
             let UnderWay { round, answers, .. } = self.under_way.remove(0);
-            let settled = self.batch.settle(&round, &reply(&answers));
+            let settled = self.batch.settle(&round, &reply(&answers), Doubt::None);
             assert!(settled.failed.is_empty(), "{:?}", settled.failed);
             self.stored.extend(settled.stored);
             self.opened += settled.opened;

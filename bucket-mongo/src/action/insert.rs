@@ -1,5 +1,7 @@
 //! `insert`: one record, one statement where a bucket of its key is open.
 
+use std::time::Duration;
+
 use bson::DateTime;
 use bucket_core::{Record, write::Batch};
 use mongodb::{ClientSession, options::WriteConcern};
@@ -10,7 +12,7 @@ use crate::{
     Buckets, Error, ErrorKind, Result,
     error::Context,
     trace,
-    writer::{Writer, Written},
+    writer::{Settings, Writer, Written},
 };
 
 impl<T: Record> Buckets<T> {
@@ -20,7 +22,7 @@ impl<T: Record> Buckets<T> {
     /// statement and one round trip, however many buckets the key has. The first record of a key,
     /// and each one that opens a bucket, takes one to three more.
     ///
-    /// Settings: `session`, `write_concern`.
+    /// Settings: `session`, `write_concern`, `deadline`.
     ///
     /// # Errors
     ///
@@ -41,7 +43,7 @@ impl<T: Record> Buckets<T> {
             buckets: self,
             record,
             session: None,
-            write_concern: None,
+            settings: Settings::default(),
         }
     }
 }
@@ -53,7 +55,7 @@ pub struct Insert<'a, T: Record> {
     buckets: &'a Buckets<T>,
     record: &'a T,
     session: Option<&'a mut ClientSession>,
-    write_concern: Option<WriteConcern>,
+    settings: Settings,
 }
 
 /// What [`Buckets::insert`] did.
@@ -78,9 +80,15 @@ impl<'a, T: Record> Insert<'a, T> {
         self
     }
 
+    /// How long it goes on being tried; see [`Buckets::with_deadline`].
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.settings.deadline = Some(deadline);
+        self
+    }
+
     /// This write concern instead of the handle's. In a session the default is the session's.
     pub fn write_concern(mut self, write_concern: WriteConcern) -> Self {
-        self.write_concern = Some(write_concern);
+        self.settings.write_concern = Some(write_concern);
         self
     }
 
@@ -91,16 +99,16 @@ impl<'a, T: Record> Insert<'a, T> {
         batch
             .push_with(0, self.record, self.buckets.limits(self.record))
             .map_err(|source| Error::new(ErrorKind::Encode(source), &context))?;
-        let concern = self.write_concern.as_ref();
-        let writer = Writer::new(self.buckets, self.session, concern, context)?;
+        let writer = Writer::new(self.buckets, self.session, &self.settings, context)?;
         let Written {
             opened,
             commands,
+            resent,
             missed,
             failed,
             ..
         } = writer.store(&mut batch).await;
-        tracing::debug!(target: trace::WRITE, commands, missed, opened, failed = failed.len(), "insert");
+        tracing::debug!(target: trace::WRITE, commands, resent, missed, opened, failed = failed.len(), "insert");
         match failed.into_iter().next() {
             Some((_, error)) => Err(error),
             None => Ok(Inserted {

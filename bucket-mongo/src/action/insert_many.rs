@@ -1,6 +1,6 @@
 //! `insert_many`: records grouped by bucket, in bounded chunks.
 
-use std::borrow::Borrow;
+use std::{borrow::Borrow, time::Duration};
 
 use bson::DateTime;
 use bucket_core::{Record, write::Batch};
@@ -8,7 +8,12 @@ use mongodb::{ClientSession, options::WriteConcern};
 use tracing::Instrument;
 
 use super::{ActionFuture, InsertReport};
-use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace, writer::Writer};
+use crate::{
+    Buckets, Error, ErrorKind, Result,
+    error::Context,
+    trace,
+    writer::{Settings, Writer},
+};
 
 /// Records that are encoded before they are sent.
 const CHUNK_RECORDS: usize = 20_000;
@@ -26,7 +31,7 @@ impl<T: Record> Buckets<T> {
     /// The larger the batch the better: what a statement costs is shared by the records that go
     /// into the same bucket, so many small batches over many keys cost as much as single inserts.
     ///
-    /// Settings: `session`, `write_concern`.
+    /// Settings: `session`, `write_concern`, `deadline`.
     ///
     /// # Errors
     ///
@@ -54,7 +59,7 @@ impl<T: Record> Buckets<T> {
             buckets: self,
             records,
             session: None,
-            write_concern: None,
+            settings: Settings::default(),
         }
     }
 }
@@ -66,7 +71,7 @@ pub struct InsertMany<'a, T: Record, I> {
     buckets: &'a Buckets<T>,
     records: I,
     session: Option<&'a mut ClientSession>,
-    write_concern: Option<WriteConcern>,
+    settings: Settings,
 }
 
 impl<'a, T: Record, I> InsertMany<'a, T, I>
@@ -81,9 +86,15 @@ where
         self
     }
 
+    /// How long it goes on being tried; see [`Buckets::with_deadline`].
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.settings.deadline = Some(deadline);
+        self
+    }
+
     /// This write concern instead of the handle's. In a session the default is the session's.
     pub fn write_concern(mut self, write_concern: WriteConcern) -> Self {
-        self.write_concern = Some(write_concern);
+        self.settings.write_concern = Some(write_concern);
         self
     }
 }
@@ -92,7 +103,7 @@ where
 struct Chunks<'a, T: Record> {
     buckets: &'a Buckets<T>,
     session: Option<&'a mut ClientSession>,
-    write_concern: Option<WriteConcern>,
+    settings: Settings,
 }
 
 impl<T: Record> Chunks<'_, T> {
@@ -107,6 +118,7 @@ impl<T: Record> Chunks<'_, T> {
         };
         let mut report = InsertReport::default();
         let mut commands = 0;
+        let mut resent = 0;
         let mut missed = 0;
         loop {
             let mut batch = Batch::default();
@@ -120,10 +132,11 @@ impl<T: Record> Chunks<'_, T> {
             );
             if batch.records() > 0 {
                 let session = self.session.as_deref_mut();
-                let concern = self.write_concern.as_ref();
-                let writer = Writer::new(self.buckets, session, concern, context.clone())?;
+                let settings = &self.settings;
+                let writer = Writer::new(self.buckets, session, settings, context.clone())?;
                 let written = writer.store(&mut batch).await;
                 commands += written.commands;
+                resent += written.resent;
                 missed += written.missed;
                 report.add(written);
             }
@@ -142,6 +155,7 @@ impl<T: Record> Chunks<'_, T> {
             opened = report.opened_buckets(),
             failed = report.failed().len(),
             commands,
+            resent,
             missed,
             "insert_many",
         );
@@ -190,12 +204,12 @@ where
             buckets,
             records,
             session,
-            write_concern,
+            settings,
         } = self;
         let chunks = Chunks {
             buckets,
             session,
-            write_concern,
+            settings,
         };
         Box::pin(chunks.run(records.into_iter()).instrument(span))
     }

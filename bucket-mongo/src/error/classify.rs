@@ -4,7 +4,7 @@
 
 use bucket_core::write::{Action, WriteFailure};
 use bucket_core::{Damage, DamagedBucket};
-use mongodb::error::{ErrorKind as DriverKind, TRANSIENT_TRANSACTION_ERROR};
+use mongodb::error::ErrorKind as DriverKind;
 
 use super::{Context, Error, ErrorKind};
 
@@ -22,19 +22,6 @@ const OPEN_INDEX: &str = "bucket_open_";
 
 /// What the server says of a hint that names no index.
 const NO_SUCH_HINT: &str = "hint provided does not correspond to an existing index";
-
-/// Codes of commands that are refused before anything is executed.
-const NOT_STARTED: [i32; 9] = [
-    BAD_VALUE,
-    9,
-    UNAUTHORIZED,
-    AUTHENTICATION_FAILED,
-    26,
-    40,
-    59,
-    72,
-    10_334,
-];
 
 impl Error {
     /// An error of a read that asked for the index on pages: nothing can have been stored.
@@ -55,26 +42,10 @@ impl Error {
         Self::with_driver(kind, context, Some(driver))
     }
 
-    /// An error of a write whose command may have reached the server.
-    pub(crate) fn write(driver: mongodb::error::Error, context: &Context) -> Self {
-        let refused = match driver.kind.as_ref() {
-            // The transaction is gone, and everything in it.
-            _ if driver.contains_label(TRANSIENT_TRANSACTION_ERROR) => true,
-            DriverKind::ServerSelection { .. }
-            | DriverKind::Authentication { .. }
-            | DriverKind::DnsResolve { .. }
-            | DriverKind::InvalidArgument { .. } => true,
-            DriverKind::Command(error) => NOT_STARTED.contains(&error.code),
-            // Everything else may have happened after the command was sent. That goes for a
-            // cleared connection pool too: the driver calls so what it interrupts half-way.
-            _ => false,
-        };
-        let kind = if refused {
-            reading(&driver)
-        } else {
-            unknown(&driver)
-        };
-        Self::with_driver(kind, context, Some(driver))
+    /// An error of a write that may have been applied.
+    pub(crate) fn unknown(driver: mongodb::error::Error, context: &Context) -> Self {
+        let message = text(&driver);
+        Self::with_driver(ErrorKind::OutcomeUnknown { message }, context, Some(driver))
     }
 
     /// A record that the server refused.
@@ -111,12 +82,6 @@ fn damaged_id(action: &Action) -> Option<String> {
 fn missing_index(action: &Action, context: &Context) -> ErrorKind {
     ErrorKind::MissingIndex {
         name: action.index(context.spec),
-    }
-}
-
-fn unknown(driver: &mongodb::error::Error) -> ErrorKind {
-    ErrorKind::OutcomeUnknown {
-        message: text(driver),
     }
 }
 

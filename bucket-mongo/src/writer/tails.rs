@@ -2,7 +2,7 @@
 //!
 //! They run on the primary: a tail that is out of date costs a refused statement.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use bson::{Document, RawDocument, RawDocumentBuf};
 use bucket_core::{
@@ -12,12 +12,16 @@ use bucket_core::{
 };
 
 use futures_util::future::try_join_all;
+use tokio::time::{Instant, sleep};
 
-use super::Writer;
+use super::{Writer, send::ReadError, verdict::Failure};
 use crate::error::{Context, Error, ErrorKind};
 
 /// Keys that are looked up by one read.
 const KEYS: usize = 500;
+/// The pause before a read is tried again; it doubles up to the longest one.
+const PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Reads of one bucket each that are under way at the same time.
 const READS: usize = 16;
 
@@ -97,12 +101,7 @@ impl<T: Record> Writer<'_, T> {
     /// The documents of each plan; at the same time, unless in a session.
     async fn find_each(&mut self, plans: Vec<FindPlan>) -> Result<Vec<Vec<RawDocumentBuf>>, Error> {
         if self.session.is_none() {
-            let database = self.buckets.database();
-            let finds = plans.iter().map(|plan| {
-                let run = database.run_raw_command(plan.single_batch(T::SPEC.collection()));
-                async { documents(run.await, plan, &self.context) }
-            });
-            return try_join_all(finds).await;
+            return try_join_all(plans.iter().map(|plan| self.find_alone(plan))).await;
         }
         let mut found = Vec::with_capacity(plans.len());
         for plan in &plans {
@@ -111,24 +110,47 @@ impl<T: Record> Writer<'_, T> {
         Ok(found)
     }
 
+    /// Whether there is a bucket of this `_id`.
+    pub(super) async fn has_bucket(&mut self, id: &str) -> Result<bool, Error> {
+        Ok(!self.find(&read::by_id(id)).await?.is_empty())
+    }
+
     async fn find(&mut self, plan: &FindPlan) -> Result<Vec<RawDocumentBuf>, Error> {
-        let database = self.buckets.database();
-        let run = database.run_raw_command(plan.single_batch(T::SPEC.collection()));
-        let reply = match &mut self.session {
-            Some(session) => run.session(&mut **session).await,
-            None => run.await,
+        let Some(session) = &mut self.session else {
+            return self.find_alone(plan).await;
         };
-        documents(reply, plan, &self.context)
+        let command = plan.single_batch(T::SPEC.collection());
+        let run = self.buckets.database().run_raw_command(command);
+        let reply = run.session(&mut **session).await;
+        let reply = reply.map_err(|error| Error::read_by(&plan.hint, error, &self.context))?;
+        documents(&reply, &self.context)
+    }
+
+    /// Outside of a session a read is tried again until the deadline, as long as the server may
+    /// come back.
+    async fn find_alone(&self, plan: &FindPlan) -> Result<Vec<RawDocumentBuf>, Error> {
+        let mut pause = PAUSE;
+        loop {
+            let error = match self.read(plan.single_batch(T::SPEC.collection())).await {
+                Ok(reply) => return documents(&reply, &self.context),
+                Err(ReadError::Late(error)) => return Err(error),
+                Err(ReadError::Driver(error)) => error,
+            };
+            let again = matches!(
+                Failure::of(&error),
+                Failure::NotSent | Failure::Lost | Failure::BrokenOff { transient: true }
+            );
+            if !again || Instant::now() + pause >= self.deadline {
+                return Err(Error::read_by(&plan.hint, error, &self.context));
+            }
+            sleep(pause).await;
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        }
     }
 }
 
-fn documents(
-    reply: mongodb::error::Result<Document>,
-    plan: &FindPlan,
-    context: &Context,
-) -> Result<Vec<RawDocumentBuf>, Error> {
-    let reply = reply.map_err(|error| Error::read_by(&plan.hint, error, context))?;
-    first_batch(&reply).ok_or_else(|| {
+fn documents(reply: &Document, context: &Context) -> Result<Vec<RawDocumentBuf>, Error> {
+    first_batch(reply).ok_or_else(|| {
         let message = "the server's reply to `find` has no batch".to_owned();
         Error::new(ErrorKind::Driver { message }, context)
     })

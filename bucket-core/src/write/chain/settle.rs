@@ -84,6 +84,17 @@ impl Chain {
         }
     }
 
+    /// The server refused the statement; nothing was changed. Gives the indexes of the records that
+    /// are given up.
+    pub fn refused(&mut self, step: &Step, failure: &WriteFailure) -> Vec<usize> {
+        if failure.is_transient() {
+            // A server that cannot take a write now cannot take the next one either.
+            self.give_up()
+        } else {
+            self.failed(step, failure)
+        }
+    }
+
     /// The statement failed for good; nothing was changed. Gives the indexes of the records that
     /// cannot be stored, none if the statement took several: then halves of it are tried, until
     /// the record to blame stands alone.

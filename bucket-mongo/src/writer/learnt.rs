@@ -1,11 +1,11 @@
-//! Which bucket took the last record of a key: what makes a single insert one round trip.
+//! What a handle has learnt of its server and its keys.
 //!
-//! It is hearsay and nothing depends on it: an append to a bucket that has filled up or gone away
+//! Which bucket took the last record of a key makes a single insert one round trip. It is hearsay and nothing depends on it: an append to a bucket that has filled up or gone away
 //! meanwhile changes nothing, and the tail is read.
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, PoisonError, atomic::AtomicBool},
 };
 
 use bucket_core::{Record, write::Batch};
@@ -18,13 +18,21 @@ const MAX_KEYS: usize = 10_000;
 /// Longer keys, in bytes, are not remembered.
 const MAX_KEY_BYTES: usize = 1_024;
 
-/// The last bucket of each key that this handle and its clones have written to.
+/// What a handle and its clones have learnt.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct Learnt {
+    /// The last bucket of each key that was written to.
     buckets: Mutex<HashMap<Vec<u8>, String>>,
+    /// The server takes no numbered commands.
+    unnumbered: AtomicBool,
 }
 
-impl Memory {
+impl Learnt {
+    /// Whether the server is known to take no numbered commands, as one without a replica set.
+    pub(super) fn unnumbered(&self) -> &AtomicBool {
+        &self.unnumbered
+    }
+
     fn get(&self, key: &[u8]) -> Option<String> {
         // A poisoned map is whole: its operations do not panic half-way.
         let buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,8 +65,8 @@ impl<T: Record> Writer<'_, T> {
     /// Lets each chain try the bucket that took the last record of its key and window. In the
     /// forms where such a try may miss without a trace that is for a lone record.
     pub(super) fn guess_tail(&self, batch: &mut Batch<T>) {
-        let memory = self.buckets.memory();
-        batch.guess(|chain| memory.get(&chain.memory_key()));
+        let learnt = self.buckets.learnt();
+        batch.guess(|chain| learnt.get(&chain.memory_key()));
     }
 
     /// Remembers the buckets that took the last records.
@@ -70,7 +78,7 @@ impl<T: Record> Writer<'_, T> {
         for chain in batch.chains() {
             if chain.is_worth_remembering(lone) {
                 let key = chain.memory_key();
-                self.buckets.memory().set(&key, chain.last_bucket());
+                self.buckets.learnt().set(&key, chain.last_bucket());
             }
         }
     }

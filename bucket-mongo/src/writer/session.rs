@@ -1,0 +1,102 @@
+//! A session of a command's own, and the number that lets the server tell a repetition from a new
+//! command.
+//!
+//! Source of the protocol: the retryable writes of MongoDB's driver specifications. The driver
+//! speaks it for its own operations, with one repetition; here it is spoken for `update` commands,
+//! with as many as it takes.
+
+use std::fmt::{self, Write};
+
+use mongodb::{ClientSession, error::ErrorKind};
+
+/// How the driver's debug form of a session names the number of its last retryable write.
+const NUMBER: &str = "txn_number: ";
+
+/// The number of the next command of this session; `None` if the session is in a transaction,
+/// where commands have none of their own.
+///
+/// Sessions come from the pool of the driver and go back to it, so the driver has to count with
+/// us: were it behind, its next write would be refused as an old one (225). It counts up where a
+/// transaction is begun, and nothing is sent for one that is given up at once.
+pub(super) async fn next_number(
+    session: &mut ClientSession,
+) -> mongodb::error::Result<Option<i64>> {
+    match session.start_transaction().await {
+        Ok(()) => session.abort_transaction().await?,
+        Err(error) if matches!(*error.kind, ErrorKind::Transaction { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    // Should the driver's form change, the server says by its refusal which number is next.
+    Ok(Some(last_number(session).unwrap_or(1)))
+}
+
+/// The number that a refusal (225, "because a newer .. with txnNumber 17 has already started")
+/// asks for.
+pub(super) fn number_after(refusal: &str) -> Option<i64> {
+    let newer = refusal.rsplit_once("newer").map_or(refusal, |(_, it)| it);
+    let mut words = newer.split(|other: char| !other.is_ascii_digit());
+    let number: i64 = words.find(|word| !word.is_empty())?.parse().ok()?;
+    number.checked_add(1)
+}
+
+/// The driver shows the number nowhere but in its debug form.
+fn last_number(session: &ClientSession) -> Option<i64> {
+    let mut search = Search::default();
+    // The search ends the printing once it has the number: that is no error.
+    let _ = write!(search, "{session:?}");
+    search.number()
+}
+
+/// Takes text until it has seen the number.
+#[derive(Debug, Default)]
+struct Search {
+    seen: String,
+}
+
+impl Search {
+    fn digits(&self) -> Option<&str> {
+        let (_, behind) = self.seen.split_once(NUMBER)?;
+        behind.split_once([' ', ',', '}']).map(|(digits, _)| digits)
+    }
+
+    fn number(&self) -> Option<i64> {
+        self.digits()?.parse().ok()
+    }
+}
+
+impl Write for Search {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.seen.push_str(text);
+        match self.digits() {
+            Some(_) => Err(fmt::Error),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::{Search, number_after};
+
+    #[test]
+    fn the_number_is_found_however_the_text_is_cut() {
+        let text = "ClientSession { server_session: ServerSession { txn_number: 170 }, rest";
+        for cut in 0..text.len() {
+            let mut search = Search::default();
+            let _ = search.write_str(&text[..cut]);
+            let _ = search.write_str(&text[cut..]);
+            assert_eq!(search.number(), Some(170), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_number_to_go_on_with() {
+        let refusal = "Retryable write with txnNumber 1 is prohibited on session 20a0d82d-0a21 -  -  \
+                       because a newer retryable write with txnNumber 5 has already started on this \
+                       session.";
+        assert_eq!(number_after(refusal), Some(6));
+        assert_eq!(number_after("nothing"), None);
+    }
+}

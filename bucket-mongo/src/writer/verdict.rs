@@ -1,0 +1,150 @@
+//! What a try of a command proves.
+//!
+//! Codes: the server's `error_codes.yml`. Which of them are worth another try: the driver
+//! specification "Retryable Writes".
+
+use bson::{Bson, Document};
+use bucket_core::write::is_transient;
+use mongodb::error::{Error, ErrorKind, TRANSIENT_TRANSACTION_ERROR};
+
+const ILLEGAL_OPERATION: i32 = 20;
+const WRITE_CONCERN_FAILED: i32 = 64;
+const TRANSACTION_TOO_OLD: i32 = 225;
+
+/// Network errors between servers, a time limit inside of them, a failed choice of a server.
+const UNREACHABLE: [i32; 6] = [6, 7, 89, 133, 262, 9_001];
+
+/// Codes of commands that are refused before anything is executed: a bad value, failure to parse,
+/// not authorised, authentication failed, no such namespace, a bad option, no such command, an
+/// invalid option, a document that is too large.
+const NOT_STARTED: [i32; 9] = [2, 9, 13, 18, 26, 40, 59, 72, 10_334];
+
+/// Why a try of a command brought no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// Nothing was sent.
+    NotSent,
+    /// The server refused the whole command, and would do so again.
+    Refused,
+    /// The server broke off: some statements may be applied, no more of them will be.
+    BrokenOff {
+        /// It only cannot take writes just now.
+        transient: bool,
+    },
+    /// There is no reply: the command may have been applied, or be applied later.
+    Lost,
+    /// The number of the command is an old one; nothing was executed.
+    TooOld,
+    /// The server takes no numbered commands; nothing was executed.
+    NoNumbers,
+}
+
+impl Failure {
+    pub(super) fn of(error: &Error) -> Self {
+        match error.kind.as_ref() {
+            // The transaction is gone, and everything in it.
+            _ if error.contains_label(TRANSIENT_TRANSACTION_ERROR) => Self::Refused,
+            // Once a server has refused the credentials it counts as not available.
+            ErrorKind::ServerSelection { message, .. }
+                if message.contains("AuthenticationFailed") =>
+            {
+                Self::Refused
+            }
+            ErrorKind::ServerSelection { .. } | ErrorKind::DnsResolve { .. } => Self::NotSent,
+            ErrorKind::Authentication { .. }
+            | ErrorKind::InvalidArgument { .. }
+            | ErrorKind::Shutdown
+            | ErrorKind::SessionsNotSupported => Self::Refused,
+            ErrorKind::Command(error) => Self::of_code(error.code),
+            // Everything else may have happened after the command was sent. That goes for a
+            // cleared connection pool too: the driver calls so what it interrupts half-way.
+            _ => Self::Lost,
+        }
+    }
+
+    fn of_code(code: i32) -> Self {
+        match code {
+            TRANSACTION_TOO_OLD => Self::TooOld,
+            ILLEGAL_OPERATION => Self::NoNumbers,
+            code if NOT_STARTED.contains(&code) => Self::Refused,
+            code => Self::BrokenOff {
+                transient: is_transient(code) || UNREACHABLE.contains(&code),
+            },
+        }
+    }
+}
+
+/// Whether a reply only says that the server cannot take the write just now, or that it is not
+/// replicated yet: the same command is to be sent again.
+pub(super) fn asks_again(reply: &Document) -> bool {
+    let write_errors = errors(reply).any(|error| is_transient(code(error)));
+    let concern = reply.get_document("writeConcernError");
+    let concern = concern.is_ok_and(|error| {
+        let code = code(error);
+        code == WRITE_CONCERN_FAILED || is_transient(code) || UNREACHABLE.contains(&code)
+    });
+    write_errors || concern
+}
+
+/// Whether a statement of the command was not applied.
+pub(super) fn misses_some(reply: &Document) -> bool {
+    errors(reply).next().is_some() || code_of(reply, "n") == 0
+}
+
+fn errors(reply: &Document) -> impl Iterator<Item = &Document> {
+    let errors = reply.get_array("writeErrors").map(Vec::as_slice);
+    let errors = errors.unwrap_or_default().iter();
+    errors.filter_map(Bson::as_document)
+}
+
+fn code(error: &Document) -> i32 {
+    code_of(error, "code")
+}
+
+fn code_of(document: &Document, name: &str) -> i32 {
+    match document.get(name) {
+        Some(Bson::Int32(code)) => *code,
+        Some(Bson::Int64(code)) => i32::try_from(*code).unwrap_or(i32::MAX),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::doc;
+
+    use super::{Failure, asks_again, misses_some};
+
+    #[test]
+    fn a_statement_that_a_failover_refused_is_sent_again_and_a_lost_race_is_not() {
+        let refused =
+            |code: i32| doc! { "ok": 1, "n": 1, "writeErrors": [{ "index": 0, "code": code }] };
+        assert!(asks_again(&refused(189)));
+        assert!(asks_again(&refused(11_602)));
+        assert!(!asks_again(&refused(11_000)));
+        assert!(!asks_again(&doc! { "ok": 1, "n": 1 }));
+        assert!(misses_some(&refused(11_000)));
+        assert!(misses_some(&doc! { "ok": 1, "n": 0 }));
+        assert!(!misses_some(&doc! { "ok": 1, "n": 2 }));
+    }
+
+    #[test]
+    fn a_write_that_is_not_replicated_yet_is_asked_for_again() {
+        let concern = |code: i32| doc! { "ok": 1, "n": 1, "writeConcernError": { "code": code } };
+        assert!(asks_again(&concern(64)));
+        assert!(asks_again(&concern(91)));
+        // No such nodes: that does not change by itself.
+        assert!(!asks_again(&concern(100)));
+    }
+
+    #[test]
+    fn what_the_server_broke_off_may_be_stored_in_part() {
+        let broken_off = Failure::of_code(11_602);
+        assert_eq!(broken_off, Failure::BrokenOff { transient: true });
+        let internal = Failure::of_code(1);
+        assert_eq!(internal, Failure::BrokenOff { transient: false });
+        assert_eq!(Failure::of_code(13), Failure::Refused);
+        assert_eq!(Failure::of_code(225), Failure::TooOld);
+        assert_eq!(Failure::of_code(20), Failure::NoNumbers);
+    }
+}
