@@ -6,6 +6,7 @@
 //! | which bucket takes which records next, form by form | `chain` |
 //! | what a statement does | `action` |
 //! | one update statement as bytes | `statement`, `pipeline` |
+//! | a whole bucket as bytes | `insertion` |
 //! | statements become one command | `command` |
 //! | the next commands of a batch, and what their replies settle | `round` |
 //! | a reply says what became of each statement | `outcome` |
@@ -29,6 +30,8 @@
 //!
 //! * put: the fill, with everything by equality that identifies the bucket, so that it is set where
 //!   the bucket is opened (`{_id, device_id, bucket_start, bucket_end, count: {$lte: 59}}`);
+//!   A bucket that is opened behind one that was just seen full is inserted instead, which is the
+//!   same to the `_id` and costs the server a fourth;
 //! * close: marks a bucket as full or closed where a record's time or another tool asks for it. A
 //!   bucket that is filled is marked by the put that fills it.
 
@@ -37,6 +40,7 @@ mod batch;
 mod chain;
 mod command;
 mod doubt;
+mod insertion;
 mod outcome;
 mod pipeline;
 mod round;
@@ -52,8 +56,8 @@ pub(crate) use self::chain::Kind;
 pub use self::{
     action::{Action, Put},
     batch::{Batch, SortedOut},
-    chain::{Chain, Need, Step},
-    command::{CommandBuilder, MAX_COMMAND_BYTES, MAX_STATEMENTS, UpdateCommand},
+    chain::{Chain, Need, Recollection, Step},
+    command::{Command, CommandBuilder, MAX_COMMAND_BYTES, MAX_STATEMENTS},
     doubt::{Doubt, Doubtful},
     outcome::{Outcome, Reply, WriteFailure, is_transient},
     round::{Failed, Round, Settled},

@@ -21,7 +21,7 @@ mod writer;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bson::{DateTime, RawDocumentBuf};
+use bson::{DateTime, Document, RawDocumentBuf};
 use bucket_core::{LatePolicy, Limits, Record, Window, bucket, write::Batch};
 use proptest::prelude::*;
 
@@ -67,15 +67,19 @@ fn run<const F: usize>(
     let mut expected: BTreeMap<i64, Sample<F>> = BTreeMap::new();
     let mut writers = Vec::new();
     for (number, plan) in plans.iter().enumerate() {
-        let mut batch = Batch::default();
+        let (mut batch, mut next) = (Batch::default(), Batch::default());
         for (index, drawn) in plan.iter().enumerate() {
             let sample = drawn.sample::<F>(number * 1_000 + index);
             let limits = limits(number, &sample.device);
+            // Records of one writer and key in two batches: the second goes by the first.
+            let early = index <= plan.len() / 2;
+            let batch = if early { &mut batch } else { &mut next };
             batch.push_with(index, &sample, limits).unwrap();
             expected.insert(sample.unique, sample);
         }
         batch.guess(|_| Some(format!("{}_0000000001", plan[0].device)));
-        writers.push(Writer::new(batch));
+        let next = (next.records() > 0).then_some(next);
+        writers.push(Writer::new(batch, next));
     }
     let mut turns = Turns(turns);
     for _ in 0..1_500 {
@@ -128,6 +132,59 @@ fn run<const F: usize>(
         )
     });
     Ok(buckets)
+}
+
+/// The buckets of the first device: alone, which goes by upserts, or beside so many records of
+/// another one that whole buckets are inserted.
+fn buckets_of_one<const F: usize>(plan: &[Drawn], beside: i64) -> Vec<Document> {
+    let mut batch = Batch::default();
+    for (index, drawn) in plan.iter().enumerate() {
+        // NaN, which stands for none too, is not equal to itself.
+        let level = drawn.level.filter(|level| !level.is_nan()).or(Some(0.5));
+        let drawn = Drawn {
+            device: 0,
+            level,
+            ..drawn.clone()
+        };
+        batch.push(index, &drawn.sample::<F>(index)).unwrap();
+    }
+    for at in 0..beside {
+        let other = Drawn {
+            device: 1,
+            at,
+            ..plan[0].clone()
+        };
+        let index = plan.len() + usize::try_from(at).unwrap();
+        batch.push(index, &other.sample::<F>(index)).unwrap();
+    }
+    let mut collection = Collection::new(Sample::<F>::SPEC);
+    Writer::new(batch, None).finish(&mut collection);
+    let device = Drawn {
+        device: 0,
+        ..plan[0].clone()
+    }
+    .sample::<F>(0)
+    .device;
+    let mut documents = collection.documents;
+    documents.retain(|document| document.get_str("device").unwrap() == device);
+    documents
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn a_bucket_that_is_inserted_is_what_an_upsert_makes(
+        plan in prop::collection::vec(drawn(), 1..12),
+    ) {
+        prop_assert_eq!(buckets_of_one::<NUMBERED>(&plan, 0), buckets_of_one::<NUMBERED>(&plan, 90));
+        prop_assert_eq!(
+            buckets_of_one::<WINDOW_CAPACITY>(&plan, 0),
+            buckets_of_one::<WINDOW_CAPACITY>(&plan, 90)
+        );
+        prop_assert_eq!(buckets_of_one::<WINDOW_BYTES>(&plan, 0), buckets_of_one::<WINDOW_BYTES>(&plan, 90));
+        prop_assert_eq!(buckets_of_one::<HYBRID_SIDE>(&plan, 0), buckets_of_one::<HYBRID_SIDE>(&plan, 90));
+    }
 }
 
 proptest! {

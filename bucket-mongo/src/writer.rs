@@ -120,7 +120,7 @@ impl<'a, T: Record> Writer<'a, T> {
         if self.session.is_some() {
             batch.look_first();
         } else {
-            self.guess_tail(batch);
+            self.recall(batch);
         }
         while self.written.stopped_by.is_none() {
             if let Err(error) = self.learn_tails(batch).await {
@@ -136,7 +136,7 @@ impl<'a, T: Record> Writer<'a, T> {
             self.run(batch, rounds).await;
             self.pause(batch).await;
         }
-        self.remember_tail(batch);
+        self.remember(batch);
         let left = batch.give_up();
         // Nothing is left without a reason; should it be, no record vanishes silently.
         let error = match &self.written.stopped_by {

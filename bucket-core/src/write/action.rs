@@ -96,6 +96,15 @@ impl Action {
         }
     }
 
+    /// Whether it opens a bucket that is not known to exist.
+    pub(super) fn is_opening(&self) -> bool {
+        match self {
+            Self::Append { .. } | Self::Fill { .. } | Self::Close { .. } => false,
+            Self::Open { .. } => true,
+            Self::Put(put) => put.fresh,
+        }
+    }
+
     /// Whether it opens the bucket where there is none.
     pub(super) fn upserts(&self) -> bool {
         match self {

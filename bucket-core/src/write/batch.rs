@@ -4,7 +4,7 @@ use std::{collections::HashMap, marker::PhantomData, ops::Range};
 
 use bson::DateTime;
 
-use super::{Chain, ElementSink, Kind};
+use super::{Chain, ElementSink, Kind, Recollection};
 use crate::{
     error::EncodeError, fold::Inputs, form::LatePolicy, id, item::append_item, limits::Limits,
     raw::RawWriter, record::Record, size,
@@ -42,6 +42,8 @@ pub struct Batch<T> {
     key_bytes: usize,
     /// Every command is ordered: inside a transaction the server stops at the first refusal anyway.
     in_order: bool,
+    /// Another writer opens buckets of the same keys.
+    raced: bool,
     record: PhantomData<fn() -> T>,
 }
 
@@ -79,6 +81,7 @@ impl<T> Default for Batch<T> {
             identity: Vec::new(),
             key_bytes: 0,
             in_order: false,
+            raced: false,
             record: PhantomData,
         }
     }
@@ -256,15 +259,24 @@ impl<T> Batch<T> {
         &self.chains
     }
 
-    /// Lets chains try the buckets of these ids before anything is read: the only record of a
-    /// batch, and every chain of the windows' form, where such a try shows what it did.
+    /// Lets a lone record try the bucket of this id before anything is read.
     pub fn guess(&mut self, id: impl Fn(&Chain) -> Option<String>) {
+        if self.records != 1 {
+            return;
+        }
+        for chain in &mut self.chains {
+            if let Some(id) = id(chain) {
+                chain.guess(id);
+            }
+        }
+    }
+
+    /// Lets chains go by what an earlier batch has left, before anything is read.
+    pub fn recall(&mut self, earlier: impl Fn(&Chain) -> Option<Recollection>) {
         let lone = self.records == 1;
         for chain in &mut self.chains {
-            if (lone || chain.guesses_in_batches())
-                && let Some(id) = id(chain)
-            {
-                chain.guess(id);
+            if let Some(earlier) = earlier(chain) {
+                chain.recall(&earlier, lone);
             }
         }
     }
@@ -284,6 +296,15 @@ impl<T> Batch<T> {
     /// Whether every command is to be ordered.
     pub(super) fn in_order(&self) -> bool {
         self.in_order
+    }
+
+    /// Whether an opening of another writer has stopped a command of this batch.
+    pub(super) fn is_raced(&self) -> bool {
+        self.raced
+    }
+
+    pub(super) fn set_raced(&mut self) {
+        self.raced = true;
     }
 
     /// The encoded records.

@@ -24,12 +24,15 @@ mod kind;
 mod late;
 mod numbered;
 mod plan;
+mod recollection;
 mod seen;
 mod settle;
 mod tail;
 mod window;
 
 pub(crate) use self::kind::Kind;
+use self::recollection::Recalled;
+pub use self::recollection::Recollection;
 
 /// Items of one statement stay below this, so that no single statement nears a full command.
 const MAX_STATEMENT_BYTES: u64 = 4 * 1024 * 1024;
@@ -51,6 +54,9 @@ pub struct Chain {
     look_behind: bool,
     /// The bucket that took the key's last record, by hearsay: it is tried first.
     guess: Option<String>,
+    recalled: Recalled,
+    /// The last statement was applied: nobody else is known to write here.
+    confirmed: bool,
     /// The bucket that took the last record of this chain, unless that filled it.
     last: Option<String>,
     refused: Option<Refused>,
@@ -130,6 +136,8 @@ impl Chain {
             tail: Tail::Unknown,
             look_behind: false,
             guess: None,
+            recalled: Recalled::Nothing,
+            confirmed: false,
             last: None,
             refused: None,
             taken: None,
@@ -160,6 +168,10 @@ impl Chain {
     #[must_use]
     pub fn key(&self) -> &[u8] {
         &self.key
+    }
+
+    pub(super) fn spec(&self) -> &'static BucketSpec {
+        self.spec
     }
 
     pub(super) fn kind(&self) -> Kind {
@@ -222,11 +234,6 @@ impl Chain {
             Kind::Count { .. } => self.spec.raised_from().is_none(),
             Kind::Hybrid { .. } | Kind::Numbered { .. } => true,
         }
-    }
-
-    /// Whether a try on trust shows what it did even in a command of many.
-    pub(super) fn guesses_in_batches(&self) -> bool {
-        matches!(self.kind, Kind::Window { .. })
     }
 
     /// The read that finds the open bucket.

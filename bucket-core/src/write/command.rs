@@ -2,7 +2,7 @@
 
 use bson::{RawDocument, RawDocumentBuf};
 
-use super::Statement;
+use super::{Action, Statement, insertion};
 use crate::raw::{Mark, RawWriter};
 
 /// The largest command, in bytes: the server takes 16 MB, and its reply must stay far below that
@@ -12,21 +12,21 @@ pub const MAX_COMMAND_BYTES: usize = 12 * 1024 * 1024;
 /// The largest number of statements in one command.
 pub const MAX_STATEMENTS: usize = 1_000;
 
-/// A finished `update` command; the session's fields and `$db` are the driver's to add.
+/// A finished `update` or `insert` command; the session's fields and `$db` are the driver's to add.
 ///
 /// ```
-/// # use bucket_core::write::UpdateCommand;
-/// fn print(command: &UpdateCommand) {
+/// # use bucket_core::write::Command;
+/// fn print(command: &Command) {
 ///     println!("{:?}, {} statements", command.body(), command.statements());
 /// }
 /// ```
 #[derive(Debug, Clone)]
-pub struct UpdateCommand {
+pub struct Command {
     body: RawDocumentBuf,
     statements: usize,
 }
 
-impl UpdateCommand {
+impl Command {
     /// The command document.
     #[must_use]
     pub fn body(&self) -> &RawDocument {
@@ -59,23 +59,41 @@ impl UpdateCommand {
 pub struct CommandBuilder {
     writer: RawWriter,
     command: Mark,
-    updates: Mark,
+    list: Mark,
+    inserts: bool,
     statements: usize,
 }
 
 impl CommandBuilder {
-    /// Begins a command on this collection. An ordered one stops at its first failing statement.
+    /// Begins an `update` command on this collection. An ordered one stops at its first failing
+    /// statement.
     #[must_use]
     pub fn new(collection: &str, ordered: bool) -> Self {
+        Self::begin(collection, ordered, false)
+    }
+
+    /// Begins an `insert` command on this collection, for statements that open a bucket.
+    #[must_use]
+    pub fn inserting(collection: &str, ordered: bool) -> Self {
+        Self::begin(collection, ordered, true)
+    }
+
+    fn begin(collection: &str, ordered: bool, inserts: bool) -> Self {
+        let (name, list) = if inserts {
+            ("insert", "documents")
+        } else {
+            ("update", "updates")
+        };
         let mut writer = RawWriter::default();
         let command = writer.begin();
-        writer.string("update", collection);
+        writer.string(name, collection);
         writer.bool("ordered", ordered);
-        let updates = writer.begin_array("updates");
+        let list = writer.begin_array(list);
         Self {
             writer,
             command,
-            updates,
+            list,
+            inserts,
             statements: 0,
         }
     }
@@ -88,7 +106,10 @@ impl CommandBuilder {
             return false;
         }
         let element = self.writer.begin_element(self.statements);
-        statement.write(&mut self.writer);
+        match statement.action {
+            Action::Put(put) if self.inserts => insertion::write(statement, put, &mut self.writer),
+            _ => statement.write(&mut self.writer),
+        }
         self.writer.end(element);
         self.statements += 1;
         true
@@ -102,8 +123,8 @@ impl CommandBuilder {
 
     /// Ends the command, with this write concern if one is given.
     #[must_use]
-    pub fn finish(mut self, write_concern: Option<&RawDocument>) -> UpdateCommand {
-        self.writer.end(self.updates);
+    pub fn finish(mut self, write_concern: Option<&RawDocument>) -> Command {
+        self.writer.end(self.list);
         if let Some(write_concern) = write_concern {
             self.writer.document("writeConcern", write_concern);
         }
@@ -111,7 +132,7 @@ impl CommandBuilder {
         // The writer closes every document with its length and NUL, which is all that is checked;
         // the empty document stands in for what cannot happen.
         let body = RawDocumentBuf::from_bytes(self.writer.into_bytes()).unwrap_or_default();
-        UpdateCommand {
+        Command {
             body,
             statements: self.statements,
         }

@@ -1,32 +1,46 @@
 //! The next commands of a batch, and what their replies settle.
 //!
-//! The statements of one key depend on each other, those of different keys do not. So a round has
-//! unordered commands that carry the first statement of many keys each, and ordered ones that
-//! carry the whole chain of a single key whose records fill several buckets.
+//! The statements of one key depend on each other, those of different keys do not. A bucket that may
+//! have changed since it was seen is asked first: unordered commands carry the first statement of
+//! many keys each. Once a key's bucket has taken records or was seen full, the buckets behind it
+//! follow all at once, those of many keys in one ordered command: one that another writer was
+//! faster to open stops it, and what comes behind is planned anew.
 
 use bson::{Document, RawDocument, RawDocumentBuf};
 
 use super::{
-    Batch, Chain, CommandBuilder, Doubt, Doubtful, Need, Outcome, Reply, Step, UpdateCommand,
-    WriteFailure, command::MAX_STATEMENTS,
+    Action, Batch, Chain, Command, CommandBuilder, Doubt, Doubtful, Need, Outcome, Reply, Step,
+    WriteFailure, command::MAX_STATEMENTS, insertion,
 };
 use crate::record::Record;
 
-/// A chain of at least this many statements travels in a command of its own.
+/// A lone chain of at most so many statements is one command.
+const SHORT_CHAIN: usize = 4;
+/// A chain of so many statements is worth a command of its own.
 const LONG_CHAIN: usize = 8;
+/// A bucket that may exist already is tried to be inserted from so many records on: a refusal costs
+/// less than what is saved where it does not exist.
+const MANY: usize = 16;
+/// Commands are split into at most so many that are sent at the same time ..
+const MAX_PARTS: usize = 4;
+/// .. of about so many statements ..
+const PART_STATEMENTS: usize = 48;
+/// .. or bytes of items.
+const PART_BYTES: usize = 256 * 1024;
 
 /// One command, and which statements of which keys it carries.
 #[derive(Debug)]
 pub struct Round {
-    command: UpdateCommand,
+    command: Command,
     steps: Vec<(usize, Step)>,
     ordered: bool,
+    inserts: bool,
 }
 
 impl Round {
     /// The command to send.
     #[must_use]
-    pub fn command(&self) -> &UpdateCommand {
+    pub fn command(&self) -> &Command {
         &self.command
     }
 
@@ -87,48 +101,69 @@ pub struct Failed {
     /// The caller's index of the record.
     pub index: usize,
     /// What the statement did.
-    pub action: super::Action,
+    pub action: Action,
     /// What the server says.
     pub failure: WriteFailure,
 }
+
+/// A chain and those of its statements that go into the next command.
+type Planned<'a> = (usize, &'a Chain, Vec<Step>);
 
 impl<T: Record> Batch<T> {
     /// The commands that are to be sent next; they may be sent at the same time. Empty when no
     /// chain has statements.
     #[must_use]
     pub fn rounds(&self, write_concern: Option<&RawDocument>) -> Vec<Round> {
-        let ready = self
-            .chains()
-            .iter()
-            .enumerate()
-            .filter(|(_, c)| c.need() == Need::Statements);
-        let mut shared: Vec<(usize, &Chain, Vec<Step>)> = Vec::new();
-        let mut rounds = Vec::new();
-        for (index, chain) in ready {
-            let steps = chain.plan(LONG_CHAIN);
-            if steps.is_empty() {
-                continue;
+        let mut ready: Vec<Planned<'_>> = Vec::new();
+        for (index, chain) in self.chains().iter().enumerate() {
+            if chain.need() == Need::Statements {
+                let steps = chain.plan(MAX_STATEMENTS);
+                if !steps.is_empty() {
+                    ready.push((index, chain, steps));
+                }
             }
-            if steps.len() < LONG_CHAIN {
-                shared.push((index, chain, steps));
-                continue;
-            }
-            let own = [(index, chain, chain.plan(MAX_STATEMENTS))];
-            rounds.extend(round(self, &own, true, write_concern).map(|(r, _)| r));
         }
-        if let [_] = shared.as_slice() {
-            rounds.extend(round(self, &shared, true, write_concern).map(|(r, _)| r));
-            return rounds;
+        let commands = Commands {
+            batch: self,
+            write_concern,
+        };
+        if let [(_, _, steps)] = ready.as_slice()
+            && steps.len() <= SHORT_CHAIN
+        {
+            return commands.of(&ready, true, false);
         }
-        for (_, _, steps) in &mut shared {
+        let (whole, mut first): (Vec<_>, Vec<_>) = ready
+            .into_iter()
+            .partition(|(_, chain, steps)| self.goes_at_once(chain, steps));
+        for (_, _, steps) in &mut first {
             steps.truncate(1);
         }
-        let mut rest = shared.as_slice();
-        while let Some((round, fitted)) = round(self, rest, self.in_order(), write_concern) {
-            rounds.push(round);
-            rest = &rest[fitted..];
+        let (opened, put) = whole.into_iter().partition(|it| are_whole_buckets(it, 1));
+        let (tried, first) = first
+            .into_iter()
+            .partition(|it| are_whole_buckets(it, MANY));
+        let groups: [(Vec<Planned<'_>>, _, _); 4] = [
+            (first, self.in_order(), false),
+            (tried, self.in_order(), true),
+            (put, true, false),
+            (opened, true, true),
+        ];
+        let mut rounds = Vec::new();
+        for (group, ordered, inserts) in &groups {
+            // What stops at the first refusal stops nobody else where refusals are likely.
+            let alone = *ordered && self.is_raced();
+            for part in parts(group, alone) {
+                rounds.extend(commands.of(part, *ordered, *inserts));
+            }
         }
         rounds
+    }
+
+    /// Whether a chain's statements go all at once. Where another writer goes through the same keys
+    /// just ahead, each of its openings would stop a command of many chains: then only a long chain
+    /// does, in a command of its own.
+    fn goes_at_once(&self, chain: &Chain, steps: &[Step]) -> bool {
+        chain.may_go_at_once(steps) && (!self.is_raced() || steps.len() >= LONG_CHAIN)
     }
 
     /// Takes the reply to a round into account.
@@ -140,6 +175,16 @@ impl<T: Record> Batch<T> {
             opened: reply.opened,
             ..Settled::default()
         };
+        if round.ordered && reply.outcomes.contains(&Outcome::NotTried) {
+            self.set_raced();
+        }
+        if round.inserts {
+            let applied = reply
+                .outcomes
+                .iter()
+                .filter(|outcome| **outcome == Outcome::Applied);
+            settled.opened = applied.count();
+        }
         let chains = self.chains_mut();
         for (at, outcome) in reply.outcomes.into_iter().enumerate() {
             let (index, step) = &round.steps[at];
@@ -180,34 +225,86 @@ impl<T: Record> Batch<T> {
     }
 }
 
-/// A command of as many of these chains' steps as fit, and how many chains were begun.
-fn round<T: Record>(
-    batch: &Batch<T>,
-    chains: &[(usize, &Chain, Vec<Step>)],
-    ordered: bool,
-    write_concern: Option<&RawDocument>,
-) -> Option<(Round, usize)> {
-    let mut builder = CommandBuilder::new(T::SPEC.collection(), ordered);
-    let mut carried = Vec::new();
-    let mut begun = 0;
-    for (index, chain, steps) in chains {
-        let fitted = chain.encode(steps, batch.encoded(), batch.now(), &mut builder);
-        carried.extend(steps.iter().take(fitted).map(|step| (*index, step.clone())));
-        if fitted == 0 {
-            break;
+/// Whether these statements can be inserted: each brings all that its bucket holds so far, and at
+/// least so many records.
+fn are_whole_buckets((_, chain, steps): &Planned<'_>, records: usize) -> bool {
+    let is_whole = |step: &Step| {
+        let fresh = matches!(step.action(), Action::Put(put) if put.fresh);
+        fresh && step.take() >= records
+    };
+    insertion::is_possible(chain.spec()) && steps.iter().all(is_whole)
+}
+
+/// The chains in about equal parts, as many as are worth a command each: the server works on one
+/// command at a time.
+fn parts<'a, 'b>(chains: &'b [Planned<'a>], alone: bool) -> std::slice::Chunks<'b, Planned<'a>> {
+    let statements: usize = chains.iter().map(|(_, _, steps)| steps.len()).sum();
+    let bytes: u64 = chains
+        .iter()
+        .map(|(_, chain, steps)| chain.bytes_of(steps))
+        .sum();
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let parts = (statements / PART_STATEMENTS).max(bytes / PART_BYTES);
+    let parts = parts.clamp(1, MAX_PARTS);
+    let chains_each = if alone {
+        1
+    } else {
+        chains.len().div_ceil(parts)
+    };
+    chains.chunks(chains_each.max(1))
+}
+
+/// Makes commands of the statements of a batch.
+struct Commands<'a, T> {
+    batch: &'a Batch<T>,
+    write_concern: Option<&'a RawDocument>,
+}
+
+impl<T: Record> Commands<'_, T> {
+    /// Commands of all these chains' statements.
+    fn of(&self, chains: &[Planned<'_>], ordered: bool, inserts: bool) -> Vec<Round> {
+        let mut rounds = Vec::new();
+        let mut rest = chains;
+        while let Some((round, begun)) = self.next(rest, ordered, inserts) {
+            rounds.push(round);
+            rest = &rest[begun..];
         }
-        begun += 1;
+        rounds
     }
-    if begun == 0 {
-        return None;
-    }
-    let command = builder.finish(write_concern);
-    Some((
-        Round {
+
+    /// A command of as many statements as fit, and how many chains were begun. A chain that was
+    /// begun and not ended goes on in the next round.
+    fn next(&self, chains: &[Planned<'_>], ordered: bool, inserts: bool) -> Option<(Round, usize)> {
+        let collection = T::SPEC.collection();
+        let mut builder = if inserts {
+            CommandBuilder::inserting(collection, ordered)
+        } else {
+            CommandBuilder::new(collection, ordered)
+        };
+        let mut carried = Vec::new();
+        let mut begun = 0;
+        for (index, chain, steps) in chains {
+            let (encoded, now) = (self.batch.encoded(), self.batch.now());
+            let fitted = chain.encode(steps, encoded, now, &mut builder);
+            carried.extend(steps.iter().take(fitted).map(|step| (*index, step.clone())));
+            if fitted == 0 {
+                break;
+            }
+            begun += 1;
+            if fitted < steps.len() {
+                break;
+            }
+        }
+        if begun == 0 {
+            return None;
+        }
+        let command = builder.finish(self.write_concern);
+        let round = Round {
             command,
             steps: carried,
             ordered,
-        },
-        begun,
-    ))
+            inserts,
+        };
+        Some((round, begun))
+    }
 }

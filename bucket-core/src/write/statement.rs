@@ -73,6 +73,9 @@ impl Statement<'_> {
             Action::Append { id } | Action::Fill { id } => {
                 writer.string(ID, id);
                 writer.elements(self.key);
+                if let Action::Fill { .. } = self.action {
+                    self.write_must_exist(writer);
+                }
                 self.write_room(writer, self.kind.size());
             }
             Action::Open { id, behind } => {

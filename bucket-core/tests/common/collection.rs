@@ -65,7 +65,14 @@ impl Collection {
             .collect()
     }
 
+    /// An update statement, or a document to be inserted.
     pub fn execute(&mut self, statement: &Document) -> Answer {
+        if !statement.contains_key("q") {
+            return match self.store(None, statement.clone()) {
+                Answer::Upserted => Answer::Matched,
+                refused => refused,
+            };
+        }
         let filter = statement.get_document("q").unwrap();
         let update = statement.get_document("u").unwrap();
         let at = self
@@ -102,6 +109,10 @@ impl Collection {
             }
             None => return Answer::Nothing,
         };
+        self.store(at, new)
+    }
+
+    fn store(&mut self, at: Option<usize>, new: Document) -> Answer {
         let id = new.get("_id");
         if at.is_none() && self.documents.iter().any(|other| other.get("_id") == id) {
             return Answer::Refused(11_000, "_id_".to_owned());

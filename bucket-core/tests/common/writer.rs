@@ -12,6 +12,8 @@ use super::collection::{Answer, Collection, reply};
 
 pub struct Writer<T: Record> {
     pub batch: Batch<T>,
+    /// The batch after this one goes by what this one leaves, however old that is by then.
+    next: Option<Batch<T>>,
     under_way: Vec<UnderWay>,
     pub stored: Vec<usize>,
     pub refused: Vec<usize>,
@@ -29,9 +31,10 @@ struct UnderWay {
 }
 
 impl<T: Record> Writer<T> {
-    pub fn new(batch: Batch<T>) -> Self {
+    pub fn new(batch: Batch<T>, next: Option<Batch<T>>) -> Self {
         Self {
             batch,
+            next,
             under_way: Vec::new(),
             stored: Vec::new(),
             refused: Vec::new(),
@@ -44,7 +47,12 @@ impl<T: Record> Writer<T> {
     /// Does one thing: executes a statement, takes a reply, or plans the next round.
     pub fn go_on(&mut self, collection: &mut Collection) {
         let Some(under_way) = self.under_way.first_mut() else {
-            return self.plan(collection);
+            let ended = self.is_at_end();
+            match self.next.take_if(|_| ended) {
+                Some(next) => self.begin(next),
+                None => self.plan(collection),
+            }
+            return;
         };
         let failed = matches!(under_way.answers.last(), Some(Answer::Refused(..)));
         if under_way.statements.is_empty() || (under_way.ordered && failed) {
@@ -98,12 +106,17 @@ impl<T: Record> Writer<T> {
         }
         let rounds = self.batch.rounds(None);
         assert!(
-            !rounds.is_empty() || sorted_out.moved > 0 || self.is_done(),
+            !rounds.is_empty() || sorted_out.moved > 0 || self.is_at_end(),
             "a writer is stuck"
         );
         for round in rounds {
             let body = Document::try_from(round.command().body().to_owned()).unwrap();
-            let statements = body.get_array("updates").unwrap().iter();
+            let list = if body.contains_key("insert") {
+                "documents"
+            } else {
+                "updates"
+            };
+            let statements = body.get_array(list).unwrap().iter();
             let statements = statements
                 .map(|statement| statement.as_document().unwrap().clone())
                 .collect();
@@ -116,7 +129,21 @@ impl<T: Record> Writer<T> {
         }
     }
 
+    fn begin(&mut self, next: Batch<T>) {
+        let last = std::mem::replace(&mut self.batch, next);
+        let lone = last.records() == 1;
+        self.batch.recall(|chain| {
+            let mut same = last.chains().iter();
+            let same = same.find(|other| other.memory_key() == chain.memory_key());
+            same.and_then(|chain| chain.recollection(lone))
+        });
+    }
+
     pub fn is_done(&self) -> bool {
+        self.next.is_none() && self.is_at_end()
+    }
+
+    fn is_at_end(&self) -> bool {
         let chains = self.batch.chains();
         self.under_way.is_empty() && chains.iter().all(|chain| chain.need() == Need::Nothing)
     }

@@ -4,7 +4,9 @@ use std::{borrow::Borrow, time::Duration};
 
 use bson::DateTime;
 use bucket_core::{Record, write::Batch};
+use futures_util::future::join;
 use mongodb::{ClientSession, options::WriteConcern};
+use tokio::task::yield_now;
 use tracing::Instrument;
 
 use super::{ActionFuture, InsertReport};
@@ -16,7 +18,9 @@ use crate::{
 };
 
 /// Records that are encoded before they are sent.
-const CHUNK_RECORDS: usize = 20_000;
+const CHUNK_RECORDS: usize = 65_536;
+/// Records that are encoded in a row while others wait.
+const BREATHER: usize = 1_024;
 /// Bytes of items that are encoded before they are sent.
 const CHUNK_BYTES: usize = 32 * 1024 * 1024;
 
@@ -24,8 +28,8 @@ impl<T: Record> Buckets<T> {
     /// Stores records: as few statements as there are buckets touched, many of them in one
     /// command.
     ///
-    /// Records are taken from the iterator in chunks of at most 20,000 records or 32 MiB. Those
-    /// of one key keep their order. One record that cannot be stored does not keep the others
+    /// Records are taken from the iterator in chunks of at most 65,536 records or 32 MiB; while one
+    /// is on its way the next one is encoded. Those of one key keep their order. One record that cannot be stored does not keep the others
     /// from it.
     ///
     /// The larger the batch the better: what a statement costs is shared by the records that go
@@ -99,54 +103,46 @@ where
     }
 }
 
-/// The running operation, without the iterator.
-struct Chunks<'a, T: Record> {
+/// The running operation: one chunk is on its way while the next one is encoded.
+struct Chunks<'a, T: Record, I> {
     buckets: &'a Buckets<T>,
     session: Option<&'a mut ClientSession>,
     settings: Settings,
+    source: Source<'a, T, I>,
+    commands: usize,
+    resent: usize,
+    missed: usize,
 }
 
-impl<T: Record> Chunks<'_, T> {
-    async fn run<R: Borrow<T>>(
-        mut self,
-        mut records: impl Iterator<Item = R>,
-    ) -> Result<InsertReport> {
-        let context = Context {
-            operation: "insert_many",
-            spec: T::SPEC,
-            key: None,
-        };
-        let mut report = InsertReport::default();
-        let mut commands = 0;
-        let mut resent = 0;
-        let mut missed = 0;
-        loop {
-            let mut batch = Batch::default();
-            batch.set_now(DateTime::now());
-            let more = fill(
+impl<T: Record, I> Chunks<'_, T, I>
+where
+    I: Iterator,
+    I::Item: Borrow<T>,
+{
+    async fn run(mut self) -> Result<InsertReport> {
+        let mut chunk = self.source.next_chunk().await;
+        while chunk.records() > 0 {
+            if let Some(error) = self.source.report.stopped_by() {
+                let error = error.not_sent();
+                for index in chunk.give_up() {
+                    self.source.report.fail(index, error.clone());
+                }
+                break;
+            }
+            let writer = Writer::new(
                 self.buckets,
-                &mut batch,
-                &mut records,
-                &mut report,
-                &context,
-            );
-            if batch.records() > 0 {
-                let session = self.session.as_deref_mut();
-                let settings = &self.settings;
-                let writer = Writer::new(self.buckets, session, settings, context.clone())?;
-                let written = writer.store(&mut batch).await;
-                commands += written.commands;
-                resent += written.resent;
-                missed += written.missed;
-                report.add(written);
-            }
-            if !more {
-                break;
-            }
-            if report.stopped_by().is_some() {
-                break;
-            }
+                self.session.as_deref_mut(),
+                &self.settings,
+                self.source.context.clone(),
+            )?;
+            let (written, next) = join(writer.store(&mut chunk), self.source.next_chunk()).await;
+            self.commands += written.commands;
+            self.resent += written.resent;
+            self.missed += written.missed;
+            self.source.report.add(written);
+            chunk = next;
         }
+        let mut report = self.source.report;
         report.sort();
         tracing::debug!(
             target: trace::WRITE,
@@ -154,35 +150,58 @@ impl<T: Record> Chunks<'_, T> {
             stored = report.stored(),
             opened = report.opened_buckets(),
             failed = report.failed().len(),
-            commands,
-            resent,
-            missed,
+            commands = self.commands,
+            resent = self.resent,
+            missed = self.missed,
             "insert_many",
         );
         Ok(report)
     }
 }
 
-/// Encodes the next chunk; whether records are left. Those that cannot be encoded go straight to
-/// the report.
-fn fill<T: Record, R: Borrow<T>>(
-    buckets: &Buckets<T>,
-    batch: &mut Batch<T>,
-    records: &mut impl Iterator<Item = R>,
-    report: &mut InsertReport,
-    context: &Context,
-) -> bool {
-    for record in records {
-        let index = report.next_index();
-        let record = record.borrow();
-        if let Err(source) = batch.push_with(index, record, buckets.limits(record)) {
-            report.fail(index, Error::new(ErrorKind::Encode(source), context));
+/// Takes records from the iterator and encodes them.
+struct Source<'a, T: Record, I> {
+    buckets: &'a Buckets<T>,
+    records: I,
+    report: InsertReport,
+    context: Context,
+}
+
+impl<T: Record, I> Source<'_, T, I>
+where
+    I: Iterator,
+    I::Item: Borrow<T>,
+{
+    /// The next records; none if that is all.
+    async fn next_chunk(&mut self) -> Batch<T> {
+        let mut batch = Batch::default();
+        batch.set_now(DateTime::now());
+        while self.fill(&mut batch) {
+            // The chunk before is to be sent meanwhile.
+            yield_now().await;
         }
-        if batch.records() >= CHUNK_RECORDS || batch.bytes() >= CHUNK_BYTES {
-            return true;
-        }
+        batch
     }
-    false
+
+    /// Encodes some records; whether the chunk takes more. Those that cannot be encoded go straight
+    /// to the report.
+    fn fill(&mut self, batch: &mut Batch<T>) -> bool {
+        let mut taken = 0;
+        for record in self.records.by_ref().take(BREATHER) {
+            taken += 1;
+            let index = self.report.next_index();
+            let record = record.borrow();
+            let limits = self.buckets.limits(record);
+            if let Err(source) = batch.push_with(index, record, limits) {
+                let error = Error::new(ErrorKind::Encode(source), &self.context);
+                self.report.fail(index, error);
+            }
+            if batch.records() >= CHUNK_RECORDS || batch.bytes() >= CHUNK_BYTES {
+                return false;
+            }
+        }
+        taken == BREATHER
+    }
 }
 
 impl<'a, T: Record, I> IntoFuture for InsertMany<'a, T, I>
@@ -210,7 +229,20 @@ where
             buckets,
             session,
             settings,
+            source: Source {
+                buckets,
+                records: records.into_iter(),
+                report: InsertReport::default(),
+                context: Context {
+                    operation: "insert_many",
+                    spec: T::SPEC,
+                    key: None,
+                },
+            },
+            commands: 0,
+            resent: 0,
+            missed: 0,
         };
-        Box::pin(chunks.run(records.into_iter()).instrument(span))
+        Box::pin(chunks.run().instrument(span))
     }
 }

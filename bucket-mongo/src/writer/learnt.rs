@@ -4,16 +4,22 @@
 //! meanwhile changes nothing, and the tail is read.
 
 use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError, atomic::AtomicBool},
+    collections::{HashMap, hash_map},
+    sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
 };
 
-use bucket_core::{Record, write::Batch};
+use bucket_core::{
+    Record,
+    write::{Batch, Recollection},
+};
 
 use super::Writer;
 
 /// Keys that are remembered; beyond that everything is forgotten, which costs each key one read.
 const MAX_KEYS: usize = 10_000;
+
+/// The most batches of a key in a row that look before they write.
+const MAX_LOOKS: u8 = 31;
 
 /// Longer keys, in bytes, are not remembered.
 const MAX_KEY_BYTES: usize = 1_024;
@@ -22,9 +28,18 @@ const MAX_KEY_BYTES: usize = 1_024;
 #[derive(Debug, Default)]
 pub(crate) struct Learnt {
     /// The last bucket of each key that was written to.
-    buckets: Mutex<HashMap<Vec<u8>, String>>,
+    buckets: Mutex<HashMap<Vec<u8>, Entry>>,
     /// The server takes no numbered commands.
     unnumbered: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    last: Recollection,
+    /// So many batches look before they write: others write to this key too.
+    looks: u8,
+    /// How many of them the next failure makes.
+    doubt: u8,
 }
 
 impl Learnt {
@@ -33,53 +48,70 @@ impl Learnt {
         &self.unnumbered
     }
 
-    fn get(&self, key: &[u8]) -> Option<String> {
-        // A poisoned map is whole: its operations do not panic half-way.
-        let buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        buckets.get(key).cloned()
+    fn get(&self, key: &[u8], lone: bool) -> Option<Recollection> {
+        let mut buckets = self.lock();
+        let entry = buckets.get_mut(key)?;
+        if entry.looks > 0 && !lone {
+            entry.looks -= 1;
+            return None;
+        }
+        Some(entry.last.clone())
     }
 
-    fn set(&self, key: &[u8], bucket: Option<&str>) {
+    fn set(&self, key: Vec<u8>, last: Option<Recollection>, in_vain: bool) {
         if key.len() > MAX_KEY_BYTES {
             return;
         }
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        match (bucket, buckets.get_mut(key)) {
-            (Some(bucket), Some(known)) if known == bucket => {}
-            (Some(bucket), Some(known)) => bucket.clone_into(known),
-            (Some(bucket), None) => {
-                if buckets.len() >= MAX_KEYS {
-                    buckets.clear();
-                }
-                buckets.insert(key.to_owned(), bucket.to_owned());
-            }
-            (None, Some(_)) => {
-                buckets.remove(key);
-            }
-            (None, None) => {}
+        let mut buckets = self.lock();
+        let Some(last) = last else {
+            buckets.remove(&key);
+            return;
+        };
+        if buckets.len() >= MAX_KEYS && !buckets.contains_key(&key) {
+            buckets.clear();
         }
+        match buckets.entry(key) {
+            hash_map::Entry::Vacant(vacant) => {
+                let (looks, doubt) = (0, 0);
+                vacant.insert(Entry { last, looks, doubt });
+            }
+            hash_map::Entry::Occupied(mut occupied) => {
+                let entry = occupied.get_mut();
+                entry.last = last;
+                if in_vain {
+                    entry.doubt = (2 * entry.doubt + 1).min(MAX_LOOKS);
+                    entry.looks = entry.doubt;
+                } else if entry.looks == 0 {
+                    entry.doubt /= 2;
+                }
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Entry>> {
+        // A poisoned map is whole: its operations do not panic half-way.
+        self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T: Record> Writer<'_, T> {
-    /// Lets each chain try the bucket that took the last record of its key and window. In the
-    /// forms where such a try may miss without a trace that is for a lone record.
-    pub(super) fn guess_tail(&self, batch: &mut Batch<T>) {
+    /// Lets each chain go by the bucket that took the last record of its key and window.
+    pub(super) fn recall(&self, batch: &mut Batch<T>) {
+        let lone = batch.records() == 1;
         let learnt = self.buckets.learnt();
-        batch.guess(|chain| learnt.get(&chain.memory_key()));
+        batch.recall(|chain| learnt.get(&chain.memory_key(), lone));
     }
 
     /// Remembers the buckets that took the last records.
-    pub(super) fn remember_tail(&self, batch: &Batch<T>) {
+    pub(super) fn remember(&self, batch: &Batch<T>) {
         if self.session.is_some() {
             return;
         }
         let lone = batch.records() == 1;
         for chain in batch.chains() {
-            if chain.is_worth_remembering(lone) {
-                let key = chain.memory_key();
-                self.buckets.learnt().set(&key, chain.last_bucket());
-            }
+            let last = chain.recollection(lone);
+            let in_vain = chain.recalled_in_vain();
+            self.buckets.learnt().set(chain.memory_key(), last, in_vain);
         }
     }
 }

@@ -68,6 +68,19 @@ impl Chain {
         steps
     }
 
+    /// Whether these statements may be sent all at once, each behind the other: the bucket at the end
+    /// was just seen, and the next ones are this chain's to open as long as nobody else writes to it.
+    pub(in crate::write) fn may_go_at_once(&self, steps: &[Step]) -> bool {
+        let opens = steps.first().is_some_and(|step| step.action.is_opening());
+        let known = !matches!(self.tail, Tail::Unknown) && self.guess.is_none();
+        known && self.misses == 0 && (opens || self.confirmed)
+    }
+
+    /// The size of the items of these statements, in bytes.
+    pub(in crate::write) fn bytes_of(&self, steps: &[Step]) -> u64 {
+        self.bytes(0, steps.iter().map(Step::take).sum())
+    }
+
     /// An append to a bucket that nothing is known of but its id.
     fn guessed(&self, id: &str) -> Action {
         let size = self.kind.size();

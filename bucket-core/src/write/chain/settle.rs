@@ -1,6 +1,6 @@
 //! What a reply tells a chain.
 
-use super::{Chain, Kind, Refused, Step, Tail, Taken};
+use super::{Chain, Kind, Recalled, Refused, Step, Tail, Taken};
 use crate::write::{Action, Put, WriteFailure};
 
 impl Chain {
@@ -11,6 +11,7 @@ impl Chain {
             _ => Some(step.action.id().to_owned()),
         };
         self.guess = None;
+        self.confirmed = true;
         self.tail = step.after.clone();
         self.misses = 0;
         self.taken = None;
@@ -34,6 +35,10 @@ impl Chain {
         };
         self.tail = Tail::Unknown;
         self.guess = None;
+        self.confirmed = false;
+        if self.recalled == Recalled::Hearsay {
+            self.recalled = Recalled::InVain;
+        }
         self.look_behind |= !step.action.is_lone();
         if step.action.is_known() {
             let taken = u32::try_from(step.take).unwrap_or(u32::MAX);
@@ -101,6 +106,7 @@ impl Chain {
     pub fn failed(&mut self, step: &Step, failure: &WriteFailure) -> Vec<usize> {
         self.tail = Tail::Unknown;
         self.guess = None;
+        self.confirmed = false;
         if step.take == 0 {
             return self.give_up();
         }
@@ -125,6 +131,7 @@ impl Chain {
     /// The records of a statement whose fate is not known; they are not tried again.
     pub fn abandon(&mut self, step: &Step) -> Vec<usize> {
         self.tail = Tail::Unknown;
+        self.confirmed = false;
         self.take(step)
     }
 
@@ -136,20 +143,6 @@ impl Chain {
     pub(super) fn take(&mut self, step: &Step) -> Vec<usize> {
         let taken = step.take.min(self.pending.len());
         self.pending.drain(..taken).map(|slot| slot.index).collect()
-    }
-
-    /// Whether a later batch gains by knowing the last bucket. A window does once it has gone
-    /// beyond its first bucket, whose id follows from any record; the other forms do where the
-    /// record was a `lone` one, which is when they can try a bucket on trust.
-    #[must_use]
-    pub fn is_worth_remembering(&self, lone: bool) -> bool {
-        match (self.kind, &self.tail) {
-            (Kind::Window { .. }, Tail::Open(known) | Tail::Full(known)) => {
-                known.place.sequence > 0
-            }
-            (Kind::Window { .. } | Kind::Late { .. }, _) => false,
-            _ => lone,
-        }
     }
 
     /// The bucket that took the last record of this chain, unless it is known to be full: a good
