@@ -204,18 +204,24 @@ pub fn newest(spec: &BucketSpec, key: &[u8]) -> FindPlan {
     }
 }
 
-/// The newest bucket of a key that holds no late records: in ids of whole seconds one that does
-/// may sort behind it.
+/// The newest bucket of a key that fulfils the condition.
 #[must_use]
-pub(crate) fn newest_in_order(spec: &BucketSpec, key: &[u8]) -> FindPlan {
+pub(crate) fn newest_with(spec: &BucketSpec, key: &[u8], condition: &Document) -> FindPlan {
     let filter = RawWriter::build(|writer| {
         writer.elements(key);
-        fields(writer, &doc! { spec.names().late: { "$exists": false } });
+        fields(writer, condition);
     });
     FindPlan {
         filter,
         ..newest(spec, key)
     }
+}
+
+/// The newest bucket of a key that holds no late records: in ids of whole seconds one that does
+/// may sort behind it.
+#[must_use]
+pub(crate) fn newest_in_order(spec: &BucketSpec, key: &[u8]) -> FindPlan {
+    newest_with(spec, key, &doc! { spec.names().late: { "$exists": false } })
 }
 
 /// The newest bucket of a key whose id lies between these two, the first of them included and

@@ -10,6 +10,7 @@
 //! | statements become one command | `command` |
 //! | the next commands of a batch, and what their replies settle | `round` |
 //! | a reply says what became of each statement | `outcome` |
+//! | how far a source has been stored | `source` |
 //! | what it leaves open where a try before it had none | `doubt` |
 //!
 //! The statements of the manual's form, for the model of its trades:
@@ -44,6 +45,7 @@ mod insertion;
 mod outcome;
 mod pipeline;
 mod round;
+mod source;
 mod statement;
 
 use crate::{
@@ -61,6 +63,7 @@ pub use self::{
     doubt::{Doubt, Doubtful},
     outcome::{Outcome, Reply, WriteFailure, is_transient},
     round::{Failed, Round, Settled},
+    source::{SOURCES, Source, SourceError},
     statement::Statement,
 };
 

@@ -57,6 +57,8 @@ pub(crate) struct Written {
     pub(crate) resent: usize,
     /// Statements that were refused because a bucket was not as last seen.
     pub(crate) missed: usize,
+    /// Records that were stored by an earlier call.
+    pub(crate) duplicates: Vec<usize>,
     /// Records that are not stored, or not known to be, and why.
     pub(crate) failed: Vec<(usize, Error)>,
     /// Why nothing more was tried: the connection is lost, or no record could be stored.

@@ -4,7 +4,7 @@ use std::{collections::HashMap, marker::PhantomData, ops::Range};
 
 use bson::DateTime;
 
-use super::{Chain, ElementSink, Kind, Recollection};
+use super::{Chain, ElementSink, Kind, Recollection, Source};
 use crate::{
     error::EncodeError, fold::Inputs, form::LatePolicy, id, item::append_item, limits::Limits,
     raw::RawWriter, record::Record, size,
@@ -44,6 +44,9 @@ pub struct Batch<T> {
     in_order: bool,
     /// Another writer opens buckets of the same keys.
     raced: bool,
+    source: Option<Source>,
+    /// The position of the next record.
+    position: i64,
     record: PhantomData<fn() -> T>,
 }
 
@@ -67,6 +70,8 @@ pub(super) struct Slot {
     pub(super) row: usize,
     /// Its size as it is counted against `max_bytes`.
     pub(super) bytes: u64,
+    /// Its position in its source; 0 where it comes from none.
+    pub(super) position: i64,
 }
 
 impl<T> Default for Batch<T> {
@@ -82,6 +87,8 @@ impl<T> Default for Batch<T> {
             key_bytes: 0,
             in_order: false,
             raced: false,
+            source: None,
+            position: 0,
             record: PhantomData,
         }
     }
@@ -127,6 +134,7 @@ impl<T: Record> Batch<T> {
             time,
             row: self.records,
             bytes,
+            position: self.position,
         };
         self.chain(record, kind).push(slot);
         self.records += 1;
@@ -173,8 +181,9 @@ impl<T: Record> Batch<T> {
         let prefix = prefix();
         self.key_bytes += 2 * key.len() + prefix.len();
         let at = self.chains.len();
+        let source = self.source.as_ref();
         self.chains
-            .push(Chain::new(T::SPEC, kind, key.to_vec(), prefix));
+            .push(Chain::new(T::SPEC, kind, key.to_vec(), prefix, source));
         self.by_identity.insert(self.identity.as_slice().into(), at);
         at
     }
@@ -244,6 +253,23 @@ impl<T> Batch<T> {
         self.encoded.items.len() + self.key_bytes
     }
 
+    /// Records come from this source, each at the position that is set before it is pushed. Positions
+    /// must rise.
+    pub fn set_source(&mut self, source: Source) {
+        self.source = Some(source);
+    }
+
+    /// The source, if the records come from one.
+    #[must_use]
+    pub fn source(&self) -> Option<&Source> {
+        self.source.as_ref()
+    }
+
+    /// The position of the next record in its source.
+    pub fn set_position(&mut self, position: i64) {
+        self.position = position;
+    }
+
     /// Buckets that are opened keep this time, where the model asks for it.
     pub fn set_now(&mut self, now: DateTime) {
         self.now = now;
@@ -271,14 +297,17 @@ impl<T> Batch<T> {
         }
     }
 
-    /// Lets chains go by what an earlier batch has left, before anything is read.
-    pub fn recall(&mut self, earlier: impl Fn(&Chain) -> Option<Recollection>) {
+    /// Lets chains go by what an earlier batch of the same source has left, before anything is read.
+    /// Gives the indexes of the records that are stored already.
+    pub fn recall(&mut self, earlier: impl Fn(&Chain) -> Option<Recollection>) -> Vec<usize> {
         let lone = self.records == 1;
+        let mut stored = Vec::new();
         for chain in &mut self.chains {
             if let Some(earlier) = earlier(chain) {
-                chain.recall(&earlier, lone);
+                stored.extend(chain.recall(&earlier, lone));
             }
         }
+        stored
     }
 
     /// Asks for the newest bucket of each key before anything is opened; see

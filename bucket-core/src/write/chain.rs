@@ -10,7 +10,8 @@ use std::collections::VecDeque;
 use bson::{DateTime, Document};
 
 use self::tail::{Known, Tail};
-use super::{Action, batch::Slot};
+use self::watermark::Watermark;
+use super::{Action, Source, batch::Slot};
 use crate::{
     error::{Damage, DamagedBucket},
     id::{self, Place},
@@ -28,6 +29,7 @@ mod recollection;
 mod seen;
 mod settle;
 mod tail;
+mod watermark;
 mod window;
 
 pub(crate) use self::kind::Kind;
@@ -55,6 +57,8 @@ pub struct Chain {
     /// The bucket that took the key's last record, by hearsay: it is tried first.
     guess: Option<String>,
     recalled: Recalled,
+    /// How far the source of the records has been stored, where they come from one.
+    watermark: Option<Watermark>,
     /// The last statement was applied: nobody else is known to write here.
     confirmed: bool,
     /// The bucket that took the last record of this chain, unless that filled it.
@@ -98,6 +102,8 @@ pub enum Need {
     OpenBucket,
     /// The open bucket, and where there is none the newest one; see [`Chain::newest_bucket`].
     NewestBucket,
+    /// How far the source of its records has been stored; see [`Chain::watermark`].
+    Watermark,
     /// Its statements to be sent; see [`Chain::plan`].
     Statements,
 }
@@ -125,7 +131,13 @@ impl Step {
 }
 
 impl Chain {
-    pub(super) fn new(spec: &'static BucketSpec, kind: Kind, key: Vec<u8>, prefix: String) -> Self {
+    pub(super) fn new(
+        spec: &'static BucketSpec,
+        kind: Kind,
+        key: Vec<u8>,
+        prefix: String,
+        source: Option<&Source>,
+    ) -> Self {
         Self {
             spec,
             kind,
@@ -137,6 +149,7 @@ impl Chain {
             look_behind: false,
             guess: None,
             recalled: Recalled::Nothing,
+            watermark: source.map(Watermark::new),
             confirmed: false,
             last: None,
             refused: None,
@@ -212,6 +225,14 @@ impl Chain {
     /// What the chain needs to go on.
     #[must_use]
     pub fn need(&self) -> Need {
+        let asked = self.watermark.as_ref().is_none_or(Watermark::is_asked);
+        match self.next_need() {
+            Need::Statements if !asked => Need::Watermark,
+            need => need,
+        }
+    }
+
+    fn next_need(&self) -> Need {
         match (&self.tail, self.kind) {
             _ if self.pending.is_empty() => Need::Nothing,
             _ if self.guess.is_some() => Need::Statements,

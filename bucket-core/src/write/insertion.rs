@@ -4,6 +4,7 @@
 use super::{Kind, Put, Statement};
 use crate::{
     fold::Folded,
+    measure::Number,
     raw::RawWriter,
     spec::{BucketSpec, ID},
 };
@@ -65,6 +66,10 @@ fn write_aggregates(statement: &Statement<'_>, writer: &mut RawWriter) {
     statement.fold.each_smallest(&mut add);
     statement.fold.each_largest(&mut add);
     statement.fold.each_sum(&mut add);
+    if let Some(positions) = statement.positions {
+        let last = Folded::Number(Number::Int(positions.last));
+        fields.push((positions.path.to_owned(), last));
+    }
     let fields: Vec<(&str, Folded)> = fields
         .iter()
         .map(|(path, value)| (path.as_str(), *value))

@@ -82,6 +82,12 @@ fn write_records(statement: &Statement<'_>, writer: &mut RawWriter) {
             value.write(writer, "1");
         });
     });
+    if let Some(positions) = statement.positions {
+        call(writer, positions.path, "$max", |writer| {
+            writer.string("0", &path(positions.path));
+            writer.int64("1", positions.last);
+        });
+    }
     if statement.moves_end() {
         call(writer, names.end, "$max", |writer| {
             writer.string("0", &path(names.end));

@@ -34,6 +34,17 @@ pub struct Statement<'a> {
     pub(super) latest: DateTime,
     /// The time by the clock, for models that keep it.
     pub(super) now: DateTime,
+    /// Where the records come from, if that is kept.
+    pub(super) positions: Option<Positions<'a>>,
+}
+
+/// The positions of a statement's records in their source.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Positions<'a> {
+    /// The field that keeps the last one.
+    pub(super) path: &'a str,
+    pub(super) first: i64,
+    pub(super) last: i64,
 }
 
 impl Statement<'_> {
@@ -47,6 +58,7 @@ impl Statement<'_> {
             + 7 * self.key.len()
             + paths
             + self.fold.size()
+            + 3 * self.positions.map_or(0, |positions| positions.path.len())
             + 8 * (names.count.len() + self.spec.items().len())
             + 2_048
     }
@@ -116,7 +128,21 @@ impl Statement<'_> {
                 writer.bool(self.mark(), false);
             }
         }
+        self.write_is_behind(writer);
         writer.end(filter);
+    }
+
+    /// The condition that none of the records is in the bucket already. A bucket without the field
+    /// fulfils it, which it would not with `$lt`.
+    fn write_is_behind(&self, writer: &mut RawWriter) {
+        let appends = !matches!(self.action, Action::Open { .. } | Action::Close { .. });
+        if let (Some(positions), true) = (self.positions, appends) {
+            let field = writer.begin_document(positions.path);
+            let not = writer.begin_document("$not");
+            writer.int64("$gte", positions.first);
+            writer.end(not);
+            writer.end(field);
+        }
     }
 
     /// A key field once more: to open a bucket the server would have to set it twice, which it
@@ -249,6 +275,9 @@ impl Statement<'_> {
         writer.operator("$max", |writer| {
             if self.moves_end() {
                 writer.date(names.end, self.latest.timestamp_millis());
+            }
+            if let Some(positions) = self.positions {
+                writer.int64(positions.path, positions.last);
             }
             self.fold
                 .each_largest(|path, value| value.write(writer, path));

@@ -132,7 +132,7 @@ impl<T: Record> Writer<T> {
     fn begin(&mut self, next: Batch<T>) {
         let last = std::mem::replace(&mut self.batch, next);
         let lone = last.records() == 1;
-        self.batch.recall(|chain| {
+        let _ = self.batch.recall(|chain| {
             let mut same = last.chains().iter();
             let same = same.find(|other| other.memory_key() == chain.memory_key());
             same.and_then(|chain| chain.recollection(lone))

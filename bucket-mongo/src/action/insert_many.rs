@@ -3,7 +3,10 @@
 use std::{borrow::Borrow, time::Duration};
 
 use bson::DateTime;
-use bucket_core::{Record, write::Batch};
+use bucket_core::{
+    Record,
+    write::{Batch, Source},
+};
 use futures_util::future::join;
 use mongodb::{ClientSession, options::WriteConcern};
 use tokio::task::yield_now;
@@ -35,7 +38,7 @@ impl<T: Record> Buckets<T> {
     /// The larger the batch the better: what a statement costs is shared by the records that go
     /// into the same bucket, so many small batches over many keys cost as much as single inserts.
     ///
-    /// Settings: `session`, `write_concern`, `deadline`.
+    /// Settings: `session`, `write_concern`, `deadline`, `from_source`.
     ///
     /// # Errors
     ///
@@ -64,6 +67,7 @@ impl<T: Record> Buckets<T> {
             records,
             session: None,
             settings: Settings::default(),
+            source: None,
         }
     }
 }
@@ -76,6 +80,7 @@ pub struct InsertMany<'a, T: Record, I> {
     records: I,
     session: Option<&'a mut ClientSession>,
     settings: Settings,
+    source: Option<(String, u64)>,
 }
 
 impl<'a, T: Record, I> InsertMany<'a, T, I>
@@ -87,6 +92,33 @@ where
     /// server demands it.
     pub fn session(mut self, session: &'a mut ClientSession) -> Self {
         self.session = Some(session);
+        self
+    }
+
+    /// The records come from a source that may deliver them again, such as a partition of a queue:
+    /// the first one is at this position, each next one at the next. Of each position at most one
+    /// record is stored, whatever was lost or delivered again, across restarts of this process too.
+    ///
+    /// Positions that are stored already are in the report's
+    /// [`duplicates`](InsertReport::duplicates). Send the positions of a source in their order; after
+    /// an error or a restart go on from the first one that is not known to be stored. Records of one
+    /// source and key that stand behind a failed one must not be sent before it: they would set the
+    /// position beyond it.
+    ///
+    /// Each bucket keeps the last position of each source in its field `sources`. The first call of a
+    /// handle for a key reads it off the key's newest bucket that has it. Models with a longest
+    /// duration (`max_duration`) cannot have sources.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn deliver<T: Bucketed>(buckets: &Buckets<T>, batch: &[T], offset: u64) -> Result<()> {
+    ///     let report = buckets.insert_many(batch).from_source("orders-3", offset).await?;
+    ///     println!("{} new, {} seen before", report.stored(), report.duplicates().len());
+    ///     report.into_result().map(drop)
+    /// }
+    /// ```
+    pub fn from_source(mut self, name: impl Into<String>, position: u64) -> Self {
+        self.source = Some((name.into(), position));
         self
     }
 
@@ -108,7 +140,7 @@ struct Chunks<'a, T: Record, I> {
     buckets: &'a Buckets<T>,
     session: Option<&'a mut ClientSession>,
     settings: Settings,
-    source: Source<'a, T, I>,
+    records: Records<'a, T, I>,
     commands: usize,
     resent: usize,
     missed: usize,
@@ -119,13 +151,16 @@ where
     I: Iterator,
     I::Item: Borrow<T>,
 {
-    async fn run(mut self) -> Result<InsertReport> {
-        let mut chunk = self.source.next_chunk().await;
+    async fn run(mut self, source: Option<(String, u64)>) -> Result<InsertReport> {
+        if let Some((name, position)) = source {
+            self.records.come_from(&name, position)?;
+        }
+        let mut chunk = self.records.next_chunk().await;
         while chunk.records() > 0 {
-            if let Some(error) = self.source.report.stopped_by() {
+            if let Some(error) = self.records.report.stopped_by() {
                 let error = error.not_sent();
                 for index in chunk.give_up() {
-                    self.source.report.fail(index, error.clone());
+                    self.records.report.fail(index, error.clone());
                 }
                 break;
             }
@@ -133,16 +168,16 @@ where
                 self.buckets,
                 self.session.as_deref_mut(),
                 &self.settings,
-                self.source.context.clone(),
+                self.records.context.clone(),
             )?;
-            let (written, next) = join(writer.store(&mut chunk), self.source.next_chunk()).await;
+            let (written, next) = join(writer.store(&mut chunk), self.records.next_chunk()).await;
             self.commands += written.commands;
             self.resent += written.resent;
             self.missed += written.missed;
-            self.source.report.add(written);
+            self.records.report.add(written);
             chunk = next;
         }
-        let mut report = self.source.report;
+        let mut report = self.records.report;
         report.sort();
         tracing::debug!(
             target: trace::WRITE,
@@ -160,22 +195,43 @@ where
 }
 
 /// Takes records from the iterator and encodes them.
-struct Source<'a, T: Record, I> {
+struct Records<'a, T: Record, I> {
     buckets: &'a Buckets<T>,
-    records: I,
+    iterator: I,
     report: InsertReport,
     context: Context,
+    /// Where they come from, and the position of the first one.
+    source: Option<(Source, i64)>,
 }
 
-impl<T: Record, I> Source<'_, T, I>
+impl<T: Record, I> Records<'_, T, I>
 where
     I: Iterator,
     I::Item: Borrow<T>,
 {
+    fn come_from(&mut self, name: &str, position: u64) -> Result<()> {
+        let refused = |message| {
+            let kind = ErrorKind::InvalidArgument { message };
+            Err(Error::new(kind, &self.context))
+        };
+        let source = match Source::new(T::SPEC, name) {
+            Ok(source) => source,
+            Err(error) => return refused(error.to_string()),
+        };
+        let Ok(position) = i64::try_from(position) else {
+            return refused("a position takes 63 bits".to_owned());
+        };
+        self.source = Some((source, position));
+        Ok(())
+    }
+
     /// The next records; none if that is all.
     async fn next_chunk(&mut self) -> Batch<T> {
         let mut batch = Batch::default();
         batch.set_now(DateTime::now());
+        if let Some((source, _)) = &self.source {
+            batch.set_source(source.clone());
+        }
         while self.fill(&mut batch) {
             // The chunk before is to be sent meanwhile.
             yield_now().await;
@@ -187,11 +243,15 @@ where
     /// to the report.
     fn fill(&mut self, batch: &mut Batch<T>) -> bool {
         let mut taken = 0;
-        for record in self.records.by_ref().take(BREATHER) {
+        for record in self.iterator.by_ref().take(BREATHER) {
             taken += 1;
             let index = self.report.next_index();
             let record = record.borrow();
             let limits = self.buckets.limits(record);
+            if let Some((_, first)) = &self.source {
+                let behind = i64::try_from(index).unwrap_or(i64::MAX);
+                batch.set_position(first.saturating_add(behind));
+            }
             if let Err(source) = batch.push_with(index, record, limits) {
                 let error = Error::new(ErrorKind::Encode(source), &self.context);
                 self.report.fail(index, error);
@@ -224,25 +284,27 @@ where
             records,
             session,
             settings,
+            source,
         } = self;
         let chunks = Chunks {
             buckets,
             session,
             settings,
-            source: Source {
+            records: Records {
                 buckets,
-                records: records.into_iter(),
+                iterator: records.into_iter(),
                 report: InsertReport::default(),
                 context: Context {
                     operation: "insert_many",
                     spec: T::SPEC,
                     key: None,
                 },
+                source: None,
             },
             commands: 0,
             resent: 0,
             missed: 0,
         };
-        Box::pin(chunks.run().instrument(span))
+        Box::pin(chunks.run(source).instrument(span))
     }
 }

@@ -19,6 +19,7 @@ pub struct InsertReport {
     tried: usize,
     stored: usize,
     opened: usize,
+    duplicates: Vec<usize>,
     failed: Vec<FailedRecord>,
     stopped_by: Option<Error>,
 }
@@ -47,10 +48,17 @@ impl InsertReport {
         self.tried
     }
 
-    /// The number of records that are stored.
+    /// The number of records that this call has stored.
     #[must_use]
     pub fn stored(&self) -> usize {
         self.stored
+    }
+
+    /// The records that an earlier call has stored, so that they were not stored again, in the order
+    /// of their indexes; see [`InsertMany::from_source`](crate::action::InsertMany::from_source).
+    #[must_use]
+    pub fn duplicates(&self) -> &[usize] {
+        &self.duplicates
     }
 
     /// The number of buckets that were opened.
@@ -65,7 +73,7 @@ impl InsertReport {
         &self.failed
     }
 
-    /// Whether the record of this index is stored.
+    /// Whether the record of this index is stored, by this call or an earlier one.
     #[must_use]
     pub fn is_stored(&self, index: usize) -> bool {
         index < self.tried
@@ -108,6 +116,7 @@ impl InsertReport {
     pub(super) fn add(&mut self, written: Written) {
         self.stored += written.stored;
         self.opened += written.opened;
+        self.duplicates.extend(written.duplicates);
         let failed = written.failed.into_iter();
         self.failed
             .extend(failed.map(|(index, error)| FailedRecord { index, error }));
@@ -116,5 +125,6 @@ impl InsertReport {
 
     pub(super) fn sort(&mut self) {
         self.failed.sort_by_key(|failed| failed.index);
+        self.duplicates.sort_unstable();
     }
 }

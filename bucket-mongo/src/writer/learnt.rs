@@ -10,7 +10,7 @@ use std::{
 
 use bucket_core::{
     Record,
-    write::{Batch, Recollection},
+    write::{Batch, Chain, Recollection, Source},
 };
 
 use super::Writer;
@@ -94,12 +94,24 @@ impl Learnt {
     }
 }
 
+/// What a batch of this source goes by is what a batch of this source has left: where the source has
+/// got to and which bucket is open are true together or not at all.
+fn memory_key(chain: &Chain, source: Option<&Source>) -> Vec<u8> {
+    let mut key = chain.memory_key();
+    if let Some(source) = source {
+        key.extend_from_slice(source.path().as_bytes());
+    }
+    key
+}
+
 impl<T: Record> Writer<'_, T> {
     /// Lets each chain go by the bucket that took the last record of its key and window.
-    pub(super) fn recall(&self, batch: &mut Batch<T>) {
+    pub(super) fn recall(&mut self, batch: &mut Batch<T>) {
         let lone = batch.records() == 1;
         let learnt = self.buckets.learnt();
-        batch.recall(|chain| learnt.get(&chain.memory_key(), lone));
+        let source = batch.source().cloned();
+        let stored = batch.recall(|chain| learnt.get(&memory_key(chain, source.as_ref()), lone));
+        self.written.duplicates.extend(stored);
     }
 
     /// Remembers the buckets that took the last records.
@@ -111,7 +123,8 @@ impl<T: Record> Writer<'_, T> {
         for chain in batch.chains() {
             let last = chain.recollection(lone);
             let in_vain = chain.recalled_in_vain();
-            self.buckets.learnt().set(chain.memory_key(), last, in_vain);
+            let key = memory_key(chain, batch.source());
+            self.buckets.learnt().set(key, last, in_vain);
         }
     }
 }

@@ -54,6 +54,19 @@ impl<T: Record> Writer<'_, T> {
                 }
             }
         }
+        // Behind the looks at the tails: what others stored before those is seen here.
+        let asking = indexes(batch, |chain| chain.need() == Need::Watermark);
+        for group in asking.chunks(READS) {
+            let watermark = |at: &usize| batch.chains()[*at].watermark();
+            let found = self
+                .find_each(group.iter().map(watermark).collect())
+                .await?;
+            for (at, found) in group.iter().zip(found) {
+                let bucket = found.first().map(|bucket| &**bucket);
+                let stored = batch.chains_mut()[*at].saw_watermark(bucket);
+                self.written.duplicates.extend(stored);
+            }
+        }
         Ok(())
     }
 

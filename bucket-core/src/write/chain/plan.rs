@@ -6,7 +6,7 @@ use super::{Chain, Kind, Known, MAX_STATEMENT_BYTES, Step, Tail};
 use crate::{
     fold::Fold,
     id::{self, Place},
-    write::{Action, CommandBuilder, Put, Statement, batch::Encoded},
+    write::{Action, CommandBuilder, Put, Statement, batch::Encoded, statement::Positions},
 };
 
 impl Chain {
@@ -190,10 +190,13 @@ impl Chain {
             let mut fold = Fold::new(self.spec);
             let mut latest = DateTime::MIN;
             let mut last_bytes = 0;
+            let first_position = self.pending.get(from).map_or(0, |slot| slot.position);
+            let mut last_position = 0;
             for slot in self.pending.iter().skip(from).take(step.take) {
                 items.push(&encoded.items[slot.item.clone()]);
                 fold.add(&encoded.inputs, slot.row, slot.time.timestamp_millis());
                 latest = latest.max(slot.time);
+                last_position = slot.position;
                 last_bytes = slot.bytes;
             }
             let statement = Statement {
@@ -207,6 +210,11 @@ impl Chain {
                 last_bytes,
                 latest,
                 now,
+                positions: self.watermark.as_ref().map(|watermark| Positions {
+                    path: watermark.path(),
+                    first: first_position,
+                    last: last_position,
+                }),
             };
             if !command.push(&statement) {
                 return index;

@@ -11,6 +11,8 @@ pub struct Recollection {
     id: String,
     /// How it stood after that, where that is known.
     open: Option<Known>,
+    /// How far the source of the records had been stored then.
+    position: Option<i64>,
 }
 
 impl Chain {
@@ -26,16 +28,31 @@ impl Chain {
             // Late records of one time come once.
             Kind::Late { .. } => None,
             // Without its count it is good for a lone record alone, whose miss shows.
-            _ => (lone || open.is_some()).then_some(Recollection { id, open }),
+            _ => (lone || open.is_some()).then_some(Recollection {
+                id,
+                open,
+                position: self.reached(),
+            }),
         }
     }
 
-    /// Goes by what an earlier batch has left; whether that is of use here.
-    pub(in crate::write) fn recall(&mut self, earlier: &Recollection, lone: bool) -> bool {
-        if lone {
+    /// Goes by what an earlier batch has left. Gives the indexes of the records that are stored
+    /// already.
+    pub(in crate::write) fn recall(&mut self, earlier: &Recollection, lone: bool) -> Vec<usize> {
+        let gone_by = if lone {
             self.guess(earlier.id.clone());
-            return true;
+            true
+        } else {
+            self.recall_tail(earlier)
+        };
+        match earlier.position {
+            Some(position) if gone_by => self.recall_watermark(position),
+            _ => Vec::new(),
         }
+    }
+
+    /// Whether it is of use here.
+    fn recall_tail(&mut self, earlier: &Recollection) -> bool {
         let Some(known) = &earlier.open else {
             return false;
         };

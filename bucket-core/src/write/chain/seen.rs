@@ -13,6 +13,7 @@ impl Chain {
     /// [`DamagedBucket`] if its id is not of the model's form, if a field is not of its type, or if
     /// it has refused a record that its count leaves room for.
     pub fn saw(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
+        self.forget_watermark();
         let mut known = self.known(stored)?;
         // Others have gone on: it was a race.
         self.taken
@@ -53,6 +54,7 @@ impl Chain {
     ///
     /// As [`saw`](Self::saw).
     pub fn saw_newest(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
+        self.forget_watermark();
         if let Kind::Late { .. } | Kind::Window { .. } = self.kind {
             let known = self.known(stored)?;
             let side_only = matches!(self.kind, Kind::Late { merge: false, .. });
@@ -67,12 +69,21 @@ impl Chain {
         self.saw(stored)
     }
 
+    /// What is seen of the buckets may be newer than what was seen of the source's position: others
+    /// may have stored the same records in between.
+    pub(super) fn forget_watermark(&mut self) {
+        if let Some(watermark) = &mut self.watermark {
+            watermark.forget();
+        }
+    }
+
     fn known(&self, stored: &RawDocument) -> Result<Known, DamagedBucket> {
         Known::read(self.spec, &self.prefix, self.kind.size(), stored)
     }
 
     /// There is no open bucket.
     pub fn saw_none_open(&mut self) {
+        self.forget_watermark();
         self.tail = Tail::NoneOpen;
     }
 }

@@ -18,6 +18,10 @@ impl Chain {
         self.outgrown = None;
         self.refused = None;
         self.max_take = self.max_take.saturating_mul(2);
+        let last = step.take.checked_sub(1).and_then(|at| self.pending.get(at));
+        if let (Some(watermark), Some(last)) = (&mut self.watermark, last) {
+            watermark.reach(last.position);
+        }
         let stored = self.take(step);
         if matches!(self.kind, Kind::Late { .. }) && !self.goes_on_late() {
             self.tail = Tail::Unknown;
@@ -36,6 +40,7 @@ impl Chain {
         self.tail = Tail::Unknown;
         self.guess = None;
         self.confirmed = false;
+        self.forget_watermark();
         if self.recalled == Recalled::Hearsay {
             self.recalled = Recalled::InVain;
         }
@@ -130,6 +135,7 @@ impl Chain {
 
     /// The records of a statement whose fate is not known; they are not tried again.
     pub fn abandon(&mut self, step: &Step) -> Vec<usize> {
+        self.forget_watermark();
         self.tail = Tail::Unknown;
         self.confirmed = false;
         self.take(step)

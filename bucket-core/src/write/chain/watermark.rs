@@ -1,0 +1,129 @@
+//! How far the source of a chain's records has been stored.
+
+use std::sync::Arc;
+
+use bson::{Document, RawBsonRef, RawDocument, doc};
+
+use super::{Chain, Kind};
+use crate::{id::Place, read, read::FindPlan, write::source::Source};
+
+/// What is known of the source's position in the chain's buckets.
+#[derive(Debug, Clone)]
+pub(super) struct Watermark {
+    path: Arc<str>,
+    /// The buckets were asked since they were last seen to change.
+    asked: bool,
+    /// The position of the last record that is known to be stored.
+    stored: Option<i64>,
+}
+
+impl Watermark {
+    pub(super) fn new(source: &Source) -> Self {
+        Self {
+            path: source.shared_path(),
+            asked: false,
+            stored: None,
+        }
+    }
+
+    pub(super) fn is_asked(&self) -> bool {
+        self.asked
+    }
+
+    /// Others have written: they may be of this source too.
+    pub(super) fn forget(&mut self) {
+        self.asked = false;
+    }
+
+    pub(super) fn reach(&mut self, position: i64) {
+        self.stored = self.stored.max(Some(position));
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+}
+
+impl Chain {
+    /// The read that finds the newest bucket with a position of the source. It is to follow the look
+    /// at the tail: what was stored before that look is seen by this one.
+    #[must_use]
+    pub fn watermark(&self) -> FindPlan {
+        let Some(watermark) = &self.watermark else {
+            return self.newest_bucket();
+        };
+        let has_position = doc! { watermark.path(): { "$exists": true } };
+        let found = match self.kind {
+            Kind::Window { start, .. } if self.spec.object_ids() => {
+                read::newest_part(self.spec, &self.key, start, has_position)
+            }
+            Kind::Window { start, .. } => {
+                let first = self.id(Place::at(start, self.spec.id_unit()));
+                let ids = (first.as_str(), &*super::behind(&first));
+                read::newest_between(self.spec, &self.key, ids, &has_position)
+            }
+            _ => read::newest_with(self.spec, &self.key, &has_position),
+        };
+        let mut projection = Document::new();
+        projection.insert(watermark.path(), 1);
+        FindPlan {
+            projection,
+            ..found
+        }
+    }
+
+    /// That bucket was read, or there is none. Gives the indexes of the records that are stored
+    /// already.
+    pub fn saw_watermark(&mut self, found: Option<&RawDocument>) -> Vec<usize> {
+        let Some(watermark) = &mut self.watermark else {
+            return Vec::new();
+        };
+        watermark.asked = true;
+        let position = found.and_then(|bucket| stored_position(bucket, &watermark.path));
+        if let Some(position) = position {
+            watermark.reach(position);
+        }
+        self.skip_stored()
+    }
+
+    /// Goes by a position that an earlier batch has reached. Gives the indexes of the records that
+    /// are stored already.
+    pub(super) fn recall_watermark(&mut self, position: i64) -> Vec<usize> {
+        if let Some(watermark) = &mut self.watermark {
+            watermark.asked = true;
+            watermark.reach(position);
+        }
+        self.skip_stored()
+    }
+
+    /// The position up to which the source's records of this chain are known to be stored.
+    #[must_use]
+    pub fn reached(&self) -> Option<i64> {
+        let watermark = self.watermark.as_ref()?;
+        watermark.stored.filter(|_| watermark.asked)
+    }
+
+    fn skip_stored(&mut self) -> Vec<usize> {
+        let stored = self.watermark.as_ref().and_then(|it| it.stored);
+        let mut skipped = Vec::new();
+        self.pending.retain(|slot| {
+            let is_stored = Some(slot.position) <= stored;
+            if is_stored {
+                skipped.push(slot.index);
+            }
+            !is_stored
+        });
+        skipped
+    }
+}
+
+/// The number at a dotted path of two names.
+fn stored_position(bucket: &RawDocument, path: &str) -> Option<i64> {
+    let (outer, inner) = path.split_once('.')?;
+    let sources = bucket.get_document(outer).ok()?;
+    match sources.get(inner).ok()?? {
+        RawBsonRef::Int64(position) => Some(position),
+        RawBsonRef::Int32(position) => Some(i64::from(position)),
+        _ => None,
+    }
+}

@@ -1,0 +1,112 @@
+//! Where records come from, and how far a source has been stored.
+//!
+//! Each bucket keeps the position of the last record that a source has put into it
+//! (`sources.<name>`), written with the records themselves. A statement asks that what it brings is
+//! behind that position, so one that comes a second time is refused. Positions of one key rise with
+//! its buckets, so the newest bucket that has the field tells how far the key has got.
+
+use std::{fmt, sync::Arc};
+
+use crate::{form::Form, key::KeyValue, spec::BucketSpec, tally};
+
+/// The field of a bucket that keeps the positions.
+pub const SOURCES: &str = "sources";
+
+/// The longest name of a source, in bytes.
+const MAX_NAME: usize = 200;
+
+/// A source of records, by its name.
+///
+/// ```
+/// # use bucket_core::{BucketSpec, write::{Source, SourceError}};
+/// fn source(spec: &BucketSpec) -> Result<Source, SourceError> {
+///     Source::new(spec, "orders-3")
+/// }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    path: Arc<str>,
+}
+
+/// Why records of a model cannot come from a source of this name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceError {
+    message: String,
+}
+
+impl fmt::Display for SourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for SourceError {}
+
+impl Source {
+    /// A source of records of this model.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError`] for a name that is empty or longer than 200 bytes, a model with a longest
+    /// duration, whose records are taken in order of time, and one with a field `sources` of its own.
+    pub fn new(spec: &BucketSpec, name: &str) -> Result<Self, SourceError> {
+        let refused = |message: String| Err(SourceError { message });
+        if name.is_empty() || name.len() > MAX_NAME {
+            return refused(format!("the name of a source takes 1 to {MAX_NAME} bytes"));
+        }
+        if let Form::Hybrid { .. } = spec.form() {
+            return refused(
+                "buckets with a longest duration take records in order of time, so positions of a \
+                 source do not rise in them"
+                    .to_owned(),
+            );
+        }
+        if is_taken(spec) {
+            return refused(format!(
+                "buckets keep positions under `{SOURCES}`, and `{}` has a field of that name",
+                spec.record()
+            ));
+        }
+        let mut path = format!("{SOURCES}.");
+        tally::push_name(&mut path, KeyValue::String(name));
+        Ok(Self { path: path.into() })
+    }
+
+    /// The field of a bucket that keeps the position.
+    ///
+    /// ```
+    /// # use bucket_core::write::Source;
+    /// fn is_kept_in(source: &Source) -> &str {
+    ///     source.path()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(super) fn shared_path(&self) -> Arc<str> {
+        Arc::clone(&self.path)
+    }
+}
+
+fn is_taken(spec: &BucketSpec) -> bool {
+    let names = spec.names();
+    let own = [
+        spec.items(),
+        names.count,
+        names.start,
+        names.end,
+        names.number,
+        names.size,
+        names.full,
+        names.bytes,
+        names.created_at.unwrap_or_default(),
+    ];
+    let keys = spec.keys().iter().map(|key| key.path);
+    let aggregates = spec.aggregates().iter();
+    let aggregates = aggregates.map(|aggregate| aggregate.path);
+    let paths = own.into_iter().chain(keys).chain(aggregates);
+    let mut heads = paths.map(|path| path.split('.').next().unwrap_or_default());
+    heads.any(|head| head == SOURCES)
+}
