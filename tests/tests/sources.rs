@@ -87,7 +87,8 @@ fn stored(documents: &[Document]) -> BTreeMap<i64, usize> {
     let mut stored = BTreeMap::new();
     for document in documents {
         let items = document.get_array("items").unwrap();
-        assert_eq!(document.get_i32("count").unwrap() as usize, items.len());
+        let count = usize::try_from(document.get_i32("count").unwrap());
+        assert_eq!(count, Ok(items.len()));
         assert!(items.len() <= 10);
         for item in items {
             let position = item.as_document().unwrap().get_i64("position").unwrap();

@@ -6,6 +6,8 @@ use super::{error::Error, find::Environment, launch, server::DevServer};
 
 /// The smallest cache that `mongod` takes, in MiB.
 const SMALLEST_CACHE: u32 = 256;
+/// The most members of a replica set that may vote.
+const MOST_MEMBERS: usize = 7;
 
 /// Options for a [`DevServer`]; `.await` starts it. Made by [`DevServer::builder`].
 ///
@@ -26,6 +28,7 @@ pub struct DevServerBuilder {
     pub(super) arguments: Vec<OsString>,
     pub(super) cache_mib: u32,
     pub(super) topology: Topology,
+    pub(super) members: usize,
     choice: Choice,
 }
 
@@ -49,6 +52,7 @@ impl Default for DevServerBuilder {
             arguments: Vec::new(),
             cache_mib: SMALLEST_CACHE,
             topology: Topology::ReplicaSet,
+            members: 1,
             choice: Choice::Any,
         }
     }
@@ -101,7 +105,7 @@ impl DevServerBuilder {
         self
     }
 
-    /// Starts a server without a replica set: no transactions, no change streams.
+    /// Starts one server without a replica set: no transactions, no change streams.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), bucket_mongo::testing::Error> {
@@ -112,6 +116,24 @@ impl DevServerBuilder {
     /// ```
     pub fn standalone(mut self) -> Self {
         self.topology = Topology::Standalone;
+        self
+    }
+
+    /// Starts a replica set of so many members, for tests of failovers: 1 if not set, 7 at most.
+    ///
+    /// Each is a process with a folder and a cache of its own. A lost primary is replaced within a few
+    /// seconds. [`DevServer::members`] disturbs them one by one.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), bucket_mongo::testing::Error> {
+    /// # use bucket_mongo::testing::DevServer;
+    /// let server = DevServer::builder().own().members(3).await?;
+    /// server.primary().await?.kill().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn members(mut self, number: usize) -> Self {
+        self.members = number.clamp(1, MOST_MEMBERS);
         self
     }
 

@@ -73,8 +73,14 @@ pub enum Error {
         /// The driver's error.
         source: mongodb::error::Error,
     },
-    /// [`DevServer::kill`](super::DevServer::kill) was called for the server of `MONGODB_URI`.
+    /// What is for started servers, such as [`DevServer::kill`](super::DevServer::kill), was called
+    /// for the server of `MONGODB_URI`.
     NotStarted,
+    /// No member of the replica set was a primary in time.
+    NoPrimary {
+        /// How long it was waited for.
+        limit: Duration,
+    },
     /// A killed server was not gone in time.
     NotStopped {
         /// How long it was waited for.
@@ -110,7 +116,10 @@ impl fmt::Display for Error {
             }
             Self::Command { doing, source } => write!(f, "{doing} failed: {source}"),
             Self::NotStarted => {
-                f.write_str("the server of `MONGODB_URI` was not started here and is not stopped")
+                f.write_str("the server of `MONGODB_URI` was not started here and is not disturbed")
+            }
+            Self::NoPrimary { limit } => {
+                write!(f, "there was no primary within {} s", limit.as_secs())
             }
             Self::NotStopped { limit } => {
                 write!(

@@ -1,51 +1,68 @@
-//! From a binary to a server that takes writes: port, arguments, start, replica set.
+//! From a binary to a server that takes writes: ports, arguments, starts, replica set.
 
 use std::{
-    env, io,
+    env,
+    hash::{BuildHasher as _, RandomState},
+    io, iter,
     net::{Ipv4Addr, TcpListener},
+    ops::Range,
     path::Path,
     pin::pin,
     process::Command,
     time::{Duration, Instant},
 };
 
-use bson::{Document, doc, oid::ObjectId};
-use mongodb::Client;
+use bson::oid::ObjectId;
+use futures_util::future::try_join_all;
 use tokio::time;
 
 use super::{
     builder::{DevServerBuilder, Topology},
     error::{Error, last_lines},
+    member::Member,
+    replica_set,
     supervisor::Supervisor,
 };
 
-const START_LIMIT: Duration = Duration::from_secs(60);
-const POLL_PAUSE: Duration = Duration::from_millis(20);
+pub(super) const START_LIMIT: Duration = Duration::from_secs(60);
+pub(super) const POLL_PAUSE: Duration = Duration::from_millis(20);
 /// A free port is lost only to a process that binds it in the same few milliseconds.
 const PORT_ATTEMPTS: usize = 8;
 const LOG_LINES: usize = 10;
-const REPLICA_SET: &str = "rs0";
+/// Linux gives out 32,768 and above, other systems 49,152 and above.
+const LASTING_PORTS: Range<u16> = 20_000..32_000;
+const LASTING_PORT_ATTEMPTS: usize = 64;
 
 /// A server that was started and takes writes.
 #[derive(Debug)]
 pub(super) struct Launched {
-    pub(super) supervisor: Supervisor,
+    pub(super) members: Vec<Member>,
     pub(super) uri: String,
     pub(super) version: String,
 }
 
-/// Starts `binary` and waits until it takes writes.
+/// Starts `binary`, as often as there are members, and waits until they take writes.
 pub(super) async fn launch(binary: &Path, options: &DevServerBuilder) -> Result<Launched, Error> {
-    let (supervisor, port) = listening_process(binary, options, free_port).await?;
-    let made_ready = make_ready(port, options.topology);
-    let version = watched(&supervisor, made_ready).await?;
+    let number = match options.topology {
+        Topology::ReplicaSet => options.members,
+        Topology::Standalone => 1,
+    };
+    let starts = (0..number).map(|_| listening_process(binary, options, free_port));
+    let started = try_join_all(starts).await?.into_iter();
+    let members: Vec<Member> = started
+        .map(|(process, port)| Member::new(process, port))
+        .collect();
+    let addresses: Vec<String> = members.iter().map(Member::address).collect();
+    let ready = replica_set::make_ready(&addresses, options.topology);
+    // There is at least one member; should another one end, this takes as long as it may.
+    let version = watched(members[0].supervisor(), ready).await?;
     let query = match options.topology {
-        Topology::ReplicaSet => format!("replicaSet={REPLICA_SET}"),
+        Topology::ReplicaSet => format!("replicaSet={}", replica_set::NAME),
         Topology::Standalone => "directConnection=true".to_owned(),
     };
     Ok(Launched {
-        supervisor,
-        uri: format!("mongodb://127.0.0.1:{port}/?{query}"),
+        uri: format!("mongodb://{}/?{query}", addresses.join(",")),
+        members,
         version,
     })
 }
@@ -74,10 +91,24 @@ async fn listening_process(
     })
 }
 
+/// A free port below those that the system gives to outgoing connections: a client that looks for
+/// a killed server must not happen to take its port before it is started again.
 fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
-        .local_addr()?
-        .port())
+    let listens = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    let drawn = || LASTING_PORTS.start + drawn_number() % (LASTING_PORTS.end - LASTING_PORTS.start);
+    let mut ports = iter::repeat_with(drawn).take(LASTING_PORT_ATTEMPTS);
+    match ports.find(listens) {
+        Some(port) => Ok(port),
+        None => Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
+            .local_addr()?
+            .port()),
+    }
+}
+
+/// A number that differs from process to process, so that they do not try ports in step.
+fn drawn_number() -> u16 {
+    let [high, low, ..] = RandomState::new().hash_one(0).to_be_bytes();
+    u16::from_be_bytes([high, low])
 }
 
 fn command(binary: &Path, folder: &Path, port: u16, options: &DevServerBuilder) -> Command {
@@ -93,14 +124,14 @@ fn command(binary: &Path, folder: &Path, port: u16, options: &DevServerBuilder) 
     command.args(["--wiredTigerCacheSizeGB", &cache_gib.to_string()]);
     if options.topology == Topology::ReplicaSet {
         // Without a size the oplog may grow to 5 % of the disk.
-        command.args(["--replSet", REPLICA_SET, "--oplogSize", "1024"]);
+        command.args(["--replSet", replica_set::NAME, "--oplogSize", "1024"]);
     }
     command.args(&options.arguments);
     command
 }
 
 /// The result of `step`, or an error as soon as the process has ended or is too slow.
-async fn watched<T>(
+pub(super) async fn watched<T>(
     supervisor: &Supervisor,
     step: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
@@ -148,7 +179,7 @@ async fn read_log(supervisor: &Supervisor) -> String {
 }
 
 /// Waits until the process itself says so: an answer on the port could be another server's.
-async fn listening(supervisor: &Supervisor) -> Result<(), Error> {
+pub(super) async fn listening(supervisor: &Supervisor) -> Result<(), Error> {
     loop {
         // "Waiting for connections" since 4.4, "waiting for connections" before.
         if read_log(supervisor)
@@ -159,44 +190,6 @@ async fn listening(supervisor: &Supervisor) -> Result<(), Error> {
         }
         time::sleep(POLL_PAUSE).await;
     }
-}
-
-/// Makes the server a primary if it is to be one, and returns its version.
-async fn make_ready(port: u16, topology: Topology) -> Result<String, Error> {
-    let failed = |doing| move |source| Error::Command { doing, source };
-    let uri = format!("mongodb://127.0.0.1:{port}/?directConnection=true");
-    let client = Client::with_uri_str(uri)
-        .await
-        .map_err(failed("connecting to the server"))?;
-    let admin = client.database("admin");
-    if topology == Topology::ReplicaSet {
-        let host = format!("127.0.0.1:{port}");
-        let config = doc! { "_id": REPLICA_SET, "members": [{ "_id": 0, "host": host }] };
-        let initiate = admin.run_command(doc! { "replSetInitiate": config });
-        initiate.await.map_err(failed("starting the replica set"))?;
-    }
-    loop {
-        let hello = admin.run_command(doc! { "hello": 1 }).await;
-        let hello = hello.map_err(failed("asking the server for its role"))?;
-        if hello.get_bool("isWritablePrimary").unwrap_or(false) {
-            break;
-        }
-        time::sleep(POLL_PAUSE).await;
-    }
-    let version = version(&client)
-        .await
-        .map_err(failed("asking the server for its version"))?;
-    client.shutdown().immediate(true).await;
-    Ok(version)
-}
-
-/// The server's version, such as `6.0.5`.
-pub(super) async fn version(client: &Client) -> mongodb::error::Result<String> {
-    let info: Document = client
-        .database("admin")
-        .run_command(doc! { "buildInfo": 1 })
-        .await?;
-    Ok(info.get_str("version").unwrap_or("unknown").to_owned())
 }
 
 #[cfg(test)]

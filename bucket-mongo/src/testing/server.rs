@@ -2,15 +2,12 @@
 
 use std::{fmt, time::Duration};
 
+use futures_util::future::try_join_all;
 use mongodb::{Client, options::ClientOptions};
 
 use super::{
-    builder::DevServerBuilder,
-    database::TestDatabase,
-    error::Error,
-    launch::{self, Launched},
-    origin::Origin,
-    supervisor::Supervisor,
+    builder::DevServerBuilder, database::TestDatabase, error::Error, launch::Launched,
+    member::Member, origin::Origin, replica_set,
 };
 
 /// How long the server of `MONGODB_URI` is looked for, where the URI does not say it.
@@ -37,7 +34,7 @@ pub struct DevServer {
     origin: Origin,
     uri: String,
     version: String,
-    supervisor: Option<Supervisor>,
+    members: Vec<Member>,
 }
 
 impl fmt::Debug for DevServer {
@@ -149,7 +146,7 @@ impl DevServer {
     /// ```
     #[must_use]
     pub fn is_started(&self) -> bool {
-        self.supervisor.is_some()
+        !self.members.is_empty()
     }
 
     /// The server's version, such as `6.0.5`.
@@ -176,7 +173,8 @@ impl DevServer {
         &self.origin
     }
 
-    /// The process id of a started `mongod`, also after it was killed.
+    /// The process id of a started `mongod`, also after it was killed; of the first one if there are
+    /// several.
     ///
     /// ```no_run
     /// # fn example(server: &bucket_mongo::testing::DevServer) {
@@ -187,7 +185,7 @@ impl DevServer {
     /// ```
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
-        self.supervisor.as_ref().map(Supervisor::child_id)
+        self.members.first().map(Member::process_id)
     }
 
     /// Kills a started server as `kill -9` does and waits until it is gone, for tests of a lost
@@ -206,11 +204,29 @@ impl DevServer {
     /// # }
     /// ```
     pub async fn kill(&self) -> Result<(), Error> {
-        self.supervisor
-            .as_ref()
-            .ok_or(Error::NotStarted)?
-            .stop()
-            .await
+        if self.members.is_empty() {
+            return Err(Error::NotStarted);
+        }
+        let stops = self.members.iter().map(|member| member.supervisor().stop());
+        try_join_all(stops).await?;
+        Ok(())
+    }
+
+    /// The processes of a started server, one unless it has [more](DevServerBuilder::members): to be
+    /// killed and restarted, paused and resumed one by one. None for the server of `MONGODB_URI`.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), bucket_mongo::testing::Error> {
+    /// let server = bucket_mongo::testing::DevServer::builder().own().members(3).await?;
+    /// for member in server.members() {
+    ///     println!("{} is process {}", member.address(), member.process_id());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn members(&self) -> &[Member] {
+        &self.members
     }
 
     /// The user's server, if it answers.
@@ -221,7 +237,7 @@ impl DevServer {
                 .server_selection_timeout
                 .get_or_insert(SELECTION_LIMIT);
             let client = Client::with_options(options)?;
-            let version = launch::version(&client).await?;
+            let version = replica_set::version(&client).await?;
             client.shutdown().immediate(true).await;
             Ok(version)
         };
@@ -230,14 +246,14 @@ impl DevServer {
             origin: Origin::Uri,
             uri: uri.to_owned(),
             version,
-            supervisor: None,
+            members: Vec::new(),
         })
     }
 
     /// A server that was started here.
     pub(super) fn of_process(origin: Origin, launched: Launched) -> Self {
         let Launched {
-            supervisor,
+            members,
             uri,
             version,
         } = launched;
@@ -245,7 +261,7 @@ impl DevServer {
             origin,
             uri,
             version,
-            supervisor: Some(supervisor),
+            members,
         }
     }
 }

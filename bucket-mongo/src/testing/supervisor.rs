@@ -3,13 +3,17 @@
 //! The child runs under a small shell script that holds the read end of a pipe. The write end is in
 //! this process only, and the system closes it on every way out, `kill -9` included; the end of
 //! the pipe is the script's order to kill the child, wait for it and remove the folder. The script
-//! does the same when the child ends by itself.
+//! does the same when the child ends by itself. A line through the pipe is the order to kill the
+//! child and to keep the folder; the next line starts the child again.
 
 use std::{
-    io::{self, BufRead as _, BufReader, Read as _},
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -22,11 +26,13 @@ use super::error::Error;
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 const POLL_PAUSE: Duration = Duration::from_millis(10);
 
-/// Arguments: the folder, then the command. Says the child's process id, and at the end its log.
+/// Arguments: the folder, then the command. Says the child's process id at each start, an empty line
+/// after each ordered kill, and at the end the child's log.
 ///
 /// Neither the child nor the watcher may keep the standard output open: its end tells the reader
 /// that all is done. `wait` returns early at a signal, hence the loop. The limit of `tail` is below
-/// the capacity of a pipe: a child that ends by itself must not have to wait for a reader.
+/// the capacity of a pipe: a child that ends by itself must not have to wait for a reader. A watcher
+/// that was ordered to kill says so by its status, and lets nothing stop it before.
 const SCRIPT: &str = r#"
 PATH=${PATH:+$PATH:}/usr/bin:/bin
 folder=$1
@@ -35,13 +41,20 @@ mkdir -m 700 "$folder" 2>&1 || exit 1
 exec 3<&0
 child=
 trap 'kill -9 "$child"' HUP INT TERM
-"$@" </dev/null >"$folder/log" 2>&1 3<&- &
-child=$!
-{ while read -r _; do :; done; kill -9 "$child"; } <&3 >/dev/null &
-watcher=$!
-echo "$child"
-while kill -0 "$child"; do wait "$child"; done
-kill "$watcher"
+while :; do
+    "$@" </dev/null >"$folder/log" 2>&1 3<&- &
+    child=$!
+    { if read -r _; then trap '' TERM; kill -9 "$child"; exit 3; fi; kill -9 "$child"; } <&3 >/dev/null &
+    watcher=$!
+    echo "$child"
+    while kill -0 "$child"; do wait "$child"; done
+    child=
+    kill "$watcher"
+    wait "$watcher"
+    [ $? = 3 ] || break
+    echo
+    read -r _ <&3 || break
+done
 tail -c 16000 "$folder/log"
 rm -rf "$folder"
 "#;
@@ -49,14 +62,17 @@ rm -rf "$folder"
 /// A running child and the shell that looks after it.
 #[derive(Debug)]
 pub(super) struct Supervisor {
-    child_id: u32,
+    /// The last child's.
+    child_id: AtomicU32,
+    /// Whether there is a child, for all that is known; held over an order to the shell.
+    running: tokio::sync::Mutex<bool>,
     program: PathBuf,
     folder: PathBuf,
     shell: Mutex<Shell>,
 }
 
 /// `stdin` is the pipe: the only copy of its write end, never inherited (close-on-exec). `output`
-/// is what the shell says after the process id, until somebody reads it.
+/// is what the shell says next, unless somebody reads it just now or the child is to end for good.
 #[derive(Debug)]
 struct Shell {
     process: Child,
@@ -68,29 +84,24 @@ impl Supervisor {
     /// Starts `command` with its output in [`log`](Self::log); the shell makes `folder`.
     pub(super) async fn start(folder: PathBuf, command: &Command) -> Result<Self, Error> {
         let failed = |source| Error::Supervisor { source };
-        let (shell, mut output) = Shell::spawn(&folder, command).map_err(failed)?;
+        let (shell, output) = Shell::spawn(&folder, command).map_err(failed)?;
         // From here on, whatever happens, the drop of this value ends all that was started.
         let program = command.get_program().into();
-        let mut supervisor = Self {
-            child_id: 0,
+        let supervisor = Self {
+            child_id: AtomicU32::new(0),
+            running: tokio::sync::Mutex::new(true),
             program,
             folder,
             shell: Mutex::new(shell),
         };
-        let read = task::spawn_blocking(move || {
-            let mut line = String::new();
-            output.read_line(&mut line).map(|_| (line, output))
-        });
-        let read = read.await.map_err(io::Error::other).and_then(|read| read);
-        let (line, output) = read.map_err(failed)?;
-        let line = line.trim();
-        supervisor.child_id = line.parse().map_err(|_| failed(io::Error::other(line)))?;
         supervisor.shell().output = Some(output);
+        supervisor.read_child_id().await.map_err(failed)?;
         Ok(supervisor)
     }
 
+    /// The process id of the last child.
     pub(super) fn child_id(&self) -> u32 {
-        self.child_id
+        self.child_id.load(Ordering::Relaxed)
     }
 
     pub(super) fn program(&self) -> PathBuf {
@@ -117,6 +128,68 @@ impl Supervisor {
         let read = task::spawn_blocking(move || output.read_to_end(&mut text).map(|_| text));
         let text = read.await.ok().and_then(Result::ok).unwrap_or_default();
         String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// Kills the child, waits for its end and keeps its folder; nothing if there is no child.
+    pub(super) async fn kill_child(&self) -> io::Result<()> {
+        let mut running = self.running.lock().await;
+        if *running {
+            self.order()?;
+            let line = self.read_line().await?;
+            if !line.trim().is_empty() {
+                return Err(io::Error::other(line));
+            }
+            *running = false;
+        }
+        Ok(())
+    }
+
+    /// Starts the same command on the same folder; whether there was none running.
+    pub(super) async fn start_child(&self) -> io::Result<bool> {
+        let mut running = self.running.lock().await;
+        if *running && !self.has_ended() {
+            return Ok(false);
+        }
+        self.order()?;
+        self.read_child_id().await?;
+        *running = true;
+        Ok(true)
+    }
+
+    /// Whether there is a child, for all that was ordered.
+    pub(super) async fn is_running(&self) -> bool {
+        *self.running.lock().await && !self.has_ended()
+    }
+
+    /// Tells the shell to kill the child if there is one, else to start one.
+    fn order(&self) -> io::Result<()> {
+        let mut shell = self.shell();
+        let stdin = shell.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        stdin.write_all(b"\n")
+    }
+
+    async fn read_child_id(&self) -> io::Result<()> {
+        let line = self.read_line().await?;
+        let line = line.trim();
+        let id = line.parse().map_err(|_| io::Error::other(line))?;
+        self.child_id.store(id, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The next line that the shell says; at its end an empty text without a line break.
+    async fn read_line(&self) -> io::Result<String> {
+        let output = self.shell().output.take();
+        let mut output = output.ok_or(io::ErrorKind::BrokenPipe)?;
+        let read = task::spawn_blocking(move || {
+            let mut line = String::new();
+            output.read_line(&mut line).map(|_| (line, output))
+        });
+        let (line, output) = read.await.map_err(io::Error::other)??;
+        self.shell().output = Some(output);
+        if line.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(line)
     }
 
     /// Kills the child and waits until its folder is removed.
@@ -181,5 +254,56 @@ impl Shell {
             },
             BufReader::new(output),
         ))
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::env;
+
+    use super::*;
+
+    async fn supervised(name: &str) -> Result<Supervisor, Error> {
+        let folder = format!("bucket-mongo-{name}-{}", std::process::id());
+        let mut command = Command::new("sleep");
+        command.arg("1000");
+        Supervisor::start(env::temp_dir().join(folder), &command).await
+    }
+
+    #[tokio::test]
+    async fn a_killed_child_is_started_again_in_the_same_folder() {
+        let supervisor = supervised("again").await.unwrap();
+        let file = supervisor.folder.join("file");
+        std::fs::write(&file, "kept").unwrap();
+        let mut ids = vec![supervisor.child_id()];
+        for _ in 0..3 {
+            supervisor.kill_child().await.unwrap();
+            assert!(!supervisor.is_running().await);
+            assert!(supervisor.start_child().await.unwrap());
+            assert!(!supervisor.start_child().await.unwrap(), "it runs already");
+            assert!(supervisor.is_running().await && file.exists());
+            ids.push(supervisor.child_id());
+        }
+        ids.dedup();
+        assert_eq!(ids.len(), 4);
+    }
+
+    #[tokio::test]
+    async fn the_folder_goes_whether_the_child_runs_or_is_killed_or_was_started_again() {
+        for orders in 0..3 {
+            let supervisor = supervised(&format!("gone-{orders}")).await.unwrap();
+            if orders > 0 {
+                supervisor.kill_child().await.unwrap();
+            }
+            if orders > 1 {
+                supervisor.start_child().await.unwrap();
+            }
+            let folder = supervisor.folder.clone();
+            assert!(folder.exists());
+            supervisor.stop().await.unwrap();
+            assert!(!folder.exists(), "after {orders} orders");
+            assert!(supervisor.kill_child().await.is_err() || orders == 1);
+            assert!(supervisor.start_child().await.is_err());
+        }
     }
 }

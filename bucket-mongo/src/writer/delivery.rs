@@ -153,7 +153,7 @@ impl Delivery<'_> {
             match session::next_number(self.session).await {
                 Ok(number) => return Ok(number),
                 // The driver has not met its server yet.
-                Err(error) if Failure::of(&error) == Failure::NotSent && !self.is_late() => {
+                Err(error) if Failure::of(&error).is_passing() && !self.is_late() => {
                     self.pause(tries).await;
                 }
                 Err(error) => return Err(self.given_up(error, tries)),

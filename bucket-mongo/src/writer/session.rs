@@ -7,7 +7,11 @@
 
 use std::fmt::{self, Write};
 
-use mongodb::{ClientSession, error::ErrorKind};
+use mongodb::{
+    ClientSession,
+    bson::doc,
+    error::{Error, ErrorKind},
+};
 
 /// How the driver's debug form of a session names the number of its last retryable write.
 const NUMBER: &str = "txn_number: ";
@@ -21,13 +25,36 @@ const NUMBER: &str = "txn_number: ";
 pub(super) async fn next_number(
     session: &mut ClientSession,
 ) -> mongodb::error::Result<Option<i64>> {
-    match session.start_transaction().await {
+    let begun = match session.start_transaction().await {
+        Err(error) if is_unmet(&error) => {
+            // The driver has not met its server yet, and calls that "not supported": a command of
+            // any kind waits for it.
+            meet_server(session).await?;
+            session.start_transaction().await
+        }
+        begun => begun,
+    };
+    match begun {
         Ok(()) => session.abort_transaction().await?,
         Err(error) if matches!(*error.kind, ErrorKind::Transaction { .. }) => return Ok(None),
         Err(error) => return Err(error),
     }
     // Should the driver's form change, the server says by its refusal which number is next.
     Ok(Some(last_number(session).unwrap_or(1)))
+}
+
+/// Whether the session is in a transaction.
+pub(super) async fn is_in_transaction(session: &mut ClientSession) -> bool {
+    matches!(next_number(session).await, Ok(None))
+}
+
+fn is_unmet(error: &Error) -> bool {
+    matches!(error.kind.as_ref(), ErrorKind::Transaction { message, .. } if message.contains("not supported"))
+}
+
+async fn meet_server(session: &ClientSession) -> mongodb::error::Result<()> {
+    let admin = session.client().database("admin");
+    admin.run_command(doc! { "ping": 1 }).await.map(drop)
 }
 
 /// The number that a refusal (225, "because a newer .. with txnNumber 17 has already started")

@@ -14,7 +14,7 @@ use bucket_core::{
 use futures_util::future::try_join_all;
 use tokio::time::{Instant, sleep};
 
-use super::{Writer, send::ReadError, verdict::Failure};
+use super::{Writer, send::ReadError, session, verdict::Failure};
 use crate::error::{Context, Error, ErrorKind};
 
 /// Keys that are looked up by one read.
@@ -132,11 +132,22 @@ impl<T: Record> Writer<'_, T> {
         let Some(session) = &mut self.session else {
             return self.find_alone(plan).await;
         };
-        let command = plan.single_batch(T::SPEC.collection());
-        let run = self.buckets.database().run_raw_command(command);
-        let reply = run.session(&mut **session).await;
-        let reply = reply.map_err(|error| Error::read_by(&plan.hint, error, &self.context))?;
-        documents(&reply, &self.context)
+        let mut pause = PAUSE;
+        loop {
+            let command = plan.single_batch(T::SPEC.collection());
+            let run = self.buckets.database().run_raw_command(command);
+            let error = match run.session(&mut **session).await {
+                Ok(reply) => return documents(&reply, &self.context),
+                Err(error) => error,
+            };
+            let again = Failure::of(&error).is_passing() && Instant::now() + pause < self.deadline;
+            // A transaction that lost its connection is the caller's to run again.
+            if !again || session::is_in_transaction(session).await {
+                return Err(Error::read_by(&plan.hint, error, &self.context));
+            }
+            sleep(pause).await;
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        }
     }
 
     /// Outside of a session a read is tried again until the deadline, as long as the server may
@@ -149,10 +160,7 @@ impl<T: Record> Writer<'_, T> {
                 Err(ReadError::Late(error)) => return Err(error),
                 Err(ReadError::Driver(error)) => error,
             };
-            let again = matches!(
-                Failure::of(&error),
-                Failure::NotSent | Failure::Lost | Failure::BrokenOff { transient: true }
-            );
+            let again = Failure::of(&error).is_passing();
             if !again || Instant::now() + pause >= self.deadline {
                 return Err(Error::read_by(&plan.hint, error, &self.context));
             }

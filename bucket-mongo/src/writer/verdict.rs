@@ -62,6 +62,14 @@ impl Failure {
         }
     }
 
+    /// Whether the server may be back soon: worth another try of what changes nothing.
+    pub(super) fn is_passing(self) -> bool {
+        matches!(
+            self,
+            Self::NotSent | Self::Lost | Self::BrokenOff { transient: true }
+        )
+    }
+
     fn of_code(code: i32) -> Self {
         match code {
             TRANSACTION_TOO_OLD => Self::TooOld,

@@ -1,0 +1,72 @@
+//! Faults, and what must hold whatever they hit: a proxy that damages messages, a replica set whose
+//! members die and stop, writers of every kind, and a ledger of what they were told.
+//!
+//! Everything is drawn from a seed. `BUCKET_FAULTS_SECONDS` makes the runs longer,
+//! `BUCKET_FAULTS_SEED` makes others of them.
+
+use std::{env, str::FromStr, time::Duration};
+
+pub mod frame;
+pub mod ledger;
+pub mod plan;
+pub mod proxy;
+pub mod random;
+pub mod replica_set;
+pub mod server;
+pub mod storm;
+pub mod writer;
+
+// The record type with every aggregate and its checks are those of `bucket-core`'s own tests.
+#[allow(missing_docs, clippy::pedantic)]
+#[path = "../../bucket-core/tests/common/invariants.rs"]
+mod invariants;
+#[allow(missing_docs, clippy::pedantic)]
+#[path = "../../bucket-core/tests/common/naive.rs"]
+mod naive;
+#[allow(missing_docs, clippy::pedantic)]
+#[path = "../../bucket-core/tests/common/sample.rs"]
+pub mod sample;
+
+/// How long a run of writers goes on at least, if `BUCKET_FAULTS_SECONDS` does not say it.
+const SECONDS: u64 = 6;
+const SEED: u64 = 1;
+
+/// How long a run of writers goes on at least.
+#[must_use]
+pub fn duration() -> Duration {
+    Duration::from_secs(variable("BUCKET_FAULTS_SECONDS").unwrap_or(SECONDS))
+}
+
+/// The seed of a run. It is printed if the test that holds it fails.
+#[derive(Debug)]
+pub struct Seed(u64);
+
+impl Seed {
+    /// That of `BUCKET_FAULTS_SEED`, or a fixed one.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        Self(variable("BUCKET_FAULTS_SEED").unwrap_or(SEED))
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Drop for Seed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("run again with BUCKET_FAULTS_SEED={}", self.0);
+        }
+    }
+}
+
+fn variable<T: FromStr>(name: &str) -> Option<T> {
+    let text = env::var(name).ok()?;
+    let Ok(value) = text.parse() else {
+        panic!("{name}={text} is no number");
+    };
+    Some(value)
+}

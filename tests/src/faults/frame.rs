@@ -1,0 +1,125 @@
+//! Messages of the wire protocol, as far as a proxy has to know them: where they end, what they
+//! answer, which command they carry.
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+const HEADER_BYTES: usize = 16;
+/// The server's own limit.
+const LARGEST_BYTES: usize = 48_000_000;
+const OP_MSG: i32 = 2_013;
+/// The kinds of the sections of an `OP_MSG`.
+const BODY: u8 = 0;
+const DOCUMENT_SEQUENCE: u8 = 1;
+
+/// A whole message, header included.
+#[derive(Debug)]
+pub struct Frame(Vec<u8>);
+
+impl Frame {
+    /// Reads the next message.
+    ///
+    /// # Errors
+    ///
+    /// `UnexpectedEof` at the end of the stream, `InvalidData` for a length that none can have.
+    pub async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Self> {
+        let mut bytes = vec![0; HEADER_BYTES];
+        stream.read_exact(&mut bytes).await?;
+        let length = usize::try_from(integer(&bytes, 0).unwrap_or(0)).unwrap_or(0);
+        if !(HEADER_BYTES..=LARGEST_BYTES).contains(&length) {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        bytes.resize(length, 0);
+        stream.read_exact(&mut bytes[HEADER_BYTES..]).await?;
+        Ok(Self(bytes))
+    }
+
+    /// All bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The first half of the bytes.
+    #[must_use]
+    pub fn half(&self) -> &[u8] {
+        &self.0[..self.0.len() / 2]
+    }
+
+    /// The sender's number for the message.
+    #[must_use]
+    pub fn request_id(&self) -> i32 {
+        integer(&self.0, 4).unwrap_or(0)
+    }
+
+    /// The number of the request that this message answers.
+    #[must_use]
+    pub fn response_to(&self) -> i32 {
+        integer(&self.0, 8).unwrap_or(0)
+    }
+
+    /// The name of the command: that of the first element of the body.
+    #[must_use]
+    pub fn command(&self) -> Option<&str> {
+        if integer(&self.0, 12)? != OP_MSG {
+            return None;
+        }
+        // Behind the header and the flags come sections, each with its kind.
+        let mut at = HEADER_BYTES + 4;
+        while *self.0.get(at)? == DOCUMENT_SEQUENCE {
+            at += 1 + usize::try_from(integer(&self.0, at + 1)?).ok()?;
+        }
+        if self.0[at] != BODY {
+            return None;
+        }
+        // The kind, the length of the document, the type of the element.
+        let name = self.0.get(at + 1 + 4 + 1..)?;
+        let end = name.iter().position(|byte| *byte == 0)?;
+        std::str::from_utf8(&name[..end]).ok()
+    }
+}
+
+fn integer(bytes: &[u8], at: usize) -> Option<i32> {
+    let bytes = bytes.get(at..at + 4)?.try_into().ok()?;
+    Some(i32::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use bucket_mongo::bson::{doc, serialize_to_vec};
+
+    use super::*;
+
+    async fn frame(sections: &[&[u8]]) -> Frame {
+        let body = sections.concat();
+        let length = i32::try_from(HEADER_BYTES + 4 + body.len()).unwrap();
+        let mut bytes = Vec::new();
+        for part in [length, 7, 6, OP_MSG, 0] {
+            bytes.extend(part.to_le_bytes());
+        }
+        bytes.extend(body);
+        Frame::read(&mut bytes.as_slice()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_command_is_found_before_and_behind_a_document_sequence() {
+        let body = serialize_to_vec(&doc! { "update": "trades", "find": 1 }).unwrap();
+        let body = [&[BODY], body.as_slice()].concat();
+        let sequence = [&[DOCUMENT_SEQUENCE, 9, 0, 0, 0], b"docs\0".as_slice()].concat();
+        for sections in [[body.as_slice(), &sequence], [&sequence, &body]] {
+            let frame = frame(&sections).await;
+            assert_eq!(frame.command(), Some("update"));
+            assert_eq!((frame.request_id(), frame.response_to()), (7, 6));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_length_that_none_can_have_and_a_half_message_are_errors() {
+        let read = async |mut bytes: &[u8]| Frame::read(&mut bytes).await.unwrap_err().kind();
+        assert_eq!(read(&[0; 16]).await, io::ErrorKind::InvalidData);
+        assert_eq!(read(&[0xff; 16]).await, io::ErrorKind::InvalidData);
+        let half = [&[17, 0, 0, 0], [0; 12].as_slice()].concat();
+        assert_eq!(read(&half).await, io::ErrorKind::UnexpectedEof);
+    }
+}

@@ -1,0 +1,262 @@
+//! What writers have sent and what they were told, and the check of the stored buckets against it.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use bucket_mongo::{
+    Bucketed, Error, Record,
+    bson::{RawDocumentBuf, doc},
+    core::{Form, bucket},
+    mongodb::Database,
+};
+use futures_util::TryStreamExt;
+
+use super::{
+    invariants, naive,
+    sample::{self, Sample, SampleBucket},
+};
+
+/// A record: its writer, and its number among that writer's records. Both are stored in it.
+pub type Name = (String, i64);
+
+/// What a writer was told of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Told {
+    Stored,
+    NotStored,
+    /// That it is not known, or nothing, because the writer did not wait.
+    Unknown,
+}
+
+/// What the writers of one collection have sent and were told. Clones share it.
+#[derive(Debug)]
+pub struct Ledger<const F: usize> {
+    books: Arc<Mutex<Books<F>>>,
+}
+
+#[derive(Debug)]
+struct Books<const F: usize> {
+    records: BTreeMap<Name, (Sample<F>, Told)>,
+    errors: Errors,
+}
+
+/// How many records got an error of each kind, and the first one of it.
+type Errors = BTreeMap<String, (u64, String)>;
+
+impl<const F: usize> Clone for Ledger<F> {
+    fn clone(&self) -> Self {
+        Self {
+            books: Arc::clone(&self.books),
+        }
+    }
+}
+
+impl<const F: usize> Default for Ledger<F> {
+    fn default() -> Self {
+        let books = Books {
+            records: BTreeMap::new(),
+            errors: BTreeMap::new(),
+        };
+        Self {
+            books: Arc::new(Mutex::new(books)),
+        }
+    }
+}
+
+impl<const F: usize> Ledger<F> {
+    /// Notes a record before it is sent; until more is told, it may be stored or not.
+    ///
+    /// # Panics
+    ///
+    /// If it is there already.
+    pub fn send(&self, record: &Sample<F>) {
+        let entry = (record.clone(), Told::Unknown);
+        let before = self.books().records.insert(name(record), entry);
+        assert!(before.is_none(), "{:?} is sent twice", name(record));
+    }
+
+    /// Notes what was told of a record.
+    pub fn tell(&self, record: &Sample<F>, told: Result<(), &Error>) {
+        let told = match told {
+            Ok(()) => Told::Stored,
+            Err(error) => {
+                let kind = format!("{:?}", error.kind());
+                let kind = kind.split([' ', '(']).next().unwrap_or_default().to_owned();
+                let mut books = self.books();
+                let entry = books.errors.entry(kind);
+                entry.or_insert_with(|| (0, error.to_string())).0 += 1;
+                drop(books);
+                if error.is_outcome_unknown() {
+                    Told::Unknown
+                } else {
+                    Told::NotStored
+                }
+            }
+        };
+        self.note(record, told);
+    }
+
+    /// Notes that a record was not sent at all.
+    pub fn take_back(&self, record: &Sample<F>) {
+        self.note(record, Told::NotStored);
+    }
+
+    fn note(&self, record: &Sample<F>, told: Told) {
+        let mut books = self.books();
+        let entry = books.records.get_mut(&name(record));
+        entry.expect("a record that was sent").1 = told;
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books<F>> {
+        self.books.lock().expect("no panic under the lock")
+    }
+
+    /// Reads all buckets and compares. What concerns a bucket alone, or the buckets of a key among
+    /// themselves, is asserted here.
+    ///
+    /// # Panics
+    ///
+    /// If the buckets cannot be read, or break a promise of their form.
+    pub async fn audit(&self, database: &Database) -> Verdict {
+        let buckets = stored::<F>(database).await;
+        check_form(&buckets);
+        let books = self.books();
+        let mut found: BTreeMap<Name, u64> = BTreeMap::new();
+        let mut verdict = Verdict {
+            errors: books.errors.clone(),
+            ..Verdict::default()
+        };
+        for bucket in &buckets {
+            naive::check(bucket);
+            for item in &bucket.items {
+                let record = Sample::assemble(bucket.key.clone(), item.clone());
+                let name = name(&record);
+                if books.records.get(&name).map(|(sent, _)| sent) != Some(&record) {
+                    verdict.never_sent.push(name.clone());
+                }
+                *found.entry(name).or_default() += 1;
+            }
+        }
+        for (name, (_, told)) in &books.records {
+            let times = found.get(name).copied().unwrap_or_default();
+            verdict.add(name, *told, times);
+        }
+        verdict
+    }
+}
+
+fn name<const F: usize>(record: &Sample<F>) -> Name {
+    (record.code.clone(), record.unique)
+}
+
+async fn stored<const F: usize>(database: &Database) -> Vec<SampleBucket<F>> {
+    let collection = Sample::<F>::buckets(database).collection::<RawDocumentBuf>();
+    let cursor = collection.find(doc! {}).await.expect("a cursor");
+    let found: Vec<RawDocumentBuf> = cursor.try_collect().await.expect("buckets");
+    let decode = |document: &RawDocumentBuf| bucket::decode::<Sample<F>>(document);
+    let buckets: Result<Vec<_>, _> = found.iter().map(decode).collect();
+    let mut buckets: Vec<SampleBucket<F>> = buckets.expect("buckets of the model");
+    buckets.sort_by_key(|bucket| {
+        let key = bucket.key.0.clone();
+        (key, bucket.fields.number, bucket.id.clone())
+    });
+    buckets
+}
+
+/// Capacity, open buckets, windows, spans and numbers.
+fn check_form<const F: usize>(buckets: &[SampleBucket<F>]) {
+    match Sample::<F>::SPEC.form() {
+        Form::Window { .. } => invariants::check_windows(buckets, sample::CAPACITY, false),
+        Form::Hybrid { late, .. } => invariants::check_hybrid(buckets, late, false),
+        Form::Numbered { .. } => invariants::check_numbered(buckets, false),
+        Form::Count { capacity } => {
+            let mut open = BTreeMap::new();
+            for bucket in buckets {
+                assert!(bucket.count <= capacity, "over capacity: {:?}", bucket.id);
+                if bucket.count < capacity {
+                    let other = open.insert(bucket.key.0.clone(), bucket.id.clone());
+                    assert!(
+                        other.is_none(),
+                        "two open buckets: {other:?}, {:?}",
+                        bucket.id
+                    );
+                }
+            }
+        }
+        form => panic!("no checks for {form:?}"),
+    }
+}
+
+/// What the comparison came to.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// Records that were called stored, and are.
+    pub stored: u64,
+    /// Records that were called not stored, and are not.
+    pub not_stored: u64,
+    /// Records that nobody knew of.
+    pub unknown: u64,
+    /// Those of them that are stored.
+    pub unknown_stored: u64,
+    /// Records that were called stored, and are not.
+    pub lost: Vec<Name>,
+    /// Records that are stored more than once.
+    pub doubled: Vec<Name>,
+    /// Records that were called not stored, and are.
+    pub denied: Vec<Name>,
+    /// Records that are stored and were never sent, or not so.
+    pub never_sent: Vec<Name>,
+    /// How many records got an error of each kind, and the first one of it.
+    pub errors: BTreeMap<String, (u64, String)>,
+}
+
+impl Verdict {
+    fn add(&mut self, name: &Name, told: Told, times: u64) {
+        if times > 1 {
+            self.doubled.push(name.clone());
+        }
+        match (told, times) {
+            (Told::Stored, 0) => self.lost.push(name.clone()),
+            (Told::Stored, _) => self.stored += 1,
+            (Told::NotStored, 0) => self.not_stored += 1,
+            (Told::NotStored, _) => self.denied.push(name.clone()),
+            (Told::Unknown, _) => {
+                self.unknown += 1;
+                self.unknown_stored += times.min(1);
+            }
+        }
+    }
+
+    /// Asserts that what the writers were told is true.
+    ///
+    /// # Panics
+    ///
+    /// If it is not.
+    pub fn assert_true(&self) {
+        let false_ones = [&self.lost, &self.doubled, &self.denied, &self.never_sent];
+        assert!(false_ones.iter().all(|names| names.is_empty()), "{self:#?}");
+        assert!(self.stored > 0, "nothing was stored: {self}");
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} stored, {} not stored, {} unknown ({} of them stored), {} lost, {} doubled, \
+             {} stored but denied, {} never sent, errors {:?}",
+            self.stored,
+            self.not_stored,
+            self.unknown,
+            self.unknown_stored,
+            self.lost.len(),
+            self.doubled.len(),
+            self.denied.len(),
+            self.never_sent.len(),
+            self.errors,
+        )
+    }
+}

@@ -1,0 +1,269 @@
+//! A proxy between the driver and a server that damages writes by a plan.
+//!
+//! Everything else passes as it is: what the driver does to find out about the server, reads,
+//! commits.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    net::{Ipv4Addr, SocketAddr},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use bucket_mongo::mongodb::Client;
+use tokio::{
+    io::AsyncWriteExt,
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    task::{JoinHandle, JoinSet},
+    time,
+};
+
+use super::{
+    frame::Frame,
+    plan::{Fault, Plan},
+};
+
+/// The commands that are damaged.
+const WRITES: [&str; 2] = ["update", "insert"];
+/// Without a write for so long, no writer is about to send one again.
+const QUIET: Duration = Duration::from_millis(2_500);
+const POLL_PAUSE: Duration = Duration::from_millis(25);
+
+/// A proxy on a port of its own. It ends, with its connections, when it is dropped.
+#[derive(Debug)]
+pub struct Proxy {
+    port: u16,
+    shared: Arc<Shared>,
+    accepting: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    server: String,
+    plan: Mutex<Plan>,
+    /// Writes that came from a client.
+    writes: AtomicU64,
+    /// Those of them that the server may still get or work on.
+    under_way: AtomicU64,
+}
+
+impl Proxy {
+    /// Starts a proxy before the server at this address.
+    ///
+    /// # Panics
+    ///
+    /// If there is no free port.
+    pub async fn start(server: impl Into<String>, plan: Plan) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+        let listener = listener.expect("a free port");
+        let port = listener.local_addr().map(|address| address.port());
+        let shared = Arc::new(Shared {
+            server: server.into(),
+            plan: Mutex::new(plan),
+            writes: AtomicU64::new(0),
+            under_way: AtomicU64::new(0),
+        });
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        Self {
+            port: port.expect("a bound port"),
+            shared,
+            accepting,
+        }
+    }
+
+    /// A client that reaches the server through this proxy only.
+    ///
+    /// # Panics
+    ///
+    /// Never: the connection string is a valid one.
+    pub async fn client(&self) -> Client {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
+        let uri = format!("mongodb://{address}/?directConnection=true&heartbeatFrequencyMS=500");
+        Client::with_uri_str(uri).await.expect("a client")
+    }
+
+    /// Damages by another plan from now on.
+    pub fn set_plan(&self, plan: Plan) {
+        *self.shared.plan() = plan;
+    }
+
+    /// Damages nothing more, and waits until no write is under way or about to be sent again.
+    pub async fn calm_down(&self) {
+        self.shared.plan().stop();
+        let writes = || self.shared.writes.load(Ordering::SeqCst);
+        let mut seen = writes();
+        let mut since = time::Instant::now();
+        while since.elapsed() < QUIET {
+            time::sleep(POLL_PAUSE).await;
+            if self.shared.under_way.load(Ordering::SeqCst) > 0 || writes() != seen {
+                seen = writes();
+                since = time::Instant::now();
+            }
+        }
+    }
+
+    /// How many faults of each kind there have been by the present plan.
+    #[must_use]
+    pub fn injected(&self) -> BTreeMap<Fault, u64> {
+        self.shared.plan().injected().clone()
+    }
+
+    /// How many writes have come from clients.
+    #[must_use]
+    pub fn writes(&self) -> u64 {
+        self.shared.writes.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+impl Shared {
+    fn plan(&self) -> MutexGuard<'_, Plan> {
+        self.plan.lock().expect("no panic under the lock")
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    while let Ok((client, _)) = listener.accept().await {
+        connections.spawn(connect(client, Arc::clone(&shared)));
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+/// A write that the server may still get or work on.
+struct UnderWay(Arc<Shared>);
+
+impl UnderWay {
+    fn new(shared: &Arc<Shared>) -> Self {
+        shared.writes.fetch_add(1, Ordering::SeqCst);
+        shared.under_way.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.under_way.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// What is to be done with the replies to writes.
+type Fates = Arc<Mutex<HashMap<i32, (Option<Fault>, UnderWay)>>>;
+
+/// How a direction came to its end.
+enum End {
+    Closed,
+    /// The client is to be cut off now, and the request delivered later.
+    Ghost(Frame, Duration, UnderWay),
+}
+
+async fn connect(client: TcpStream, shared: Arc<Shared>) {
+    let Ok(server) = TcpStream::connect(&shared.server).await else {
+        return;
+    };
+    // A delay of small messages by the system would be a fault of its own.
+    let _ = (client.set_nodelay(true), server.set_nodelay(true));
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = server.into_split();
+    let fates = Fates::default();
+    let end = {
+        let requests = requests(&mut from_client, &mut to_server, &shared, &fates);
+        let replies = replies(&mut from_server, &mut to_client, &fates);
+        let mut replies = std::pin::pin!(replies);
+        tokio::select! {
+            end = requests => {
+                // The client went away by itself: the server may still work on what it has got.
+                while matches!(end, End::Closed) && !fates_of(&fates).is_empty() {
+                    let () = (&mut replies).await;
+                    fates_of(&fates).clear();
+                }
+                end
+            }
+            () = &mut replies => End::Closed,
+        }
+    };
+    if let End::Ghost(frame, lateness, _under_way) = end {
+        drop((from_client, to_client));
+        time::sleep(lateness).await;
+        if to_server.write_all(frame.bytes()).await.is_ok() {
+            while let Ok(reply) = Frame::read(&mut from_server).await {
+                if reply.response_to() == frame.request_id() {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+fn fates_of(fates: &Fates) -> MutexGuard<'_, HashMap<i32, (Option<Fault>, UnderWay)>> {
+    fates.lock().expect("no panic under the lock")
+}
+
+/// Passes requests on, until the client or a fault closes the connection.
+async fn requests(
+    client: &mut OwnedReadHalf,
+    server: &mut OwnedWriteHalf,
+    shared: &Arc<Shared>,
+    fates: &Fates,
+) -> End {
+    while let Ok(frame) = Frame::read(client).await {
+        if !frame
+            .command()
+            .is_some_and(|command| WRITES.contains(&command))
+        {
+            if server.write_all(frame.bytes()).await.is_err() {
+                break;
+            }
+            continue;
+        }
+        let under_way = UnderWay::new(shared);
+        let (fault, lateness) = {
+            let mut plan = shared.plan();
+            let fault = plan.draw();
+            (fault, fault.map(|fault| plan.lateness(fault)))
+        };
+        let lateness = lateness.unwrap_or_default();
+        match fault {
+            Some(Fault::CutBefore) => break,
+            Some(Fault::HalfRequest) => {
+                let _ = server.write_all(frame.half()).await;
+                break;
+            }
+            Some(Fault::Ghost) => return End::Ghost(frame, lateness, under_way),
+            Some(Fault::Delay) => time::sleep(lateness).await,
+            Some(Fault::CutAfter | Fault::HalfReply) | None => {}
+        }
+        fates_of(fates).insert(frame.request_id(), (fault, under_way));
+        if server.write_all(frame.bytes()).await.is_err() {
+            break;
+        }
+    }
+    End::Closed
+}
+
+/// Passes replies on, until the server or a fault closes the connection.
+async fn replies(server: &mut OwnedReadHalf, client: &mut OwnedWriteHalf, fates: &Fates) {
+    while let Ok(frame) = Frame::read(server).await {
+        let fate = fates_of(fates).remove(&frame.response_to());
+        let bytes = match fate {
+            Some((Some(Fault::CutAfter), _)) => return,
+            Some((Some(Fault::HalfReply), _)) => frame.half(),
+            _ => frame.bytes(),
+        };
+        let sent = client.write_all(bytes).await;
+        if sent.is_err() || bytes.len() < frame.bytes().len() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Damaged messages: whatever happens to a write on its way, what the writers are told is true, and
+//! the client stays of use.
+
+use std::collections::BTreeMap;
+
+use bucket_mongo::{Bucketed, Record, mongodb::Database};
+use bucket_tests::faults::{
+    Seed, duration,
+    ledger::Ledger,
+    plan::{Fault, Plan},
+    proxy::Proxy,
+    sample::{self, Sample},
+    server,
+    storm::Storm,
+    writer::{Habit, Span, Writer},
+};
+use futures_util::future::join_all;
+
+/// So many of a hundred writes are damaged.
+const PERCENT: u64 = 6;
+/// With fewer writers.
+const PERCENT_OF_FEW: u64 = 12;
+/// Clients of one form beside the shared one. A driver that has lost a connection makes no use of the
+/// server for half a second: more clients, more faults.
+const OTHERS: usize = 3;
+/// Least rounds of a writer, however slow the machine is.
+const ROUNDS: u64 = 5;
+
+async fn storm<const F: usize>(proxy: &Proxy) -> Storm<F> {
+    let calm = server::start().await.database("faults").await.unwrap();
+    let others = join_all((0..OTHERS).map(|_| proxy.client())).await;
+    Storm::new(calm, proxy.client().await, others).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_form_and_every_kind_of_writer_is_told_the_truth_under_damaged_messages() {
+    let seed = Seed::from_environment();
+    let proxy = server::proxy().await;
+    let (count, window, numbered, hybrid, average) = tokio::join!(
+        storm::<{ sample::COUNT }>(&proxy),
+        storm::<{ sample::WINDOW_CAPACITY }>(&proxy),
+        storm::<{ sample::NUMBERED }>(&proxy),
+        storm::<{ sample::HYBRID_MERGE }>(&proxy),
+        storm::<{ sample::COUNT_AVG }>(&proxy),
+    );
+    proxy.set_plan(Plan::drawn(seed.get(), PERCENT));
+    let habits = [Habit::ALL.as_slice(), &[Habit::Hot, Habit::Batches]].concat();
+    let span = Span::new(ROUNDS);
+    let stop = async {
+        tokio::time::sleep(duration()).await;
+        span.stop();
+    };
+    tokio::join!(
+        stop,
+        count.blow(&habits, seed.get(), &span),
+        window.blow(&habits, seed.get(), &span),
+        numbered.blow(&habits, seed.get(), &span),
+        hybrid.blow(&habits, seed.get(), &span),
+        average.blow(&habits, seed.get(), &span),
+    );
+    proxy.calm_down().await;
+    let injected = proxy.injected();
+    eprintln!(
+        "seed {}: {injected:?} in {} writes",
+        seed.get(),
+        proxy.writes()
+    );
+    let verdicts = [
+        ("count", count.verdict().await),
+        ("window and count", window.verdict().await),
+        ("numbered", numbered.verdict().await),
+        ("hybrid", hybrid.verdict().await),
+        ("stored average", average.verdict().await),
+    ];
+    for (form, verdict) in &verdicts {
+        eprintln!("{form}: {verdict}");
+    }
+    for (_, verdict) in verdicts {
+        verdict.assert_true();
+    }
+    tokio::join!(
+        count.use_clients(),
+        window.use_clients(),
+        numbered.use_clients(),
+        hybrid.use_clients(),
+        average.use_clients(),
+    );
+    for fault in Fault::ALL {
+        assert!(injected.contains_key(&fault), "no {fault:?}: {injected:?}");
+    }
+}
+
+/// Runs writers of these habits on one form, for half of the time.
+async fn hold<const F: usize>(habits: &[Habit]) {
+    let seed = Seed::from_environment();
+    let proxy = server::proxy().await;
+    let storm = storm::<F>(&proxy).await;
+    proxy.set_plan(Plan::drawn(seed.get(), PERCENT_OF_FEW));
+    let span = Span::new(ROUNDS);
+    let stop = async {
+        tokio::time::sleep(duration() / 2).await;
+        span.stop();
+    };
+    tokio::join!(stop, storm.blow(habits, seed.get(), &span));
+    proxy.calm_down().await;
+    let verdict = storm.verdict().await;
+    eprintln!(
+        "seed {}: {:?}, {habits:?}: {verdict}",
+        seed.get(),
+        proxy.injected()
+    );
+    verdict.assert_true();
+    assert!(!proxy.injected().is_empty(), "nothing was damaged");
+    storm.use_clients().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_of_the_callers_are_told_the_truth_and_stay_of_use() {
+    hold::<{ sample::COUNT }>(&[Habit::Session; 6]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dropped_futures_double_nothing_under_damaged_messages() {
+    let habits = [[Habit::Impatient; 5].as_slice(), &[Habit::Hot]].concat();
+    hold::<{ sample::NUMBERED }>(&habits).await;
+}
+
+/// Faults in a row, and how many records the key has before.
+type Case = (u64, i64);
+
+/// Stores one record whose write is damaged; whether it was called stored, and how often it is.
+async fn one_record<const F: usize>(
+    calm: &Database,
+    fault: Fault,
+    (in_a_row, earlier): Case,
+) -> (bool, u64) {
+    let proxy = server::proxy().await;
+    let buckets = Sample::<F>::buckets(&proxy.client().await.database(calm.name()));
+    let mut writer = Writer::new(buckets.clone(), &Ledger::default(), 1, 0);
+    let mut record = || Sample {
+        device: format!("{in_a_row} on {earlier}"),
+        ..writer.record(1)
+    };
+    for _ in 0..earlier {
+        buckets.insert(&record()).await.unwrap();
+    }
+    proxy.set_plan(Plan::next(fault, in_a_row));
+    let record = record();
+    let told = buckets.insert(&record).await;
+    proxy.calm_down().await;
+    let injected = proxy.injected();
+    let stored = Sample::<F>::buckets(calm)
+        .count(record.key())
+        .await
+        .unwrap();
+    if told.is_ok() && fault != Fault::Delay {
+        assert_eq!(injected, BTreeMap::from([(fault, in_a_row)]));
+    }
+    assert!(injected[&fault] > 0);
+    (told.is_ok(), stored - u64::try_from(earlier).unwrap())
+}
+
+/// On a key without a bucket, with an open one, and with a full one.
+async fn stored_once<const F: usize>(fault: Fault, in_a_row: &[u64]) {
+    let calm = server::start().await.database("one").await.unwrap();
+    Sample::<F>::buckets(&calm).ensure().await.unwrap();
+    let earlier = [0, 1, i64::from(sample::CAPACITY)];
+    let cases = in_a_row
+        .iter()
+        .flat_map(|number| earlier.map(|earlier| (*number, earlier)));
+    let cases: Vec<Case> = cases.collect();
+    let runs = cases
+        .iter()
+        .map(|case| one_record::<F>(&calm, fault, *case));
+    for ((in_a_row, earlier), found) in cases.iter().zip(join_all(runs).await) {
+        let form = Sample::<F>::SPEC.form();
+        assert_eq!(
+            found,
+            (true, 1),
+            "(acknowledged, stored) after {in_a_row} x {fault:?} behind {earlier} in {form:?}"
+        );
+    }
+}
+
+async fn stored_once_in_every_form(fault: Fault) {
+    tokio::join!(
+        stored_once::<{ sample::COUNT }>(fault, &[1, 2, 5]),
+        stored_once::<{ sample::WINDOW_CAPACITY }>(fault, &[2]),
+        stored_once::<{ sample::NUMBERED }>(fault, &[2]),
+        stored_once::<{ sample::HYBRID_MERGE }>(fault, &[2]),
+        stored_once::<{ sample::COUNT_AVG }>(fault, &[2]),
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_whose_request_is_lost_is_stored_once() {
+    tokio::join!(
+        stored_once_in_every_form(Fault::CutBefore),
+        stored_once_in_every_form(Fault::HalfRequest),
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_whose_reply_is_lost_is_stored_once() {
+    tokio::join!(
+        stored_once_in_every_form(Fault::CutAfter),
+        stored_once_in_every_form(Fault::HalfReply),
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_whose_request_comes_late_is_stored_once() {
+    tokio::join!(
+        stored_once_in_every_form(Fault::Delay),
+        stored_once_in_every_form(Fault::Ghost),
+    );
+}
+
+/// Stores a batch that fills buckets and opens new ones, whose writes are damaged.
+async fn one_batch<const F: usize>(fault: Fault, in_a_row: u64) {
+    let proxy = server::proxy().await;
+    let calm = server::start().await.database("batch").await.unwrap();
+    Sample::<F>::buckets(&calm).ensure().await.unwrap();
+    let buckets = Sample::<F>::buckets(&proxy.client().await.database(calm.name()));
+    let ledger = Ledger::default();
+    let mut writer = Writer::new(buckets.clone(), &ledger, 1, 0);
+    for plan in [Plan::off(), Plan::next(fault, in_a_row), Plan::off()] {
+        let records: Vec<_> = (0..30).map(|_| writer.record(3)).collect();
+        proxy.set_plan(plan);
+        let report = buckets.insert_many(&records).await.unwrap();
+        let failed = report.failed();
+        assert!(failed.is_empty(), "{in_a_row} x {fault:?}: {failed:#?}");
+        for record in &records {
+            ledger.tell(record, Ok(()));
+        }
+    }
+    proxy.calm_down().await;
+    let verdict = ledger.audit(&calm).await;
+    verdict.assert_true();
+    assert_eq!(verdict.stored, 90);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_whose_writes_are_damaged_is_stored_once() {
+    let cases = Fault::ALL
+        .iter()
+        .flat_map(|fault| [1, 2, 5].map(|in_a_row| (*fault, in_a_row)));
+    join_all(cases.map(|(fault, in_a_row)| async move {
+        tokio::join!(
+            one_batch::<{ sample::COUNT }>(fault, in_a_row),
+            one_batch::<{ sample::NUMBERED }>(fault, in_a_row),
+        )
+    }))
+    .await;
+}
