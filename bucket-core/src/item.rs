@@ -1,16 +1,24 @@
 //! From a record to its item: the record's own `Serialize`, without the key fields and with the
 //! time as a BSON date.
 //!
-//! Running the user's implementation through a filter keeps every serde attribute exact, because
-//! it is serde's own code that honours it.
+//! The derive could list the fields of the struct and their types, but it cannot know what
+//! `Serialize` makes of them: that may be written by hand. So the user's implementation is run
+//! through a filter, straight into the buffer, which keeps every serde attribute exact: it is
+//! serde's own code that honours it. The filter's names are constants of the record type, so the
+//! compiler decides most of it beforehand.
+
+use std::marker::PhantomData;
 
 use bson::{Bson, DateTime};
 use serde::{
     Serialize, Serializer,
-    ser::{Impossible, SerializeMap, SerializeStruct},
+    ser::{Error as _, Impossible, SerializeMap, SerializeStruct},
 };
 
-use crate::{record::Record, spec::BucketSpec};
+use crate::{
+    encode::{Encoder, Error, is_special, no_document},
+    record::Record,
+};
 
 /// Appends the item of `record` to `buffer` as a BSON document.
 ///
@@ -19,40 +27,20 @@ pub(crate) fn append_item<T: Record>(
     record: &T,
     time: DateTime,
     buffer: &mut Vec<u8>,
-) -> Result<(), bson::error::Error> {
+) -> Result<(), Error> {
     let start = buffer.len();
-    let result = bson::serialize_to_buffer(
-        &Item {
-            record,
-            spec: T::SPEC,
+    let result = record.serialize(ItemSerializer::<T> {
+        encoder: Encoder::over(buffer),
+        filter: Filter {
             time,
+            seen: 0,
+            record: PhantomData,
         },
-        buffer,
-    );
+    });
     if result.is_err() {
         buffer.truncate(start);
     }
     result
-}
-
-struct Item<'a, T> {
-    record: &'a T,
-    spec: &'static BucketSpec,
-    time: DateTime,
-}
-
-impl<T: Serialize> Serialize for Item<'_, T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let filter = Filter {
-            spec: self.spec,
-            time: self.time,
-            seen: 0,
-        };
-        self.record.serialize(ItemSerializer {
-            inner: serializer,
-            filter,
-        })
-    }
 }
 
 /// What becomes of a field.
@@ -67,25 +55,26 @@ enum Fate {
 const TIME: u64 = 1 << 63;
 
 /// Knows the fields that do not go into the item as they are.
-struct Filter {
-    spec: &'static BucketSpec,
+struct Filter<T> {
     time: DateTime,
     /// A bit for each key field, and the highest for the time: a second value of the same name
     /// (out of a flattened map) must not vanish silently.
     seen: u64,
+    record: PhantomData<fn() -> T>,
 }
 
-impl Filter {
-    fn fate<E: serde::ser::Error>(&mut self, name: &str) -> Result<Fate, E> {
-        let (bit, fate) = if name == self.spec.time().name {
+impl<T: Record> Filter<T> {
+    #[inline]
+    fn fate(&mut self, name: &str) -> Result<Fate, Error> {
+        let (bit, fate) = if name == T::SPEC.time().name {
             (63, Fate::Date)
-        } else if let Some(index) = self.spec.keys().iter().position(|key| key.path == name) {
+        } else if let Some(index) = T::SPEC.keys().iter().position(|key| key.path == name) {
             (index.min(62), Fate::Drop)
         } else {
             return Ok(Fate::Keep);
         };
         if self.seen & (1 << bit) != 0 {
-            return Err(E::custom(format_args!(
+            return Err(Error::custom(format_args!(
                 "a flattened field brings a second value for `{name}`"
             )));
         }
@@ -94,12 +83,13 @@ impl Filter {
     }
 }
 
-impl Filter {
+impl<T: Record> Filter<T> {
     /// An item without its time could not be read back.
-    fn has_time<E: serde::ser::Error>(&self) -> Result<(), E> {
+    #[inline]
+    fn has_time(&self) -> Result<(), Error> {
         if self.seen & TIME == 0 {
-            let name = self.spec.time().name;
-            return Err(E::custom(format_args!(
+            let name = T::SPEC.time().name;
+            return Err(Error::custom(format_args!(
                 "the record's serde form has no field `{name}`"
             )));
         }
@@ -108,61 +98,66 @@ impl Filter {
 }
 
 /// A serializer that takes structs and maps alone, field by field through the filter.
-struct ItemSerializer<S> {
-    inner: S,
-    filter: Filter,
+struct ItemSerializer<'a, T> {
+    encoder: Encoder<'a>,
+    filter: Filter<T>,
 }
 
-fn not_a_struct<E: serde::ser::Error>() -> E {
-    E::custom("a record must serialise as a struct with named fields")
+impl<'a, T: Record> ItemSerializer<'a, T> {
+    #[inline]
+    fn begin(mut self) -> ItemFields<'a, T> {
+        let start = self.encoder.begin();
+        ItemFields {
+            encoder: self.encoder,
+            start,
+            filter: self.filter,
+            pending: Fate::Keep,
+        }
+    }
+}
+
+#[cold]
+fn not_a_struct() -> Error {
+    Error::custom("a record must serialise as a struct with named fields")
 }
 
 macro_rules! refuse {
     ($($method:ident($($arg:ty),*)),+ $(,)?) => {$(
-        fn $method(self, $(_: $arg),*) -> Result<S::Ok, S::Error> {
+        fn $method(self, $(_: $arg),*) -> Result<(), Error> {
             Err(not_a_struct())
         }
     )+};
 }
 
-impl<S: Serializer> Serializer for ItemSerializer<S> {
-    type Ok = S::Ok;
-    type Error = S::Error;
-    type SerializeSeq = Impossible<S::Ok, S::Error>;
-    type SerializeTuple = Impossible<S::Ok, S::Error>;
-    type SerializeTupleStruct = Impossible<S::Ok, S::Error>;
-    type SerializeTupleVariant = Impossible<S::Ok, S::Error>;
-    type SerializeMap = ItemFields<S::SerializeMap>;
-    type SerializeStruct = ItemFields<S::SerializeStruct>;
-    type SerializeStructVariant = Impossible<S::Ok, S::Error>;
+impl<'a, R: Record> Serializer for ItemSerializer<'a, R> {
+    type Ok = ();
+    type Error = Error;
+    type SerializeSeq = Impossible<(), Error>;
+    type SerializeTuple = Impossible<(), Error>;
+    type SerializeTupleStruct = Impossible<(), Error>;
+    type SerializeTupleVariant = Impossible<(), Error>;
+    type SerializeMap = ItemFields<'a, R>;
+    type SerializeStruct = ItemFields<'a, R>;
+    type SerializeStructVariant = Impossible<(), Error>;
 
-    fn serialize_struct(
-        self,
-        name: &'static str,
-        len: usize,
-    ) -> Result<Self::SerializeStruct, S::Error> {
-        let inner = self.inner.serialize_struct(name, len)?;
-        Ok(ItemFields {
-            inner,
-            filter: self.filter,
-            pending: Fate::Keep,
-        })
+    #[inline]
+    fn serialize_struct(self, name: &'static str, _: usize) -> Result<ItemFields<'a, R>, Error> {
+        if is_special(name) {
+            return Err(no_document(name));
+        }
+        Ok(self.begin())
     }
 
-    fn serialize_map(self, _len: Option<usize>) -> Result<Self::SerializeMap, S::Error> {
-        let inner = self.inner.serialize_map(None)?;
-        Ok(ItemFields {
-            inner,
-            filter: self.filter,
-            pending: Fate::Keep,
-        })
+    #[inline]
+    fn serialize_map(self, _: Option<usize>) -> Result<ItemFields<'a, R>, Error> {
+        Ok(self.begin())
     }
 
     fn is_human_readable(&self) -> bool {
-        self.inner.is_human_readable()
+        false
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, _: &T) -> Result<S::Ok, S::Error> {
+    fn serialize_some<T: Serialize + ?Sized>(self, _: &T) -> Result<(), Error> {
         Err(not_a_struct())
     }
 
@@ -170,7 +165,7 @@ impl<S: Serializer> Serializer for ItemSerializer<S> {
         self,
         _: &'static str,
         _: &T,
-    ) -> Result<S::Ok, S::Error> {
+    ) -> Result<(), Error> {
         Err(not_a_struct())
     }
 
@@ -180,15 +175,15 @@ impl<S: Serializer> Serializer for ItemSerializer<S> {
         _: u32,
         _: &'static str,
         _: &T,
-    ) -> Result<S::Ok, S::Error> {
+    ) -> Result<(), Error> {
         Err(not_a_struct())
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Self::SerializeSeq, S::Error> {
+    fn serialize_seq(self, _: Option<usize>) -> Result<Self::SerializeSeq, Error> {
         Err(not_a_struct())
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, S::Error> {
+    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, Error> {
         Err(not_a_struct())
     }
 
@@ -196,7 +191,7 @@ impl<S: Serializer> Serializer for ItemSerializer<S> {
         self,
         _: &'static str,
         _: usize,
-    ) -> Result<Self::SerializeTupleStruct, S::Error> {
+    ) -> Result<Self::SerializeTupleStruct, Error> {
         Err(not_a_struct())
     }
 
@@ -206,7 +201,7 @@ impl<S: Serializer> Serializer for ItemSerializer<S> {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Self::SerializeTupleVariant, S::Error> {
+    ) -> Result<Self::SerializeTupleVariant, Error> {
         Err(not_a_struct())
     }
 
@@ -216,7 +211,7 @@ impl<S: Serializer> Serializer for ItemSerializer<S> {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Self::SerializeStructVariant, S::Error> {
+    ) -> Result<Self::SerializeStructVariant, Error> {
         Err(not_a_struct())
     }
 
@@ -230,44 +225,56 @@ impl<S: Serializer> Serializer for ItemSerializer<S> {
 }
 
 /// The fields of a record on their way into the item.
-struct ItemFields<I> {
-    inner: I,
-    filter: Filter,
+struct ItemFields<'a, T> {
+    encoder: Encoder<'a>,
+    start: usize,
+    filter: Filter<T>,
     pending: Fate,
 }
 
-impl<I: SerializeStruct> SerializeStruct for ItemFields<I> {
-    type Ok = I::Ok;
-    type Error = I::Error;
+impl<T: Record> ItemFields<'_, T> {
+    #[inline]
+    fn finish(mut self) -> Result<(), Error> {
+        self.filter.has_time()?;
+        self.encoder.end(self.start);
+        Ok(())
+    }
+}
 
+impl<R: Record> SerializeStruct for ItemFields<'_, R> {
+    type Ok = ();
+    type Error = Error;
+
+    #[inline]
     fn serialize_field<T: Serialize + ?Sized>(
         &mut self,
-        key: &'static str,
+        name: &'static str,
         value: &T,
-    ) -> Result<(), I::Error> {
-        match self.filter.fate(key)? {
-            Fate::Keep => self.inner.serialize_field(key, value),
-            Fate::Drop => Ok(()),
-            Fate::Date => self.inner.serialize_field(key, &self.filter.time),
+    ) -> Result<(), Error> {
+        let fate = self.filter.fate(name)?;
+        if let Fate::Drop = fate {
+            return Ok(());
         }
+        self.encoder.name(name)?;
+        if let Fate::Date = fate {
+            self.encoder.date(self.filter.time.timestamp_millis());
+            return Ok(());
+        }
+        value.serialize(&mut self.encoder)
     }
 
-    fn skip_field(&mut self, key: &'static str) -> Result<(), I::Error> {
-        self.inner.skip_field(key)
-    }
-
-    fn end(self) -> Result<I::Ok, I::Error> {
-        self.filter.has_time()?;
-        self.inner.end()
+    #[inline]
+    fn end(self) -> Result<(), Error> {
+        self.finish()
     }
 }
 
 /// The form of a struct with a flattened field.
-impl<I: SerializeMap> SerializeMap for ItemFields<I> {
-    type Ok = I::Ok;
-    type Error = I::Error;
+impl<R: Record> SerializeMap for ItemFields<'_, R> {
+    type Ok = ();
+    type Error = Error;
 
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), I::Error> {
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Error> {
         // A key that is no text is no name of ours, and the serializer's to judge.
         self.pending = match bson::serialize_to_bson(&key) {
             Ok(Bson::String(name)) => self.filter.fate(&name)?,
@@ -275,20 +282,22 @@ impl<I: SerializeMap> SerializeMap for ItemFields<I> {
         };
         match self.pending {
             Fate::Drop => Ok(()),
-            Fate::Keep | Fate::Date => self.inner.serialize_key(key),
+            Fate::Keep | Fate::Date => self.encoder.key(key),
         }
     }
 
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), I::Error> {
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         match self.pending {
-            Fate::Keep => self.inner.serialize_value(value),
+            Fate::Keep => value.serialize(&mut self.encoder),
             Fate::Drop => Ok(()),
-            Fate::Date => self.inner.serialize_value(&self.filter.time),
+            Fate::Date => {
+                self.encoder.date(self.filter.time.timestamp_millis());
+                Ok(())
+            }
         }
     }
 
-    fn end(self) -> Result<I::Ok, I::Error> {
-        self.filter.has_time()?;
-        self.inner.end()
+    fn end(self) -> Result<(), Error> {
+        self.finish()
     }
 }

@@ -22,6 +22,7 @@
 
 pub mod aggregate;
 pub mod bucket;
+mod encode;
 pub mod error;
 pub mod field;
 mod fold;

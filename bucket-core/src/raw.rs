@@ -199,23 +199,7 @@ impl RawWriter {
     }
 
     fn index(&mut self, kind: u8, index: usize) {
-        self.bytes.push(kind);
-        let mut digits = [0_u8; 20];
-        let mut at = digits.len();
-        let mut rest = index;
-        loop {
-            at -= 1;
-            // A decimal digit fits a byte.
-            #[allow(clippy::cast_possible_truncation)]
-            let digit = (rest % 10) as u8;
-            digits[at] = b'0' + digit;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        self.bytes.extend_from_slice(&digits[at..]);
-        self.bytes.push(0);
+        push_index(&mut self.bytes, kind, index);
     }
 
     fn text(&mut self, value: &str) {
@@ -224,4 +208,26 @@ impl RawWriter {
         self.bytes.extend_from_slice(value.as_bytes());
         self.bytes.push(0);
     }
+}
+
+/// The type of an element and its place in an array.
+#[inline]
+pub(crate) fn push_index(bytes: &mut Vec<u8>, kind: u8, index: usize) {
+    bytes.push(kind);
+    let mut digits = [0_u8; 20];
+    let mut at = digits.len();
+    let mut rest = index;
+    loop {
+        at -= 1;
+        // A decimal digit fits a byte.
+        #[allow(clippy::cast_possible_truncation)]
+        let digit = (rest % 10) as u8;
+        digits[at] = b'0' + digit;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    bytes.extend_from_slice(&digits[at..]);
+    bytes.push(0);
 }

@@ -95,7 +95,7 @@ pub const MAX_RECORD_BYTES: usize = 7 * 1024 * 1024;
 
 /// The bytes that a record can add to a bucket beside its item and the values that it tallies: a
 /// counter for each tally and each sketch.
-pub(crate) fn counter_bytes(spec: &BucketSpec) -> usize {
+fn counter_bytes(spec: &BucketSpec) -> usize {
     let aggregates = spec.aggregates().iter();
     let each = aggregates.map(|aggregate| match aggregate.kind {
         AggregateKind::Percentiles { .. } => 24,
@@ -108,7 +108,7 @@ pub(crate) fn counter_bytes(spec: &BucketSpec) -> usize {
 /// [`max_record_bytes`] for a key that takes `key_bytes` in BSON and a bucket of at most `size`
 /// records. The document has the key and the id, a command the key and twice the id, and the id
 /// has up to three bytes for each of the key.
-pub(crate) fn record_limit(spec: &BucketSpec, size: u32, key_bytes: usize) -> usize {
+fn record_limit(spec: &BucketSpec, size: u32, key_bytes: usize) -> usize {
     let literals = spec.id().iter().map(|segment| match segment {
         IdSegment::Literal(text) => text.len(),
         _ => 0,
@@ -124,4 +124,29 @@ pub(crate) fn record_limit(spec: &BucketSpec, size: u32, key_bytes: usize) -> us
         return left.min(MAX_RECORD_BYTES);
     }
     limit(size, document, command)
+}
+
+/// What a record may take, as it was worked out last: the same for most records of a batch.
+#[derive(Debug, Default)]
+pub(crate) struct RecordSize {
+    /// The size of the bucket and that of the key in bytes; never zero once it was asked for.
+    of: (u32, usize),
+    /// See [`counter_bytes`].
+    pub(crate) counters: usize,
+    /// See [`record_limit`].
+    pub(crate) limit: usize,
+}
+
+impl RecordSize {
+    /// For records of one model alone.
+    pub(crate) fn of(&mut self, spec: &BucketSpec, size: u32, key_bytes: usize) -> &Self {
+        if self.of != (size, key_bytes) {
+            *self = Self {
+                of: (size, key_bytes),
+                counters: counter_bytes(spec),
+                limit: record_limit(spec, size, key_bytes),
+            };
+        }
+        self
+    }
 }

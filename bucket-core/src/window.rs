@@ -95,23 +95,26 @@ impl Window {
     /// ```
     #[must_use]
     pub fn span(self, date: DateTime) -> (DateTime, DateTime) {
-        let millis = i128::from(date.timestamp_millis());
-        let day = millis.div_euclid(DAY);
+        let millis = date.timestamp_millis();
+        // Nearly every record asks for its window: lengths that fit 64 bits are not counted in 128.
+        let fixed = |length: i64| {
+            let passed = millis.rem_euclid(length);
+            let start = millis.saturating_sub(passed);
+            let end = millis.saturating_add(length - passed);
+            (DateTime::from_millis(start), DateTime::from_millis(end))
+        };
+        let day = || i128::from(millis).div_euclid(DAY);
         let (start, end) = match self {
-            Self::Seconds(seconds) => {
-                // A length of zero is refused before a window is asked for; one second stands in.
-                let length = i128::from(seconds.max(1)) * 1_000;
-                let start = millis.div_euclid(length) * length;
-                (start, start + length)
-            }
-            Self::Day => (day * DAY, (day + 1) * DAY),
+            // A length of zero is refused before a window is asked for; one second stands in.
+            Self::Seconds(seconds) => return fixed(i64::from(seconds.max(1)) * 1_000),
+            Self::Day => return fixed(24 * 3_600 * 1_000),
             Self::Week => {
                 // 1970-01-01 was a Thursday, three days behind its Monday.
-                let monday = day - (day + 3).rem_euclid(7);
+                let monday = day() - (day() + 3).rem_euclid(7);
                 (monday * DAY, (monday + 7) * DAY)
             }
             Self::Month => {
-                let month = month_of(day);
+                let month = month_of(day());
                 (first_day(month) * DAY, first_day(month + 1) * DAY)
             }
         };

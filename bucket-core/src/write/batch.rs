@@ -3,11 +3,12 @@
 use std::{collections::HashMap, marker::PhantomData, ops::Range};
 
 use bson::DateTime;
+use foldhash::fast::RandomState;
 
 use super::{Chain, ElementSink, Kind, Recollection, Source};
 use crate::{
     error::EncodeError, fold::Inputs, form::LatePolicy, id, item::append_item, limits::Limits,
-    raw::RawWriter, record::Record, size,
+    raw::RawWriter, record::Record, size::RecordSize,
 };
 
 /// An array element has a type byte, an index of up to six digits and a NUL besides its item.
@@ -34,12 +35,13 @@ pub struct Batch<T> {
     now: DateTime,
     chains: Vec<Chain>,
     /// By key as BSON and what the form adds to it.
-    by_identity: HashMap<Box<[u8]>, usize>,
+    by_identity: HashMap<Box<[u8]>, usize, RandomState>,
     /// The key of the record that is being encoded.
     key: Vec<u8>,
     /// What the chain that is looked for is found by.
     identity: Vec<u8>,
     key_bytes: usize,
+    size: RecordSize,
     /// Every command is ordered: inside a transaction the server stops at the first refusal anyway.
     in_order: bool,
     /// Another writer opens buckets of the same keys.
@@ -81,10 +83,11 @@ impl<T> Default for Batch<T> {
             records: 0,
             now: DateTime::MIN,
             chains: Vec::new(),
-            by_identity: HashMap::new(),
+            by_identity: HashMap::default(),
             key: Vec::new(),
             identity: Vec::new(),
             key_bytes: 0,
+            size: RecordSize::default(),
             in_order: false,
             raced: false,
             source: None,
@@ -152,8 +155,8 @@ impl<T: Record> Batch<T> {
         let before = inputs.mark();
         let names = inputs.push(T::SPEC, kind.size(), |sink| record.visit_inputs(sink))?;
         let item = self.encoded.items.len() - start;
-        let bytes = item + names + size::counter_bytes(T::SPEC);
-        let limit = size::record_limit(T::SPEC, kind.size(), self.key.len());
+        let size = self.size.of(T::SPEC, kind.size(), self.key.len());
+        let (bytes, limit) = (item + names + size.counters, size.limit);
         if bytes > limit {
             self.encoded.inputs.go_back_to(before);
             return Err(EncodeError::TooLarge { bytes, limit });

@@ -1,0 +1,324 @@
+//! Any serde value as BSON, straight into a buffer.
+//!
+//! The bytes are those that `bson::serialize_to_buffer` writes. What is simple in BSON (numbers,
+//! text, documents, arrays) is written here, in code that the compiler can merge with the user's
+//! `Serialize`; what has rules of its own there is given to `bson`: dates, object ids, uuids and the
+//! like (`special`), and the keys of maps. Each value is asked for its form once, as there.
+//!
+//! Serde's own calls decide what is written, never the type of a field or the attributes of a
+//! struct. So a `Serialize` by hand, `with` and every other attribute are right without being known.
+
+use serde::{Serialize, Serializer};
+
+use self::{
+    elements::{Elements, StructElements},
+    special::Special,
+};
+
+mod elements;
+mod special;
+
+pub(crate) use self::special::{is_special, no_document};
+pub(crate) use bson::error::Error;
+
+/// Bytes of element types, from the BSON specification 1.1.
+pub(crate) mod kind {
+    pub(crate) const DOUBLE: u8 = 0x01;
+    pub(crate) const STRING: u8 = 0x02;
+    pub(crate) const DOCUMENT: u8 = 0x03;
+    pub(crate) const ARRAY: u8 = 0x04;
+    pub(crate) const BINARY: u8 = 0x05;
+    pub(crate) const BOOLEAN: u8 = 0x08;
+    pub(crate) const DATE: u8 = 0x09;
+    pub(crate) const NULL: u8 = 0x0a;
+    pub(crate) const INT32: u8 = 0x10;
+    pub(crate) const INT64: u8 = 0x12;
+}
+
+/// Writes the value of one element after the other.
+///
+/// An element's type stands before its name, and serde tells the type after the name: its byte is
+/// kept free by [`name`](Self::name) and set with the value.
+#[derive(Debug)]
+pub(crate) struct Encoder<'a> {
+    bytes: &'a mut Vec<u8>,
+    type_at: usize,
+}
+
+impl<'a> Encoder<'a> {
+    /// An encoder that goes on in this buffer.
+    pub(crate) fn over(bytes: &'a mut Vec<u8>) -> Self {
+        let type_at = bytes.len();
+        Self { bytes, type_at }
+    }
+
+    /// Begins a document. Gives its start.
+    #[inline]
+    pub(crate) fn begin(&mut self) -> usize {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; 4]);
+        start
+    }
+
+    /// Ends the document that began at `start`.
+    #[inline]
+    pub(crate) fn end(&mut self, start: usize) {
+        self.bytes.push(0);
+        let length = length(self.bytes.len() - start);
+        self.bytes[start..start + 4].copy_from_slice(&length);
+    }
+
+    /// Begins an element; its value must follow.
+    ///
+    /// # Errors
+    ///
+    /// If the name has a NUL, which would end it.
+    #[inline]
+    pub(crate) fn name(&mut self, name: &str) -> Result<(), Error> {
+        if name.as_bytes().contains(&0) {
+            return Err(special::bad_name(name));
+        }
+        self.type_at = self.bytes.len();
+        self.bytes.reserve(name.len() + 16);
+        self.bytes.push(0);
+        self.bytes.extend_from_slice(name.as_bytes());
+        self.bytes.push(0);
+        Ok(())
+    }
+
+    /// Begins the element of an array.
+    #[inline]
+    fn index(&mut self, index: usize) {
+        self.type_at = self.bytes.len();
+        crate::raw::push_index(self.bytes, 0, index);
+    }
+
+    /// A date, in milliseconds since 1970.
+    #[inline]
+    pub(crate) fn date(&mut self, millis: i64) {
+        self.value(kind::DATE, &millis.to_le_bytes());
+    }
+
+    #[inline]
+    fn kind(&mut self, kind: u8) {
+        self.bytes[self.type_at] = kind;
+    }
+
+    #[inline]
+    fn value(&mut self, kind: u8, value: &[u8]) {
+        self.kind(kind);
+        self.bytes.extend_from_slice(value);
+    }
+}
+
+/// A length as BSON has it. Longer documents are cut off there by `bson` too, and refused by their
+/// size before anything is sent.
+#[inline]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "as `bson` does"
+)]
+fn length(length: usize) -> [u8; 4] {
+    (length as i32).to_le_bytes()
+}
+
+macro_rules! widen {
+    ($($method:ident($ty:ty) as $wide:ident),+ $(,)?) => {$(
+        #[inline]
+        fn $method(self, value: $ty) -> Result<(), Error> {
+            self.$wide(value.into())
+        }
+    )+};
+}
+
+impl<'e, 'a> Serializer for &'e mut Encoder<'a> {
+    type Ok = ();
+    type Error = Error;
+    type SerializeSeq = Elements<'e, 'a>;
+    type SerializeTuple = Elements<'e, 'a>;
+    type SerializeTupleStruct = Elements<'e, 'a>;
+    type SerializeTupleVariant = Elements<'e, 'a>;
+    type SerializeMap = Elements<'e, 'a>;
+    type SerializeStruct = StructElements<'e, 'a>;
+    type SerializeStructVariant = Elements<'e, 'a>;
+
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+
+    widen! {
+        serialize_i8(i8) as serialize_i32, serialize_i16(i16) as serialize_i32,
+        serialize_u8(u8) as serialize_i32, serialize_u16(u16) as serialize_i32,
+        serialize_u32(u32) as serialize_i64, serialize_f32(f32) as serialize_f64,
+    }
+
+    #[inline]
+    fn serialize_bool(self, value: bool) -> Result<(), Error> {
+        self.value(kind::BOOLEAN, &[u8::from(value)]);
+        Ok(())
+    }
+
+    #[inline]
+    fn serialize_i32(self, value: i32) -> Result<(), Error> {
+        self.value(kind::INT32, &value.to_le_bytes());
+        Ok(())
+    }
+
+    #[inline]
+    fn serialize_i64(self, value: i64) -> Result<(), Error> {
+        self.value(kind::INT64, &value.to_le_bytes());
+        Ok(())
+    }
+
+    #[inline]
+    fn serialize_u64(self, value: u64) -> Result<(), Error> {
+        match i64::try_from(value) {
+            Ok(value) => self.serialize_i64(value),
+            // Refused there with an error of its own.
+            Err(_) => self.special(&value),
+        }
+    }
+
+    #[inline]
+    fn serialize_f64(self, value: f64) -> Result<(), Error> {
+        self.value(kind::DOUBLE, &value.to_le_bytes());
+        Ok(())
+    }
+
+    #[inline]
+    fn serialize_char(self, value: char) -> Result<(), Error> {
+        self.serialize_str(value.encode_utf8(&mut [0; 4]))
+    }
+
+    #[inline]
+    fn serialize_str(self, value: &str) -> Result<(), Error> {
+        self.value(kind::STRING, &length(value.len() + 1));
+        self.bytes.extend_from_slice(value.as_bytes());
+        self.bytes.push(0);
+        Ok(())
+    }
+
+    #[inline]
+    fn serialize_bytes(self, value: &[u8]) -> Result<(), Error> {
+        self.value(kind::BINARY, &length(value.len()));
+        // The generic subtype.
+        self.bytes.push(0);
+        self.bytes.extend_from_slice(value);
+        Ok(())
+    }
+
+    #[inline]
+    fn serialize_none(self) -> Result<(), Error> {
+        self.kind(kind::NULL);
+        Ok(())
+    }
+
+    #[inline]
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Error> {
+        value.serialize(self)
+    }
+
+    #[inline]
+    fn serialize_unit(self) -> Result<(), Error> {
+        self.serialize_none()
+    }
+
+    #[inline]
+    fn serialize_unit_struct(self, _: &'static str) -> Result<(), Error> {
+        self.serialize_none()
+    }
+
+    #[inline]
+    fn serialize_unit_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+    ) -> Result<(), Error> {
+        self.serialize_str(variant)
+    }
+
+    #[inline]
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<(), Error> {
+        if name.starts_with('$') {
+            return self.special(&special::Newtype(name, value));
+        }
+        value.serialize(self)
+    }
+
+    #[inline]
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        value: &T,
+    ) -> Result<(), Error> {
+        self.kind(kind::DOCUMENT);
+        let start = self.begin();
+        self.name(variant)?;
+        value.serialize(&mut *self)?;
+        self.end(start);
+        Ok(())
+    }
+
+    #[inline]
+    fn serialize_seq(self, _: Option<usize>) -> Result<Elements<'e, 'a>, Error> {
+        Ok(Elements::begin(self, kind::ARRAY))
+    }
+
+    #[inline]
+    fn serialize_tuple(self, _: usize) -> Result<Elements<'e, 'a>, Error> {
+        Ok(Elements::begin(self, kind::ARRAY))
+    }
+
+    #[inline]
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Elements<'e, 'a>, Error> {
+        Ok(Elements::begin(self, kind::ARRAY))
+    }
+
+    #[inline]
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<Elements<'e, 'a>, Error> {
+        Elements::begin_variant(self, variant, kind::ARRAY)
+    }
+
+    #[inline]
+    fn serialize_map(self, _: Option<usize>) -> Result<Elements<'e, 'a>, Error> {
+        Ok(Elements::begin(self, kind::DOCUMENT))
+    }
+
+    #[inline]
+    fn serialize_struct(
+        self,
+        name: &'static str,
+        len: usize,
+    ) -> Result<StructElements<'e, 'a>, Error> {
+        Ok(if is_special(name) {
+            StructElements::Special(Special::begin(self, name, len))
+        } else {
+            StructElements::Document(Elements::begin(self, kind::DOCUMENT))
+        })
+    }
+
+    #[inline]
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<Elements<'e, 'a>, Error> {
+        Elements::begin_variant(self, variant, kind::DOCUMENT)
+    }
+}
