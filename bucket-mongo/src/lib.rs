@@ -37,6 +37,7 @@
 //! | create the collection and its indexes, see what differs | [`Buckets::ensure`] |
 //! | store one record | [`Buckets::insert`] |
 //! | store many, and know of each what became of it | [`Buckets::insert_many`] |
+//! | push from many tasks, in batches and within bounded memory | [`Buckets::ingestor`] |
 //! | give each key limits of its own | [`Buckets::with_limits`] |
 //! | show page 3 | [`Buckets::page`] |
 //! | know how many pages or records there are | [`Buckets::page_count`], [`Buckets::count`] |
@@ -51,6 +52,7 @@
 //! | `time-0_3` | `time::OffsetDateTime` as a record's time | no |
 //! | `jiff-0_2` | `jiff::Timestamp` as a record's time | no |
 //! | `uuid-1` | `uuid::Uuid` as a key | no |
+//! | `metrics` | figures of ingestors through the facade crate `metrics` | no |
 //! | `testing` | a development server for examples and tests | no |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -58,6 +60,7 @@ pub mod action;
 mod bucketed;
 mod buckets;
 pub mod error;
+pub mod ingest;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod trace;
@@ -79,6 +82,7 @@ pub use self::{
     bucketed::Bucketed,
     buckets::Buckets,
     error::{Error, ErrorKind, Result},
+    ingest::{IngestReport, Ingestor, WhenFull},
 };
 #[doc(inline)]
 pub use bucket_core::BucketKey;

@@ -139,13 +139,16 @@ async fn every_operation_is_traced_as_documented_and_no_value_is_logged() {
         .unwrap()
         .into_result()
         .unwrap();
+    let ingestor = letters.ingestor().start().unwrap();
+    ingestor.push(&letter).await.unwrap();
+    ingestor.shutdown().await.into_result().unwrap();
     letters.page("secret recipient", 1).await.unwrap();
     letters.page_count("secret recipient").await.unwrap();
     letters.count("secret recipient").await.unwrap();
     let pages = letters.pages("secret recipient").await.unwrap();
     assert_eq!(pages.try_collect::<Vec<_>>().await.unwrap().len(), 2);
     let records = letters.records("secret recipient").await.unwrap();
-    assert_eq!(records.try_collect::<Vec<_>>().await.unwrap().len(), 4);
+    assert_eq!(records.try_collect::<Vec<_>>().await.unwrap().len(), 5);
     drop(guard);
 
     let seen = recorder.seen.lock().unwrap().clone();
@@ -153,6 +156,7 @@ async fn every_operation_is_traced_as_documented_and_no_value_is_logged() {
         "ensure",
         "insert",
         "insert_many",
+        "ingest",
         "page",
         "page_count",
         "count",

@@ -47,6 +47,14 @@ pub enum ErrorKind {
         /// How often it was tried.
         attempts: u32,
     },
+    /// The buffer of an ingestor is full; the record was not taken.
+    Overloaded {
+        /// How much it may hold, in bytes.
+        limit: usize,
+    },
+    /// An ingestor takes nothing more, or gave the record back before it was sent; it is not
+    /// stored.
+    ShutDown,
     /// No server could be reached; nothing was stored.
     Unreachable {
         /// What the driver says.
@@ -95,7 +103,7 @@ pub enum ErrorKind {
 impl ErrorKind {
     pub(super) fn is_retryable(&self) -> bool {
         match self {
-            Self::Contention { .. } | Self::Unreachable { .. } => true,
+            Self::Contention { .. } | Self::Overloaded { .. } | Self::Unreachable { .. } => true,
             Self::Server { code, .. } => is_transient(*code),
             _ => false,
         }
@@ -128,6 +136,10 @@ impl fmt::Display for ErrorKind {
             Self::Contention { attempts } => {
                 write!(f, "other writers of this key were faster {attempts} times")
             }
+            Self::Overloaded { limit } => {
+                write!(f, "the buffer is full: {limit} bytes wait to be stored")
+            }
+            Self::ShutDown => f.write_str("the ingestor was shut down"),
             Self::Unreachable { message } => write!(f, "no server could be reached: {message}"),
             Self::Unauthorized { message } => write!(f, "not authorised: {message}"),
             Self::Server { code, message } => write!(f, "the server refused ({code}): {message}"),

@@ -287,3 +287,9 @@ pub(super) fn no_reply_in_time(context: &Context) -> Error {
     let message = "there was no reply before the deadline".to_owned();
     Error::new(ErrorKind::OutcomeUnknown { message }, context)
 }
+
+/// Why records were given up of whose buckets no read told by the deadline.
+pub(super) fn no_answer_in_time(context: &Context) -> Error {
+    let message = "the server did not answer a read before the deadline".to_owned();
+    Error::new(ErrorKind::Unreachable { message }, context)
+}

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     Learnt, Writer,
-    delivery::{Answer, Delivery, no_reply_in_time, not_sent_in_time},
+    delivery::{Answer, Delivery, no_answer_in_time, no_reply_in_time, not_sent_in_time},
     selection::Selection,
 };
 use crate::error::{Context, Error, ErrorKind};
@@ -73,7 +73,7 @@ impl<T: Record> Writer<'_, T> {
         match timeout_at(self.deadline + GRACE, task).await {
             Ok(Ok(reply)) => reply.map_err(ReadError::Driver),
             Ok(Err(stopped)) => Err(ReadError::Late(runtime_stopped(&stopped, &self.context))),
-            Err(_) => Err(ReadError::Late(not_sent_in_time(&self.context))),
+            Err(_) => Err(ReadError::Late(no_answer_in_time(&self.context))),
         }
     }
 }

@@ -1,0 +1,283 @@
+//! The ingestor: a handle that many tasks push records into, and that writes them in batches.
+//!
+//! | piece | file |
+//! | --- | --- |
+//! | the settings, and the start of the tasks | `builder` |
+//! | what handles and workers have in common: which shard, closing, settling | `shared` |
+//! | the memory bound and who waits for room | `gate`, `waiters` |
+//! | the keys of one hash, whose batches are written one after the other | `shard` |
+//! | a batch: encoded records, their sequences | `gathered` |
+//! | the task of a shard | `worker`, `writing` |
+//! | what became of a batch, for all who wait for it | `settlement`, `receipt` |
+//! | what became of everything | `report` |
+//! | a `Sink` | `sink` |
+//! | metrics | `meters`, or `no_meters` without the feature |
+//!
+//! A push encodes its record straight into the open batch of its shard: there is no queue of
+//! records. A worker takes that batch as a whole.
+
+use std::{fmt, sync::Arc};
+
+use bucket_core::Record;
+use tokio::task::coop::consume_budget;
+
+mod builder;
+mod gate;
+mod gathered;
+#[cfg_attr(not(feature = "metrics"), path = "ingest/no_meters.rs")]
+mod meters;
+mod receipt;
+mod report;
+mod settlement;
+mod shard;
+mod shared;
+mod sink;
+mod waiters;
+mod worker;
+mod writing;
+
+pub use self::{
+    builder::{IngestorBuilder, WhenFull},
+    receipt::Receipt,
+    report::{IngestFailure, IngestReport},
+    sink::IngestSink,
+};
+use self::{
+    gate::{Gate, Room},
+    shared::Shared,
+};
+#[cfg(doc)]
+use crate::ErrorKind;
+use crate::{Buckets, Result};
+
+impl<T: Record> Buckets<T> {
+    /// An ingestor: many tasks push records into it, and it stores them in large batches.
+    ///
+    /// Settings: `max_batch_records`, `max_batch_bytes`, `linger`, `max_buffered_bytes`,
+    /// `when_full`, `in_flight`, `write_concern`, `deadline`. Then `start`.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn store<T: Bucketed>(buckets: &Buckets<T>, records: Vec<T>) -> Result<()> {
+    ///     let ingestor = buckets.ingestor().start()?;
+    ///     for record in &records {
+    ///         ingestor.push(record).await?; // waits where the server is slower
+    ///     }
+    ///     let report = ingestor.shutdown().await;
+    ///     println!("{} of {} records stored", report.stored(), report.accepted());
+    ///     report.into_result().map(drop)
+    /// }
+    /// ```
+    pub fn ingestor(&self) -> IngestorBuilder<T> {
+        IngestorBuilder::new(self)
+    }
+}
+
+/// Takes records from many tasks and stores them in batches; see [`Buckets::ingestor`].
+///
+/// Cheap to clone: all clones are handles to the same ingestor. It writes in tasks of its own, so
+/// no future of a caller that is dropped cuts a write short.
+///
+/// The records of one key that one task pushes stand in the array in the order of the pushes, also
+/// across batches and buckets (hybrid models put those of a batch in order of time).
+///
+/// When the last handle is dropped, what was accepted is still written, as long as the runtime
+/// runs. A process that ends without [`shutdown`](Self::shutdown) loses what is not acknowledged.
+///
+/// ```no_run
+/// # use bucket_mongo::{Bucketed, Buckets, Result};
+/// async fn store<T: Bucketed>(buckets: &Buckets<T>, record: T) -> Result<()> {
+///     let ingestor = buckets.ingestor().start()?;
+///     let receipt = ingestor.push(&record).await?; // accepted
+///     receipt.await // durable
+/// }
+/// ```
+pub struct Ingestor<T: Record> {
+    handle: Arc<Handle<T>>,
+    when_full: WhenFull,
+}
+
+/// What all clones share; the workers do not hold it.
+struct Handle<T: Record> {
+    shared: Arc<Shared<T>>,
+}
+
+impl<T: Record> Drop for Handle<T> {
+    fn drop(&mut self) {
+        self.shared.close();
+    }
+}
+
+impl<T: Record> Ingestor<T> {
+    fn new(shared: Arc<Shared<T>>, when_full: WhenFull) -> Self {
+        Self {
+            handle: Arc::new(Handle { shared }),
+            when_full,
+        }
+    }
+
+    /// Takes a record, and gives a receipt that tells when it is durable.
+    ///
+    /// Where the buffer is full this waits for room or refuses, as [`WhenFull`] says. Now and then
+    /// it gives way to other tasks, also where there is room. A future that is dropped before it
+    /// ends has taken nothing.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was taken: [`ErrorKind::Encode`] if the record is to blame, [`ErrorKind::Overloaded`]
+    /// if the buffer is full and `WhenFull::Refuse` was chosen, [`ErrorKind::ShutDown`] after
+    /// `shutdown` or `abort`. What happens after that the receipt tells.
+    pub async fn push(&self, record: &T) -> Result<Receipt> {
+        // A push that finds room never waits: without this a loop of pushes would keep the thread
+        // from the tasks that write.
+        consume_budget().await;
+        if self.when_full == WhenFull::Refuse {
+            return self.try_push(record);
+        }
+        Room::new(self.gate()).await;
+        self.accept(record)
+    }
+
+    /// Takes a record if there is room, and never waits, whatever [`WhenFull`] says.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push), and [`ErrorKind::Overloaded`] if the buffer is full.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, ErrorKind, Ingestor, Result};
+    /// fn sample<T: Bucketed>(ingestor: &Ingestor<T>, record: &T) -> Result<bool> {
+    ///     match ingestor.try_push(record) {
+    ///         Ok(_) => Ok(true),
+    ///         Err(error) if matches!(error.kind(), ErrorKind::Overloaded { .. }) => Ok(false),
+    ///         Err(error) => Err(error),
+    ///     }
+    /// }
+    /// ```
+    pub fn try_push(&self, record: &T) -> Result<Receipt> {
+        if !self.gate().has_room() {
+            return Err(self.shared().overloaded());
+        }
+        self.accept(record)
+    }
+
+    /// A `Sink` that pushes into this ingestor.
+    #[must_use]
+    pub fn sink(&self) -> IngestSink<T> {
+        IngestSink::new(self.clone())
+    }
+
+    /// Writes what was accepted before the call, without lingering, and waits until all of it is
+    /// settled.
+    ///
+    /// The report is of everything since the start, and of all handles: records that others push
+    /// meanwhile may be pending in it.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Ingestor, Result};
+    /// async fn commit<T: Bucketed>(ingestor: &Ingestor<T>) -> Result<()> {
+    ///     ingestor.flush().await.into_result().map(drop)
+    /// }
+    /// ```
+    pub async fn flush(&self) -> IngestReport {
+        self.shared().flush().await;
+        self.report()
+    }
+
+    /// Takes nothing more, from any handle, writes everything that was accepted, and ends the
+    /// tasks.
+    ///
+    /// As long as the server is away that takes as long as each batch is tried. Give it a limit
+    /// with an [`abort`](Self::abort) behind it:
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use bucket_mongo::{Bucketed, IngestReport, Ingestor};
+    /// async fn stop<T: Bucketed>(ingestor: &Ingestor<T>) -> IngestReport {
+    ///     let grace = Duration::from_secs(20);
+    ///     match tokio::time::timeout(grace, ingestor.shutdown()).await {
+    ///         Ok(report) => report,
+    ///         Err(_) => ingestor.abort().await,
+    ///     }
+    /// }
+    /// ```
+    pub async fn shutdown(&self) -> IngestReport {
+        self.shared().close();
+        self.flush().await
+    }
+
+    /// Takes nothing more, from any handle, and stops at once.
+    ///
+    /// What was only buffered is not stored and fails with [`ErrorKind::ShutDown`]. Of a batch that
+    /// is being written nothing is known: its records fail with [`ErrorKind::OutcomeUnknown`].
+    /// Commands that were sent run on in tasks of their own, so no connection is left with half
+    /// a message.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Ingestor};
+    /// async fn stop<T: Bucketed>(ingestor: &Ingestor<T>) {
+    ///     let report = ingestor.abort().await;
+    ///     println!("{} not stored, {} not known", report.not_stored(), report.not_known());
+    /// }
+    /// ```
+    pub async fn abort(&self) -> IngestReport {
+        self.shared().abort();
+        self.flush().await
+    }
+
+    /// What became of everything so far, without waiting for anything.
+    #[must_use]
+    pub fn report(&self) -> IngestReport {
+        self.shared().report()
+    }
+
+    /// How much is accepted and not yet settled, in bytes as
+    /// [`max_buffered_bytes`](IngestorBuilder::max_buffered_bytes) counts them.
+    #[must_use]
+    pub fn buffered_bytes(&self) -> usize {
+        self.gate().bytes()
+    }
+
+    /// The number of records that are accepted and not yet settled.
+    #[must_use]
+    pub fn buffered_records(&self) -> usize {
+        self.gate().records()
+    }
+
+    fn accept(&self, record: &T) -> Result<Receipt> {
+        self.shared().accept(record)
+    }
+
+    /// Has everything written that was accepted, without waiting for it.
+    fn ask(&self) {
+        self.shared().ask();
+    }
+
+    fn gate(&self) -> &Gate {
+        &self.shared().gate
+    }
+
+    fn shared(&self) -> &Shared<T> {
+        &self.handle.shared
+    }
+}
+
+impl<T: Record> Clone for Ingestor<T> {
+    fn clone(&self) -> Self {
+        Self {
+            handle: Arc::clone(&self.handle),
+            when_full: self.when_full,
+        }
+    }
+}
+
+impl<T: Record> fmt::Debug for Ingestor<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ingestor")
+            .field("buckets", &self.shared().buckets)
+            .field("when_full", &self.when_full)
+            .field("buffered_records", &self.buffered_records())
+            .field("buffered_bytes", &self.buffered_bytes())
+            .finish_non_exhaustive()
+    }
+}

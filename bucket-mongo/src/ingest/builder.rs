@@ -1,0 +1,201 @@
+//! The settings of an ingestor.
+
+use std::{hash::RandomState, sync::Arc, time::Duration};
+
+use bucket_core::Record;
+use mongodb::options::WriteConcern;
+use tokio::runtime::Handle;
+
+use super::{
+    Ingestor,
+    gate::Gate,
+    meters::Meters,
+    report::Ledger,
+    shard::{BatchLimits, Shard},
+    shared::{Shared, context},
+    worker::Worker,
+};
+use crate::{
+    Buckets, Error, ErrorKind, Result,
+    writer::{Settings, Writer},
+};
+
+/// The most batches that can be in flight: more cost memory and give nothing.
+const MAX_IN_FLIGHT: usize = 1_024;
+
+/// What [`Ingestor::push`] does where the buffer is full.
+///
+/// ```
+/// use bucket_mongo::WhenFull;
+///
+/// assert_eq!(WhenFull::default(), WhenFull::Wait);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum WhenFull {
+    /// Waits until there is room: the server sets the pace.
+    #[default]
+    Wait,
+    /// Takes nothing and gives [`ErrorKind::Overloaded`] at once.
+    Refuse,
+}
+
+/// The settings of an ingestor that is not started yet; see [`Buckets::ingestor`].
+///
+/// ```no_run
+/// # use std::time::Duration;
+/// # use bucket_mongo::{Bucketed, Buckets, Ingestor, Result, WhenFull};
+/// # fn f<T: Bucketed>(buckets: &Buckets<T>) -> Result<Ingestor<T>> {
+/// buckets
+///     .ingestor()
+///     .linger(Duration::from_millis(50))
+///     .max_buffered_bytes(256 * 1024 * 1024)
+///     .when_full(WhenFull::Refuse)
+///     .start()
+/// # }
+/// ```
+#[must_use = "nothing is taken until it is started"]
+#[derive(Debug)]
+pub struct IngestorBuilder<T: Record> {
+    buckets: Buckets<T>,
+    max_batch_records: usize,
+    max_batch_bytes: usize,
+    linger: Duration,
+    max_buffered_bytes: usize,
+    when_full: WhenFull,
+    in_flight: usize,
+    settings: Settings,
+}
+
+impl<T: Record> IngestorBuilder<T> {
+    pub(super) fn new(buckets: &Buckets<T>) -> Self {
+        Self {
+            buckets: buckets.clone(),
+            max_batch_records: 20_000,
+            max_batch_bytes: 8 * 1024 * 1024,
+            linger: Duration::from_millis(10),
+            max_buffered_bytes: 64 * 1024 * 1024,
+            when_full: WhenFull::default(),
+            in_flight: 4,
+            settings: Settings::default(),
+        }
+    }
+
+    /// A batch of this many records is written at once. 20,000 by default, at least 1.
+    ///
+    /// What a statement costs is shared by the records that go into the same bucket: large batches
+    /// over few keys are the fastest.
+    pub fn max_batch_records(mut self, records: usize) -> Self {
+        self.max_batch_records = records;
+        self
+    }
+
+    /// A batch of this many bytes is written at once. 8 MiB by default, at least 1. They are
+    /// counted as for [`max_buffered_bytes`](Self::max_buffered_bytes).
+    pub fn max_batch_bytes(mut self, bytes: usize) -> Self {
+        self.max_batch_bytes = bytes;
+        self
+    }
+
+    /// How long the first record of a batch waits for others at most, 10 ms by default. With zero
+    /// a batch is what came in while the one before it was written.
+    ///
+    /// It is cut short where the buffer is full, and by [`Ingestor::flush`].
+    pub fn linger(mut self, linger: Duration) -> Self {
+        self.linger = linger;
+        self
+    }
+
+    /// How much may be accepted and not yet settled, buffered and in flight, in bytes. 64 MiB by
+    /// default, at least 1.
+    ///
+    /// Counted are the encoded items and keys, 128 bytes for each record, 48 for each of its values
+    /// that an aggregate is kept of, and 1,024 for each key in a batch. The limit is passed by at
+    /// most one record of each task that pushes at that moment. While a batch is being written its
+    /// commands take the size of its items once more.
+    pub fn max_buffered_bytes(mut self, bytes: usize) -> Self {
+        self.max_buffered_bytes = bytes;
+        self
+    }
+
+    /// What `push` does where that much is buffered: wait, by default, or refuse.
+    pub fn when_full(mut self, when_full: WhenFull) -> Self {
+        self.when_full = when_full;
+        self
+    }
+
+    /// The number of batches that are written at the same time. 4 by default, 1 to 1,024. Keys are
+    /// spread over them, so that the records of one key are written one after the other.
+    pub fn in_flight(mut self, batches: usize) -> Self {
+        self.in_flight = batches;
+        self
+    }
+
+    /// This write concern instead of the handle's.
+    pub fn write_concern(mut self, write_concern: WriteConcern) -> Self {
+        self.settings.write_concern = Some(write_concern);
+        self
+    }
+
+    /// How long one batch goes on being tried; the handle's if not set, see
+    /// [`Buckets::with_deadline`]. Then it is given up, with
+    /// [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) for what may have been sent, and the next one
+    /// is begun.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.settings.deadline = Some(deadline);
+        self
+    }
+
+    /// Starts the tasks that write, in the runtime of the caller.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] if a setting is out of range, or outside of a Tokio runtime.
+    pub fn start(self) -> Result<Ingestor<T>> {
+        self.check()?;
+        let runtime = Handle::try_current().map_err(|source| invalid::<T>(source.to_string()))?;
+        let when_full = self.when_full;
+        let shards = (0..self.in_flight).map(|_| Shard::default()).collect();
+        let shared = Arc::new(Shared {
+            buckets: self.buckets,
+            settings: self.settings,
+            batch_limits: BatchLimits {
+                records: self.max_batch_records,
+                bytes: self.max_batch_bytes,
+                linger: self.linger,
+            },
+            shards,
+            gate: Gate::new(self.max_buffered_bytes),
+            ledger: Ledger::default(),
+            meters: Meters::new(T::SPEC.collection()),
+            hashes: RandomState::new(),
+        });
+        for shard in 0..self.in_flight {
+            runtime.spawn(Worker::new(&shared, shard).run());
+        }
+        Ok(Ingestor::new(shared, when_full))
+    }
+
+    fn check(&self) -> Result<()> {
+        let least_1 = [
+            ("max_batch_records", self.max_batch_records),
+            ("max_batch_bytes", self.max_batch_bytes),
+            ("max_buffered_bytes", self.max_buffered_bytes),
+        ];
+        if let Some((name, _)) = least_1.iter().find(|(_, value)| *value == 0) {
+            return Err(invalid::<T>(format!("`{name}` must be at least 1")));
+        }
+        if !(1..=MAX_IN_FLIGHT).contains(&self.in_flight) {
+            let message = format!("`in_flight` must be from 1 to {MAX_IN_FLIGHT}");
+            return Err(invalid::<T>(message));
+        }
+        // The write concern is looked at before anything is accepted.
+        let settings = &self.settings;
+        Writer::new(&self.buckets, None, settings, context::<T>("ingest")).map(drop)
+    }
+}
+
+fn invalid<T: Record>(message: String) -> Error {
+    let kind = ErrorKind::InvalidArgument { message };
+    Error::new(kind, &context::<T>("ingest"))
+}

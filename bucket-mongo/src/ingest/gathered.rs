@@ -1,0 +1,98 @@
+//! A batch while records are gathered for it, and until it is settled.
+
+use std::sync::Arc;
+
+use bucket_core::{EncodeError, Limits, Record, write::Batch};
+use tokio::time::Instant;
+
+use super::settlement::Settlement;
+
+/// What a record takes besides its item and its key: its place in the batch, its sequence and the
+/// room that lists keep ahead.
+pub(super) const RECORD_OVERHEAD: usize = 128;
+/// What each value takes that an aggregate is kept of.
+const INPUT_OVERHEAD: usize = 48;
+/// What a batch and each key in it take: the state of its sequence of buckets, the entry in the
+/// map of keys.
+pub(super) const KEY_OVERHEAD: usize = 1_024;
+
+/// Encoded records of one shard and who waits for them.
+#[derive(Debug)]
+pub(super) struct Gathered<T> {
+    pub(super) batch: Batch<T>,
+    /// By place in the batch.
+    sequences: Vec<u64>,
+    /// What is counted against the memory bound.
+    bytes: usize,
+    since: Instant,
+    /// A flush waits for it.
+    pub(super) is_asked_for: bool,
+    settlement: Arc<Settlement>,
+}
+
+impl<T> Gathered<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            batch: Batch::default(),
+            sequences: Vec::new(),
+            bytes: 0,
+            since: Instant::now(),
+            is_asked_for: false,
+            settlement: Arc::default(),
+        }
+    }
+
+    pub(super) fn records(&self) -> usize {
+        self.sequences.len()
+    }
+
+    /// By place in the batch.
+    pub(super) fn sequences(&self) -> &[u64] {
+        &self.sequences
+    }
+
+    /// Items and keys with the overhead of each.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// When its first record was accepted.
+    pub(super) fn since(&self) -> Instant {
+        self.since
+    }
+
+    pub(super) fn settlement(&self) -> &Arc<Settlement> {
+        &self.settlement
+    }
+}
+
+impl<T: Record> Gathered<T> {
+    /// Encodes a record. Gives its size as it is counted against the memory bound.
+    ///
+    /// A `Serialize` that panics leaves a batch that is whole but for the values of aggregates
+    /// behind its last record: it can be written, but takes no further record.
+    pub(super) fn push(
+        &mut self,
+        record: &T,
+        limits: Option<Limits>,
+    ) -> Result<usize, EncodeError> {
+        let bytes_before = self.batch.bytes();
+        let keys_before = self.batch.chains().len();
+        self.batch.push_with(self.records(), record, limits)?;
+        let keys = self.batch.chains().len() - keys_before;
+        Ok(self.batch.bytes() - bytes_before
+            + keys * KEY_OVERHEAD
+            + RECORD_OVERHEAD
+            + T::SPEC.inputs().len() * INPUT_OVERHEAD)
+    }
+
+    /// Takes the record that was just encoded. Gives its place.
+    pub(super) fn accept(&mut self, bytes: usize, sequence: u64) -> usize {
+        if self.sequences.is_empty() {
+            self.since = Instant::now();
+        }
+        self.bytes += bytes;
+        self.sequences.push(sequence);
+        self.sequences.len() - 1
+    }
+}

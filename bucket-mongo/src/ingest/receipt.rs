@@ -1,0 +1,72 @@
+//! What a push gives back.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use super::settlement::{Settled, Settlement};
+use crate::Result;
+
+/// An accepted record on its way: a future of what becomes of it.
+///
+/// It resolves to `Ok` once the record is durable, as the write concern has it, or to the typed
+/// error of the record. Nobody has to wait for it: dropping it changes nothing, and
+/// [`Ingestor::flush`](super::Ingestor::flush) and [`shutdown`](super::Ingestor::shutdown) report
+/// what failed. It needs no runtime.
+///
+/// ```no_run
+/// # use bucket_mongo::{Bucketed, Ingestor, Result};
+/// async fn store<T: Bucketed>(ingestor: &Ingestor<T>, records: &[T]) -> Result<()> {
+///     let mut receipts = Vec::new();
+///     for record in records {
+///         receipts.push(ingestor.push(record).await?);
+///     }
+///     for receipt in receipts {
+///         let sequence = receipt.sequence();
+///         receipt.await?;
+///         println!("record {sequence} is durable");
+///     }
+///     Ok(())
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Receipt {
+    settled: Settled,
+    /// The record's place in its batch.
+    at: usize,
+    sequence: u64,
+}
+
+impl Receipt {
+    pub(super) fn new(settlement: &Arc<Settlement>, at: usize, sequence: u64) -> Self {
+        Self {
+            settled: Settled::of(Arc::clone(settlement)),
+            at,
+            sequence,
+        }
+    }
+
+    /// The record's number in the order of acceptance, counted from 0 for each ingestor. Reports
+    /// name records by it.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// The place in the batch, and the batch.
+    pub(super) fn parts(&self) -> (usize, &Arc<Settlement>) {
+        (self.at, self.settled.settlement())
+    }
+}
+
+impl Future for Receipt {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let at = self.at;
+        let outcome = Pin::new(&mut self.settled).poll(cx);
+        outcome.map(|outcome| outcome.error(at).cloned().map_or(Ok(()), Err))
+    }
+}

@@ -1,0 +1,196 @@
+//! One shard: the keys of one hash, whose batches are written one after the other.
+//!
+//! That keeps the records of a key in the order in which they were accepted.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use bucket_core::{EncodeError, Limits, Record};
+use tokio::{
+    sync::Notify,
+    time::{Duration, Instant},
+};
+
+use super::{gathered::Gathered, receipt::Receipt, settlement::Settlement};
+
+/// When a batch is complete.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BatchLimits {
+    pub(super) records: usize,
+    pub(super) bytes: usize,
+    pub(super) linger: Duration,
+}
+
+#[derive(Debug)]
+pub(super) struct Shard<T> {
+    state: Mutex<State<T>>,
+    /// For its one worker: there may be something to do.
+    pub(super) wake: Notify,
+    /// For its one worker: give up what is being written.
+    pub(super) abort: Notify,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    open: Option<Gathered<T>>,
+    /// Complete batches in front of the open one. The memory bound is theirs too.
+    complete: VecDeque<Gathered<T>>,
+    /// The batch that is being written.
+    writing: Option<Arc<Settlement>>,
+    is_closed: bool,
+}
+
+/// Why a shard took nothing.
+pub(super) enum Refusal {
+    Closed,
+    Encode(EncodeError),
+}
+
+/// What a worker does next.
+pub(super) enum Next<T> {
+    Write(Box<Gathered<T>>),
+    /// Nothing yet; at that time at the latest there is.
+    Wait(Option<Instant>),
+    /// The shard is closed and empty.
+    End,
+}
+
+impl<T> Default for Shard<T> {
+    fn default() -> Self {
+        let state = State {
+            open: None,
+            complete: VecDeque::new(),
+            writing: None,
+            is_closed: false,
+        };
+        Self {
+            state: Mutex::new(state),
+            wake: Notify::new(),
+            abort: Notify::new(),
+        }
+    }
+}
+
+impl<T> State<T> {
+    /// The open batch takes nothing more.
+    fn complete(&mut self) {
+        if let Some(open) = self.open.take()
+            && open.records() > 0
+        {
+            self.complete.push_back(open);
+        }
+    }
+
+    /// The last batch that anyone can wait for.
+    fn last(&self) -> Option<&Arc<Settlement>> {
+        let open = self.open.as_ref().filter(|open| open.records() > 0);
+        let gathered = open.or(self.complete.back());
+        gathered.map(Gathered::settlement).or(self.writing.as_ref())
+    }
+}
+
+impl<T> Shard<T> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(|poisoned| {
+            // Only the encoding of a record can panic, in code of the record's own. The records
+            // before it are whole, and go without further ones.
+            let mut state = poisoned.into_inner();
+            state.complete();
+            self.state.clear_poison();
+            self.wake.notify_one();
+            state
+        })
+    }
+
+    /// What to write next: whatever is complete, or the open batch if it is due.
+    pub(super) fn next(&self, linger: Duration, is_full: bool) -> Next<T> {
+        let mut state = self.lock();
+        state.writing = None;
+        if state.complete.is_empty() {
+            let Some(open) = state.open.as_ref().filter(|open| open.records() > 0) else {
+                if state.is_closed {
+                    return Next::End;
+                }
+                return Next::Wait(None);
+            };
+            // Without a time it is a linger beyond what a clock can tell.
+            let due = open.since().checked_add(linger);
+            let is_due = state.is_closed
+                || is_full
+                || open.is_asked_for
+                || due.is_some_and(|due| due <= Instant::now());
+            if !is_due {
+                return Next::Wait(due);
+            }
+            state.complete();
+        }
+        let Some(gathered) = state.complete.pop_front() else {
+            return Next::Wait(None);
+        };
+        state.writing = Some(Arc::clone(gathered.settlement()));
+        Next::Write(Box::new(gathered))
+    }
+
+    /// Has everything written that was accepted. Gives the batch that will be settled last.
+    pub(super) fn ask(&self) -> Option<Arc<Settlement>> {
+        let mut state = self.lock();
+        if let Some(open) = &mut state.open {
+            // It stays open until the worker takes it, so that what many ask for goes together.
+            open.is_asked_for = true;
+        }
+        let last = state.last().cloned();
+        drop(state);
+        self.wake.notify_one();
+        last
+    }
+
+    /// Takes nothing more.
+    pub(super) fn close(&self) {
+        self.lock().is_closed = true;
+        self.wake.notify_one();
+    }
+
+    /// Takes nothing more. Gives what was accepted and not yet begun to be written.
+    pub(super) fn empty(&self) -> Vec<Gathered<T>> {
+        let mut state = self.lock();
+        state.is_closed = true;
+        state.complete();
+        let left = state.complete.drain(..).collect();
+        drop(state);
+        self.wake.notify_one();
+        left
+    }
+}
+
+impl<T: Record> Shard<T> {
+    /// Encodes a record into the open batch; `enter` numbers it and counts its bytes.
+    pub(super) fn push(
+        &self,
+        record: &T,
+        limits: Option<Limits>,
+        complete: BatchLimits,
+        enter: impl FnOnce(usize) -> u64,
+    ) -> Result<Receipt, Refusal> {
+        let mut state = self.lock();
+        if state.is_closed {
+            return Err(Refusal::Closed);
+        }
+        let open = state.open.get_or_insert_with(Gathered::new);
+        let bytes = open.push(record, limits).map_err(Refusal::Encode)?;
+        let sequence = enter(bytes);
+        let at = open.accept(bytes, sequence);
+        let receipt = Receipt::new(open.settlement(), at, sequence);
+        let is_complete = open.records() >= complete.records || open.bytes() >= complete.bytes;
+        if is_complete {
+            state.complete();
+        }
+        drop(state);
+        // The first record starts the time that its batch may linger.
+        if at == 0 || is_complete {
+            self.wake.notify_one();
+        }
+        Ok(receipt)
+    }
+}

@@ -1,0 +1,161 @@
+//! What the handles and the workers of an ingestor have in common.
+
+use std::{
+    hash::{BuildHasher, Hasher, RandomState},
+    sync::Arc,
+};
+
+use bucket_core::{
+    Record,
+    key::{KeySink, KeyValue},
+};
+
+use super::{
+    gate::Gate,
+    gathered::Gathered,
+    meters::Meters,
+    receipt::Receipt,
+    report::{IngestReport, Ledger},
+    settlement::{Outcome, Settled, Settlement},
+    shard::{BatchLimits, Refusal, Shard},
+};
+use crate::{Buckets, Error, ErrorKind, Result, error::Context, writer::Settings};
+
+/// An ingestor without its handles: the workers hold it until they are done.
+pub(super) struct Shared<T: Record> {
+    pub(super) buckets: Buckets<T>,
+    pub(super) settings: Settings,
+    pub(super) batch_limits: BatchLimits,
+    pub(super) shards: Box<[Shard<T>]>,
+    pub(super) gate: Gate,
+    pub(super) ledger: Ledger,
+    pub(super) meters: Meters,
+    pub(super) hashes: RandomState,
+}
+
+impl<T: Record> Shared<T> {
+    /// Takes a record, however full the buffer is.
+    pub(super) fn accept(&self, record: &T) -> Result<Receipt> {
+        let limits = self.buckets.limits(record);
+        let mut filled = false;
+        let pushed = self
+            .shard(record)
+            .push(record, limits, self.batch_limits, |bytes| {
+                // Under the shard's lock, so that no worker gives back what was not yet taken.
+                filled = self.gate.enter(bytes);
+                self.ledger.accept()
+            });
+        if filled {
+            // Full: nothing lingers any longer, else those who wait for room would too.
+            self.shards.iter().for_each(|shard| shard.wake.notify_one());
+        }
+        pushed.map_err(|refusal| match refusal {
+            Refusal::Closed => shut_down::<T>("push"),
+            Refusal::Encode(source) => {
+                let context = Context::of::<T>("push", &record.key());
+                Error::new(ErrorKind::Encode(source), &context)
+            }
+        })
+    }
+
+    /// The error of a record for which there is no room.
+    pub(super) fn overloaded(&self) -> Error {
+        self.meters.refused();
+        let limit = self.gate.limit();
+        Error::new(ErrorKind::Overloaded { limit }, &context::<T>("push"))
+    }
+
+    fn shard(&self, record: &T) -> &Shard<T> {
+        let mut hash = KeyHash(self.hashes.build_hasher());
+        record.visit_key(&mut hash);
+        let shards = u64::try_from(self.shards.len()).unwrap_or(u64::MAX);
+        // In range: the remainder is below the number of shards, and there is at least one.
+        let at = usize::try_from(hash.0.finish() % shards).unwrap_or(0);
+        &self.shards[at]
+    }
+
+    /// Has everything written that was accepted. Gives the last batch of each shard.
+    pub(super) fn ask(&self) -> Vec<Arc<Settlement>> {
+        self.shards.iter().filter_map(Shard::ask).collect()
+    }
+
+    /// Waits until everything that was accepted before is settled.
+    pub(super) async fn flush(&self) {
+        for settlement in self.ask() {
+            Settled::of(settlement).await;
+        }
+    }
+
+    /// Takes nothing more; what was accepted is written at once.
+    pub(super) fn close(&self) {
+        self.shards.iter().for_each(Shard::close);
+        // Behind the shards: who is sent on by the gate finds them closed.
+        self.gate.close();
+    }
+
+    /// Takes nothing more; what is not being written yet is given back as not stored.
+    pub(super) fn abort(&self) {
+        for shard in &self.shards {
+            self.give_back(shard);
+            shard.abort.notify_one();
+        }
+        self.gate.close();
+    }
+
+    /// Closes a shard, and gives back what is not being written yet as not stored.
+    pub(super) fn give_back(&self, shard: &Shard<T>) {
+        let left = shard.empty();
+        self.ledger.name_all();
+        let outcome = Arc::new(Outcome::Failed(shut_down::<T>("ingest")));
+        for gathered in left {
+            self.settle(&gathered, &outcome);
+        }
+    }
+
+    pub(super) fn report(&self) -> IngestReport {
+        self.ledger.report()
+    }
+
+    /// Enters what became of a batch, and tells those who wait for it.
+    pub(super) fn settle(&self, gathered: &Gathered<T>, outcome: &Arc<Outcome>) {
+        let figures = self.ledger.settle(gathered.sequences(), outcome);
+        self.gate.leave(gathered.records(), gathered.bytes());
+        self.meters.settled(figures, &self.gate);
+        // Last, so that who was told finds the account and the room up to date.
+        gathered.settlement().settle(Arc::clone(outcome));
+    }
+}
+
+pub(super) fn context<T: Record>(operation: &'static str) -> Context {
+    Context {
+        operation,
+        spec: T::SPEC,
+        key: None,
+    }
+}
+
+/// The error of a record that an ingestor did not take, or gave back.
+pub(super) fn shut_down<T: Record>(operation: &'static str) -> Error {
+    Error::new(ErrorKind::ShutDown, &context::<T>(operation))
+}
+
+/// Hashes the parts of a key.
+struct KeyHash<H>(H);
+
+impl<H: Hasher> KeySink for KeyHash<H> {
+    fn part(&mut self, value: KeyValue<'_>) {
+        match value {
+            KeyValue::Bool(value) => self.0.write_u8(u8::from(value)),
+            KeyValue::Int32(value) => self.0.write_i32(value),
+            KeyValue::Int64(value) => self.0.write_i64(value),
+            KeyValue::String(value) | KeyValue::Text(value) => {
+                self.0.write(value.as_bytes());
+                self.0.write_u8(0xff);
+            }
+            KeyValue::ObjectId(value) => self.0.write(&value.bytes()),
+            KeyValue::Uuid(value) => self.0.write(&value),
+            // A type of key that is added one day only spreads badly until it is named here.
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Tasks that wait for the same thing.
+
+use std::{
+    collections::BTreeMap,
+    task::{Context, Waker},
+};
+
+/// The wakers of the waiting tasks, first come first.
+///
+/// A list of wakers rather than one of Tokio's primitives, because receipts and sinks are polled
+/// and must be neither pinned nor boxed.
+#[derive(Debug, Default)]
+pub(super) struct Waiters {
+    next: u64,
+    wakers: BTreeMap<u64, Waker>,
+}
+
+/// A place in the list. It is kept over a wake-up, so that who waits again does not go to the end.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ticket(u64);
+
+impl Waiters {
+    /// Has the task woken with the others.
+    pub(super) fn register(&mut self, ticket: &mut Option<Ticket>, cx: &Context<'_>) {
+        let Ticket(place) = *ticket.get_or_insert_with(|| {
+            self.next += 1;
+            Ticket(self.next)
+        });
+        match self.wakers.get_mut(&place) {
+            Some(waker) => waker.clone_from(cx.waker()),
+            None => {
+                self.wakers.insert(place, cx.waker().clone());
+            }
+        }
+    }
+
+    /// The task waits no more.
+    pub(super) fn forget(&mut self, Ticket(place): Ticket) {
+        self.wakers.remove(&place);
+    }
+
+    /// The waiting tasks; to be woken once no lock is held.
+    pub(super) fn take(&mut self) -> impl Iterator<Item = Waker> + use<> {
+        std::mem::take(&mut self.wakers).into_values()
+    }
+}

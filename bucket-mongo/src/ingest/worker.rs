@@ -1,0 +1,114 @@
+//! The task of a shard: takes its batches and writes them.
+
+use std::{pin::pin, sync::Arc};
+
+use bson::DateTime;
+use bucket_core::Record;
+use futures_util::future::{Either, select};
+use tokio::time::{Instant, timeout_at};
+use tracing::Instrument;
+
+use super::{
+    gathered::Gathered,
+    shard::{Next, Shard},
+    shared::{Shared, context},
+    writing::Writing,
+};
+use crate::{
+    Error, ErrorKind, trace,
+    writer::{Writer, Written},
+};
+
+/// Writes the batches of one shard, one after the other.
+///
+/// However it ends, nothing that was accepted is left unsettled: a runtime that shuts down drops
+/// it, and then `Drop` says so to those who wait.
+pub(super) struct Worker<T: Record> {
+    shared: Arc<Shared<T>>,
+    at: usize,
+}
+
+impl<T: Record> Worker<T> {
+    /// The worker of the shard of this number.
+    pub(super) fn new(shared: &Arc<Shared<T>>, at: usize) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            at,
+        }
+    }
+
+    /// Runs until the shard is closed and empty.
+    pub(super) async fn run(self) {
+        while let Some(gathered) = self.next().await {
+            let span = tracing::debug_span!(
+                target: trace::WRITE,
+                parent: None,
+                "ingest",
+                collection = T::SPEC.collection(),
+            );
+            self.write(gathered).instrument(span).await;
+        }
+    }
+
+    fn shard(&self) -> &Shard<T> {
+        &self.shared.shards[self.at]
+    }
+
+    /// Waits for the next batch; `None` once the shard is closed and empty.
+    async fn next(&self) -> Option<Gathered<T>> {
+        let linger = self.shared.batch_limits.linger;
+        loop {
+            let is_full = self.shared.gate.is_full();
+            let wake = self.shard().wake.notified();
+            match self.shard().next(linger, is_full) {
+                Next::Write(gathered) => return Some(*gathered),
+                Next::End => return None,
+                Next::Wait(None) => wake.await,
+                // Woken or due, the shard is looked at again.
+                Next::Wait(Some(due)) => {
+                    let _ = timeout_at(due, wake).await;
+                }
+            }
+        }
+    }
+
+    async fn write(&self, gathered: Gathered<T>) {
+        let begun = Instant::now();
+        self.shared
+            .meters
+            .begun(&gathered, &self.shared.gate, begun);
+        let mut writing = Writing::new(&self.shared, gathered);
+        let ended = self.store(&mut writing.gathered).await;
+        self.shared.meters.ended(&ended, begun.elapsed());
+        writing.end(ended);
+    }
+
+    /// Stores a batch.
+    async fn store(&self, gathered: &mut Gathered<T>) -> Result<Written, Error> {
+        gathered.batch.set_now(DateTime::now());
+        let (buckets, settings) = (&self.shared.buckets, &self.shared.settings);
+        let writer = Writer::new(buckets, None, settings, context::<T>("ingest"))?;
+        let store = writer.store(&mut gathered.batch);
+        // In this order: an abort that came first leaves the batch unsent.
+        match select(pin!(self.shard().abort.notified()), pin!(store)).await {
+            Either::Left(_) => Err(unknown::<T>("the ingestor was aborted")),
+            Either::Right((written, _)) => Ok(written),
+        }
+    }
+}
+
+impl<T: Record> Drop for Worker<T> {
+    /// After a regular end there is nothing left.
+    fn drop(&mut self) {
+        self.shared.give_back(self.shard());
+    }
+}
+
+/// The error of records that may have been sent.
+pub(super) fn unknown<T: Record>(message: &str) -> Error {
+    let message = message.to_owned();
+    Error::new(
+        ErrorKind::OutcomeUnknown { message },
+        &context::<T>("ingest"),
+    )
+}

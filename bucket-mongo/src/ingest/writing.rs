@@ -1,0 +1,69 @@
+//! A batch that is being written: whatever becomes of the worker, it is settled.
+
+use std::sync::Arc;
+
+use bucket_core::Record;
+
+use super::{gathered::Gathered, settlement::Outcome, shared::Shared, worker::unknown};
+use crate::{Error, trace, writer::Written};
+
+/// Settles its batch when the writing has ended, or when the worker is dropped in the midst of it.
+pub(super) struct Writing<'a, T: Record> {
+    shared: &'a Shared<T>,
+    pub(super) gathered: Gathered<T>,
+    is_settled: bool,
+}
+
+impl<'a, T: Record> Writing<'a, T> {
+    pub(super) fn new(shared: &'a Shared<T>, gathered: Gathered<T>) -> Self {
+        Self {
+            shared,
+            gathered,
+            is_settled: false,
+        }
+    }
+
+    /// Settles the batch as it was written, or with the error that cut the writing short.
+    pub(super) fn end(mut self, ended: Result<Written, Error>) {
+        let outcome = match ended {
+            Ok(written) => {
+                self.trace(&written, written.failed.len());
+                Outcome::StoredBut(written.failed.into_iter().collect())
+            }
+            Err(error) => {
+                self.trace(&Written::default(), self.gathered.records());
+                Outcome::Failed(error)
+            }
+        };
+        self.settle(outcome);
+    }
+
+    fn trace(&self, written: &Written, failed: usize) {
+        let records = self.gathered.records();
+        tracing::debug!(
+            target: trace::WRITE,
+            records,
+            stored = records.saturating_sub(failed),
+            opened = written.opened,
+            failed,
+            commands = written.commands,
+            resent = written.resent,
+            missed = written.missed,
+            "ingest",
+        );
+    }
+
+    fn settle(&mut self, outcome: Outcome) {
+        self.is_settled = true;
+        self.shared.settle(&self.gathered, &Arc::new(outcome));
+    }
+}
+
+impl<T: Record> Drop for Writing<'_, T> {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            let message = "the runtime of the ingestor was shut down";
+            self.settle(Outcome::Failed(unknown::<T>(message)));
+        }
+    }
+}
