@@ -150,7 +150,7 @@ async fn an_abort_says_of_each_record_whether_it_is_stored_not_stored_or_not_kno
 #[tokio::test]
 async fn a_batch_that_cannot_be_sent_fails_with_its_cause_and_the_next_one_is_tried() {
     let client = unreachable().await;
-    let samples = Sample::buckets(&client.database("none"));
+    let samples = Sample::buckets(&client.database("none")).with_deadline(Duration::from_secs(1));
     let ingestor = samples.ingestor().linger(NEVER).start().unwrap();
     for round in 1..=2 {
         let receipt = ingestor.push(&sample(1, 0, 0)).await.unwrap();
