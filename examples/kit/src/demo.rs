@@ -18,19 +18,30 @@ pub async fn run<W: Write>(
     story: impl AsyncFnOnce(&Database, &mut W) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let server = Server::start(app).await?;
+    on(&server, out, story).await
+}
+
+/// The same on a server that was chosen by the app.
+pub async fn on<W: Write, E: From<Error>>(
+    server: &Server,
+    out: &mut W,
+    story: impl AsyncFnOnce(&Database, &mut W) -> Result<(), E>,
+) -> Result<(), E> {
     let database = server.fresh_database().await?;
-    writeln!(out, "{server}")?;
-    writeln!(out, "database `{}`, dropped at the end\n", database.name())?;
+    writeln!(out, "{server}").map_err(Error::Output)?;
+    let name = database.name();
+    writeln!(out, "database `{name}`, dropped at the end\n").map_err(Error::Output)?;
     let told = tokio::select! {
         told = story(&database, out) => told,
-        _ = tokio::signal::ctrl_c() => Err(Error::Interrupted),
+        _ = tokio::signal::ctrl_c() => Err(Error::Interrupted.into()),
     };
     let removed = match &told {
         Ok(()) => database.drop().await,
         Err(_) => remove_for_good(&database).await,
     };
     told?;
-    Ok(removed?)
+    removed.map_err(Error::Driver)?;
+    Ok(())
 }
 
 /// Removes the database of a story that broke off. What it had sent before is still carried out,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use bucket_mongo::{
     mongodb::Database,
-    testing::{DevServer, TestDatabase},
+    testing::{DevServer, DevServerBuilder, TestDatabase},
 };
 
 use crate::{cli::Format, error::Error, text};
@@ -19,8 +19,13 @@ pub struct Server {
 impl Server {
     /// Finds or starts the server of an app.
     pub async fn start(app: &'static str) -> Result<Self, Error> {
+        Self::with(app, DevServer::builder()).await
+    }
+
+    /// The same; a server that is started gets these options.
+    pub async fn with(app: &'static str, options: DevServerBuilder) -> Result<Self, Error> {
         Ok(Self {
-            server: DevServer::start().await?,
+            server: options.await?,
             app,
         })
     }
@@ -29,6 +34,12 @@ impl Server {
     #[must_use]
     pub fn is_lasting(&self) -> bool {
         !self.server.is_started()
+    }
+
+    /// The server's version, such as `6.0.5`.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        self.server.version()
     }
 
     /// The database that the path of `MONGODB_URI` names, or the one called as the app.

@@ -1,0 +1,101 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use crate::{scale::Scale, workload};
+
+const ENVIRONMENT: &str = "\
+Environment:
+  MONGODB_URI  the server; without it a development server is started and thrown away at the end.
+               All data are in a database of its own, which is dropped at the end.
+
+Exit codes: 0 all was measured (whatever the figures are), 1 something failed, 2 wrong usage";
+
+/// Compares buckets with flat and time series collections, the manual's upsert and the server's
+/// limit: the same records, the same durability, medians over rounds in alternating order.
+#[derive(Debug, Parser)]
+#[command(version, after_help = ENVIRONMENT)]
+pub(crate) struct Arguments {
+    /// Run everything once on few records: shows that it works, the figures are of no use
+    #[arg(long)]
+    quick: bool,
+    /// The number of rounds; 5, or 1 with --quick
+    #[arg(long, value_name = "N", value_parser = rounds)]
+    rounds: Option<usize>,
+    /// Run this workload alone; can be given several times
+    #[arg(long, value_name = "WORKLOAD", value_parser = workload::names())]
+    only: Vec<String>,
+    /// Write the figures as JSON to this file, or to the standard output in place of the tables
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the page `benchmarks.md` and its charts into this folder
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = "docs")]
+    pub(crate) write_docs: Option<PathBuf>,
+    /// Run nothing: show what an earlier run has written with --json
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "rounds", "only"])]
+    pub(crate) from: Option<PathBuf>,
+    /// List the workloads and end
+    #[arg(long)]
+    pub(crate) list: bool,
+}
+
+impl Arguments {
+    pub(crate) fn scale(&self) -> Scale {
+        if self.quick {
+            Scale::Quick
+        } else {
+            Scale::Full
+        }
+    }
+
+    pub(crate) fn rounds(&self) -> usize {
+        self.rounds.unwrap_or_else(|| self.scale().rounds())
+    }
+
+    /// Whether a workload is to be run.
+    pub(crate) fn includes(&self, workload: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == workload)
+    }
+
+    /// Whether the standard output is for JSON alone.
+    pub(crate) fn prints_json(&self) -> bool {
+        self.json
+            .as_ref()
+            .is_some_and(|file| file.as_os_str() == "-")
+    }
+}
+
+fn rounds(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("there is at least one round".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("the number of rounds is a whole number from 1".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn without_a_folder_the_page_goes_to_docs() {
+        let arguments = Arguments::parse_from(["bench", "--write-docs"]);
+        assert_eq!(arguments.write_docs, Some(PathBuf::from("docs")));
+        let arguments = Arguments::parse_from(["bench"]);
+        assert_eq!(arguments.write_docs, None);
+    }
+
+    #[test]
+    fn a_workload_that_does_not_exist_is_wrong_usage() {
+        assert!(Arguments::try_parse_from(["bench", "--only", "nonsense"]).is_err());
+    }
+}

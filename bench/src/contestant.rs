@@ -1,0 +1,37 @@
+//! Who is compared: a small type for each way to store records.
+
+use futures_util::future::BoxFuture;
+
+use crate::{arena::Arena, error::Result};
+
+mod buckets;
+mod flat;
+mod manual;
+mod prebuilt;
+mod time_series;
+
+pub(crate) use self::{
+    buckets::BucketInserts,
+    flat::FlatInserts,
+    manual::{ManualUpserts, manual_bucket, manual_upsert},
+    prebuilt::PrebuiltBuckets,
+    time_series::TimeSeriesInserts,
+};
+
+/// Something that is measured once a round.
+pub(crate) trait Contestant: Send + Sync {
+    /// Its name in the tables: unique in its workload.
+    fn name(&self) -> String;
+
+    /// One round on a fresh collection: the figure, in the unit of the workload. What is not
+    /// measured, such as making the records and checking what is stored, happens off the clock.
+    fn round<'a>(&'a self, arena: &'a Arena) -> BoxFuture<'a, Result<f64>>;
+}
+
+/// The part of a name that says how many calls are under way: nothing for one.
+fn in_flight_text(in_flight: usize) -> String {
+    match in_flight {
+        1 => String::new(),
+        more => format!(", {more} in flight"),
+    }
+}

@@ -1,0 +1,91 @@
+//! What ends a run early. A benchmark that loses records is none: a wrong count is an error.
+
+use std::{fmt, io, path::PathBuf};
+
+use bucket_mongo::{bson, core::EncodeError, mongodb};
+
+/// A reason for exit code 1.
+#[derive(Debug)]
+pub(crate) enum Error {
+    /// The server, the driver, the library, the output.
+    Kit(example_kit::Error),
+    /// A collection does not hold what was stored.
+    WrongCount {
+        /// The collection.
+        collection: String,
+        /// The number of records that were acknowledged.
+        expected: u64,
+        /// The number of those that are there.
+        found: u64,
+    },
+    /// A record was refused before it was sent.
+    Encode(EncodeError),
+    /// A document cannot be encoded.
+    Bson(bson::error::Error),
+    /// A batch has records left and no statement for them.
+    Stuck,
+    /// A file cannot be read or written.
+    File(&'static str, PathBuf, io::Error),
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// Whether nobody reads the output any more.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Kit(error) if error.is_closed_pipe())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kit(error) => error.fmt(f),
+            Self::WrongCount {
+                collection,
+                expected,
+                found,
+            } => write!(
+                f,
+                "`{collection}` holds {found} records, {expected} were acknowledged"
+            ),
+            Self::Encode(error) => error.fmt(f),
+            Self::Bson(error) => error.fmt(f),
+            Self::Stuck => f.write_str("a batch has records left and no statement for them"),
+            Self::File(done, path, error) => {
+                write!(f, "{} cannot be {done}: {error}", path.display())
+            }
+        }
+    }
+}
+
+impl From<EncodeError> for Error {
+    fn from(source: EncodeError) -> Self {
+        Self::Encode(source)
+    }
+}
+
+impl From<bson::error::Error> for Error {
+    fn from(source: bson::error::Error) -> Self {
+        Self::Bson(source)
+    }
+}
+
+macro_rules! from {
+    ($($source:ty),+ $(,)?) => {$(
+        impl From<$source> for Error {
+            fn from(source: $source) -> Self {
+                Self::Kit(source.into())
+            }
+        }
+    )+};
+}
+
+from! {
+    example_kit::Error,
+    bucket_mongo::Error,
+    mongodb::error::Error,
+    serde_json::Error,
+    io::Error,
+    tokio::task::JoinError,
+}

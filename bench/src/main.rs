@@ -1,0 +1,60 @@
+//! Compares this library with what else stores measurements in MongoDB: a flat collection, a time
+//! series collection, the manual's upsert, and whole buckets as the server's limit.
+//!
+//! `cargo run --release -p bench` runs everything on one server and prints tables; `bench --help`
+//! lists the options. Here is only the way in and out.
+//!
+//! | module | what it is for |
+//! | --- | --- |
+//! | `workload` | what is compared: a file for each workload |
+//! | `contestant` | who is compared: a small type for each way to store records |
+//! | `plan` | the contestants of a workload, who is measured against whom, and what is to be reached |
+//! | `contest` | the rounds |
+//! | `arena` | where a round takes place: the database, the clock, the check of what is stored |
+//! | `reading`, `model`, `sensors` | the records: generated ones, the library's models of them, real ones |
+//! | `report`, `spread` | what came out |
+//! | `output` | the report on a terminal, as JSON, as a page with charts |
+
+mod arena;
+mod cli;
+mod contest;
+mod contestant;
+mod error;
+mod in_flight;
+mod model;
+mod output;
+mod plan;
+mod reading;
+mod report;
+mod run;
+mod scale;
+mod sensors;
+mod spread;
+mod workload;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use example_kit::{app, cli::refuse, text};
+
+use crate::cli::Arguments;
+
+/// The name of the program, and the beginning of its database's name.
+const APP: &str = "bench";
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse(&error),
+    };
+    app::log();
+    match run::run(&arguments).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            text::complain(&format!("error: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}

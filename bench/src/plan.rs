@@ -1,0 +1,122 @@
+//! What a workload consists of: its contestants, who is measured against whom, and what is to be
+//! reached.
+
+use serde::{Deserialize, Serialize};
+
+use crate::contestant::Contestant;
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Unit {
+    /// Throughput: the more the better.
+    #[serde(rename = "records/s")]
+    RecordsPerSecond,
+    /// Latency: the less the better.
+    #[serde(rename = "us")]
+    Microseconds,
+    /// Storage: the less the better.
+    #[serde(rename = "bytes/record")]
+    BytesPerRecord,
+}
+
+impl Unit {
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::RecordsPerSecond => "records/s",
+            Self::Microseconds => "us",
+            Self::BytesPerRecord => "bytes/record",
+        }
+    }
+
+    pub(crate) fn more_is_better(self) -> bool {
+        self == Self::RecordsPerSecond
+    }
+}
+
+/// What a figure or a ratio is to reach.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Goal {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Goal {
+    pub(crate) fn is_reached(self, value: f64) -> bool {
+        match self {
+            Self::AtLeast(least) => value >= least,
+            Self::AtMost(most) => value <= most,
+        }
+    }
+}
+
+/// A contestant of a plan.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Id(pub(crate) usize);
+
+/// A contestant, and whether it is this library.
+pub(crate) struct Entry {
+    pub(crate) contestant: Box<dyn Contestant>,
+    pub(crate) own: bool,
+}
+
+/// A figure divided by that of a peer, or a figure alone.
+#[derive(Debug)]
+pub(crate) struct Comparison {
+    pub(crate) own: Id,
+    pub(crate) peer: Option<Id>,
+    pub(crate) goal: Option<Goal>,
+}
+
+/// A workload that is ready to run.
+pub(crate) struct Plan {
+    pub(crate) unit: Unit,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) comparisons: Vec<Comparison>,
+}
+
+impl Plan {
+    pub(crate) fn new(unit: Unit) -> Self {
+        Self {
+            unit,
+            entries: Vec::new(),
+            comparisons: Vec::new(),
+        }
+    }
+
+    /// Adds a contestant that is this library.
+    pub(crate) fn own(&mut self, contestant: impl Contestant + 'static) -> Id {
+        self.add(contestant, true)
+    }
+
+    /// Adds a contestant that this library is compared with.
+    pub(crate) fn peer(&mut self, contestant: impl Contestant + 'static) -> Id {
+        self.add(contestant, false)
+    }
+
+    fn add(&mut self, contestant: impl Contestant + 'static, own: bool) -> Id {
+        self.entries.push(Entry {
+            contestant: Box::new(contestant),
+            own,
+        });
+        Id(self.entries.len() - 1)
+    }
+
+    /// Compares two contestants, with something to be reached or without.
+    pub(crate) fn compare(&mut self, own: Id, peer: Id, goal: impl Into<Option<Goal>>) {
+        self.comparisons.push(Comparison {
+            own,
+            peer: Some(peer),
+            goal: goal.into(),
+        });
+    }
+
+    /// Asks for a figure by itself.
+    pub(crate) fn expect(&mut self, own: Id, goal: Goal) {
+        self.comparisons.push(Comparison {
+            own,
+            peer: None,
+            goal: Some(goal),
+        });
+    }
+}

@@ -1,0 +1,131 @@
+//! A run: the server, the workloads one after the other, and the ways out.
+
+use std::{fs, io, io::Write, num::NonZero, path::Path, thread::available_parallelism};
+
+use bucket_mongo::{mongodb::Database, testing::DevServer};
+use example_kit::{Server, demo, text};
+
+use crate::{
+    APP,
+    arena::Arena,
+    cli::Arguments,
+    contest,
+    error::{Error, Result},
+    output::{json, page, terminal},
+    report::{Outcome, Report},
+    scale::Scale,
+    workload::{self, Workload},
+};
+
+/// The cache of a development server, in MiB: all that a round stores fits in.
+pub(crate) const CACHE_MIB: u16 = 1_024;
+
+pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.list {
+        let mut out = io::stdout();
+        write!(out, "{}", terminal::list(workload::ALL))?;
+        return Ok(out.flush()?);
+    }
+    let report = match &arguments.from {
+        Some(file) => told_again(file, arguments)?,
+        None => measured(arguments).await?,
+    };
+    deliver(&report, arguments)
+}
+
+/// The report of an earlier run.
+fn told_again(file: &Path, arguments: &Arguments) -> Result<Report> {
+    let report = json::read(file)?;
+    if !arguments.prints_json() {
+        let mut out = io::stdout();
+        for outcome in &report.workloads {
+            write!(out, "{}", terminal::outcome(outcome))?;
+        }
+        out.flush()?;
+    }
+    Ok(report)
+}
+
+/// Runs the workloads that are asked for, and shows each as soon as it is done.
+async fn measured(arguments: &Arguments) -> Result<Report> {
+    let server = Server::with(APP, DevServer::builder().cache_mib(CACHE_MIB.into())).await?;
+    let mut report = Report {
+        server: server.version().to_owned(),
+        own_server: !server.is_lasting(),
+        cores: available_parallelism().map_or(1, NonZero::get),
+        rounds: arguments.rounds(),
+        quick: arguments.scale() == Scale::Quick,
+        workloads: Vec::new(),
+    };
+    // The standard output is for JSON alone where that is asked for.
+    let mut out: Box<dyn Write> = if arguments.prints_json() {
+        Box::new(io::stderr())
+    } else {
+        Box::new(io::stdout())
+    };
+    let run = async |database: &Database, out: &mut Box<dyn Write>| {
+        let arena = Arena::new(database);
+        let asked = workload::ALL.iter();
+        for workload in asked.filter(|workload| arguments.includes(workload.name)) {
+            let outcome = measure(workload, arguments, &arena).await?;
+            if !arguments.prints_json() {
+                write!(out, "{}", terminal::outcome(&outcome))?;
+                out.flush()?;
+            }
+            report.workloads.push(outcome);
+            // A long run that breaks off must not take everything with it.
+            save_json(&report, arguments)?;
+        }
+        Ok::<_, Error>(())
+    };
+    demo::on(&server, &mut out, run).await?;
+    Ok(report)
+}
+
+/// Runs a workload, after a small run of the same that warms everything up.
+async fn measure(workload: &Workload, arguments: &Arguments, arena: &Arena) -> Result<Outcome> {
+    if arguments.scale() == Scale::Full {
+        contest::hold(&(workload.plan)(Scale::Quick), 1, arena).await?;
+    }
+    let plan = (workload.plan)(arguments.scale());
+    let figures = contest::hold(&plan, arguments.rounds(), arena).await?;
+    Ok(Outcome::of(workload, &plan, figures))
+}
+
+/// The ways out besides the terminal.
+fn deliver(report: &Report, arguments: &Arguments) -> Result<()> {
+    if arguments.prints_json() {
+        let mut out = io::stdout();
+        json::write(report, &mut out)?;
+        out.flush()?;
+    } else {
+        save_json(report, arguments)?;
+    }
+    if let Some(folder) = &arguments.write_docs {
+        for (path, content) in page::files(report) {
+            let path = folder.join(path);
+            save(&path, content.as_bytes())?;
+            text::complain(&format!("wrote {}", path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Writes the report into the file for JSON, where one is asked for.
+fn save_json(report: &Report, arguments: &Arguments) -> Result<()> {
+    match &arguments.json {
+        Some(file) if !arguments.prints_json() => {
+            let mut text = Vec::new();
+            json::write(report, &mut text)?;
+            save(file, &text)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a file, and its folder where there is none.
+fn save(path: &Path, content: &[u8]) -> Result<()> {
+    let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+    let saved = folder.and_then(|()| fs::write(path, content));
+    saved.map_err(|error| Error::File("written", path.to_owned(), error))
+}

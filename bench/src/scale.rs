@@ -1,0 +1,24 @@
+//! How much is measured.
+
+/// A whole run, or a quick one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// For figures.
+    Full,
+    /// For the tests: everything runs once, in seconds.
+    Quick,
+}
+
+impl Scale {
+    pub(crate) fn pick<T>(self, full: T, quick: T) -> T {
+        match self {
+            Self::Full => full,
+            Self::Quick => quick,
+        }
+    }
+
+    /// The rounds, where their number is not given.
+    pub(crate) fn rounds(self) -> usize {
+        self.pick(5, 1)
+    }
+}

@@ -1,0 +1,210 @@
+//! The room that real readings take on disk.
+
+use std::marker::PhantomData;
+
+use bucket_mongo::{
+    bson::{Document, doc},
+    mongodb::{
+        action::{Action as _, CreateCollection},
+        options::{TimeseriesGranularity, TimeseriesOptions},
+    },
+};
+use futures_util::future::{BoxFuture, FutureExt as _};
+use serde::Serialize;
+
+use super::Workload;
+use crate::{
+    arena::{Arena, durability},
+    contestant::Contestant,
+    error::Result,
+    model::ITEMS,
+    plan::{Goal, Plan, Unit},
+    scale::Scale,
+    sensors::{
+        SensorModel, SensorReading, Sensors200, Sensors1000, SensorsHourly, sensor_readings,
+    },
+};
+
+pub(super) const WORKLOAD: Workload = Workload {
+    name: "storage",
+    title: "53,060 real readings on disk, indexes included",
+    about: include_str!("about/storage.md"),
+    plan,
+};
+
+/// Smaller collections would say little: the files of empty ones have some pages, too.
+fn plan(_: Scale) -> Plan {
+    let time_series = |granularity, zstd| TimeSeries { granularity, zstd };
+    let mut plan = Plan::new(Unit::BytesPerRecord);
+    let buckets = plan.own(Buckets::<Sensors1000>::default());
+    plan.own(Buckets::<Sensors200>::default());
+    plan.own(Buckets::<SensorsHourly>::default());
+    let flat = [true, false].map(|zstd| plan.peer(Flat { zstd }));
+    let time_series = [
+        plan.peer(time_series(None, false)),
+        plan.peer(time_series(None, true)),
+        plan.peer(time_series(Some(TimeseriesGranularity::Minutes), false)),
+        plan.peer(time_series(Some(TimeseriesGranularity::Hours), false)),
+    ];
+    plan.compare(buckets, flat[0], Goal::AtMost(1.0 / 9.0));
+    plan.compare(buckets, flat[1], Goal::AtMost(1.0 / 9.0));
+    for peer in time_series {
+        plan.compare(buckets, peer, None);
+    }
+    plan
+}
+
+/// The library's buckets.
+struct Buckets<M> {
+    model: PhantomData<fn() -> M>,
+}
+
+impl<M> Default for Buckets<M> {
+    fn default() -> Self {
+        Self { model: PhantomData }
+    }
+}
+
+impl<M: SensorModel> Contestant for Buckets<M> {
+    fn name(&self) -> String {
+        format!("buckets, {}, zstd", M::NAME)
+    }
+
+    fn round<'a>(&'a self, arena: &'a Arena) -> BoxFuture<'a, Result<f64>> {
+        async {
+            let collection = M::SPEC.collection();
+            arena.clear(collection).await?;
+            let buckets = M::buckets(arena.database()).with_write_concern(durability());
+            buckets.ensure().await?;
+            let records: Vec<M> = sensor_readings()?.iter().map(M::of).collect();
+            buckets.insert_many(&records).await?.into_result()?;
+            arena.expect_items(collection, ITEMS, records.len()).await?;
+            each(arena, collection, records.len()).await
+        }
+        .boxed()
+    }
+}
+
+/// A document a record.
+struct Flat {
+    zstd: bool,
+}
+
+const FLAT: &str = "flat_sensors";
+
+impl Contestant for Flat {
+    fn name(&self) -> String {
+        format!("flat, {}", compressor(self.zstd, "snappy"))
+    }
+
+    fn round<'a>(&'a self, arena: &'a Arena) -> BoxFuture<'a, Result<f64>> {
+        async {
+            arena.clear(FLAT).await?;
+            let create = arena.database().create_collection(FLAT);
+            let storage = self.zstd.then(zstd);
+            create
+                .optional(storage, CreateCollection::storage_engine)
+                .await?;
+            let index = doc! { "device_id": 1, "sensor_type": 1, "ts": 1 };
+            arena.index(FLAT, index).await?;
+            store(arena, FLAT, &sensor_readings()?).await
+        }
+        .boxed()
+    }
+}
+
+/// The server's own buckets.
+struct TimeSeries {
+    /// The time between two readings of a series, by which the server makes its buckets.
+    granularity: Option<TimeseriesGranularity>,
+    zstd: bool,
+}
+
+/// A reading with its key in one field, the `metaField`.
+#[derive(Serialize)]
+struct Measurement {
+    sensor: Document,
+    ts: bucket_mongo::bson::DateTime,
+    v: f64,
+    q: f64,
+}
+
+const TIME_SERIES: &str = "time_series_sensors";
+
+impl Contestant for TimeSeries {
+    fn name(&self) -> String {
+        let granularity = match self.granularity {
+            Some(TimeseriesGranularity::Hours) => ", granularity hours",
+            Some(TimeseriesGranularity::Minutes) => ", granularity minutes",
+            _ => "",
+        };
+        format!(
+            "time series{granularity}, {}",
+            compressor(self.zstd, "default")
+        )
+    }
+
+    fn round<'a>(&'a self, arena: &'a Arena) -> BoxFuture<'a, Result<f64>> {
+        async {
+            arena.clear(TIME_SERIES).await?;
+            let options = TimeseriesOptions::builder()
+                .time_field("ts")
+                .meta_field("sensor".to_owned())
+                .granularity(self.granularity.clone())
+                .build();
+            let create = arena
+                .database()
+                .create_collection(TIME_SERIES)
+                .timeseries(options);
+            let storage = self.zstd.then(zstd);
+            create
+                .optional(storage, CreateCollection::storage_engine)
+                .await?;
+            let index = doc! { "sensor.device_id": 1, "sensor.sensor_type": 1, "ts": 1 };
+            arena.index(TIME_SERIES, index).await?;
+            let measurement = |reading: &SensorReading| {
+                let SensorReading {
+                    device_id,
+                    sensor_type,
+                    ts,
+                    v,
+                    q,
+                } = reading.clone();
+                let sensor = doc! { "device_id": device_id, "sensor_type": sensor_type };
+                Measurement { sensor, ts, v, q }
+            };
+            let measurements: Vec<_> = sensor_readings()?.iter().map(measurement).collect();
+            store(arena, TIME_SERIES, &measurements).await
+        }
+        .boxed()
+    }
+}
+
+fn zstd() -> Document {
+    doc! { "wiredTiger": { "configString": "block_compressor=zstd" } }
+}
+
+fn compressor(zstd: bool, other: &str) -> &str {
+    if zstd { "zstd" } else { other }
+}
+
+/// Stores documents and gives the bytes that each takes.
+async fn store<T>(arena: &Arena, collection: &str, documents: &[T]) -> Result<f64>
+where
+    T: Serialize + Send + Sync,
+{
+    arena
+        .collection::<T>(collection)
+        .insert_many(documents)
+        .await?;
+    arena.expect_documents(collection, documents.len()).await?;
+    each(arena, collection, documents.len()).await
+}
+
+/// The bytes of each record, and an end of the collection.
+#[allow(clippy::cast_precision_loss, reason = "far less than 2^53")]
+async fn each(arena: &Arena, collection: &str, records: usize) -> Result<f64> {
+    let bytes = arena.bytes(collection).await?;
+    arena.clear(collection).await?;
+    Ok(bytes as f64 / records as f64)
+}
