@@ -98,6 +98,17 @@ impl Inputs {
         self.names.truncate(mark.names);
     }
 
+    /// Puts the rows of another batch behind these.
+    pub(crate) fn join(&mut self, other: Self) {
+        let behind = self.names.len();
+        self.names.push_str(&other.names);
+        self.values
+            .extend(other.values.into_iter().map(|value| match value {
+                InputValue::Name(start, end) => InputValue::Name(start + behind, end + behind),
+                value => value,
+            }));
+    }
+
     /// The same for most records of a batch.
     fn set_limits(&mut self, spec: &BucketSpec, size: u32) {
         if self.limits_of != size {

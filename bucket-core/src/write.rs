@@ -42,6 +42,7 @@ mod chain;
 mod command;
 mod doubt;
 mod insertion;
+mod join;
 mod outcome;
 mod pipeline;
 mod round;

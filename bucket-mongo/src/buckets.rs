@@ -5,7 +5,7 @@ use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 use bucket_core::{BucketSpec, Limits, Record};
 use mongodb::{Collection, Database, options::WriteConcern};
 
-use crate::writer::Learnt;
+use crate::{group::Groups, writer::Learnt};
 
 /// How long a write goes on being tried unless the caller says otherwise.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -29,6 +29,8 @@ pub struct Buckets<T: Record> {
     write_concern: WriteConcern,
     deadline: Duration,
     learnt: Arc<Learnt>,
+    /// Shared by those that write in the same way.
+    groups: Arc<Groups<T>>,
     limits: Option<LimitsOf<T>>,
     record: PhantomData<fn() -> T>,
 }
@@ -43,6 +45,7 @@ impl<T: Record> Buckets<T> {
             write_concern: durable(),
             deadline: DEADLINE,
             learnt: Arc::default(),
+            groups: Arc::default(),
             limits: None,
             record: PhantomData,
         }
@@ -62,6 +65,7 @@ impl<T: Record> Buckets<T> {
     #[must_use]
     pub fn with_write_concern(mut self, write_concern: WriteConcern) -> Self {
         self.write_concern = write_concern;
+        self.groups = Arc::default();
         self
     }
 
@@ -84,6 +88,7 @@ impl<T: Record> Buckets<T> {
     #[must_use]
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
+        self.groups = Arc::default();
         self
     }
 
@@ -111,6 +116,7 @@ impl<T: Record> Buckets<T> {
         limits: impl Fn(&T::Key) -> Limits + Send + Sync + 'static,
     ) -> Self {
         self.limits = Some(Arc::new(limits));
+        self.groups = Arc::default();
         self
     }
 
@@ -153,6 +159,10 @@ impl<T: Record> Buckets<T> {
         &self.learnt
     }
 
+    pub(crate) fn groups(&self) -> &Groups<T> {
+        &self.groups
+    }
+
     pub(crate) fn deadline(&self) -> Duration {
         self.deadline
     }
@@ -176,6 +186,7 @@ impl<T: Record> Clone for Buckets<T> {
             write_concern: self.write_concern.clone(),
             deadline: self.deadline,
             learnt: Arc::clone(&self.learnt),
+            groups: Arc::clone(&self.groups),
             limits: self.limits.clone(),
             record: PhantomData,
         }

@@ -60,6 +60,7 @@ pub mod action;
 mod bucketed;
 mod buckets;
 pub mod error;
+mod group;
 pub mod ingest;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -49,8 +49,8 @@ const LONGEST_DEADLINE: Duration = Duration::from_secs(20 * 60);
 pub(crate) struct Written {
     /// Records that are stored.
     pub(crate) stored: usize,
-    /// Buckets that were opened.
-    pub(crate) opened: usize,
+    /// The first record of each bucket that was opened.
+    pub(crate) opened: Vec<usize>,
     /// Commands that were sent.
     pub(crate) commands: usize,
     /// Commands that were sent again because of a fault.
@@ -65,8 +65,20 @@ pub(crate) struct Written {
     pub(crate) stopped_by: Option<Error>,
 }
 
+impl Written {
+    /// None of these records was stored.
+    pub(crate) fn all_failed(indexes: Vec<usize>, error: &Error) -> Self {
+        let failed = indexes.into_iter();
+        Self {
+            failed: failed.map(|index| (index, error.clone())).collect(),
+            stopped_by: Some(error.clone()),
+            ..Self::default()
+        }
+    }
+}
+
 /// What a call can set in place of the handle's settings.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Settings {
     pub(crate) write_concern: Option<WriteConcern>,
     pub(crate) deadline: Option<Duration>,
@@ -115,6 +127,12 @@ impl<'a, T: Record> Writer<'a, T> {
             context,
             written: Written::default(),
         })
+    }
+
+    /// The deadline counts from then on.
+    pub(crate) fn since(mut self, since: Instant) -> Self {
+        self.deadline -= since.elapsed().min(LONGEST_DEADLINE);
+        self
     }
 
     /// Stores the records of a batch.
@@ -187,7 +205,7 @@ impl<'a, T: Record> Writer<'a, T> {
             Trust::Loose => Doubt::Open,
         };
         let settled = batch.settle(round, &answer.reply, doubt);
-        self.written.opened += settled.opened;
+        self.written.opened.extend(settled.opened);
         self.written.missed += settled.missed;
         for failed in settled.failed {
             let error = Error::refused(&failed.action, &failed.failure, &self.context);

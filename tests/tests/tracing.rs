@@ -8,7 +8,7 @@ use std::{
 
 use bucket_mongo::{Bucketed, bson::DateTime};
 use bucket_tests::database;
-use futures_util::TryStreamExt;
+use futures_util::{TryStreamExt, future::join};
 use serde::{Deserialize, Serialize};
 use tracing::{
     Event, Level, Metadata, Subscriber,
@@ -120,6 +120,51 @@ fn documented(name: &str) -> (String, BTreeSet<String>) {
     (target[0].clone(), fields.into_iter().collect())
 }
 
+/// The span of this name and its events are as the table says.
+fn check(seen: &[Seen], name: &str) {
+    let (target, fields) = documented(name);
+    let of_this: Vec<&Seen> = seen.iter().filter(|seen| seen.name == name).collect();
+    let (span, events) = of_this
+        .split_first()
+        .unwrap_or_else(|| panic!("no span {name}"));
+    assert_eq!(span.target, target);
+    let collection = ("collection".to_owned(), "\"letters\"".to_owned());
+    assert_eq!(span.fields, [collection]);
+    assert_eq!(
+        events.len(),
+        usize::from(!fields.is_empty()),
+        "events of {name}"
+    );
+    for event in events {
+        assert_eq!(event.target, target);
+        let found: BTreeSet<String> = event.fields.iter().map(|(n, _)| n.clone()).collect();
+        assert_eq!(found, fields, "fields of {name}");
+    }
+}
+
+#[tokio::test]
+async fn calls_that_go_together_are_traced_as_documented() {
+    let recorder = Recorder::default();
+    let guard = tracing::subscriber::set_default(recorder.clone());
+    let database = database().await;
+    let letters = Letter::buckets(&database);
+    letters.ensure().await.unwrap();
+    let letter = |number| Letter {
+        recipient: format!("secret {number}"),
+        at: DateTime::now(),
+        text: "secret text".into(),
+    };
+    let all: Vec<Letter> = (0..80).map(letter).collect();
+    let store = || letters.insert_many(&all).into_future();
+    let (first, second) = join(store(), store()).await;
+    assert_eq!(first.unwrap().stored(), 80);
+    assert_eq!(second.unwrap().stored(), 80);
+    drop(guard);
+    let seen = recorder.seen.lock().unwrap().clone();
+    check(&seen, "group");
+    assert!(!format!("{seen:?}").contains("secret"), "{seen:?}");
+}
+
 #[tokio::test]
 async fn every_operation_is_traced_as_documented_and_no_value_is_logged() {
     let recorder = Recorder::default();
@@ -164,24 +209,7 @@ async fn every_operation_is_traced_as_documented_and_no_value_is_logged() {
         "records",
     ];
     for name in operations {
-        let (target, fields) = documented(name);
-        let of_this: Vec<&Seen> = seen.iter().filter(|seen| seen.name == name).collect();
-        let (span, events) = of_this
-            .split_first()
-            .unwrap_or_else(|| panic!("no span {name}"));
-        assert_eq!(span.target, target);
-        let collection = ("collection".to_owned(), "\"letters\"".to_owned());
-        assert_eq!(span.fields, [collection]);
-        assert_eq!(
-            events.len(),
-            usize::from(!fields.is_empty()),
-            "events of {name}"
-        );
-        for event in events {
-            assert_eq!(event.target, target);
-            let found: BTreeSet<String> = event.fields.iter().map(|(n, _)| n.clone()).collect();
-            assert_eq!(found, fields, "fields of {name}");
-        }
+        check(&seen, name);
     }
     let inserted = seen
         .iter()

@@ -29,11 +29,11 @@ const ELEMENT_BYTES: usize = 8;
 /// ```
 #[derive(Debug)]
 pub struct Batch<T> {
-    encoded: Encoded,
-    records: usize,
+    pub(super) encoded: Encoded,
+    pub(super) records: usize,
     /// The time by the clock, for models that keep it.
     now: DateTime,
-    chains: Vec<Chain>,
+    pub(super) chains: Vec<Chain>,
     /// By key as BSON and what the form adds to it.
     by_identity: HashMap<Box<[u8]>, usize, RandomState>,
     /// The key of the record that is being encoded.
@@ -172,7 +172,12 @@ impl<T: Record> Batch<T> {
         &mut self.chains[at]
     }
 
-    fn find_or_begin(&mut self, key: &[u8], kind: Kind, prefix: impl FnOnce() -> String) -> usize {
+    pub(super) fn find_or_begin(
+        &mut self,
+        key: &[u8],
+        kind: Kind,
+        prefix: impl FnOnce() -> String,
+    ) -> usize {
         self.identity.clear();
         self.identity.extend_from_slice(key);
         for part in kind.identity().into_iter().flatten() {
@@ -318,6 +323,12 @@ impl<T> Batch<T> {
     pub fn look_first(&mut self) {
         self.in_order = true;
         self.chains.iter_mut().for_each(Chain::look_first);
+    }
+
+    /// The indexes of the records that are not settled yet.
+    #[must_use]
+    pub fn indexes(&self) -> Vec<usize> {
+        self.chains.iter().flat_map(Chain::indexes).collect()
     }
 
     /// Gives up on every pending record. Gives their indexes.

@@ -169,6 +169,14 @@ impl Chain {
         self.pending.push_back(slot);
     }
 
+    pub(super) fn indexes(&self) -> impl Iterator<Item = usize> {
+        self.pending.iter().map(|slot| slot.index)
+    }
+
+    pub(super) fn into_pending(self) -> VecDeque<Slot> {
+        self.pending
+    }
+
     /// Puts the records in the order in which the form takes them. Those of one time keep theirs.
     pub(super) fn sort(&mut self) {
         if self.kind.sorts() && !self.sorted {

@@ -65,8 +65,8 @@ pub struct WriteFailure {
 pub struct Reply {
     /// One for each statement.
     pub outcomes: Vec<Outcome>,
-    /// The number of buckets that were opened.
-    pub opened: usize,
+    /// The statements that opened a bucket, in their order.
+    pub opened: Vec<usize>,
     /// The write concern was not met: what was applied may be rolled back.
     pub write_concern_error: Option<WriteFailure>,
 }
@@ -107,7 +107,12 @@ impl Reply {
             }
         }
         let write_concern_error = reply.get_document("writeConcernError").ok();
-        let opened = reply.get_array("upserted").map_or(0, Vec::len);
+        let upserted = reply.get_array("upserted").map(Vec::as_slice);
+        let upserted = upserted.unwrap_or_default().iter();
+        let place = |entry: &Bson| number(entry.as_document()?, "index");
+        let opened = upserted.filter_map(place).map(usize::try_from);
+        let mut opened: Vec<usize> = opened.filter_map(Result::ok).collect();
+        opened.sort_unstable();
         Self {
             outcomes,
             opened,

@@ -70,8 +70,8 @@ impl Round {
 pub struct Settled {
     /// The records that are stored.
     pub stored: Vec<usize>,
-    /// The number of buckets that were opened.
-    pub opened: usize,
+    /// The first record of each bucket that was opened.
+    pub opened: Vec<usize>,
     /// The records that cannot be stored, and why.
     pub failed: Vec<Failed>,
     /// The statements that were refused because a bucket was not as last seen.
@@ -170,20 +170,13 @@ impl<T: Record> Batch<T> {
     pub fn settle(&mut self, round: &Round, reply: &Document, doubt: Doubt) -> Settled {
         let steps: Vec<&Step> = round.steps.iter().map(|(_, step)| step).collect();
         let reply = Reply::read(T::SPEC, &steps, round.ordered, reply);
+        let opened = reply.opened;
         let mut settled = Settled {
             write_concern_error: reply.write_concern_error,
-            opened: reply.opened,
             ..Settled::default()
         };
         if round.ordered && reply.outcomes.contains(&Outcome::NotTried) {
             self.set_raced();
-        }
-        if round.inserts {
-            let applied = reply
-                .outcomes
-                .iter()
-                .filter(|outcome| **outcome == Outcome::Applied);
-            settled.opened = applied.count();
         }
         let chains = self.chains_mut();
         for (at, outcome) in reply.outcomes.into_iter().enumerate() {
@@ -192,7 +185,13 @@ impl<T: Record> Batch<T> {
                 continue;
             };
             match (outcome, doubt) {
-                (Outcome::Applied, _) => settled.stored.extend(chain.applied(step)),
+                (Outcome::Applied, _) => {
+                    let stored = chain.applied(step);
+                    if round.inserts || opened.binary_search(&at).is_ok() {
+                        settled.opened.extend(stored.first());
+                    }
+                    settled.stored.extend(stored);
+                }
                 (_, Doubt::Open) => settled.unknown.extend(chain.abandon(step)),
                 (Outcome::OtherOpen, Doubt::Overtaken) => settled.doubtful.push(Doubtful {
                     chain: *index,

@@ -60,7 +60,7 @@ impl<T: Record> Writer<T> {
             let settled = self.batch.settle(&round, &reply(&answers), Doubt::None);
             assert!(settled.failed.is_empty(), "{:?}", settled.failed);
             self.stored.extend(settled.stored);
-            self.opened += settled.opened;
+            self.opened += settled.opened.len();
             return;
         }
         let statement = under_way.statements.remove(0);

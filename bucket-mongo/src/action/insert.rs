@@ -108,11 +108,11 @@ impl<'a, T: Record> Insert<'a, T> {
             failed,
             ..
         } = writer.store(&mut batch).await;
-        tracing::debug!(target: trace::WRITE, commands, resent, missed, opened, failed = failed.len(), "insert");
+        tracing::debug!(target: trace::WRITE, commands, resent, missed, opened = opened.len(), failed = failed.len(), "insert");
         match failed.into_iter().next() {
             Some((_, error)) => Err(error),
             None => Ok(Inserted {
-                opened_bucket: opened > 0,
+                opened_bucket: !opened.is_empty(),
             }),
         }
     }

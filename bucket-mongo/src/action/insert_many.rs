@@ -16,7 +16,7 @@ use super::{ActionFuture, InsertReport};
 use crate::{
     Buckets, Error, ErrorKind, Result,
     error::Context,
-    trace,
+    group, trace,
     writer::{Settings, Writer},
 };
 
@@ -32,11 +32,15 @@ impl<T: Record> Buckets<T> {
     /// command.
     ///
     /// Records are taken from the iterator in chunks of at most 65,536 records or 32 MiB; while one
-    /// is on its way the next one is encoded. Those of one key keep their order. One record that cannot be stored does not keep the others
-    /// from it.
+    /// is on its way the next one is encoded. Those of one key keep their order. One record that
+    /// cannot be stored does not keep the others from it.
     ///
     /// The larger the batch the better: what a statement costs is shared by the records that go
     /// into the same bucket, so many small batches over many keys cost as much as single inserts.
+    /// Calls that come while others of the handle and its clones are under way with more than 64
+    /// statements wait until those are done, a quarter of a second at most, and share their
+    /// statements: four tasks with a batch each are nearly four times as fast as one. Calls with
+    /// settings of their own go alone, and so do those of more than 16,384 records.
     ///
     /// Settings: `session`, `write_concern`, `deadline`, `from_source`.
     ///
@@ -164,13 +168,23 @@ where
                 }
                 break;
             }
-            let writer = Writer::new(
-                self.buckets,
-                self.session.as_deref_mut(),
-                &self.settings,
-                self.records.context.clone(),
-            )?;
-            let (written, next) = join(writer.store(&mut chunk), self.records.next_chunk()).await;
+            let records = &mut self.records;
+            let end = records.report.tried();
+            let context = records.context.clone();
+            let goes_alone = self.session.is_some()
+                || self.settings != Settings::default()
+                || records.source.is_some();
+            let store = async {
+                if goes_alone {
+                    let session = self.session.as_deref_mut();
+                    let writer = Writer::new(self.buckets, session, &self.settings, context)?;
+                    Ok(writer.store(&mut chunk).await)
+                } else {
+                    group::store(self.buckets, chunk, end, &context).await
+                }
+            };
+            let (written, next) = join(store, records.next_chunk()).await;
+            let written = written?;
             self.commands += written.commands;
             self.resent += written.resent;
             self.missed += written.missed;

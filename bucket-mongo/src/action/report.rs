@@ -115,7 +115,7 @@ impl InsertReport {
 
     pub(super) fn add(&mut self, written: Written) {
         self.stored += written.stored;
-        self.opened += written.opened;
+        self.opened += written.opened.len();
         self.duplicates.extend(written.duplicates);
         let failed = written.failed.into_iter();
         self.failed

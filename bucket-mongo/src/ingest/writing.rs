@@ -44,7 +44,7 @@ impl<'a, T: Record> Writing<'a, T> {
             target: trace::WRITE,
             records,
             stored = records.saturating_sub(failed),
-            opened = written.opened,
+            opened = written.opened.len(),
             failed,
             commands = written.commands,
             resent = written.resent,

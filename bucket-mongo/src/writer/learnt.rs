@@ -1,7 +1,8 @@
 //! What a handle has learnt of its server and its keys.
 //!
-//! Which bucket took the last record of a key makes a single insert one round trip. It is hearsay and nothing depends on it: an append to a bucket that has filled up or gone away
-//! meanwhile changes nothing, and the tail is read.
+//! Which bucket took the last record of a key makes a single insert one round trip. It is hearsay and
+//! nothing depends on it: an append to a bucket that has filled up or gone away meanwhile changes
+//! nothing, and the tail is read.
 
 use std::{
     collections::{HashMap, hash_map},
@@ -48,10 +49,10 @@ impl Learnt {
         &self.unnumbered
     }
 
-    fn get(&self, key: &[u8], lone: bool) -> Option<Recollection> {
+    fn get(&self, key: &[u8], anyway: bool) -> Option<Recollection> {
         let mut buckets = self.lock();
         let entry = buckets.get_mut(key)?;
-        if entry.looks > 0 && !lone {
+        if entry.looks > 0 && !anyway {
             entry.looks -= 1;
             return None;
         }
@@ -110,7 +111,11 @@ impl<T: Record> Writer<'_, T> {
         let lone = batch.records() == 1;
         let learnt = self.buckets.learnt();
         let source = batch.source().cloned();
-        let stored = batch.recall(|chain| learnt.get(&memory_key(chain, source.as_ref()), lone));
+        let stored = batch.recall(|chain| {
+            // One read looks for the open buckets of many keys, but for one window.
+            let anyway = lone || !chain.has_open_index();
+            learnt.get(&memory_key(chain, source.as_ref()), anyway)
+        });
         self.written.duplicates.extend(stored);
     }
 

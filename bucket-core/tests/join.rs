@@ -1,0 +1,85 @@
+//! Batches that are joined send what one batch of all their records would.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in a test they are the point"
+)]
+
+#[path = "common/drawn.rs"]
+mod drawn;
+#[path = "common/sample.rs"]
+mod sample;
+
+use bson::{Document, RawDocumentBuf, doc};
+use bucket_core::{
+    Record,
+    write::{Batch, Doubt, Need, Round},
+};
+use proptest::prelude::*;
+
+use self::{
+    drawn::{Drawn, drawn},
+    sample::{COUNT, HYBRID_MERGE, NUMBERED, Sample, WINDOW_AVG, WINDOW_CAPACITY},
+};
+
+fn batch<T: Record>(records: &[T], from: usize) -> Batch<T> {
+    let mut batch = Batch::default();
+    for (index, record) in records.iter().enumerate() {
+        batch.push(from + index, record).unwrap();
+    }
+    batch
+}
+
+/// All commands and all records of them, as if every statement were applied.
+fn sent<T: Record>(mut batch: Batch<T>) -> (Vec<RawDocumentBuf>, Vec<usize>) {
+    let (mut bodies, mut stored) = (Vec::new(), Vec::new());
+    for _ in 0..1_000 {
+        batch.chains_mut().iter_mut().for_each(|chain| {
+            if matches!(chain.need(), Need::OpenBucket | Need::NewestBucket) {
+                chain.saw_none_open();
+            }
+        });
+        let _: usize = batch.sort_out_late().moved;
+        let mut rounds = batch.rounds(None);
+        if rounds.is_empty() {
+            break;
+        }
+        bodies.extend(rounds.iter_mut().map(Round::take_body));
+        let reply: Document = doc! { "ok": 1, "n": 1 };
+        for round in &rounds {
+            stored.extend(batch.settle(round, &reply, Doubt::None).stored);
+        }
+    }
+    (bodies, stored)
+}
+
+fn compare<const F: usize>(parts: &[Vec<Drawn>]) -> Result<(), TestCaseError> {
+    let mut all: Vec<Sample<F>> = Vec::new();
+    let mut joined = Batch::default();
+    for part in parts {
+        let before = all.len();
+        all.extend(part.iter().map(|drawn| drawn.sample(0)));
+        // Indexes begin anywhere.
+        let part = batch(&all[before..], 7);
+        joined.join(part, before);
+    }
+    let stored = all.len();
+    prop_assert_eq!(joined.records(), stored);
+    let (bodies, indexes) = sent(joined);
+    prop_assert_eq!(indexes.len(), stored);
+    prop_assert_eq!((bodies, indexes), sent(batch(&all, 7)));
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn joined_batches_send_what_one_batch_of_all_records_sends(
+        parts in prop::collection::vec(prop::collection::vec(drawn(), 0..12), 0..5)
+    ) {
+        compare::<COUNT>(&parts)?;
+        compare::<WINDOW_CAPACITY>(&parts)?;
+        compare::<WINDOW_AVG>(&parts)?;
+        compare::<HYBRID_MERGE>(&parts)?;
+        compare::<NUMBERED>(&parts)?;
+    }
+}

@@ -1,0 +1,319 @@
+//! Calls of `insert_many` that come at the same time share their statements: each is told of its own
+//! records alone, and nothing is lost or doubled.
+
+use std::{collections::BTreeMap, thread, time::Duration};
+
+use bucket_mongo::{
+    Bucketed, Buckets,
+    mongodb::{
+        Collection,
+        bson::{DateTime, Document, doc},
+        options::CreateCollectionOptions,
+    },
+    testing::TestDatabase,
+};
+use bucket_tests::{database, documents};
+use futures_util::{FutureExt as _, future::join_all};
+use serde::{Deserialize, Serialize};
+use tokio::{runtime::Runtime, time::timeout};
+
+macro_rules! models {
+    ($($name:ident: [$($attributes:tt)*])*) => {$(
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+        #[bucket(collection = "readings", items = "items", $($attributes)*)]
+        struct $name {
+            #[bucket(key)]
+            sensor: i64,
+            #[bucket(time)]
+            at: DateTime,
+            task: i64,
+            number: i64,
+            #[bucket(sum = "total", tally = "kinds")]
+            kind: i64,
+        }
+
+        impl Of for $name {
+            fn of(task: i64, number: i64) -> Self {
+                Self {
+                    sensor: number % SENSORS,
+                    at: DateTime::from_millis(1_700_000_000_000 + number * 10),
+                    task,
+                    number,
+                    kind: task % 3,
+                }
+            }
+        }
+    )*};
+}
+
+/// A record, by the task that stores it and its number there.
+trait Of: Bucketed {
+    fn of(task: i64, number: i64) -> Self;
+}
+
+/// So many that two batches never go side by side.
+const SENSORS: i64 = 80;
+
+models! {
+    Counted: [capacity = 10]
+    Windowed: [window = "10s", capacity = 50]
+    Hybrid: [capacity = 20, max_duration = "10s", late = "merge"]
+    Numbered: [capacity = 10, numbered]
+}
+
+fn batch<T: Of>(task: i64, from: i64, records: i64) -> Vec<T> {
+    let numbers = from..from + records;
+    numbers.map(|number| T::of(task, number)).collect()
+}
+
+/// The numbers that are stored of each task and sensor, in their order in the buckets.
+fn stored(buckets: &[Document]) -> BTreeMap<(i64, i64), Vec<i64>> {
+    let mut stored: BTreeMap<_, Vec<i64>> = BTreeMap::new();
+    for bucket in buckets {
+        let items = bucket.get_array("items").unwrap();
+        let (mut sum, mut kinds) = (0, BTreeMap::new());
+        for item in items {
+            let item = item.as_document().unwrap();
+            let [task, number, kind] =
+                ["task", "number", "kind"].map(|at| item.get_i64(at).unwrap());
+            let sensor = bucket.get_i64("sensor").unwrap();
+            stored.entry((task, sensor)).or_default().push(number);
+            sum += kind;
+            *kinds.entry(kind.to_string()).or_insert(0) += 1;
+        }
+        let count = usize::try_from(bucket.get_i32("count").unwrap());
+        assert_eq!(count, Ok(items.len()), "{bucket}");
+        let stats = bucket.get_document("stats").unwrap();
+        assert_eq!(stats.get_i64("total").unwrap(), sum, "{bucket}");
+        let tally = stats.get_document("kinds").unwrap();
+        let tally = tally.iter().map(|(kind, count)| {
+            let count = count.as_i64().or(count.as_i32().map(i64::from));
+            (kind.clone(), count.unwrap())
+        });
+        assert_eq!(tally.collect::<BTreeMap<_, _>>(), kinds, "{bucket}");
+    }
+    stored
+}
+
+fn sorted(mut numbers: Vec<i64>) -> Vec<i64> {
+    numbers.sort_unstable();
+    numbers
+}
+
+async fn check<T: Of>(in_order: bool) {
+    const TASKS: i64 = 6;
+    const BATCHES: i64 = 8;
+    const RECORDS: i64 = 240;
+    let database = database().await;
+    let buckets = T::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let tasks = (0..TASKS).map(|task| {
+        let buckets = buckets.clone();
+        tokio::spawn(async move {
+            let mut opened = 0;
+            for number in 0..BATCHES {
+                let records: Vec<T> = batch(task, number * RECORDS, RECORDS);
+                let report = buckets.insert_many(&records).await.unwrap();
+                assert!(report.failed().is_empty(), "{:?}", report.failed());
+                assert_eq!(report.stored(), records.len());
+                opened += report.opened_buckets();
+            }
+            opened
+        })
+    });
+    let tasks = join_all(tasks).await.into_iter();
+    let opened: usize = tasks.map(Result::unwrap).sum();
+    let documents = documents(&database, "readings").await;
+    assert_eq!(opened, documents.len());
+    for ((task, sensor), numbers) in stored(&documents) {
+        let expected: Vec<i64> = (0..BATCHES * RECORDS)
+            .filter(|number| number % SENSORS == sensor)
+            .collect();
+        let numbers = if in_order { numbers } else { sorted(numbers) };
+        assert_eq!(numbers, expected, "task {task}, sensor {sensor}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_take_the_records_of_many_calls_once_and_in_the_order_of_each() {
+    check::<Counted>(true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn windows_take_the_records_of_many_calls_once_and_in_the_order_of_each() {
+    check::<Windowed>(true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hybrid_buckets_take_the_records_of_many_calls_once() {
+    check::<Hybrid>(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn numbered_buckets_take_the_records_of_many_calls_once_and_in_the_order_of_each() {
+    check::<Numbered>(true).await;
+}
+
+/// Calls of all tasks at once; gives what they gave.
+async fn all_at_once<T: Of>(
+    buckets: &Buckets<T>,
+    batches: Vec<Vec<T>>,
+) -> Vec<bucket_mongo::InsertReport> {
+    let calls = batches.into_iter().map(|records| {
+        let buckets = buckets.clone();
+        tokio::spawn(async move { buckets.insert_many(&records).await.unwrap() })
+    });
+    let reports = join_all(calls).await.into_iter();
+    reports.map(Result::unwrap).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_at_the_same_time_share_statements() {
+    let database = database().await;
+    let buckets = Windowed::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let options = CreateCollectionOptions::builder()
+        .capped(true)
+        .size(64 * 1024 * 1024)
+        .build();
+    database
+        .create_collection("system.profile")
+        .with_options(options)
+        .await
+        .unwrap();
+    database.run_command(doc! { "profile": 2 }).await.unwrap();
+    let batches = (0..8).map(|task| batch(task, 0, SENSORS)).collect();
+    for report in all_at_once(&buckets, batches).await {
+        assert_eq!(report.stored(), 80);
+    }
+    database.run_command(doc! { "profile": 0 }).await.unwrap();
+    let profile: Collection<Document> = database.collection("system.profile");
+    let ours = format!("{}.readings", database.name());
+    let statements = doc! { "op": { "$in": ["update", "insert"] }, "ns": ours };
+    let statements = profile.count_documents(statements).await.unwrap();
+    // The first call goes alone, and so may one that comes late.
+    assert!(
+        statements <= 80 * 4,
+        "{statements} for 8 calls of 80 buckets"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_cannot_be_stored_fails_in_its_own_call_alone() {
+    let database = database().await;
+    let buckets = Numbered::buckets(&database);
+    buckets.ensure().await.unwrap();
+    // A document of somebody else under the first id of a sensor.
+    let foreign = doc! { "_id": "3_0000000001", "sensor": "another" };
+    let foreign: Result<_, _> = database
+        .collection::<Document>("readings")
+        .insert_one(foreign)
+        .await;
+    foreign.unwrap();
+    // Every other call has a record of that sensor, at another place.
+    let batches = (0..8).map(|task| {
+        let mut records: Vec<Numbered> = batch(task, 0, SENSORS);
+        let bad = records.remove(3);
+        if task % 2 == 0 {
+            let place = usize::try_from(task).unwrap() * 9;
+            records.insert(place, bad);
+        }
+        records
+    });
+    let reports = all_at_once(&buckets, batches.collect()).await;
+    for (task, report) in reports.iter().enumerate() {
+        let failed: Vec<usize> = report.failed().iter().map(|failed| failed.index).collect();
+        let expected = if task % 2 == 0 {
+            vec![task * 9]
+        } else {
+            vec![]
+        };
+        assert_eq!(failed, expected, "task {task}: {:?}", report.failed());
+        assert_eq!(report.stored(), 79, "task {task}");
+        assert!(report.stopped_by().is_none());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_waiting_call_that_is_dropped_is_not_stored_and_holds_nobody_up() {
+    let database = database().await;
+    let buckets = Counted::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let first: Vec<Counted> = batch(0, 0, SENSORS);
+    let dropped: Vec<Counted> = batch(1, 0, SENSORS);
+    let last: Vec<Counted> = batch(2, 0, SENSORS);
+    let mut goes = buckets.insert_many(&first).into_future();
+    // It is under way and not looked at any more.
+    assert!((&mut goes).now_or_never().is_none());
+    tokio::task::yield_now().await;
+    let mut waits = buckets.insert_many(&dropped).into_future();
+    assert!((&mut waits).now_or_never().is_none());
+    assert!((&mut waits).now_or_never().is_none());
+    drop(waits);
+    let report = timeout(Duration::from_secs(60), buckets.insert_many(&last));
+    assert_eq!(report.await.unwrap().unwrap().stored(), 80);
+    assert_eq!(goes.await.unwrap().stored(), 80);
+    let tasks: BTreeMap<i64, usize> = stored(&documents(&database, "readings").await)
+        .into_iter()
+        .fold(BTreeMap::new(), |mut tasks, ((task, _), numbers)| {
+            *tasks.entry(task).or_default() += numbers.len();
+            tasks
+        });
+    assert_eq!(tasks, BTreeMap::from([(0, 80), (2, 80)]));
+}
+
+/// A handle can be used by several runtimes; one that is shut down takes its own calls with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runtime_that_is_shut_down_holds_up_nobody_in_another_one() {
+    let database: TestDatabase = database().await;
+    let buckets = Windowed::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let others = buckets.clone();
+    let other = thread::spawn(move || {
+        let runtime = Runtime::new().unwrap();
+        for task in 10..16 {
+            let buckets = others.clone();
+            runtime.spawn(async move {
+                for number in 0.. {
+                    let records: Vec<Windowed> = batch(task, number * SENSORS, SENSORS);
+                    let _ = buckets.insert_many(&records).await;
+                }
+            });
+        }
+        thread::sleep(Duration::from_millis(300));
+        runtime.shutdown_background();
+    });
+    let calls = (0..4).map(|task| {
+        let buckets = buckets.clone();
+        tokio::spawn(async move {
+            let mut sure = 0;
+            for number in 0..30 {
+                let records: Vec<Windowed> = batch(task, number * SENSORS, SENSORS);
+                let report = buckets.insert_many(&records).await.unwrap();
+                sure += report.stored();
+                for failed in report.failed() {
+                    assert!(failed.error.is_outcome_unknown(), "{}", failed.error);
+                }
+            }
+            sure
+        })
+    });
+    let calls = timeout(Duration::from_secs(120), join_all(calls))
+        .await
+        .unwrap();
+    let sure: usize = calls.into_iter().map(Result::unwrap).sum();
+    other.join().unwrap();
+    let mut own = 0;
+    for ((task, sensor), numbers) in stored(&documents(&database, "readings").await) {
+        let number = numbers.len();
+        let mut numbers = sorted(numbers);
+        numbers.dedup();
+        assert_eq!(
+            numbers.len(),
+            number,
+            "task {task}, sensor {sensor}: stored twice"
+        );
+        own += if task < 10 { number } else { 0 };
+    }
+    assert!(own >= sure, "{own} stored, {sure} acknowledged");
+}
