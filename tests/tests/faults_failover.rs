@@ -46,7 +46,9 @@ async fn every_form_and_every_kind_of_writer_is_told_the_truth_through_failovers
         storm::<{ sample::HYBRID_MERGE }>(&set),
         storm::<{ sample::COUNT_AVG }>(&set),
     );
-    let habits = Habit::ALL;
+    // Those in even places share a handle.
+    let more = [Habit::Batches, Habit::Wide, Habit::Hot, Habit::Wide];
+    let habits = [Habit::ALL.as_slice(), &more].concat();
     // Until the set has been disturbed in every way, and for as long as it is.
     let span = Span::new(ROUNDS);
     let disturbed = async {

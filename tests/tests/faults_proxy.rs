@@ -44,7 +44,9 @@ async fn every_form_and_every_kind_of_writer_is_told_the_truth_under_damaged_mes
         storm::<{ sample::COUNT_AVG }>(&proxy),
     );
     proxy.set_plan(Plan::drawn(seed.get(), PERCENT));
-    let habits = [Habit::ALL.as_slice(), &[Habit::Hot, Habit::Batches]].concat();
+    // Those in even places share a handle.
+    let more = [Habit::Hot, Habit::Wide, Habit::Batches, Habit::Wide];
+    let habits = [Habit::ALL.as_slice(), &more].concat();
     let span = Span::new(ROUNDS);
     let stop = async {
         tokio::time::sleep(duration()).await;

@@ -19,6 +19,8 @@ use super::{ledger::Ledger, random::Random, sample::Sample};
 
 /// Keys that all writers share; the first one is the hot one.
 const KEYS: u64 = 6;
+/// Keys of wide batches: so many that they wait for each other and go together.
+const WIDE: u64 = 90;
 /// Most records of a batch.
 const BATCH: u64 = 40;
 /// Milliseconds between the times of two records of a writer, and how far they jump.
@@ -41,6 +43,8 @@ pub enum Habit {
     Hot,
     /// Batches over all keys.
     Batches,
+    /// Batches over many keys.
+    Wide,
     /// Single records and batches, in a session of its own, beside ordinary writes in it.
     Session,
     /// Single records and batches whose futures it drops half-way.
@@ -122,14 +126,19 @@ impl<const F: usize> Writer<F> {
             round += 1;
             let of_many = match habit {
                 Habit::Single | Habit::Hot => false,
-                Habit::Batches => true,
+                Habit::Batches | Habit::Wide => true,
                 Habit::Session | Habit::Impatient => self.random.below(2) == 0,
             };
-            let keys = if habit == Habit::Hot { 1 } else { KEYS };
-            let number = if of_many {
-                self.random.below(BATCH) + 1
-            } else {
-                1
+            let keys = match habit {
+                Habit::Hot => 1,
+                Habit::Wide => WIDE,
+                Habit::Impatient if of_many => WIDE,
+                _ => KEYS,
+            };
+            let number = match (of_many, keys) {
+                (false, _) => 1,
+                (true, WIDE) => 2 * WIDE,
+                (true, _) => self.random.below(BATCH) + 1,
             };
             let records: Vec<Sample<F>> = (0..number).map(|_| self.record(keys)).collect();
             match habit {
