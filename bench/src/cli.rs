@@ -36,6 +36,9 @@ pub(crate) struct Arguments {
     /// Run nothing: show what an earlier run has written with --json
     #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "rounds", "only"])]
     pub(crate) from: Option<PathBuf>,
+    /// What the process of a workload does that needs one of its own
+    #[arg(long, value_name = "MIB", hide = true, conflicts_with_all = ["only", "json", "from"])]
+    pub(crate) hold_up: Option<usize>,
     /// List the workloads and end
     #[arg(long)]
     pub(crate) list: bool,

@@ -24,6 +24,15 @@ pub(crate) enum Error {
     Bson(bson::error::Error),
     /// A batch has records left and no statement for them.
     Stuck,
+    /// An ingestor has accepted more than its setting allows.
+    TooMuchBuffered {
+        /// The setting, in bytes.
+        limit: usize,
+        /// What was accepted and not settled.
+        most: usize,
+    },
+    /// A process that was to give a figure has not.
+    Child,
     /// A file cannot be read or written.
     File(&'static str, PathBuf, io::Error),
 }
@@ -52,6 +61,10 @@ impl fmt::Display for Error {
             Self::Encode(error) => error.fmt(f),
             Self::Bson(error) => error.fmt(f),
             Self::Stuck => f.write_str("a batch has records left and no statement for them"),
+            Self::TooMuchBuffered { limit, most } => {
+                write!(f, "{most} bytes are buffered, the limit is {limit}")
+            }
+            Self::Child => f.write_str("a process that was to give a figure has given none"),
             Self::File(done, path, error) => {
                 write!(f, "{} cannot be {done}: {error}", path.display())
             }
@@ -87,5 +100,6 @@ from! {
     mongodb::error::Error,
     serde_json::Error,
     io::Error,
+    bucket_mongo::testing::Error,
     tokio::task::JoinError,
 }

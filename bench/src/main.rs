@@ -12,6 +12,7 @@
 //! | `contest` | the rounds |
 //! | `arena` | where a round takes place: the database, the clock, the check of what is stored |
 //! | `reading`, `model`, `sensors` | the records: generated ones, the library's models of them, real ones |
+//! | `hold_up` | a process of its own, for a figure of memory |
 //! | `report`, `spread` | what came out |
 //! | `output` | the report on a terminal, as JSON, as a page with charts |
 
@@ -20,6 +21,7 @@ mod cli;
 mod contest;
 mod contestant;
 mod error;
+mod hold_up;
 mod in_flight;
 mod model;
 mod output;

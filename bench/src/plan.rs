@@ -17,6 +17,9 @@ pub(crate) enum Unit {
     /// Storage: the less the better.
     #[serde(rename = "bytes/record")]
     BytesPerRecord,
+    /// Memory: the less the better.
+    #[serde(rename = "MiB")]
+    Mebibytes,
 }
 
 impl Unit {
@@ -25,6 +28,7 @@ impl Unit {
             Self::RecordsPerSecond => "records/s",
             Self::Microseconds => "us",
             Self::BytesPerRecord => "bytes/record",
+            Self::Mebibytes => "MiB",
         }
     }
 

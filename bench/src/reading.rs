@@ -29,6 +29,14 @@ pub(crate) fn readings(number: usize) -> Readings {
     readings_of(SENSORS, number)
 }
 
+/// The reading of a place in an endless sequence, without the history that makes the others' values.
+pub(crate) fn reading_at(index: usize) -> Reading {
+    let seed = u64::try_from(index)
+        .unwrap_or(u64::MAX)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    reading(index, &mut [20.0; SENSORS], &mut Numbers(seed | 1))
+}
+
 /// This many readings of the first sensors, which take turns.
 pub(crate) fn readings_of(sensors: usize, number: usize) -> Readings {
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);

@@ -11,6 +11,7 @@ use crate::{
     cli::Arguments,
     contest,
     error::{Error, Result},
+    hold_up,
     output::{json, page, terminal},
     report::{Outcome, Report},
     scale::Scale,
@@ -24,6 +25,11 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     if arguments.list {
         let mut out = io::stdout();
         write!(out, "{}", terminal::list(workload::ALL))?;
+        return Ok(out.flush()?);
+    }
+    if let Some(limit) = arguments.hold_up {
+        let mut out = io::stdout();
+        writeln!(out, "{}", hold_up::run(limit, arguments.scale()).await?)?;
         return Ok(out.flush()?);
     }
     let report = match &arguments.from {

@@ -32,6 +32,7 @@ pub(crate) const ALL: &[Workload] = &[
     append::WORKLOAD,
     storage::WORKLOAD,
     contention::WORKLOAD,
+    ingestor::WORKLOAD,
 ];
 
 /// What the page says about a workload; nothing if there is none of that name any more.

@@ -19,7 +19,7 @@ pub(crate) fn grouped(number: usize) -> String {
 pub(crate) fn figure(value: f64, unit: Unit) -> String {
     match unit {
         Unit::RecordsPerSecond => grouped(three_digits(value)),
-        Unit::Microseconds | Unit::BytesPerRecord => format!("{value:.1}"),
+        Unit::Microseconds | Unit::BytesPerRecord | Unit::Mebibytes => format!("{value:.1}"),
     }
 }
 
