@@ -81,9 +81,9 @@ pub(crate) async fn run(limit: usize, scale: Scale) -> Result<f64> {
         sleep(Duration::from_millis(load)).await;
         Ok::<_, bucket_mongo::testing::Error>(())
     };
-    let held_up = hold_up.await;
+    let went_on = hold_up.await;
     ends.store(true, Ordering::Relaxed);
-    held_up?;
+    went_on?;
     for most in try_join_all(tasks).await? {
         let most = most?;
         if most > limit + SLACK {
