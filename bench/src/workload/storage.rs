@@ -39,6 +39,10 @@ fn plan(_: Scale) -> Plan {
     let buckets = plan.own(Buckets::<Sensors1000>::default());
     plan.own(Buckets::<Sensors200>::default());
     plan.own(Buckets::<SensorsHourly>::default());
+    let large_pages = plan.own(Buckets::<Sensors1000> {
+        large_pages: true,
+        ..Buckets::default()
+    });
     let flat = [true, false].map(|zstd| plan.peer(Flat { zstd }));
     let time_series = [
         plan.peer(time_series(None, false)),
@@ -48,6 +52,9 @@ fn plan(_: Scale) -> Plan {
     ];
     plan.compare(buckets, flat[0], Goal::AtMost(1.0 / 9.0));
     plan.compare(buckets, flat[1], Goal::AtMost(1.0 / 9.0));
+    for peer in flat {
+        plan.compare(large_pages, peer, Goal::AtMost(1.0 / 9.0));
+    }
     for peer in time_series {
         plan.compare(buckets, peer, None);
     }
@@ -56,24 +63,38 @@ fn plan(_: Scale) -> Plan {
 
 /// The library's buckets.
 struct Buckets<M> {
+    /// In a collection that was made beforehand, with pages that hold many buckets.
+    large_pages: bool,
     model: PhantomData<fn() -> M>,
 }
 
 impl<M> Default for Buckets<M> {
     fn default() -> Self {
-        Self { model: PhantomData }
+        Self {
+            large_pages: false,
+            model: PhantomData,
+        }
     }
 }
 
 impl<M: SensorModel> Contestant for Buckets<M> {
     fn name(&self) -> String {
-        format!("buckets, {}, zstd", M::NAME)
+        let pages = if self.large_pages {
+            ", pages of 512 KB"
+        } else {
+            ""
+        };
+        format!("buckets, {}, zstd{pages}", M::NAME)
     }
 
     fn round<'a>(&'a self, arena: &'a Arena) -> BoxFuture<'a, Result<f64>> {
         async {
             let collection = M::SPEC.collection();
             arena.clear(collection).await?;
+            if self.large_pages {
+                let create = arena.database().create_collection(collection);
+                create.storage_engine(large_pages()).await?;
+            }
             let buckets = M::buckets(arena.database()).with_write_concern(durability());
             buckets.ensure().await?;
             let records: Vec<M> = sensor_readings()?.iter().map(M::of).collect();
@@ -182,6 +203,12 @@ impl Contestant for TimeSeries {
 
 fn zstd() -> Document {
     doc! { "wiredTiger": { "configString": "block_compressor=zstd" } }
+}
+
+fn large_pages() -> Document {
+    // Files grow by blocks of 512 bytes instead of 4 KB: what is not filled counts.
+    let config = "block_compressor=zstd,leaf_page_max=512KB,allocation_size=512B";
+    doc! { "wiredTiger": { "configString": config } }
 }
 
 fn compressor(zstd: bool, other: &str) -> &str {
