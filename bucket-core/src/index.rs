@@ -4,7 +4,7 @@ use bson::{Bson, Document, doc};
 
 use crate::{
     form::Form,
-    spec::{BucketSpec, ID},
+    spec::{BucketSpec, ID, UNIQUE_INDEX},
 };
 
 /// An index as the server's `createIndexes` takes it.
@@ -57,6 +57,11 @@ pub enum Drift {
         /// The name of the model's own, where it has one.
         expected: Option<String>,
     },
+    /// The index on record ids exists, and the model has none: it refuses records whose id is stored.
+    RecordIds {
+        /// The name of the index.
+        name: String,
+    },
     /// The collection orders text by a collation: ids would not order as the library needs it.
     Collation {
         /// The locale of the collation.
@@ -95,6 +100,11 @@ impl std::fmt::Display for Drift {
                      `{name}` once no writer of that capacity is left"
                 )
             }
+            Self::RecordIds { name } => write!(
+                f,
+                "index `{name}` is on record ids, of which the model has none; drop `{name}` once no \
+                 writer is left whose model has them"
+            ),
             Self::Collation { locale } => {
                 write!(
                     f,
@@ -131,6 +141,8 @@ impl std::fmt::Display for Drift {
 /// | window with object ids | key fields, start and part | the same |
 /// | hybrid | key fields, over buckets that are not closed | key fields and `_id`; key fields, closed and start |
 /// | numbered | key fields and full, over buckets that are not full; key fields and number | the latter |
+///
+/// A model with record ids has one more, whatever its form: a unique one on the key fields and the ids.
 ///
 /// ```
 /// # use bucket_core::{BucketSpec, index};
@@ -170,8 +182,12 @@ pub fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
     let open = spec.open_index_name();
     let pages = plain(spec.pages_index_name(), with(&[(ID, 1)]));
     let time = spec.time_index_name().unwrap_or_default();
-    match spec.form() {
-        Form::Count { .. } => vec![unique(open, keys, open_condition(spec)), pages],
+    let record_ids = spec.unique_path().map(|path| IndexPlan {
+        unique: true,
+        ..plain(UNIQUE_INDEX.to_owned(), with(&[(&path, 1)]))
+    });
+    let mut plans = match spec.form() {
+        Form::Count { .. } => vec![unique(open, keys.clone(), open_condition(spec)), pages],
         Form::Window { .. } if spec.object_ids() => vec![IndexPlan {
             unique: true,
             ..plain(time, with(&[(names.start, 1), (names.part, 1)]))
@@ -189,7 +205,9 @@ pub fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
                 ..plain(spec.pages_index_name(), with(&[(names.number, -1)]))
             },
         ],
-    }
+    };
+    plans.extend(record_ids);
+    plans
 }
 
 /// What a bucket fulfils that takes records; empty for windows, which have no such index.
@@ -252,7 +270,15 @@ pub fn compare(spec: &BucketSpec, found: &[Document]) -> (Vec<IndexPlan>, Vec<Dr
     }
     let own = spec.open_index_name();
     let others = found.iter().filter_map(|index| index.get_str("name").ok());
-    let others = others.filter(|name| name.starts_with("bucket_open_"));
+    let (ids, others): (Vec<&str>, Vec<&str>) = others.partition(|name| *name == UNIQUE_INDEX);
+    if spec.unique().is_none() {
+        drift.extend(ids.into_iter().map(|name| Drift::RecordIds {
+            name: name.to_owned(),
+        }));
+    }
+    let others = others
+        .into_iter()
+        .filter(|name| name.starts_with("bucket_open_"));
     for name in others.filter(|name| Some(*name) != own.as_deref()) {
         drift.push(Drift::Capacity {
             name: name.to_owned(),

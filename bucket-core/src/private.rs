@@ -41,7 +41,11 @@ pub struct SpecParts {
     pub compression: Option<&'static str>,
     pub inputs: &'static [Input],
     pub aggregates: &'static [Aggregate],
+    pub unique: Option<&'static str>,
 }
+
+/// Compiles for types that can be a record id.
+pub const fn is_record_id<T: BucketKey>() {}
 
 /// Calls a condition or a mapping of an attribute; the type of its argument is that of the field.
 pub fn apply<T: ?Sized, R>(value: &T, of: impl FnOnce(&T) -> R) -> R {

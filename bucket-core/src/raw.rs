@@ -154,6 +154,16 @@ impl RawWriter {
         }
     }
 
+    /// The value of an element that is already BSON, under another name.
+    pub(crate) fn value_as(&mut self, name: &str, element: &[u8]) {
+        if let [kind, rest @ ..] = element
+            && let Some(end) = rest.iter().position(|byte| *byte == 0)
+        {
+            self.name(*kind, name);
+            self.bytes.extend_from_slice(&rest[end + 1..]);
+        }
+    }
+
     /// A key part under its field's name.
     pub(crate) fn key(&mut self, name: &str, value: KeyValue<'_>) {
         match value {

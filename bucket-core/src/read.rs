@@ -19,6 +19,10 @@ use crate::{
     write::ElementSink,
 };
 
+mod repeats;
+
+pub(crate) use self::repeats::repeats;
+
 /// A `find`: filter, sort, skip, limit, projection and the index it is to use.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]

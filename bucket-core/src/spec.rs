@@ -31,6 +31,7 @@ use crate::{
 ///     compression: None,
 ///     inputs: &[],
 ///     aggregates: &[],
+///     unique: None,
 /// });
 /// assert_eq!(SPEC.capacity(), Some(10));
 /// assert_eq!(SPEC.open_index_name().as_deref(), Some("bucket_open_10"));
@@ -257,6 +258,12 @@ impl BucketSpec {
         self.parts.aggregates
     }
 
+    /// The stored name, inside of an item, of the record id, where the model has one.
+    #[must_use]
+    pub const fn unique(&self) -> Option<&'static str> {
+        self.parts.unique
+    }
+
     /// The key fields in the order of the struct.
     #[must_use]
     pub const fn keys(&self) -> &'static [KeyField] {
@@ -323,6 +330,17 @@ impl BucketSpec {
         }
     }
 
+    /// The name of the unique index on record ids, where the model has them.
+    #[must_use]
+    pub fn unique_index_name(&self) -> Option<String> {
+        self.unique().map(|_| UNIQUE_INDEX.to_owned())
+    }
+
+    /// The path of the record ids in a bucket, where the model has them.
+    pub(crate) fn unique_path(&self) -> Option<String> {
+        self.unique().map(|name| format!("{}.{name}", self.items()))
+    }
+
     /// The name of the unique index that tells buckets apart, which is the hint of writes to them.
     pub(crate) fn identity_index_name(&self) -> String {
         if self.object_ids() {
@@ -352,6 +370,9 @@ impl BucketSpec {
         self.parts.form.size()
     }
 }
+
+/// The name of the index on record ids.
+pub(crate) const UNIQUE_INDEX: &str = "bucket_unique";
 
 /// The top-level name of the id in a bucket.
 pub(crate) const ID: &str = "_id";

@@ -11,6 +11,9 @@
 //! | the next commands of a batch, and what their replies settle | `round` |
 //! | a reply says what became of each statement | `outcome` |
 //! | how far a source has been stored | `source` |
+//! | where an item has its record id | `record_id` |
+//! | what a statement asks so that no record is stored twice | `guard` |
+//! | records that come a second time: in a batch, or after they were stored | `own_ids`, `repeat`, `equality` |
 //! | what it leaves open where a try before it had none | `doubt` |
 //!
 //! The statements of the manual's form, for the model of its trades:
@@ -41,10 +44,15 @@ mod batch;
 mod chain;
 mod command;
 mod doubt;
+mod equality;
+mod guard;
 mod insertion;
 mod join;
 mod outcome;
+mod own_ids;
 mod pipeline;
+mod record_id;
+mod repeat;
 mod round;
 mod source;
 mod statement;
@@ -63,6 +71,8 @@ pub use self::{
     command::{Command, CommandBuilder, MAX_COMMAND_BYTES, MAX_STATEMENTS},
     doubt::{Doubt, Doubtful},
     outcome::{Outcome, Reply, WriteFailure, is_transient},
+    own_ids::{OwnRepeat, Repetition},
+    repeat::Repeats,
     round::{Failed, Round, Settled},
     source::{SOURCES, Source, SourceError},
     statement::Statement,

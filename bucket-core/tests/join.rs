@@ -19,7 +19,9 @@ use proptest::prelude::*;
 
 use self::{
     drawn::{Drawn, drawn},
-    sample::{COUNT, HYBRID_MERGE, NUMBERED, Sample, WINDOW_AVG, WINDOW_CAPACITY},
+    sample::{
+        COUNT, COUNT_IDS, HYBRID_IDS, HYBRID_MERGE, NUMBERED, Sample, WINDOW_AVG, WINDOW_CAPACITY,
+    },
 };
 
 fn batch<T: Record>(records: &[T], from: usize) -> Batch<T> {
@@ -71,7 +73,54 @@ fn compare<const F: usize>(parts: &[Vec<Drawn>]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// The same with record ids, of which some come twice: in one part, and in two.
+fn compare_ids<const F: usize>(parts: &[Vec<(Drawn, u8)>]) -> Result<(), TestCaseError> {
+    let mut all: Vec<Sample<F>> = Vec::new();
+    let mut joined = Batch::default();
+    for part in parts {
+        let before = all.len();
+        all.extend(part.iter().map(|(drawn, id)| {
+            Sample {
+                device: drawn.device.to_string(),
+                ..Drawn {
+                    // Equal but for what tells apart the even from the odd.
+                    at: 0,
+                    value: i32::from(drawn.value % 2 == 0),
+                    level: None,
+                    code: String::new(),
+                    ..*drawn
+                }
+                .sample(usize::from(*id))
+            }
+        }));
+        joined.join(batch(&all[before..], 7), before);
+    }
+    let one = batch(&all, 7);
+    let repeats = |batch: &Batch<Sample<F>>| {
+        let mut repeats = batch.own_repeats().to_vec();
+        repeats.sort_by_key(|repeat| repeat.index);
+        repeats
+    };
+    prop_assert_eq!(repeats(&joined), repeats(&one));
+    let mut indexes = joined.indexes();
+    indexes.sort_unstable();
+    prop_assert!(indexes.into_iter().eq(7..all.len() + 7));
+    let distinct = all.len() - joined.own_repeats().len();
+    let (bodies, indexes) = sent(joined);
+    prop_assert_eq!(indexes.len(), distinct);
+    prop_assert_eq!((bodies, indexes), sent(one));
+    Ok(())
+}
+
 proptest! {
+    #[test]
+    fn joined_batches_with_record_ids_set_aside_what_one_batch_would(
+        parts in prop::collection::vec(prop::collection::vec((drawn(), 0..6_u8), 0..12), 0..5)
+    ) {
+        compare_ids::<COUNT_IDS>(&parts)?;
+        compare_ids::<HYBRID_IDS>(&parts)?;
+    }
+
     #[test]
     fn joined_batches_send_what_one_batch_of_all_records_sends(
         parts in prop::collection::vec(prop::collection::vec(drawn(), 0..12), 0..5)

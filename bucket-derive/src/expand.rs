@@ -192,6 +192,10 @@ impl<'a> Expand<'a> {
             let ty = &field.ty;
             bounds.push(quote!(#ty: #private::BucketTime));
         }
+        let unique = self.model.unique().map(|field| &field.ty);
+        if let Some(ty) = unique.filter(|ty| generics::mentions_any(all, ty)) {
+            bounds.push(quote!(#ty: #private::BucketKey));
+        }
         bounds.extend(aggregates::bounds(self));
         bounds
     }

@@ -104,6 +104,12 @@ impl Model {
         self.fields.iter().filter(|field| field.role != Role::Key)
     }
 
+    /// The record id, where there is one and it is a field of the item.
+    pub(crate) fn unique(&self) -> Option<&Field> {
+        let mut items = self.fields.iter().filter(|field| field.role == Role::Plain);
+        items.find(|field| field.unique.is_some())
+    }
+
     /// The time field; a model without errors has one.
     pub(crate) fn time(&self) -> Option<&Field> {
         self.fields.iter().find(|field| field.role == Role::Time)
@@ -131,6 +137,7 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Model {
     check::serde::container(cx, input, &serde);
     let complete = check::roles(cx, &record, &fields, &roles);
     check::types(cx, &fields);
+    check::unique::check(cx, &fields);
     check::aggregates::fields(cx, &fields);
     check::serde::fields(cx, &fields, &serde);
     let mut model = assemble(record, &attrs, fields, serde);

@@ -40,6 +40,7 @@ pub(crate) const STATS: Symbol = Symbol("stats");
 
 pub(crate) const KEY: Symbol = Symbol("key");
 pub(crate) const TIME: Symbol = Symbol("time");
+pub(crate) const UNIQUE: Symbol = Symbol("unique");
 
 pub(crate) const MIN: Symbol = Symbol("min");
 pub(crate) const MAX: Symbol = Symbol("max");
@@ -84,9 +85,10 @@ pub(crate) const CONTAINER_KEYS: [Symbol; 22] = [
     BYTES,
 ];
 /// Keys of `#[bucket(..)]` on a field.
-pub(crate) const FIELD_KEYS: [Symbol; 15] = [
+pub(crate) const FIELD_KEYS: [Symbol; 16] = [
     KEY,
     TIME,
+    UNIQUE,
     MIN,
     MAX,
     SUM,

@@ -7,6 +7,7 @@ mod ensure;
 mod find;
 mod insert;
 mod insert_many;
+mod outcome;
 mod page;
 mod page_count;
 mod pages;
@@ -22,6 +23,7 @@ pub use self::{
     ensure::{Ensure, EnsureReport, SizeWarning},
     insert::{Insert, Inserted},
     insert_many::InsertMany,
+    outcome::RecordOutcome,
     page::{Page, PageQuery},
     page_count::PageCount,
     pages::{Pages, PagesQuery},

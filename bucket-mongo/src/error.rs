@@ -141,6 +141,12 @@ impl Error {
         matches!(self.inner.kind, ErrorKind::DuplicateKey { .. })
     }
 
+    /// Whether the id of the record (`#[bucket(unique)]`) is stored with other data.
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        matches!(self.inner.kind, ErrorKind::Conflict { .. })
+    }
+
     /// Whether it is not known if the records were stored. In every other error they were not.
     #[must_use]
     pub fn is_outcome_unknown(&self) -> bool {

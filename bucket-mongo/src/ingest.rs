@@ -89,7 +89,7 @@ impl<T: Record> Buckets<T> {
 /// async fn store<T: Bucketed>(buckets: &Buckets<T>, record: T) -> Result<()> {
 ///     let ingestor = buckets.ingestor().start()?;
 ///     let receipt = ingestor.push(&record).await?; // accepted
-///     receipt.await // durable
+///     receipt.await.map(drop) // durable
 /// }
 /// ```
 pub struct Ingestor<T: Record> {

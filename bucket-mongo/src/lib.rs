@@ -79,7 +79,7 @@ pub use mongodb::{self, bson};
 
 #[doc(inline)]
 pub use self::{
-    action::{EnsureReport, InsertReport, Inserted, Page},
+    action::{EnsureReport, InsertReport, Inserted, Page, RecordOutcome},
     bucketed::Bucketed,
     buckets::Buckets,
     error::{Error, ErrorKind, Result},

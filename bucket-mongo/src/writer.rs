@@ -25,6 +25,7 @@ use crate::{
 
 mod delivery;
 mod learnt;
+mod repeats;
 mod selection;
 mod send;
 mod session;
@@ -57,7 +58,7 @@ pub(crate) struct Written {
     pub(crate) resent: usize,
     /// Statements that were refused because a bucket was not as last seen.
     pub(crate) missed: usize,
-    /// Records that were stored by an earlier call.
+    /// Records that were stored before, by an earlier call or as an earlier record of this one.
     pub(crate) duplicates: Vec<usize>,
     /// Records that are not stored, or not known to be, and why.
     pub(crate) failed: Vec<(usize, Error)>,
@@ -142,8 +143,11 @@ impl<'a, T: Record> Writer<'a, T> {
         } else {
             self.recall(batch);
         }
+        if T::SPEC.unique().is_some() && !self.buckets.learnt().has_record_ids() {
+            batch.suspect_one();
+        }
         while self.written.stopped_by.is_none() {
-            if let Err(error) = self.learn_tails(batch).await {
+            if let Err(error) = self.learn(batch).await {
                 self.written.stopped_by = Some(error);
                 break;
             }
@@ -166,6 +170,7 @@ impl<'a, T: Record> Writer<'a, T> {
         self.written
             .failed
             .extend(left.into_iter().map(|index| (index, error.clone())));
+        self.settle_own_repeats(batch);
         self.written
     }
 

@@ -120,7 +120,7 @@ async fn an_abort_says_of_each_record_whether_it_is_stored_not_stored_or_not_kno
     for (number, receipt) in receipts {
         let sequence = receipt.sequence();
         let at = match receipt.await {
-            Ok(()) => 0,
+            Ok(_) => 0,
             Err(error) => {
                 let unknown = error.is_outcome_unknown();
                 let back = matches!(error.kind(), ErrorKind::ShutDown);

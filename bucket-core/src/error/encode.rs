@@ -41,6 +41,13 @@ pub enum EncodeError {
         /// The start of the newest bucket.
         start: bson::DateTime,
     },
+    /// The record id is missing, or not of a kind that has an exact equality.
+    RecordId {
+        /// The stored name of the record id.
+        field: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
     /// The limits that were given for the record's key make no sense.
     Limits {
         /// What is wrong with them.
@@ -75,6 +82,7 @@ impl fmt::Display for EncodeError {
                 "the record is of {time}, the newest bucket of its key begins at {start}, and the \
                  model refuses late records"
             ),
+            Self::RecordId { field, message } => write!(f, "the record id `{field}` {message}"),
             Self::Limits { message } => write!(f, "the limits of the key: {message}"),
         }
     }

@@ -5,7 +5,10 @@ use std::{collections::HashMap, marker::PhantomData, ops::Range};
 use bson::DateTime;
 use foldhash::fast::RandomState;
 
-use super::{Chain, ElementSink, Kind, Recollection, Source};
+use super::{
+    Chain, ElementSink, Kind, Recollection, Source,
+    own_ids::{OwnId, OwnIds},
+};
 use crate::{
     error::EncodeError, fold::Inputs, form::LatePolicy, id, item::append_item, limits::Limits,
     raw::RawWriter, record::Record, size::RecordSize,
@@ -49,6 +52,8 @@ pub struct Batch<T> {
     source: Option<Source>,
     /// The position of the next record.
     position: i64,
+    /// The record ids, where the model has them.
+    pub(super) own_ids: OwnIds,
     record: PhantomData<fn() -> T>,
 }
 
@@ -58,6 +63,16 @@ pub(super) struct Encoded {
     pub(super) items: Vec<u8>,
     /// The values that aggregates are kept of.
     pub(super) inputs: Inputs,
+    /// By row: the place among the items of each record's id, as an element. Empty where the model
+    /// has none.
+    pub(super) ids: Vec<Range<usize>>,
+}
+
+impl Encoded {
+    /// The id of a record as an element of BSON, where the model has ids.
+    pub(super) fn id(&self, slot: &Slot) -> Option<&[u8]> {
+        self.items.get(self.ids.get(slot.row)?.clone())
+    }
 }
 
 /// A record in the batch.
@@ -92,6 +107,7 @@ impl<T> Default for Batch<T> {
             raced: false,
             source: None,
             position: 0,
+            own_ids: OwnIds::default(),
             record: PhantomData,
         }
     }
@@ -123,17 +139,41 @@ impl<T: Record> Batch<T> {
         let start = self.encoded.items.len();
         append_item(record, time, &mut self.encoded.items)
             .map_err(|source| EncodeError::Serialize(source.into()))?;
-        let checked = self.check(record, kind, start);
-        let bytes = match checked {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                self.encoded.items.truncate(start);
-                return Err(error);
+        self.take_key(record);
+        let filed = self.file(index, record, kind, time, start);
+        if !matches!(filed, Ok(true)) {
+            self.encoded.items.truncate(start);
+        }
+        filed.map(drop)
+    }
+
+    /// Files the record whose item begins at `start`; not if its id is in the batch already.
+    fn file(
+        &mut self,
+        index: usize,
+        record: &T,
+        kind: Kind,
+        time: DateTime,
+        start: usize,
+    ) -> Result<bool, EncodeError> {
+        let item = start..self.encoded.items.len();
+        let mut id = None;
+        if T::SPEC.unique().is_some() {
+            let items = &self.encoded.items;
+            let own = OwnId::read(T::SPEC, &self.key, items, item.clone())?;
+            if self.own_ids.sets_aside(T::SPEC, &own, index, items) {
+                return Ok(false);
             }
-        };
+            id = Some(own);
+        }
+        let bytes = self.check(record, kind, start)?;
+        if let Some(id) = id {
+            self.encoded.ids.push(id.place());
+            self.own_ids.add(id, index);
+        }
         let slot = Slot {
             index,
-            item: start..self.encoded.items.len(),
+            item,
             time,
             row: self.records,
             bytes,
@@ -141,16 +181,18 @@ impl<T: Record> Batch<T> {
         };
         self.chain(record, kind).push(slot);
         self.records += 1;
-        Ok(())
+        Ok(true)
     }
 
-    /// Takes the record's key and inputs; gives its size. On an error nothing but the key is
-    /// taken.
-    fn check(&mut self, record: &T, kind: Kind, start: usize) -> Result<u64, EncodeError> {
+    fn take_key(&mut self, record: &T) {
         self.key.clear();
         let mut writer = RawWriter::over(std::mem::take(&mut self.key));
         record.visit_key(&mut ElementSink::new(T::SPEC, &mut writer));
         self.key = writer.into_bytes();
+    }
+
+    /// Takes the record's inputs; gives its size. On an error nothing is taken.
+    fn check(&mut self, record: &T, kind: Kind, start: usize) -> Result<u64, EncodeError> {
         let inputs = &mut self.encoded.inputs;
         let before = inputs.mark();
         let names = inputs.push(T::SPEC, kind.size(), |sink| record.visit_inputs(sink))?;
@@ -255,10 +297,10 @@ impl<T> Batch<T> {
         self.records
     }
 
-    /// The size of the encoded items and keys, in bytes.
+    /// The size of the encoded items and keys, in bytes, and what is kept of record ids.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.encoded.items.len() + self.key_bytes
+        self.encoded.items.len() + self.key_bytes + self.own_ids.bytes()
     }
 
     /// Records come from this source, each at the position that is set before it is pushed. Positions
@@ -325,10 +367,13 @@ impl<T> Batch<T> {
         self.chains.iter_mut().for_each(Chain::look_first);
     }
 
-    /// The indexes of the records that are not settled yet.
+    /// The indexes of the records that are not settled yet, and of those that were set aside for an
+    /// earlier one.
     #[must_use]
     pub fn indexes(&self) -> Vec<usize> {
-        self.chains.iter().flat_map(Chain::indexes).collect()
+        let pending = self.chains.iter().flat_map(Chain::indexes);
+        let repeats = self.own_repeats().iter().map(|repeat| repeat.index);
+        pending.chain(repeats).collect()
     }
 
     /// Gives up on every pending record. Gives their indexes.

@@ -26,6 +26,7 @@ mod late;
 mod numbered;
 mod plan;
 mod recollection;
+mod repeats;
 mod seen;
 mod settle;
 mod tail;
@@ -35,6 +36,7 @@ mod window;
 pub(crate) use self::kind::Kind;
 use self::recollection::Recalled;
 pub use self::recollection::Recollection;
+use self::repeats::Repeats;
 
 /// Items of one statement stay below this, so that no single statement nears a full command.
 const MAX_STATEMENT_BYTES: u64 = 4 * 1024 * 1024;
@@ -59,6 +61,8 @@ pub struct Chain {
     recalled: Recalled,
     /// How far the source of the records has been stored, where they come from one.
     watermark: Option<Watermark>,
+    /// Which records may be stored already, where they have ids.
+    repeats: Repeats,
     /// The last statement was applied: nobody else is known to write here.
     confirmed: bool,
     /// The bucket that took the last record of this chain, unless that filled it.
@@ -104,6 +108,8 @@ pub enum Need {
     NewestBucket,
     /// How far the source of its records has been stored; see [`Chain::watermark`].
     Watermark,
+    /// Which of its records are stored already; see [`Batch::repeats`](super::Batch::repeats).
+    Repeats,
     /// Its statements to be sent; see [`Chain::plan`].
     Statements,
 }
@@ -150,6 +156,7 @@ impl Chain {
             guess: None,
             recalled: Recalled::Nothing,
             watermark: source.map(Watermark::new),
+            repeats: Repeats::default(),
             confirmed: false,
             last: None,
             refused: None,
@@ -236,6 +243,7 @@ impl Chain {
         let asked = self.watermark.as_ref().is_none_or(Watermark::is_asked);
         match self.next_need() {
             Need::Statements if !asked => Need::Watermark,
+            Need::Statements if self.suspects_repeats() => Need::Repeats,
             need => need,
         }
     }
@@ -312,6 +320,7 @@ impl Chain {
     /// refused statement is the last, so nothing may be tried on trust.
     pub fn look_first(&mut self) {
         self.look_behind = true;
+        self.suspect_all();
     }
 }
 

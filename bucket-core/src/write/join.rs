@@ -1,10 +1,16 @@
 //! Several batches become one, so that records of one bucket share a statement.
 
-use super::{Batch, batch::Slot};
+use super::{
+    Batch,
+    batch::Slot,
+    own_ids::{Shift, moved},
+};
 use crate::record::Record;
 
 impl<T: Record> Batch<T> {
     /// Puts the records of another batch behind those of this one; their indexes grow by `offset`.
+    ///
+    /// A record whose key and id this batch has already is set aside, as it would be if it were pushed.
     ///
     /// Neither batch may have a source, or have been planned from.
     ///
@@ -20,13 +26,26 @@ impl<T: Record> Batch<T> {
         let (items, rows) = (self.encoded.items.len(), self.records);
         self.encoded.items.extend_from_slice(&other.encoded.items);
         self.encoded.inputs.join(other.encoded.inputs);
+        let ids = other.encoded.ids.into_iter();
+        self.encoded.ids.extend(ids.map(|id| moved(id, items)));
+        let shift = Shift {
+            index: offset,
+            bytes: items,
+        };
+        let repeats = self
+            .own_ids
+            .join(T::SPEC, other.own_ids, shift, &self.encoded.items);
         for chain in other.chains {
             let kind = chain.kind();
             let at = self.find_or_begin(chain.key(), kind, || chain.prefix().to_owned());
             for slot in chain.into_pending() {
+                let index = slot.index + offset;
+                if repeats.contains(&index) {
+                    continue;
+                }
                 self.chains[at].push(Slot {
-                    index: slot.index + offset,
-                    item: slot.item.start + items..slot.item.end + items,
+                    index,
+                    item: moved(slot.item, items),
                     row: slot.row + rows,
                     ..slot
                 });

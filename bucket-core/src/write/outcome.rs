@@ -5,7 +5,10 @@
 use bson::{Bson, Document};
 
 use super::Step;
-use crate::{form::Form, spec::BucketSpec};
+use crate::{
+    form::Form,
+    spec::{BucketSpec, UNIQUE_INDEX},
+};
 
 /// A unique index refused the statement.
 const DUPLICATE_KEY: i32 = 11_000;
@@ -43,6 +46,8 @@ pub enum Outcome {
     Missed,
     /// The bucket could not be opened because another one of its key is open; nothing was changed.
     OtherOpen,
+    /// A bucket of the key has the record id of one of its records; nothing was changed.
+    Repeated,
     /// The server refused it; nothing was changed.
     Failed(WriteFailure),
     /// An ordered command stopped before it.
@@ -125,6 +130,7 @@ fn refused(spec: &BucketSpec, failure: WriteFailure) -> Outcome {
     match (failure.code, failure.index()) {
         (IMMUTABLE_FIELD | SET_TWICE, _) => Outcome::Missed,
         (DUPLICATE_KEY, Some(index)) if is_open(spec, index) => Outcome::OtherOpen,
+        (DUPLICATE_KEY, Some(UNIQUE_INDEX)) if spec.unique().is_some() => Outcome::Repeated,
         (DUPLICATE_KEY, Some(index)) if is_own(spec, index) => Outcome::Missed,
         _ => Outcome::Failed(failure),
     }

@@ -200,6 +200,14 @@ impl<T: Record> Batch<T> {
                 (Outcome::Missed | Outcome::OtherOpen, _) => {
                     settled.missed += 1;
                     chain.missed(step);
+                    // What is inserted is refused by the id of its bucket alone.
+                    if !round.inserts {
+                        chain.suspect(step);
+                    }
+                }
+                (Outcome::Repeated, _) => {
+                    settled.missed += 1;
+                    chain.repeated(step);
                 }
                 (Outcome::Failed(failure), _) => {
                     let failed = chain.refused(step, &failure);

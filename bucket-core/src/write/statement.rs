@@ -24,6 +24,8 @@ pub struct Statement<'a> {
     pub(super) action: &'a Action,
     /// The items, each a BSON document; at least one but for a closing.
     pub(super) items: &'a [&'a [u8]],
+    /// Their ids, each a BSON element, where the model has record ids.
+    pub(super) ids: &'a [&'a [u8]],
     /// What the items add to the aggregates.
     pub(super) fold: Fold<'a>,
     /// The size of the items as it is counted against `max_bytes`.
@@ -51,10 +53,12 @@ impl Statement<'_> {
     /// At most the size of the encoded statement, in bytes.
     pub(super) fn size(&self) -> usize {
         let items: usize = self.items.iter().map(|item| item.len() + 8).sum();
+        let ids: usize = self.ids.iter().map(|id| id.len() + 8).sum();
         let names = self.spec.names();
         let paths = self.spec.aggregates().iter();
         let paths: usize = paths.map(|aggregate| aggregate.path.len() + 40).sum();
         items
+            + ids
             + 7 * self.key.len()
             + paths
             + self.fold.size()
@@ -128,21 +132,8 @@ impl Statement<'_> {
                 writer.bool(self.mark(), false);
             }
         }
-        self.write_is_behind(writer);
+        self.write_guards(writer);
         writer.end(filter);
-    }
-
-    /// The condition that none of the records is in the bucket already. A bucket without the field
-    /// fulfils it, which it would not with `$lt`.
-    fn write_is_behind(&self, writer: &mut RawWriter) {
-        let appends = !matches!(self.action, Action::Open { .. } | Action::Close { .. });
-        if let (Some(positions), true) = (self.positions, appends) {
-            let field = writer.begin_document(positions.path);
-            let not = writer.begin_document("$not");
-            writer.int64("$gte", positions.first);
-            writer.end(not);
-            writer.end(field);
-        }
     }
 
     /// A key field once more: to open a bucket the server would have to set it twice, which it

@@ -123,8 +123,10 @@ impl Collection {
                     .as_ref()
                     .is_none_or(|partial| matches(partial, document))
             };
-            let same =
-                |other: &Document| plan.keys.keys().all(|key| other.get(key) == new.get(key));
+            let same = |other: &Document| {
+                let mut paths = plan.keys.keys();
+                paths.all(|path| share_a_value(&all_values(other, path), &all_values(&new, path)))
+            };
             let others = self.documents.iter().enumerate();
             let clash = others
                 .filter(|(index, _)| Some(*index) != at)
@@ -140,6 +142,23 @@ impl Collection {
         self.documents.push(new);
         Answer::Upserted
     }
+}
+
+/// The index keys of a document for one path.
+fn all_values<'a>(document: &'a Document, path: &str) -> Vec<Option<&'a Bson>> {
+    if let Some((array, name)) = path.split_once('.')
+        && let Ok(items) = document.get_array(array)
+    {
+        return items
+            .iter()
+            .map(|item| item.as_document().unwrap().get(name))
+            .collect();
+    }
+    vec![document.get(path)]
+}
+
+fn share_a_value(a: &[Option<&Bson>], b: &[Option<&Bson>]) -> bool {
+    a.iter().any(|a| b.contains(a))
 }
 
 /// The server's reply to a command of which these statements were executed.
@@ -203,6 +222,12 @@ pub fn matches(filter: &Document, document: &Document) -> bool {
                 .map(|branch| branch.as_document().unwrap())
                 .any(|branch| matches(branch, document));
         }
+        if let Some((array, name)) = path.split_once('.')
+            && name.parse::<usize>().is_err()
+            && document.get_array(array).is_ok()
+        {
+            return of_items(&all_values(document, path), wanted.as_document().unwrap());
+        }
         let found = lookup(document, path);
         if !is_condition(wanted) {
             return found.is_some_and(|found| compare(found, wanted).is_eq());
@@ -230,6 +255,20 @@ pub fn matches(filter: &Document, document: &Document) -> bool {
                     other => panic!("{other}"),
                 }
             })
+    })
+}
+
+/// A condition on a field of the items of an array.
+fn of_items(values: &[Option<&Bson>], wanted: &Document) -> bool {
+    wanted.iter().all(|(operator, operand)| {
+        let list = operand.as_array().map(Vec::as_slice);
+        let one_of = |list: &[Bson]| list.iter().any(|one| values.contains(&Some(one)));
+        match operator.as_str() {
+            "$in" => one_of(list.unwrap()),
+            "$nin" => !one_of(list.unwrap()),
+            "$ne" => !one_of(std::slice::from_ref(operand)),
+            other => panic!("{other}"),
+        }
     })
 }
 

@@ -68,6 +68,12 @@ pub const WINDOW_OBJECT: usize = 15;
 pub const NUMBERED_OBJECT: usize = 16;
 /// After the capacity was raised.
 pub const COUNT_RAISED: usize = 17;
+/// With record ids.
+pub const COUNT_IDS: usize = 18;
+pub const WINDOW_IDS: usize = 19;
+pub const WINDOW_BYTES_IDS: usize = 20;
+pub const HYBRID_IDS: usize = 21;
+pub const NUMBERED_IDS: usize = 22;
 
 pub const RAISED: u32 = 9;
 
@@ -153,12 +159,31 @@ const fn spec(form: Form, max_bytes: Option<u32>) -> BucketSpec {
     spec_of(form, max_bytes, AGGREGATES, false)
 }
 
+/// With record ids.
+const fn with_ids(form: Form, max_bytes: Option<u32>) -> BucketSpec {
+    let aggregates = AGGREGATES;
+    let parts = parts_of(form, max_bytes, aggregates, false);
+    BucketSpec::__new(SpecParts {
+        unique: Some("unique"),
+        ..parts
+    })
+}
+
 const fn spec_of(
     form: Form,
     max_bytes: Option<u32>,
     aggregates: &'static [Aggregate],
     object_ids: bool,
 ) -> BucketSpec {
+    BucketSpec::__new(parts_of(form, max_bytes, aggregates, object_ids))
+}
+
+const fn parts_of(
+    form: Form,
+    max_bytes: Option<u32>,
+    aggregates: &'static [Aggregate],
+    object_ids: bool,
+) -> SpecParts {
     let last = match form {
         Form::Numbered { .. } => IdSegment::Number,
         Form::Hybrid { .. } => IdSegment::Time(TimeUnit::Millis),
@@ -181,7 +206,7 @@ const fn spec_of(
             IdSegment::Time(TimeUnit::Seconds),
         ],
     };
-    BucketSpec::__new(SpecParts {
+    SpecParts {
         record: "Sample",
         collection: "samples",
         items: "items",
@@ -209,7 +234,8 @@ const fn spec_of(
         compression: None,
         inputs: INPUTS,
         aggregates,
-    })
+        unique: None,
+    }
 }
 
 const fn raised_from(form: Form) -> Option<u32> {
@@ -229,7 +255,7 @@ const fn hybrid(late: LatePolicy) -> Form {
 
 const WINDOW_OF_ONE: Window = Window::Seconds(1);
 
-const SPECS: [BucketSpec; 18] = [
+const SPECS: [BucketSpec; 23] = [
     spec(Form::Count { capacity: CAPACITY }, None),
     spec(
         Form::Window {
@@ -287,6 +313,23 @@ const SPECS: [BucketSpec; 18] = [
         true,
     ),
     spec(Form::Count { capacity: RAISED }, None),
+    with_ids(Form::Count { capacity: CAPACITY }, None),
+    with_ids(
+        Form::Window {
+            window: WINDOW_OF_ONE,
+            capacity: Some(CAPACITY),
+        },
+        None,
+    ),
+    with_ids(
+        Form::Window {
+            window: WINDOW_OF_ONE,
+            capacity: None,
+        },
+        Some(MAX_BYTES),
+    ),
+    with_ids(hybrid(LatePolicy::Merge), None),
+    with_ids(Form::Numbered { capacity: CAPACITY }, None),
 ];
 
 impl RecordKey for SampleKey {

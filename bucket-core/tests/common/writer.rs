@@ -5,7 +5,7 @@
 use bson::Document;
 use bucket_core::{
     Record,
-    write::{Batch, Doubt, Need, Round},
+    write::{Batch, Doubt, Need, Repetition, Round},
 };
 
 use super::collection::{Answer, Collection, reply};
@@ -17,6 +17,11 @@ pub struct Writer<T: Record> {
     under_way: Vec<UnderWay>,
     pub stored: Vec<usize>,
     pub refused: Vec<usize>,
+    /// With record ids: those that were stored before, and those of which the id is.
+    pub duplicates: Vec<usize>,
+    pub conflicts: Vec<usize>,
+    /// The reads for record ids.
+    pub looks: usize,
     pub opened: usize,
     commands: usize,
     /// The open buckets were read and the newest ones not yet: others may go on in between.
@@ -38,6 +43,9 @@ impl<T: Record> Writer<T> {
             under_way: Vec::new(),
             stored: Vec::new(),
             refused: Vec::new(),
+            duplicates: Vec::new(),
+            conflicts: Vec::new(),
+            looks: 0,
             opened: 0,
             commands: 0,
             between: false,
@@ -98,6 +106,9 @@ impl<T: Record> Writer<T> {
         if self.between {
             return;
         }
+        if self.look_for_repeats(collection) {
+            return;
+        }
         let sorted_out = self.batch.sort_out_late();
         self.refused
             .extend(sorted_out.refused.into_iter().map(|(index, _)| index));
@@ -129,7 +140,25 @@ impl<T: Record> Writer<T> {
         }
     }
 
+    /// Looks for the records of the chains that ask for it; others may go on before the next plan.
+    fn look_for_repeats(&mut self, collection: &Collection) -> bool {
+        let mut looked = false;
+        for at in 0..self.batch.chains().len() {
+            while self.batch.chains()[at].need() == Need::Repeats {
+                let found = collection.find(&self.batch.repeats(at).unwrap());
+                let repeats = self.batch.saw_repeats(at, &found);
+                let conflicts = repeats.conflicts.into_iter();
+                self.conflicts.extend(conflicts.map(|(index, _)| index));
+                self.duplicates.extend(repeats.duplicates);
+                self.looks += 1;
+                looked = true;
+            }
+        }
+        looked
+    }
+
     fn begin(&mut self, next: Batch<T>) {
+        self.take_own_repeats();
         let last = std::mem::replace(&mut self.batch, next);
         let lone = last.records() == 1;
         let _ = self.batch.recall(|chain| {
@@ -137,6 +166,20 @@ impl<T: Record> Writer<T> {
             let same = same.find(|other| other.memory_key() == chain.memory_key());
             same.and_then(|chain| chain.recollection(lone))
         });
+    }
+
+    /// What became of the records whose id came twice in the batch, which is at its end.
+    pub fn take_own_repeats(&mut self) {
+        for repeat in self.batch.own_repeats() {
+            let list = match repeat.repetition {
+                Repetition::Stored => &mut self.duplicates,
+                _ if self.refused.contains(&repeat.first) => &mut self.refused,
+                Repetition::Other { .. } => &mut self.conflicts,
+                _ if self.conflicts.contains(&repeat.first) => &mut self.conflicts,
+                _ => &mut self.duplicates,
+            };
+            list.push(repeat.index);
+        }
     }
 
     pub fn is_done(&self) -> bool {

@@ -19,7 +19,7 @@ use crate::{
     symbol::{
         BUCKET, BYTES, CAPACITY, CLOSED, COLLECTION, COMPRESSION, CONTAINER_KEYS, COUNT, CRATE,
         CREATED_AT, END, FIELD_KEYS, FULL, ID, ITEMS, KEY, LATE, MAX_BYTES, MAX_DURATION, NUMBERED,
-        OBJECT_IDS, RAISED_FROM, SIZE, START, STATS, TIME, WINDOW, names,
+        OBJECT_IDS, RAISED_FROM, SIZE, START, STATS, TIME, UNIQUE, WINDOW, names,
     },
 };
 
@@ -202,6 +202,7 @@ fn unknown(cx: &mut Diagnostics, entry: &Entry) {
         let field = match *symbol {
             TIME => "date: DateTime",
             KEY => "customer_id: i64",
+            UNIQUE => "order: i64",
             _ => "price: f64",
         };
         let help = format_args!("#[bucket({})] {field}", entry.printed());

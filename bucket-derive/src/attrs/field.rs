@@ -1,4 +1,4 @@
-//! `#[bucket(key)]`, `#[bucket(time)]` and aggregates on a field.
+//! `#[bucket(key)]`, `#[bucket(time)]`, `#[bucket(unique)]` and aggregates on a field.
 
 use quote::ToTokens;
 use syn::Attribute;
@@ -12,7 +12,7 @@ use crate::{
         value,
     },
     diagnostics::{Diagnostics, did_you_mean, list, suggest},
-    symbol::{BUCKET, CONTAINER_KEYS, FIELD_KEYS, KEY, TIME, names},
+    symbol::{BUCKET, CONTAINER_KEYS, FIELD_KEYS, KEY, TIME, UNIQUE, names},
 };
 
 /// The raw keys of a field's attribute.
@@ -20,6 +20,7 @@ use crate::{
 pub(crate) struct FieldAttrs {
     pub(crate) key: Slot<()>,
     pub(crate) time: Slot<()>,
+    pub(crate) unique: Slot<()>,
     pub(crate) aggregates: AggregateAttrs,
     /// Some part was too broken to tell which role it gives.
     pub(crate) unclear: bool,
@@ -33,7 +34,7 @@ impl FieldAttrs {
             if is_bare(attr) {
                 cx.error(
                     attr,
-                    "`#[bucket]` on a field expects `key`, `time` or aggregates such as `sum`",
+                    "`#[bucket]` on a field expects `key`, `time`, `unique` or aggregates such as `sum`",
                     "#[bucket(key)]",
                 );
                 this.unclear = true;
@@ -46,6 +47,9 @@ impl FieldAttrs {
             } else if entry.is(TIME) {
                 value::word(cx, &entry, TIME);
                 this.time.fill(cx, &entry, Some(()));
+            } else if entry.is(UNIQUE) {
+                value::word(cx, &entry, UNIQUE);
+                this.unique.fill(cx, &entry, Some(()));
             } else if !this.aggregates.take(cx, &entry) {
                 this.take_unknown(cx, &entry);
             }

@@ -22,6 +22,10 @@ pub(super) fn record(cx: &Expand<'_>) -> TokenStream {
     let (params, _, _) = model.record.generics.split_for_impl();
     let bounds = where_clause(&model.record.generics, &cx.storage_bounds());
     let visits = key::visits(cx);
+    let record_id = model.unique().map(|field| {
+        let ty = &field.ty;
+        quote_spanned!(ty.span()=> #private::is_record_id::<#ty>();)
+    });
     let keys = model.keys().map(|field| &field.ident);
     let time = model.time().map(|field| {
         let (ident, ty) = (&field.ident, &field.ty);
@@ -45,6 +49,7 @@ pub(super) fn record(cx: &Expand<'_>) -> TokenStream {
             type Bucket = #bucket_ty;
 
             fn visit_key(&self, sink: &mut dyn #private::KeySink) {
+                #record_id
                 #visits
             }
 

@@ -37,6 +37,7 @@ pub(super) fn constants(cx: &Expand<'_>) -> TokenStream {
     let raised_from = option(model.raised_from.map(Literal::u32_unsuffixed));
     let object_ids = model.object_ids;
     let compression = option(model.compression);
+    let unique = option(model.unique().map(|field| field.name.clone()));
     let (inputs, aggregates) = (aggregates::inputs(cx), aggregates::stored(cx));
     let capacity = model.form.capacity().map(|capacity| {
         let capacity = Literal::u32_unsuffixed(capacity);
@@ -64,6 +65,7 @@ pub(super) fn constants(cx: &Expand<'_>) -> TokenStream {
                     compression: #compression,
                     inputs: &[#(#inputs),*],
                     aggregates: &[#(#aggregates),*],
+                    unique: #unique,
                 });
             #capacity
             /// The collection that holds the buckets.

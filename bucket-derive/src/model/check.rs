@@ -3,6 +3,7 @@
 pub(crate) mod aggregates;
 pub(crate) mod names;
 pub(crate) mod serde;
+pub(crate) mod unique;
 
 use syn::Type;
 
@@ -76,6 +77,7 @@ pub(crate) fn types(cx: &mut Diagnostics, fields: &[Field]) {
         let (wrong, role, word) = match field.role {
             Role::Key => (types::wrong_key(&field.ty), "a key of a bucket", "key"),
             Role::Time => (types::wrong_time(&field.ty), "the time of a record", "time"),
+            Role::Plain if field.unique.is_some() => continue,
             Role::Plain => {
                 borrowed(cx, field);
                 continue;

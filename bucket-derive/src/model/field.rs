@@ -25,6 +25,8 @@ pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) role: Role,
     pub(crate) storage: Storage,
+    /// The word that makes it the record id.
+    pub(crate) unique: Option<Ident>,
     /// What the field's `#[bucket(..)]` asks for beside the role.
     pub(crate) aggregates: AggregateAttrs,
     /// All `#[serde(..)]` entries.
@@ -110,6 +112,7 @@ pub(crate) fn read(
             name: stored.name,
             role,
             storage: stored.storage,
+            unique: attrs.unique.given().cloned(),
             aggregates: attrs.aggregates,
             serde: entry::entries(&field.attrs, SERDE).collect(),
         });

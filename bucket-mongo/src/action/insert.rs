@@ -7,7 +7,7 @@ use bucket_core::{Record, write::Batch};
 use mongodb::{ClientSession, options::WriteConcern};
 use tracing::Instrument;
 
-use super::ActionFuture;
+use super::{ActionFuture, RecordOutcome};
 use crate::{
     Buckets, Error, ErrorKind, Result,
     error::Context,
@@ -26,7 +26,7 @@ impl<T: Record> Buckets<T> {
     ///
     /// # Errors
     ///
-    /// The record is not stored, except with [`ErrorKind::OutcomeUnknown`], where it may be.
+    /// The record is not stored by this call, except with [`ErrorKind::OutcomeUnknown`], where it may be.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -70,6 +70,9 @@ pub struct Insert<'a, T: Record> {
 pub struct Inserted {
     /// Whether the record opened a bucket.
     pub opened_bucket: bool,
+    /// [`Stored`](RecordOutcome::Stored), or [`Duplicate`](RecordOutcome::Duplicate) if the record has an
+    /// id and was stored before.
+    pub outcome: RecordOutcome,
 }
 
 impl<'a, T: Record> Insert<'a, T> {
@@ -106,13 +109,19 @@ impl<'a, T: Record> Insert<'a, T> {
             resent,
             missed,
             failed,
+            duplicates,
             ..
         } = writer.store(&mut batch).await;
-        tracing::debug!(target: trace::WRITE, commands, resent, missed, opened = opened.len(), failed = failed.len(), "insert");
+        tracing::debug!(target: trace::WRITE, commands, resent, missed, opened = opened.len(), failed = failed.len(), duplicates = duplicates.len(), "insert");
         match failed.into_iter().next() {
             Some((_, error)) => Err(error),
             None => Ok(Inserted {
                 opened_bucket: !opened.is_empty(),
+                outcome: if duplicates.is_empty() {
+                    RecordOutcome::Stored
+                } else {
+                    RecordOutcome::Duplicate
+                },
             }),
         }
     }

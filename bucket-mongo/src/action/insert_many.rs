@@ -163,7 +163,7 @@ where
         while chunk.records() > 0 {
             if let Some(error) = self.records.report.stopped_by() {
                 let error = error.not_sent();
-                for index in chunk.give_up() {
+                for index in chunk.indexes() {
                     self.records.report.fail(index, error.clone());
                 }
                 break;
@@ -199,6 +199,7 @@ where
             stored = report.stored(),
             opened = report.opened_buckets(),
             failed = report.failed().len(),
+            duplicates = report.duplicates().len(),
             commands = self.commands,
             resent = self.resent,
             missed = self.missed,
@@ -270,7 +271,9 @@ where
                 let error = Error::new(ErrorKind::Encode(source), &self.context);
                 self.report.fail(index, error);
             }
-            if batch.records() >= CHUNK_RECORDS || batch.bytes() >= CHUNK_BYTES {
+            if batch.records() + batch.own_repeats().len() >= CHUNK_RECORDS
+                || batch.bytes() >= CHUNK_BYTES
+            {
                 return false;
             }
         }

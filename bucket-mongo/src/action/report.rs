@@ -1,5 +1,6 @@
 //! What became of the records of an `insert_many`.
 
+use super::RecordOutcome;
 use crate::{Error, Result, writer::Written};
 
 /// What became of each record of a [`Buckets::insert_many`](crate::Buckets::insert_many).
@@ -54,8 +55,10 @@ impl InsertReport {
         self.stored
     }
 
-    /// The records that an earlier call has stored, so that they were not stored again, in the order
-    /// of their indexes; see [`InsertMany::from_source`](crate::action::InsertMany::from_source).
+    /// The records that were stored before, by an earlier call or as an earlier record of this one, so
+    /// that they were not stored again, in the order of their indexes. Known are those with an id
+    /// (`#[bucket(unique)]`) and those of a source
+    /// ([`from_source`](crate::action::InsertMany::from_source)).
     #[must_use]
     pub fn duplicates(&self) -> &[usize] {
         &self.duplicates
@@ -81,6 +84,29 @@ impl InsertReport {
                 .failed
                 .binary_search_by_key(&index, |f| f.index)
                 .is_err()
+    }
+
+    /// What became of the record of this index.
+    ///
+    /// ```
+    /// use bucket_mongo::{InsertReport, RecordOutcome};
+    ///
+    /// fn conflicts(report: &InsertReport) -> usize {
+    ///     let outcomes = (0..report.tried()).map(|index| report.outcome(index));
+    ///     outcomes.filter(|outcome| *outcome == RecordOutcome::Conflict).count()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn outcome(&self, index: usize) -> RecordOutcome {
+        if index >= self.tried {
+            return RecordOutcome::NotTried;
+        }
+        match self.failed.binary_search_by_key(&index, |f| f.index) {
+            Ok(at) if self.failed[at].error.is_conflict() => RecordOutcome::Conflict,
+            Ok(_) => RecordOutcome::Failed,
+            Err(_) if self.duplicates.binary_search(&index).is_ok() => RecordOutcome::Duplicate,
+            Err(_) => RecordOutcome::Stored,
+        }
     }
 
     /// The report if every record is stored, else the error of the first that is not.

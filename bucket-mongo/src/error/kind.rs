@@ -36,6 +36,12 @@ pub enum ErrorKind {
         /// What the server says.
         message: String,
     },
+    /// The id of the record (`#[bucket(unique)]`) is stored under its key with other data; the record is
+    /// not stored.
+    Conflict {
+        /// The id, as text.
+        id: String,
+    },
     /// An index on open buckets of another capacity refused the record; nothing was stored. It is
     /// to be dropped once no writer of that capacity is left.
     OtherCapacity {
@@ -128,6 +134,7 @@ impl fmt::Display for ErrorKind {
                     "the unique index `{index}` refused the record: {message}"
                 )
             }
+            Self::Conflict { id } => write!(f, "the record id {id} has other data already"),
             Self::OtherCapacity { index } => write!(
                 f,
                 "the index `{index}` of another capacity refused the record: drop it once no \

@@ -97,7 +97,8 @@ impl<T: Record> Pass<T> {
         joined.set_now(DateTime::now());
         let mut seats = deal::Seats::default();
         for Member { batch, end, result } in members {
-            let offset = seats.add(batch.records(), end, result);
+            let records = batch.records() + batch.own_repeats().len();
+            let offset = seats.add(records, end, result);
             joined.join(batch, offset);
         }
         let writer = Writer::new(&self.buckets, None, &Settings::default(), context::<T>());

@@ -22,6 +22,7 @@ pub(super) struct Meters {
     batch_wait: Histogram,
     batch_write: Histogram,
     stored: Counter,
+    duplicates: Counter,
     not_stored: Counter,
     not_known: Counter,
     refused: Counter,
@@ -40,6 +41,7 @@ impl Meters {
             batch_wait: histogram!("bucket_ingest_batch_wait_seconds", "collection" => collection),
             batch_write: histogram!("bucket_ingest_batch_write_seconds", "collection" => collection),
             stored: counter!("bucket_ingest_stored_total", "collection" => collection),
+            duplicates: counter!("bucket_ingest_duplicates_total", "collection" => collection),
             not_stored: counter!("bucket_ingest_not_stored_total", "collection" => collection),
             not_known: counter!("bucket_ingest_not_known_total", "collection" => collection),
             refused: counter!("bucket_ingest_refused_total", "collection" => collection),
@@ -73,6 +75,7 @@ impl Meters {
     /// A batch was settled.
     pub(super) fn settled(&self, figures: Figures, gate: &Gate) {
         self.stored.increment(figures.stored);
+        self.duplicates.increment(figures.duplicates);
         self.not_stored.increment(figures.not_stored);
         self.not_known.increment(figures.not_known);
         self.buffered(gate);

@@ -7,12 +7,13 @@ use std::{
 };
 
 use super::settlement::{Settled, Settlement};
-use crate::Result;
+use crate::{RecordOutcome, Result};
 
 /// An accepted record on its way: a future of what becomes of it.
 ///
-/// It resolves to `Ok` once the record is durable, as the write concern has it, or to the typed
-/// error of the record. Nobody has to wait for it: dropping it changes nothing, and
+/// It resolves to `Ok` once the record is durable, as the write concern has it: it was
+/// [`Stored`](RecordOutcome::Stored) now, or it is a [`Duplicate`](RecordOutcome::Duplicate) of one that was
+/// stored before. Else it resolves to the typed error of the record. Nobody has to wait for it: dropping it changes nothing, and
 /// [`Ingestor::flush`](super::Ingestor::flush) and [`shutdown`](super::Ingestor::shutdown) report
 /// what failed. It needs no runtime.
 ///
@@ -62,11 +63,11 @@ impl Receipt {
 }
 
 impl Future for Receipt {
-    type Output = Result<()>;
+    type Output = Result<RecordOutcome>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<RecordOutcome>> {
         let at = self.at;
         let outcome = Pin::new(&mut self.settled).poll(cx);
-        outcome.map(|outcome| outcome.error(at).cloned().map_or(Ok(()), Err))
+        outcome.map(|outcome| outcome.of(at))
     }
 }

@@ -15,7 +15,7 @@ const KEPT_FAILURES: usize = 1_000;
 /// through any of its handles.
 ///
 /// Every accepted record is in exactly one of [`stored`](Self::stored),
-/// [`not_stored`](Self::not_stored), [`not_known`](Self::not_known) and
+/// [`duplicates`](Self::duplicates), [`not_stored`](Self::not_stored), [`not_known`](Self::not_known) and
 /// [`pending`](Self::pending). After `shutdown` and `abort` none is pending.
 ///
 /// ```
@@ -27,6 +27,7 @@ const KEPT_FAILURES: usize = 1_000;
 pub struct IngestReport {
     accepted: u64,
     stored: u64,
+    duplicates: u64,
     not_stored: u64,
     not_known: u64,
     failed: Vec<IngestFailure>,
@@ -55,10 +56,17 @@ impl IngestReport {
         self.accepted
     }
 
-    /// The number of records that are durable.
+    /// The number of records that were stored and are durable.
     #[must_use]
     pub fn stored(&self) -> u64 {
         self.stored
+    }
+
+    /// The number of records that were stored before, so that they were not stored again; 0 without
+    /// record ids (`#[bucket(unique)]`).
+    #[must_use]
+    pub fn duplicates(&self) -> u64 {
+        self.duplicates
     }
 
     /// The number of records that are certainly not stored.
@@ -76,13 +84,13 @@ impl IngestReport {
     /// The number of records that are buffered or being written.
     #[must_use]
     pub fn pending(&self) -> u64 {
-        self.accepted - self.stored - self.not_stored - self.not_known
+        self.accepted - self.stored - self.duplicates - self.not_stored - self.not_known
     }
 
     /// Whether every record that was accepted is durable.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.stored == self.accepted
+        self.stored + self.duplicates == self.accepted
     }
 
     /// Records that are not stored, or not known to be, by their sequence.
@@ -139,6 +147,7 @@ impl Default for Ledger {
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Figures {
     pub(super) stored: u64,
+    pub(super) duplicates: u64,
     pub(super) not_stored: u64,
     pub(super) not_known: u64,
 }
@@ -164,7 +173,11 @@ impl Ledger {
         } = &mut *self.settled();
         for (at, sequence) in sequences.iter().enumerate() {
             let Some(error) = outcome.error(at) else {
-                figures.stored += 1;
+                if outcome.is_duplicate(at) {
+                    figures.duplicates += 1;
+                } else {
+                    figures.stored += 1;
+                }
                 continue;
             };
             if error.is_outcome_unknown() {
@@ -180,6 +193,7 @@ impl Ledger {
             }
         }
         report.stored += figures.stored;
+        report.duplicates += figures.duplicates;
         report.not_stored += figures.not_stored;
         report.not_known += figures.not_known;
         figures

@@ -1,20 +1,24 @@
 //! What became of a batch: one allocation that all receipts of the batch share.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
 };
 
 use super::waiters::{Ticket, Waiters};
-use crate::Error;
+use crate::{Error, RecordOutcome, Result};
 
 /// What became of the records of a batch, by their place in it.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// All are stored but these.
-    StoredBut(HashMap<usize, Error>),
+    /// All are stored but those that failed.
+    StoredBut {
+        failed: HashMap<usize, Error>,
+        /// Those that were stored before.
+        duplicates: HashSet<usize>,
+    },
     /// None is stored, or none is known to be.
     Failed(Error),
 }
@@ -23,8 +27,25 @@ impl Outcome {
     /// The error of the record at this place.
     pub(super) fn error(&self, at: usize) -> Option<&Error> {
         match self {
-            Self::StoredBut(failed) => failed.get(&at),
+            Self::StoredBut { failed, .. } => failed.get(&at),
             Self::Failed(error) => Some(error),
+        }
+    }
+
+    /// Whether the record at this place was stored before.
+    pub(super) fn is_duplicate(&self, at: usize) -> bool {
+        match self {
+            Self::StoredBut { duplicates, .. } => duplicates.contains(&at),
+            Self::Failed(_) => false,
+        }
+    }
+
+    /// What became of the record at this place.
+    pub(super) fn of(&self, at: usize) -> Result<RecordOutcome> {
+        match self.error(at) {
+            Some(error) => Err(error.clone()),
+            None if self.is_duplicate(at) => Ok(RecordOutcome::Duplicate),
+            None => Ok(RecordOutcome::Stored),
         }
     }
 }

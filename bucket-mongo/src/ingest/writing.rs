@@ -28,7 +28,10 @@ impl<'a, T: Record> Writing<'a, T> {
         let outcome = match ended {
             Ok(written) => {
                 self.trace(&written, written.failed.len());
-                Outcome::StoredBut(written.failed.into_iter().collect())
+                Outcome::StoredBut {
+                    failed: written.failed.into_iter().collect(),
+                    duplicates: written.duplicates.into_iter().collect(),
+                }
             }
             Err(error) => {
                 self.trace(&Written::default(), self.gathered.records());
@@ -43,9 +46,10 @@ impl<'a, T: Record> Writing<'a, T> {
         tracing::debug!(
             target: trace::WRITE,
             records,
-            stored = records.saturating_sub(failed),
+            stored = records.saturating_sub(failed + written.duplicates.len()),
             opened = written.opened.len(),
             failed,
+            duplicates = written.duplicates.len(),
             commands = written.commands,
             resent = written.resent,
             missed = written.missed,

@@ -6,7 +6,10 @@
 
 use std::{
     collections::{HashMap, hash_map},
-    sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 use bucket_core::{
@@ -32,6 +35,8 @@ pub(crate) struct Learnt {
     buckets: Mutex<HashMap<Vec<u8>, Entry>>,
     /// The server takes no numbered commands.
     unnumbered: AtomicBool,
+    /// The index on record ids was there.
+    record_ids: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -47,6 +52,15 @@ impl Learnt {
     /// Whether the server is known to take no numbered commands, as one without a replica set.
     pub(super) fn unnumbered(&self) -> &AtomicBool {
         &self.unnumbered
+    }
+
+    /// Whether the index on record ids was there.
+    pub(super) fn has_record_ids(&self) -> bool {
+        self.record_ids.load(Relaxed)
+    }
+
+    pub(super) fn saw_record_ids(&self) {
+        self.record_ids.store(true, Relaxed);
     }
 
     fn get(&self, key: &[u8], anyway: bool) -> Option<Recollection> {

@@ -23,11 +23,21 @@ const KEYS: usize = 500;
 const PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Reads of one bucket each that are under way at the same time.
-const READS: usize = 16;
+pub(super) const READS: usize = 16;
 
 impl<T: Record> Writer<'_, T> {
+    /// Reads what the chains ask for.
+    pub(super) async fn learn(&mut self, batch: &mut Batch<T>) -> Result<(), Error> {
+        loop {
+            self.learn_tails(batch).await?;
+            if !self.learn_repeats(batch).await? {
+                return Ok(());
+            }
+        }
+    }
+
     /// Tells each chain that asks what its tail is.
-    pub(super) async fn learn_tails(&mut self, batch: &mut Batch<T>) -> Result<(), Error> {
+    async fn learn_tails(&mut self, batch: &mut Batch<T>) -> Result<(), Error> {
         let asks = |chain: &Chain| matches!(chain.need(), Need::OpenBucket | Need::NewestBucket);
         let asking = indexes(batch, |chain| asks(chain) && chain.has_open_index());
         for group in asking.chunks(KEYS) {
@@ -112,7 +122,10 @@ impl<T: Record> Writer<'_, T> {
     }
 
     /// The documents of each plan; at the same time, unless in a session.
-    async fn find_each(&mut self, plans: Vec<FindPlan>) -> Result<Vec<Vec<RawDocumentBuf>>, Error> {
+    pub(super) async fn find_each(
+        &mut self,
+        plans: Vec<FindPlan>,
+    ) -> Result<Vec<Vec<RawDocumentBuf>>, Error> {
         if self.session.is_none() {
             return try_join_all(plans.iter().map(|plan| self.find_alone(plan))).await;
         }
@@ -189,7 +202,7 @@ fn first_batch(reply: &Document) -> Option<Vec<RawDocumentBuf>> {
         .collect()
 }
 
-fn indexes<T: Record>(batch: &Batch<T>, wanted: impl Fn(&Chain) -> bool) -> Vec<usize> {
+pub(super) fn indexes<T: Record>(batch: &Batch<T>, wanted: impl Fn(&Chain) -> bool) -> Vec<usize> {
     let chains = batch.chains().iter().enumerate();
     chains
         .filter(|(_, chain)| wanted(chain))

@@ -43,12 +43,14 @@ impl Chain {
                 let known = Known::fresh(id.clone(), place, size, time);
                 // One place stays free, so that the index on open buckets sees every opening.
                 let seen = size.min(self.spec.raised_from().unwrap_or(size));
-                let behind = match (tail, self.spec.raised_from()) {
-                    // The index loses sight of a bucket before it is full: nothing may have been
-                    // opened since the newest one was seen.
-                    (Tail::Full(last), Some(_)) => last.id.clone(),
-                    (_, Some(_)) => self.prefix.clone(),
-                    _ => id.clone(),
+                // Nothing may have been opened since the newest one was seen: where the index loses
+                // sight of a bucket before it is full, and where what others have opened and
+                // filled may hold records of the same source.
+                let strict = self.spec.raised_from().is_some() || self.watermark.is_some();
+                let behind = match tail {
+                    _ if !strict => id.clone(),
+                    Tail::Full(last) => last.id.clone(),
+                    _ => self.prefix.clone(),
                 };
                 (
                     known,

@@ -184,9 +184,10 @@ impl Chain {
         command: &mut CommandBuilder,
     ) -> usize {
         let mut from = 0;
-        let mut items = Vec::new();
+        let (mut items, mut ids) = (Vec::new(), Vec::new());
         for (index, step) in steps.iter().enumerate() {
             items.clear();
+            ids.clear();
             let mut fold = Fold::new(self.spec);
             let mut latest = DateTime::MIN;
             let mut last_bytes = 0;
@@ -194,6 +195,7 @@ impl Chain {
             let mut last_position = 0;
             for slot in self.pending.iter().skip(from).take(step.take) {
                 items.push(&encoded.items[slot.item.clone()]);
+                ids.extend(encoded.id(slot));
                 fold.add(&encoded.inputs, slot.row, slot.time.timestamp_millis());
                 latest = latest.max(slot.time);
                 last_position = slot.position;
@@ -205,6 +207,7 @@ impl Chain {
                 key: &self.key,
                 action: &step.action,
                 items: &items,
+                ids: &ids,
                 fold,
                 bytes: self.bytes(from, step.take),
                 last_bytes,

@@ -1,6 +1,6 @@
 //! What a reply tells a chain.
 
-use super::{Chain, Kind, Recalled, Refused, Step, Tail, Taken};
+use super::{Chain, Kind, Recalled, Refused, Step, Tail, Taken, repeats::has_ids};
 use crate::write::{Action, Put, WriteFailure};
 
 impl Chain {
@@ -69,11 +69,14 @@ impl Chain {
                 Some(refused) if refused.id == id => refused.times,
                 _ => 0,
             };
+            // A record of it may be in the bucket already: that refuses it, too, and is looked for
+            // first.
+            let is_guarded = has_ids(self.spec) || self.watermark.is_some();
             self.refused = Some(Refused {
                 id: id.to_owned(),
                 count,
                 bytes: bytes.saturating_sub(1),
-                times: times.saturating_add(1),
+                times: times.saturating_add(u32::from(!is_guarded)),
             });
         } else if let (
             Action::Put(Put {

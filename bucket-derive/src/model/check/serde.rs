@@ -64,6 +64,9 @@ pub(crate) fn fields(cx: &mut Diagnostics, fields: &[Field], container: &SerdeSt
         match field.role {
             Role::Key => refuse(cx, field, "a key", &KEY_REFUSED),
             Role::Time => refuse(cx, field, "the time", &TIME_REFUSED),
+            Role::Plain if field.unique.is_some() => {
+                refuse(cx, field, "the record id", &UNIQUE_REFUSED);
+            }
             Role::Plain => unreadable(cx, field, stored, container_default),
         }
     }
@@ -110,6 +113,17 @@ const KEY_REFUSED: [Refusal; 8] = [
     (serde::WITH, BY_TYPE),
     (serde::SERIALIZE_WITH, BY_TYPE),
     (serde::DESERIALIZE_WITH, BY_TYPE),
+];
+const AS_TYPED: &str = "how it is stored follows from its type";
+const UNIQUE_REFUSED: [Refusal; 8] = [
+    FLATTENED,
+    SKIPPED[0],
+    SKIPPED[1],
+    SKIPPED[2],
+    SKIPPED[3],
+    (serde::WITH, AS_TYPED),
+    (serde::SERIALIZE_WITH, AS_TYPED),
+    (serde::DESERIALIZE_WITH, AS_TYPED),
 ];
 
 fn refuse(cx: &mut Diagnostics, field: &Field, role: &str, refused: &[Refusal]) {

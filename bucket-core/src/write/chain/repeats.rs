@@ -1,0 +1,137 @@
+//! Which of a chain's records are to be looked for because they may be stored already.
+//!
+//! Records with ids are sent on trust. A statement of which one is stored already is refused, by its
+//! filter or by the unique index, and changes nothing. Then the records that it brought are looked
+//! for, and where one is found all others of the chain too: what comes again comes in numbers.
+
+use super::{Chain, Kind, Step, Tail};
+use crate::{spec::BucketSpec, write::batch::Slot};
+
+/// Ids that one read looks for ..
+const MAX_IDS: usize = 1_000;
+/// .. and the size of their items, in bytes.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// How far the pending records were looked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Repeats {
+    /// So many from the first one on are to be looked for,
+    due: usize,
+    /// and so many of them have been.
+    asked: usize,
+}
+
+impl Repeats {
+    /// Every record is to be looked for.
+    const ALL: Self = Self {
+        due: usize::MAX,
+        asked: 0,
+    };
+}
+
+impl Chain {
+    /// Whether records are to be looked for before the next statement.
+    pub(super) fn suspects_repeats(&self) -> bool {
+        self.repeats.asked < self.repeats.due.min(self.pending.len())
+    }
+
+    /// Looks for the first record before anything is sent. Gives whether there is one.
+    pub(in crate::write) fn suspect_first(&mut self) -> bool {
+        let due = self.repeats.due.max(1);
+        self.repeats = Repeats { due, asked: 0 };
+        self.suspects_repeats()
+    }
+
+    /// Looks for every record before anything is sent.
+    pub(super) fn suspect_all(&mut self) {
+        if self.has_ids() {
+            self.repeats = Repeats::ALL;
+        }
+    }
+
+    /// The statement was refused, and it may be that records of it are in the bucket already.
+    pub(in crate::write) fn suspect(&mut self, step: &Step) {
+        if self.has_ids() && step.action.is_guarded() {
+            self.repeats = Repeats {
+                due: step.take,
+                asked: 0,
+            };
+        }
+    }
+
+    /// The statement was refused because a bucket of the key has the id of one of its records;
+    /// nothing was changed. The tail is as it was seen.
+    pub fn repeated(&mut self, step: &Step) {
+        self.misses = self.misses.saturating_add(1);
+        self.guess = None;
+        self.confirmed = false;
+        self.forget_watermark();
+        self.repeats = Repeats {
+            due: step.take,
+            asked: 0,
+        };
+    }
+
+    /// The records that are to be looked for by one read.
+    pub(in crate::write) fn suspects(&self) -> impl Iterator<Item = &Slot> {
+        let Repeats { due, asked } = self.repeats;
+        let mut bytes = 0_u64;
+        let within = move |at: usize, slot: &Slot| {
+            bytes = bytes.saturating_add(slot.bytes);
+            at == 0 || bytes <= MAX_BYTES
+        };
+        let left = due.saturating_sub(asked).min(MAX_IDS);
+        let slots = self.pending.iter().skip(asked).take(left).enumerate();
+        slots
+            .scan(within, |within, (at, slot)| {
+                within(at, slot).then_some(slot)
+            })
+            .fuse()
+    }
+
+    /// The suspects were looked for. Those that are stored already are taken out.
+    pub(in crate::write) fn looked(&mut self, is_stored: impl Fn(&Slot) -> bool) -> Vec<Slot> {
+        let from = self.repeats.asked;
+        let to = from + self.suspects().count();
+        let mut stored = Vec::new();
+        let mut at = 0;
+        self.pending.retain(|slot| {
+            let found = (from..to).contains(&at) && is_stored(slot);
+            at += 1;
+            if found {
+                stored.push(slot.clone());
+            }
+            !found
+        });
+        self.repeats.asked = to - stored.len();
+        if !stored.is_empty() {
+            self.repeats.due = usize::MAX;
+            // That explains the refusals so far.
+            self.refused = None;
+            self.misses = 0;
+            if matches!(self.kind, Kind::Late { .. }) && !self.goes_on_late() {
+                // The tail was looked for by the time of a record that is gone.
+                self.tail = Tail::Unknown;
+            }
+        } else if !self.suspects_repeats() {
+            self.count_refusal();
+        }
+        stored
+    }
+
+    /// A refusal that no repeated record explains.
+    fn count_refusal(&mut self) {
+        if let Some(refused) = &mut self.refused {
+            refused.times = refused.times.saturating_add(1);
+        }
+    }
+
+    fn has_ids(&self) -> bool {
+        has_ids(self.spec)
+    }
+}
+
+/// Whether a refusal proves nothing of the bucket until the records were looked for.
+pub(super) fn has_ids(spec: &BucketSpec) -> bool {
+    spec.unique().is_some()
+}

@@ -1,0 +1,86 @@
+//! Records with an id that were stored before: the look for them.
+
+use std::{collections::HashMap, ops::Range};
+
+use bson::{RawDocument, RawDocumentBuf};
+
+use super::{Batch, Chain, equality, own_ids::document, record_id};
+use crate::{
+    read::{self, FindPlan},
+    record::Record,
+};
+
+/// What a look for records by their ids has found.
+#[derive(Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Repeats {
+    /// The records that are stored already.
+    pub duplicates: Vec<usize>,
+    /// The records whose id is stored with other data, and the id as text.
+    pub conflicts: Vec<(usize, String)>,
+}
+
+impl<T: Record> Batch<T> {
+    /// Asks for one record by its id before anything is sent, which fails where the index on record
+    /// ids is missing. No other statement names that index.
+    pub fn suspect_one(&mut self) {
+        let _ = T::SPEC.unique().is_some() && self.chains.iter_mut().any(Chain::suspect_first);
+    }
+
+    /// The read that finds records of a chain that are stored already, for
+    /// [`Need::Repeats`](super::Need::Repeats).
+    #[must_use]
+    pub fn repeats(&self, chain: usize) -> Option<FindPlan> {
+        let chain = self.chains().get(chain)?;
+        let suspects = chain.suspects();
+        let ids: Vec<&[u8]> = suspects
+            .filter_map(|slot| self.encoded().id(slot))
+            .collect();
+        Some(read::repeats(T::SPEC, chain.key(), &ids))
+    }
+
+    /// That read has found these buckets. The records whose ids are in them are done with.
+    pub fn saw_repeats(&mut self, chain: usize, found: &[RawDocumentBuf]) -> Repeats {
+        let mut stored: HashMap<Vec<u8>, Vec<&RawDocument>> = HashMap::new();
+        for bucket in found {
+            let Ok(items) = bucket.get_array(T::SPEC.items()) else {
+                continue;
+            };
+            for item in items.into_iter().flatten() {
+                let Some(item) = item.as_document() else {
+                    continue;
+                };
+                let id = record_id::of(T::SPEC, item).and_then(record_id::identity);
+                if let Some(id) = id {
+                    stored.entry(id).or_default().push(item);
+                }
+            }
+        }
+        let mut repeats = Repeats::default();
+        let items = &self.encoded.items;
+        let Some(chain) = self.chains.get_mut(chain) else {
+            return repeats;
+        };
+        let own = |place: Range<usize>| {
+            let item = document(items, place)?;
+            let id = record_id::of(T::SPEC, item)?;
+            Some((item, id, record_id::identity(id)?))
+        };
+        let is_stored = |id: &Vec<u8>| stored.contains_key(id);
+        let found =
+            chain.looked(|slot| own(slot.item.clone()).is_some_and(|(_, _, id)| is_stored(&id)));
+        for slot in found {
+            let Some((item, id, identity)) = own(slot.item) else {
+                continue;
+            };
+            let others = stored.get(&identity).map_or(&[][..], Vec::as_slice);
+            if others.iter().any(|other| equality::are_same(item, other)) {
+                repeats.duplicates.push(slot.index);
+            } else {
+                repeats.conflicts.push((slot.index, record_id::text(id)));
+                self.own_ids.compare(slot.index, others);
+            }
+        }
+        repeats
+    }
+}

@@ -1,0 +1,71 @@
+//! Rules about the record id: at most one, a field of the item, of a type that has an equality.
+
+use crate::{
+    diagnostics::Diagnostics,
+    model::{
+        field::{Field, Role},
+        types::{self, WrongType},
+    },
+    symbol::UNIQUE,
+};
+
+/// Record ids that cannot be one.
+pub(crate) fn check(cx: &mut Diagnostics, fields: &[Field]) {
+    let mut first = None;
+    for field in fields {
+        let Some(word) = &field.unique else { continue };
+        let reason = match field.role {
+            Role::Key => "which is a key: it is the same in all records of a bucket",
+            Role::Time => "which is the time: several records may be of one time",
+            Role::Plain => {
+                match &first {
+                    None => first = Some(word),
+                    Some(first) => {
+                        let message = "a record has one id, this is another";
+                        let help = format_args!("remove `{UNIQUE}` from `{}`", field.ident);
+                        cx.error(word, message, help);
+                        cx.also(first, format_args!("the first `{UNIQUE}` is here"));
+                    }
+                }
+                wrong_type(cx, field);
+                wrong_name(cx, field);
+                continue;
+            }
+        };
+        let message = format_args!("`{UNIQUE}` on `{}`, {reason}", field.ident);
+        let help = "#[bucket(unique)] on the field that tells the records of a key apart";
+        cx.error(word, message, help);
+    }
+}
+
+fn wrong_type(cx: &mut Diagnostics, field: &Field) {
+    let Some(WrongType { reason, instead }) = types::wrong_key(&field.ty) else {
+        return;
+    };
+    let reason = if types::is_literally(&field.ty, "Option") {
+        "every record has its id"
+    } else if reason.starts_with("a key field is one value") {
+        "an id is one value"
+    } else {
+        reason
+    };
+    let message = format_args!(
+        "`{}` cannot be the id of a record: {reason}",
+        field.declaration()
+    );
+    let help = format_args!("#[bucket({UNIQUE})] {}: {instead}", field.ident);
+    cx.error(&field.ty, message, help);
+}
+
+/// The server takes a number in a path for a place in the array.
+fn wrong_name(cx: &mut Diagnostics, field: &Field) {
+    if !field.name.is_empty() && field.name.bytes().all(|byte| byte.is_ascii_digit()) {
+        let message = format_args!(
+            "`{}` cannot be stored as `{}`: in the path of a record id a number is a place in the \
+             array",
+            field.ident, field.name
+        );
+        let help = format_args!("#[serde(rename = \"id\")] {}", field.declaration());
+        cx.error(field.name_tokens(), message, help);
+    }
+}

@@ -1,0 +1,21 @@
+use bucket_mongo::{Bucketed, bson::DateTime};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize)]
+struct Order {
+    id: i64,
+}
+
+#[derive(Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "trades", items = "history", capacity = 10)]
+struct Trade {
+    #[bucket(key)]
+    customer_id: i64,
+    #[bucket(time)]
+    date: DateTime,
+    #[bucket(unique)]
+    #[serde(flatten)]
+    order: Order,
+}
+
+fn main() {}

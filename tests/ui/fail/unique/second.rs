@@ -1,0 +1,19 @@
+use bucket_mongo::{Bucketed, bson::DateTime};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "trades", items = "history", capacity = 10)]
+struct Trade {
+    #[bucket(key)]
+    customer_id: i64,
+    #[bucket(time)]
+    date: DateTime,
+    #[bucket(unique)]
+    order: i64,
+    #[bucket(unique)]
+    reference: String,
+    #[bucket(unique)]
+    number: i32,
+}
+
+fn main() {}
