@@ -77,6 +77,40 @@ pub(crate) struct Hourly {
     q: f64,
 }
 
+/// Ten readings of an hour, as many as the manual has in a bucket.
+#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "hour_or_10",
+    items = "readings",
+    window = "1h",
+    capacity = 10
+)]
+pub(crate) struct HourOr10 {
+    #[bucket(key)]
+    sensor_id: String,
+    #[bucket(time)]
+    ts: DateTime,
+    v: f64,
+    q: f64,
+}
+
+/// Buckets of some 4 KB.
+#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "hour_or_100",
+    items = "readings",
+    window = "1h",
+    capacity = 100
+)]
+pub(crate) struct HourOr100 {
+    #[bucket(key)]
+    sensor_id: String,
+    #[bucket(time)]
+    ts: DateTime,
+    v: f64,
+    q: f64,
+}
+
 /// A bucket for each hour, with aggregates.
 #[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
 #[bucket(
@@ -113,5 +147,7 @@ models! {
     Count200: "200 a bucket",
     Count1000: "1,000 a bucket",
     Hourly: "an hour a bucket",
+    HourOr10: "an hour or 10 a bucket",
+    HourOr100: "an hour or 100 a bucket",
     HourlyStats: "an hour a bucket with min, max and sum",
 }

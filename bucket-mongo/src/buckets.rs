@@ -74,7 +74,7 @@ impl<T: Record> Buckets<T> {
     ///
     /// A command that gets no reply, or one that only says that the server cannot take it just now,
     /// is sent again until then, as it is: the server applies it once. An `insert_many` of more than
-    /// 65,536 records has as long for each 65,536 of them. What is not settled by then ends with a
+    /// 262,144 records has as long for each 262,144 of them. What is not settled by then ends with a
     /// typed error: [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if it may be stored,
     /// another one if it is not. The driver's own time limits (the choice of a server, connecting)
     /// stay what they are.

@@ -31,9 +31,9 @@ mod pass;
 /// Beside so many statements another batch goes at once.
 const FREE_STATEMENTS: usize = 64;
 /// Larger batches gain nothing by company: they go at once.
-const MAX_RECORDS: usize = 16_384;
+const MAX_RECORDS: usize = 65_536;
 /// What goes together, in records and in bytes.
-const MAX_GROUP_RECORDS: usize = 65_536;
+const MAX_GROUP_RECORDS: usize = 262_144;
 const MAX_GROUP_BYTES: usize = 32 * 1024 * 1024;
 /// A batch waits for no longer than this, nor than this part of its deadline.
 const LONGEST_WAIT: Duration = Duration::from_millis(250);

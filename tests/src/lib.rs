@@ -4,7 +4,10 @@
 //! The pages of the repository are tested as documentation of this crate.
 
 use bucket_mongo::{
-    mongodb::bson::{DateTime, Document, doc},
+    mongodb::{
+        bson::{DateTime, Document, doc},
+        options::CreateCollectionOptions,
+    },
     testing::{DevServer, TestDatabase},
 };
 use futures_util::TryStreamExt;
@@ -46,6 +49,37 @@ pub async fn documents(database: &TestDatabase, collection: &str) -> Vec<Documen
         .await
         .expect("a cursor");
     cursor.try_collect().await.expect("documents")
+}
+
+/// What the server did with a collection while something went on, as its profiler tells: one
+/// document for each read, and for each statement of a write.
+///
+/// # Panics
+///
+/// If the profiler cannot be used.
+pub async fn profiled<T>(
+    database: &TestDatabase,
+    collection: &str,
+    work: impl Future<Output = T>,
+) -> (T, Vec<Document>) {
+    let options = CreateCollectionOptions::builder()
+        .capped(true)
+        .size(64 * 1024 * 1024)
+        .build();
+    let profile = database.create_collection("system.profile");
+    profile.with_options(options).await.expect("a profile");
+    let level = |level: i32| {
+        database
+            .run_command(doc! { "profile": level })
+            .into_future()
+    };
+    level(2).await.expect("a profiler");
+    let result = work.await;
+    level(0).await.expect("a profiler");
+    let profile = database.collection::<Document>("system.profile");
+    let ours = format!("{}.{collection}", database.name());
+    let cursor = profile.find(doc! { "ns": ours }).await.expect("a cursor");
+    (result, cursor.try_collect().await.expect("documents"))
 }
 
 /// The date of an RFC 3339 text.

@@ -5,14 +5,10 @@ use std::{collections::BTreeMap, thread, time::Duration};
 
 use bucket_mongo::{
     Bucketed, Buckets,
-    mongodb::{
-        Collection,
-        bson::{DateTime, Document, doc},
-        options::CreateCollectionOptions,
-    },
+    mongodb::bson::{DateTime, Document, doc},
     testing::TestDatabase,
 };
-use bucket_tests::{database, documents};
+use bucket_tests::{database, documents, profiled};
 use futures_util::{FutureExt as _, future::join_all};
 use serde::{Deserialize, Serialize};
 use tokio::{runtime::Runtime, time::timeout};
@@ -172,25 +168,14 @@ async fn calls_at_the_same_time_share_statements() {
     let database = database().await;
     let buckets = Windowed::buckets(&database);
     buckets.ensure().await.unwrap();
-    let options = CreateCollectionOptions::builder()
-        .capped(true)
-        .size(64 * 1024 * 1024)
-        .build();
-    database
-        .create_collection("system.profile")
-        .with_options(options)
-        .await
-        .unwrap();
-    database.run_command(doc! { "profile": 2 }).await.unwrap();
     let batches = (0..8).map(|task| batch(task, 0, SENSORS)).collect();
-    for report in all_at_once(&buckets, batches).await {
+    let calls = all_at_once(&buckets, batches);
+    let (reports, profile) = profiled(&database, "readings", calls).await;
+    for report in reports {
         assert_eq!(report.stored(), 80);
     }
-    database.run_command(doc! { "profile": 0 }).await.unwrap();
-    let profile: Collection<Document> = database.collection("system.profile");
-    let ours = format!("{}.readings", database.name());
-    let statements = doc! { "op": { "$in": ["update", "insert"] }, "ns": ours };
-    let statements = profile.count_documents(statements).await.unwrap();
+    let writes = |done: &&Document| matches!(done.get_str("op"), Ok("update" | "insert"));
+    let statements = profile.iter().filter(writes).count();
     // The first call goes alone, and so may one that comes late.
     assert!(
         statements <= 80 * 4,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::Workload;
 use crate::{
     contestant::{BucketInserts, FlatInserts, TimeSeriesInserts},
-    model::{Count200, Hourly},
-    plan::{Goal, Plan, Unit},
-    reading::readings,
+    model::{HourOr10, HourOr100, Hourly, Model},
+    plan::{Goal, Id, Plan, Unit},
+    reading::{Readings, readings},
     scale::Scale,
 };
 
@@ -24,8 +24,11 @@ fn plan(scale: Scale) -> Plan {
     let readings = readings(scale.pick(400_000, 4_000));
     let mut plan = Plan::new(Unit::RecordsPerSecond);
     for in_flight in [1, 4] {
-        let buckets = BucketInserts::<Hourly>::batches(&readings, BATCH, in_flight);
-        let buckets = plan.own(buckets);
+        let own = [
+            own::<HourOr10>(&mut plan, &readings, in_flight),
+            own::<HourOr100>(&mut plan, &readings, in_flight),
+            own::<Hourly>(&mut plan, &readings, in_flight),
+        ];
         let flat = plan.peer(FlatInserts {
             readings: Arc::clone(&readings),
             batch: BATCH,
@@ -36,12 +39,14 @@ fn plan(scale: Scale) -> Plan {
             batch: BATCH,
             in_flight,
         });
-        let count = BucketInserts::<Count200>::batches(&readings, BATCH, in_flight);
-        let count = plan.own(count);
-        plan.compare(buckets, flat, Goal::AtLeast(1.3));
-        plan.compare(buckets, time_series, Goal::AtLeast(1.5));
-        plan.compare(count, flat, None);
-        plan.compare(count, time_series, None);
+        for own in own {
+            plan.compare(own, flat, Goal::AtLeast(1.3));
+            plan.compare(own, time_series, Goal::AtLeast(1.5));
+        }
     }
     plan
+}
+
+fn own<M: Model>(plan: &mut Plan, readings: &Readings, in_flight: usize) -> Id {
+    plan.own(BucketInserts::<M>::batches(readings, BATCH, in_flight))
 }

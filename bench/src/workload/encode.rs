@@ -31,7 +31,7 @@ pub(super) const WORKLOAD: Workload = Workload {
 };
 
 /// Records that `insert_many` encodes before it sends anything.
-const CHUNK: usize = 65_536;
+const CHUNK: usize = 262_144;
 
 fn plan(scale: Scale) -> Plan {
     let readings = readings(scale.pick(1_000_000, 40_000));

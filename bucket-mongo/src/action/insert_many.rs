@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Records that are encoded before they are sent.
-const CHUNK_RECORDS: usize = 65_536;
+const CHUNK_RECORDS: usize = 262_144;
 /// Records that are encoded in a row while others wait.
 const BREATHER: usize = 1_024;
 /// Bytes of items that are encoded before they are sent.
@@ -31,7 +31,7 @@ impl<T: Record> Buckets<T> {
     /// Stores records: as few statements as there are buckets touched, many of them in one
     /// command.
     ///
-    /// Records are taken from the iterator in chunks of at most 65,536 records or 32 MiB; while one
+    /// Records are taken from the iterator in chunks of at most 262,144 records or 32 MiB; while one
     /// is on its way the next one is encoded. Those of one key keep their order. One record that
     /// cannot be stored does not keep the others from it.
     ///
@@ -40,7 +40,7 @@ impl<T: Record> Buckets<T> {
     /// Calls that come while others of the handle and its clones are under way with more than 64
     /// statements wait until those are done, a quarter of a second at most, and share their
     /// statements: four tasks with a batch each are nearly four times as fast as one. Calls with
-    /// settings of their own go alone, and so do those of more than 16,384 records.
+    /// settings of their own go alone, and so do those of more than 65,536 records.
     ///
     /// Settings: `session`, `write_concern`, `deadline`, `from_source`.
     ///

@@ -63,10 +63,11 @@ impl Learnt {
         self.record_ids.store(true, Relaxed);
     }
 
-    fn get(&self, key: &[u8], anyway: bool) -> Option<Recollection> {
+    /// What is remembered, unless others are known to write to the key; an open bucket `anyway`.
+    fn get(&self, key: &[u8], lone: bool, anyway: bool) -> Option<Recollection> {
         let mut buckets = self.lock();
         let entry = buckets.get_mut(key)?;
-        if entry.looks > 0 && !anyway {
+        if entry.looks > 0 && !lone && (entry.last.is_full() || !anyway) {
             entry.looks -= 1;
             return None;
         }
@@ -127,8 +128,8 @@ impl<T: Record> Writer<'_, T> {
         let source = batch.source().cloned();
         let stored = batch.recall(|chain| {
             // One read looks for the open buckets of many keys, but for one window.
-            let anyway = lone || !chain.has_open_index();
-            learnt.get(&memory_key(chain, source.as_ref()), anyway)
+            let anyway = !chain.has_open_index();
+            learnt.get(&memory_key(chain, source.as_ref()), lone, anyway)
         });
         self.written.duplicates.extend(stored);
     }

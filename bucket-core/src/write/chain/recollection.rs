@@ -1,6 +1,6 @@
 //! What one batch leaves for the next: the bucket that a chain's last record went into.
 //!
-//! It is hearsay. A statement that goes by it and finds the bucket otherwise changes nothing, and
+//! It is hearsay. A statement that goes by it and finds the buckets otherwise changes nothing, and
 //! then the tail is read.
 
 use super::{Chain, Kind, Known, Tail};
@@ -10,36 +10,49 @@ use super::{Chain, Kind, Known, Tail};
 pub struct Recollection {
     id: String,
     /// How it stood after that, where that is known.
-    open: Option<Known>,
+    known: Option<Known>,
+    /// That record filled or closed it.
+    is_full: bool,
     /// How far the source of the records had been stored then.
     position: Option<i64>,
 }
 
+impl Recollection {
+    /// Whether the next record is thought to open a bucket.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.is_full
+    }
+}
+
 impl Chain {
-    /// What a later batch gains by, if it does: a bucket that still has room.
+    /// What a later batch gains by, if it does.
     #[must_use]
     pub fn recollection(&self, lone: bool) -> Option<Recollection> {
-        let id = self.last.clone()?;
-        let open = match &self.tail {
-            Tail::Open(known) if known.id == id => Some(known.clone()),
-            _ => None,
-        };
-        match self.kind {
+        let (id, known, is_full) = match (&self.tail, &self.last) {
             // Late records of one time come once.
-            Kind::Late { .. } => None,
+            _ if matches!(self.kind, Kind::Late { .. }) => return None,
+            // Others may have gone on to a later one since, and filled it: then the next record is late,
+            // and no statement would be refused for that.
+            (Tail::Full(_), _) if matches!(self.kind, Kind::Hybrid { .. }) => return None,
+            (Tail::Full(known), _) => (&known.id, Some(known), true),
+            (Tail::Open(known), Some(id)) if known.id == *id => (id, Some(known), false),
             // Without its count it is good for a lone record alone, whose miss shows.
-            _ => (lone || open.is_some()).then_some(Recollection {
-                id,
-                open,
-                position: self.reached(),
-            }),
-        }
+            (_, Some(id)) if lone => (id, None, false),
+            _ => return None,
+        };
+        Some(Recollection {
+            id: id.clone(),
+            known: known.cloned(),
+            is_full,
+            position: self.reached(),
+        })
     }
 
     /// Goes by what an earlier batch has left. Gives the indexes of the records that are stored
     /// already.
     pub(in crate::write) fn recall(&mut self, earlier: &Recollection, lone: bool) -> Vec<usize> {
-        let gone_by = if lone {
+        let gone_by = if lone && !earlier.is_full {
             self.guess(earlier.id.clone());
             true
         } else {
@@ -53,7 +66,7 @@ impl Chain {
 
     /// Whether it is of use here.
     fn recall_tail(&mut self, earlier: &Recollection) -> bool {
-        let Some(known) = &earlier.open else {
+        let Some(known) = &earlier.known else {
             return false;
         };
         let mut known = known.clone();
@@ -61,10 +74,15 @@ impl Chain {
             // Limits may have been changed since.
             known.size = self.kind.size();
         }
-        if !known.id.starts_with(&self.prefix) || !known.has_room(self.spec) {
+        if !known.id.starts_with(&self.prefix) {
             return false;
         }
-        self.tail = Tail::Open(known);
+        let has_room = known.has_room(self.spec);
+        self.tail = match earlier.is_full {
+            false if has_room => Tail::Open(known),
+            true if !has_room || known.marked => Tail::Full(known),
+            _ => return false,
+        };
         self.recalled = Recalled::Hearsay;
         true
     }
