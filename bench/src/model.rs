@@ -77,7 +77,24 @@ pub(crate) struct Hourly {
     q: f64,
 }
 
-/// Ten readings of an hour, as many as the manual has in a bucket.
+/// Ten readings, as many as the manual has in a bucket.
+#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "numbered_10",
+    items = "readings",
+    capacity = 10,
+    numbered
+)]
+pub(crate) struct Numbered10 {
+    #[bucket(key)]
+    sensor_id: String,
+    #[bucket(time)]
+    ts: DateTime,
+    v: f64,
+    q: f64,
+}
+
+/// Ten readings of an hour at the most.
 #[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
 #[bucket(
     collection = "hour_or_10",
@@ -147,6 +164,7 @@ models! {
     Count200: "200 a bucket",
     Count1000: "1,000 a bucket",
     Hourly: "an hour a bucket",
+    Numbered10: "numbered, 10 a bucket",
     HourOr10: "an hour or 10 a bucket",
     HourOr100: "an hour or 100 a bucket",
     HourlyStats: "an hour a bucket with min, max and sum",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Workload;
 use crate::{
     contestant::{BucketInserts, FlatInserts, TimeSeriesInserts},
-    model::{HourOr10, HourOr100, Hourly, Model},
+    model::{HourOr10, HourOr100, Hourly, Model, Numbered10},
     plan::{Goal, Id, Plan, Unit},
     reading::{Readings, readings},
     scale::Scale,
@@ -25,6 +25,7 @@ fn plan(scale: Scale) -> Plan {
     let mut plan = Plan::new(Unit::RecordsPerSecond);
     for in_flight in [1, 4] {
         let own = [
+            own::<Numbered10>(&mut plan, &readings, in_flight),
             own::<HourOr10>(&mut plan, &readings, in_flight),
             own::<HourOr100>(&mut plan, &readings, in_flight),
             own::<Hourly>(&mut plan, &readings, in_flight),

@@ -1,0 +1,133 @@
+//! The collection: its making, and what it must be like.
+
+use bucket_core::{Record, index::Drift, size};
+use futures_util::TryStreamExt;
+use mongodb::bson::{Document, doc};
+
+use super::{Ensure, SizeWarning, code};
+use crate::{Error, ErrorKind, Result, action::number, error::Context};
+
+/// Buckets that are looked at to learn how large a record is.
+const SAMPLE: i64 = 100;
+/// Another client created the collection first.
+const NAMESPACE_EXISTS: i32 = 48;
+
+impl<T: Record> Ensure<'_, T> {
+    pub(super) async fn collection_info(&self) -> mongodb::error::Result<Option<Document>> {
+        let filter = doc! { "name": T::SPEC.collection() };
+        let command = doc! { "listCollections": 1, "filter": filter };
+        self.buckets
+            .database()
+            .run_cursor_command(command)
+            .await?
+            .try_next()
+            .await
+    }
+
+    /// Whether this call created it: another client may be faster.
+    pub(super) async fn create_collection(&self) -> mongodb::error::Result<bool> {
+        let mut command = doc! { "create": T::SPEC.collection() };
+        if let Some(compressor) = T::SPEC.compression() {
+            let options = format!("block_compressor={compressor}");
+            command.insert(
+                "storageEngine",
+                doc! { "wiredTiger": { "configString": options } },
+            );
+        }
+        let created = self.buckets.database().run_command(command).await;
+        match created {
+            Ok(_) => Ok(true),
+            Err(error) if code(&error) == Some(NAMESPACE_EXISTS) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The size of a record: the average over a sample of the buckets that exist.
+    pub(super) async fn record_bytes(&self) -> mongodb::error::Result<usize> {
+        let items = doc! { "$ifNull": [format!("${}", T::SPEC.items()), []] };
+        let length = doc! { "$cond": [{ "$isArray": &items }, { "$size": &items }, 0] };
+        let group = doc! {
+            "_id": null,
+            "bytes": { "$sum": { "$bsonSize": "$$ROOT" } },
+            "records": { "$sum": length },
+        };
+        let pipeline = [doc! { "$limit": SAMPLE }, doc! { "$group": group }];
+        let found = self
+            .buckets
+            .collection::<Document>()
+            .aggregate(pipeline)
+            .await?
+            .try_next()
+            .await?;
+        let average =
+            found.and_then(|found| number(&found, "bytes").checked_div(number(&found, "records")));
+        let average = average.and_then(|bytes| usize::try_from(bytes).ok());
+        Ok(average.unwrap_or(size::READING_BYTES))
+    }
+}
+
+pub(super) fn collection_drift(found: &Document) -> Option<Drift> {
+    let kind = found.get_str("type").unwrap_or("collection");
+    if kind != "collection" {
+        return Some(Drift::Kind {
+            found: kind.to_owned(),
+        });
+    }
+    let options = found.get_document("options").ok()?;
+    if options.get_bool("capped").unwrap_or(false) {
+        return Some(Drift::Kind {
+            found: "capped collection".to_owned(),
+        });
+    }
+    let locale = options
+        .get_document("collation")
+        .ok()?
+        .get_str("locale")
+        .unwrap_or("?");
+    (locale != "simple").then(|| Drift::Collation {
+        locale: locale.to_owned(),
+    })
+}
+
+/// The storage options of a collection that are not the model's.
+pub(super) fn compression_drift<T: Record>(found: &Document) -> Option<Drift> {
+    let expected = T::SPEC.compression()?;
+    let engine = |found: &Document| {
+        let options = found.get_document("options").ok()?;
+        let engine = options.get_document("storageEngine").ok()?;
+        let config = engine.get_document("wiredTiger").ok()?;
+        config.get_str("configString").ok().map(ToOwned::to_owned)
+    };
+    let config = engine(found).unwrap_or_default();
+    let same = config
+        .split(',')
+        .any(|option| option.trim() == format!("block_compressor={expected}"));
+    (!same).then(|| Drift::Compression {
+        expected: expected.to_owned(),
+        found: config,
+    })
+}
+
+/// Refuses buckets that cannot be stored, warns of those that should not.
+pub(super) fn check_size<T: Record>(
+    record_bytes: usize,
+    context: &Context,
+) -> Result<Option<SizeWarning>> {
+    let (Some(capacity), None) = (T::SPEC.capacity(), T::SPEC.max_bytes()) else {
+        // Such buckets are closed by bytes.
+        return Ok(None);
+    };
+    let bytes = size::full_bucket_bytes(capacity, record_bytes);
+    if bytes > size::MAX_DOCUMENT_BYTES {
+        let limit = size::MAX_DOCUMENT_BYTES;
+        return Err(Error::new(
+            ErrorKind::BucketTooLarge { bytes, limit },
+            context,
+        ));
+    }
+    let warning = SizeWarning {
+        record_bytes,
+        bucket_bytes: bytes,
+    };
+    Ok((bytes > size::RECOMMENDED_DOCUMENT_BYTES).then_some(warning))
+}

@@ -1,0 +1,113 @@
+//! The indexes of a collection, and how they become the model's.
+
+use bucket_core::{
+    Record,
+    index::{self, Drift, IndexPlan},
+};
+use futures_util::TryStreamExt;
+use mongodb::bson::{Document, doc};
+
+use super::{Ensure, EnsureReport, code};
+use crate::{Error, ErrorKind, Result, error::Context};
+
+/// Another client dropped the index first.
+const INDEX_NOT_FOUND: i32 = 27;
+
+impl<T: Record> Ensure<'_, T> {
+    pub(super) async fn indexes(&self, report: &mut EnsureReport, context: &Context) -> Result<()> {
+        let collection = self.buckets.collection::<Document>();
+        let found = self
+            .list_indexes()
+            .await
+            .map_err(|error| Error::read(error, context))?;
+        let (mut missing, mut drift) = index::compare(T::SPEC, &found);
+        if self.replace {
+            let same_name = |drift: &Drift| match drift {
+                Drift::Index { name, .. } => Some(name.clone()),
+                _ => None,
+            };
+            let replaced: Vec<String> = drift.iter().filter_map(same_name).collect();
+            self.drop_indexes(&replaced, report, context).await?;
+            missing.extend(
+                index::plan(T::SPEC)
+                    .into_iter()
+                    .filter(|plan| replaced.contains(&plan.name)),
+            );
+            drift.retain(|drift| same_name(drift).is_none());
+        }
+        let differs = |name: &str| {
+            drift
+                .iter()
+                .any(|drift| matches!(drift, Drift::Index { name: n, .. } if n == name))
+        };
+        for plan in index::plan(T::SPEC) {
+            if !missing.contains(&plan) && !differs(&plan.name) {
+                report.found_indexes.push(plan.name);
+            }
+        }
+        for plan in &missing {
+            let command = doc! {
+                "createIndexes": collection.name(),
+                "indexes": [plan.definition()],
+            };
+            let created = self.buckets.database().run_command(command).await;
+            created.map_err(|error| not_built(plan, error, context))?;
+            report.created_indexes.push(plan.name.clone());
+        }
+        if self.replace {
+            let other = |drift: &Drift| match drift {
+                Drift::Capacity { name, .. } => Some(name.clone()),
+                _ => None,
+            };
+            let others: Vec<String> = drift.iter().filter_map(other).collect();
+            // Only now: until the new index is there, the old one keeps a key from a second open
+            // bucket.
+            self.drop_indexes(&others, report, context).await?;
+            drift.retain(|drift| other(drift).is_none());
+        }
+        report.drift.extend(drift);
+        Ok(())
+    }
+
+    async fn drop_indexes(
+        &self,
+        names: &[String],
+        report: &mut EnsureReport,
+        context: &Context,
+    ) -> Result<()> {
+        for name in names {
+            let command = doc! { "dropIndexes": T::SPEC.collection(), "index": name };
+            let dropped = self.buckets.database().run_command(command).await;
+            match dropped {
+                Ok(_) => report.dropped_indexes.push(name.clone()),
+                // Another client was faster.
+                Err(error) if code(&error) == Some(INDEX_NOT_FOUND) => {}
+                Err(error) => return Err(Error::read(error, context)),
+            }
+        }
+        Ok(())
+    }
+
+    async fn list_indexes(&self) -> mongodb::error::Result<Vec<Document>> {
+        let command = doc! { "listIndexes": T::SPEC.collection() };
+        self.buckets
+            .database()
+            .run_cursor_command(command)
+            .await?
+            .try_collect()
+            .await
+    }
+}
+
+fn not_built(plan: &IndexPlan, error: mongodb::error::Error, context: &Context) -> Error {
+    let kind = match (code(&error), error.kind.as_ref()) {
+        (Some(11_000 | 85 | 86), mongodb::error::ErrorKind::Command(refused)) => {
+            ErrorKind::IndexBuild {
+                name: plan.name.clone(),
+                message: refused.message.clone(),
+            }
+        }
+        _ => return Error::read(error, context),
+    };
+    Error::with_driver(kind, context, Some(error))
+}

@@ -1,0 +1,86 @@
+//! What `ensure` has done and found.
+
+use std::fmt;
+
+use bucket_core::{index::Drift, size};
+
+/// What [`Buckets::ensure`](crate::Buckets::ensure) created, found and would change.
+///
+/// It prints as a short text, a line for each entry.
+///
+/// ```
+/// fn is_as_modelled(report: &bucket_mongo::EnsureReport) -> bool {
+///     report.drift.is_empty()
+/// }
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct EnsureReport {
+    /// Whether the collection was created.
+    pub created_collection: bool,
+    /// The names of the indexes that were created.
+    pub created_indexes: Vec<String>,
+    /// The names of indexes of another capacity or definition that were dropped.
+    pub dropped_indexes: Vec<String>,
+    /// The names of the model's indexes that were there.
+    pub found_indexes: Vec<String>,
+    /// What differs from the model and was left alone.
+    pub drift: Vec<Drift>,
+    /// Full buckets would be larger than recommended.
+    pub size_warning: Option<SizeWarning>,
+}
+
+/// Full buckets pass the recommended size.
+///
+/// ```
+/// fn print(warning: &bucket_mongo::action::SizeWarning) {
+///     println!("{warning}");
+/// }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SizeWarning {
+    /// The size of a record, in bytes: the average of stored ones, or the tutorial's estimate.
+    pub record_bytes: usize,
+    /// The size of a full bucket of such records, in bytes.
+    pub bucket_bytes: usize,
+}
+
+impl fmt::Display for EnsureReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let collection = if self.created_collection {
+            "created"
+        } else {
+            "found"
+        };
+        write!(f, "collection {collection}")?;
+        for name in &self.created_indexes {
+            write!(f, "\nindex `{name}` created")?;
+        }
+        for name in &self.dropped_indexes {
+            write!(f, "\nindex `{name}` dropped")?;
+        }
+        for name in &self.found_indexes {
+            write!(f, "\nindex `{name}` found")?;
+        }
+        for drift in &self.drift {
+            write!(f, "\ndrift: {drift}")?;
+        }
+        if let Some(warning) = &self.size_warning {
+            write!(f, "\nwarning: {warning}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for SizeWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "a full bucket of records of {} bytes takes {} bytes, at most {} are recommended",
+            self.record_bytes,
+            self.bucket_bytes,
+            size::RECOMMENDED_DOCUMENT_BYTES
+        )
+    }
+}
