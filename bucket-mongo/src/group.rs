@@ -68,8 +68,10 @@ struct Member<T> {
 
 /// What happens to a batch.
 enum Entry<T: Record> {
-    Goes(Box<Batch<T>>, Pass<T>),
-    Waits(oneshot::Receiver<Written>, u64),
+    /// Until the pass is dropped others wait for it; for large ones nobody does.
+    Goes(Box<Batch<T>>, Option<Pass<T>>),
+    /// With the number of its group and the indexes of its records.
+    Waits(oneshot::Receiver<Written>, u64, Vec<usize>),
 }
 
 impl<T> Default for Groups<T> {
@@ -129,14 +131,13 @@ pub(crate) async fn store<T: Record>(
 ) -> Result<Written, Error> {
     // What is wrong with the settings is wrong before anybody waits.
     let writer = Writer::new(buckets, None, &Settings::default(), context.clone())?;
-    let indexes = batch.indexes();
     match enter(buckets, batch, end) {
         Entry::Goes(mut batch, pass) => {
             let written = writer.store(&mut batch).await;
             drop(pass);
             Ok(written)
         }
-        Entry::Waits(mut result, number) => {
+        Entry::Waits(mut result, number, indexes) => {
             let patience = LONGEST_WAIT.min(buckets.deadline() / WAITING_PART);
             let ended = if let Ok(ended) = timeout(patience, &mut result).await {
                 ended
@@ -157,23 +158,23 @@ fn enter<T: Record>(buckets: &Buckets<T>, batch: Batch<T>, end: usize) -> Entry<
     let groups = buckets.groups();
     let mut state = groups.lock();
     if batch.records() > MAX_RECORDS {
-        // Nor does anybody wait for it.
-        return Entry::Goes(Box::new(batch), Pass::new(buckets, 0));
+        return Entry::Goes(Box::new(batch), None);
     }
     if state.may_go(&batch) || !state.has_room(&batch) {
         let statements = batch.chains().len();
         state.statements += statements;
-        return Entry::Goes(Box::new(batch), Pass::new(buckets, statements));
+        return Entry::Goes(Box::new(batch), Some(Pass::new(buckets, statements)));
     }
     if state.waiting.is_empty() {
         state.since = Instant::now();
     }
     let (result, ended) = oneshot::channel();
+    let indexes = batch.indexes();
     state.waiting.push(Member { batch, end, result });
     let number = state.number;
     drop(state);
     groups.joined.notify_waiters();
-    Entry::Waits(ended, number)
+    Entry::Waits(ended, number, indexes)
 }
 
 impl<T> fmt::Debug for Groups<T> {

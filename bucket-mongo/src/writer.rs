@@ -132,6 +132,7 @@ impl<'a, T: Record> Writer<'a, T> {
 
     /// The deadline counts from then on.
     pub(crate) fn since(mut self, since: Instant) -> Self {
+        // No less than `since`, so it is never too early for the clock.
         self.deadline -= since.elapsed().min(LONGEST_DEADLINE);
         self
     }

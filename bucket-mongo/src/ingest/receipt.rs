@@ -12,10 +12,10 @@ use crate::{RecordOutcome, Result};
 /// An accepted record on its way: a future of what becomes of it.
 ///
 /// It resolves to `Ok` once the record is durable, as the write concern has it: it was
-/// [`Stored`](RecordOutcome::Stored) now, or it is a [`Duplicate`](RecordOutcome::Duplicate) of one that was
-/// stored before. Else it resolves to the typed error of the record. Nobody has to wait for it: dropping it changes nothing, and
-/// [`Ingestor::flush`](super::Ingestor::flush) and [`shutdown`](super::Ingestor::shutdown) report
-/// what failed. It needs no runtime.
+/// [`Stored`](RecordOutcome::Stored) now, or it is a [`Duplicate`](RecordOutcome::Duplicate) of one
+/// that was stored before. Else it resolves to the typed error of the record. Nobody has to wait for
+/// it: dropping it changes nothing, and [`Ingestor::flush`](super::Ingestor::flush) and
+/// [`shutdown`](super::Ingestor::shutdown) report what failed. It needs no runtime.
 ///
 /// ```no_run
 /// # use bucket_mongo::{Bucketed, Ingestor, Result};
