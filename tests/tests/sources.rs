@@ -283,7 +283,9 @@ async fn what_cannot_come_from_a_source_is_refused_before_anything_is_sent() {
 
 const URI: &str = "BUCKET_TEST_SOURCE_URI";
 const DATABASE: &str = "BUCKET_TEST_SOURCE_DATABASE";
-const POSITIONS: i64 = 20_000;
+const POSITIONS: i64 = 40_000;
+/// It is killed each time so many further buckets are there: long before the end.
+const BUCKETS: u64 = 500;
 
 /// The process that is killed; as a test of its own it does nothing.
 #[tokio::test(flavor = "multi_thread")]
@@ -322,10 +324,20 @@ async fn a_consumer_that_is_killed_in_the_middle_goes_on_without_loss_or_double(
             .unwrap()
     };
     let mut kills = 0;
-    for pause in [300, 450, 600, 750, 900] {
+    let orders = database.collection::<Document>("orders");
+    for step in 1..=5 {
         let mut consumer = start();
-        tokio::time::sleep(Duration::from_millis(pause)).await;
-        kills += usize::from(consumer.try_wait().unwrap().is_none());
+        let is_running = loop {
+            if let Some(ended) = consumer.try_wait().unwrap() {
+                assert!(ended.success(), "{ended}");
+                break false;
+            }
+            if orders.estimated_document_count().await.unwrap() >= step * BUCKETS {
+                break true;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        };
+        kills += usize::from(is_running);
         // `SIGKILL` on Unix.
         consumer.kill().unwrap();
         consumer.wait().unwrap();
