@@ -14,7 +14,7 @@
 //! | what a bucket keeps of its records | [`aggregate`], [`measure`], [`sketch`], [`stats`] |
 //! | its bucket gets an ordered, collision-free id | [`id`] |
 //! | records become `update` statements in one command buffer | [`write`](mod@write) |
-//! | keys and page numbers become reads | [`read`] |
+//! | keys, page numbers and spans of time become reads | [`range`], [`read`] |
 //! | stored bytes become typed buckets again | [`bucket`] |
 //! | the collection gets its indexes | [`index`] |
 //! | how large buckets may be | [`size`] |
@@ -35,6 +35,7 @@ pub mod limits;
 pub mod measure;
 #[doc(hidden)]
 pub mod private;
+pub mod range;
 mod raw;
 pub mod read;
 pub mod record;
@@ -59,6 +60,7 @@ pub use self::{
     key::{BucketKey, KeyValue, RecordKey},
     limits::Limits,
     measure::{Measure, Number},
+    range::{IntoTimeRange, TimeRange},
     record::Record,
     sketch::Sketch,
     spec::BucketSpec,

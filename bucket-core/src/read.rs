@@ -20,8 +20,43 @@ use crate::{
 };
 
 mod repeats;
+mod span;
 
 pub(crate) use self::repeats::repeats;
+pub use self::span::{is_whole, longest, overlapping};
+
+/// A key in the forms that reads need.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadKey {
+    /// The key fields as BSON elements; see [`key_elements`].
+    elements: Vec<u8>,
+    /// What stands before the time in the ids of its buckets.
+    prefix: String,
+}
+
+impl ReadKey {
+    /// The forms of this key.
+    ///
+    /// ```
+    /// # use bucket_core::{Record, read::ReadKey};
+    /// fn read<T: Record>(key: &T::Key) -> ReadKey {
+    ///     ReadKey::of::<T>(key)
+    /// }
+    /// ```
+    #[must_use]
+    pub fn of<T: Record>(key: &T::Key) -> Self {
+        Self {
+            elements: key_elements::<T>(key),
+            prefix: id::prefix(T::SPEC, key),
+        }
+    }
+
+    /// The key fields as BSON elements.
+    #[must_use]
+    pub fn elements(&self) -> &[u8] {
+        &self.elements
+    }
+}
 
 /// A `find`: filter, sort, skip, limit, projection and the index it is to use.
 #[derive(Debug, Clone, PartialEq)]

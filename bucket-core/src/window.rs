@@ -80,6 +80,17 @@ impl Window {
         }
     }
 
+    /// The length of the longest such window, in milliseconds.
+    pub(crate) const fn longest_millis(self) -> i64 {
+        const DAY_MILLIS: i64 = 86_400_000;
+        match self {
+            Self::Seconds(seconds) => seconds as i64 * 1_000,
+            Self::Day => DAY_MILLIS,
+            Self::Week => 7 * DAY_MILLIS,
+            Self::Month => 31 * DAY_MILLIS,
+        }
+    }
+
     /// The start and the end of the window that `date` lies in.
     ///
     /// At the very ends of what a BSON date can hold a window is cut off there.
