@@ -1,6 +1,6 @@
 //! Typed buckets: from stored bytes to the struct that the derive makes, and back.
 
-use bson::{Bson, DateTime, Document, RawBsonRef, RawDocument, RawDocumentBuf};
+use bson::{Bson, DateTime, Document, RawArray, RawBsonRef, RawDocument, RawDocumentBuf};
 use serde::{
     Deserialize, Deserializer, Serializer, de::Error as _, ser::Error as _, ser::SerializeMap,
 };
@@ -8,7 +8,7 @@ use serde::{
 use crate::{
     error::{Damage, DamagedBucket, KeyError},
     form::Form,
-    id::{BucketId, Place},
+    id::{BucketId, Place, parse_place},
     key::{KeySource, KeyValue, RecordKey, whole_number},
     raw::RawWriter,
     record::Record,
@@ -159,14 +159,7 @@ fn decode_parts<T: Record>(stored: &RawDocument) -> Result<BucketParts<T>, Damag
         (_, false) => return Err(wrong_field(ID, "a string")),
         (_, true) => return Err(wrong_field(ID, "an object id")),
     };
-    let key = T::Key::read(&mut StoredKey {
-        stored,
-        spec,
-        next: 0,
-    })
-    .map_err(|error| Damage::Key {
-        message: error.to_string(),
-    })?;
+    let key = key_of::<T>(stored)?;
     let count = stored_count(spec, stored)?;
     let Some(RawBsonRef::Array(array)) = field(stored, spec.items())? else {
         return Err(wrong_field(spec.items(), "an array"));
@@ -189,6 +182,75 @@ fn decode_parts<T: Record>(stored: &RawDocument) -> Result<BucketParts<T>, Damag
             count,
             items: items.len(),
         }),
+    }
+}
+
+/// The key fields of a stored bucket.
+pub(crate) fn key_of<T: Record>(stored: &RawDocument) -> Result<T::Key, Damage> {
+    let mut source = StoredKey {
+        stored,
+        spec: T::SPEC,
+        next: 0,
+    };
+    T::Key::read(&mut source).map_err(|error| Damage::Key {
+        message: error.to_string(),
+    })
+}
+
+/// What a stored bucket says of itself beside its items.
+#[derive(Debug)]
+pub(crate) struct Head {
+    /// Where it stands among the buckets of its key.
+    pub(crate) place: Place,
+    pub(crate) fields: BucketFields,
+    count: i64,
+}
+
+/// Reads what a bucket says of itself.
+pub(crate) fn head(spec: &BucketSpec, stored: &RawDocument) -> Result<Head, Damage> {
+    let fields = stored_fields(spec, stored)?;
+    let place = match (field(stored, ID)?, spec.object_ids()) {
+        (Some(RawBsonRef::String(text)), false) => {
+            parse_place(spec, text).map_err(|error| Damage::Id {
+                message: error.to_string(),
+            })?
+        }
+        (_, true) => stored_place(spec, &fields, stored)?,
+        (_, false) => return Err(wrong_field(ID, "a string")),
+    };
+    Ok(Head {
+        place,
+        fields,
+        count: stored_count(spec, stored)?,
+    })
+}
+
+impl Head {
+    /// The number of items, as far as it can be believed.
+    pub(crate) fn capacity(&self, spec: &BucketSpec) -> usize {
+        usize::try_from(self.count.clamp(0, i64::from(spec.size()))).unwrap_or(0)
+    }
+
+    /// The stored count is the number of items that there are.
+    pub(crate) fn check_count(&self, items: usize) -> Result<(), Damage> {
+        if i64::try_from(items) == Ok(self.count) {
+            return Ok(());
+        }
+        Err(Damage::CountMismatch {
+            count: self.count,
+            items,
+        })
+    }
+}
+
+/// The items of a stored bucket.
+pub(crate) fn items<'a>(
+    spec: &BucketSpec,
+    stored: &'a RawDocument,
+) -> Result<&'a RawArray, Damage> {
+    match field(stored, spec.items())? {
+        Some(RawBsonRef::Array(array)) => Ok(array),
+        _ => Err(wrong_field(spec.items(), "an array")),
     }
 }
 

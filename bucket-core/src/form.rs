@@ -78,6 +78,16 @@ impl Form {
         }
     }
 
+    /// What it is called, in tokens: never to be changed.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Count { .. } => "count",
+            Self::Window { .. } => "window",
+            Self::Hybrid { .. } => "hybrid",
+            Self::Numbered { .. } => "numbered",
+        }
+    }
+
     /// The largest number of records in one bucket, given by the model or not.
     pub(crate) const fn size(self) -> u32 {
         match self.capacity() {

@@ -61,6 +61,7 @@ pub use self::{
     limits::Limits,
     measure::{Measure, Number},
     range::{IntoTimeRange, TimeRange},
+    read::{CursorToken, TokenError},
     record::Record,
     sketch::Sketch,
     spec::BucketSpec,

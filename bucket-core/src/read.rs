@@ -19,11 +19,19 @@ use crate::{
     write::ElementSink,
 };
 
+mod order;
+mod places;
 mod repeats;
 mod span;
+mod token;
+mod walk;
 
 pub(crate) use self::repeats::repeats;
-pub use self::span::{is_whole, longest, overlapping};
+pub use self::{
+    span::{is_whole, longest, overlapping},
+    token::{CursorToken, IntoCursorToken, TokenError},
+    walk::{Placed, RecordPlace, Tokens, Walk, WalkOrder},
+};
 
 /// A key in the forms that reads need.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -336,17 +344,16 @@ fn fields(writer: &mut RawWriter, document: &Document) {
     }
 }
 
-/// The open buckets of these keys: key fields, id and count of each.
-#[must_use]
-pub fn open_buckets(spec: &BucketSpec, keys: &[&[u8]]) -> FindPlan {
-    let condition = open_condition(spec);
-    let open = |writer: &mut RawWriter, key: &[u8]| {
+/// The buckets of any of these keys that fulfil the condition, so that an index of the keys and of
+/// what the condition names can be used.
+fn any_key(spec: &BucketSpec, keys: &[&[u8]], condition: &Document) -> RawDocumentBuf {
+    let one = |writer: &mut RawWriter, key: &[u8]| {
         writer.elements(key);
-        // Each branch repeats the index's condition: only then can it be used.
-        fields(writer, &condition);
+        // Each branch repeats the condition: a partial index is used by those alone that do.
+        fields(writer, condition);
     };
-    let filter = RawWriter::build(|writer| match (keys, spec.keys()) {
-        ([key], _) => open(writer, key),
+    RawWriter::build(|writer| match (keys, spec.keys()) {
+        ([key], _) => one(writer, key),
         // One field: one scan over the index instead of a plan for each key.
         (_, [field]) => {
             let one_of = writer.begin_document(field.path);
@@ -356,18 +363,24 @@ pub fn open_buckets(spec: &BucketSpec, keys: &[&[u8]]) -> FindPlan {
             }
             writer.end(values);
             writer.end(one_of);
-            fields(writer, &condition);
+            fields(writer, condition);
         }
         _ => {
             let any = writer.begin_array("$or");
             for (index, key) in keys.iter().enumerate() {
                 let branch = writer.begin_element(index);
-                open(writer, key);
+                one(writer, key);
                 writer.end(branch);
             }
             writer.end(any);
         }
-    });
+    })
+}
+
+/// The open buckets of these keys: key fields, id and count of each.
+#[must_use]
+pub fn open_buckets(spec: &BucketSpec, keys: &[&[u8]]) -> FindPlan {
+    let filter = any_key(spec, keys, &open_condition(spec));
     let mut projection = header(spec);
     for key in spec.keys() {
         projection.insert(key.path, 1);

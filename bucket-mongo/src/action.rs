@@ -7,10 +7,13 @@ mod ensure;
 mod find;
 mod insert;
 mod insert_many;
+mod latest;
 mod outcome;
 mod page;
 mod page_count;
 mod pages;
+mod range;
+mod record_stream;
 mod records;
 mod report;
 
@@ -23,11 +26,14 @@ pub use self::{
     ensure::{Ensure, EnsureReport, SizeWarning},
     insert::{Insert, Inserted},
     insert_many::InsertMany,
+    latest::{Latest, LatestN},
     outcome::RecordOutcome,
     page::{Page, PageQuery},
     page_count::PageCount,
     pages::{Pages, PagesQuery},
-    records::{Records, RecordsQuery},
+    range::RangeQuery,
+    record_stream::Records,
+    records::{RecordPage, RecordsQuery},
     report::{FailedRecord, InsertReport},
 };
 

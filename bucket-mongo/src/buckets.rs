@@ -32,6 +32,8 @@ pub struct Buckets<T: Record> {
     /// Shared by those that write in the same way.
     groups: Arc<Groups<T>>,
     limits: Option<LimitsOf<T>>,
+    /// In milliseconds.
+    longest: i64,
     record: PhantomData<fn() -> T>,
 }
 
@@ -47,6 +49,7 @@ impl<T: Record> Buckets<T> {
             learnt: Arc::default(),
             groups: Arc::default(),
             limits: None,
+            longest: 0,
             record: PhantomData,
         }
     }
@@ -120,10 +123,44 @@ impl<T: Record> Buckets<T> {
         self
     }
 
+    /// The same handle whose reads reckon with buckets that cover this span of time.
+    ///
+    /// A read of a span of time looks for buckets that begin before it and reach into it, as far back
+    /// as buckets are long: the model's window or longest duration, or what
+    /// [`with_limits`](Self::with_limits) gives for the key. Where they were longer once, and buckets
+    /// of that time are still stored, say so here. A handle that meets a longer bucket learns it, and
+    /// says so with [`LongerBucket`](crate::ErrorKind::LongerBucket) if it has given records already.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets};
+    /// # fn f<T: Bucketed>(buckets: Buckets<T>) -> Buckets<T> {
+    /// buckets.with_longest_span(std::time::Duration::from_secs(24 * 3_600)) // `window = "day"` once
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_longest_span(mut self, span: Duration) -> Self {
+        self.longest = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+        self
+    }
+
+    /// The longest span of a bucket that the handle was told of or has met, in milliseconds.
+    pub(crate) fn longest(&self) -> i64 {
+        self.longest.max(self.learnt.longest())
+    }
+
+    pub(crate) fn saw_longest(&self, millis: i64) {
+        self.learnt.saw_longest(millis);
+    }
+
     /// The limits of a record's key, where they are not the model's.
     pub(crate) fn limits(&self, record: &T) -> Option<Limits> {
         let limits = self.limits.as_ref()?;
         Some(limits(&record.key()))
+    }
+
+    /// The limits of a key, where they are not the model's.
+    pub(crate) fn limits_of(&self, key: &T::Key) -> Option<Limits> {
+        self.limits.as_ref().map(|limits| limits(key))
     }
 
     /// The database.
@@ -188,6 +225,7 @@ impl<T: Record> Clone for Buckets<T> {
             learnt: Arc::clone(&self.learnt),
             groups: Arc::clone(&self.groups),
             limits: self.limits.clone(),
+            longest: self.longest,
             record: PhantomData,
         }
     }

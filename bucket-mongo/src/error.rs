@@ -197,6 +197,7 @@ impl std::error::Error for Error {
             (Some(driver), _) => Some(driver),
             (None, ErrorKind::Encode(source)) => Some(source),
             (None, ErrorKind::Damaged(source)) => Some(source),
+            (None, ErrorKind::InvalidToken(source)) => Some(source),
             _ => None,
         }
     }

@@ -62,6 +62,7 @@ mod buckets;
 pub mod error;
 mod group;
 pub mod ingest;
+mod read;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod trace;
@@ -71,15 +72,16 @@ mod writer;
 pub use bucket_core::__private;
 #[doc(inline)]
 pub use bucket_core::{
-    self as core, BucketDocument, BucketId, BucketSpec, BucketTime, FieldPath, Limits, Measure,
-    Number, Record, RecordKey, Sketch, Window,
+    self as core, BucketDocument, BucketId, BucketSpec, BucketTime, CursorToken, FieldPath,
+    IntoTimeRange, Limits, Measure, Number, Record, RecordKey, Sketch, TimeRange, TokenError,
+    Window,
 };
 pub use bucket_derive::{BucketKey, Bucketed};
 pub use mongodb::{self, bson};
 
 #[doc(inline)]
 pub use self::{
-    action::{EnsureReport, InsertReport, Inserted, Page, RecordOutcome},
+    action::{EnsureReport, InsertReport, Inserted, Page, RecordOutcome, RecordPage},
     bucketed::Bucketed,
     buckets::Buckets,
     error::{Error, ErrorKind, Result},

@@ -66,6 +66,9 @@ pub async fn profiled<T>(
         .capped(true)
         .size(64 * 1024 * 1024)
         .build();
+    // That of another time.
+    let profile = database.collection::<Document>("system.profile");
+    profile.drop().await.expect("no profile");
     let profile = database.create_collection("system.profile");
     profile.with_options(options).await.expect("a profile");
     let level = |level: i32| {

@@ -222,11 +222,11 @@ async fn a_stream_goes_on_behind_a_damaged_bucket() {
         .update_one(doc! { "_id": "1_1698335223_1" }, damage)
         .await
         .unwrap();
-    let found: Vec<Result<Event, Error>> = events.records(1).await.unwrap().collect().await;
+    let found: Vec<Result<Event, Error>> = events.records(1).stream().collect().await;
     assert_eq!(found.len(), 5);
     assert!(found[3].is_err());
     assert_eq!(*found[4].as_ref().unwrap(), records[6]);
-    let all: Result<Vec<Event>, Error> = events.records(1).await.unwrap().try_collect().await;
+    let all: Result<Vec<Event>, Error> = events.records(1).collect().await;
     assert!(all.is_err());
 }
 
@@ -349,13 +349,7 @@ async fn a_record_that_a_validator_refuses_does_not_keep_its_neighbours_out() {
             ErrorKind::Server { code: 121, .. }
         ));
     }
-    let stored: Vec<Event> = events
-        .records(1)
-        .await
-        .unwrap()
-        .try_collect()
-        .await
-        .unwrap();
+    let stored: Vec<Event> = events.records(1).collect().await.unwrap();
     let stored: Vec<&str> = stored.iter().map(|event| event.text.as_str()).collect();
     assert_eq!(stored, ["a", "b", "c", "d", "e"]);
 }

@@ -87,13 +87,7 @@ async fn no_key_sees_another_keys_records() {
         .unwrap();
 
     for author in &keys {
-        let own: Vec<Note> = notes
-            .records(author.as_str())
-            .await
-            .unwrap()
-            .try_collect()
-            .await
-            .unwrap();
+        let own: Vec<Note> = notes.records(author.as_str()).collect().await.unwrap();
         let expected: Vec<&Note> = records
             .iter()
             .filter(|note| note.author == *author)

@@ -134,13 +134,7 @@ async fn pages_are_those_of_the_manual() {
     assert_eq!(trades.page_count(124).await.unwrap(), 0);
     assert_eq!(trades.count(123).await.unwrap(), 25);
     assert_eq!(trades.count(124).await.unwrap(), 0);
-    let all: Vec<Trade> = trades
-        .records(123)
-        .await
-        .unwrap()
-        .try_collect()
-        .await
-        .unwrap();
+    let all: Vec<Trade> = trades.records(123).collect().await.unwrap();
     assert_eq!(all, history);
     let pages: Vec<TradeBucket> = trades
         .pages(123)

@@ -192,8 +192,14 @@ async fn every_operation_is_traced_as_documented_and_no_value_is_logged() {
     letters.count("secret recipient").await.unwrap();
     let pages = letters.pages("secret recipient").await.unwrap();
     assert_eq!(pages.try_collect::<Vec<_>>().await.unwrap().len(), 2);
-    let records = letters.records("secret recipient").await.unwrap();
-    assert_eq!(records.try_collect::<Vec<_>>().await.unwrap().len(), 5);
+    let records = letters.records("secret recipient").limit(3).await.unwrap();
+    assert_eq!((records.len(), records.next().is_some()), (3, true));
+    assert_eq!(
+        letters.range("secret recipient", ..).await.unwrap().len(),
+        5
+    );
+    letters.latest("secret recipient").await.unwrap();
+    letters.latest_n("secret recipient", 2).await.unwrap();
     drop(guard);
 
     let seen = recorder.seen.lock().unwrap().clone();
@@ -207,6 +213,9 @@ async fn every_operation_is_traced_as_documented_and_no_value_is_logged() {
         "count",
         "pages",
         "records",
+        "range",
+        "latest",
+        "latest_n",
     ];
     for name in operations {
         check(&seen, name);

@@ -2,18 +2,10 @@
 
 use bson::{DateTime, Document, RawDocumentBuf, doc};
 
-use super::{FindPlan, ReadKey, fields};
+use super::{FindPlan, ReadKey, fields, places::Places};
 use crate::{
-    aggregate::AggregateKind,
-    bucket::BucketFields,
-    error::EncodeError,
-    form::Form,
-    id::{Place, push_place},
-    limits::Limits,
-    range::TimeRange,
-    raw::RawWriter,
-    spec::{BucketSpec, ID, TimeUnit},
-    stats::StoredStats,
+    aggregate::AggregateKind, bucket::BucketFields, error::EncodeError, form::Form, limits::Limits,
+    range::TimeRange, raw::RawWriter, spec::BucketSpec, stats::StoredStats,
 };
 
 /// The longest span of time that one bucket of the model covers, in milliseconds; 0 where the form
@@ -45,23 +37,16 @@ pub fn longest(spec: &BucketSpec, limits: Option<Limits>) -> Result<i64, EncodeE
 #[must_use]
 pub fn overlapping(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest: i64) -> FindPlan {
     let names = spec.names();
-    let begins = begins(range, longest);
     match spec.form() {
         Form::Window { .. } => {
-            let mut filter = bounds(spec, key, begins);
-            if let Some(start) = range.start() {
-                // Where windows were changed: a shorter one that ends before. Not `$gt`, which
-                // would pass over a bucket without an end instead of reporting it.
-                filter.insert(names.end, doc! { "$not": { "$lte": start } });
-            }
+            let mut filter = Places::reaching(spec, range, longest).condition(spec, key);
+            filter.extend(reaches(spec, range));
             plan(spec, key, &filter)
         }
         Form::Hybrid { .. } => {
             let mut filter = doc! { names.closed: { "$in": [false, true] } };
-            filter.extend(date_bounds(names.start, begins));
-            if let Some(start) = range.start() {
-                filter.insert(names.end, doc! { "$not": { "$lt": start } });
-            }
+            filter.extend(date_bounds(names.start, begins(range, longest)));
+            filter.extend(ends_within_reach(spec, range));
             FindPlan {
                 sort: doc! { names.start: 1 },
                 hint: spec.time_index_name().unwrap_or_default(),
@@ -70,6 +55,62 @@ pub fn overlapping(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest: 
         }
         Form::Count { .. } | Form::Numbered { .. } => plan(spec, key, &any_item(spec, range)),
     }
+}
+
+/// The same for several keys, in one order.
+pub(super) fn overlapping_any(
+    spec: &BucketSpec,
+    keys: &[ReadKey],
+    range: TimeRange,
+    longest: i64,
+) -> FindPlan {
+    let names = spec.names();
+    let mut condition = Document::new();
+    let mut sort = doc! { names.start: 1 };
+    let mut hint = spec.time_index_name();
+    match spec.form() {
+        Form::Window { .. } | Form::Hybrid { .. } => {
+            if let Form::Hybrid { .. } = spec.form() {
+                condition.insert(names.closed, doc! { "$in": [false, true] });
+            }
+            condition.extend(date_bounds(names.start, begins(range, longest)));
+            condition.extend(ends_within_reach(spec, range));
+        }
+        Form::Count { .. } | Form::Numbered { .. } => {
+            condition = any_item(spec, range);
+            sort.clear();
+            hint = Some(spec.pages_index_name());
+        }
+    }
+    let elements: Vec<&[u8]> = keys.iter().map(ReadKey::elements).collect();
+    FindPlan {
+        sort,
+        hint: hint.unwrap_or_default(),
+        ..super::find(spec, super::any_key(spec, &elements, &condition))
+    }
+}
+
+/// A condition on a bucket of a span of time: it reaches into the range.
+///
+/// None of it is `$gt`, which would pass over a bucket without an end instead of reporting it.
+pub(super) fn reaches(spec: &BucketSpec, range: TimeRange) -> Document {
+    let mut condition = ends_within_reach(spec, range);
+    if let (Form::Hybrid { .. }, Some(end)) = (spec.form(), range.end()) {
+        condition.insert(spec.names().start, doc! { "$not": { "$gte": end } });
+    }
+    condition
+}
+
+fn ends_within_reach(spec: &BucketSpec, range: TimeRange) -> Document {
+    let Some(start) = range.start() else {
+        return Document::new();
+    };
+    // The end of a window is behind its last record, that of a hybrid bucket is the last record.
+    let before = match spec.form() {
+        Form::Hybrid { .. } => "$lt",
+        _ => "$lte",
+    };
+    doc! { spec.names().end: { "$not": { before: start } } }
 }
 
 /// A condition on a bucket: one of its items lies in the range.
@@ -115,35 +156,6 @@ fn begins(range: TimeRange, longest: i64) -> TimeRange {
     TimeRange::new(start, range.end())
 }
 
-/// Buckets of windows that begin in the range: by the time in their ids, or by the start itself
-/// where the server makes the ids.
-fn bounds(spec: &BucketSpec, key: &ReadKey, begins: TimeRange) -> Document {
-    if spec.object_ids() {
-        return date_bounds(spec.names().start, begins);
-    }
-    let unit = spec.id_unit();
-    let mut bounds = Document::new();
-    let bound = |date: DateTime| key.id_at(first_place(date, unit), unit);
-    if let Some(start) = begins.start() {
-        bounds.insert("$gte", bound(start));
-    }
-    if let Some(end) = begins.end() {
-        bounds.insert("$lt", bound(end));
-    }
-    within(ID, bounds)
-}
-
-/// The first place whose time is not before this one: windows begin at whole units.
-fn first_place(date: DateTime, unit: TimeUnit) -> Place {
-    let millis = date.timestamp_millis();
-    let time = millis.div_euclid(unit.millis());
-    let whole = millis.rem_euclid(unit.millis()) == 0;
-    Place {
-        time: if whole { time } else { time + 1 },
-        sequence: 0,
-    }
-}
-
 fn date_bounds(name: &str, range: TimeRange) -> Document {
     let mut bounds = Document::new();
     if let Some(start) = range.start() {
@@ -169,13 +181,4 @@ fn plan(spec: &BucketSpec, key: &ReadKey, condition: &Document) -> FindPlan {
         fields(writer, condition);
     });
     super::find(spec, filter)
-}
-
-impl ReadKey {
-    /// The id of the key's bucket at this place.
-    pub(crate) fn id_at(&self, place: Place, unit: TimeUnit) -> String {
-        let mut id = self.prefix.clone();
-        push_place(&mut id, place, unit);
-        id
-    }
 }

@@ -332,6 +332,12 @@ const SPECS: [BucketSpec; 23] = [
     with_ids(Form::Numbered { capacity: CAPACITY }, None),
 ];
 
+impl From<&str> for SampleKey {
+    fn from(device: &str) -> Self {
+        Self(device.to_owned())
+    }
+}
+
 impl RecordKey for SampleKey {
     fn visit(&self, sink: &mut dyn KeySink) {
         sink.part(KeyValue::String(&self.0));

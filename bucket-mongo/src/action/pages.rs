@@ -36,7 +36,6 @@ impl<T: Record> Buckets<T> {
         PagesQuery {
             buckets: self,
             key: key.into(),
-            operation: "pages",
         }
     }
 }
@@ -47,7 +46,6 @@ impl<T: Record> Buckets<T> {
 pub struct PagesQuery<'a, T: Record> {
     buckets: &'a Buckets<T>,
     key: T::Key,
-    operation: &'static str,
 }
 
 /// A stream over the buckets of a key; see [`Buckets::pages`].
@@ -65,17 +63,9 @@ impl<T: Record> fmt::Debug for Pages<T> {
     }
 }
 
-impl<'a, T: Record> PagesQuery<'a, T> {
-    pub(super) fn named(buckets: &'a Buckets<T>, key: T::Key, operation: &'static str) -> Self {
-        Self {
-            buckets,
-            key,
-            operation,
-        }
-    }
-
-    pub(super) async fn run(self) -> Result<Pages<T>> {
-        let context = Context::of::<T>(self.operation, &self.key);
+impl<T: Record> PagesQuery<'_, T> {
+    async fn run(self) -> Result<Pages<T>> {
+        let context = Context::of::<T>("pages", &self.key);
         let key = read::key_elements::<T>(&self.key);
         let collection = self.buckets.collection::<RawDocumentBuf>();
         let cursor = find::many(&collection, read::pages(T::SPEC, &key, None))

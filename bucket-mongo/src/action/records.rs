@@ -1,38 +1,64 @@
-//! `records`: a stream over the records of a key.
+//! `records`: a cursor over the records of a key.
 
-use std::{
-    fmt,
-    pin::Pin,
-    task::{self, Poll, ready},
-    vec,
+use bucket_core::{
+    CursorToken, FieldPath, IntoTimeRange, Record,
+    read::{IntoCursorToken, WalkOrder},
 };
-
-use bucket_core::{Record, bucket};
-use futures_core::Stream;
-use futures_util::StreamExt;
+use mongodb::ClientSession;
+use serde::de::DeserializeOwned;
 use tracing::Instrument;
 
-use super::{ActionFuture, Pages, PagesQuery};
-use crate::{Buckets, Result, trace};
+use super::{ActionFuture, Records};
+use crate::{Buckets, Result, read::Request, trace};
+
+/// Records on a page unless the caller says otherwise.
+const DEFAULT_LIMIT: usize = 100;
+
+/// The most records on a page.
+const MAX_LIMIT: usize = 10_000;
 
 impl<T: Record> Buckets<T> {
-    /// Every record of a key, page by page, as a stream; inside a page in their order of arrival.
+    /// The records of a key: as a page of any size with tokens to go on from, as a stream, or all at
+    /// once.
+    ///
+    /// | ending | gives |
+    /// | --- | --- |
+    /// | `.await` | a [`RecordPage`]: at most [`limit`](RecordsQuery::limit) records and the tokens of the pages around it |
+    /// | [`.stream()`](RecordsQuery::stream) | a [`Records`] stream over one cursor |
+    /// | [`.collect().await`](RecordsQuery::collect) | a `Vec` |
+    ///
+    /// The order is by time in models with a window, by bucket and in it by time in models with a
+    /// longest duration, and that of arrival in the others. A record has its place in it for ever: what is stored when a
+    /// walk begins is visited once, whatever is written meanwhile. What is stored later is visited if
+    /// its place is still to come. (Where windows of different lengths overlap because they were
+    /// changed, the window that begins earlier comes first.)
+    ///
+    /// Settings: `newest_first`, `between`, `after`, `before`, `limit`, `select`, `session`.
     ///
     /// # Errors
     ///
-    /// As [`pages`](Self::pages).
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a limit of 0 or over 10,000, a span of
+    /// time that ends before it starts, or both `after` and `before`;
+    /// [`InvalidToken`](crate::ErrorKind::InvalidToken) for a token that is none or is of another query;
+    /// [`Damaged`](crate::ErrorKind::Damaged) if a document is no bucket of the model.
     ///
     /// ```no_run
-    /// # use bucket_mongo::{Bucketed, Buckets, Result};
-    /// use futures_util::TryStreamExt;
-    ///
-    /// async fn all<T: Bucketed>(buckets: &Buckets<T>, key: T::Key) -> Result<Vec<T>> {
-    ///     buckets.records(key).await?.try_collect().await
+    /// # use bucket_mongo::{Bucketed, Buckets, CursorToken, Result};
+    /// async fn feed<T: Bucketed>(
+    ///     buckets: &Buckets<T>,
+    ///     key: T::Key,
+    ///     token: Option<CursorToken>,
+    /// ) -> Result<(Vec<T>, Option<CursorToken>)> {
+    ///     let page = buckets.records(key).newest_first().limit(25).after(token).await?;
+    ///     let next = page.next().cloned();
+    ///     Ok((page.into_records(), next))
     /// }
     /// ```
     pub fn records(&self, key: impl Into<T::Key>) -> RecordsQuery<'_, T> {
         RecordsQuery {
-            pages: PagesQuery::named(self, key.into(), "records"),
+            request: Request::new(self, "records", vec![key.into()], WalkOrder::Cursor),
+            limit: None,
+            tokens: 0,
         }
     }
 }
@@ -40,58 +66,289 @@ impl<T: Record> Buckets<T> {
 /// Records to be read; see [`Buckets::records`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
-pub struct RecordsQuery<'a, T: Record> {
-    pages: PagesQuery<'a, T>,
+pub struct RecordsQuery<'a, T: Record, R = T> {
+    request: Request<'a, T, R>,
+    limit: Option<usize>,
+    /// How many tokens were given.
+    tokens: u8,
 }
 
-/// A stream over the records of a key; see [`Buckets::records`].
-pub struct Records<T: Record> {
-    pages: Pages<T>,
-    page: vec::IntoIter<T>,
+/// Some records of a key, and where to go on; see [`Buckets::records`].
+///
+/// ```
+/// # use bucket_mongo::RecordPage;
+/// fn print<T: std::fmt::Debug>(page: RecordPage<T>) {
+///     if let Some(token) = page.next() {
+///         println!("more: ?after={token}");
+///     }
+///     for record in page {
+///         println!("{record:?}");
+///     }
+/// }
+/// ```
+#[derive(Debug, Clone)]
+pub struct RecordPage<T> {
+    records: Vec<T>,
+    next: Option<CursorToken>,
+    prev: Option<CursorToken>,
+    end: Option<CursorToken>,
 }
 
-impl<T: Record> fmt::Debug for Records<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Records")
-            .field("pages", &self.pages)
-            .finish_non_exhaustive()
+impl<T> RecordPage<T> {
+    /// The records, in the order that was asked for.
+    #[must_use]
+    pub fn records(&self) -> &[T] {
+        &self.records
+    }
+
+    /// The records, in the order that was asked for.
+    #[must_use]
+    pub fn into_records(self) -> Vec<T> {
+        self.records
+    }
+
+    /// The number of records.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// What to give to [`after`](RecordsQuery::after) for the page behind this one; none if nothing
+    /// was stored behind it.
+    #[must_use]
+    pub fn next(&self) -> Option<&CursorToken> {
+        self.next.as_ref()
+    }
+
+    /// What to give to [`before`](RecordsQuery::before) for the page before this one; none if this is
+    /// the first one, or is empty.
+    #[must_use]
+    pub fn prev(&self) -> Option<&CursorToken> {
+        self.prev.as_ref()
+    }
+
+    /// The place behind the last record, whether or not there is more by now: a later
+    /// [`after`](RecordsQuery::after) gives what has come since. None if nothing was ever there.
+    #[must_use]
+    pub fn end(&self) -> Option<&CursorToken> {
+        self.end.as_ref()
     }
 }
 
-// No field is ever pinned.
-impl<T: Record> Unpin for Records<T> {}
+impl<T> IntoIterator for RecordPage<T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
 
-impl<T: Record> Stream for Records<T> {
-    type Item = Result<T>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.records.into_iter()
+    }
+}
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {
-        loop {
-            if let Some(record) = self.page.next() {
-                return Poll::Ready(Some(Ok(record)));
+impl<'a, T: Record, R: Send + 'a> RecordsQuery<'a, T, R> {
+    /// From the newest record on, instead of from the oldest.
+    pub fn newest_first(mut self) -> Self {
+        self.request.newest_first = true;
+        self
+    }
+
+    /// From the oldest record on, which is the default.
+    pub fn oldest_first(mut self) -> Self {
+        self.request.newest_first = false;
+        self
+    }
+
+    /// Only records of these times: `from..to`, `from..`, `..to`.
+    ///
+    /// In models without a window or a longest duration the server looks into all buckets of the key
+    /// for them.
+    pub fn between(mut self, range: impl IntoTimeRange) -> Self {
+        self.request.range = range.into_time_range();
+        self
+    }
+
+    /// At most so many records: 1 to 10,000 on a page, 100 if not set; any number of a stream, all if
+    /// not set.
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Only what stands behind the place of this token; `None` for the beginning.
+    pub fn after(mut self, token: impl IntoCursorToken) -> Self {
+        self.place(token.into_cursor_token(), false);
+        self
+    }
+
+    /// The page that ends before the place of this token, in the order that was asked for; `None` for
+    /// the first page. Not for streams.
+    pub fn before(mut self, token: impl IntoCursorToken) -> Self {
+        self.place(token.into_cursor_token(), true);
+        self
+    }
+
+    fn place(&mut self, token: Option<CursorToken>, before: bool) {
+        if let Some(token) = token {
+            self.tokens = self.tokens.saturating_add(1);
+            self.request.token = Some((token, before));
+        }
+    }
+
+    /// Runs in this session.
+    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
+        self.request.session = Some(session);
+        self
+    }
+
+    /// What is wrong with the arguments.
+    fn check(&self, most: usize) -> Result<()> {
+        match self.limit {
+            Some(0) => Err(self.request.invalid("a limit is at least 1")),
+            Some(limit) if limit > most => {
+                let message = format!("a page has at most {most} records, not {limit}");
+                Err(self.request.invalid(&message))
             }
-            match ready!(self.pages.poll_next_unpin(cx)) {
-                None => return Poll::Ready(None),
-                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                Some(Ok(page)) => self.page = bucket::assemble_records(page).into_iter(),
+            _ if self.tokens > 1 => {
+                let message = "a page is after one token or before one, not both";
+                Err(self.request.invalid(message))
             }
+            _ => Ok(()),
+        }
+    }
+
+    /// The records as a stream over one cursor, which is opened when the stream is first polled.
+    ///
+    /// A damaged bucket is an error in its place, behind which the stream goes on.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// use futures_util::TryStreamExt;
+    ///
+    /// async fn print_all<T: Bucketed + std::fmt::Debug>(buckets: &Buckets<T>, key: T::Key) -> Result<()> {
+    ///     let mut records = buckets.records(key).stream();
+    ///     while let Some(record) = records.try_next().await? {
+    ///         println!("{record:?}");
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn stream(self) -> Records<'a, R> {
+        let checked = self
+            .check(usize::MAX)
+            .and_then(|()| match &self.request.token {
+                Some((_, true)) => Err(self.request.invalid(
+                    "a stream goes forward: use `newest_first` and `after` instead of `before`",
+                )),
+                _ => self.request.walk(),
+            });
+        match checked {
+            Err(error) => Records::failed(error),
+            Ok(walk) => Records::new(self.request.chunks(walk, self.limit), self.limit),
+        }
+    }
+
+    /// All records, at most [`limit`](Self::limit) if that is set.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Buckets::records`].
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn all<T: Bucketed>(buckets: &Buckets<T>, key: T::Key) -> Result<Vec<T>> {
+    ///     buckets.records(key).collect().await
+    /// }
+    /// ```
+    pub async fn collect(self) -> Result<Vec<R>> {
+        self.stream().into_vec().instrument(span::<T>()).await
+    }
+
+    async fn page(self) -> Result<RecordPage<R>> {
+        self.check(MAX_LIMIT)?;
+        let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
+        let walk = self.request.walk()?;
+        let tokens = walk.tokens();
+        let from = self.request.token.clone();
+        let part = self.request.first(walk, limit).await?;
+        let mut records = part.records;
+        let (after, before) = match from {
+            Some((_, true)) => {
+                records.reverse();
+                (None, true)
+            }
+            Some((token, false)) => (Some(token), false),
+            None => (None, false),
+        };
+        let first = records.first().map(|placed| tokens.of(placed));
+        let last = records.last().map(|placed| tokens.of(placed));
+        let (next, prev) = if before {
+            (last.clone(), first.filter(|_| part.more))
+        } else {
+            let prev = first.filter(|_| after.is_some());
+            (last.clone().filter(|_| part.more), prev)
+        };
+        Ok(RecordPage {
+            records: records.into_iter().map(|placed| placed.record).collect(),
+            next,
+            prev,
+            end: last.or(after),
+        })
+    }
+}
+
+impl<'a, T: Record> RecordsQuery<'a, T> {
+    /// Only these fields of each item, read as `P`; for wide records, of which little is needed.
+    ///
+    /// The time is always among them. Key fields are not: they are in the query.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Result, bson::DateTime, mongodb::Database};
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize, Bucketed)]
+    /// # #[bucket(collection = "readings", items = "readings", window = "1h")]
+    /// # struct Reading {
+    /// #     #[bucket(key)] device: String,
+    /// #     #[bucket(time)] at: DateTime,
+    /// #     value: f64,
+    /// # }
+    /// #[derive(Deserialize)]
+    /// struct Point {
+    ///     at: DateTime,
+    ///     value: f64,
+    /// }
+    ///
+    /// # async fn f(database: &Database) -> Result<Vec<Point>> {
+    /// let readings = Reading::buckets(database);
+    /// let points = readings.records("a").select::<Point>([ReadingItem::FIELDS.value]);
+    /// # points.collect().await
+    /// # }
+    /// ```
+    pub fn select<P: DeserializeOwned + Send + 'a>(
+        self,
+        fields: impl IntoIterator<Item = FieldPath>,
+    ) -> RecordsQuery<'a, T, P> {
+        RecordsQuery {
+            request: self.request.select(fields.into_iter().collect()),
+            limit: self.limit,
+            tokens: self.tokens,
         }
     }
 }
 
-impl<'a, T: Record> IntoFuture for RecordsQuery<'a, T> {
-    type Output = Result<Records<T>>;
+fn span<T: Record>() -> tracing::Span {
+    tracing::debug_span!(target: trace::READ, "records", collection = T::SPEC.collection())
+}
+
+impl<'a, T: Record, R: Send + 'a> IntoFuture for RecordsQuery<'a, T, R> {
+    type Output = Result<RecordPage<R>>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let span =
-            tracing::debug_span!(target: trace::READ, "records", collection = T::SPEC.collection());
-        let pages = self.pages.run();
-        let records = async {
-            Ok(Records {
-                pages: pages.await?,
-                page: Vec::new().into_iter(),
-            })
-        };
-        Box::pin(records.instrument(span))
+        Box::pin(self.page().instrument(span::<T>()))
     }
 }

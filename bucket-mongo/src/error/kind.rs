@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bucket_core::{DamagedBucket, EncodeError, write::is_transient};
+use bucket_core::{DamagedBucket, EncodeError, TokenError, write::is_transient};
 
 /// What went wrong.
 ///
@@ -19,6 +19,15 @@ pub enum ErrorKind {
     InvalidArgument {
         /// What is wrong with it.
         message: String,
+    },
+    /// A cursor token cannot be used here; nothing was sent.
+    InvalidToken(TokenError),
+    /// A bucket covers a longer span of time than any that the handle knew of, so that the read may
+    /// have missed records. The handle has learnt it: read again, or say it beforehand with
+    /// [`Buckets::with_longest_span`](crate::Buckets::with_longest_span).
+    LongerBucket {
+        /// The span of time of that bucket, in seconds.
+        seconds: i64,
     },
     /// A record cannot be encoded or is too large; nothing was sent.
     Encode(EncodeError),
@@ -109,7 +118,10 @@ pub enum ErrorKind {
 impl ErrorKind {
     pub(super) fn is_retryable(&self) -> bool {
         match self {
-            Self::Contention { .. } | Self::Overloaded { .. } | Self::Unreachable { .. } => true,
+            Self::Contention { .. }
+            | Self::Overloaded { .. }
+            | Self::Unreachable { .. }
+            | Self::LongerBucket { .. } => true,
             Self::Server { code, .. } => is_transient(*code),
             _ => false,
         }
@@ -120,6 +132,12 @@ impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InvalidArgument { message } | Self::Driver { message } => f.write_str(message),
+            Self::InvalidToken(source) => source.fmt(f),
+            Self::LongerBucket { seconds } => write!(
+                f,
+                "a bucket covers {seconds} seconds, more than was known of: read again, or call \
+                 `with_longest_span`"
+            ),
             Self::Encode(source) => source.fmt(f),
             Self::Damaged(source) => source.fmt(f),
             Self::MissingIndex { name } => {

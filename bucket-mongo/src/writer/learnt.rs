@@ -8,7 +8,7 @@ use std::{
     collections::{HashMap, hash_map},
     sync::{
         Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicI64, Ordering::Relaxed},
     },
 };
 
@@ -37,6 +37,8 @@ pub(crate) struct Learnt {
     unnumbered: AtomicBool,
     /// The index on record ids was there.
     record_ids: AtomicBool,
+    /// The longest span of time of a bucket, in milliseconds.
+    longest: AtomicI64,
 }
 
 #[derive(Debug)]
@@ -52,6 +54,15 @@ impl Learnt {
     /// Whether the server is known to take no numbered commands, as one without a replica set.
     pub(super) fn unnumbered(&self) -> &AtomicBool {
         &self.unnumbered
+    }
+
+    /// The longest span of time of a bucket that a read has met, in milliseconds.
+    pub(crate) fn longest(&self) -> i64 {
+        self.longest.load(Relaxed)
+    }
+
+    pub(crate) fn saw_longest(&self, millis: i64) {
+        self.longest.fetch_max(millis, Relaxed);
     }
 
     /// Whether the index on record ids was there.

@@ -1,0 +1,156 @@
+//! A stretch of a key's buckets by their places, as a condition on what the server orders them by.
+
+use bson::{DateTime, Document, doc};
+
+use super::ReadKey;
+use crate::{
+    form::Form,
+    id::{Place, push_place},
+    range::TimeRange,
+    spec::{BucketSpec, ID, TimeUnit},
+};
+
+/// A bound: the place, and whether it is within.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bound {
+    pub(super) place: Place,
+    pub(super) within: bool,
+}
+
+impl Bound {
+    /// From the first bucket of this time on.
+    const fn from(time: i64) -> Self {
+        Self {
+            place: Place { time, sequence: 0 },
+            within: true,
+        }
+    }
+
+    /// Before the first bucket of this time.
+    const fn before(time: i64) -> Self {
+        Self {
+            within: false,
+            ..Self::from(time)
+        }
+    }
+}
+
+/// Buckets from one place to another.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Places {
+    lower: Option<Bound>,
+    upper: Option<Bound>,
+}
+
+impl Places {
+    /// The buckets of a form with spans of time that can reach into the range. `longest` is the longest
+    /// span of a bucket, in milliseconds.
+    ///
+    /// The id of a window is its start. That of a hybrid bucket lies between its start and its
+    /// longest end.
+    pub(super) fn reaching(spec: &BucketSpec, range: TimeRange, longest: i64) -> Self {
+        let unit = spec.id_unit().millis();
+        let longest = longest.max(1);
+        let lower = range.start().map(|start| {
+            let last_outside = start.timestamp_millis().saturating_sub(longest);
+            Bound::from(last_outside.div_euclid(unit).saturating_add(1))
+        });
+        let upper = range.end().map(DateTime::timestamp_millis).map(|end| {
+            let end = match spec.form() {
+                Form::Hybrid { .. } => end.saturating_add(longest),
+                _ => end,
+            };
+            let (whole, rest) = (end.div_euclid(unit), end.rem_euclid(unit));
+            Bound::before(if rest == 0 {
+                whole
+            } else {
+                whole.saturating_add(1)
+            })
+        });
+        match spec.form() {
+            Form::Window { .. } => Self { lower, upper },
+            Form::Hybrid { .. } => {
+                let lower = range.start().map(|start| {
+                    let first = start.timestamp_millis().saturating_sub(longest);
+                    Bound::from(first.div_euclid(unit))
+                });
+                Self { lower, upper }
+            }
+            Form::Count { .. } | Form::Numbered { .. } => Self::default(),
+        }
+    }
+
+    /// Those of them that lie behind the bound, in this direction.
+    pub(super) fn behind(mut self, bound: Bound, descending: bool) -> Self {
+        if descending {
+            let tighter =
+                |own: &Bound| own.place < bound.place || own.place == bound.place && !own.within;
+            self.upper = self.upper.filter(tighter).or(Some(bound));
+        } else {
+            let tighter =
+                |own: &Bound| own.place > bound.place || own.place == bound.place && !own.within;
+            self.lower = self.lower.filter(tighter).or(Some(bound));
+        }
+        self
+    }
+
+    /// The condition, on what the index on the buckets of a key is ordered by.
+    pub(super) fn condition(self, spec: &BucketSpec, key: &ReadKey) -> Document {
+        match spec.form() {
+            Form::Numbered { .. } => self.numbers(spec.names().number),
+            Form::Window { .. } if spec.object_ids() => self.starts(spec),
+            _ => self.ids(key, spec.id_unit()),
+        }
+    }
+
+    fn ids(self, key: &ReadKey, unit: TimeUnit) -> Document {
+        let id = |bound: Bound| key.id_at(bound.place, unit);
+        self.bounds(ID, |bound| id(bound).into())
+    }
+
+    fn numbers(self, name: &str) -> Document {
+        self.bounds(name, |bound| bound.place.time.into())
+    }
+
+    /// Buckets of one start are told apart by their part, which one condition cannot bound
+    /// together with the start: all of a start are within.
+    fn starts(self, spec: &BucketSpec) -> Document {
+        let unit = spec.id_unit().millis();
+        let mut places = self;
+        if let Some(lower) = &mut places.lower {
+            // Its other parts are behind it.
+            lower.within = true;
+        }
+        if let Some(upper) = &mut places.upper {
+            upper.within |= upper.place.sequence > 0;
+        }
+        places.bounds(spec.names().start, |bound| {
+            DateTime::from_millis(bound.place.time.saturating_mul(unit)).into()
+        })
+    }
+
+    fn bounds(self, name: &str, value: impl Fn(Bound) -> bson::Bson) -> Document {
+        let mut bounds = Document::new();
+        if let Some(lower) = self.lower {
+            let operator = if lower.within { "$gte" } else { "$gt" };
+            bounds.insert(operator, value(lower));
+        }
+        if let Some(upper) = self.upper {
+            let operator = if upper.within { "$lte" } else { "$lt" };
+            bounds.insert(operator, value(upper));
+        }
+        if bounds.is_empty() {
+            return bounds;
+        }
+        doc! { name: bounds }
+    }
+}
+
+impl ReadKey {
+    /// The id of the key's bucket at this place.
+    fn id_at(&self, place: Place, unit: TimeUnit) -> String {
+        let mut id = self.prefix.clone();
+        push_place(&mut id, place, unit);
+        id
+    }
+}

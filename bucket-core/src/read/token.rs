@@ -1,0 +1,383 @@
+//! Cursor tokens: a place among the records of a key, as text to be given away.
+//!
+//! Format, version 1, in base64 with the alphabet that URLs take and without padding (RFC 4648,
+//! section 5):
+//!
+//! | bytes | content |
+//! | --- | --- |
+//! | 1 | the version, 1 |
+//! | 6 | the query that it belongs to: the start of SHA-256 over collection, array, form, key fields and values, direction and bounds |
+//! | 4 to 25 | the place: the bucket's time or number, its sequence, the record's time from there, its index; each as a LEB128 integer, signed ones in zigzag |
+//! | 4 | the start of SHA-256 over everything before it |
+//!
+//! No key and no value of a record is in it but the record's time: the key is given anew with each
+//! query.
+
+use std::{borrow::Borrow, fmt, str::FromStr};
+
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::order::Position;
+use crate::{id::Place, range::TimeRange, spec::BucketSpec};
+
+const VERSION: u8 = 1;
+const QUERY: usize = 6;
+const CHECK: usize = 4;
+/// Of a token that this version makes.
+const LONGEST: usize = 64;
+
+/// A place among the records of a key, to go on from later: opaque, safe in URLs, some 30
+/// characters.
+///
+/// It is bound to its query: the model, the key, the direction and the bounds of time. The page size
+/// may change. It stays valid while buckets fill, are opened, get other limits or expire. It names no
+/// key and allows nothing: who may read is for the service to say.
+///
+/// ```
+/// use bucket_core::CursorToken;
+///
+/// let from_a_request = CursorToken::from("AbC-_");
+/// assert_eq!(from_a_request.as_str(), "AbC-_");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CursorToken(String);
+
+/// A cursor token cannot be used here.
+///
+/// ```
+/// use bucket_core::TokenError;
+///
+/// let error = TokenError::Version { version: 9 };
+/// assert_eq!(error.to_string(), "the cursor token is of version 9, of which this one knows nothing");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// The text is no token, or was changed on its way.
+    Malformed,
+    /// The token is of another version of the library.
+    Version {
+        /// Its version.
+        version: u8,
+    },
+    /// The token is of another model, key, direction or other bounds of time.
+    OtherQuery,
+}
+
+impl fmt::Display for TokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed => f.write_str("this is no cursor token, or not all of one"),
+            Self::Version { version } => write!(
+                f,
+                "the cursor token is of version {version}, of which this one knows nothing"
+            ),
+            Self::OtherQuery => f.write_str(
+                "the cursor token is of another query: model, key, direction and bounds of time must \
+                 be the same",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for TokenError {}
+
+impl CursorToken {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn new(query: Query, position: &Position, millis: i64) -> Self {
+        let mut bytes = vec![VERSION];
+        bytes.extend_from_slice(&query.0);
+        let Position { place, time, index } = position;
+        let since = i128::from(*time) - i128::from(place.time) * i128::from(millis);
+        push(&mut bytes, zigzag(place.time.into()));
+        push(&mut bytes, place.sequence.into());
+        push(&mut bytes, zigzag(since));
+        push(&mut bytes, (*index).into());
+        let check = check(&bytes);
+        bytes.extend_from_slice(&check);
+        Self(BASE64_URL_SAFE_NO_PAD.encode(bytes))
+    }
+
+    /// The place, if this is a token of the query.
+    pub(crate) fn position(&self, query: Query, millis: i64) -> Result<Position, TokenError> {
+        const MALFORMED: TokenError = TokenError::Malformed;
+        if self.0.len() > LONGEST {
+            return Err(MALFORMED);
+        }
+        let bytes = BASE64_URL_SAFE_NO_PAD.decode(&self.0);
+        let bytes = bytes.map_err(|_| MALFORMED)?;
+        let (body, found) = bytes.split_last_chunk::<CHECK>().ok_or(MALFORMED)?;
+        if *found != check(body) {
+            return Err(MALFORMED);
+        }
+        let (version, body) = body.split_first().ok_or(MALFORMED)?;
+        if *version != VERSION {
+            return Err(TokenError::Version { version: *version });
+        }
+        let (of, mut place) = body.split_first_chunk::<QUERY>().ok_or(MALFORMED)?;
+        if *of != query.0 {
+            return Err(TokenError::OtherQuery);
+        }
+        let mut next = || pull(&mut place).ok_or(MALFORMED);
+        let time = i64::try_from(unzigzag(next()?)).map_err(|_| MALFORMED)?;
+        let sequence = u64::try_from(next()?).map_err(|_| MALFORMED)?;
+        let at = i128::from(time) * i128::from(millis) + unzigzag(next()?);
+        let index = u32::try_from(next()?).map_err(|_| MALFORMED)?;
+        Ok(Position {
+            place: Place { time, sequence },
+            time: i64::try_from(at).map_err(|_| MALFORMED)?,
+            index,
+        })
+    }
+}
+
+/// What a token belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Query([u8; QUERY]);
+
+impl Query {
+    pub(crate) fn of(spec: &BucketSpec, key: &[u8], newest_first: bool, range: TimeRange) -> Self {
+        let mut hash = Sha256::new();
+        let mut text = |text: &str| {
+            hash.update(text.as_bytes());
+            hash.update([0]);
+        };
+        text(spec.collection());
+        text(spec.items());
+        text(spec.form().name());
+        hash.update(key);
+        hash.update([u8::from(newest_first)]);
+        for bound in [range.start(), range.end()] {
+            hash.update([u8::from(bound.is_some())]);
+            let millis = bound.map_or(0, bson::DateTime::timestamp_millis);
+            hash.update(millis.to_le_bytes());
+        }
+        Self(first(&hash.finalize()))
+    }
+}
+
+fn check(bytes: &[u8]) -> [u8; CHECK] {
+    first(&Sha256::digest(bytes))
+}
+
+fn first<const N: usize>(hash: &[u8]) -> [u8; N] {
+    // A hash has 32 bytes.
+    hash.first_chunk().copied().unwrap_or([0; N])
+}
+
+/// Small magnitudes become small numbers, whatever their sign.
+const fn zigzag(value: i128) -> u128 {
+    ((value << 1) ^ (value >> 127)).cast_unsigned()
+}
+
+const fn unzigzag(value: u128) -> i128 {
+    (value >> 1).cast_signed() ^ -((value & 1).cast_signed())
+}
+
+fn push(bytes: &mut Vec<u8>, mut value: u128) {
+    loop {
+        // Seven bits fit a byte.
+        #[allow(clippy::cast_possible_truncation)]
+        let low = (value & 0x7f) as u8;
+        value >>= 7;
+        if value == 0 {
+            bytes.push(low);
+            return;
+        }
+        bytes.push(low | 0x80);
+    }
+}
+
+fn pull(bytes: &mut &[u8]) -> Option<u128> {
+    let mut value = 0;
+    // What is written never takes more than 11 bytes.
+    for shift in (0..77).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u128::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+impl fmt::Display for CursorToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for CursorToken {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl From<String> for CursorToken {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&String> for CursorToken {
+    fn from(text: &String) -> Self {
+        Self(text.clone())
+    }
+}
+
+impl From<&Self> for CursorToken {
+    fn from(token: &Self) -> Self {
+        token.clone()
+    }
+}
+
+impl From<CursorToken> for String {
+    fn from(token: CursorToken) -> Self {
+        token.0
+    }
+}
+
+/// What can be given as a cursor token: text, a [`CursorToken`], or an option of either, where none
+/// is the beginning.
+///
+/// ```
+/// use bucket_core::{CursorToken, read::IntoCursorToken};
+///
+/// assert_eq!("a".into_cursor_token(), Some(CursorToken::from("a")));
+/// assert_eq!(None::<&str>.into_cursor_token(), None);
+/// ```
+pub trait IntoCursorToken {
+    /// The token, if one is given.
+    fn into_cursor_token(self) -> Option<CursorToken>;
+}
+
+macro_rules! tokens {
+    ($($ty:ty),+) => {$(
+        impl IntoCursorToken for $ty {
+            fn into_cursor_token(self) -> Option<CursorToken> {
+                Some(self.into())
+            }
+        }
+
+        impl IntoCursorToken for Option<$ty> {
+            fn into_cursor_token(self) -> Option<CursorToken> {
+                self.map(Into::into)
+            }
+        }
+    )+};
+}
+
+tokens!(&str, String, &String, CursorToken, &CursorToken);
+
+impl FromStr for CursorToken {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self::from(text))
+    }
+}
+
+impl AsRef<str> for CursorToken {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for CursorToken {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUERY_OF_TESTS: Query = Query([1, 2, 3, 4, 5, 6]);
+
+    fn position(time: i64, sequence: u64, at: i64, index: u32) -> Position {
+        Position {
+            place: Place { time, sequence },
+            time: at,
+            index,
+        }
+    }
+
+    #[test]
+    fn every_place_comes_back_out_of_its_token() {
+        let ends = [i64::MIN, -1, 0, 1, 1_769_767_200, i64::MAX];
+        for time in ends {
+            for at in ends {
+                for (sequence, index, millis) in
+                    [(0, 0, 1), (u64::MAX, u32::MAX, 1000), (7, 59, 1000)]
+                {
+                    let position = position(time, sequence, at, index);
+                    let token = CursorToken::new(QUERY_OF_TESTS, &position, millis);
+                    assert!(token.as_str().len() <= LONGEST, "{token}");
+                    assert_eq!(token.position(QUERY_OF_TESTS, millis), Ok(position));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_token_of_an_ordinary_record_is_short_and_safe_in_urls() {
+        let position = position(1_769_767_200, 0, 1_769_768_345_678, 42);
+        let token = CursorToken::new(QUERY_OF_TESTS, &position, 1000);
+        assert!(token.as_str().len() <= 30, "{token}");
+        let safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        assert!(token.as_str().chars().all(safe), "{token}");
+    }
+
+    #[test]
+    fn every_changed_character_is_noticed() {
+        let token = CursorToken::new(QUERY_OF_TESTS, &position(1, 2, 3, 4), 1000);
+        for at in 0..token.as_str().len() {
+            for other in ["A", "B", "_", "=", " ", "\u{e9}"] {
+                let mut text = token.as_str().to_owned();
+                text.replace_range(at..=at, other);
+                if text != token.as_str() {
+                    let found = CursorToken::from(text).position(QUERY_OF_TESTS, 1000);
+                    assert_eq!(found, Err(TokenError::Malformed));
+                }
+            }
+        }
+        for end in 0..token.as_str().len() {
+            let found = CursorToken::from(&token.as_str()[..end]).position(QUERY_OF_TESTS, 1000);
+            assert_eq!(found, Err(TokenError::Malformed));
+        }
+    }
+
+    #[test]
+    fn tokens_of_other_versions_and_queries_are_told_apart() {
+        let token = CursorToken::new(QUERY_OF_TESTS, &position(1, 2, 3, 4), 1000);
+        assert_eq!(
+            token.position(Query([0; QUERY]), 1000),
+            Err(TokenError::OtherQuery)
+        );
+        let mut bytes = BASE64_URL_SAFE_NO_PAD.decode(token.as_str()).unwrap();
+        bytes.truncate(bytes.len() - CHECK);
+        bytes[0] = 2;
+        let sum = check(&bytes);
+        bytes.extend_from_slice(&sum);
+        let token = CursorToken(BASE64_URL_SAFE_NO_PAD.encode(bytes));
+        let other = Err(TokenError::Version { version: 2 });
+        assert_eq!(token.position(QUERY_OF_TESTS, 1000), other);
+    }
+
+    #[test]
+    fn the_format_of_version_1_stays() {
+        let position = position(1_769_767_200, 1, 1_769_768_345_678, 42);
+        let token = CursorToken::new(QUERY_OF_TESTS, &position, 1000);
+        assert_eq!(token.as_str(), "AQECAwQFBsCE5JcNAZztiwEqgSZYvw");
+    }
+}

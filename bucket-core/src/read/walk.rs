@@ -1,0 +1,547 @@
+//! Walking over the records of a key: the finds that it takes, and the records in their order from
+//! the buckets that come back.
+//!
+//! Buckets come in the order of their places. The records of some lie among each other: those of
+//! one window in several buckets, and, in the order of time, those of buckets whose spans overlap.
+//! They are held until no bucket that is still to come can have one that belongs before them.
+
+use std::cmp::Ordering;
+
+use bson::{Bson, Document, RawBsonRef, RawDocument, doc};
+use serde::de::{DeserializeOwned, Error as _};
+
+use super::{
+    CursorToken, FindPlan, ReadKey, TokenError, fields,
+    order::{Order, Position},
+    places::{Bound, Places},
+    span::{any_item, overlapping, overlapping_any, reaches},
+    token::Query,
+};
+use crate::{
+    bucket::{self, Head},
+    error::{Damage, DamagedBucket},
+    form::Form,
+    id::Place,
+    range::TimeRange,
+    raw::RawWriter,
+    record::Record,
+    spec::ID,
+};
+
+/// The order of a walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WalkOrder {
+    /// That of cursors, in which each record has a place for ever.
+    Cursor,
+    /// That of time.
+    Time,
+}
+
+/// A record on a walk, or what was asked for of it.
+#[derive(Debug, Clone)]
+pub struct Placed<R> {
+    position: Position,
+    /// What was asked for.
+    pub record: R,
+}
+
+/// Makes cursor tokens of the places of one walk.
+#[derive(Debug, Clone, Copy)]
+pub struct Tokens {
+    query: Query,
+    unit: i64,
+}
+
+impl Tokens {
+    /// The token of the place of this record.
+    #[must_use]
+    pub fn of<R>(self, placed: &Placed<R>) -> CursorToken {
+        self.at(placed.place())
+    }
+
+    /// The token of this place.
+    #[must_use]
+    pub fn at(self, place: RecordPlace) -> CursorToken {
+        CursorToken::new(self.query, &place.0, self.unit)
+    }
+}
+
+/// The place of a record among those of its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordPlace(Position);
+
+impl<R> Placed<R> {
+    /// Its place.
+    #[must_use]
+    pub fn place(&self) -> RecordPlace {
+        RecordPlace(self.position)
+    }
+
+    /// Its time, where the walk is in the order of time; in milliseconds since 1970.
+    #[must_use]
+    pub fn time(&self) -> i64 {
+        self.position.time
+    }
+}
+
+/// A walk over the records of a key.
+#[derive(Debug)]
+pub struct Walk<T: Record, R = T> {
+    keys: Vec<T::Key>,
+    read: Vec<ReadKey>,
+    order: Order,
+    by_time: bool,
+    newest_first: bool,
+    /// Against the order: from the place backwards.
+    backwards: bool,
+    asked: TimeRange,
+    /// What is asked for and still to be seen.
+    range: TimeRange,
+    longest: i64,
+    from: Option<Position>,
+    projection: Document,
+    decode: Decode<T, R>,
+    /// The place of the last bucket that came.
+    last: Option<Place>,
+    held: Vec<Placed<R>>,
+    /// The longest span of a bucket that came, in milliseconds.
+    longest_seen: i64,
+}
+
+/// The time of an item, in milliseconds, and what was asked for of it.
+type Decode<T, R> = fn(&<T as Record>::Key, &RawDocument) -> Result<(i64, R), bson::error::Error>;
+
+impl<T: Record> Walk<T> {
+    /// A walk over the records of this key. `longest` is the longest span of time of its buckets, in
+    /// milliseconds; see [`longest`](super::longest).
+    #[must_use]
+    pub fn new(key: T::Key, longest: i64) -> Self {
+        Self::over(vec![key], longest)
+    }
+
+    /// A walk over the records of several keys in the order of time. `longest` is that of all of them.
+    #[must_use]
+    pub fn of_several(keys: Vec<T::Key>, longest: i64) -> Self {
+        let several = keys.len() != 1;
+        let mut walk = Self::over(keys, longest);
+        walk.by_time = several;
+        walk
+    }
+
+    fn over(keys: Vec<T::Key>, longest: i64) -> Self {
+        Self {
+            read: keys.iter().map(ReadKey::of::<T>).collect(),
+            keys,
+            order: Order::of(T::SPEC),
+            by_time: false,
+            newest_first: false,
+            backwards: false,
+            asked: TimeRange::ALL,
+            range: TimeRange::ALL,
+            longest,
+            from: None,
+            projection: Document::new(),
+            decode: decode_record::<T>,
+            last: None,
+            held: Vec::new(),
+            longest_seen: 0,
+        }
+    }
+
+    /// The same walk, with these fields of each item instead of records. Paths outside of the array
+    /// are of no account: fields of the key are known.
+    #[must_use]
+    pub fn select<P: DeserializeOwned>(self, paths: &[&str]) -> Walk<T, P> {
+        let spec = T::SPEC;
+        let names = spec.names();
+        let mut projection = doc! { ID: 1, names.count: 1 };
+        let own: &[&str] = match spec.form() {
+            Form::Count { .. } => &[],
+            Form::Window { .. } => &[names.start, names.end, names.part],
+            Form::Hybrid { .. } => &[names.start, names.end, names.closed, names.late],
+            Form::Numbered { .. } => &[names.number, names.size, names.full],
+        };
+        for name in own {
+            projection.insert(*name, 1);
+        }
+        let time = format!("{}.{}", spec.items(), spec.time().name);
+        let inside = format!("{}.", spec.items());
+        let inner = paths.iter().filter(|path| path.starts_with(&inside));
+        for path in inner.copied().chain([time.as_str()]) {
+            projection.insert(path, 1);
+        }
+        Walk {
+            keys: self.keys,
+            read: self.read,
+            order: self.order,
+            by_time: self.by_time,
+            newest_first: self.newest_first,
+            backwards: self.backwards,
+            asked: self.asked,
+            range: self.range,
+            longest: self.longest,
+            from: self.from,
+            projection,
+            decode: decode_fields::<T, P>,
+            last: None,
+            held: Vec::new(),
+            longest_seen: 0,
+        }
+    }
+}
+
+impl<T: Record, R> Walk<T, R> {
+    /// In this order; that of a cursor is the default.
+    #[must_use]
+    pub fn order(mut self, order: WalkOrder) -> Self {
+        self.by_time = order == WalkOrder::Time || self.keys.len() != 1;
+        self
+    }
+
+    /// From the newest record on.
+    #[must_use]
+    pub fn newest_first(mut self, newest_first: bool) -> Self {
+        self.newest_first = newest_first;
+        self
+    }
+
+    /// Only records of these times; of them only those that are `visible`.
+    #[must_use]
+    pub fn between(mut self, range: TimeRange, visible: TimeRange) -> Self {
+        self.asked = range;
+        self.range = range.and(visible);
+        self
+    }
+
+    /// Only records behind the place of the token, in the order of the cursor; backwards from it, if
+    /// it is `before`.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenError`] if it is no token of this query.
+    pub fn from_token(mut self, token: &CursorToken, before: bool) -> Result<Self, TokenError> {
+        self.from = Some(token.position(self.query(), self.unit())?);
+        self.backwards = before;
+        Ok(self)
+    }
+
+    /// Whether nothing can be found.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.range.is_empty() || self.keys.is_empty()
+    }
+
+    /// Whether the walk can go on behind the last bucket that came with a new find.
+    #[must_use]
+    pub fn can_go_on(&self) -> bool {
+        // What is ordered by a time alone has no places to go on behind.
+        !self.by_time || self.read.len() == 1 && !matches!(T::SPEC.form(), Form::Hybrid { .. })
+    }
+
+    /// Whether there are tokens: not in the order of time, which has no places of its own.
+    #[must_use]
+    pub fn has_tokens(&self) -> bool {
+        !self.by_time
+    }
+
+    /// What makes tokens of the places of this walk.
+    #[must_use]
+    pub fn tokens(&self) -> Tokens {
+        Tokens {
+            query: self.query(),
+            unit: self.unit(),
+        }
+    }
+
+    /// The longest span of time of a bucket that came, in milliseconds, if it is longer than what
+    /// the walk went by: some of its records may not have been found.
+    #[must_use]
+    pub fn longer(&self) -> Option<i64> {
+        let spans = matches!(T::SPEC.form(), Form::Window { .. } | Form::Hybrid { .. });
+        let matters = spans && (self.by_time || self.range.start().is_some());
+        (matters && self.longest_seen > self.longest).then_some(self.longest_seen)
+    }
+
+    /// Goes back to the beginning, for buckets of spans as long as this, in milliseconds.
+    pub fn begin_again(&mut self, longest: i64) {
+        self.longest = longest;
+        self.last = None;
+        self.held.clear();
+    }
+
+    fn query(&self) -> Query {
+        let key = self.read.first().map_or(&[][..], ReadKey::elements);
+        Query::of(T::SPEC, key, self.newest_first, self.asked)
+    }
+
+    /// In which tokens count time.
+    fn unit(&self) -> i64 {
+        match self.order {
+            Order::Arrival => 1,
+            Order::Bucket | Order::Window => T::SPEC.id_unit().millis(),
+        }
+    }
+
+    fn descending(&self) -> bool {
+        self.newest_first != self.backwards
+    }
+
+    /// The buckets behind the last one that came, at most so many; 0 for all.
+    #[must_use]
+    pub fn find(&self, buckets: u32) -> FindPlan {
+        let spec = T::SPEC;
+        let plan = match self.read.as_slice() {
+            [key] if self.can_go_on() => {
+                let filter = RawWriter::build(|writer| {
+                    writer.elements(key.elements());
+                    fields(writer, &self.condition(key));
+                });
+                super::find(spec, filter)
+            }
+            [key] => overlapping(spec, key, self.range, self.longest),
+            keys => overlapping_any(spec, keys, self.range, self.longest),
+        };
+        let mut sort = plan.sort;
+        if self.descending() {
+            sort.iter_mut()
+                .for_each(|(_, direction)| *direction = Bson::Int32(-1));
+        }
+        FindPlan {
+            sort,
+            limit: buckets.into(),
+            projection: self.projection.clone(),
+            ..plan
+        }
+    }
+
+    fn condition(&self, key: &ReadKey) -> Document {
+        let spec = T::SPEC;
+        let mut places = Places::reaching(spec, self.range, self.longest);
+        let descending = self.descending();
+        let bounds = [
+            self.from.map(|from| self.first_bucket(&from)),
+            self.last.map(|place| Bound {
+                place,
+                within: false,
+            }),
+        ];
+        for bound in bounds.into_iter().flatten() {
+            places = places.behind(bound, descending);
+        }
+        let mut condition = places.condition(spec, key);
+        condition.extend(match spec.form() {
+            Form::Count { .. } | Form::Numbered { .. } => any_item(spec, self.range),
+            Form::Window { .. } | Form::Hybrid { .. } => reaches(spec, self.range),
+        });
+        condition
+    }
+
+    /// The first bucket in this direction that can hold a record behind the place.
+    fn first_bucket(&self, from: &Position) -> Bound {
+        let place = from.place;
+        match (self.order, self.descending()) {
+            (Order::Window, true) => Bound {
+                // All buckets of its window.
+                place: Place {
+                    time: place.time,
+                    sequence: u64::MAX,
+                },
+                within: true,
+            },
+            (Order::Arrival, true) => Bound {
+                place,
+                // Before the first item of a bucket is none of it.
+                within: from.index > 0,
+            },
+            (order, _) => Bound {
+                place: order.group_start(place),
+                within: true,
+            },
+        }
+    }
+
+    /// Takes the next bucket. Gives the records whose turn it is.
+    ///
+    /// # Errors
+    ///
+    /// [`DamagedBucket`] if the document is no bucket of the model. The walk can go on behind it.
+    pub fn take(&mut self, stored: &RawDocument) -> Result<Vec<Placed<R>>, DamagedBucket> {
+        let damaged = |damage: Damage| DamagedBucket::new(bucket::printed_id(stored), damage);
+        let head = bucket::head(T::SPEC, stored).map_err(damaged)?;
+        if self.has_come(head.place) {
+            return Ok(Vec::new());
+        }
+        // That of a single one is known.
+        let key = match self.keys.as_slice() {
+            [key] => key.clone(),
+            _ => bucket::key_of::<T>(stored).map_err(damaged)?,
+        };
+        let span = head
+            .fields
+            .end
+            .timestamp_millis()
+            .saturating_sub(head.fields.start.timestamp_millis());
+        self.longest_seen = self.longest_seen.max(span);
+        let records = self.decode(&key, &head, stored).map_err(damaged)?;
+        let ready = self.ready(&head);
+        self.last = Some(head.place);
+        self.hold(records);
+        Ok(ready)
+    }
+
+    /// The records that are left when no more buckets come.
+    #[must_use]
+    pub fn end(&mut self) -> Vec<Placed<R>> {
+        std::mem::take(&mut self.held)
+    }
+
+    /// Where parts of a window are found again.
+    fn has_come(&self, place: Place) -> bool {
+        let Some(last) = self.last.filter(|_| self.can_go_on()) else {
+            return false;
+        };
+        if self.descending() {
+            place >= last
+        } else {
+            place <= last
+        }
+    }
+
+    /// The records of a bucket that are asked for, as they stand in the array.
+    fn decode(
+        &self,
+        key: &T::Key,
+        head: &Head,
+        stored: &RawDocument,
+    ) -> Result<Vec<Placed<R>>, Damage> {
+        let spec = T::SPEC;
+        let place = head.place;
+        let mut records = Vec::with_capacity(head.capacity(spec));
+        let mut items = 0;
+        for item in bucket::items(spec, stored)? {
+            let index = items;
+            items += 1;
+            let item = item.map_err(|source| Damage::Bson(source.into()))?;
+            let RawBsonRef::Document(item) = item else {
+                return Err(Damage::Field {
+                    path: format!("{}.{index}", spec.items()),
+                    expected: "a document",
+                });
+            };
+            let (time, record) = (self.decode)(key, item).map_err(|source| Damage::Item {
+                index,
+                source: source.into(),
+            })?;
+            // A document has at most 16 MB.
+            let index = u32::try_from(index).unwrap_or(u32::MAX);
+            let position = Position {
+                place,
+                time: if let (Order::Arrival, false) = (self.order, self.by_time) {
+                    place.time
+                } else {
+                    time
+                },
+                index,
+            };
+            if self.range.contains(bson::DateTime::from_millis(time)) && self.is_behind(&position) {
+                records.push(Placed { position, record });
+            }
+        }
+        head.check_count(items)?;
+        Ok(records)
+    }
+
+    fn is_behind(&self, position: &Position) -> bool {
+        let Some(from) = &self.from else {
+            return true;
+        };
+        let order = self.order.compare(position, from);
+        if self.descending() {
+            order == Ordering::Less
+        } else {
+            order == Ordering::Greater
+        }
+    }
+
+    /// What belongs before all records of this bucket and of those behind it.
+    fn ready(&mut self, next: &Head) -> Vec<Placed<R>> {
+        if !self.by_time {
+            let same = |last| self.order.same_group(last, next.place);
+            if self.last.is_some_and(same) {
+                return Vec::new();
+            }
+            return std::mem::take(&mut self.held);
+        }
+        let start = match T::SPEC.form() {
+            Form::Window { .. } | Form::Hybrid { .. } => next.fields.start.timestamp_millis(),
+            // Whatever comes may belong before it.
+            Form::Count { .. } | Form::Numbered { .. } => return Vec::new(),
+        };
+        let ready = if self.descending() {
+            // No record of a bucket that begins there or before lies as late as that.
+            let behind_all = start.saturating_add(self.longest.max(self.longest_seen));
+            self.held
+                .partition_point(|held| held.position.time >= behind_all)
+        } else {
+            self.held.partition_point(|held| held.position.time < start)
+        };
+        if ready == self.held.len() {
+            return std::mem::take(&mut self.held);
+        }
+        self.held.drain(..ready).collect()
+    }
+
+    /// Puts records among those that are held.
+    fn hold(&mut self, records: Vec<Placed<R>>) {
+        if self.held.is_empty() {
+            self.held = records;
+        } else {
+            self.held.extend(records);
+        }
+        let (by_time, order, descending) = (self.by_time, self.order, self.descending());
+        let compare = |one: &Placed<R>, other: &Placed<R>| {
+            let (one, other) = (&one.position, &other.position);
+            let ordered = if by_time {
+                let place = one
+                    .place
+                    .cmp(&other.place)
+                    .then(one.index.cmp(&other.index));
+                one.time.cmp(&other.time).then(place)
+            } else {
+                order.compare(one, other)
+            };
+            if descending {
+                ordered.reverse()
+            } else {
+                ordered
+            }
+        };
+        if !self
+            .held
+            .is_sorted_by(|one, other| compare(one, other).is_le())
+        {
+            // Stable, and fast on what is nearly sorted; equal places there are none.
+            self.held.sort_by(compare);
+        }
+    }
+}
+
+fn decode_record<T: Record>(
+    key: &T::Key,
+    item: &RawDocument,
+) -> Result<(i64, T), bson::error::Error> {
+    let item = bson::deserialize_from_slice(item.as_bytes())?;
+    let record = T::assemble(key.clone(), item);
+    Ok((record.time().timestamp_millis(), record))
+}
+
+fn decode_fields<T: Record, P: DeserializeOwned>(
+    _: &T::Key,
+    item: &RawDocument,
+) -> Result<(i64, P), bson::error::Error> {
+    let time = item.get_datetime(T::SPEC.time().name);
+    let time = time.map_err(bson::error::Error::custom)?;
+    let fields = bson::deserialize_from_slice(item.as_bytes())?;
+    Ok((time.timestamp_millis(), fields))
+}

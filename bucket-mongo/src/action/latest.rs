@@ -1,0 +1,145 @@
+//! `latest` and `latest_n`: the newest records of a key.
+
+use bucket_core::{Form, Record, read::WalkOrder};
+use mongodb::ClientSession;
+use tracing::Instrument;
+
+use super::ActionFuture;
+use crate::{Buckets, Result, read::Request, trace};
+
+/// The most records that one call gives.
+const MAX: usize = 10_000;
+
+impl<T: Record> Buckets<T> {
+    /// The newest record of a key; none if it has none.
+    ///
+    /// In models with a window or a longest duration that is the one of the latest time, in the
+    /// others the last one to arrive. The server looks at one or two buckets.
+    ///
+    /// Settings: `session`.
+    ///
+    /// # Errors
+    ///
+    /// [`Damaged`](crate::ErrorKind::Damaged) if a document is no bucket of the model.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn now<T: Bucketed>(buckets: &Buckets<T>, key: T::Key) -> Result<Option<T>> {
+    ///     buckets.latest(key).await
+    /// }
+    /// ```
+    pub fn latest(&self, key: impl Into<T::Key>) -> Latest<'_, T> {
+        Latest {
+            request: request(self, "latest", key.into()),
+        }
+    }
+
+    /// The `number` newest records of a key, the newest first; fewer if it has no more. See
+    /// [`latest`](Self::latest).
+    ///
+    /// Settings: `session`.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for 0 or more than 10,000 records,
+    /// [`Damaged`](crate::ErrorKind::Damaged) if a document is no bucket of the model.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn last_ten<T: Bucketed>(buckets: &Buckets<T>, key: T::Key) -> Result<Vec<T>> {
+    ///     buckets.latest_n(key, 10).await
+    /// }
+    /// ```
+    pub fn latest_n(&self, key: impl Into<T::Key>, number: usize) -> LatestN<'_, T> {
+        LatestN {
+            request: request(self, "latest_n", key.into()),
+            number,
+        }
+    }
+}
+
+fn request<'a, T: Record>(
+    buckets: &'a Buckets<T>,
+    operation: &'static str,
+    key: T::Key,
+) -> Request<'a, T> {
+    let order = match T::SPEC.form() {
+        Form::Window { .. } | Form::Hybrid { .. } => WalkOrder::Time,
+        // Nothing bounds the times of their buckets.
+        _ => WalkOrder::Cursor,
+    };
+    let mut request = Request::new(buckets, operation, vec![key], order);
+    request.newest_first = true;
+    request
+}
+
+/// The newest record of a key, to be read; see [`Buckets::latest`].
+#[must_use = "nothing is read until this is awaited"]
+#[derive(Debug)]
+pub struct Latest<'a, T: Record> {
+    request: Request<'a, T>,
+}
+
+/// The newest records of a key, to be read; see [`Buckets::latest_n`].
+#[must_use = "nothing is read until this is awaited"]
+#[derive(Debug)]
+pub struct LatestN<'a, T: Record> {
+    request: Request<'a, T>,
+    number: usize,
+}
+
+async fn newest<T: Record>(request: Request<'_, T>, number: usize) -> Result<Vec<T>> {
+    let walk = request.walk()?;
+    let part = request.first(walk, number).await?;
+    Ok(part
+        .records
+        .into_iter()
+        .map(|placed| placed.record)
+        .collect())
+}
+
+impl<'a, T: Record> Latest<'a, T> {
+    /// Runs in this session.
+    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
+        self.request.session = Some(session);
+        self
+    }
+}
+
+impl<'a, T: Record> LatestN<'a, T> {
+    /// Runs in this session.
+    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
+        self.request.session = Some(session);
+        self
+    }
+
+    async fn run(self) -> Result<Vec<T>> {
+        if self.number == 0 || self.number > MAX {
+            let message = format!("the number of newest records is from 1 to {MAX}");
+            return Err(self.request.invalid(&message));
+        }
+        newest(self.request, self.number).await
+    }
+}
+
+impl<'a, T: Record> IntoFuture for Latest<'a, T> {
+    type Output = Result<Option<T>>;
+    type IntoFuture = ActionFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let span =
+            tracing::debug_span!(target: trace::READ, "latest", collection = T::SPEC.collection());
+        let newest = async { Ok(newest(self.request, 1).await?.pop()) };
+        Box::pin(newest.instrument(span))
+    }
+}
+
+impl<'a, T: Record> IntoFuture for LatestN<'a, T> {
+    type Output = Result<Vec<T>>;
+    type IntoFuture = ActionFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let span = tracing::debug_span!(target: trace::READ, "latest_n", collection = T::SPEC.collection());
+        Box::pin(self.run().instrument(span))
+    }
+}

@@ -1,0 +1,121 @@
+//! `range`: the records of a span of time.
+
+use bucket_core::{FieldPath, IntoTimeRange, Record, read::WalkOrder};
+use mongodb::ClientSession;
+use serde::de::DeserializeOwned;
+use tracing::Instrument;
+
+use super::{ActionFuture, Records};
+use crate::{Buckets, Result, read::Request, trace};
+
+impl<T: Record> Buckets<T> {
+    /// The records of a key in a span of time, in the order of time: those from its start on and
+    /// before its end (`from..to`; `from..`, `..to` and `..` are spans too).
+    ///
+    /// `.await` gives a `Vec`, [`.stream()`](RangeQuery::stream) a stream. Records of one time stand
+    /// in the order of their buckets, and inside a bucket in that of their arrival.
+    ///
+    /// In models with a window or a longest duration the server looks at the buckets of the span
+    /// alone, and a stream holds no more than overlap. In the others nothing bounds the times of a
+    /// bucket: the server looks into all buckets of the key, and a stream begins when all are read.
+    ///
+    /// Settings: `newest_first`, `select`, `session`.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the span ends before it starts,
+    /// [`Damaged`](crate::ErrorKind::Damaged) if a document is no bucket of the model,
+    /// [`LongerBucket`](crate::ErrorKind::LongerBucket) if a bucket is longer than was known of.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result, bson::DateTime};
+    /// async fn last_day<T: Bucketed>(buckets: &Buckets<T>, key: T::Key) -> Result<Vec<T>> {
+    ///     let day_ago = DateTime::from_millis(DateTime::now().timestamp_millis() - 86_400_000);
+    ///     buckets.range(key, day_ago..).await
+    /// }
+    /// ```
+    pub fn range(&self, key: impl Into<T::Key>, range: impl IntoTimeRange) -> RangeQuery<'_, T> {
+        RangeQuery::new(self, vec![key.into()], range)
+    }
+
+    /// The records of several keys in a span of time, all in one order of time; see
+    /// [`range`](Self::range). A key that is given twice counts once.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result, bson::DateTime};
+    /// async fn of_two<T: Bucketed>(buckets: &Buckets<T>, one: T::Key, other: T::Key) -> Result<Vec<T>> {
+    ///     buckets.range_of([one, other], DateTime::from_millis(0)..DateTime::now()).await
+    /// }
+    /// ```
+    pub fn range_of<K: Into<T::Key>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+        range: impl IntoTimeRange,
+    ) -> RangeQuery<'_, T> {
+        let mut seen = std::collections::HashSet::new();
+        let keys = keys.into_iter().map(Into::into);
+        let keys = keys
+            .filter(|key: &T::Key| seen.insert(key.clone()))
+            .collect();
+        RangeQuery::new(self, keys, range)
+    }
+}
+
+/// Records to be read; see [`Buckets::range`].
+#[must_use = "nothing is read until this is awaited"]
+#[derive(Debug)]
+pub struct RangeQuery<'a, T: Record, R = T> {
+    request: Request<'a, T, R>,
+}
+
+impl<'a, T: Record> RangeQuery<'a, T> {
+    fn new(buckets: &'a Buckets<T>, keys: Vec<T::Key>, range: impl IntoTimeRange) -> Self {
+        let mut request = Request::new(buckets, "range", keys, WalkOrder::Time);
+        request.range = range.into_time_range();
+        Self { request }
+    }
+
+    /// Only these fields of each item, read as `P`; see
+    /// [`RecordsQuery::select`](super::RecordsQuery::select).
+    pub fn select<P: DeserializeOwned + Send + 'a>(
+        self,
+        fields: impl IntoIterator<Item = FieldPath>,
+    ) -> RangeQuery<'a, T, P> {
+        RangeQuery {
+            request: self.request.select(fields.into_iter().collect()),
+        }
+    }
+}
+
+impl<'a, T: Record, R: Send + 'a> RangeQuery<'a, T, R> {
+    /// From the newest record on, instead of from the oldest.
+    pub fn newest_first(mut self) -> Self {
+        self.request.newest_first = true;
+        self
+    }
+
+    /// Runs in this session.
+    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
+        self.request.session = Some(session);
+        self
+    }
+
+    /// The records as a stream over one cursor, which is opened when the stream is first polled.
+    pub fn stream(self) -> Records<'a, R> {
+        match self.request.walk() {
+            Err(error) => Records::failed(error),
+            Ok(walk) => Records::new(self.request.chunks(walk, None), None),
+        }
+    }
+}
+
+impl<'a, T: Record, R: Send + 'a> IntoFuture for RangeQuery<'a, T, R> {
+    type Output = Result<Vec<R>>;
+    type IntoFuture = ActionFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let span =
+            tracing::debug_span!(target: trace::READ, "range", collection = T::SPEC.collection());
+        Box::pin(self.stream().into_vec().instrument(span))
+    }
+}

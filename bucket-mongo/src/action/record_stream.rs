@@ -1,0 +1,116 @@
+//! A stream of records, over one cursor.
+
+use std::{
+    fmt,
+    pin::Pin,
+    task::{self, Poll, ready},
+    vec,
+};
+
+use bucket_core::{
+    CursorToken, Record,
+    read::{Placed, RecordPlace, Tokens},
+};
+use futures_core::{Stream, stream::BoxStream};
+use futures_util::{StreamExt, TryStreamExt, stream};
+
+use crate::{Error, Result, read::Chunks, trace};
+
+/// A stream of records, or of what was selected of them; see
+/// [`Buckets::records`](crate::Buckets::records) and [`Buckets::range`](crate::Buckets::range).
+#[must_use = "streams do nothing unless polled"]
+pub struct Records<'a, R> {
+    chunks: BoxStream<'a, Result<Vec<Placed<R>>>>,
+    chunk: vec::IntoIter<Placed<R>>,
+    left: usize,
+    tokens: Option<Tokens>,
+    last: Option<RecordPlace>,
+}
+
+impl<R> fmt::Debug for Records<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Records")
+            .field("last", &self.last)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a, R: Send + 'a> Records<'a, R> {
+    pub(crate) fn new<T: Record>(chunks: Chunks<'a, T, R>, limit: Option<usize>) -> Self {
+        let tokens = chunks.tokens();
+        let next = |mut chunks: Chunks<'a, T, R>| async move {
+            let next = chunks.next().await;
+            next.map(|next| (next, chunks))
+        };
+        Self {
+            chunks: stream::unfold(chunks, next).boxed(),
+            chunk: Vec::new().into_iter(),
+            left: limit.unwrap_or(usize::MAX),
+            tokens,
+            last: None,
+        }
+    }
+
+    /// A stream of nothing but this error.
+    pub(crate) fn failed(error: Error) -> Self {
+        Self {
+            chunks: stream::iter([Err(error)]).boxed(),
+            chunk: Vec::new().into_iter(),
+            left: usize::MAX,
+            tokens: None,
+            last: None,
+        }
+    }
+
+    pub(crate) async fn into_vec(mut self) -> Result<Vec<R>> {
+        let mut records = Vec::new();
+        while let Some(chunk) = self.chunks.try_next().await? {
+            records.extend(
+                chunk
+                    .into_iter()
+                    .take(self.left)
+                    .map(|placed| placed.record),
+            );
+            if records.len() >= self.left {
+                records.truncate(self.left);
+                break;
+            }
+        }
+        tracing::debug!(target: trace::READ, records = records.len(), "read");
+        Ok(records)
+    }
+}
+
+impl<R> Records<'_, R> {
+    /// The token of the last record that was given, to go on behind it some other time; none before
+    /// the first one, and in a stream by time, which has no tokens.
+    #[must_use]
+    pub fn position(&self) -> Option<CursorToken> {
+        Some(self.tokens?.at(self.last?))
+    }
+}
+
+// No field is ever pinned.
+impl<R> Unpin for Records<'_, R> {}
+
+impl<R> Stream for Records<'_, R> {
+    type Item = Result<R>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if self.left == 0 {
+                return Poll::Ready(None);
+            }
+            if let Some(placed) = self.chunk.next() {
+                self.left -= 1;
+                self.last = Some(placed.place());
+                return Poll::Ready(Some(Ok(placed.record)));
+            }
+            match ready!(self.chunks.poll_next_unpin(cx)) {
+                None => return Poll::Ready(None),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Some(Ok(chunk)) => self.chunk = chunk.into_iter(),
+            }
+        }
+    }
+}

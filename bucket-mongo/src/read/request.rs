@@ -1,0 +1,216 @@
+//! What is to be read: the keys, the span of time, the direction, and what of each record.
+
+use std::fmt;
+
+use bucket_core::{
+    CursorToken, EncodeError, FieldPath, Record, TimeRange,
+    read::{self, Placed, Walk, WalkOrder},
+};
+use mongodb::{ClientSession, bson::RawDocumentBuf};
+use serde::de::DeserializeOwned;
+
+use super::{rows::Rows, stream::Chunks};
+use crate::{Buckets, Error, ErrorKind, Result, error::Context};
+
+/// A read under construction.
+pub(crate) struct Request<'a, T: Record, R = T> {
+    pub(crate) buckets: &'a Buckets<T>,
+    pub(crate) operation: &'static str,
+    keys: Vec<T::Key>,
+    order: WalkOrder,
+    pub(crate) newest_first: bool,
+    pub(crate) range: TimeRange,
+    /// A place to go from, and whether backwards.
+    pub(crate) token: Option<(CursorToken, bool)>,
+    pub(crate) session: Option<&'a mut ClientSession>,
+    select: Select<T, R>,
+    fields: Vec<FieldPath>,
+}
+
+type Select<T, R> = fn(Walk<T>, &[FieldPath]) -> Walk<T, R>;
+
+impl<T: Record, R> fmt::Debug for Request<'_, T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("operation", &self.operation)
+            .field("keys", &self.keys)
+            .field("newest_first", &self.newest_first)
+            .field("range", &self.range)
+            .field("token", &self.token)
+            .field("fields", &self.fields)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a, T: Record> Request<'a, T> {
+    pub(crate) fn new(
+        buckets: &'a Buckets<T>,
+        operation: &'static str,
+        keys: Vec<T::Key>,
+        order: WalkOrder,
+    ) -> Self {
+        Self {
+            buckets,
+            operation,
+            keys,
+            order,
+            newest_first: false,
+            range: TimeRange::ALL,
+            token: None,
+            session: None,
+            select: |walk, _| walk,
+            fields: Vec::new(),
+        }
+    }
+
+    /// These fields of each item instead of records.
+    pub(crate) fn select<P: DeserializeOwned>(self, fields: Vec<FieldPath>) -> Request<'a, T, P> {
+        Request {
+            buckets: self.buckets,
+            operation: self.operation,
+            keys: self.keys,
+            order: self.order,
+            newest_first: self.newest_first,
+            range: self.range,
+            token: self.token,
+            session: self.session,
+            select: |walk, fields| {
+                let paths: Vec<&str> = fields.iter().map(|field| field.as_str()).collect();
+                walk.select(&paths)
+            },
+            fields,
+        }
+    }
+}
+
+/// The records of a part of a walk, in the order of the walk.
+pub(crate) struct Part<R> {
+    pub(crate) records: Vec<Placed<R>>,
+    /// Whether there are more behind them.
+    pub(crate) more: bool,
+}
+
+/// Buckets of one round trip.
+const MOST: u32 = 1_000;
+
+impl<'a, T: Record, R> Request<'a, T, R> {
+    pub(crate) fn context(&self) -> Context {
+        match self.keys.as_slice() {
+            [key] => Context::of::<T>(self.operation, key),
+            _ => Context {
+                operation: self.operation,
+                spec: T::SPEC,
+                key: None,
+            },
+        }
+    }
+
+    pub(crate) fn invalid(&self, message: &str) -> Error {
+        let message = message.to_owned();
+        Error::new(ErrorKind::InvalidArgument { message }, &self.context())
+    }
+
+    /// The longest span of time of a bucket of these keys, in milliseconds, as far as it is known.
+    fn longest(&self) -> Result<i64, EncodeError> {
+        let mut longest = self.buckets.longest();
+        for key in &self.keys {
+            let limits = self.buckets.limits_of(key);
+            longest = longest.max(read::longest(T::SPEC, limits)?);
+        }
+        Ok(longest)
+    }
+
+    /// The walk.
+    pub(crate) fn walk(&self) -> Result<Walk<T, R>> {
+        if self.range.is_reversed() {
+            return Err(self.invalid("the span of time ends before it starts"));
+        }
+        let context = self.context();
+        let longest = self.longest();
+        let longest = longest.map_err(|error| Error::new(ErrorKind::Encode(error), &context))?;
+        let walk = Walk::of_several(self.keys.clone(), longest);
+        let walk = (self.select)(walk, &self.fields)
+            .order(self.order)
+            .newest_first(self.newest_first)
+            .between(self.range, TimeRange::ALL);
+        match &self.token {
+            None => Ok(walk),
+            Some((token, before)) => walk
+                .from_token(token, *before)
+                .map_err(|error| Error::new(ErrorKind::InvalidToken(error), &context)),
+        }
+    }
+
+    /// The first records of the walk, at most so many.
+    pub(crate) async fn first(mut self, walk: Walk<T, R>, most: usize) -> Result<Part<R>> {
+        let context = self.context();
+        let mut walk = walk;
+        let mut records = Vec::new();
+        if walk.is_empty() {
+            return Ok(Part {
+                records,
+                more: false,
+            });
+        }
+        let collection = self.buckets.collection::<RawDocumentBuf>();
+        let mut wanted = buckets_of::<T>(most.saturating_add(1));
+        loop {
+            let limit = if walk.can_go_on() { wanted } else { 0 };
+            let session = self.session.as_deref_mut();
+            let rows = Rows::open(&collection, walk.find(limit), wanted, session).await;
+            let mut rows = rows.map_err(|error| Error::read(error, &context))?;
+            let mut found = 0;
+            let mut longer = None;
+            while records.len() <= most && longer.is_none() {
+                let next = rows.next().await;
+                let Some(stored) = next.map_err(|error| Error::read(error, &context))? else {
+                    break;
+                };
+                found += 1;
+                let ready = walk.take(stored);
+                records.extend(
+                    ready.map_err(|damage| Error::new(ErrorKind::Damaged(damage), &context))?,
+                );
+                longer = walk.longer();
+            }
+            if let Some(longest) = longer {
+                self.buckets.saw_longest(longest);
+                walk.begin_again(longest);
+                records.clear();
+                continue;
+            }
+            if records.len() <= most && (limit == 0 || found < limit) {
+                records.extend(walk.end());
+                break;
+            }
+            if records.len() > most {
+                break;
+            }
+            wanted = wanted.saturating_mul(2).min(MOST);
+        }
+        let more = records.len() > most;
+        records.truncate(most);
+        tracing::debug!(target: crate::trace::READ, records = records.len(), more, "read");
+        Ok(Part { records, more })
+    }
+
+    /// All records of the walk.
+    pub(crate) fn chunks(self, walk: Walk<T, R>, batch: Option<usize>) -> Chunks<'a, T, R> {
+        let batch = batch.map_or(0, |records| buckets_of::<T>(records));
+        Chunks::new(
+            self.buckets.clone(),
+            self.context(),
+            walk,
+            batch,
+            self.session,
+        )
+    }
+}
+
+/// Buckets that so many records are expected in.
+fn buckets_of<T: Record>(records: usize) -> u32 {
+    let capacity = T::SPEC.capacity().unwrap_or(u32::MAX);
+    let records = u32::try_from(records).unwrap_or(u32::MAX);
+    // The first one may hold a part of them, and the one behind them may belong to their window.
+    records.div_ceil(capacity).saturating_add(1).min(MOST)
+}

@@ -1,0 +1,277 @@
+//! Cursors over the records of every form, against what all stored documents say: both directions,
+//! page sizes that change, tokens that were put away, spans of time, and with writers at work.
+
+#[path = "common/draw.rs"]
+mod draw;
+#[path = "../../bucket-core/tests/common/drawn.rs"]
+mod drawn;
+#[path = "common/expected.rs"]
+mod expected;
+#[path = "../../bucket-core/tests/common/sample.rs"]
+mod sample;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bucket_mongo::{
+    Bucketed, Buckets, CursorToken, InsertReport, RecordPage, Result, TimeRange,
+    testing::TestDatabase,
+};
+use bucket_tests::database;
+use futures_util::TryStreamExt;
+use tokio::task::JoinHandle;
+
+use self::{
+    draw::Draw,
+    expected::{in_order, numbers},
+    sample::Sample,
+};
+
+const RECORDS: usize = 160;
+
+/// A database with records of two devices, stored by several calls.
+async fn filled<const F: usize>(draw: &mut Draw) -> (TestDatabase, Buckets<Sample<F>>) {
+    let database = database().await;
+    let buckets = Sample::<F>::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let samples = draw.samples::<F>(0, RECORDS);
+    for chunk in samples.chunks(23) {
+        // Late ones may be refused, as the model says.
+        buckets.insert_many(chunk).await.unwrap();
+    }
+    (database, buckets)
+}
+
+/// As a client would put it away.
+fn put_away(token: Option<&CursorToken>) -> Option<String> {
+    token.map(ToString::to_string)
+}
+
+async fn page<const F: usize>(
+    buckets: &Buckets<Sample<F>>,
+    (newest_first, range, limit): (bool, TimeRange, usize),
+    after: Option<String>,
+    before: Option<String>,
+) -> RecordPage<Sample<F>> {
+    let query = buckets.records("1").between(range).limit(limit);
+    let query = if newest_first {
+        query.newest_first()
+    } else {
+        query
+    };
+    query.after(after).before(before).await.unwrap()
+}
+
+async fn every_path_gives_every_record_once<const F: usize>(seed: u8) {
+    let mut draw = Draw::new(seed);
+    let (_database, buckets) = filled::<F>(&mut draw).await;
+    let all = in_order(&buckets, "1").await;
+    assert!(!all.is_empty());
+    for round in 0..8 {
+        let newest_first = round % 2 == 1;
+        let range = if round < 2 {
+            TimeRange::ALL
+        } else {
+            draw.range()
+        };
+        let mut expected = all.clone();
+        expected.retain(|record| range.contains(record.at));
+        if newest_first {
+            expected.reverse();
+        }
+        let expected = numbers(&expected);
+
+        // Forward, with a page size of its own for each page.
+        let (mut seen, mut after, mut last) = (Vec::new(), None, None);
+        loop {
+            let limit = draw.draw(1..=30_usize);
+            let page = page(&buckets, (newest_first, range, limit), after, None).await;
+            assert_eq!(page.prev().is_some(), !seen.is_empty() && !page.is_empty());
+            assert_eq!(page.len(), limit.min(expected.len() - seen.len()));
+            seen.extend(numbers(page.records()));
+            last = put_away(page.end()).or(last);
+            after = put_away(page.next());
+            assert_eq!(after.is_some(), seen.len() < expected.len());
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, expected, "{range:?}");
+
+        // And back from the end.
+        let Some(last) = last else { continue };
+        let mut back = Vec::new();
+        let beyond = page(&buckets, (newest_first, range, 5), Some(last.clone()), None).await;
+        assert!(beyond.is_empty() && beyond.next().is_none());
+        assert_eq!(put_away(beyond.end()), Some(last.clone()));
+        let mut before = Some(last);
+        while before.is_some() {
+            let limit = draw.draw(1..=30_usize);
+            let page = page(&buckets, (newest_first, range, limit), None, before).await;
+            assert_eq!(page.next().is_some(), !page.is_empty());
+            let mut part = numbers(page.records());
+            part.extend(back);
+            back = part;
+            before = put_away(page.prev());
+            let missing = expected.len() - 1 - back.len();
+            assert_eq!(before.is_some(), missing > 0, "{missing} are missing");
+        }
+        assert_eq!(back, expected[..expected.len() - 1]);
+
+        // At once, and as a stream that is left and taken up again.
+        let query = || {
+            let query = buckets.records("1").between(range);
+            if newest_first {
+                query.newest_first()
+            } else {
+                query
+            }
+        };
+        assert_eq!(numbers(&query().collect().await.unwrap()), expected);
+        let first = draw.draw(1..=expected.len());
+        let mut stream = query().stream();
+        let mut seen = Vec::new();
+        for _ in 0..first {
+            seen.push(stream.try_next().await.unwrap().unwrap().unique);
+        }
+        let position = stream.position().unwrap();
+        drop(stream);
+        let rest: Vec<Sample<F>> = query()
+            .after(position)
+            .stream()
+            .try_collect()
+            .await
+            .unwrap();
+        seen.extend(numbers(&rest));
+        assert_eq!(seen, expected);
+        let limited = query().limit(first).collect().await.unwrap();
+        assert_eq!(numbers(&limited), expected[..first]);
+    }
+}
+
+async fn written(writer: JoinHandle<Result<InsertReport>>) {
+    // Late ones may be refused, as the model says.
+    writer.await.unwrap().unwrap();
+}
+
+/// A walk by pages, with writers at work.
+async fn nothing_is_missed_or_doubled_while_others_write<const F: usize>(seed: u8) {
+    let mut draw = Draw::new(seed);
+    let (_database, buckets) = filled::<F>(&mut draw).await;
+    let mut next = RECORDS;
+    for round in 0..6 {
+        let newest_first = round % 2 == 1;
+        let backwards = round % 3 == 2;
+        let range = if round < 3 {
+            TimeRange::ALL
+        } else {
+            draw.range()
+        };
+        let mut there: BTreeSet<i64> = in_order(&buckets, "1")
+            .await
+            .iter()
+            .filter(|record| range.contains(record.at))
+            .map(|record| record.unique)
+            .collect();
+        let mut seen: BTreeMap<i64, usize> = BTreeMap::new();
+        let (mut token, mut writers) = (None, Vec::new());
+        if backwards {
+            let query = buckets.records("1").between(range);
+            let mut stream = if newest_first {
+                query.newest_first()
+            } else {
+                query
+            }
+            .stream();
+            while stream.try_next().await.unwrap().is_some() {}
+            token = put_away(stream.position().as_ref());
+            // The walk is before its place.
+            let query = buckets.records("1").between(range);
+            let query = if newest_first {
+                query.newest_first()
+            } else {
+                query
+            };
+            if let Some(last) = query.collect().await.unwrap().last() {
+                there.remove(&last.unique);
+            }
+            if token.is_none() {
+                continue;
+            }
+        }
+        loop {
+            let limit = draw.draw(1..=12_usize);
+            let settings = (newest_first, range, limit);
+            let (after, before) = if backwards {
+                (None, token)
+            } else {
+                (token, None)
+            };
+            let page = page(&buckets, settings, after, before).await;
+            for record in page.records() {
+                *seen.entry(record.unique).or_default() += 1;
+            }
+            token = put_away(if backwards { page.prev() } else { page.next() });
+            if token.is_none() {
+                break;
+            }
+            let number = draw.draw(1..=9_usize);
+            let samples = draw.samples::<F>(next, number);
+            next += number;
+            // Those of the last page are still at work while the next one is read.
+            for writer in writers.drain(..) {
+                written(writer).await;
+            }
+            writers.extend(samples.chunks(3).map(|chunk| {
+                let (buckets, chunk) = (buckets.clone(), chunk.to_vec());
+                tokio::spawn(async move { buckets.insert_many(chunk).await })
+            }));
+            if next > RECORDS + 4_000 {
+                // A walk that never meets the end of what is written.
+                break;
+            }
+        }
+        for writer in writers {
+            written(writer).await;
+        }
+        let twice: Vec<_> = seen.iter().filter(|(_, times)| **times > 1).collect();
+        assert!(twice.is_empty(), "{twice:?}");
+        if token.is_none() {
+            let missed: Vec<_> = there.iter().filter(|id| !seen.contains_key(id)).collect();
+            assert!(missed.is_empty(), "{missed:?}");
+        }
+    }
+}
+
+macro_rules! forms {
+    ($($name:ident: $form:ident, $seed:literal;)+) => {$(
+        mod $name {
+            use super::*;
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn every_path_gives_every_record_once() {
+                super::every_path_gives_every_record_once::<{ sample::$form }>($seed).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn nothing_is_missed_or_doubled_while_others_write() {
+                super::nothing_is_missed_or_doubled_while_others_write::<{ sample::$form }>($seed).await;
+            }
+        }
+    )+};
+}
+
+forms! {
+    count: COUNT, 1;
+    count_bytes: COUNT_BYTES, 2;
+    window: WINDOW, 3;
+    window_capacity: WINDOW_CAPACITY, 4;
+    window_bytes: WINDOW_BYTES, 5;
+    window_object_ids: WINDOW_OBJECT, 6;
+    hybrid_merge: HYBRID_MERGE, 7;
+    hybrid_side: HYBRID_SIDE, 8;
+    hybrid_reject: HYBRID_REJECT, 9;
+    hybrid_bytes: HYBRID_BYTES, 10;
+    numbered: NUMBERED, 11;
+    numbered_object_ids: NUMBERED_OBJECT, 12;
+    record_ids: WINDOW_IDS, 13;
+}
