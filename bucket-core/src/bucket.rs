@@ -261,7 +261,7 @@ fn decode_item<T: Record>(index: usize, item: RawBsonRef<'_>) -> Result<T::Item,
             "a document",
         ));
     };
-    bson::deserialize_from_slice(item.as_bytes()).map_err(|source| Damage::Item {
+    crate::decode::decode(item.as_bytes()).map_err(|source| Damage::Item {
         index,
         source: source.into(),
     })

@@ -22,6 +22,7 @@
 
 pub mod aggregate;
 pub mod bucket;
+mod decode;
 mod encode;
 pub mod error;
 pub mod field;

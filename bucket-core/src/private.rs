@@ -54,9 +54,15 @@ pub fn apply<T: ?Sized, R>(value: &T, of: impl FnOnce(&T) -> R) -> R {
 
 /// Serde's `with` module of the time field: a BSON date whatever the field's own serde form is.
 pub mod bson_date {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+    use std::fmt;
 
-    use crate::time::BucketTime;
+    use bson::DateTime;
+    use serde::{
+        Deserialize, Deserializer, Serialize, Serializer,
+        de::{Error, Visitor},
+    };
+
+    use crate::{decode::DATE, time::BucketTime};
 
     /// Writes the time as a BSON date.
     ///
@@ -77,12 +83,31 @@ pub mod bson_date {
         T: BucketTime,
         D: Deserializer<'de>,
     {
-        let date = bson::DateTime::deserialize(from)?;
+        let date = from.deserialize_newtype_struct(DATE, Date)?;
         T::from_bson_date(date).ok_or_else(|| {
             Error::custom(format_args!(
                 "the date {} ms is out of range for this time type",
                 date.timestamp_millis()
             ))
         })
+    }
+
+    /// Our own decoder hands the milliseconds over, every other one itself.
+    struct Date;
+
+    impl<'de> Visitor<'de> for Date {
+        type Value = DateTime;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a BSON date")
+        }
+
+        fn visit_i64<E: Error>(self, millis: i64) -> Result<DateTime, E> {
+            Ok(DateTime::from_millis(millis))
+        }
+
+        fn visit_newtype_struct<D: Deserializer<'de>>(self, from: D) -> Result<DateTime, D::Error> {
+            DateTime::deserialize(from)
+        }
     }
 }

@@ -41,7 +41,10 @@
 //! | give each key limits of its own | [`Buckets::with_limits`] |
 //! | show page 3 | [`Buckets::page`] |
 //! | know how many pages or records there are | [`Buckets::page_count`], [`Buckets::count`] |
-//! | go through everything of a key | [`Buckets::pages`], [`Buckets::records`] |
+//! | show 25 records, and the next 25 | [`Buckets::records`] |
+//! | go through everything of a key | [`Buckets::records`], [`Buckets::pages`] |
+//! | read a span of time | [`Buckets::range`], [`Buckets::range_of`] |
+//! | know what is newest | [`Buckets::latest`], [`Buckets::latest_n`] |
 //! | test a service against a real server | `testing` (feature `testing`) |
 //!
 //! # Features

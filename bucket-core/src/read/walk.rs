@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     bucket::{self, Head},
+    decode::decode,
     error::{Damage, DamagedBucket},
     form::Form,
     id::Place,
@@ -531,7 +532,7 @@ fn decode_record<T: Record>(
     key: &T::Key,
     item: &RawDocument,
 ) -> Result<(i64, T), bson::error::Error> {
-    let item = bson::deserialize_from_slice(item.as_bytes())?;
+    let item = decode(item.as_bytes())?;
     let record = T::assemble(key.clone(), item);
     Ok((record.time().timestamp_millis(), record))
 }
@@ -542,6 +543,6 @@ fn decode_fields<T: Record, P: DeserializeOwned>(
 ) -> Result<(i64, P), bson::error::Error> {
     let time = item.get_datetime(T::SPEC.time().name);
     let time = time.map_err(bson::error::Error::custom)?;
-    let fields = bson::deserialize_from_slice(item.as_bytes())?;
+    let fields = decode(item.as_bytes())?;
     Ok((time.timestamp_millis(), fields))
 }

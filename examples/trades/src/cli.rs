@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use example_kit::cli::{Format, Output};
 
 const ENVIRONMENT: &str = "\
@@ -50,6 +50,8 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
+    /// Show a customer's trades, as many as you like, and what to type for more
+    Feed(Feed),
     /// Show a customer's documents as they are stored
     Show {
         /// The customer's number
@@ -60,6 +62,33 @@ pub(crate) enum Command {
     },
 }
 
+/// What `feed` is to show.
+#[derive(Debug, Args)]
+pub(crate) struct Feed {
+    /// The customer's number
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) customer: i64,
+    /// At most so many trades
+    #[arg(long, value_name = "N", default_value_t = 25, value_parser = limit)]
+    pub(crate) limit: usize,
+    /// Those behind the place of this token, which another call has printed
+    #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
+    pub(crate) after: Option<String>,
+    /// Those before the place of this token
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        allow_hyphen_values = true,
+        conflicts_with = "after"
+    )]
+    pub(crate) before: Option<String>,
+    /// The newest trade first
+    #[arg(long)]
+    pub(crate) newest_first: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
 impl Arguments {
     pub(crate) fn format(&self) -> Format {
         match &self.command {
@@ -67,6 +96,7 @@ impl Arguments {
             Some(
                 Command::Load { output, .. }
                 | Command::Page { output, .. }
+                | Command::Feed(Feed { output, .. })
                 | Command::Show { output, .. },
             ) => output.format(),
         }
@@ -78,6 +108,14 @@ fn page_number(text: &str) -> Result<u64, String> {
         Ok(0) => Err("pages are counted from 1".to_owned()),
         Ok(number) => Ok(number),
         Err(_) => Err("a page is a whole number from 1".to_owned()),
+    }
+}
+
+fn limit(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("a limit is at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("a limit is a whole number from 1".to_owned()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The commands, one a file.
 
 mod demo;
+mod feed;
 mod load;
 mod page;
 mod show;
@@ -26,6 +27,7 @@ pub(crate) async fn run(command: Option<Command>, out: &mut impl Write) -> Resul
         }) => {
             page::run(customer, page, output.format(), out).await?;
         }
+        Some(Command::Feed(feed)) => feed::run(feed, out).await?,
         Some(Command::Show { customer, output }) => {
             show::run(customer, output.format(), out).await?;
         }

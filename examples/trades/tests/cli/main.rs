@@ -9,6 +9,7 @@
 
 mod app;
 mod demo;
+mod feed;
 mod load;
 mod lost;
 mod page;

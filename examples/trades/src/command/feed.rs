@@ -1,0 +1,68 @@
+//! `trades feed CUSTOMER`: as many trades as asked for, from any place on.
+
+use std::io::Write;
+
+use bucket_mongo::RecordPage;
+use example_kit::{Error, Server, cli::Format, json, text};
+use serde::Serialize;
+
+use super::filled;
+use crate::{APP, cli::Feed, json::Record, model::Trade, table};
+
+/// The result in JSON.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    customer: i64,
+    records: Vec<Record<'a>>,
+    /// Of the trades behind these; none where there are no more.
+    next: Option<&'a str>,
+    /// Of the trades before these.
+    prev: Option<&'a str>,
+}
+
+pub(super) async fn run(feed: Feed, out: &mut impl Write) -> Result<(), Error> {
+    let format = feed.output.format();
+    let server = Server::start(APP).await?;
+    let trades = filled(&server).await?;
+    server.tell_if_built_in("trades", format);
+    let query = trades
+        .records(feed.customer)
+        .limit(feed.limit)
+        .after(feed.after)
+        .before(feed.before);
+    let page = if feed.newest_first {
+        query.newest_first().await?
+    } else {
+        query.await?
+    };
+    match format {
+        Format::Json => json::print(
+            &Report {
+                customer: feed.customer,
+                records: page.records().iter().map(Record::from).collect(),
+                next: page.next().map(AsRef::as_ref),
+                prev: page.prev().map(AsRef::as_ref),
+            },
+            out,
+        ),
+        Format::Text => write(feed.customer, &page, out),
+    }
+}
+
+fn write(customer: i64, page: &RecordPage<Trade>, out: &mut impl Write) -> Result<(), Error> {
+    if page.is_empty() {
+        writeln!(out, "customer {customer} has no trades there")?;
+        return Ok(());
+    }
+    let number = u64::try_from(page.len()).unwrap_or(u64::MAX);
+    let number = text::counted(number, "trade");
+    writeln!(out, "customer {customer}: {number}\n")?;
+    write!(out, "{}", table::trades(page.records()))?;
+    let links = [("before", page.prev()), ("after", page.next())];
+    for (option, token) in links {
+        if let Some(token) = token {
+            writeln!(out, "\nmore: --{option} {token}")?;
+        }
+    }
+    Ok(())
+}
