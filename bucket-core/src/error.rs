@@ -4,10 +4,12 @@ mod damage;
 mod encode;
 mod id;
 mod key;
+mod step;
 
 pub use self::{
     damage::{Damage, DamagedBucket},
     encode::EncodeError,
     id::IdError,
     key::KeyError,
+    step::StepError,
 };

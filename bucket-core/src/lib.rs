@@ -15,6 +15,7 @@
 //! | its bucket gets an ordered, collision-free id | [`id`] |
 //! | records become `update` statements in one command buffer | [`write`](mod@write) |
 //! | keys, page numbers and spans of time become reads | [`range`], [`read`] |
+//! | spans of time are cut into steps, and gaps filled | [`step`] |
 //! | stored bytes become typed buckets again | [`bucket`] |
 //! | the collection gets its indexes | [`index`] |
 //! | how large buckets may be | [`size`] |
@@ -44,6 +45,7 @@ pub mod size;
 pub mod sketch;
 pub mod spec;
 pub mod stats;
+pub mod step;
 mod tally;
 pub mod time;
 pub mod window;
@@ -54,7 +56,7 @@ pub use self::private as __private;
 #[doc(inline)]
 pub use self::{
     bucket::BucketDocument,
-    error::{Damage, DamagedBucket, EncodeError, IdError, KeyError},
+    error::{Damage, DamagedBucket, EncodeError, IdError, KeyError, StepError},
     field::FieldPath,
     form::{Form, LatePolicy},
     id::BucketId,
@@ -66,6 +68,7 @@ pub use self::{
     record::Record,
     sketch::Sketch,
     spec::BucketSpec,
+    step::{Every, Fill},
     time::BucketTime,
     window::Window,
 };

@@ -33,7 +33,7 @@ pub enum Window {
 /// The longest fixed window and the longest duration of a bucket, in seconds: 366 days.
 pub const MAX_SECONDS: u32 = 366 * 86_400;
 
-const DAY: i128 = 86_400_000;
+pub(crate) const DAY: i128 = 86_400_000;
 
 impl Window {
     /// A window of this many seconds.
@@ -133,13 +133,13 @@ impl Window {
     }
 }
 
-fn clamped(millis: i128) -> DateTime {
+pub(crate) fn clamped(millis: i128) -> DateTime {
     let end = if millis < 0 { i64::MIN } else { i64::MAX };
     DateTime::from_millis(i64::try_from(millis).unwrap_or(end))
 }
 
 /// Months since the year 0 of the month that a day (counted from 1970) lies in.
-fn month_of(day: i128) -> i128 {
+pub(crate) fn month_of(day: i128) -> i128 {
     let day = day + 719_468;
     let era = day.div_euclid(146_097);
     let of_era = day.rem_euclid(146_097);
@@ -151,7 +151,7 @@ fn month_of(day: i128) -> i128 {
 }
 
 /// The first day (counted from 1970) of a month (counted from the year 0).
-fn first_day(month: i128) -> i128 {
+pub(crate) fn first_day(month: i128) -> i128 {
     let from_march = (month - 2).rem_euclid(12);
     let year = (month - 2).div_euclid(12);
     let era = year.div_euclid(400);

@@ -54,6 +54,7 @@
 //! | `chrono-0_4` | `chrono::DateTime<Utc>` as a record's time | no |
 //! | `time-0_3` | `time::OffsetDateTime` as a record's time | no |
 //! | `jiff-0_2` | `jiff::Timestamp` as a record's time | no |
+//! | `time-zones` | steps of the calendar in time zones, whose data is compiled in | no |
 //! | `uuid-1` | `uuid::Uuid` as a key | no |
 //! | `metrics` | figures of ingestors through the facade crate `metrics` | no |
 //! | `testing` | a development server for examples and tests | no |

@@ -15,6 +15,7 @@
 //! | [`server`] | the user's server, or a development server |
 //! | [`table`] | tables |
 //! | [`text`] | small texts, and the way to the standard error |
+//! | [`terminal`] | how wide the terminal is |
 //! | `testing` | runs an app's binary; a feature, for tests |
 #![allow(
     clippy::missing_errors_doc,
@@ -33,6 +34,7 @@ pub mod print;
 pub mod progress;
 pub mod server;
 pub mod table;
+pub mod terminal;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod text;

@@ -3,6 +3,11 @@
 //! `cargo run --release -p sensors` shows all of it; `sensors --help` lists the other commands. Here
 //! is only the way in and out: each command is in a file of its own.
 
+#[cfg_attr(
+    not(test),
+    allow(dead_code, reason = "the command that draws comes with rollups")
+)]
+mod chart;
 mod cli;
 mod command;
 mod csv_input;

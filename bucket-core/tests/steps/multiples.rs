@@ -1,0 +1,40 @@
+//! Whether steps are made of whole windows.
+
+use bucket_core::{Every, TimeRange, Window};
+use proptest::prelude::*;
+
+use crate::{any_date, any_step};
+
+#[test]
+fn whole_windows_lie_inside_of_one_step_where_it_says_so() {
+    let all = |every: Every, window| every.is_multiple_of(window, TimeRange::ALL);
+    assert!(all(Every::hours(2), Window::hours(1)));
+    assert!(all(Every::hours(24), Window::Day));
+    assert!(all(Every::week(), Window::Week));
+    assert!(all(Every::year(), Window::Month));
+    assert!(!all(Every::hours(1), Window::hours(2)));
+    assert!(!all(Every::minutes(90), Window::hours(1)));
+    assert!(!all(Every::hours(7 * 24), Window::Week));
+    assert!(!all(Every::week(), Window::seconds(7 * 86_400)));
+    assert!(!all(Every::week(), Window::Month));
+    assert!(!all(Every::month(), Window::Week));
+    assert!(!all(Every::hours(24), Window::Month));
+    assert!(!all(Every::day(), Window::seconds(0)));
+}
+
+proptest! {
+    #[test]
+    fn windows_lie_inside_of_the_steps_they_are_said_to(
+        at in any_date(),
+        every in any_step(),
+        window in prop_oneof![
+            prop::sample::select(vec![Window::Day, Window::Week, Window::Month]),
+            prop::sample::select(vec![1_u32, 60, 1_800, 3_600, 7_200, 18_000, 86_400, 604_800])
+                .prop_map(Window::seconds),
+        ],
+    ) {
+        let (start, end) = window.span(at);
+        let inside = every.span(at).0 <= start && end <= every.span(at).1;
+        prop_assert!(inside || !every.is_multiple_of(window, TimeRange::ALL));
+    }
+}

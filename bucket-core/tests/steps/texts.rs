@@ -1,0 +1,72 @@
+//! Steps as texts.
+
+use bucket_core::{Every, StepError};
+use proptest::prelude::*;
+
+use crate::any_step;
+
+#[test]
+fn texts_become_steps_and_back() {
+    for (text, every) in [
+        ("30s", Every::seconds(30)),
+        ("15m", Every::minutes(15)),
+        ("1h", Every::hours(1)),
+        ("1h30m", Every::minutes(90)),
+        ("1h1s", Every::seconds(3_601)),
+        ("24h", Every::hours(24)),
+        ("7d", Every::hours(168)),
+        ("day", Every::day()),
+        ("week", Every::week()),
+        ("month", Every::month()),
+        ("quarter", Every::quarter()),
+        ("year", Every::year()),
+    ] {
+        assert_eq!(text.parse(), Ok(every.clone()), "{text}");
+        assert_eq!(every.to_string(), text);
+    }
+    assert_eq!("90m".parse(), Ok(Every::minutes(90)));
+    assert_eq!("1d".parse(), Ok(Every::hours(24)));
+    assert_eq!("0h".parse::<Every>(), Err(StepError::Zero));
+}
+
+#[test]
+fn what_is_no_step_says_what_one_is() {
+    for (text, reason) in [
+        ("", "it is empty"),
+        ("h", "whole numbers, each with a unit"),
+        ("-1h", "whole numbers, each with a unit"),
+        ("1.5h", "its units are `s`, `m`, `h` and `d`"),
+        ("1", "a number has no unit"),
+        ("1w", "for weeks from Monday write `week`"),
+        ("1m1h", "each unit stands at most once, the longest first"),
+        ("1h1h", "each unit stands at most once, the longest first"),
+        ("1h ", "its units are `s`, `m`, `h` and `d`"),
+        ("4294967296s", "a number is too large"),
+        ("Day", "whole numbers, each with a unit"),
+    ] {
+        let error = text.parse::<Every>().unwrap_err().to_string();
+        let start = format!("`{text}` is no step: ");
+        assert!(
+            error.starts_with(&start) && error.contains(reason),
+            "{text}: {error}"
+        );
+        assert!(
+            error.contains("`30s`") && error.contains("`month`"),
+            "{error}"
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn texts_of_any_step_are_read_back(every in any_step()) {
+        prop_assert_eq!(every.to_string().parse(), Ok(every));
+    }
+
+    #[test]
+    fn any_text_is_a_step_or_an_error(text in "[0-9smhdwa ]{0,12}|\\PC{0,12}") {
+        if let Ok(every) = text.parse::<Every>() {
+            prop_assert_eq!(every.check(), Ok(()));
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! A series of steps as a picture: in the terminal, and as SVG. Knows nothing of the database.
+//!
+//! Each step is as wide as its time, and its average is a level line over it: nothing is drawn
+//! between two steps that do not touch, so that gaps are seen.
+
+mod resample;
+pub(crate) mod svg;
+pub(crate) mod terminal;
+mod time_axis;
+mod value_axis;
+
+use bucket_mongo::bson::DateTime;
+use example_kit::text::short_date;
+
+use self::{time_axis::TimeAxis, value_axis::ValueAxis};
+
+/// What is drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Series {
+    pub(crate) title: String,
+    /// Of the values, such as `m/s`; may be empty.
+    pub(crate) unit: String,
+    /// In order of time. Steps may be left out.
+    pub(crate) points: Vec<Point>,
+}
+
+/// A step and what is known of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Point {
+    pub(crate) start: DateTime,
+    pub(crate) end: DateTime,
+    pub(crate) min: Option<f64>,
+    pub(crate) average: Option<f64>,
+    pub(crate) max: Option<f64>,
+}
+
+/// Values beyond this are drawn at it: their differences must be numbers.
+const LARGEST: f64 = 1e300;
+
+impl Point {
+    /// Without what cannot be drawn: infinite values, and what is no number.
+    fn drawable(self) -> Self {
+        let value = |value: Option<f64>| {
+            let finite = value.filter(|value| value.is_finite());
+            finite.map(|value| value.clamp(-LARGEST, LARGEST))
+        };
+        Self {
+            min: value(self.min),
+            average: value(self.average),
+            max: value(self.max),
+            ..self
+        }
+    }
+
+    /// From the least to the greatest value.
+    fn band(&self) -> Option<(f64, f64)> {
+        self.min.zip(self.max)
+    }
+
+    fn values(&self) -> impl Iterator<Item = f64> + use<> {
+        [self.min, self.average, self.max].into_iter().flatten()
+    }
+}
+
+/// A series that has values, and its axes.
+struct Frame {
+    points: Vec<Point>,
+    time: TimeAxis,
+    value: ValueAxis,
+}
+
+impl Frame {
+    /// None without a value.
+    fn of(series: &Series) -> Option<Self> {
+        let points: Vec<Point> = series.points.iter().map(|point| point.drawable()).collect();
+        let (first, last) = (points.first()?, points.last()?);
+        let time = TimeAxis::new(first.start, last.end);
+        let value = ValueAxis::of(points.iter().flat_map(Point::values))?;
+        Some(Self {
+            points,
+            time,
+            value,
+        })
+    }
+}
+
+/// The title and the unit, without anything that would leave the line or the picture.
+fn heading(series: &Series) -> String {
+    let printable = |text: &str| text.replace(char::is_control, "\u{fffd}");
+    let title = printable(&series.title);
+    match series.unit.as_str() {
+        "" => title,
+        unit => format!("{title}, {}", printable(unit)),
+    }
+}
+
+/// The span of time, or that there is none.
+fn span(series: &Series) -> String {
+    match series.points.first().zip(series.points.last()) {
+        Some((first, last)) => {
+            format!(
+                "{} to {} UTC",
+                short_date(first.start),
+                short_date(last.end)
+            )
+        }
+        None => "no steps".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

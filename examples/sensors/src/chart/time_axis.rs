@@ -1,0 +1,84 @@
+//! The axis of time: ticks where steps of the clock or of the calendar begin, in UTC.
+
+use bucket_mongo::{
+    bson::DateTime,
+    core::{Every, TimeRange},
+};
+use example_kit::text;
+
+#[derive(Debug)]
+pub(super) struct TimeAxis {
+    start: DateTime,
+    end: DateTime,
+}
+
+/// What a label shows of `2014-02-14T14:30:00.000Z`: from where, and to where.
+type Shown = (usize, usize);
+
+const SECONDS: Shown = (11, 19);
+const MINUTES: Shown = (11, 16);
+const DAYS: Shown = (5, 10);
+const MONTHS: Shown = (0, 7);
+const YEARS: Shown = (0, 4);
+
+/// The distances that ticks may have.
+const STEPS: [(Every, Shown); 17] = [
+    (Every::seconds(1), SECONDS),
+    (Every::seconds(5), SECONDS),
+    (Every::seconds(15), SECONDS),
+    (Every::minutes(1), MINUTES),
+    (Every::minutes(5), MINUTES),
+    (Every::minutes(15), MINUTES),
+    (Every::minutes(30), MINUTES),
+    (Every::hours(1), MINUTES),
+    (Every::hours(3), MINUTES),
+    (Every::hours(6), MINUTES),
+    (Every::hours(12), MINUTES),
+    (Every::day(), DAYS),
+    (Every::hours(48), DAYS),
+    (Every::week(), DAYS),
+    (Every::month(), MONTHS),
+    (Every::quarter(), MONTHS),
+    (Every::year(), YEARS),
+];
+
+impl TimeAxis {
+    pub(super) fn new(start: DateTime, end: DateTime) -> Self {
+        Self { start, end }
+    }
+
+    /// Where a moment lies, from 0 at the start to 1 at the end.
+    pub(super) fn part(&self, date: DateTime) -> f64 {
+        let length = millis(self.start, self.end).max(1.0);
+        (millis(self.start, date) / length).clamp(0.0, 1.0)
+    }
+
+    /// At most `most` ticks, each with its place and its label; none on spans of very many years
+    /// or few milliseconds.
+    pub(super) fn ticks(&self, most: u64) -> Vec<(f64, String)> {
+        let range = TimeRange::new(Some(self.start), Some(self.end));
+        let step = STEPS
+            .iter()
+            .find(|(every, _)| every.count_in(range) <= most);
+        let Some((every, (from, to))) = step else {
+            return Vec::new();
+        };
+        let starts = every.steps(range).map(|(start, _)| start);
+        let within = starts.filter(|start| self.start <= *start);
+        let tick = |date: DateTime| {
+            let label = text::date(date);
+            // A time of midnight says less than the day that begins.
+            let midnight = *from == MINUTES.0 && label.ends_with("T00:00:00.000Z");
+            let (from, to) = if midnight { DAYS } else { (*from, *to) };
+            // A date without a form is given in milliseconds.
+            let shown = label.get(from..to).filter(|_| label.ends_with('Z'));
+            (self.part(date), shown.unwrap_or(&label).to_owned())
+        };
+        within.map(tick).collect()
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a place in a picture")]
+fn millis(from: DateTime, to: DateTime) -> f64 {
+    (i128::from(to.timestamp_millis()) - i128::from(from.timestamp_millis())) as f64
+}
