@@ -79,7 +79,7 @@ pub enum AggregateKind {
 /// ```
 /// use bucket_core::aggregate::{Input, NonFinite};
 ///
-/// let input = Input { field: "value", non_finite: NonFinite::Reject };
+/// let input = Input { field: "value", non_finite: NonFinite::Reject, optional: false };
 /// assert_eq!(input.field, "value");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +88,8 @@ pub struct Input {
     pub field: &'static str,
     /// What becomes of NaN and infinities.
     pub non_finite: NonFinite,
+    /// Whether a record may bring no value.
+    pub optional: bool,
 }
 
 /// What becomes of a record whose value is NaN or infinite.

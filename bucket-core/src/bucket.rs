@@ -254,7 +254,10 @@ pub(crate) fn items<'a>(
     }
 }
 
-fn decode_item<T: Record>(index: usize, item: RawBsonRef<'_>) -> Result<T::Item, Damage> {
+pub(crate) fn decode_item<T: Record>(
+    index: usize,
+    item: RawBsonRef<'_>,
+) -> Result<T::Item, Damage> {
     let RawBsonRef::Document(item) = item else {
         return Err(wrong_field(
             &format!("{}.{index}", T::SPEC.items()),
@@ -272,7 +275,7 @@ pub(crate) fn stored_count(spec: &BucketSpec, stored: &RawDocument) -> Result<i6
     whole_field(stored, spec.names().count)
 }
 
-fn whole_field(stored: &RawDocument, name: &str) -> Result<i64, Damage> {
+pub(crate) fn whole_field(stored: &RawDocument, name: &str) -> Result<i64, Damage> {
     let number = match field(stored, name)? {
         Some(RawBsonRef::Int32(number)) => Some(i64::from(number)),
         Some(RawBsonRef::Int64(number)) => Some(number),
@@ -282,7 +285,7 @@ fn whole_field(stored: &RawDocument, name: &str) -> Result<i64, Damage> {
     number.ok_or_else(|| wrong_field(name, "a whole number"))
 }
 
-fn date_field(stored: &RawDocument, name: &str) -> Result<DateTime, Damage> {
+pub(crate) fn date_field(stored: &RawDocument, name: &str) -> Result<DateTime, Damage> {
     match field(stored, name)? {
         Some(RawBsonRef::DateTime(date)) => Ok(date),
         _ => Err(wrong_field(name, "a date")),
@@ -363,15 +366,18 @@ pub(crate) fn stored_fields(
     Ok(fields)
 }
 
-fn field<'a>(stored: &'a RawDocument, name: &str) -> Result<Option<RawBsonRef<'a>>, Damage> {
+pub(crate) fn field<'a>(
+    stored: &'a RawDocument,
+    name: &str,
+) -> Result<Option<RawBsonRef<'a>>, Damage> {
     stored.get(name).map_err(bson_damage)
 }
 
-fn bson_damage(source: bson::error::Error) -> Damage {
+pub(crate) fn bson_damage(source: bson::error::Error) -> Damage {
     Damage::Bson(source.into())
 }
 
-fn wrong_field(path: &str, expected: &'static str) -> Damage {
+pub(crate) fn wrong_field(path: &str, expected: &'static str) -> Damage {
     Damage::Field {
         path: path.to_owned(),
         expected,

@@ -4,6 +4,7 @@ mod damage;
 mod encode;
 mod id;
 mod key;
+mod overflow;
 mod step;
 
 pub use self::{
@@ -11,5 +12,6 @@ pub use self::{
     encode::EncodeError,
     id::IdError,
     key::KeyError,
+    overflow::SumOverflow,
     step::StepError,
 };

@@ -173,13 +173,13 @@ impl InputSink for Row<'_> {
 
 /// How large a value of an input may be, so that no sum over a full bucket of such values overflows.
 #[derive(Debug)]
-struct SumLimits {
+pub(crate) struct SumLimits {
     int: i64,
     float: f64,
 }
 
 impl SumLimits {
-    fn of(spec: &BucketSpec, input: usize, size: u32) -> Self {
+    pub(crate) fn of(spec: &BucketSpec, input: usize, size: u32) -> Self {
         let has = |kind| {
             let mut aggregates = spec.aggregates().iter();
             aggregates.any(|aggregate| aggregate.input == input && aggregate.kind == kind)
@@ -203,7 +203,7 @@ impl SumLimits {
     }
 
     /// Not for NaN and infinities either.
-    fn take_float(&self, value: f64) -> bool {
+    pub(crate) fn take_float(&self, value: f64) -> bool {
         value.abs() <= self.float
     }
 }

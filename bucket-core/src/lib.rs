@@ -56,7 +56,7 @@ pub use self::private as __private;
 #[doc(inline)]
 pub use self::{
     bucket::BucketDocument,
-    error::{Damage, DamagedBucket, EncodeError, IdError, KeyError, StepError},
+    error::{Damage, DamagedBucket, EncodeError, IdError, KeyError, StepError, SumOverflow},
     field::FieldPath,
     form::{Form, LatePolicy},
     id::BucketId,
@@ -68,6 +68,7 @@ pub use self::{
     record::Record,
     sketch::Sketch,
     spec::BucketSpec,
+    stats::NoStats,
     step::{Every, Fill},
     time::BucketTime,
     window::Window,

@@ -1,5 +1,7 @@
 //! Measures: which types can be summed, compared and averaged in a bucket.
 
+use std::cmp::Ordering;
+
 /// A number as it is aggregated: integers stay exact.
 ///
 /// ```
@@ -33,6 +35,33 @@ impl Number {
             Self::Float(value) => value,
         }
     }
+
+    /// As the server compares numbers: NaN before all others, integers and floats exactly.
+    pub(crate) fn compare(self, other: Self) -> Ordering {
+        match (self, other) {
+            (Self::Int(a), Self::Int(b)) => a.cmp(&b),
+            (Self::Float(a), Self::Float(b)) => a.partial_cmp(&b).unwrap_or_else(|| {
+                // One of them is NaN.
+                b.is_nan().cmp(&a.is_nan())
+            }),
+            (Self::Int(a), Self::Float(b)) => compare_exactly(a, b),
+            (Self::Float(a), Self::Int(b)) => compare_exactly(b, a).reverse(),
+        }
+    }
+}
+
+fn compare_exactly(integer: i64, float: f64) -> Ordering {
+    if float.is_nan() {
+        return Ordering::Greater;
+    }
+    // A float of 64 bits or more is whole: the conversion saturates far beyond `i64`.
+    #[allow(clippy::cast_possible_truncation)]
+    let whole = float.trunc() as i128;
+    i128::from(integer).cmp(&whole).then_with(|| {
+        0.0_f64
+            .partial_cmp(&float.fract())
+            .unwrap_or(Ordering::Equal)
+    })
 }
 
 /// A type whose values can be aggregated: floats, integers that BSON holds, and options of them.

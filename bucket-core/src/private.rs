@@ -18,7 +18,7 @@ pub use crate::{
     record::Record,
     sketch::Sketch,
     spec::{BucketSpec, IdSegment, KeyField, Names, TimeField, TimeUnit},
-    stats::StoredStats,
+    stats::{NoStats, StoredStats},
     time::BucketTime,
     window::Window,
 };

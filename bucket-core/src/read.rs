@@ -20,7 +20,9 @@ use crate::{
 };
 
 mod order;
+mod parts;
 mod places;
+mod range_stats;
 mod repeats;
 mod span;
 mod token;
@@ -28,6 +30,7 @@ mod walk;
 
 pub(crate) use self::repeats::repeats;
 pub use self::{
+    range_stats::{RangeTotals, StatsReader},
     span::{is_whole, longest, overlapping},
     token::{CursorToken, IntoCursorToken, TokenError},
     walk::{Placed, RecordPlace, Tokens, Walk, WalkOrder},

@@ -8,6 +8,7 @@ use crate::{
     bucket::BucketDocument,
     key::{KeySink, RecordKey},
     spec::BucketSpec,
+    stats::StoredStats,
 };
 
 /// A record type that is kept in buckets; implemented by `#[derive(Bucketed)]` alone.
@@ -33,6 +34,8 @@ pub trait Record: Serialize + Sized + Send + Sync + 'static {
     type Item: Serialize + DeserializeOwned + Send;
     /// The typed bucket document.
     type Bucket: BucketDocument<Record = Self> + Send;
+    /// The typed aggregates, of one bucket or of a span of time.
+    type Stats: From<StoredStats> + Clone + std::fmt::Debug + Send + Sync;
 
     /// Hands the key fields to `sink`, in the order of [`BucketSpec::keys`].
     fn visit_key(&self, sink: &mut dyn KeySink);

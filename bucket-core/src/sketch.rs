@@ -66,7 +66,8 @@ impl Bin {
         }
     }
 
-    fn parse(name: &str) -> Option<Self> {
+    /// The bin of a counter's name.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
         match name.split_at_checked(1)? {
             ("z", "") => Some(Self::Zero),
             ("p", index) => index.parse().ok().map(Self::Positive),
@@ -87,6 +88,12 @@ fn gamma(error_ppm: u32) -> f64 {
 /// The name of the document that holds the counters of this error.
 pub(crate) fn name(error_ppm: u32) -> String {
     format!("e{error_ppm}")
+}
+
+/// The error, in parts per million, whose counters a document of this name holds.
+pub(crate) fn error_of(name: &str) -> Option<u32> {
+    let error_ppm = name.strip_prefix('e')?.parse().ok()?;
+    (100..=500_000).contains(&error_ppm).then_some(error_ppm)
 }
 
 /// The quantiles of what one or more buckets hold.
@@ -135,7 +142,7 @@ impl Sketch {
     /// ```
     pub fn add(&mut self, value: f64) {
         if value.is_finite() {
-            *self.bins.entry(Bin::of(value, self.error_ppm)).or_default() += 1;
+            self.count_in(Bin::of(value, self.error_ppm), 1);
         }
     }
 
@@ -152,26 +159,27 @@ impl Sketch {
     /// ```
     pub fn merge(&mut self, other: &Self) {
         if self.error_ppm == other.error_ppm {
-            for (bin, count) in &other.bins {
-                *self.bins.entry(*bin).or_default() += count;
+            for (bin, count) in other.bins() {
+                self.count_in(bin, count);
             }
             return;
         }
         let error_ppm = self.error_ppm.max(other.error_ppm);
-        let mut bins = BTreeMap::new();
+        let mut merged = Self::new(error_ppm);
         for part in [&*self, other] {
-            for (bin, count) in &part.bins {
-                let bin = Bin::of(bin.value(part.error_ppm), error_ppm);
-                *bins.entry(bin).or_default() += count;
+            for (bin, count) in part.bins() {
+                merged.count_in(Bin::of(bin.value(part.error_ppm), error_ppm), count);
             }
         }
-        *self = Self { error_ppm, bins };
+        *self = merged;
     }
 
     /// The number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.bins.values().sum()
+        self.bins
+            .values()
+            .fold(0, |sum, count| sum.saturating_add(*count))
     }
 
     /// The relative error of a quantile, such as 0.01.
@@ -201,9 +209,9 @@ impl Sketch {
             clippy::cast_precision_loss
         )]
         let rank = (q * (count - 1) as f64).floor() as u64;
-        let mut below = 0;
+        let mut below = 0_u64;
         for (bin, count) in &self.bins {
-            below += count;
+            below = below.saturating_add(*count);
             if below > rank {
                 return Some(bin.value(self.error_ppm));
             }
@@ -211,23 +219,19 @@ impl Sketch {
         None
     }
 
-    /// Reads the stored form: a document of counters for each error.
-    pub(crate) fn read(error_ppm: u32, stored: &bson::Document) -> Option<Self> {
-        let mut sketch = Self::new(error_ppm);
-        for (name, counters) in stored {
-            let error_ppm = name.strip_prefix('e')?.parse().ok()?;
-            if !(100..=500_000).contains(&error_ppm) {
-                return None;
-            }
-            let mut part = Self::new(error_ppm);
-            for (name, count) in counters.as_document()? {
-                // As many as a bucket can hold: their sum stays far from overflow.
-                let count = u32::try_from(crate::stats::whole(count)?).ok()?.into();
-                part.bins.insert(Bin::parse(name)?, count);
-            }
-            sketch.merge(&part);
-        }
-        Some(sketch)
+    /// Adds so many values of one bin.
+    pub(crate) fn count_in(&mut self, bin: Bin, count: u64) {
+        let counter = self.bins.entry(bin).or_default();
+        *counter = counter.saturating_add(count);
+    }
+
+    /// The bins in the order of their values, with their counters.
+    pub(crate) fn bins(&self) -> impl Iterator<Item = (Bin, u64)> {
+        self.bins.iter().map(|(bin, count)| (*bin, *count))
+    }
+
+    pub(crate) const fn error_ppm(&self) -> u32 {
+        self.error_ppm
     }
 }
 

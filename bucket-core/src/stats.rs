@@ -1,7 +1,14 @@
 //! Stored aggregates: read off a bucket, validated once, typed on access.
 
+mod presence;
+mod sum;
+mod total;
+mod value;
+
 use bson::{Bson, DateTime, Document, RawBsonRef, RawDocument};
 
+use self::value::Value;
+pub(crate) use self::{presence::Presence, total::Total};
 use crate::{
     aggregate::AggregateKind,
     error::Damage,
@@ -12,13 +19,30 @@ use crate::{
     tally,
 };
 
-/// The aggregates of one bucket; the derive makes a typed view of it for each model.
+/// The aggregates of one bucket, or of all records of a span of time; the derive makes a typed view
+/// of it for each model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredStats {
     /// In the order of the model.
-    values: Vec<Option<Bson>>,
+    values: Vec<Option<Value>>,
     /// The number of records.
-    count: u32,
+    count: u64,
+}
+
+/// The statistics of a model that keeps no aggregates: nothing beside the number of records.
+///
+/// ```
+/// use bucket_core::{NoStats, stats::StoredStats};
+/// assert_eq!(NoStats::from(StoredStats::empty().clone()), NoStats);
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NoStats;
+
+impl From<StoredStats> for NoStats {
+    fn from(_: StoredStats) -> Self {
+        Self
+    }
 }
 
 impl StoredStats {
@@ -44,19 +68,14 @@ impl StoredStats {
                 path: aggregate.path.to_owned(),
                 expected: expected(aggregate.kind),
             };
-            let value = match at_path(stored, aggregate.path).map_err(|()| damaged())? {
-                None => None,
-                Some(raw) => {
-                    let value = Bson::try_from(raw).map_err(|_| damaged())?;
-                    if !fits(aggregate.kind, &value) {
-                        return Err(damaged());
-                    }
-                    Some(value)
-                }
-            };
-            values.push(value);
+            let found = at_path(stored, aggregate.path).map_err(|()| damaged())?;
+            let value = found.map(|raw| Value::read(aggregate.kind, raw).ok_or_else(damaged));
+            values.push(value.transpose()?);
         }
-        Ok(Self { values, count })
+        Ok(Self {
+            values,
+            count: u64::from(count),
+        })
     }
 
     /// The aggregates as they are stored, under their paths.
@@ -64,52 +83,67 @@ impl StoredStats {
         let mut document = Document::new();
         for (aggregate, value) in spec.aggregates().iter().zip(&self.values) {
             if let Some(value) = value {
-                insert(&mut document, aggregate.path, value.clone());
+                insert(&mut document, aggregate.path, value.to_bson());
             }
         }
         document
     }
 
-    fn get(&self, at: usize) -> Option<&Bson> {
+    fn get(&self, at: usize) -> Option<&Value> {
         self.values.get(at)?.as_ref()
+    }
+
+    fn number(&self, at: usize) -> Option<Number> {
+        match self.get(at)? {
+            Value::Number(number) => Some(*number),
+            _ => None,
+        }
     }
 
     /// The smallest or the largest value.
     #[must_use]
     pub fn value<M: Measure>(&self, at: usize) -> Option<M::Value> {
-        M::from_number(number(self.get(at)?)?)
+        M::from_number(self.number(at)?)
     }
 
     /// The value of the earliest or the latest record.
     #[must_use]
     pub fn value_in_time<M: Measure>(&self, at: usize) -> Option<M::Value> {
-        M::from_number(number(self.get(at)?.as_document()?.get("v")?)?)
+        match self.get(at)? {
+            Value::InTime(_, number) => M::from_number(*number),
+            _ => None,
+        }
     }
 
     /// The time of the earliest or the latest record.
     #[must_use]
     pub fn time(&self, at: usize) -> Option<DateTime> {
-        self.get(at)?.as_datetime().copied()
+        match self.get(at)? {
+            Value::Time(time) => Some(*time),
+            _ => None,
+        }
     }
 
     /// A sum.
     #[must_use]
     pub fn sum<M: Measure>(&self, at: usize) -> Option<M::Sum> {
-        M::sum_from(number(self.get(at)?)?)
+        M::sum_from(self.number(at)?)
     }
 
     /// A number of records or values; 0 where none is stored.
     #[must_use]
     pub fn count(&self, at: usize) -> u64 {
-        let count = self.get(at).and_then(whole).unwrap_or_default();
-        u64::try_from(count).unwrap_or_default()
+        match self.get(at) {
+            Some(Value::Count(count)) => *count,
+            _ => 0,
+        }
     }
 
     /// The average from a sum and the number of values, which is that of the records if none is
     /// kept.
     #[must_use]
     pub fn avg(&self, sum: usize, count: Option<usize>) -> Option<f64> {
-        let sum = number(self.get(sum)?)?.to_f64();
+        let sum = self.number(sum)?.to_f64();
         Some(sum / self.values_counted(count)?)
     }
 
@@ -119,7 +153,7 @@ impl StoredStats {
     #[must_use]
     pub fn variance(&self, sum: usize, squares: usize, count: Option<usize>) -> Option<f64> {
         let mean = self.avg(sum, count)?;
-        let squares = number(self.get(squares)?)?.to_f64();
+        let squares = self.number(squares)?.to_f64();
         let variance = squares / self.values_counted(count)? - mean * mean;
         // Rounding can leave a little less than nothing.
         variance.is_finite().then_some(variance.max(0.0))
@@ -134,10 +168,10 @@ impl StoredStats {
     /// Not a zero, so that it can be divided by.
     #[allow(
         clippy::cast_precision_loss,
-        reason = "a bucket holds far fewer than 2^53 values"
+        reason = "there are far fewer than 2^53 values"
     )]
     fn values_counted(&self, count: Option<usize>) -> Option<f64> {
-        let count = count.map_or(u64::from(self.count), |at| self.count(at));
+        let count = count.map_or(self.count, |at| self.count(at));
         (count > 0).then_some(count as f64)
     }
 
@@ -145,13 +179,12 @@ impl StoredStats {
     /// that the type cannot hold are left out.
     #[must_use]
     pub fn tally<K: BucketKey>(&self, at: usize) -> Vec<(K, u64)> {
-        let Some(counters) = self.get(at).and_then(Bson::as_document) else {
+        let Some(Value::Tally(counters)) = self.get(at) else {
             return Vec::new();
         };
-        let one = |(name, count): (&String, &Bson)| {
+        let one = |(name, count): &(String, u64)| {
             let text = tally::value_of(name)?;
-            let value = K::from_key(KeyValue::Text(&text)).ok()?;
-            Some((value, u64::try_from(whole(count)?).ok()?))
+            Some((K::from_key(KeyValue::Text(&text)).ok()?, *count))
         };
         counters.iter().filter_map(one).collect()
     }
@@ -165,10 +198,13 @@ impl StoredStats {
     /// A quantile sketch.
     #[must_use]
     pub fn sketch(&self, at: usize, error_ppm: u32) -> Sketch {
-        let stored = self.get(at).and_then(Bson::as_document);
-        stored
-            .and_then(|stored| Sketch::read(error_ppm, stored))
-            .unwrap_or(Sketch::new(error_ppm))
+        let mut merged = Sketch::new(error_ppm);
+        if let Some(Value::Sketches(sketches)) = self.get(at) {
+            for sketch in sketches {
+                merged.merge(sketch);
+            }
+        }
+        merged
     }
 }
 
@@ -214,46 +250,5 @@ const fn expected(kind: AggregateKind) -> &'static str {
         AggregateKind::First | AggregateKind::Last => "a time `t` and a number `v`",
         AggregateKind::FirstTime | AggregateKind::LastTime => "a date",
         AggregateKind::Percentiles { .. } => "the counters of a quantile sketch",
-    }
-}
-
-fn fits(kind: AggregateKind, value: &Bson) -> bool {
-    match kind {
-        AggregateKind::Min
-        | AggregateKind::Max
-        | AggregateKind::Sum
-        | AggregateKind::SumOfSquares
-        | AggregateKind::Avg { .. } => number(value).is_some(),
-        AggregateKind::Count | AggregateKind::CountIf => whole(value).is_some_and(|n| n >= 0),
-        AggregateKind::Tally => value
-            .as_document()
-            .is_some_and(|counters| counters.values().all(|n| whole(n).is_some_and(|n| n >= 0))),
-        AggregateKind::First | AggregateKind::Last => value.as_document().is_some_and(|pair| {
-            matches!(pair.get("t"), Some(Bson::DateTime(_)))
-                && pair.get("v").is_some_and(|value| number(value).is_some())
-        }),
-        AggregateKind::FirstTime | AggregateKind::LastTime => matches!(value, Bson::DateTime(_)),
-        AggregateKind::Percentiles { error_ppm } => value
-            .as_document()
-            .is_some_and(|stored| Sketch::read(error_ppm, stored).is_some()),
-    }
-}
-
-/// A number of whatever numeric type it was stored.
-fn number(value: &Bson) -> Option<Number> {
-    match value {
-        Bson::Int32(value) => Some(Number::Int(i64::from(*value))),
-        Bson::Int64(value) => Some(Number::Int(*value)),
-        Bson::Double(value) => Some(Number::Float(*value)),
-        _ => None,
-    }
-}
-
-pub(crate) fn whole(value: &Bson) -> Option<i64> {
-    match value {
-        Bson::Int32(value) => Some(i64::from(*value)),
-        Bson::Int64(value) => Some(*value),
-        Bson::Double(value) => crate::key::whole_number(*value),
-        _ => None,
     }
 }

@@ -127,6 +127,15 @@ impl<'a> Expand<'a> {
         ty(&self.bucket, &self.model.record.generics)
     }
 
+    /// `TradeStats<T>`, or what stands in for it in models without aggregates.
+    fn stats_ty(&self) -> TokenStream {
+        if self.model.aggregates.is_empty() {
+            let private = &self.private;
+            return quote!(#private::NoStats);
+        }
+        ty(&self.stats, &self.model.record.generics)
+    }
+
     fn is_generic(&self) -> bool {
         !self.model.record.generics.params.is_empty()
     }

@@ -16,6 +16,7 @@ mod range;
 mod record_stream;
 mod records;
 mod report;
+mod stats;
 
 use std::{future::Future, pin::Pin};
 
@@ -35,6 +36,7 @@ pub use self::{
     record_stream::Records,
     records::{RecordPage, RecordsQuery},
     report::{FailedRecord, InsertReport},
+    stats::{RangeStats, StatsQuery},
 };
 
 /// The future of a builder.

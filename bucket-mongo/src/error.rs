@@ -198,6 +198,7 @@ impl std::error::Error for Error {
             (None, ErrorKind::Encode(source)) => Some(source),
             (None, ErrorKind::Damaged(source)) => Some(source),
             (None, ErrorKind::InvalidToken(source)) => Some(source),
+            (None, ErrorKind::Overflow(source)) => Some(source),
             _ => None,
         }
     }

@@ -45,6 +45,7 @@
 //! | go through everything of a key | [`Buckets::records`], [`Buckets::pages`] |
 //! | read a span of time | [`Buckets::range`], [`Buckets::range_of`] |
 //! | know what is newest | [`Buckets::latest`], [`Buckets::latest_n`] |
+//! | know the statistics of a span of time | [`Buckets::stats`] |
 //! | test a service against a real server | `testing` (feature `testing`) |
 //!
 //! # Features
@@ -76,16 +77,16 @@ mod writer;
 pub use bucket_core::__private;
 #[doc(inline)]
 pub use bucket_core::{
-    self as core, BucketDocument, BucketId, BucketSpec, BucketTime, CursorToken, FieldPath,
-    IntoTimeRange, Limits, Measure, Number, Record, RecordKey, Sketch, TimeRange, TokenError,
-    Window,
+    self as core, BucketDocument, BucketId, BucketSpec, BucketTime, CursorToken, Every, FieldPath,
+    Fill, IntoTimeRange, Limits, Measure, NoStats, Number, Record, RecordKey, Sketch, StepError,
+    TimeRange, TokenError, Window,
 };
 pub use bucket_derive::{BucketKey, Bucketed};
 pub use mongodb::{self, bson};
 
 #[doc(inline)]
 pub use self::{
-    action::{EnsureReport, InsertReport, Inserted, Page, RecordOutcome, RecordPage},
+    action::{EnsureReport, InsertReport, Inserted, Page, RangeStats, RecordOutcome, RecordPage},
     bucketed::Bucketed,
     buckets::Buckets,
     error::{Error, ErrorKind, Result},

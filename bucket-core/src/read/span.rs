@@ -156,7 +156,7 @@ fn begins(range: TimeRange, longest: i64) -> TimeRange {
     TimeRange::new(start, range.end())
 }
 
-fn date_bounds(name: &str, range: TimeRange) -> Document {
+pub(super) fn date_bounds(name: &str, range: TimeRange) -> Document {
     let mut bounds = Document::new();
     if let Some(start) = range.start() {
         bounds.insert("$gte", start);
@@ -175,7 +175,7 @@ fn within(name: &str, bounds: Document) -> Document {
     doc! { name: bounds }
 }
 
-fn plan(spec: &BucketSpec, key: &ReadKey, condition: &Document) -> FindPlan {
+pub(super) fn plan(spec: &BucketSpec, key: &ReadKey, condition: &Document) -> FindPlan {
     let filter: RawDocumentBuf = RawWriter::build(|writer| {
         writer.elements(&key.elements);
         fields(writer, condition);

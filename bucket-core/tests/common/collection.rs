@@ -195,7 +195,7 @@ fn is_condition(value: &Bson) -> bool {
         .is_some_and(|value| value.keys().any(|key| key.starts_with('$')))
 }
 
-fn lookup<'a>(document: &'a Document, path: &str) -> Option<&'a Bson> {
+pub fn lookup<'a>(document: &'a Document, path: &str) -> Option<&'a Bson> {
     let (name, rest) = path
         .split_once('.')
         .map_or((path, None), |(name, rest)| (name, Some(rest)));
@@ -237,21 +237,31 @@ pub fn matches(filter: &Document, document: &Document) -> bool {
             .unwrap()
             .iter()
             .all(|(operator, operand)| {
-                let order = found
-                    .map(|found| (bracket(found) == bracket(operand), compare(found, operand)));
+                // Not of conditions, which compare with nothing.
+                let order = || {
+                    found.map(|found| (bracket(found) == bracket(operand), compare(found, operand)))
+                };
                 match operator.as_str() {
-                    "$lt" => order.is_some_and(|(same, order)| same && order.is_lt()),
-                    "$lte" => order.is_some_and(|(same, order)| same && order.is_le()),
-                    "$gt" => order.is_some_and(|(same, order)| same && order.is_gt()),
-                    "$gte" => order.is_some_and(|(same, order)| same && order.is_ge()),
-                    "$ne" => order.is_none_or(|(_, order)| order.is_ne()),
+                    "$lt" => order().is_some_and(|(same, order)| same && order.is_lt()),
+                    "$lte" => order().is_some_and(|(same, order)| same && order.is_le()),
+                    "$gt" => order().is_some_and(|(same, order)| same && order.is_gt()),
+                    "$gte" => order().is_some_and(|(same, order)| same && order.is_ge()),
+                    "$ne" => order().is_none_or(|(_, order)| order.is_ne()),
                     "$in" => operand
                         .as_array()
                         .unwrap()
                         .iter()
                         .any(|one| found.is_some_and(|found| compare(found, one).is_eq())),
                     "$exists" => found.is_some() == operand.as_bool().unwrap(),
+                    "$type" if operand.as_str() == Some("date") => {
+                        matches!(found, Some(Bson::DateTime(_)))
+                    }
                     "$type" => matches!(found, Some(Bson::Array(_))),
+                    "$not" => !matches(&doc! { path: operand.clone() }, document),
+                    "$elemMatch" => found.and_then(Bson::as_array).is_some_and(|items| {
+                        let mut items = items.iter().filter_map(Bson::as_document);
+                        items.any(|item| matches(operand.as_document().unwrap(), item))
+                    }),
                     other => panic!("{other}"),
                 }
             })
@@ -284,7 +294,7 @@ fn bracket(value: &Bson) -> u8 {
     }
 }
 
-fn compare(a: &Bson, b: &Bson) -> Ordering {
+pub fn compare(a: &Bson, b: &Bson) -> Ordering {
     let number = |value: &Bson| match value {
         Bson::Int32(value) => f64::from(*value),
         #[allow(clippy::cast_precision_loss)]

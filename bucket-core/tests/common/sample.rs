@@ -145,7 +145,11 @@ const AVERAGED: &[Aggregate] = &{
 };
 
 const fn input(field: &'static str, non_finite: NonFinite) -> Input {
-    Input { field, non_finite }
+    Input {
+        field,
+        non_finite,
+        optional: matches!(non_finite, NonFinite::Skip),
+    }
 }
 
 const INPUTS: &[Input] = &[
@@ -353,6 +357,7 @@ impl<const F: usize> Record for Sample<F> {
     type Key = SampleKey;
     type Item = SampleItem;
     type Bucket = SampleBucket<F>;
+    type Stats = StoredStats;
 
     fn visit_key(&self, sink: &mut dyn KeySink) {
         sink.part(KeyValue::String(&self.device));

@@ -22,8 +22,13 @@ pub(super) fn inputs(cx: &Expand<'_>) -> impl Iterator<Item = TokenStream> {
             NonFinite::Reject => quote!(Reject),
             NonFinite::Skip => quote!(Skip),
         };
+        let optional = input.is_optional();
         quote! {
-            #private::Input { field: #field, non_finite: #private::NonFinite::#non_finite }
+            #private::Input {
+                field: #field,
+                non_finite: #private::NonFinite::#non_finite,
+                optional: #optional,
+            }
         }
     })
 }

@@ -122,6 +122,7 @@ fn serialize(cx: &Expand<'_>) -> TokenStream {
 fn record(cx: &Expand<'_>) -> TokenStream {
     let private = &cx.private;
     let (record, key, item, bucket) = (cx.record_ty(), cx.key_ty(), cx.item_ty(), cx.bucket_ty());
+    let stats = cx.stats_ty();
     let generics = &cx.model.record.generics;
     let (params, _, _) = generics.split_for_impl();
     let bounds = where_clause(generics, &cx.storage_bounds());
@@ -131,6 +132,7 @@ fn record(cx: &Expand<'_>) -> TokenStream {
             type Key = #key;
             type Item = #item;
             type Bucket = #bucket;
+            type Stats = #stats;
             fn visit_key(&self, _: &mut dyn #private::KeySink) {
                 loop {}
             }

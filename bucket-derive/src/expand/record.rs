@@ -19,6 +19,7 @@ pub(super) fn record(cx: &Expand<'_>) -> TokenStream {
     } = cx;
     let (record, key_ty, item_ty, bucket_ty) =
         (cx.record_ty(), cx.key_ty(), cx.item_ty(), cx.bucket_ty());
+    let stats_ty = cx.stats_ty();
     let (params, _, _) = model.record.generics.split_for_impl();
     let bounds = where_clause(&model.record.generics, &cx.storage_bounds());
     let visits = key::visits(cx);
@@ -47,6 +48,7 @@ pub(super) fn record(cx: &Expand<'_>) -> TokenStream {
             type Key = #key_ty;
             type Item = #item_ty;
             type Bucket = #bucket_ty;
+            type Stats = #stats_ty;
 
             fn visit_key(&self, sink: &mut dyn #private::KeySink) {
                 #record_id

@@ -64,7 +64,12 @@ pub(super) fn of_nothing(cx: &Expand<'_>) -> Option<TokenStream> {
 
 /// The impls of the stats and their views.
 pub(super) fn impls(cx: &Expand<'_>) -> TokenStream {
-    let Expand { model, stats, .. } = cx;
+    let Expand {
+        model,
+        private,
+        stats,
+        ..
+    } = cx;
     if model.aggregates.is_empty() {
         return TokenStream::new();
     }
@@ -86,8 +91,15 @@ pub(super) fn impls(cx: &Expand<'_>) -> TokenStream {
     let own = where_clause(all, &[]);
     let (paths, methods, views) = (paths(cx), methods(cx), view::impls(cx));
     let accessors = accessor_of_bucket(cx);
+    let of = of_nothing(cx);
     quote! {
         #traits
+        #[automatically_derived]
+        impl #params ::core::convert::From<#private::StoredStats> for #stats_ty #own {
+            fn from(__parts: #private::StoredStats) -> Self {
+                Self { parts: __parts, #of }
+            }
+        }
         impl #params #stats_ty #own {
             #paths
         }

@@ -16,7 +16,7 @@ use crate::{
     attrs::{choice::NonFinite, closure::Mapping},
     model::{
         field::{Field, Role},
-        rust_name,
+        rust_name, types,
     },
 };
 
@@ -37,6 +37,15 @@ pub(crate) struct Input {
     pub(crate) ty: Type,
     pub(crate) of: InputOf,
     pub(crate) non_finite: NonFinite,
+}
+
+impl Input {
+    /// Whether a record may bring no value: a number that is missing or left out. An alias may hide
+    /// an option.
+    pub(crate) fn is_optional(&self) -> bool {
+        matches!(self.of, InputOf::Number)
+            && (self.non_finite == NonFinite::Skip || !types::is_literally_number(&self.ty))
+    }
 }
 
 /// What is handed over of the field.

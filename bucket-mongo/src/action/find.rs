@@ -4,7 +4,7 @@ use bucket_core::read::{AggregatePlan, FindPlan};
 use futures_util::TryStreamExt;
 use mongodb::{
     ClientSession, Collection, Cursor,
-    bson::{Document, RawDocumentBuf},
+    bson::{Document, RawDocument, RawDocumentBuf},
     error::Result,
     options::Hint,
 };
@@ -39,6 +39,38 @@ pub(super) async fn many(
         .hint(Hint::Name(plan.hint))
         .await
 }
+
+/// Hands over each document of a plan, with its projection, as it stands in the server's reply;
+/// the first error of `take` ends it.
+pub(super) async fn each<E: From<mongodb::error::Error>>(
+    collection: &Collection<RawDocumentBuf>,
+    plan: FindPlan,
+    session: Option<&mut ClientSession>,
+    mut take: impl FnMut(&RawDocument) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let filter = Document::try_from(plan.filter).map_err(mongodb::error::Error::from)?;
+    let find = collection
+        .find(filter)
+        .sort(plan.sort)
+        .projection(plan.projection)
+        .batch_size(BATCH)
+        .hint(Hint::Name(plan.hint));
+    if let Some(session) = session {
+        let mut cursor = find.session(&mut *session).await?;
+        while cursor.advance(session).await? {
+            take(cursor.current())?;
+        }
+    } else {
+        let mut cursor = find.await?;
+        while cursor.advance().await? {
+            take(cursor.current())?;
+        }
+    }
+    Ok(())
+}
+
+/// So many documents without their items are less than a reply holds.
+const BATCH: u32 = 10_000;
 
 /// The only document of an aggregation.
 pub(super) async fn aggregate(

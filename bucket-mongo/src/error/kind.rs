@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bucket_core::{DamagedBucket, EncodeError, TokenError, write::is_transient};
+use bucket_core::{DamagedBucket, EncodeError, SumOverflow, TokenError, write::is_transient};
 
 /// What went wrong.
 ///
@@ -33,6 +33,8 @@ pub enum ErrorKind {
     Encode(EncodeError),
     /// A document of the collection is no bucket of the model.
     Damaged(DamagedBucket),
+    /// The sum of an aggregate over a span of time passes 64 bits.
+    Overflow(SumOverflow),
     /// An index of the model is missing; nothing was stored. Call `ensure()`.
     MissingIndex {
         /// The name of the index.
@@ -140,6 +142,7 @@ impl fmt::Display for ErrorKind {
             ),
             Self::Encode(source) => source.fmt(f),
             Self::Damaged(source) => source.fmt(f),
+            Self::Overflow(source) => source.fmt(f),
             Self::MissingIndex { name } => {
                 write!(
                     f,

@@ -3,10 +3,9 @@
 use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 
-use super::{InputOf, Kind, Reads, field::Reader};
+use super::{Input, InputOf, Kind, Reads, field::Reader};
 use crate::{
-    attrs::{choice::NonFinite, name::Named},
-    model::types,
+    attrs::name::Named,
     symbol::{COUNT, SUM, SUM_OF_SQUARES, Symbol},
 };
 
@@ -58,10 +57,9 @@ impl Reader<'_> {
         let Some(asked_by) = avg.map(|avg| &avg.key).or(std_dev) else {
             return;
         };
-        let skips = attrs.non_finite.get() == Some(&NonFinite::Skip);
         let sum = self.needed(Kind::Sum, SUM, asked_by, input);
-        let count = (skips || !types::is_literally_number(&self.field.ty))
-            .then(|| self.needed(Kind::Count, COUNT, asked_by, input));
+        let optional = self.to.inputs.get(input).is_some_and(Input::is_optional);
+        let count = optional.then(|| self.needed(Kind::Count, COUNT, asked_by, input));
         if let Some(avg) = avg {
             if avg.name.is_some() {
                 self.store(avg, Kind::Avg { sum, count }, input);

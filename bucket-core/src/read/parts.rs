@@ -1,0 +1,243 @@
+//! The buckets of a span of time as statistics need them: those that lie in it as a whole without
+//! their items, of the others the items inside of it. The server decides which is which.
+
+use bson::{Bson, DateTime, Document, RawArray, RawBsonRef, RawDocument, doc};
+
+use super::{
+    FindPlan, ReadKey, overlapping,
+    span::{date_bounds, is_whole, plan},
+};
+use crate::{
+    aggregate::AggregateKind,
+    bucket::{
+        BucketFields, bson_damage, date_field, decode_item, field, stored_count, whole_field,
+        wrong_field,
+    },
+    error::Damage,
+    form::Form,
+    range::TimeRange,
+    record::Record,
+    spec::{BucketSpec, ID},
+    stats::{Presence, StoredStats},
+};
+
+/// In place of the items: how many there are, and those inside of the range.
+const NUMBER: &str = "n";
+const INSIDE: &str = "in";
+
+/// The buckets of a key that can hold records of `range`: their aggregates, and the items of those
+/// that the aggregates do not suffice for. `longest` is that of [`overlapping`].
+///
+/// The items are replaced by `{n: their number, in: those of the range}`, and by null where they
+/// are no array. They are left out where the fields of the bucket say that all of its records lie
+/// in the range, and no aggregate is missing to which each record brings something.
+pub(super) fn parts(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest: i64) -> FindPlan {
+    let found = match spec.form() {
+        Form::Count { .. } | Form::Numbered { .. } if range != TimeRange::ALL => {
+            plan(spec, key, &any_inside(spec, range))
+        }
+        _ => overlapping(spec, key, range, longest),
+    };
+    FindPlan {
+        // Sums do not depend on it.
+        sort: Document::new(),
+        projection: projection(spec, range),
+        ..found
+    }
+}
+
+/// Buckets with an item in the range, and those of which that cannot be told: they are damaged,
+/// which is to be reported and not passed over.
+fn any_inside(spec: &BucketSpec, range: TimeRange) -> Document {
+    let time = spec.time().name;
+    let no_date = doc! { time: { "$not": { "$type": "date" } } };
+    let item = doc! { "$or": [date_bounds(time, range), no_date] };
+    doc! { "$or": [
+        { spec.items(): { "$elemMatch": item } },
+        { spec.items(): { "$not": { "$type": "array" } } },
+    ] }
+}
+
+fn projection(spec: &BucketSpec, range: TimeRange) -> Document {
+    let names = spec.names();
+    let mut projection = doc! { ID: 1, names.count: 1 };
+    if has_span(spec) {
+        projection.insert(names.start, 1);
+        projection.insert(names.end, 1);
+    }
+    for aggregate in spec.aggregates() {
+        let (name, _) = aggregate
+            .path
+            .split_once('.')
+            .unwrap_or((aggregate.path, ""));
+        projection.insert(name, 1);
+    }
+    let items = format!("${}", spec.items());
+    let opened = doc! { "$cond": [
+        { "$isArray": [&items] },
+        { NUMBER: { "$size": &items }, INSIDE: inside(spec, range, &items) },
+        null,
+    ] };
+    match suffices(spec, range) {
+        Some(conditions) if conditions.is_empty() => {}
+        Some(conditions) => {
+            let all = doc! { "$cond": [{ "$and": conditions }, "$$REMOVE", opened] };
+            projection.insert(spec.items(), all);
+        }
+        None => drop(projection.insert(spec.items(), opened)),
+    }
+    projection
+}
+
+/// Whether buckets of the form say which span of time they cover.
+const fn has_span(spec: &BucketSpec) -> bool {
+    matches!(spec.form(), Form::Window { .. } | Form::Hybrid { .. })
+}
+
+/// The items of the range. One whose time is no date is among them, so that it is found.
+fn inside(spec: &BucketSpec, range: TimeRange, items: &str) -> Bson {
+    let time = format!("$$this.{}", spec.time().name);
+    let bounds = bounds(&time, range);
+    if bounds.is_empty() {
+        return Bson::String(items.to_owned());
+    }
+    let no_date = doc! { "$ne": [{ "$type": &time }, "date"] };
+    let condition = doc! { "$or": [no_date, { "$and": bounds }] };
+    Bson::Document(doc! { "$filter": { "input": items, "cond": condition } })
+}
+
+/// Conditions for a date to lie in the range.
+fn bounds(date: &str, range: TimeRange) -> Vec<Bson> {
+    let one = |operator: &str, bound: Option<DateTime>| {
+        bound.map(|bound| Bson::Document(doc! { operator: [date, bound] }))
+    };
+    let bounds = [one("$gte", range.start()), one("$lt", range.end())];
+    bounds.into_iter().flatten().collect()
+}
+
+/// The conditions under which the aggregates of a bucket suffice; `None` where its fields never
+/// tell.
+fn suffices(spec: &BucketSpec, range: TimeRange) -> Option<Vec<Bson>> {
+    let mut conditions = lies_in(spec, range)?;
+    for (at, aggregate) in spec.aggregates().iter().enumerate() {
+        let kept = doc! { "$ne": [{ "$type": format!("${}", aggregate.path) }, "missing"] };
+        match Presence::of(spec, at) {
+            Presence::Always => conditions.push(Bson::Document(kept)),
+            Presence::WithValues(counter) => {
+                let counter = spec.aggregates().get(counter).map_or("", |each| each.path);
+                let none = doc! { "$eq": [format!("${counter}"), 0] };
+                conditions.push(Bson::Document(doc! { "$or": [none, kept] }));
+            }
+            Presence::Unknown => {}
+        }
+    }
+    Some(conditions)
+}
+
+/// The conditions of [`is_whole`], for the server.
+fn lies_in(spec: &BucketSpec, range: TimeRange) -> Option<Vec<Bson>> {
+    let names = spec.names();
+    let both = |first: &str, last: &str| {
+        let dates = [first, last].into_iter();
+        dates
+            .flat_map(|date| bounds(&format!("${date}"), range))
+            .collect()
+    };
+    Some(match spec.form() {
+        _ if range == TimeRange::ALL => Vec::new(),
+        Form::Window { .. } => {
+            let begins = bounds(
+                &format!("${}", names.start),
+                TimeRange::new(range.start(), None),
+            );
+            let ends = range
+                .end()
+                .map(|end| Bson::Document(doc! { "$lte": [format!("${}", names.end), end] }));
+            begins.into_iter().chain(ends).collect()
+        }
+        Form::Hybrid { .. } => both(names.start, names.end),
+        Form::Count { .. } | Form::Numbered { .. } => {
+            let path = |kind| {
+                let found = spec.aggregates().iter().find(|each| each.kind == kind);
+                found.map(|each| each.path)
+            };
+            both(
+                path(AggregateKind::FirstTime)?,
+                path(AggregateKind::LastTime)?,
+            )
+        }
+    })
+}
+
+/// A bucket as [`parts`] asks for it.
+#[derive(Debug)]
+pub(super) enum Part<'a> {
+    /// All of its records lie in the range.
+    Whole(StoredStats),
+    /// Its items inside of the range.
+    Opened(&'a RawArray),
+}
+
+impl<'a> Part<'a> {
+    /// Reads what the server sent.
+    pub(super) fn read(
+        spec: &BucketSpec,
+        range: TimeRange,
+        stored: &'a RawDocument,
+    ) -> Result<Self, Damage> {
+        let names = spec.names();
+        let mut fields = BucketFields::default();
+        if has_span(spec) {
+            fields.start = date_field(stored, names.start)?;
+            fields.end = date_field(stored, names.end)?;
+        }
+        let count = stored_count(spec, stored)?;
+        let whole =
+            || u32::try_from(count).map_err(|_| wrong_field(names.count, "a number of records"));
+        let no_array = || wrong_field(spec.items(), "an array");
+        match field(stored, spec.items())? {
+            None => {
+                let stats = StoredStats::read(spec, stored, whole()?)?;
+                // As the server saw it too, or one of the two is mistaken.
+                if stats.lacks_any(spec) || !is_whole(spec, &fields, &stats, range) {
+                    return Err(no_array());
+                }
+                Ok(Self::Whole(stats))
+            }
+            Some(RawBsonRef::Document(items)) => {
+                let number = whole_field(items, NUMBER)?;
+                if count != number {
+                    let items = usize::try_from(number).unwrap_or(usize::MAX);
+                    return Err(Damage::CountMismatch { count, items });
+                }
+                match field(items, INSIDE)? {
+                    Some(RawBsonRef::Array(inside)) => Ok(Self::Opened(inside)),
+                    _ => Err(no_array()),
+                }
+            }
+            Some(_) => Err(no_array()),
+        }
+    }
+}
+
+/// Hands over the records of the items with their times. Places in the array are those among the
+/// items of the range.
+pub(super) fn each_record<T: Record>(
+    key: &T::Key,
+    items: &RawArray,
+    mut each: impl FnMut(DateTime, &T),
+) -> Result<(), Damage> {
+    let spec = T::SPEC;
+    for (index, item) in items.into_iter().enumerate() {
+        let item = item.map_err(bson_damage)?;
+        let time = match item {
+            RawBsonRef::Document(item) => date_field(item, spec.time().name).map_err(|_| {
+                wrong_field(&format!("{}.{}", spec.items(), spec.time().name), "a date")
+            })?,
+            _ => DateTime::MIN,
+        };
+        let item = decode_item::<T>(index, item)?;
+        each(time, &T::assemble(key.clone(), item));
+    }
+    Ok(())
+}

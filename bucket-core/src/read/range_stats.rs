@@ -1,0 +1,152 @@
+//! Statistics of a span of time: the plan of the read, and the sum of what it gives.
+
+use std::collections::HashSet;
+
+use bson::RawDocument;
+
+use super::{
+    FindPlan, ReadKey, longest,
+    parts::{Part, each_record, parts},
+};
+use crate::{
+    bucket::printed_id,
+    error::{DamagedBucket, EncodeError, SumOverflow},
+    form::Form,
+    limits::Limits,
+    range::TimeRange,
+    record::Record,
+    stats::{StoredStats, Total},
+};
+
+/// Adds up the buckets of a key and a span of time.
+///
+/// ```
+/// # use bson::RawDocumentBuf;
+/// # use bucket_core::{DamagedBucket, Record, TimeRange, read::{FindPlan, StatsReader}};
+/// fn count<T: Record>(
+///     key: T::Key,
+///     range: TimeRange,
+///     find: impl Fn(FindPlan) -> Vec<RawDocumentBuf>,
+/// ) -> Result<u64, Box<dyn std::error::Error>> {
+///     let mut reader = StatsReader::<T>::new(key, range, None)?;
+///     for stored in find(reader.plan()) {
+///         reader.take(&stored)?;
+///     }
+///     Ok(reader.finish()?.map_or(0, |totals| totals.count))
+/// }
+/// ```
+#[derive(Debug)]
+pub struct StatsReader<T: Record> {
+    key: T::Key,
+    range: TimeRange,
+    longest: i64,
+    total: Total,
+    buckets: u64,
+    opened: u64,
+    /// The ids so far, where an index can give a bucket twice.
+    seen: Option<HashSet<String>>,
+}
+
+/// What the records of a span of time come to.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct RangeTotals {
+    /// The number of records, at least 1.
+    pub count: u64,
+    /// Their aggregates.
+    pub stats: StoredStats,
+    /// The number of buckets that they are in.
+    pub buckets: u64,
+    /// Of how many of those the items were read.
+    pub opened: u64,
+}
+
+impl<T: Record> StatsReader<T> {
+    /// The statistics of this key and range. The limits are those of the key, where they are not
+    /// the model's.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::Limits`] if the limits make no sense.
+    pub fn new(key: T::Key, range: TimeRange, limits: Option<Limits>) -> Result<Self, EncodeError> {
+        let own = T::SPEC.form();
+        let form = limits.map_or(Ok(own), |limits| limits.apply(own))?;
+        Ok(Self {
+            key,
+            range,
+            longest: longest(T::SPEC, limits)?,
+            total: Total::new(T::SPEC, form.size()),
+            buckets: 0,
+            opened: 0,
+            // Their index orders by whether they are closed: one that is closed while it is read
+            // comes again.
+            seen: matches!(own, Form::Hybrid { .. }).then(HashSet::new),
+        })
+    }
+
+    /// The read; [`take`](Self::take) takes each document that it gives.
+    #[must_use]
+    pub fn plan(&self) -> FindPlan {
+        parts(
+            T::SPEC,
+            &ReadKey::of::<T>(&self.key),
+            self.range,
+            self.longest,
+        )
+    }
+
+    /// Adds a bucket.
+    ///
+    /// # Errors
+    ///
+    /// [`DamagedBucket`] if it is none of the model.
+    pub fn take(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
+        if self
+            .seen
+            .as_mut()
+            .is_some_and(|seen| !seen.insert(printed_id(stored)))
+        {
+            return Ok(());
+        }
+        let before = self.total.count();
+        let part = Part::read(T::SPEC, self.range, stored);
+        let opened = part.and_then(|part| match part {
+            Part::Whole(stats) => {
+                self.total.add_bucket(stats);
+                Ok(0)
+            }
+            Part::Opened(items) => {
+                each_record::<T>(&self.key, items, |time, record| {
+                    self.total
+                        .add_record(time, |sink| record.visit_inputs(sink));
+                })?;
+                Ok(1)
+            }
+        });
+        let opened = opened.map_err(|damage| DamagedBucket::new(printed_id(stored), damage))?;
+        // A window may be cut by the range where it has no records.
+        if self.total.count() > before {
+            self.buckets += 1;
+            self.opened += opened;
+        }
+        Ok(())
+    }
+
+    /// What all of them come to; `None` if the range has no records.
+    ///
+    /// # Errors
+    ///
+    /// [`SumOverflow`] if the sum of an aggregate passes what a number can hold.
+    pub fn finish(self) -> Result<Option<RangeTotals>, SumOverflow> {
+        let count = self.total.count();
+        if count == 0 {
+            return Ok(None);
+        }
+        Ok(Some(RangeTotals {
+            count,
+            stats: self.total.finish()?,
+            buckets: self.buckets,
+            opened: self.opened,
+        }))
+    }
+}

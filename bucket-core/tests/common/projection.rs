@@ -1,0 +1,107 @@
+//! Projections with expressions, as the server's documents describe them.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
+
+use std::cmp::Ordering;
+
+use bson::{Bson, Document, doc};
+
+use super::collection::{compare, lookup};
+
+/// The document with the fields of the projection.
+pub fn project(projection: &Document, document: &Document) -> Document {
+    let fields = projection.iter().filter_map(|(name, wanted)| {
+        let value = match wanted {
+            Bson::Int32(1) => document.get(name).cloned(),
+            expression => evaluate(expression, document, None),
+        };
+        Some((name.clone(), value?))
+    });
+    fields.collect()
+}
+
+/// The value of an expression; `None` for none.
+fn evaluate(expression: &Bson, document: &Document, this: Option<&Bson>) -> Option<Bson> {
+    match expression {
+        Bson::String(text) => match text.strip_prefix("$$") {
+            Some("REMOVE") => None,
+            Some(path) => {
+                let name = path.strip_prefix("this.").unwrap();
+                this.unwrap().as_document()?.get(name).cloned()
+            }
+            None => match text.strip_prefix('$') {
+                Some(path) => lookup(document, path).cloned(),
+                None => Some(expression.clone()),
+            },
+        },
+        Bson::Document(fields) => match fields.iter().next() {
+            Some((operator, operand)) if operator.starts_with('$') => {
+                call(operator, operand, document, this)
+            }
+            _ => {
+                let fields = fields.iter();
+                let value = |(name, value): (&String, &Bson)| {
+                    Some((name.clone(), evaluate(value, document, this)?))
+                };
+                Some(Bson::Document(fields.filter_map(value).collect()))
+            }
+        },
+        other => Some(other.clone()),
+    }
+}
+
+fn call(operator: &str, operand: &Bson, document: &Document, this: Option<&Bson>) -> Option<Bson> {
+    let list = operand
+        .as_array()
+        .map_or(std::slice::from_ref(operand), Vec::as_slice);
+    let value = |at: usize| evaluate(&list[at], document, this);
+    let is_true = |value: Option<Bson>| value.is_some_and(|value| value.as_bool().unwrap());
+    let order = || match (value(0), value(1)) {
+        (Some(a), Some(b)) => compare(&a, &b),
+        (a, b) => a.is_some().cmp(&b.is_some()),
+    };
+    Some(Bson::Boolean(match operator {
+        "$cond" => return value(if is_true(value(0)) { 1 } else { 2 }),
+        "$size" => {
+            let length = value(0).unwrap().as_array().unwrap().len();
+            return Some(Bson::Int32(i32::try_from(length).unwrap()));
+        }
+        "$type" => {
+            let name = match value(0) {
+                None => "missing",
+                Some(Bson::DateTime(_)) => "date",
+                Some(_) => "other",
+            };
+            return Some(Bson::String(name.to_owned()));
+        }
+        "$filter" => {
+            let operand = operand.as_document().unwrap();
+            let items = evaluate(&operand["input"], document, this).unwrap();
+            let items = items.as_array().unwrap().iter();
+            let kept =
+                items.filter(|item| is_true(evaluate(&operand["cond"], document, Some(item))));
+            return Some(Bson::Array(kept.cloned().collect()));
+        }
+        "$and" => (0..list.len()).all(|at| is_true(value(at))),
+        "$or" => (0..list.len()).any(|at| is_true(value(at))),
+        "$isArray" => value(0).is_some_and(|value| value.as_array().is_some()),
+        "$eq" => order() == Ordering::Equal,
+        "$ne" => order() != Ordering::Equal,
+        "$gte" => order() != Ordering::Less,
+        "$lt" => order() == Ordering::Less,
+        "$lte" => order() != Ordering::Greater,
+        other => panic!("{other}"),
+    }))
+}
+
+#[test]
+fn what_is_removed_is_not_there() {
+    let projection = doc! { "a": 1, "b": { "$cond": [{ "$eq": ["$a", 1] }, "$$REMOVE", "$a"] } };
+    assert_eq!(
+        project(&projection, &doc! { "a": 1, "c": 1 }),
+        doc! { "a": 1 }
+    );
+    assert_eq!(
+        project(&projection, &doc! { "a": 2 }),
+        doc! { "a": 2, "b": 2 }
+    );
+}

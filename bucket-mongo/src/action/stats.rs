@@ -1,0 +1,208 @@
+//! `stats`: the statistics of a key over a span of time.
+
+use std::{fmt, ops::Deref};
+
+use bucket_core::{DamagedBucket, IntoTimeRange, Record, TimeRange, read::StatsReader};
+use mongodb::{ClientSession, bson::RawDocumentBuf};
+use tracing::Instrument;
+
+use super::{ActionFuture, find};
+use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
+
+impl<T: Record> Buckets<T> {
+    /// The statistics of a key's records from the start of `range` and before its end: their
+    /// number, and every aggregate that the model keeps. `None` if there is no record.
+    ///
+    /// They are exact for any range: buckets that lie in it as a whole are told by their
+    /// aggregates, without their items, of the others (two of a window's at most) the items inside
+    /// of the range are added up. In the manual's form and in numbered buckets the model has to
+    /// keep the first and the last time for that (`#[bucket(time, first = "..", last = "..")]`),
+    /// else the items of every bucket in the range are read.
+    ///
+    /// What is stored while this runs may be counted or not.
+    ///
+    /// Settings: `session`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] if the end of the range is before its start,
+    /// [`ErrorKind::Damaged`] if a document is no bucket of the model, [`ErrorKind::Overflow`] if a
+    /// sum passes 64 bits, [`ErrorKind::MissingIndex`] before `ensure()`.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// use bucket_mongo::bson::DateTime;
+    ///
+    /// async fn print<T: Bucketed>(buckets: &Buckets<T>, key: T::Key, from: DateTime) -> Result<()> {
+    ///     if let Some(stats) = buckets.stats(key, from..).await? {
+    ///         println!("{} records: {:?}", stats.count(), stats.stats());
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn stats(&self, key: impl Into<T::Key>, range: impl IntoTimeRange) -> StatsQuery<'_, T> {
+        StatsQuery {
+            buckets: self,
+            key: key.into(),
+            range: range.into_time_range(),
+            session: None,
+        }
+    }
+}
+
+/// Statistics to be read; see [`Buckets::stats`].
+#[must_use = "nothing is read until this is awaited"]
+#[derive(Debug)]
+pub struct StatsQuery<'a, T: Record> {
+    buckets: &'a Buckets<T>,
+    key: T::Key,
+    range: TimeRange,
+    session: Option<&'a mut ClientSession>,
+}
+
+/// The statistics of a span of time that has records; see [`Buckets::stats`]. It stands for the
+/// model's stats: `stats.value().avg()`.
+///
+/// ```
+/// # use bucket_mongo::{Record, action::RangeStats};
+/// fn print<T: Record>(stats: &RangeStats<T>) {
+///     println!("{} records in {} buckets", stats.count(), stats.buckets());
+/// }
+/// ```
+pub struct RangeStats<T: Record> {
+    count: u64,
+    stats: T::Stats,
+    buckets: u64,
+    opened: u64,
+}
+
+impl<T: Record> RangeStats<T> {
+    /// The number of records, at least 1.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The aggregates of all of them, as a bucket has them of its own.
+    #[must_use]
+    pub fn stats(&self) -> &T::Stats {
+        &self.stats
+    }
+
+    /// The aggregates of all of them.
+    #[must_use]
+    pub fn into_stats(self) -> T::Stats {
+        self.stats
+    }
+
+    /// The number of buckets that the records are in.
+    #[must_use]
+    pub fn buckets(&self) -> u64 {
+        self.buckets
+    }
+
+    /// Of how many of those buckets the items were read, because their aggregates did not suffice.
+    #[must_use]
+    pub fn opened(&self) -> u64 {
+        self.opened
+    }
+}
+
+impl<T: Record> Deref for RangeStats<T> {
+    type Target = T::Stats;
+
+    fn deref(&self) -> &T::Stats {
+        &self.stats
+    }
+}
+
+impl<T: Record> Clone for RangeStats<T> {
+    fn clone(&self) -> Self {
+        Self {
+            stats: self.stats.clone(),
+            ..*self
+        }
+    }
+}
+
+impl<T: Record> fmt::Debug for RangeStats<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RangeStats")
+            .field("count", &self.count)
+            .field("stats", &self.stats)
+            .field("buckets", &self.buckets)
+            .field("opened", &self.opened)
+            .finish()
+    }
+}
+
+/// Why a read ended early.
+enum Failure {
+    Driver(mongodb::error::Error),
+    Damaged(DamagedBucket),
+}
+
+impl From<mongodb::error::Error> for Failure {
+    fn from(error: mongodb::error::Error) -> Self {
+        Self::Driver(error)
+    }
+}
+
+impl<'a, T: Record> StatsQuery<'a, T> {
+    /// Runs in this session.
+    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
+        self.session = Some(session);
+        self
+    }
+
+    async fn run(self) -> Result<Option<RangeStats<T>>> {
+        let context = Context::of::<T>("stats", &self.key);
+        let failed = |kind| Error::new(kind, &context);
+        if self.range.is_reversed() {
+            let message = "the end of the range is before its start".to_owned();
+            return Err(failed(ErrorKind::InvalidArgument { message }));
+        }
+        if self.range.is_empty() {
+            return Ok(None);
+        }
+        let limits = self.buckets.limits_of(&self.key);
+        let reader = StatsReader::<T>::new(self.key, self.range, limits);
+        let mut reader = reader.map_err(|source| failed(ErrorKind::Encode(source)))?;
+        let plan = reader.plan();
+        let index = plan.hint.clone();
+        let collection = self.buckets.collection::<RawDocumentBuf>();
+        let read = find::each(&collection, plan, self.session, |stored| {
+            reader.take(stored).map_err(Failure::Damaged)
+        });
+        read.await.map_err(|failure| match failure {
+            Failure::Driver(error) => Error::read_by(&index, error, &context),
+            Failure::Damaged(damage) => failed(ErrorKind::Damaged(damage)),
+        })?;
+        let totals = reader
+            .finish()
+            .map_err(|source| failed(ErrorKind::Overflow(source)))?;
+        let stats = totals.map(|totals| RangeStats {
+            count: totals.count,
+            stats: totals.stats.into(),
+            buckets: totals.buckets,
+            opened: totals.opened,
+        });
+        let figures = stats.as_ref().map_or((0, 0, 0), |all: &RangeStats<T>| {
+            (all.count, all.buckets, all.opened)
+        });
+        let (records, buckets, opened) = figures;
+        tracing::debug!(target: trace::READ, records, buckets, opened, "stats");
+        Ok(stats)
+    }
+}
+
+impl<'a, T: Record> IntoFuture for StatsQuery<'a, T> {
+    type Output = Result<Option<RangeStats<T>>>;
+    type IntoFuture = ActionFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let span =
+            tracing::debug_span!(target: trace::READ, "stats", collection = T::SPEC.collection());
+        Box::pin(self.run().instrument(span))
+    }
+}

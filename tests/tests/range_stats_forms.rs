@@ -1,0 +1,133 @@
+//! Statistics of spans of time over every form, against the records.
+
+#[path = "common/drawn_records.rs"]
+mod drawn_records;
+#[path = "../../bucket-core/tests/common/naive.rs"]
+mod naive;
+#[path = "../../bucket-core/tests/common/sample.rs"]
+mod sample;
+
+use bucket_mongo::{
+    Bucketed, IntoTimeRange, TimeRange,
+    bson::DateTime,
+    core::{BucketId, bucket::BucketFields},
+};
+use bucket_tests::{database, date};
+
+use self::{
+    drawn_records::{key, record},
+    sample::{Sample, SampleBucket, SampleItem},
+};
+
+/// Around midnight, month ends, the change to daylight-saving time, 1970 and the far future.
+const DATES: [&str; 7] = [
+    "2026-01-30T23:59:57Z",
+    "2026-02-28T23:59:57Z",
+    "2024-02-29T23:59:57Z",
+    "2026-03-29T00:59:57Z",
+    "1969-12-31T23:59:57Z",
+    "1901-06-01T12:00:00Z",
+    "9999-12-31T23:59:57Z",
+];
+
+/// Six seconds around each date, 40 records each, not in the order of their times.
+fn records<const F: usize>() -> Vec<Sample<F>> {
+    let starts = DATES.iter().map(|text| date(text).timestamp_millis());
+    let all = starts.enumerate().flat_map(|(part, start)| {
+        (0..40_i64).map(move |n| {
+            let unique = i64::try_from(part).unwrap() * 40 + n;
+            record("1", start + n * 1_327 % 6_000, unique)
+        })
+    });
+    all.collect()
+}
+
+fn ranges() -> Vec<TimeRange> {
+    let mut ranges = vec![TimeRange::ALL];
+    let mut moments = Vec::new();
+    for text in DATES {
+        let start = date(text).timestamp_millis();
+        for millis in [-1, 0, 1, 1_327, 2_000, 2_999, 3_000, 3_001, 4_500, 6_000] {
+            moments.push(DateTime::from_millis(start + millis));
+        }
+    }
+    for (index, from) in moments.iter().enumerate() {
+        ranges.push((*from..).into_time_range());
+        ranges.push((..*from).into_time_range());
+        for step in [1, 2, 3, 9, 17] {
+            if let Some(to) = moments.get(index + step).filter(|to| from <= to) {
+                ranges.push((*from..*to).into_time_range());
+            }
+        }
+    }
+    ranges
+}
+
+async fn check<const F: usize>() {
+    let database = database().await;
+    let buckets = Sample::<F>::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let all = records::<F>();
+    for some in all.chunks(90) {
+        let report = buckets.insert_many(some).await.unwrap();
+        report.into_result().unwrap();
+    }
+    buckets.insert(&record("12", 0, 1)).await.unwrap();
+    for range in ranges() {
+        let inside = all.iter().filter(|record| range.contains(record.at));
+        let items: Vec<SampleItem> = inside.cloned().map(item).collect();
+        let Some(found) = buckets.stats(key("1"), range).await.unwrap() else {
+            assert!(items.is_empty(), "{range:?}");
+            continue;
+        };
+        assert_eq!(
+            found.count(),
+            u64::try_from(items.len()).unwrap(),
+            "{range:?}"
+        );
+        assert!(found.opened() <= found.buckets());
+        // A bucket that would hold just these.
+        naive::check(&SampleBucket::<F> {
+            id: BucketId::first(&key("1"), DateTime::from_millis(0)),
+            key: key("1"),
+            count: u32::try_from(items.len()).unwrap(),
+            fields: BucketFields::default(),
+            stats: found.into_stats(),
+            items,
+        });
+    }
+}
+
+fn item<const F: usize>(record: Sample<F>) -> SampleItem {
+    SampleItem {
+        at: record.at,
+        unique: record.unique,
+        value: record.value,
+        level: record.level,
+        code: record.code,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn statistics_of_windows_are_those_of_the_records() {
+    check::<{ sample::WINDOW }>().await;
+    check::<{ sample::WINDOW_BYTES }>().await;
+    check::<{ sample::WINDOW_AVG }>().await;
+    check::<{ sample::WINDOW_OBJECT }>().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn statistics_of_hybrid_buckets_are_those_of_the_records() {
+    check::<{ sample::HYBRID_MERGE }>().await;
+    check::<{ sample::HYBRID_SIDE }>().await;
+    check::<{ sample::HYBRID_AVG }>().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn statistics_of_counted_buckets_are_those_of_the_records() {
+    check::<{ sample::COUNT }>().await;
+    check::<{ sample::COUNT_AVG }>().await;
+    check::<{ sample::COUNT_IDS }>().await;
+    check::<{ sample::NUMBERED }>().await;
+    check::<{ sample::NUMBERED_OBJECT }>().await;
+}
