@@ -88,7 +88,7 @@ fn totals<const F: usize>(
     key: &SampleKey,
     range: TimeRange,
 ) -> (Option<RangeTotals>, Vec<Document>) {
-    let mut reader = StatsReader::<Sample<F>>::new(key.clone(), range, None).unwrap();
+    let mut reader = StatsReader::<Sample<F>>::new(key.clone(), range, None, 0).unwrap();
     let plan = reader.plan();
     let mut sent = Vec::new();
     for found in collection.find(&plan) {

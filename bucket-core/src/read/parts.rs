@@ -3,10 +3,7 @@
 
 use bson::{Bson, DateTime, Document, RawArray, RawBsonRef, RawDocument, doc};
 
-use super::{
-    FindPlan, ReadKey, overlapping,
-    span::{date_bounds, is_whole, plan},
-};
+use super::{FindPlan, ReadKey, overlapping, span::is_whole};
 use crate::{
     aggregate::AggregateKind,
     bucket::{
@@ -32,30 +29,12 @@ const INSIDE: &str = "in";
 /// are no array. They are left out where the fields of the bucket say that all of its records lie
 /// in the range, and no aggregate is missing to which each record brings something.
 pub(super) fn parts(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest: i64) -> FindPlan {
-    let found = match spec.form() {
-        Form::Count { .. } | Form::Numbered { .. } if range != TimeRange::ALL => {
-            plan(spec, key, &any_inside(spec, range))
-        }
-        _ => overlapping(spec, key, range, longest),
-    };
     FindPlan {
         // Sums do not depend on it.
         sort: Document::new(),
         projection: projection(spec, range),
-        ..found
+        ..overlapping(spec, key, range, longest)
     }
-}
-
-/// Buckets with an item in the range, and those of which that cannot be told: they are damaged,
-/// which is to be reported and not passed over.
-fn any_inside(spec: &BucketSpec, range: TimeRange) -> Document {
-    let time = spec.time().name;
-    let no_date = doc! { time: { "$not": { "$type": "date" } } };
-    let item = doc! { "$or": [date_bounds(time, range), no_date] };
-    doc! { "$or": [
-        { spec.items(): { "$elemMatch": item } },
-        { spec.items(): { "$not": { "$type": "array" } } },
-    ] }
 }
 
 fn projection(spec: &BucketSpec, range: TimeRange) -> Document {
@@ -167,6 +146,16 @@ fn lies_in(spec: &BucketSpec, range: TimeRange) -> Option<Vec<Bson>> {
             )
         }
     })
+}
+
+/// The span of time that a bucket covers, in milliseconds; 0 where its form sets none.
+pub(super) fn span(spec: &BucketSpec, stored: &RawDocument) -> Result<i64, Damage> {
+    if !has_span(spec) {
+        return Ok(0);
+    }
+    let start = date_field(stored, spec.names().start)?.timestamp_millis();
+    let end = date_field(stored, spec.names().end)?.timestamp_millis();
+    Ok(end.saturating_sub(start))
 }
 
 /// A bucket as [`parts`] asks for it.

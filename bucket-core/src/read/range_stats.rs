@@ -1,17 +1,14 @@
 //! Statistics of a span of time: the plan of the read, and the sum of what it gives.
 
-use std::collections::HashSet;
-
 use bson::RawDocument;
 
 use super::{
     FindPlan, ReadKey, longest,
-    parts::{Part, each_record, parts},
+    parts::{Part, each_record, parts, span},
 };
 use crate::{
     bucket::printed_id,
     error::{DamagedBucket, EncodeError, SumOverflow},
-    form::Form,
     limits::Limits,
     range::TimeRange,
     record::Record,
@@ -28,7 +25,7 @@ use crate::{
 ///     range: TimeRange,
 ///     find: impl Fn(FindPlan) -> Vec<RawDocumentBuf>,
 /// ) -> Result<u64, Box<dyn std::error::Error>> {
-///     let mut reader = StatsReader::<T>::new(key, range, None)?;
+///     let mut reader = StatsReader::<T>::new(key, range, None, 0)?;
 ///     for stored in find(reader.plan()) {
 ///         reader.take(&stored)?;
 ///     }
@@ -43,8 +40,8 @@ pub struct StatsReader<T: Record> {
     total: Total,
     buckets: u64,
     opened: u64,
-    /// The ids so far, where an index can give a bucket twice.
-    seen: Option<HashSet<String>>,
+    /// The longest span of a bucket so far, in milliseconds.
+    longest_seen: i64,
 }
 
 /// What the records of a span of time come to.
@@ -63,24 +60,27 @@ pub struct RangeTotals {
 
 impl<T: Record> StatsReader<T> {
     /// The statistics of this key and range. The limits are those of the key, where they are not
-    /// the model's.
+    /// the model's; buckets may be as long as `at_least` milliseconds.
     ///
     /// # Errors
     ///
     /// [`EncodeError::Limits`] if the limits make no sense.
-    pub fn new(key: T::Key, range: TimeRange, limits: Option<Limits>) -> Result<Self, EncodeError> {
+    pub fn new(
+        key: T::Key,
+        range: TimeRange,
+        limits: Option<Limits>,
+        at_least: i64,
+    ) -> Result<Self, EncodeError> {
         let own = T::SPEC.form();
         let form = limits.map_or(Ok(own), |limits| limits.apply(own))?;
         Ok(Self {
             key,
             range,
-            longest: longest(T::SPEC, limits)?,
+            longest: longest(T::SPEC, limits)?.max(at_least),
             total: Total::new(T::SPEC, form.size()),
             buckets: 0,
             opened: 0,
-            // Their index orders by whether they are closed: one that is closed while it is read
-            // comes again.
-            seen: matches!(own, Form::Hybrid { .. }).then(HashSet::new),
+            longest_seen: 0,
         })
     }
 
@@ -101,13 +101,9 @@ impl<T: Record> StatsReader<T> {
     ///
     /// [`DamagedBucket`] if it is none of the model.
     pub fn take(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
-        if self
-            .seen
-            .as_mut()
-            .is_some_and(|seen| !seen.insert(printed_id(stored)))
-        {
-            return Ok(());
-        }
+        let span = span(T::SPEC, stored);
+        let span = span.map_err(|damage| DamagedBucket::new(printed_id(stored), damage))?;
+        self.longest_seen = self.longest_seen.max(span);
         let before = self.total.count();
         let part = Part::read(T::SPEC, self.range, stored);
         let opened = part.and_then(|part| match part {
@@ -130,6 +126,14 @@ impl<T: Record> StatsReader<T> {
             self.opened += opened;
         }
         Ok(())
+    }
+
+    /// The longest span of a bucket, in milliseconds, if it is longer than what the read went by: it
+    /// has to be made again with that.
+    #[must_use]
+    pub fn longer(&self) -> Option<i64> {
+        let matters = self.range.start().is_some() && self.longest_seen > self.longest;
+        matters.then_some(self.longest_seen)
     }
 
     /// What all of them come to; `None` if the range has no records.

@@ -1,6 +1,6 @@
 //! Which buckets of a key can hold records of a span of time, and which lie in it as a whole.
 
-use bson::{DateTime, Document, RawDocumentBuf, doc};
+use bson::{DateTime, Document, doc};
 
 use super::{FindPlan, ReadKey, fields, places::Places};
 use crate::{
@@ -26,67 +26,68 @@ pub fn longest(spec: &BucketSpec, limits: Option<Limits>) -> Result<i64, EncodeE
     })
 }
 
-/// The buckets of a key that can hold records of `range`, in the order in which their spans of time
-/// begin. `longest` is the longest span that a bucket of the key covers, in milliseconds.
+/// The buckets of a key that can hold records of `range`, in the order of their places. `longest` is
+/// the longest span that a bucket of the key covers, in milliseconds.
 ///
 /// | form | what the server looks at |
 /// | --- | --- |
 /// | window | the index entries of the buckets that it returns |
-/// | hybrid | those of the buckets that begin at most the longest duration before `range` |
+/// | hybrid | those of the buckets that begin at most the longest duration before or behind `range` |
 /// | count, numbered | all buckets of the key: nothing bounds the times of their records |
+///
+/// Never by a field that changes: a bucket that moves in an index while it is read can be passed over.
 #[must_use]
 pub fn overlapping(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest: i64) -> FindPlan {
-    let names = spec.names();
-    match spec.form() {
-        Form::Window { .. } => {
-            let mut filter = Places::reaching(spec, range, longest).condition(spec, key);
-            filter.extend(reaches(spec, range));
-            plan(spec, key, &filter)
-        }
-        Form::Hybrid { .. } => {
-            let mut filter = doc! { names.closed: { "$in": [false, true] } };
-            filter.extend(date_bounds(names.start, begins(range, longest)));
-            filter.extend(ends_within_reach(spec, range));
-            FindPlan {
-                sort: doc! { names.start: 1 },
-                hint: spec.time_index_name().unwrap_or_default(),
-                ..plan(spec, key, &filter)
-            }
-        }
-        Form::Count { .. } | Form::Numbered { .. } => plan(spec, key, &any_item(spec, range)),
-    }
+    let filter = RawWriter::build(|writer| branch(writer, spec, key, range, longest));
+    super::find(spec, filter)
 }
 
-/// The same for several keys, in one order.
+/// The buckets of one key.
+fn branch(
+    writer: &mut RawWriter,
+    spec: &BucketSpec,
+    key: &ReadKey,
+    range: TimeRange,
+    longest: i64,
+) {
+    let mut condition = Places::reaching(spec, range, longest).condition(spec, key);
+    condition.extend(match spec.form() {
+        Form::Window { .. } | Form::Hybrid { .. } => reaches(spec, range),
+        Form::Count { .. } | Form::Numbered { .. } => any_inside(spec, range),
+    });
+    writer.elements(key.elements());
+    fields(writer, &condition);
+}
+
+/// The same for several keys: those of windows by their starts, the others in no order.
 pub(super) fn overlapping_any(
     spec: &BucketSpec,
     keys: &[ReadKey],
     range: TimeRange,
     longest: i64,
 ) -> FindPlan {
-    let names = spec.names();
-    let mut condition = Document::new();
-    let mut sort = doc! { names.start: 1 };
-    let mut hint = spec.time_index_name();
-    match spec.form() {
-        Form::Window { .. } | Form::Hybrid { .. } => {
-            if let Form::Hybrid { .. } = spec.form() {
-                condition.insert(names.closed, doc! { "$in": [false, true] });
-            }
-            condition.extend(date_bounds(names.start, begins(range, longest)));
-            condition.extend(ends_within_reach(spec, range));
-        }
-        Form::Count { .. } | Form::Numbered { .. } => {
-            condition = any_item(spec, range);
-            sort.clear();
-            hint = Some(spec.pages_index_name());
-        }
+    if let Form::Window { .. } = spec.form() {
+        let mut condition = date_bounds(spec.names().start, begins(range, longest));
+        condition.extend(reaches(spec, range));
+        let elements: Vec<&[u8]> = keys.iter().map(ReadKey::elements).collect();
+        return FindPlan {
+            sort: doc! { spec.names().start: 1 },
+            hint: spec.time_index_name().unwrap_or_default(),
+            ..super::find(spec, super::any_key(spec, &elements, &condition))
+        };
     }
-    let elements: Vec<&[u8]> = keys.iter().map(ReadKey::elements).collect();
+    let filter = RawWriter::build(|writer| {
+        let any = writer.begin_array("$or");
+        for (index, key) in keys.iter().enumerate() {
+            let one = writer.begin_element(index);
+            branch(writer, spec, key, range, longest);
+            writer.end(one);
+        }
+        writer.end(any);
+    });
     FindPlan {
-        sort,
-        hint: hint.unwrap_or_default(),
-        ..super::find(spec, super::any_key(spec, &elements, &condition))
+        sort: Document::new(),
+        ..super::find(spec, filter)
     }
 }
 
@@ -110,16 +111,27 @@ fn ends_within_reach(spec: &BucketSpec, range: TimeRange) -> Document {
         Form::Hybrid { .. } => "$lt",
         _ => "$lte",
     };
+    if start == DateTime::MAX {
+        // The last window is cut off there and holds it.
+        return Document::new();
+    }
     doc! { spec.names().end: { "$not": { before: start } } }
 }
 
-/// A condition on a bucket: one of its items lies in the range.
-pub(crate) fn any_item(spec: &BucketSpec, range: TimeRange) -> Document {
-    let bounds = date_bounds(spec.time().name, range);
+/// Buckets with an item in the range, and those of which that cannot be told: they are damaged,
+/// which is to be reported and not passed over.
+pub(super) fn any_inside(spec: &BucketSpec, range: TimeRange) -> Document {
+    let time = spec.time().name;
+    let bounds = date_bounds(time, range);
     if bounds.is_empty() {
-        return Document::new();
+        return bounds;
     }
-    doc! { spec.items(): { "$elemMatch": bounds } }
+    let no_date = doc! { time: { "$not": { "$type": "date" } } };
+    let item = doc! { "$or": [bounds, no_date] };
+    doc! { "$or": [
+        { spec.items(): { "$elemMatch": item } },
+        { spec.items(): { "$not": { "$type": "array" } } },
+    ] }
 }
 
 /// Whether all records of a bucket lie in the range, as far as its fields tell; never where they
@@ -173,12 +185,4 @@ fn within(name: &str, bounds: Document) -> Document {
         return bounds;
     }
     doc! { name: bounds }
-}
-
-pub(super) fn plan(spec: &BucketSpec, key: &ReadKey, condition: &Document) -> FindPlan {
-    let filter: RawDocumentBuf = RawWriter::build(|writer| {
-        writer.elements(&key.elements);
-        fields(writer, condition);
-    });
-    super::find(spec, filter)
 }

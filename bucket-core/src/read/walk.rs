@@ -14,7 +14,7 @@ use super::{
     CursorToken, FindPlan, ReadKey, TokenError, fields,
     order::{Order, Position},
     places::{Bound, Places},
-    span::{any_item, overlapping, overlapping_any, reaches},
+    span::{any_inside, overlapping_any, reaches},
     token::Query,
 };
 use crate::{
@@ -236,8 +236,8 @@ impl<T: Record, R> Walk<T, R> {
     /// Whether the walk can go on behind the last bucket that came with a new find.
     #[must_use]
     pub fn can_go_on(&self) -> bool {
-        // What is ordered by a time alone has no places to go on behind.
-        !self.by_time || self.read.len() == 1 && !matches!(T::SPEC.form(), Form::Hybrid { .. })
+        // Those of several keys have no places in one order.
+        self.read.len() == 1
     }
 
     /// Whether there are tokens: not in the order of time, which has no places of its own.
@@ -293,14 +293,13 @@ impl<T: Record, R> Walk<T, R> {
     pub fn find(&self, buckets: u32) -> FindPlan {
         let spec = T::SPEC;
         let plan = match self.read.as_slice() {
-            [key] if self.can_go_on() => {
+            [key] => {
                 let filter = RawWriter::build(|writer| {
                     writer.elements(key.elements());
                     fields(writer, &self.condition(key));
                 });
                 super::find(spec, filter)
             }
-            [key] => overlapping(spec, key, self.range, self.longest),
             keys => overlapping_any(spec, keys, self.range, self.longest),
         };
         let mut sort = plan.sort;
@@ -332,7 +331,7 @@ impl<T: Record, R> Walk<T, R> {
         }
         let mut condition = places.condition(spec, key);
         condition.extend(match spec.form() {
-            Form::Count { .. } | Form::Numbered { .. } => any_item(spec, self.range),
+            Form::Count { .. } | Form::Numbered { .. } => any_inside(spec, self.range),
             Form::Window { .. } | Form::Hybrid { .. } => reaches(spec, self.range),
         });
         condition
@@ -474,23 +473,41 @@ impl<T: Record, R> Walk<T, R> {
             }
             return std::mem::take(&mut self.held);
         }
-        let start = match T::SPEC.form() {
-            Form::Window { .. } | Form::Hybrid { .. } => next.fields.start.timestamp_millis(),
-            // Whatever comes may belong before it.
-            Form::Count { .. } | Form::Numbered { .. } => return Vec::new(),
+        let Some((first, behind)) = self.times_to_come(next) else {
+            return Vec::new();
         };
         let ready = if self.descending() {
-            // No record of a bucket that begins there or before lies as late as that.
-            let behind_all = start.saturating_add(self.longest.max(self.longest_seen));
             self.held
-                .partition_point(|held| held.position.time >= behind_all)
+                .partition_point(|held| held.position.time >= behind)
         } else {
-            self.held.partition_point(|held| held.position.time < start)
+            self.held.partition_point(|held| held.position.time < first)
         };
         if ready == self.held.len() {
             return std::mem::take(&mut self.held);
         }
         self.held.drain(..ready).collect()
+    }
+
+    /// Bounds on the times of the records of this bucket and of those behind it in the order of the
+    /// find: none before the first one, in ascending order, none from the second one on, in
+    /// descending order. `None` where there are no bounds.
+    fn times_to_come(&self, next: &Head) -> Option<(i64, i64)> {
+        let longest = self.longest.max(self.longest_seen);
+        match T::SPEC.form() {
+            Form::Window { .. } => {
+                let start = next.fields.start.timestamp_millis();
+                Some((start, start.saturating_add(longest)))
+            }
+            // It begins at its place, or less than the longest duration before it.
+            Form::Hybrid { .. } if self.read.len() == 1 => {
+                let unit = T::SPEC.id_unit().millis();
+                let place = next.place.time.saturating_mul(unit);
+                let end = place.saturating_add(unit).saturating_add(longest);
+                Some((place.saturating_sub(longest), end))
+            }
+            // Whatever comes may belong before what is there.
+            _ => None,
+        }
     }
 
     /// Puts records among those that are held.

@@ -166,18 +166,28 @@ impl<'a, T: Record> StatsQuery<'a, T> {
             return Ok(None);
         }
         let limits = self.buckets.limits_of(&self.key);
-        let reader = StatsReader::<T>::new(self.key, self.range, limits);
-        let mut reader = reader.map_err(|source| failed(ErrorKind::Encode(source)))?;
-        let plan = reader.plan();
-        let index = plan.hint.clone();
         let collection = self.buckets.collection::<RawDocumentBuf>();
-        let read = find::each(&collection, plan, self.session, |stored| {
-            reader.take(stored).map_err(Failure::Damaged)
-        });
-        read.await.map_err(|failure| match failure {
-            Failure::Driver(error) => Error::read_by(&index, error, &context),
-            Failure::Damaged(damage) => failed(ErrorKind::Damaged(damage)),
-        })?;
+        let mut session = self.session;
+        let reader = loop {
+            let (key, known) = (self.key.clone(), self.buckets.longest());
+            let reader = StatsReader::<T>::new(key, self.range, limits, known);
+            let mut reader = reader.map_err(|source| failed(ErrorKind::Encode(source)))?;
+            let read = find::each(
+                &collection,
+                reader.plan(),
+                session.as_deref_mut(),
+                |stored| reader.take(stored).map_err(Failure::Damaged),
+            );
+            read.await.map_err(|failure| match failure {
+                Failure::Driver(error) => Error::read(error, &context),
+                Failure::Damaged(damage) => failed(ErrorKind::Damaged(damage)),
+            })?;
+            match reader.longer() {
+                None => break reader,
+                // Which is not longer than what is known next time.
+                Some(longest) => self.buckets.saw_longest(longest),
+            }
+        };
         let totals = reader
             .finish()
             .map_err(|source| failed(ErrorKind::Overflow(source)))?;
