@@ -137,8 +137,8 @@ impl std::fmt::Display for Drift {
 /// | form | unique | for reads |
 /// | --- | --- | --- |
 /// | count | key fields, over buckets with room | key fields and `_id` |
-/// | window | none beside `_id` | key fields and `_id`; key fields and start |
-/// | window with object ids | key fields, start and part | the same |
+/// | window | none beside `_id` | key fields and `_id`; key fields and start; end and start |
+/// | window with object ids | key fields, start and part | the same; end and start |
 /// | hybrid | key fields, over buckets that are not closed | key fields and `_id`; key fields, closed and start |
 /// | numbered | key fields and full, over buckets that are not full; key fields and number | the latter |
 ///
@@ -206,6 +206,11 @@ pub fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
             },
         ],
     };
+    // The end of a window never moves: one entry for each bucket, whatever is appended to it.
+    plans.extend(
+        spec.span_index_name()
+            .map(|name| plain(name, doc! { names.end: 1, names.start: 1 })),
+    );
     plans.extend(record_ids);
     plans
 }

@@ -1,8 +1,8 @@
 //! Reading: the finished documents of every read.
 //!
-//! Each read names all key fields by equality, so it targets one shard, and is answered from the
-//! index on the key fields and `_id` (`bucket_pages`). Ids order as the buckets were opened, so
-//! page `n` is the `n`-th bucket by `_id`.
+//! Each read but those about all keys names all key fields by equality, so it targets one shard,
+//! and is answered from the index on the key fields and `_id` (`bucket_pages`). Ids order as the
+//! buckets were opened, so page `n` is the `n`-th bucket by `_id`.
 
 use bson::{DateTime, Document, RawDocument, RawDocumentBuf, doc};
 
@@ -19,6 +19,9 @@ use crate::{
     write::ElementSink,
 };
 
+mod across;
+mod latest;
+mod newest;
 mod order;
 mod parts;
 mod places;
@@ -30,6 +33,12 @@ mod walk;
 
 pub(crate) use self::repeats::repeats;
 pub use self::{
+    across::{LONGEST_WINDOW, across_keys},
+    latest::{
+        FieldValue, FurtherLook, is_key_value, newest_by_field, newest_by_next, newest_since,
+        other_ends, with_others,
+    },
+    newest::Newest,
     range_stats::{RangeTotals, StatsReader},
     span::{is_whole, longest, overlapping},
     token::{CursorToken, IntoCursorToken, TokenError},

@@ -330,6 +330,15 @@ impl BucketSpec {
         }
     }
 
+    /// The name of the index on the spans of all windows, whatever their keys; none for other forms.
+    #[must_use]
+    pub fn span_index_name(&self) -> Option<String> {
+        match self.form() {
+            Form::Window { .. } => Some("bucket_times".to_owned()),
+            Form::Count { .. } | Form::Hybrid { .. } | Form::Numbered { .. } => None,
+        }
+    }
+
     /// The name of the unique index on record ids, where the model has them.
     #[must_use]
     pub fn unique_index_name(&self) -> Option<String> {

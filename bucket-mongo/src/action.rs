@@ -8,11 +8,13 @@ mod find;
 mod insert;
 mod insert_many;
 mod latest;
+mod latest_for_all;
 mod outcome;
 mod page;
 mod page_count;
 mod pages;
 mod range;
+mod range_all;
 mod record_stream;
 mod records;
 mod report;
@@ -28,11 +30,13 @@ pub use self::{
     insert::{Insert, Inserted},
     insert_many::InsertMany,
     latest::{Latest, LatestN},
+    latest_for_all::{LatestForAll, LatestRecords},
     outcome::RecordOutcome,
     page::{Page, PageQuery},
     page_count::PageCount,
     pages::{Pages, PagesQuery},
     range::RangeQuery,
+    range_all::{RangeAll, RecordsOfAll},
     record_stream::Records,
     records::{RecordPage, RecordsQuery},
     report::{FailedRecord, InsertReport},

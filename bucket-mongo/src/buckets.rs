@@ -163,6 +163,11 @@ impl<T: Record> Buckets<T> {
         self.limits.as_ref().map(|limits| limits(key))
     }
 
+    /// Whether there are limits by key.
+    pub(crate) fn has_limits(&self) -> bool {
+        self.limits.is_some()
+    }
+
     /// The database.
     #[must_use]
     pub fn database(&self) -> &Database {

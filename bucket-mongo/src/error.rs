@@ -56,6 +56,15 @@ impl Context {
             key: Some(format!("{key:?}")),
         }
     }
+
+    /// An operation on all keys.
+    pub(crate) fn of_all<T: Record>(operation: &'static str) -> Self {
+        Self {
+            operation,
+            spec: T::SPEC,
+            key: None,
+        }
+    }
 }
 
 impl Error {

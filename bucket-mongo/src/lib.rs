@@ -46,6 +46,8 @@
 //! | read a span of time | [`Buckets::range`], [`Buckets::range_of`] |
 //! | know what is newest | [`Buckets::latest`], [`Buckets::latest_n`] |
 //! | know the statistics of a span of time | [`Buckets::stats`] |
+//! | know the newest record of every key | [`Buckets::latest_for_all`] |
+//! | read a span of time of every key | [`Buckets::range_all`] |
 //! | test a service against a real server | `testing` (feature `testing`) |
 //!
 //! # Features

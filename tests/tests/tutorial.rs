@@ -378,11 +378,15 @@ async fn typed_buckets_read_back_what_was_stored_and_write_it_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ensure_creates_the_tutorials_indexes_and_nothing_else() {
+async fn ensure_creates_the_tutorials_indexes_and_those_of_pages_and_of_windows() {
     let temperature = doc! { "sensor_id": 1, "bucket_start": 1, "bucket_part": 1 };
+    let times = doc! { "bucket_end": 1, "bucket_start": 1 };
     assert_eq!(
         indexes::<Temperature>().await,
-        [("sensor_time_idx".to_owned(), temperature, true)]
+        [
+            ("sensor_time_idx".to_owned(), temperature, true),
+            ("bucket_times".to_owned(), times.clone(), false),
+        ]
     );
     let full = doc! { "service_name": 1, "endpoint": 1, "is_full": 1 };
     let order = doc! { "service_name": 1, "endpoint": 1, "bucket_number": -1 };
@@ -413,6 +417,7 @@ async fn ensure_creates_the_tutorials_indexes_and_nothing_else() {
         [
             ("bucket_pages".to_owned(), pages, false),
             ("device_sensor_type_time_idx".to_owned(), time, false),
+            ("bucket_times".to_owned(), times, false),
         ]
     );
 }

@@ -72,6 +72,18 @@ pub(super) async fn each<E: From<mongodb::error::Error>>(
 /// So many documents without their items are less than a reply holds.
 const BATCH: u32 = 10_000;
 
+/// A cursor over the documents of an aggregation.
+pub(super) async fn aggregation(
+    collection: &Collection<RawDocumentBuf>,
+    plan: AggregatePlan,
+) -> Result<Cursor<RawDocumentBuf>> {
+    collection
+        .aggregate(plan.pipeline)
+        .hint(Hint::Name(plan.hint))
+        .with_type()
+        .await
+}
+
 /// The only document of an aggregation.
 pub(super) async fn aggregate(
     collection: &Collection<RawDocumentBuf>,

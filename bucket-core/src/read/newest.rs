@@ -1,0 +1,135 @@
+//! The newest record of a bucket, from what the plans for it send.
+
+use bson::{DateTime, RawBsonRef, RawDocument};
+
+use super::{
+    ReadKey,
+    latest::{AT, FurtherLook, ITEM, LENGTH, NEWEST, STORED},
+};
+use crate::{
+    bucket::{self, StoredKey, printed_id, stored_count, stored_fields, stored_place},
+    error::{Damage, DamagedBucket},
+    form::Form,
+    id::{self, Place},
+    key::RecordKey,
+    record::Record,
+    spec::ID,
+};
+
+/// The newest record of a bucket.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Newest<T: Record> {
+    /// The key.
+    pub key: T::Key,
+    /// The record.
+    pub record: T,
+    /// Whether another bucket of the key may hold a newer one, going by the model alone: a hybrid
+    /// bucket may begin before the end of the one before it, and a window may have several buckets.
+    pub others: bool,
+    time: DateTime,
+    place: Place,
+    span: i64,
+}
+
+impl<T: Record> Newest<T> {
+    /// Reads a document of these plans.
+    ///
+    /// # Errors
+    ///
+    /// [`DamagedBucket`] if the fields or the item are not those of a bucket of the model, if the
+    /// bucket is empty, or if its count is not the length of its array.
+    pub fn read(found: &RawDocument) -> Result<Self, DamagedBucket> {
+        let missing = || {
+            let damage = Damage::Field {
+                path: NEWEST.to_owned(),
+                expected: "a document",
+            };
+            DamagedBucket::new(printed_id(found), damage)
+        };
+        let newest = found.get_document(NEWEST).map_err(|_| missing())?;
+        let stored = newest.get_document(STORED).map_err(|_| missing())?;
+        Self::read_parts(newest, stored)
+            .map_err(|damage| DamagedBucket::new(printed_id(stored), damage))
+    }
+
+    fn read_parts(newest: &RawDocument, stored: &RawDocument) -> Result<Self, Damage> {
+        let spec = T::SPEC;
+        let fields = stored_fields(spec, stored)?;
+        let place = if spec.object_ids() {
+            stored_place(spec, &fields, stored)?
+        } else {
+            let id = stored.get_str(ID).map_err(|_| Damage::Field {
+                path: ID.to_owned(),
+                expected: "a string",
+            })?;
+            id::parse_place(spec, id).map_err(|error| Damage::Id {
+                message: error.to_string(),
+            })?
+        };
+        let key = T::Key::read(&mut StoredKey {
+            stored,
+            spec,
+            next: 0,
+        })
+        .map_err(|error| Damage::Key {
+            message: error.to_string(),
+        })?;
+        let items = |expected| Damage::Field {
+            path: spec.items().to_owned(),
+            expected,
+        };
+        let count = stored_count(spec, stored)?;
+        let length = newest
+            .get_i32(LENGTH)
+            .map_err(|_| items("an array with items"))?;
+        if count != i64::from(length) {
+            return Err(Damage::CountMismatch {
+                count,
+                items: usize::try_from(length).unwrap_or(0),
+            });
+        }
+        let Ok(Some(item @ RawBsonRef::Document(_))) = newest.get(ITEM) else {
+            return Err(items("an array of items that have a time"));
+        };
+        let at = newest.get_i32(AT).unwrap_or(0);
+        let item = bucket::decode_item::<T>(usize::try_from(at).unwrap_or(0), item)?;
+        let record = T::assemble(key.clone(), item);
+        Ok(Self {
+            others: match spec.form() {
+                Form::Count { .. } | Form::Numbered { .. } => false,
+                Form::Window { .. } => place.sequence > 0,
+                Form::Hybrid { .. } => true,
+            },
+            time: record.time(),
+            span: (fields.end.timestamp_millis()).saturating_sub(fields.start.timestamp_millis()),
+            key,
+            record,
+            place,
+        })
+    }
+
+    /// The time of the record.
+    #[must_use]
+    pub fn time(&self) -> DateTime {
+        self.time
+    }
+
+    /// The look that finds all buckets that may hold a newer one. `longest` is the longest span that a
+    /// bucket of the key covers by the model, in milliseconds.
+    pub fn further_look(&self, longest: i64) -> FurtherLook {
+        FurtherLook {
+            key: ReadKey::of::<T>(&self.key),
+            since: self.time,
+            // The parts of a window that is longer than the model's are found as well.
+            longest: longest.max(self.span),
+        }
+    }
+
+    /// Takes the other one of the same key if it is newer; of one moment, that of the later bucket.
+    pub fn take_newer(&mut self, other: Self) {
+        if (self.time, self.place) < (other.time, other.place) {
+            *self = other;
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! `latest_for_all`: the newest record of every key.
+
+mod keys;
+mod next_field;
+
+use std::{
+    collections::HashMap,
+    fmt,
+    pin::Pin,
+    sync::Arc,
+    task::{self, Poll},
+};
+
+use bucket_core::{
+    Record,
+    read::{self, FurtherLook, Newest},
+};
+use futures_core::{Stream, stream::BoxStream};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use mongodb::{Collection, bson::RawDocumentBuf};
+use tracing::Instrument;
+
+use super::{ActionFuture, find};
+use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
+
+/// Reads that are under way at the same time.
+const SIDE_BY_SIDE: usize = 4;
+/// Keys that are looked at further in one command.
+const TOGETHER: usize = 50;
+
+impl<T: Record> Buckets<T> {
+    /// The newest record of every key, as a stream in no particular order.
+    ///
+    /// In windows and hybrid buckets that is the record with the greatest time, of several the last
+    /// one to be stored in the last of the buckets; in the manual's form and in numbered buckets it
+    /// is the last one that arrived. A record that is stored meanwhile may be given in place of the
+    /// one before it; no key that had records at the start is left out, and none comes twice.
+    ///
+    /// The server jumps from key to key in an index, however many buckets each of them has, and sends
+    /// one item of a bucket. Models of two key fields need a few more entries for each value of the first
+    /// one, and a command for each of its values or for each value of the second one, whichever are
+    /// fewer by far; those of three, the same below each value of the first. Hybrid buckets need a
+    /// further look for each key.
+    ///
+    /// # Errors
+    ///
+    /// Those of the server and of the connection. The stream gives [`ErrorKind::Damaged`] in the
+    /// place of a key whose newest bucket is no bucket of the model and goes on behind it, and beside a
+    /// key that has another such bucket among those that are looked at.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// use futures_util::TryStreamExt;
+    ///
+    /// async fn latest<T: Bucketed>(buckets: &Buckets<T>) -> Result<Vec<T>> {
+    ///     buckets.latest_for_all().await?.try_collect().await
+    /// }
+    /// ```
+    pub fn latest_for_all(&self) -> LatestForAll<'_, T> {
+        LatestForAll { buckets: self }
+    }
+}
+
+/// The newest record of every key, to be read; see [`Buckets::latest_for_all`].
+#[must_use = "nothing is read until this is awaited"]
+#[derive(Debug)]
+pub struct LatestForAll<'a, T: Record> {
+    buckets: &'a Buckets<T>,
+}
+
+/// A stream over the newest record of every key; see [`Buckets::latest_for_all`].
+pub struct LatestRecords<T: Record> {
+    records: BoxStream<'static, Result<T>>,
+}
+
+impl<T: Record> fmt::Debug for LatestRecords<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LatestRecords")
+            .field("collection", &T::SPEC.collection())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Record> LatestForAll<'_, T> {
+    async fn run(self) -> Result<LatestRecords<T>> {
+        let context = Context::of_all::<T>("latest_for_all");
+        let collection = self.buckets.collection::<RawDocumentBuf>();
+        let keys = keys::newest_buckets(T::SPEC, collection.clone(), context.clone()).await?;
+        let look = Arc::new(Look {
+            buckets: self.buckets.clone(),
+            collection,
+            context,
+        });
+        let records = keys.ready_chunks(TOGETHER).map(move |found| {
+            let look = Arc::clone(&look);
+            async move { stream::iter(look.records(found).await) }
+        });
+        Ok(LatestRecords {
+            records: records.buffer_unordered(SIDE_BY_SIDE).flatten().boxed(),
+        })
+    }
+}
+
+/// Finds what the newest bucket of a key does not tell.
+struct Look<T: Record> {
+    buckets: Buckets<T>,
+    collection: Collection<RawDocumentBuf>,
+    context: Context,
+}
+
+impl<T: Record> Look<T> {
+    /// The newest records of these keys.
+    async fn records(&self, found: Vec<Result<RawDocumentBuf>>) -> Vec<Result<T>> {
+        let mut records = Vec::with_capacity(found.len());
+        let (mut known, mut looks) = (HashMap::new(), Vec::new());
+        for found in found {
+            let newest = found.and_then(|found| self.read(&found));
+            match newest.and_then(|newest| Ok((self.further(&newest)?, newest))) {
+                Err(error) => records.push(Err(error)),
+                Ok((None, newest)) => records.push(Ok(newest.record)),
+                Ok((Some(look), newest)) => {
+                    looks.push(look);
+                    known.insert(newest.key.clone(), newest);
+                }
+            }
+        }
+        if !looks.is_empty() {
+            if let Err(error) = self.look(&looks, &mut known, &mut records).await {
+                // None of them is known to be the newest.
+                known.clear();
+                records.push(Err(error));
+            }
+            records.extend(known.into_values().map(|newest| Ok(newest.record)));
+        }
+        records
+    }
+
+    fn read(&self, found: &RawDocumentBuf) -> Result<Newest<T>> {
+        Newest::read(found).map_err(|damage| Error::new(ErrorKind::Damaged(damage), &self.context))
+    }
+
+    /// The look that a key needs.
+    fn further(&self, newest: &Newest<T>) -> Result<Option<FurtherLook>> {
+        let told = self.buckets.longest();
+        let is_told = told > 0 && T::SPEC.time_index_name().is_some();
+        if !newest.others && !is_told {
+            return Ok(None);
+        }
+        let limits = self.buckets.limits_of(&newest.key);
+        let longest = read::longest(T::SPEC, limits).map_err(|error| {
+            let context = Context::of::<T>(self.context.operation, &newest.key);
+            Error::new(ErrorKind::Encode(error), &context)
+        })?;
+        Ok(Some(newest.further_look(longest.max(told))))
+    }
+
+    /// Puts newer records in the place of those that are known. Damaged buckets are added to
+    /// `records`.
+    async fn look(
+        &self,
+        looks: &[FurtherLook],
+        known: &mut HashMap<T::Key, Newest<T>>,
+        records: &mut Vec<Result<T>>,
+    ) -> Result<()> {
+        let plan = read::newest_since(T::SPEC, looks);
+        let hint = plan.hint.clone();
+        let failed = |error| Error::read_by(&hint, error, &self.context);
+        let others = find::aggregation(&self.collection, plan).await;
+        let mut others = others.map_err(failed)?;
+        while let Some(other) = others.try_next().await.map_err(failed)? {
+            match self.read(&other) {
+                Err(error) => records.push(Err(error)),
+                Ok(other) => {
+                    if let Some(newest) = known.get_mut(&other.key) {
+                        newest.take_newer(other);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<T: Record> Stream for LatestRecords<T> {
+    type Item = Result<T>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {
+        self.records.poll_next_unpin(cx)
+    }
+}
+
+impl<'a, T: Record> IntoFuture for LatestForAll<'a, T> {
+    type Output = Result<LatestRecords<T>>;
+    type IntoFuture = ActionFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let collection = T::SPEC.collection();
+        let span = tracing::debug_span!(target: trace::READ, "latest_for_all", collection);
+        Box::pin(self.run().instrument(span))
+    }
+}

@@ -1,0 +1,193 @@
+//! The newest bucket of every key, key field by key field.
+//!
+//! One command jumps over the values of the first field and gives the newest bucket of one key of each. A
+//! second one, which is answered on the index alone, gives the other end of each value: where that is
+//! the same key, the value has no other. Where it is not, the keys of that value are gone through in
+//! the same way, by the next field; or all together (`next_field.rs`).
+
+use bucket_core::{
+    BucketSpec,
+    read::{self, AggregatePlan, FieldValue},
+};
+use futures_core::stream::BoxStream;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use mongodb::{
+    Collection, Cursor,
+    bson::{Bson, RawDocumentBuf},
+};
+
+use super::{SIDE_BY_SIDE, find, next_field};
+use crate::{Error, Result, error::Context};
+
+/// Values of a field that are looked at together: at most so many ..
+const VALUES: usize = 1_000;
+/// .. or a document more than so many bytes.
+const BYTES: usize = 4 * 1024 * 1024;
+
+pub(super) type Found = Result<RawDocumentBuf>;
+
+/// The newest bucket of every key, as the plans for it give them.
+///
+/// # Errors
+///
+/// Those of opening the first cursor.
+pub(super) async fn newest_buckets(
+    spec: &'static BucketSpec,
+    collection: Collection<RawDocumentBuf>,
+    context: Context,
+) -> Result<BoxStream<'static, Found>> {
+    let walk = Walk {
+        spec,
+        collection,
+        context,
+        prefix: Vec::new(),
+        except: Vec::new(),
+    };
+    let cursor = walk.open().await?;
+    Ok(walk.through(cursor))
+}
+
+/// The keys that have these values of the first key fields.
+#[derive(Clone)]
+pub(super) struct Walk {
+    pub(super) spec: &'static BucketSpec,
+    pub(super) collection: Collection<RawDocumentBuf>,
+    pub(super) context: Context,
+    pub(super) prefix: Vec<Bson>,
+    /// Values of the next field that are left out.
+    pub(super) except: Vec<Bson>,
+}
+
+impl Walk {
+    pub(super) async fn open(&self) -> Result<Cursor<RawDocumentBuf>> {
+        let plan = read::newest_by_field(self.spec, &self.prefix, &self.except);
+        self.aggregate(plan).await
+    }
+
+    pub(super) async fn aggregate(&self, plan: AggregatePlan) -> Result<Cursor<RawDocumentBuf>> {
+        let cursor = find::aggregation(&self.collection, plan).await;
+        cursor.map_err(|error| Error::read(error, &self.context))
+    }
+
+    pub(super) fn through(self, cursor: Cursor<RawDocumentBuf>) -> BoxStream<'static, Found> {
+        if self.prefix.len() + 1 >= self.spec.keys().len() {
+            let context = self.context;
+            return cursor
+                .map_err(move |error| Error::read(error, &context))
+                .boxed();
+        }
+        let walk = self.clone();
+        let values = stream::try_unfold(cursor, move |mut cursor| {
+            let walk = walk.clone();
+            async move {
+                let values = walk.some(&mut cursor).await?;
+                if values.is_empty() {
+                    return Ok(None);
+                }
+                let sorted = walk.sort_out(values).await?;
+                Ok::<_, Error>(Some((sorted, cursor)))
+            }
+        });
+        let keys = values.map(move |sorted| match sorted {
+            Err(error) => stream::iter([Err(error)]).boxed(),
+            Ok(Sorted { alone, several }) => {
+                let below = self.of_several(several);
+                stream::iter(alone.into_iter().map(Ok)).chain(below).boxed()
+            }
+        });
+        keys.flatten().boxed()
+    }
+
+    /// The next values of the field.
+    async fn some(&self, cursor: &mut Cursor<RawDocumentBuf>) -> Result<Vec<FieldValue>> {
+        let (mut values, mut bytes) = (Vec::new(), 0);
+        while values.len() < VALUES && bytes < BYTES {
+            let found = cursor.try_next().await;
+            let Some(found) = found.map_err(|error| Error::read(error, &self.context))? else {
+                break;
+            };
+            bytes += found.as_bytes().len();
+            values.push(FieldValue::new(found));
+        }
+        Ok(values)
+    }
+
+    /// Tells the values that have one key from those that have several.
+    async fn sort_out(&self, values: Vec<FieldValue>) -> Result<Sorted> {
+        let mut sorted = Sorted::default();
+        let (Some(first), Some(last)) = (values.first(), values.last()) else {
+            return Ok(sorted);
+        };
+        let plan = read::other_ends(self.spec, &self.prefix, (&first.value, &last.value));
+        let mut ends: Vec<FieldValue> = match plan {
+            None => Vec::new(),
+            Some(plan) => {
+                let failed = |error| Error::read(error, &self.context);
+                let ends = find::aggregation(&self.collection, plan);
+                let ends = ends.await.map_err(failed)?.map_ok(FieldValue::new);
+                ends.try_collect().await.map_err(failed)?
+            }
+        };
+        // They come from the other end. A value that is not among them is left for a walk of its
+        // own.
+        for value in values {
+            let same = ends.iter().rposition(|end| end.value == value.value);
+            let end = same.and_then(|at| ends.drain(at..).next());
+            if end.is_some_and(|end| value.is_same_key(&end, self.spec)) {
+                sorted.alone.push(value.found);
+            } else {
+                sorted.several.push(value.value);
+            }
+        }
+        Ok(sorted)
+    }
+
+    /// The newest bucket of every key that has one of these values.
+    fn of_several(&self, several: Vec<Bson>) -> BoxStream<'static, Found> {
+        let is_last_but_one = self.prefix.len() + 2 == self.spec.keys().len();
+        if is_last_but_one && several.len() > next_field::WORTHWHILE {
+            next_field::newest_buckets(self.clone(), several)
+        } else {
+            self.each(several, &[])
+        }
+    }
+
+    /// The same, one value after the other, but for keys whose next field is one of `except`.
+    pub(super) fn each(&self, values: Vec<Bson>, except: &[Bson]) -> BoxStream<'static, Found> {
+        let walk = Self {
+            except: except.to_vec(),
+            ..self.clone()
+        };
+        stream::iter(values)
+            .map(move |value| walk.below(value))
+            .flatten_unordered(SIDE_BY_SIDE)
+            .boxed()
+    }
+
+    /// The keys that have this value of the next field.
+    pub(super) fn at(&self, value: Bson) -> Self {
+        let mut walk = self.clone();
+        walk.prefix.push(value);
+        walk
+    }
+
+    fn below(&self, value: Bson) -> BoxStream<'static, Found> {
+        let walk = self.at(value);
+        let keys = async move {
+            match walk.open().await {
+                Ok(cursor) => walk.through(cursor),
+                Err(error) => stream::iter([Err(error)]).boxed(),
+            }
+        };
+        stream::once(keys).flatten().boxed()
+    }
+}
+
+/// Values of a key field.
+#[derive(Default)]
+struct Sorted {
+    /// The newest bucket of those that have one key.
+    alone: Vec<RawDocumentBuf>,
+    /// Those that have several.
+    several: Vec<Bson>,
+}

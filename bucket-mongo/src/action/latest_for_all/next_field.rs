@@ -1,0 +1,97 @@
+//! The newest buckets of many values of a key field, by the few values of the field behind it.
+//!
+//! A thousand devices with two sensors each would take a thousand commands, device by device. What sensors
+//! there are is learnt from one device; one command for each sensor then jumps over all devices. Devices
+//! that have other sensors too are found by one command more, and their other sensors one device
+//! after the other.
+
+use bucket_core::read;
+use futures_core::stream::BoxStream;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use mongodb::bson::Bson;
+
+use super::{
+    SIDE_BY_SIDE,
+    keys::{Found, Walk},
+};
+use crate::{Error, Result};
+
+/// From so many values on it is worthwhile ..
+pub(super) const WORTHWHILE: usize = 8;
+/// .. if there are so many times more of them than of the field behind.
+const TIMES: usize = 4;
+
+/// The newest bucket of every key that has one of these values, where one field comes behind.
+pub(super) fn newest_buckets(walk: Walk, values: Vec<Bson>) -> BoxStream<'static, Found> {
+    let keys = async move {
+        match split(walk, values).await {
+            Ok(keys) => keys,
+            Err(error) => stream::iter([Err(error)]).boxed(),
+        }
+    };
+    stream::once(keys).flatten().boxed()
+}
+
+async fn split(walk: Walk, values: Vec<Bson>) -> Result<BoxStream<'static, Found>> {
+    let (mut values, odd): (Vec<Bson>, Vec<Bson>) =
+        values.into_iter().partition(read::is_key_value);
+    let odd = walk.each(odd, &[]);
+    let Some(sample) = values.pop() else {
+        return Ok(odd);
+    };
+    let sample = walk.at(sample);
+    let mut cursor = sample.open().await?;
+    let failed = |error| Error::read(error, &sample.context);
+    let mut known = Vec::new();
+    let mut found = Vec::new();
+    while known.len() * TIMES <= values.len() {
+        let Some(next) = cursor.try_next().await.map_err(failed)? else {
+            // All that the sample has.
+            let rest = by_next(&walk, values, known).await?;
+            return Ok(stream::iter(found).chain(rest).chain(odd).boxed());
+        };
+        let next = read::FieldValue::new(next);
+        known.push(next.value);
+        found.push(Ok(next.found));
+    }
+    let sample = sample.through(cursor);
+    let each = walk.each(values, &[]);
+    let rest = sample.chain(each).chain(odd);
+    Ok(stream::iter(found).chain(rest).boxed())
+}
+
+/// The keys of all values by the values of the next field that are known, and those with other ones.
+async fn by_next(
+    walk: &Walk,
+    values: Vec<Bson>,
+    mut known: Vec<Bson>,
+) -> Result<BoxStream<'static, Found>> {
+    known.retain(read::is_key_value);
+    let plan = read::with_others(walk.spec, &walk.prefix, &values, &known);
+    let others = walk.aggregate(plan).await?;
+    let failed = |error| Error::read(error, &walk.context);
+    let others: Vec<Bson> = others
+        .map_ok(|found| read::FieldValue::new(found).value)
+        .try_collect()
+        .await
+        .map_err(failed)?;
+    let others = walk.each(others, &known);
+    let walk = walk.clone();
+    let by_next = stream::iter(known)
+        .map(move |next| {
+            let plan = read::newest_by_next(walk.spec, &walk.prefix, &values, &next);
+            let walk = walk.clone();
+            let keys = async move {
+                let context = walk.context.clone();
+                match walk.aggregate(plan).await {
+                    Ok(cursor) => cursor
+                        .map_err(move |error| Error::read(error, &context))
+                        .boxed(),
+                    Err(error) => stream::iter([Err(error)]).boxed(),
+                }
+            };
+            stream::once(keys).flatten().boxed()
+        })
+        .flatten_unordered(SIDE_BY_SIDE);
+    Ok(by_next.chain(others).boxed())
+}

@@ -1,0 +1,173 @@
+//! `range_all`: the records of every key in a span of time.
+
+use std::{
+    fmt,
+    pin::Pin,
+    task::{self, Poll, ready},
+    vec,
+};
+
+use bucket_core::{IntoTimeRange, Record, TimeRange, bucket, read};
+use futures_core::Stream;
+use futures_util::StreamExt;
+use mongodb::{Cursor, bson::RawDocumentBuf};
+use tracing::Instrument;
+
+use super::{ActionFuture, find};
+use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
+
+impl<T: Record> Buckets<T> {
+    /// The records of every key in a span of time, as a stream: bucket by bucket, in the order in
+    /// which the windows end, and inside a bucket in order of time, of one time in order of arrival.
+    ///
+    /// It is for models with windows. In the other forms nothing that is indexed bounds the times of a
+    /// bucket's records, whatever its key: the call is refused, instead of going through the whole
+    /// collection.
+    ///
+    /// With limits by key it reckons with windows of 366 days, and the server steps over the ends of
+    /// those of a year behind the range, unless
+    /// [`with_longest_span`](Self::with_longest_span) says how long they are.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] if the range ends before it starts or the model has no
+    /// windows; those of the server and of the connection. The stream gives [`ErrorKind::Damaged`]
+    /// in the place of a document that is no bucket of the model and goes on behind it.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// use bucket_mongo::bson::DateTime;
+    /// use futures_util::TryStreamExt;
+    ///
+    /// async fn between<T: Bucketed>(buckets: &Buckets<T>, from: DateTime, to: DateTime) -> Result<Vec<T>> {
+    ///     buckets.range_all(from..to).await?.try_collect().await
+    /// }
+    /// ```
+    pub fn range_all(&self, range: impl IntoTimeRange) -> RangeAll<'_, T> {
+        RangeAll {
+            buckets: self,
+            range: range.into_time_range(),
+        }
+    }
+}
+
+/// A span of time of all keys, to be read; see [`Buckets::range_all`].
+#[must_use = "nothing is read until this is awaited"]
+#[derive(Debug)]
+pub struct RangeAll<'a, T: Record> {
+    buckets: &'a Buckets<T>,
+    range: TimeRange,
+}
+
+/// A stream over the records of every key in a span of time; see [`Buckets::range_all`].
+pub struct RecordsOfAll<T: Record> {
+    /// None for a range that holds nothing.
+    cursor: Option<Cursor<RawDocumentBuf>>,
+    bucket: vec::IntoIter<T>,
+    range: TimeRange,
+    context: Context,
+}
+
+impl<T: Record> fmt::Debug for RecordsOfAll<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordsOfAll")
+            .field("collection", &T::SPEC.collection())
+            .field("range", &self.range)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Record> RangeAll<'_, T> {
+    fn longest(&self, context: &Context) -> Result<i64> {
+        let own = read::longest(T::SPEC, None)
+            .map_err(|error| Error::new(ErrorKind::Encode(error), context))?;
+        Ok(match self.buckets.longest() {
+            0 if self.buckets.has_limits() => read::LONGEST_WINDOW,
+            longest => own.max(longest),
+        })
+    }
+
+    async fn run(self) -> Result<RecordsOfAll<T>> {
+        let context = Context::of_all::<T>("range_all");
+        let invalid = |message: &str| {
+            let message = message.to_owned();
+            Error::new(ErrorKind::InvalidArgument { message }, &context)
+        };
+        if self.range.is_reversed() {
+            return Err(invalid("the range ends before it starts"));
+        }
+        let longest = self.longest(&context)?;
+        let Some(plan) = read::across_keys(T::SPEC, self.range, longest) else {
+            return Err(invalid(
+                "the buckets of the model have no windows: no index bounds the times of the records \
+                 of all keys, so read them key by key",
+            ));
+        };
+        let cursor = if self.range.is_empty() {
+            None
+        } else {
+            let collection = self.buckets.collection::<RawDocumentBuf>();
+            let hint = plan.hint.clone();
+            let cursor = find::many(&collection, plan).await;
+            Some(cursor.map_err(|error| Error::read_by(&hint, error, &context))?)
+        };
+        Ok(RecordsOfAll {
+            cursor,
+            bucket: Vec::new().into_iter(),
+            range: self.range,
+            context,
+        })
+    }
+}
+
+impl<T: Record> RecordsOfAll<T> {
+    /// The records of a bucket that lie in the range, in order of time.
+    fn records(&self, stored: &RawDocumentBuf) -> Result<Vec<T>> {
+        let bucket = bucket::decode::<T>(stored)
+            .map_err(|damage| Error::new(ErrorKind::Damaged(damage), &self.context))?;
+        let mut records = bucket::assemble_records(bucket);
+        records.retain(|record| self.range.contains(record.time()));
+        records.sort_by_key(Record::time);
+        Ok(records)
+    }
+}
+
+// No field is ever pinned.
+impl<T: Record> Unpin for RecordsOfAll<T> {}
+
+impl<T: Record> Stream for RecordsOfAll<T> {
+    type Item = Result<T>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Some(record) = self.bucket.next() {
+                return Poll::Ready(Some(Ok(record)));
+            }
+            let Some(cursor) = &mut self.cursor else {
+                return Poll::Ready(None);
+            };
+            let found = match ready!(cursor.poll_next_unpin(cx)) {
+                None => return Poll::Ready(None),
+                Some(Ok(stored)) => self.records(&stored),
+                Some(Err(error)) => {
+                    let hint = T::SPEC.span_index_name().unwrap_or_default();
+                    Err(Error::read_by(&hint, error, &self.context))
+                }
+            };
+            match found {
+                Ok(records) => self.bucket = records.into_iter(),
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            }
+        }
+    }
+}
+
+impl<'a, T: Record> IntoFuture for RangeAll<'a, T> {
+    type Output = Result<RecordsOfAll<T>>;
+    type IntoFuture = ActionFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let span = tracing::debug_span!(target: trace::READ, "range_all", collection = T::SPEC.collection());
+        Box::pin(self.run().instrument(span))
+    }
+}
