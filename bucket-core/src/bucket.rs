@@ -10,6 +10,7 @@ use crate::{
     form::Form,
     id::{BucketId, Place, parse_place},
     key::{KeySource, KeyValue, RecordKey, whole_number},
+    range::TimeRange,
     raw::RawWriter,
     record::Record,
     spec::{BucketSpec, ID},
@@ -56,6 +57,8 @@ pub struct BucketFields {
     pub bytes: u64,
     /// When the bucket was opened by the clock of its writer.
     pub created_at: Option<DateTime>,
+    /// From when on the age of the bucket counts.
+    pub expire_from: Option<DateTime>,
 }
 
 impl Default for BucketFields {
@@ -70,6 +73,7 @@ impl Default for BucketFields {
             is_late: false,
             bytes: 0,
             created_at: None,
+            expire_from: None,
         }
     }
 }
@@ -120,7 +124,28 @@ pub trait BucketDocument: Sized {
 /// }
 /// ```
 pub fn decode<T: Record>(stored: &RawDocument) -> Result<T::Bucket, DamagedBucket> {
-    match decode_parts::<T>(stored) {
+    decode_within::<T>(stored, TimeRange::ALL)
+}
+
+/// Reads a stored document as a bucket with those of its items alone whose time lies in the range, and
+/// the number of these as its count. Its aggregates are as stored: of all.
+///
+/// # Errors
+///
+/// As [`decode`]; items outside of the range are not looked into but for their time.
+///
+/// ```
+/// # use bson::{DateTime, RawDocument};
+/// # use bucket_core::{DamagedBucket, IntoTimeRange, Record, bucket};
+/// fn since<T: Record>(stored: &RawDocument, start: DateTime) -> Result<T::Bucket, DamagedBucket> {
+///     bucket::decode_within::<T>(stored, (start..).into_time_range())
+/// }
+/// ```
+pub fn decode_within<T: Record>(
+    stored: &RawDocument,
+    range: TimeRange,
+) -> Result<T::Bucket, DamagedBucket> {
+    match decode_parts::<T>(stored, range) {
         Ok(parts) => Ok(T::Bucket::from_parts(parts)),
         Err(damage) => Err(DamagedBucket::new(printed_id(stored), damage)),
     }
@@ -144,7 +169,10 @@ pub fn assemble_records<B: BucketDocument>(bucket: B) -> Vec<B::Record> {
         .collect()
 }
 
-fn decode_parts<T: Record>(stored: &RawDocument) -> Result<BucketParts<T>, Damage> {
+fn decode_parts<T: Record>(
+    stored: &RawDocument,
+    range: TimeRange,
+) -> Result<BucketParts<T>, Damage> {
     let spec = T::SPEC;
     let fields = stored_fields(spec, stored)?;
     let id = match (field(stored, ID)?, spec.object_ids()) {
@@ -166,21 +194,27 @@ fn decode_parts<T: Record>(stored: &RawDocument) -> Result<BucketParts<T>, Damag
     };
     let mut items =
         Vec::with_capacity(usize::try_from(count.clamp(0, i64::from(spec.size()))).unwrap_or(0));
+    let mut left_out = 0;
     for (index, item) in array.into_iter().enumerate() {
-        items.push(decode_item::<T>(index, item.map_err(bson_damage)?)?);
+        let item = item.map_err(bson_damage)?;
+        if range == TimeRange::ALL || range.contains(item_time(spec, index, item)?) {
+            items.push(decode_item::<T>(index, item)?);
+        } else {
+            left_out += 1;
+        }
     }
     match u32::try_from(count) {
-        Ok(whole) if usize::try_from(whole) == Ok(items.len()) => Ok(BucketParts {
+        Ok(whole) if usize::try_from(whole) == Ok(items.len() + left_out) => Ok(BucketParts {
             id,
             key,
-            count: whole,
+            count: u32::try_from(items.len()).unwrap_or(whole),
             fields,
             stats: StoredStats::read(spec, stored, whole)?,
             items,
         }),
         _ => Err(Damage::CountMismatch {
             count,
-            items: items.len(),
+            items: items.len() + left_out,
         }),
     }
 }
@@ -252,6 +286,18 @@ pub(crate) fn items<'a>(
         Some(RawBsonRef::Array(array)) => Ok(array),
         _ => Err(wrong_field(spec.items(), "an array")),
     }
+}
+
+/// The time of a stored item, which is a date whatever its type in the record.
+fn item_time(spec: &BucketSpec, index: usize, item: RawBsonRef<'_>) -> Result<DateTime, Damage> {
+    let time = match item {
+        RawBsonRef::Document(item) => field(item, spec.time().name)?,
+        _ => None,
+    };
+    time.and_then(RawBsonRef::as_datetime).ok_or_else(|| {
+        let path = format!("{}.{index}.{}", spec.items(), spec.time().name);
+        wrong_field(&path, "a date")
+    })
 }
 
 pub(crate) fn decode_item<T: Record>(
@@ -362,6 +408,10 @@ pub(crate) fn stored_fields(
     if let Some(name) = names.created_at {
         // A bucket that was opened before the model asked for it has none.
         fields.created_at = field(stored, name)?.and_then(RawBsonRef::as_datetime);
+    }
+    if let Some(name) = spec.dated_by() {
+        // Nor has one that was filled before the model had a limit.
+        fields.expire_from = field(stored, name)?.and_then(RawBsonRef::as_datetime);
     }
     Ok(fields)
 }
@@ -490,6 +540,9 @@ fn form_fields(spec: &BucketSpec, fields: &BucketFields) -> Document {
         document.insert(names.bytes, bytes);
     }
     if let (Some(name), Some(date)) = (names.created_at, fields.created_at) {
+        document.insert(name, date);
+    }
+    if let (Some(name), Some(date)) = (spec.dated_by(), fields.expire_from) {
         document.insert(name, date);
     }
     document

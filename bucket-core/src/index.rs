@@ -2,7 +2,9 @@
 
 use bson::{Bson, Document, doc};
 
+pub use crate::expiry::date_buckets;
 use crate::{
+    expiry::{self, EXPIRE_BYTES_INDEX, EXPIRE_INDEX},
     form::Form,
     spec::{BucketSpec, ID, UNIQUE_INDEX},
 };
@@ -19,6 +21,8 @@ pub struct IndexPlan {
     pub unique: bool,
     /// The condition of a partial index.
     pub partial: Option<Document>,
+    /// The server removes what is older than this, in seconds.
+    pub expire_after: Option<u32>,
 }
 
 impl IndexPlan {
@@ -32,8 +36,21 @@ impl IndexPlan {
         if let Some(partial) = &self.partial {
             definition.insert("partialFilterExpression", partial.clone());
         }
+        if let Some(seconds) = self.expire_after {
+            definition.insert(EXPIRE_AFTER, i32::try_from(seconds).unwrap_or(i32::MAX));
+        }
         definition
     }
+}
+
+/// An update of many buckets by a pipeline.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct UpdatePlan {
+    /// Which buckets.
+    pub filter: Document,
+    /// The stages.
+    pub pipeline: Vec<Document>,
 }
 
 /// A difference between a collection and its model.
@@ -61,6 +78,16 @@ pub enum Drift {
     RecordIds {
         /// The name of the index.
         name: String,
+    },
+    /// The index by which the server removes buckets has another limit than the model. It counts
+    /// until it is changed on purpose.
+    Expiry {
+        /// The name of the index.
+        name: String,
+        /// The model's limit in seconds; none where the model has no such index.
+        expected: Option<u32>,
+        /// The limit of the index, in seconds.
+        found: u32,
     },
     /// The collection orders text by a collation: ids would not order as the library needs it.
     Collation {
@@ -105,6 +132,24 @@ impl std::fmt::Display for Drift {
                 "index `{name}` is on record ids, of which the model has none; drop `{name}` once no \
                  writer is left whose model has them"
             ),
+            Self::Expiry {
+                name,
+                expected: Some(expected),
+                found,
+            } => write!(
+                f,
+                "index `{name}` removes buckets after {found} s, the model after {expected} s; \
+                 `ensure().change_expiry()` makes it the model's"
+            ),
+            Self::Expiry {
+                name,
+                expected: None,
+                found,
+            } => write!(
+                f,
+                "index `{name}` removes buckets after {found} s, the model has no such index; \
+                 `ensure().change_expiry()` drops it"
+            ),
             Self::Collation { locale } => {
                 write!(
                     f,
@@ -143,6 +188,8 @@ impl std::fmt::Display for Drift {
 /// | numbered | key fields and full, over buckets that are not full; key fields and number | the latter |
 ///
 /// A model with record ids has one more, whatever its form: a unique one on the key fields and the ids.
+/// So has one with `expire_after`: on the date from which the age of a bucket counts. In the manual's form
+/// with `max_bytes` it is two.
 ///
 /// ```
 /// # use bucket_core::{BucketSpec, index};
@@ -172,12 +219,14 @@ pub fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
         keys,
         unique: false,
         partial: None,
+        expire_after: None,
     };
     let unique = |name: Option<String>, keys: Document, partial: Document| IndexPlan {
         name: name.unwrap_or_default(),
         keys,
         unique: true,
         partial: Some(partial),
+        expire_after: None,
     };
     let open = spec.open_index_name();
     let pages = plain(spec.pages_index_name(), with(&[(ID, 1)]));
@@ -212,6 +261,7 @@ pub fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
             .map(|name| plain(name, doc! { names.end: 1, names.start: 1 })),
     );
     plans.extend(record_ids);
+    plans.extend(expiry::plan(spec));
     plans
 }
 
@@ -262,7 +312,16 @@ pub fn compare(spec: &BucketSpec, found: &[Document]) -> (Vec<IndexPlan>, Vec<Dr
             .find(|index| index.get_str("name").is_ok_and(|name| name == plan.name))
         {
             None => missing.push(plan),
-            Some(index) if same(&expected, index) => {}
+            Some(index) if same(&expected, index) => {
+                let limits = plan.expire_after.zip(expire_after(index));
+                if let Some((model, found)) = limits.filter(|(model, found)| model != found) {
+                    drift.push(Drift::Expiry {
+                        name: plan.name,
+                        expected: Some(model),
+                        found,
+                    });
+                }
+            }
             Some(index) => {
                 let found = without_version(index);
                 drift.push(Drift::Index {
@@ -273,6 +332,7 @@ pub fn compare(spec: &BucketSpec, found: &[Document]) -> (Vec<IndexPlan>, Vec<Dr
             }
         }
     }
+    drift.extend(foreign_expiry(spec, found));
     let own = spec.open_index_name();
     let others = found.iter().filter_map(|index| index.get_str("name").ok());
     let (ids, others): (Vec<&str>, Vec<&str>) = others.partition(|name| *name == UNIQUE_INDEX);
@@ -313,9 +373,34 @@ fn same(expected: &Document, found: &Document) -> bool {
         && flag(expected, "unique") == flag(found, "unique")
         && partial(expected) == partial(found)
         && ["sparse", "hidden"].iter().all(|name| !flag(found, name))
-        && ["collation", "expireAfterSeconds"]
-            .iter()
-            .all(|name| !found.contains_key(name))
+        && !found.contains_key("collation")
+        && expected.contains_key(EXPIRE_AFTER) == found.contains_key(EXPIRE_AFTER)
+        && expire_after(expected).is_some() == expire_after(found).is_some()
+}
+
+/// Indexes of this library by which the server removes buckets that are not the model's.
+fn foreign_expiry(spec: &BucketSpec, found: &[Document]) -> Vec<Drift> {
+    let own = expiry::plan(spec);
+    let drift = found.iter().filter_map(|index| {
+        let name = index.get_str("name").ok()?;
+        let is_ours = [EXPIRE_INDEX, EXPIRE_BYTES_INDEX].contains(&name);
+        let is_own = own.iter().any(|plan| plan.name == name);
+        (is_ours && !is_own).then(|| Drift::Expiry {
+            name: name.to_owned(),
+            expected: None,
+            found: expire_after(index).unwrap_or_default(),
+        })
+    });
+    drift.collect()
+}
+
+/// The option by which the server removes documents.
+const EXPIRE_AFTER: &str = "expireAfterSeconds";
+
+/// The limit of an index in whole seconds.
+fn expire_after(index: &Document) -> Option<u32> {
+    let seconds = whole(index.get(EXPIRE_AFTER)?)?;
+    u32::try_from(seconds).ok()
 }
 
 /// A condition with its integers of one type: the shell writes doubles where drivers write

@@ -26,6 +26,7 @@ pub mod bucket;
 mod decode;
 mod encode;
 pub mod error;
+mod expiry;
 pub mod field;
 mod fold;
 pub mod form;

@@ -37,6 +37,7 @@ pub struct SpecParts {
     pub names: Names,
     pub max_bytes: Option<u32>,
     pub raised_from: Option<u32>,
+    pub expire_after: Option<u32>,
     pub object_ids: bool,
     pub compression: Option<&'static str>,
     pub inputs: &'static [Input],

@@ -21,6 +21,7 @@ use crate::{
 
 mod across;
 mod latest;
+mod live;
 mod newest;
 mod order;
 mod parts;
@@ -31,6 +32,7 @@ mod span;
 mod token;
 mod walk;
 
+pub use self::live::{Live, live};
 pub(crate) use self::repeats::repeats;
 pub use self::{
     across::{LONGEST_WINDOW, across_keys},

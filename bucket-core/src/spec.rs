@@ -27,6 +27,7 @@ use crate::{
 ///     names: Names::DEFAULT,
 ///     max_bytes: None,
 ///     raised_from: None,
+///     expire_after: None,
 ///     object_ids: false,
 ///     compression: None,
 ///     inputs: &[],
@@ -119,6 +120,8 @@ pub struct Names {
     pub bytes: &'static str,
     /// When the bucket was opened by the clock of the writer, where the model asks for it.
     pub created_at: Option<&'static str>,
+    /// From when on the age of the bucket counts (count and numbered, models with `expire_after`).
+    pub expire_from: &'static str,
     /// What stands before the path of each aggregate; empty for none.
     pub stats: &'static str,
 }
@@ -137,6 +140,7 @@ impl Names {
         part: "bucket_part",
         bytes: "bytes",
         created_at: None,
+        expire_from: "expire_from",
         stats: "stats",
     };
 }
@@ -231,6 +235,12 @@ impl BucketSpec {
     #[must_use]
     pub const fn raised_from(&self) -> Option<u32> {
         self.parts.raised_from
+    }
+
+    /// For how long records are kept, in seconds, where the model has a limit.
+    #[must_use]
+    pub const fn expire_after(&self) -> Option<u32> {
+        self.parts.expire_after
     }
 
     /// Whether the server makes the ids, as object ids, and a unique index on the fields that

@@ -30,12 +30,16 @@ use self::{
     drawn::{Drawn, drawn},
     invariants::{check_bytes, check_hybrid, check_numbered, check_pages, check_windows},
     sample::{
-        COUNT, COUNT_BYTES, COUNT_RAISED, HYBRID_BYTES, HYBRID_MERGE, HYBRID_REJECT, HYBRID_SIDE,
-        NUMBERED, NUMBERED_BYTES, NUMBERED_OBJECT, Sample, SampleBucket, WINDOW, WINDOW_BYTES,
-        WINDOW_CAPACITY, WINDOW_OBJECT,
+        COUNT, COUNT_BYTES, COUNT_BYTES_EXPIRE, COUNT_EXPIRE, COUNT_RAISED, HYBRID_BYTES,
+        HYBRID_MERGE, HYBRID_REJECT, HYBRID_SIDE, NUMBERED, NUMBERED_BYTES, NUMBERED_EXPIRE,
+        NUMBERED_OBJECT, Sample, SampleBucket, WINDOW, WINDOW_BYTES, WINDOW_CAPACITY,
+        WINDOW_OBJECT,
     },
     writer::Writer,
 };
+
+/// The time by the clock, in the midst of what is drawn.
+const NOW: DateTime = DateTime::from_millis(4_000);
 
 fn plans() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
     let length = prop_oneof![Just(1..2_usize), Just(1..40)];
@@ -77,6 +81,9 @@ fn run<const F: usize>(
             batch.push_with(index, &sample, limits).unwrap();
             expected.insert(sample.unique, sample);
         }
+        // Only now: some of them are far older than any limit.
+        batch.set_now(NOW);
+        next.set_now(NOW);
         batch.guess(|_| Some(format!("{}_0000000001", plan[0].device)));
         let next = (next.records() > 0).then_some(next);
         writers.push(Writer::new(batch, next));
@@ -111,7 +118,10 @@ fn run<const F: usize>(
         let raw = RawDocumentBuf::try_from(document).unwrap();
         let bucket = bucket::decode::<Sample<F>>(&raw).unwrap();
         naive::check(&bucket);
-        prop_assert!(bucket.fields.created_at.is_some());
+        prop_assert_eq!(bucket.fields.created_at, Some(NOW));
+        let latest = bucket.items.iter().map(|item| item.at.min(NOW)).max();
+        let dated = [COUNT_EXPIRE, COUNT_BYTES_EXPIRE, NUMBERED_EXPIRE].contains(&F);
+        prop_assert_eq!(bucket.fields.expire_from, latest.filter(|_| dated));
         for item in &bucket.items {
             prop_assert!(
                 stored.insert(item.unique),
@@ -157,6 +167,7 @@ fn buckets_of_one<const F: usize>(plan: &[Drawn], beside: i64) -> Vec<Document> 
         let index = plan.len() + usize::try_from(at).unwrap();
         batch.push(index, &other.sample::<F>(index)).unwrap();
     }
+    batch.set_now(NOW);
     let mut collection = Collection::new(Sample::<F>::SPEC);
     Writer::new(batch, None).finish(&mut collection);
     let device = Drawn {
@@ -179,6 +190,10 @@ proptest! {
     ) {
         prop_assert_eq!(buckets_of_one::<NUMBERED>(&plan, 0), buckets_of_one::<NUMBERED>(&plan, 90));
         prop_assert_eq!(
+            buckets_of_one::<NUMBERED_EXPIRE>(&plan, 0),
+            buckets_of_one::<NUMBERED_EXPIRE>(&plan, 90)
+        );
+        prop_assert_eq!(
             buckets_of_one::<WINDOW_CAPACITY>(&plan, 0),
             buckets_of_one::<WINDOW_CAPACITY>(&plan, 90)
         );
@@ -193,8 +208,12 @@ proptest! {
     #[test]
     fn pages_keep_their_aggregates(plans in plans(), turns in any::<u64>()) {
         check_pages(&run::<COUNT>(&plans, turns, |_, _| None)?, sample::CAPACITY);
+        check_pages(&run::<COUNT_EXPIRE>(&plans, turns, |_, _| None)?, sample::CAPACITY);
         check_pages(&run::<COUNT_RAISED>(&plans, turns, |_, _| None)?, sample::RAISED);
         for bucket in run::<COUNT_BYTES>(&plans, turns, |_, _| None)? {
+            check_bytes(&bucket);
+        }
+        for bucket in run::<COUNT_BYTES_EXPIRE>(&plans, turns, |_, _| None)? {
             check_bytes(&bucket);
         }
     }
@@ -212,6 +231,7 @@ proptest! {
     #[test]
     fn numbers_rise_by_one_without_gaps_or_repeats(plans in plans(), turns in any::<u64>()) {
         check_numbered(&run::<NUMBERED>(&plans, turns, |_, _| None)?, false);
+        check_numbered(&run::<NUMBERED_EXPIRE>(&plans, turns, |_, _| None)?, false);
         check_numbered(&run::<NUMBERED_BYTES>(&plans, turns, |_, _| None)?, true);
         check_numbered(&run::<NUMBERED_OBJECT>(&plans, turns, |_, _| None)?, false);
     }

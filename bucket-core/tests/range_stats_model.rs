@@ -22,7 +22,7 @@ use bson::{DateTime, Document, RawDocumentBuf};
 use bucket_core::{
     BucketId, Form, Record, TimeRange,
     bucket::{self, BucketFields},
-    read::{RangeTotals, StatsReader},
+    read::{Live, RangeTotals, StatsReader},
     write::Batch,
 };
 use proptest::prelude::*;
@@ -88,7 +88,8 @@ fn totals<const F: usize>(
     key: &SampleKey,
     range: TimeRange,
 ) -> (Option<RangeTotals>, Vec<Document>) {
-    let mut reader = StatsReader::<Sample<F>>::new(key.clone(), range, None, 0).unwrap();
+    let mut reader =
+        StatsReader::<Sample<F>>::new(key.clone(), range, None, 0, Live::default()).unwrap();
     let plan = reader.plan();
     let mut sent = Vec::new();
     for found in collection.find(&plan) {

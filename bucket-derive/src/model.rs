@@ -46,6 +46,8 @@ pub(crate) struct Model {
     pub(crate) object_ids: bool,
     pub(crate) raised_from: Option<u32>,
     pub(crate) compression: Option<&'static str>,
+    /// In seconds.
+    pub(crate) expire_after: Option<u32>,
     pub(crate) own_fields: Vec<OwnField>,
     /// What stands before the names of aggregates, where it is not the default.
     pub(crate) stats: Option<String>,
@@ -173,6 +175,7 @@ fn assemble(
         object_ids: attrs.object_ids.given().is_some(),
         raised_from: attrs.raised_from.get().copied(),
         compression: attrs.compression.get().copied(),
+        expire_after: attrs.expire_after.get().copied(),
         own_fields: own_field::read(form, max_bytes, attrs),
         aggregates: Aggregates::read(&record.ident, &fields, prefix),
         stats,

@@ -27,6 +27,7 @@ pub(crate) const MAX_BYTES: Symbol = Symbol("max_bytes");
 pub(crate) const OBJECT_IDS: Symbol = Symbol("object_ids");
 pub(crate) const RAISED_FROM: Symbol = Symbol("raised_from");
 pub(crate) const COMPRESSION: Symbol = Symbol("compression");
+pub(crate) const EXPIRE_AFTER: Symbol = Symbol("expire_after");
 
 pub(crate) const COUNT: Symbol = Symbol("count");
 pub(crate) const START: Symbol = Symbol("start");
@@ -36,6 +37,7 @@ pub(crate) const FULL: Symbol = Symbol("full");
 pub(crate) const CLOSED: Symbol = Symbol("closed");
 pub(crate) const BYTES: Symbol = Symbol("bytes");
 pub(crate) const CREATED_AT: Symbol = Symbol("created_at");
+pub(crate) const EXPIRE_FROM: Symbol = Symbol("expire_from");
 pub(crate) const STATS: Symbol = Symbol("stats");
 
 pub(crate) const KEY: Symbol = Symbol("key");
@@ -60,7 +62,7 @@ pub(crate) const ERROR: Symbol = Symbol("error");
 pub(crate) const NAME: Symbol = Symbol("name");
 
 /// Keys of `#[bucket(..)]` on a record struct.
-pub(crate) const CONTAINER_KEYS: [Symbol; 22] = [
+pub(crate) const CONTAINER_KEYS: [Symbol; 24] = [
     COLLECTION,
     ITEMS,
     CAPACITY,
@@ -74,6 +76,7 @@ pub(crate) const CONTAINER_KEYS: [Symbol; 22] = [
     OBJECT_IDS,
     RAISED_FROM,
     COMPRESSION,
+    EXPIRE_AFTER,
     CREATED_AT,
     STATS,
     COUNT,
@@ -83,6 +86,7 @@ pub(crate) const CONTAINER_KEYS: [Symbol; 22] = [
     FULL,
     CLOSED,
     BYTES,
+    EXPIRE_FROM,
 ];
 /// Keys of `#[bucket(..)]` on a field.
 pub(crate) const FIELD_KEYS: [Symbol; 16] = [

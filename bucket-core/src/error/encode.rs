@@ -41,6 +41,14 @@ pub enum EncodeError {
         /// The start of the newest bucket.
         start: bson::DateTime,
     },
+    /// The record is older than the model keeps records; stored, it would bring back a bucket that
+    /// was removed.
+    Expired {
+        /// The record's time.
+        time: bson::DateTime,
+        /// Records before this time are not kept any more.
+        before: bson::DateTime,
+    },
     /// The record id is missing, or not of a kind that has an exact equality.
     RecordId {
         /// The stored name of the record id.
@@ -81,6 +89,10 @@ impl fmt::Display for EncodeError {
                 f,
                 "the record is of {time}, the newest bucket of its key begins at {start}, and the \
                  model refuses late records"
+            ),
+            Self::Expired { time, before } => write!(
+                f,
+                "the record is of {time}, and the model keeps none from before {before}"
             ),
             Self::RecordId { field, message } => write!(f, "the record id `{field}` {message}"),
             Self::Limits { message } => write!(f, "the limits of the key: {message}"),

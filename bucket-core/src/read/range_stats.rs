@@ -3,7 +3,7 @@
 use bson::RawDocument;
 
 use super::{
-    FindPlan, ReadKey, longest,
+    FindPlan, Live, ReadKey, longest,
     parts::{Part, each_record, parts, span},
 };
 use crate::{
@@ -19,13 +19,13 @@ use crate::{
 ///
 /// ```
 /// # use bson::RawDocumentBuf;
-/// # use bucket_core::{DamagedBucket, Record, TimeRange, read::{FindPlan, StatsReader}};
+/// # use bucket_core::{DamagedBucket, Record, TimeRange, read::{FindPlan, Live, StatsReader}};
 /// fn count<T: Record>(
 ///     key: T::Key,
 ///     range: TimeRange,
 ///     find: impl Fn(FindPlan) -> Vec<RawDocumentBuf>,
 /// ) -> Result<u64, Box<dyn std::error::Error>> {
-///     let mut reader = StatsReader::<T>::new(key, range, None, 0)?;
+///     let mut reader = StatsReader::<T>::new(key, range, None, 0, Live::default())?;
 ///     for stored in find(reader.plan()) {
 ///         reader.take(&stored)?;
 ///     }
@@ -36,6 +36,7 @@ use crate::{
 pub struct StatsReader<T: Record> {
     key: T::Key,
     range: TimeRange,
+    live: Live,
     longest: i64,
     total: Total,
     buckets: u64,
@@ -60,7 +61,7 @@ pub struct RangeTotals {
 
 impl<T: Record> StatsReader<T> {
     /// The statistics of this key and range. The limits are those of the key, where they are not
-    /// the model's; buckets may be as long as `at_least` milliseconds.
+    /// the model's; buckets may be as long as `at_least` milliseconds. Only what is shown counts.
     ///
     /// # Errors
     ///
@@ -70,12 +71,14 @@ impl<T: Record> StatsReader<T> {
         range: TimeRange,
         limits: Option<Limits>,
         at_least: i64,
+        live: Live,
     ) -> Result<Self, EncodeError> {
         let own = T::SPEC.form();
         let form = limits.map_or(Ok(own), |limits| limits.apply(own))?;
         Ok(Self {
             key,
-            range,
+            range: range.and(live.range()),
+            live,
             longest: longest(T::SPEC, limits)?.max(at_least),
             total: Total::new(T::SPEC, form.size()),
             buckets: 0,
@@ -87,12 +90,9 @@ impl<T: Record> StatsReader<T> {
     /// The read; [`take`](Self::take) takes each document that it gives.
     #[must_use]
     pub fn plan(&self) -> FindPlan {
-        parts(
-            T::SPEC,
-            &ReadKey::of::<T>(&self.key),
-            self.range,
-            self.longest,
-        )
+        let key = ReadKey::of::<T>(&self.key);
+        let plan = parts(T::SPEC, &key, self.range, self.longest);
+        self.live.find_undated(T::SPEC, plan)
     }
 
     /// Adds a bucket.

@@ -11,7 +11,7 @@ use bson::{Bson, Document, RawBsonRef, RawDocument, doc};
 use serde::de::{DeserializeOwned, Error as _};
 
 use super::{
-    CursorToken, FindPlan, ReadKey, TokenError, fields,
+    CursorToken, FindPlan, Live, ReadKey, TokenError, fields,
     order::{Order, Position},
     places::{Bound, Places},
     span::{any_inside, overlapping_any, reaches},
@@ -97,8 +97,9 @@ pub struct Walk<T: Record, R = T> {
     /// Against the order: from the place backwards.
     backwards: bool,
     asked: TimeRange,
-    /// What is asked for and still to be seen.
+    /// What is asked for and shown.
     range: TimeRange,
+    live: Live,
     longest: i64,
     from: Option<Position>,
     projection: Document,
@@ -140,6 +141,7 @@ impl<T: Record> Walk<T> {
             backwards: false,
             asked: TimeRange::ALL,
             range: TimeRange::ALL,
+            live: Live::default(),
             longest,
             from: None,
             projection: Document::new(),
@@ -181,6 +183,7 @@ impl<T: Record> Walk<T> {
             backwards: self.backwards,
             asked: self.asked,
             range: self.range,
+            live: self.live,
             longest: self.longest,
             from: self.from,
             projection,
@@ -207,11 +210,12 @@ impl<T: Record, R> Walk<T, R> {
         self
     }
 
-    /// Only records of these times; of them only those that are `visible`.
+    /// Only records of these times; of them only those that are shown.
     #[must_use]
-    pub fn between(mut self, range: TimeRange, visible: TimeRange) -> Self {
+    pub fn between(mut self, range: TimeRange, live: Live) -> Self {
         self.asked = range;
-        self.range = range.and(visible);
+        self.range = range.and(live.range());
+        self.live = live;
         self
     }
 
@@ -302,6 +306,7 @@ impl<T: Record, R> Walk<T, R> {
             }
             keys => overlapping_any(spec, keys, self.range, self.longest),
         };
+        let plan = self.live.find_undated(spec, plan);
         let mut sort = plan.sort;
         if self.descending() {
             sort.iter_mut()

@@ -10,8 +10,8 @@ use super::{
     own_ids::{OwnId, OwnIds},
 };
 use crate::{
-    error::EncodeError, fold::Inputs, form::LatePolicy, id, item::append_item, limits::Limits,
-    raw::RawWriter, record::Record, size::RecordSize,
+    error::EncodeError, expiry, fold::Inputs, form::LatePolicy, id, item::append_item,
+    limits::Limits, raw::RawWriter, record::Record, size::RecordSize,
 };
 
 /// An array element has a type byte, an index of up to six digits and a NUL besides its item.
@@ -135,6 +135,7 @@ impl<T: Record> Batch<T> {
         limits: Option<Limits>,
     ) -> Result<(), EncodeError> {
         let time = record.time();
+        expiry::refuse_expired(T::SPEC, time, self.now)?;
         let kind = Kind::of(T::SPEC, limits, time)?;
         let start = self.encoded.items.len();
         append_item(record, time, &mut self.encoded.items)
@@ -320,7 +321,8 @@ impl<T> Batch<T> {
         self.position = position;
     }
 
-    /// Buckets that are opened keep this time, where the model asks for it.
+    /// The time by the clock: records that the model keeps no longer are refused by it, and buckets
+    /// have it where the model asks for it.
     pub fn set_now(&mut self, now: DateTime) {
         self.now = now;
     }

@@ -28,6 +28,9 @@ pub(super) fn write(statement: &Statement<'_>, put: &Put, writer: &mut RawWriter
     if let Some(name) = names.created_at {
         writer.date(name, statement.now.timestamp_millis());
     }
+    if let Some((name, date)) = statement.expire_from() {
+        writer.date(name, date.timestamp_millis());
+    }
     write_aggregates(statement, writer);
     statement.write_items(writer, statement.spec.items());
 }

@@ -88,6 +88,12 @@ fn write_records(statement: &Statement<'_>, writer: &mut RawWriter) {
             writer.int64("1", positions.last);
         });
     }
+    if let Some((name, date)) = statement.expire_from() {
+        call(writer, name, "$max", |writer| {
+            writer.string("0", &path(name));
+            writer.date("1", date.timestamp_millis());
+        });
+    }
     if statement.moves_end() {
         call(writer, names.end, "$max", |writer| {
             writer.string("0", &path(names.end));

@@ -102,6 +102,7 @@ fn is_taken(spec: &BucketSpec) -> bool {
         names.full,
         names.bytes,
         names.created_at.unwrap_or_default(),
+        spec.dated_by().unwrap_or_default(),
     ];
     let keys = spec.keys().iter().map(|key| key.path);
     let aggregates = spec.aggregates().iter();

@@ -65,6 +65,7 @@ impl Statement<'_> {
             + self.fold.size()
             + 3 * self.positions.map_or(0, |positions| positions.path.len())
             + 8 * (names.count.len() + self.spec.items().len())
+            + 2 * self.spec.dated_by().map_or(0, str::len)
             + 2_048
     }
 
@@ -268,6 +269,9 @@ impl Statement<'_> {
             if self.moves_end() {
                 writer.date(names.end, self.latest.timestamp_millis());
             }
+            if let Some((name, date)) = self.expire_from() {
+                writer.date(name, date.timestamp_millis());
+            }
             if let Some(positions) = self.positions {
                 writer.int64(positions.path, positions.last);
             }
@@ -318,6 +322,14 @@ impl Statement<'_> {
     /// Whether the end of the bucket is the time of its latest record.
     pub(super) fn moves_end(&self) -> bool {
         matches!(self.kind, Kind::Hybrid { .. } | Kind::Late { .. })
+    }
+
+    /// The field from which the age of the bucket counts, where the model has it, and up to when the
+    /// records move it. One that is dated in the future counts as one of now: it would keep the
+    /// others of its bucket beyond their time.
+    pub(super) fn expire_from(&self) -> Option<(&'static str, DateTime)> {
+        let name = self.spec.dated_by()?;
+        Some((name, self.latest.min(self.now)))
     }
 
     /// Whether the bucket takes no more after this.

@@ -74,6 +74,16 @@ pub const WINDOW_IDS: usize = 19;
 pub const WINDOW_BYTES_IDS: usize = 20;
 pub const HYBRID_IDS: usize = 21;
 pub const NUMBERED_IDS: usize = 22;
+/// With a limit.
+pub const COUNT_EXPIRE: usize = 23;
+pub const WINDOW_EXPIRE: usize = 24;
+pub const HYBRID_EXPIRE: usize = 25;
+pub const NUMBERED_EXPIRE: usize = 26;
+pub const COUNT_AVG_EXPIRE: usize = 27;
+pub const COUNT_BYTES_EXPIRE: usize = 28;
+
+/// The limit, in seconds.
+pub const EXPIRE_AFTER: u32 = 3_600;
 
 pub const RAISED: u32 = 9;
 
@@ -173,6 +183,18 @@ const fn with_ids(form: Form, max_bytes: Option<u32>) -> BucketSpec {
     })
 }
 
+/// With a limit.
+const fn expiring(
+    form: Form,
+    max_bytes: Option<u32>,
+    aggregates: &'static [Aggregate],
+) -> BucketSpec {
+    BucketSpec::__new(SpecParts {
+        expire_after: Some(EXPIRE_AFTER),
+        ..parts_of(form, max_bytes, aggregates, false)
+    })
+}
+
 const fn spec_of(
     form: Form,
     max_bytes: Option<u32>,
@@ -234,6 +256,7 @@ const fn parts_of(
         } else {
             raised_from(form)
         },
+        expire_after: None,
         object_ids,
         compression: None,
         inputs: INPUTS,
@@ -259,7 +282,7 @@ const fn hybrid(late: LatePolicy) -> Form {
 
 const WINDOW_OF_ONE: Window = Window::Seconds(1);
 
-const SPECS: [BucketSpec; 23] = [
+const SPECS: [BucketSpec; 29] = [
     spec(Form::Count { capacity: CAPACITY }, None),
     spec(
         Form::Window {
@@ -334,6 +357,19 @@ const SPECS: [BucketSpec; 23] = [
     ),
     with_ids(hybrid(LatePolicy::Merge), None),
     with_ids(Form::Numbered { capacity: CAPACITY }, None),
+    expiring(Form::Count { capacity: CAPACITY }, None, AGGREGATES),
+    expiring(
+        Form::Window {
+            window: WINDOW_OF_ONE,
+            capacity: Some(CAPACITY),
+        },
+        None,
+        AGGREGATES,
+    ),
+    expiring(hybrid(LatePolicy::Merge), None, AGGREGATES),
+    expiring(Form::Numbered { capacity: CAPACITY }, None, AGGREGATES),
+    expiring(Form::Count { capacity: CAPACITY }, None, AVERAGED),
+    expiring(Form::Count { capacity: 100 }, Some(MAX_BYTES), AGGREGATES),
 ];
 
 impl From<&str> for SampleKey {

@@ -18,8 +18,9 @@ use crate::{
     diagnostics::{Diagnostics, did_you_mean, list, suggest},
     symbol::{
         BUCKET, BYTES, CAPACITY, CLOSED, COLLECTION, COMPRESSION, CONTAINER_KEYS, COUNT, CRATE,
-        CREATED_AT, END, FIELD_KEYS, FULL, ID, ITEMS, KEY, LATE, MAX_BYTES, MAX_DURATION, NUMBERED,
-        OBJECT_IDS, RAISED_FROM, SIZE, START, STATS, TIME, UNIQUE, WINDOW, names,
+        CREATED_AT, END, EXPIRE_AFTER, EXPIRE_FROM, FIELD_KEYS, FULL, ID, ITEMS, KEY, LATE,
+        MAX_BYTES, MAX_DURATION, NUMBERED, OBJECT_IDS, RAISED_FROM, SIZE, START, STATS, TIME,
+        UNIQUE, WINDOW, names,
     },
 };
 
@@ -40,6 +41,8 @@ pub(crate) struct ContainerAttrs {
     pub(crate) object_ids: Slot<()>,
     pub(crate) raised_from: Slot<u32>,
     pub(crate) compression: Slot<&'static str>,
+    /// In seconds.
+    pub(crate) expire_after: Slot<u32>,
     pub(crate) created_at: Slot<Named>,
     pub(crate) stats: Slot<LitStr>,
     pub(crate) names: NameAttrs,
@@ -57,6 +60,7 @@ pub(crate) struct NameAttrs {
     pub(crate) full: Slot<LitStr>,
     pub(crate) closed: Slot<LitStr>,
     pub(crate) bytes: Slot<LitStr>,
+    pub(crate) expire_from: Slot<LitStr>,
 }
 
 impl ContainerAttrs {
@@ -112,6 +116,9 @@ impl ContainerAttrs {
         } else if entry.is(COMPRESSION) {
             let value = choice::parse(cx, entry, COMPRESSION, &choice::COMPRESSION);
             self.compression.fill(cx, entry, value);
+        } else if entry.is(EXPIRE_AFTER) {
+            let value = duration::expire_after(cx, entry);
+            self.expire_after.fill(cx, entry, value);
         } else {
             return false;
         }
@@ -149,6 +156,7 @@ impl ContainerAttrs {
             (FULL, &mut names.full, "full"),
             (CLOSED, &mut names.closed, "closed"),
             (BYTES, &mut names.bytes, "size"),
+            (EXPIRE_FROM, &mut names.expire_from, "dated"),
         ];
         if let Some((_, slot, example)) = slots.into_iter().find(|(key, ..)| entry.is(*key)) {
             let value = name::top_level(cx, entry, example);
@@ -173,6 +181,7 @@ impl ContainerAttrs {
             Some(meant) if meant == MAX_DURATION.as_str() => self.max_duration.presume(entry),
             Some(meant) if meant == NUMBERED.as_str() => self.numbered.presume(entry),
             Some(meant) if meant == MAX_BYTES.as_str() => self.max_bytes.presume(entry),
+            Some(meant) if meant == EXPIRE_AFTER.as_str() => self.expire_after.presume(entry),
             _ => {}
         }
     }

@@ -5,7 +5,7 @@ use syn::Lit;
 use crate::{
     attrs::{entry::Entry, value},
     diagnostics::{Diagnostics, did_you_mean, suggest},
-    symbol::{MAX_DURATION, Symbol, WINDOW},
+    symbol::{EXPIRE_AFTER, MAX_DURATION, Symbol, WINDOW},
 };
 
 /// The span of time that one bucket covers.
@@ -17,8 +17,33 @@ pub(crate) enum Window {
     Month,
 }
 
-/// The longest duration in seconds: 366 days.
-const MAX_SECONDS: u32 = 366 * 86_400;
+/// What a duration may be.
+#[derive(Clone, Copy)]
+struct Span {
+    /// In seconds.
+    longest: u32,
+    /// The same as a text to write, and how it is told.
+    text: &'static str,
+    told: &'static str,
+    /// A usual one.
+    usual: &'static str,
+}
+
+/// Of a bucket.
+const BUCKET: Span = Span {
+    longest: 366 * 86_400,
+    text: "366d",
+    told: "366 days",
+    usual: "1h",
+};
+
+/// For which records are kept: what the server takes, 2^31 - 1 seconds, which is some 68 years.
+const KEPT: Span = Span {
+    longest: 2_147_483_647,
+    text: "24855d",
+    told: "2,147,483,647 seconds",
+    usual: "30d",
+};
 
 const UNITS: &str = "the units are `s`, `m` (or `min`), `h`, `d` and `w`";
 
@@ -37,25 +62,25 @@ struct Problem {
 
 /// The value of `window = "1h"`.
 pub(crate) fn window(cx: &mut Diagnostics, entry: &Entry) -> Option<Window> {
-    read(cx, entry, WINDOW, |text| {
+    read(cx, entry, WINDOW, BUCKET, |text| {
         if let Some((_, window)) = CALENDAR.iter().find(|(name, _)| *name == text) {
             return Ok(*window);
         }
         if !text.is_empty() && text.chars().all(char::is_alphabetic) {
             return Err(unknown_window(text));
         }
-        seconds(text).map(Window::Seconds)
+        seconds(text, BUCKET).map(Window::Seconds)
     })
 }
 
 /// The value of `max_duration = "1h"`, in seconds.
 pub(crate) fn max_duration(cx: &mut Diagnostics, entry: &Entry) -> Option<u32> {
-    read(cx, entry, MAX_DURATION, |text| {
+    read(cx, entry, MAX_DURATION, BUCKET, |text| {
         let instead = match text {
             "day" => "1d",
             "week" => "1w",
             "month" => "30d",
-            _ => return seconds(text),
+            _ => return seconds(text, BUCKET),
         };
         problem(
             format!(
@@ -66,16 +91,34 @@ pub(crate) fn max_duration(cx: &mut Diagnostics, entry: &Entry) -> Option<u32> {
     })
 }
 
+/// The value of `expire_after = "30d"`, in seconds.
+pub(crate) fn expire_after(cx: &mut Diagnostics, entry: &Entry) -> Option<u32> {
+    read(cx, entry, EXPIRE_AFTER, KEPT, |text| {
+        let instead = match text {
+            "day" => "1d",
+            "week" => "1w",
+            "month" => "30d",
+            "year" => "365d",
+            _ => return seconds(text, KEPT),
+        };
+        problem(
+            format!("`{text}` is no duration: days have the unit `d`; {UNITS}"),
+            instead,
+        )
+    })
+}
+
 /// Reads a string; a number is no duration, since it has no unit.
 fn read<T>(
     cx: &mut Diagnostics,
     entry: &Entry,
     symbol: Symbol,
+    span: Span,
     parse: impl FnOnce(&str) -> Result<T, Problem>,
 ) -> Option<T> {
     let example = match value::literal(entry) {
         Some(Lit::Int(number)) if number.suffix().is_empty() => format!("{number}s"),
-        _ => "1h".to_owned(),
+        _ => span.usual.to_owned(),
     };
     let given = value::string(cx, entry, &format!("{symbol} = \"{example}\""))?;
     match parse(given.value().trim()) {
@@ -111,9 +154,9 @@ fn unknown_window(text: &str) -> Problem {
 }
 
 /// The seconds of a sum such as `1h30m`.
-fn seconds(text: &str) -> Result<u32, Problem> {
+fn seconds(text: &str, span: Span) -> Result<u32, Problem> {
     if text.is_empty() {
-        return problem("a duration cannot be empty".to_owned(), "1h");
+        return problem("a duration cannot be empty".to_owned(), span.usual);
     }
     let shown = text.escape_debug();
     let (mut total, mut rest) = (0_u64, text);
@@ -144,15 +187,16 @@ fn seconds(text: &str) -> Result<u32, Problem> {
         total = total.saturating_add(part);
         rest = after.trim_start();
     }
+    let told = span.told;
     match u32::try_from(total) {
         Ok(0) => problem(
-            format!("`{shown}` covers no time: from 1 second to 366 days are allowed"),
-            "1h",
+            format!("`{shown}` covers no time: from 1 second to {told} are allowed"),
+            span.usual,
         ),
-        Ok(total @ 1..=MAX_SECONDS) => Ok(total),
+        Ok(total) if total <= span.longest => Ok(total),
         _ => problem(
-            format!("`{shown}` is too long: from 1 second to 366 days are allowed"),
-            "366d",
+            format!("`{shown}` is too long: from 1 second to {told} are allowed"),
+            span.text,
         ),
     }
 }
@@ -191,10 +235,10 @@ fn meant_unit(word: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::seconds;
+    use super::{BUCKET, KEPT, Span, seconds};
 
-    fn problem(text: &str) -> String {
-        match seconds(text) {
+    fn problem(text: &str, span: Span) -> String {
+        match seconds(text, span) {
             Ok(seconds) => format!("{seconds} seconds"),
             Err(problem) => format!("{} -> {}", problem.message, problem.instead),
         }
@@ -214,7 +258,7 @@ mod tests {
             ("2w", 1_209_600),
             ("366d", 31_622_400),
         ] {
-            assert_eq!(seconds(text), Ok(expected), "{text}");
+            assert_eq!(seconds(text, BUCKET), Ok(expected), "{text}");
         }
     }
 
@@ -237,12 +281,26 @@ mod tests {
             ("-1h", "is no duration", "1h30m"),
             ("h", "is no duration", "1h30m"),
         ] {
-            let problem = problem(text);
+            let problem = problem(text, BUCKET);
             assert!(problem.contains(message), "{text}: {problem}");
             assert!(
                 problem.ends_with(&format!("-> {instead}")),
                 "{text}: {problem}"
             );
+        }
+    }
+
+    #[test]
+    fn records_are_kept_for_what_the_server_takes() {
+        assert_eq!(seconds("24855d3h14m7s", KEPT), Ok(2_147_483_647));
+        for (text, message, instead) in [
+            ("24855d3h14m8s", "too long", "24855d"),
+            ("0d", "covers no time", "30d"),
+            ("", "cannot be empty", "30d"),
+        ] {
+            let problem = problem(text, KEPT);
+            let corrected = problem.ends_with(&format!("-> {instead}"));
+            assert!(problem.contains(message) && corrected, "{text}: {problem}");
         }
     }
 }

@@ -31,7 +31,9 @@ fn ty(private: &TokenStream, role: OwnRole) -> TokenStream {
         OwnRole::Closed | OwnRole::Late | OwnRole::Full => quote!(bool),
         OwnRole::Number | OwnRole::Bytes => quote!(u64),
         OwnRole::Size | OwnRole::Count => quote!(u32),
-        OwnRole::CreatedAt => quote!(::core::option::Option<#private::bson::DateTime>),
+        OwnRole::CreatedAt | OwnRole::ExpireFrom => {
+            quote!(::core::option::Option<#private::bson::DateTime>)
+        }
     }
 }
 
@@ -75,6 +77,7 @@ fn part(role: OwnRole) -> proc_macro2::Ident {
         OwnRole::Full => "is_full",
         OwnRole::Bytes => "bytes",
         OwnRole::CreatedAt => "created_at",
+        OwnRole::ExpireFrom => "expire_from",
         OwnRole::Count => "count",
     };
     format_ident!("{name}")

@@ -35,6 +35,7 @@ pub(super) fn constants(cx: &Expand<'_>) -> TokenStream {
     let names = names(cx);
     let max_bytes = option(model.max_bytes.map(Literal::u32_unsuffixed));
     let raised_from = option(model.raised_from.map(Literal::u32_unsuffixed));
+    let expire_after = option(model.expire_after.map(Literal::u32_unsuffixed));
     let object_ids = model.object_ids;
     let compression = option(model.compression);
     let unique = option(model.unique().map(|field| field.name.clone()));
@@ -61,6 +62,7 @@ pub(super) fn constants(cx: &Expand<'_>) -> TokenStream {
                     names: #names,
                     max_bytes: #max_bytes,
                     raised_from: #raised_from,
+                    expire_after: #expire_after,
                     object_ids: #object_ids,
                     compression: #compression,
                     inputs: &[#(#inputs),*],
@@ -158,6 +160,7 @@ fn spec_name(role: OwnRole) -> Ident {
         OwnRole::Full => "full",
         OwnRole::Bytes => "bytes",
         OwnRole::CreatedAt => "created_at",
+        OwnRole::ExpireFrom => "expire_from",
         OwnRole::Count => "count",
     };
     quote::format_ident!("{name}")

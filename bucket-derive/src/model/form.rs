@@ -10,8 +10,8 @@ use crate::{
     },
     diagnostics::Diagnostics,
     symbol::{
-        BYTES, CLOSED, END, FULL, ID, LATE, MAX_BYTES, MAX_DURATION, NUMBERED, OBJECT_IDS,
-        RAISED_FROM, SIZE, START, Symbol, WINDOW,
+        BYTES, CLOSED, END, EXPIRE_AFTER, EXPIRE_FROM, FULL, ID, LATE, MAX_BYTES, MAX_DURATION,
+        NUMBERED, OBJECT_IDS, RAISED_FROM, SIZE, START, Symbol, WINDOW,
     },
 };
 
@@ -162,6 +162,8 @@ fn foreign_keys(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
     let closes: (&[Symbol], &str) = (&[MAX_DURATION], "max_duration = \"1h\"");
     let numbers: (&[Symbol], &str) = (&[NUMBERED], "numbered");
     let sizes: (&[Symbol], &str) = (&[MAX_BYTES], "max_bytes = \"256KB\"");
+    let ages: (&[Symbol], &str) = (&[EXPIRE_AFTER], "expire_after = \"30d\"");
+    let expires = attrs.expire_after.given().is_some();
     let all = [
         (START, names.start.given(), window || hybrid, spans),
         (END, names.end.given(), window || hybrid, spans),
@@ -170,7 +172,15 @@ fn foreign_keys(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
         (SIZE, names.size.given(), numbered, numbers),
         (FULL, names.full.given(), numbered, numbers),
         (BYTES, names.bytes.given(), bytes, sizes),
+        (EXPIRE_FROM, names.expire_from.given(), expires, ages),
     ];
+    if let (Some(given), true, true) = (names.expire_from.given(), expires, window || hybrid) {
+        let message = format_args!(
+            "`{EXPIRE_FROM}` names a field that buckets with `{WINDOW}` or `{MAX_DURATION}` do not \
+             have: their age counts from their end"
+        );
+        cx.error(given, message, format_args!("remove `{EXPIRE_FROM}`"));
+    }
     for (key, given, has, (needs, example)) in all {
         let (Some(given), false) = (given, has) else {
             continue;

@@ -7,7 +7,10 @@ use syn::LitStr;
 use crate::{
     attrs::{container::ContainerAttrs, name::Named, slot::Slot},
     model::form::Form,
-    symbol::{BYTES, CLOSED, COUNT, CREATED_AT, END, FULL, LATE, NUMBERED, SIZE, START, Symbol},
+    symbol::{
+        BYTES, CLOSED, COUNT, CREATED_AT, END, EXPIRE_FROM, FULL, LATE, NUMBERED, SIZE, START,
+        Symbol,
+    },
 };
 
 /// One of them, in a model that has it.
@@ -31,6 +34,7 @@ pub(crate) enum OwnRole {
     Full,
     Bytes,
     CreatedAt,
+    ExpireFrom,
     Count,
 }
 
@@ -47,6 +51,7 @@ impl OwnRole {
             Self::Full => "is_full",
             Self::Bytes => "bytes",
             Self::CreatedAt => "created_at",
+            Self::ExpireFrom => "expire_from",
             Self::Count => "count",
         }
     }
@@ -63,6 +68,7 @@ impl OwnRole {
             Self::Full => FULL,
             Self::Bytes => BYTES,
             Self::CreatedAt => CREATED_AT,
+            Self::ExpireFrom => EXPIRE_FROM,
             Self::Count => COUNT,
         }
     }
@@ -83,6 +89,7 @@ impl OwnRole {
             Self::Full => "whether the bucket is full",
             Self::Bytes => "the size of the items",
             Self::CreatedAt => "the time at which the bucket was opened",
+            Self::ExpireFrom => "the time from which the age of the bucket counts",
             Self::Count => "the number of items",
         }
     }
@@ -114,6 +121,10 @@ pub(crate) fn read(form: Form, max_bytes: Option<u32>, attrs: &ContainerAttrs) -
     }
     if attrs.created_at.given().is_some() {
         fields.push(named(OwnRole::CreatedAt, attrs.created_at.get()));
+    }
+    let dated = matches!(form, Form::Count { .. } | Form::Numbered { .. });
+    if dated && attrs.expire_after.given().is_some() {
+        fields.push(field(OwnRole::ExpireFrom, &names.expire_from));
     }
     fields.push(field(OwnRole::Count, &names.count));
     fields

@@ -1,7 +1,10 @@
 //! `count`: how many records a key has.
 
 use bucket_core::{Damage, DamagedBucket, Record, read};
-use mongodb::{ClientSession, bson::RawDocumentBuf};
+use mongodb::{
+    ClientSession,
+    bson::{DateTime, RawDocumentBuf},
+};
 use tracing::Instrument;
 
 use super::{ActionFuture, find, number, page_count::key_document};
@@ -51,7 +54,8 @@ impl<'a, T: Record> Count<'a, T> {
         let context = Context::of::<T>("count", &self.key);
         let key = key_document::<T>(&self.key);
         let collection = self.buckets.collection::<RawDocumentBuf>();
-        let found = find::aggregate(&collection, read::record_count(T::SPEC, &key), self.session)
+        let plan = read::live(T::SPEC, DateTime::now()).record_count(T::SPEC, &key);
+        let found = find::aggregate(&collection, plan, self.session)
             .await
             .map_err(|error| Error::read(error, &context))?;
         let Some(found) = found else { return Ok(0) };

@@ -38,6 +38,7 @@ impl<T: Record> Buckets<T> {
         Ensure {
             buckets: self,
             replace: false,
+            change_expiry: false,
         }
     }
 }
@@ -48,6 +49,7 @@ impl<T: Record> Buckets<T> {
 pub struct Ensure<'a, T: Record> {
     buckets: &'a Buckets<T>,
     replace: bool,
+    change_expiry: bool,
 }
 
 impl<T: Record> Ensure<'_, T> {
@@ -59,6 +61,31 @@ impl<T: Record> Ensure<'_, T> {
     /// one that they remember, up to their own capacity.
     pub fn replace_indexes(mut self) -> Self {
         self.replace = true;
+        self
+    }
+
+    /// Makes the limit of a model with `expire_after` that of the collection, where it has another one.
+    ///
+    /// Without this call `ensure` reports the difference
+    /// ([`Drift::Expiry`](bucket_core::index::Drift::Expiry)) and the server goes on removing buckets by the
+    /// limit that it knows, while reads of a handle go by the model's. A shorter limit has the server
+    /// remove what is past it, for good. Where the model has no limit any more, the index is dropped
+    /// and nothing is removed from then on.
+    ///
+    /// In the manual's form and in numbered buckets it also gives those from before the model had a
+    /// limit the date that their age counts from, for which it looks at every bucket; without it, they
+    /// are hidden when their time has come, but not removed.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn keep_for_as_long_as_the_model_says<T: Bucketed>(buckets: &Buckets<T>) -> Result<()> {
+    ///     let report = buckets.ensure().change_expiry().await?;
+    ///     println!("{report}"); // index `bucket_expire` changed
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn change_expiry(mut self) -> Self {
+        self.change_expiry = true;
         self
     }
 
@@ -85,6 +112,9 @@ impl<T: Record> Ensure<'_, T> {
         let record_bytes = self.record_bytes().await.map_err(driver)?;
         report.size_warning = check_size::<T>(record_bytes, &context)?;
         self.indexes(&mut report, &context).await?;
+        if self.change_expiry {
+            report.dated_buckets = self.date_buckets().await.map_err(driver)?;
+        }
         tracing::debug!(
             target: trace::ADMIN,
             created_collection = report.created_collection,

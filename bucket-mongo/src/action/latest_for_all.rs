@@ -12,12 +12,15 @@ use std::{
 };
 
 use bucket_core::{
-    Record,
+    Record, TimeRange,
     read::{self, FurtherLook, Newest},
 };
 use futures_core::{Stream, stream::BoxStream};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use mongodb::{Collection, bson::RawDocumentBuf};
+use mongodb::{
+    Collection,
+    bson::{DateTime, RawDocumentBuf},
+};
 use tracing::Instrument;
 
 use super::{ActionFuture, find};
@@ -93,7 +96,10 @@ impl<T: Record> LatestForAll<'_, T> {
         });
         let records = keys.ready_chunks(TOGETHER).map(move |found| {
             let look = Arc::clone(&look);
-            async move { stream::iter(look.records(found).await) }
+            async move {
+                let records = look.records(found).await;
+                stream::iter(look.shown(records).await)
+            }
         });
         Ok(LatestRecords {
             records: records.buffer_unordered(SIDE_BY_SIDE).flatten().boxed(),
@@ -137,6 +143,25 @@ impl<T: Record> Look<T> {
 
     fn read(&self, found: &RawDocumentBuf) -> Result<Newest<T>> {
         Newest::read(found).map_err(|damage| Error::new(ErrorKind::Damaged(damage), &self.context))
+    }
+
+    /// Leaves out what is past the model's limit.
+    async fn shown(&self, records: Vec<Result<T>>) -> Vec<Result<T>> {
+        let range = read::live(T::SPEC, DateTime::now()).range();
+        if range == TimeRange::ALL {
+            return records;
+        }
+        let mut shown = Vec::with_capacity(records.len());
+        for record in records {
+            match record {
+                Ok(record) if !range.contains(record.time()) => {
+                    // One that arrived before it may be younger.
+                    shown.extend(self.buckets.latest(record.key()).await.transpose());
+                }
+                record => shown.push(record),
+            }
+        }
+        shown
     }
 
     /// The look that a key needs.

@@ -1,7 +1,10 @@
 //! `page`: the manual's page, one bucket.
 
 use bucket_core::{BucketDocument, Record, bucket, read};
-use mongodb::{ClientSession, bson::RawDocumentBuf};
+use mongodb::{
+    ClientSession,
+    bson::{DateTime, RawDocumentBuf},
+};
 use tracing::Instrument;
 
 use super::{ActionFuture, find};
@@ -155,12 +158,14 @@ impl<'a, T: Record> PageQuery<'a, T> {
             return Err(Error::new(ErrorKind::InvalidArgument { message }, &context));
         }
         let key = read::key_elements::<T>(&self.key);
-        let plan = read::page(T::SPEC, &key, self.number);
+        let live = read::live(T::SPEC, DateTime::now());
+        let plan = live.find(read::page(T::SPEC, &key, self.number));
         let collection = self.buckets.collection::<RawDocumentBuf>();
         let found = find::one(&collection, plan, self.session)
             .await
             .map_err(|error| Error::read(error, &context))?;
-        let bucket = found.map(|stored| bucket::decode::<T>(&stored)).transpose();
+        let decode = |stored: RawDocumentBuf| bucket::decode_within::<T>(&stored, live.range());
+        let bucket = found.map(decode).transpose();
         let bucket = bucket.map_err(|damage| Error::new(ErrorKind::Damaged(damage), &context))?;
         tracing::debug!(target: trace::READ, found = bucket.is_some(), "page");
         Ok(Page {

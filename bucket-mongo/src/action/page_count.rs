@@ -3,7 +3,7 @@
 use bucket_core::{Record, read};
 use mongodb::{
     ClientSession,
-    bson::{Document, RawDocumentBuf},
+    bson::{DateTime, Document, RawDocumentBuf},
 };
 use tracing::Instrument;
 
@@ -57,7 +57,8 @@ impl<'a, T: Record> PageCount<'a, T> {
         let context = Context::of::<T>("page_count", &self.key);
         let key = key_document::<T>(&self.key);
         let collection = self.buckets.collection::<RawDocumentBuf>();
-        let found = find::aggregate(&collection, read::page_count(T::SPEC, &key), self.session)
+        let plan = read::live(T::SPEC, DateTime::now()).page_count(T::SPEC, &key);
+        let found = find::aggregate(&collection, plan, self.session)
             .await
             .map_err(|error| Error::read(error, &context))?;
         let pages = found.map_or(0, |found| number(&found, "pages"));

@@ -6,10 +6,13 @@ use std::{
     task::{self, Poll},
 };
 
-use bucket_core::{Record, bucket, read};
+use bucket_core::{Record, TimeRange, bucket, read};
 use futures_core::Stream;
 use futures_util::StreamExt;
-use mongodb::{Cursor, bson::RawDocumentBuf};
+use mongodb::{
+    Cursor,
+    bson::{DateTime, RawDocumentBuf},
+};
 use tracing::Instrument;
 
 use super::{ActionFuture, find};
@@ -51,6 +54,8 @@ pub struct PagesQuery<'a, T: Record> {
 /// A stream over the buckets of a key; see [`Buckets::pages`].
 pub struct Pages<T: Record> {
     cursor: Cursor<RawDocumentBuf>,
+    /// The times of the records that are shown.
+    shown: TimeRange,
     context: Context,
     record: std::marker::PhantomData<fn() -> T>,
 }
@@ -68,11 +73,14 @@ impl<T: Record> PagesQuery<'_, T> {
         let context = Context::of::<T>("pages", &self.key);
         let key = read::key_elements::<T>(&self.key);
         let collection = self.buckets.collection::<RawDocumentBuf>();
-        let cursor = find::many(&collection, read::pages(T::SPEC, &key, None))
+        let live = read::live(T::SPEC, DateTime::now());
+        let plan = live.find(read::pages(T::SPEC, &key, None));
+        let cursor = find::many(&collection, plan)
             .await
             .map_err(|error| Error::read(error, &context))?;
         Ok(Pages {
             cursor,
+            shown: live.range(),
             context,
             record: std::marker::PhantomData,
         })
@@ -86,7 +94,7 @@ impl<T: Record> Stream for Pages<T> {
         self.cursor.poll_next_unpin(cx).map(|found| {
             found.map(|found| {
                 let stored = found.map_err(|error| Error::read(error, &self.context))?;
-                bucket::decode::<T>(&stored)
+                bucket::decode_within::<T>(&stored, self.shown)
                     .map_err(|damage| Error::new(ErrorKind::Damaged(damage), &self.context))
             })
         })

@@ -10,7 +10,10 @@ use std::{
 use bucket_core::{IntoTimeRange, Record, TimeRange, bucket, read};
 use futures_core::Stream;
 use futures_util::StreamExt;
-use mongodb::{Cursor, bson::RawDocumentBuf};
+use mongodb::{
+    Cursor,
+    bson::{DateTime, RawDocumentBuf},
+};
 use tracing::Instrument;
 
 use super::{ActionFuture, find};
@@ -97,13 +100,15 @@ impl<T: Record> RangeAll<'_, T> {
             return Err(invalid("the range ends before it starts"));
         }
         let longest = self.longest(&context)?;
-        let Some(plan) = read::across_keys(T::SPEC, self.range, longest) else {
+        let shown = read::live(T::SPEC, DateTime::now()).range();
+        let range = self.range.and(shown);
+        let Some(plan) = read::across_keys(T::SPEC, range, longest) else {
             return Err(invalid(
                 "the buckets of the model have no windows: no index bounds the times of the records \
                  of all keys, so read them key by key",
             ));
         };
-        let cursor = if self.range.is_empty() {
+        let cursor = if range.is_empty() {
             None
         } else {
             let collection = self.buckets.collection::<RawDocumentBuf>();
@@ -114,7 +119,7 @@ impl<T: Record> RangeAll<'_, T> {
         Ok(RecordsOfAll {
             cursor,
             bucket: Vec::new().into_iter(),
-            range: self.range,
+            range,
             context,
         })
     }

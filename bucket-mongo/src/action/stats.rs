@@ -2,8 +2,14 @@
 
 use std::{fmt, ops::Deref};
 
-use bucket_core::{DamagedBucket, IntoTimeRange, Record, TimeRange, read::StatsReader};
-use mongodb::{ClientSession, bson::RawDocumentBuf};
+use bucket_core::{
+    DamagedBucket, IntoTimeRange, Record, TimeRange,
+    read::{self, StatsReader},
+};
+use mongodb::{
+    ClientSession,
+    bson::{DateTime, RawDocumentBuf},
+};
 use tracing::Instrument;
 
 use super::{ActionFuture, find};
@@ -170,7 +176,8 @@ impl<'a, T: Record> StatsQuery<'a, T> {
         let mut session = self.session;
         let reader = loop {
             let (key, known) = (self.key.clone(), self.buckets.longest());
-            let reader = StatsReader::<T>::new(key, self.range, limits, known);
+            let live = read::live(T::SPEC, DateTime::now());
+            let reader = StatsReader::<T>::new(key, self.range, limits, known, live);
             let mut reader = reader.map_err(|source| failed(ErrorKind::Encode(source)))?;
             let read = find::each(
                 &collection,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bson::DateTime;
 use bucket_core::{EncodeError, Limits, Record, write::Batch};
 use tokio::time::Instant;
 
@@ -76,6 +77,9 @@ impl<T: Record> Gathered<T> {
         record: &T,
         limits: Option<Limits>,
     ) -> Result<usize, EncodeError> {
+        if T::SPEC.expire_after().is_some() {
+            self.batch.set_now(DateTime::now());
+        }
         let bytes_before = self.batch.bytes();
         let keys_before = self.batch.chains().len();
         self.batch.push_with(self.records(), record, limits)?;

@@ -6,7 +6,10 @@ use bucket_core::{
     CursorToken, EncodeError, FieldPath, Record, TimeRange,
     read::{self, Placed, Walk, WalkOrder},
 };
-use mongodb::{ClientSession, bson::RawDocumentBuf};
+use mongodb::{
+    ClientSession,
+    bson::{DateTime, RawDocumentBuf},
+};
 use serde::de::DeserializeOwned;
 
 use super::{rows::Rows, stream::Chunks};
@@ -132,7 +135,7 @@ impl<'a, T: Record, R> Request<'a, T, R> {
         let walk = (self.select)(walk, &self.fields)
             .order(self.order)
             .newest_first(self.newest_first)
-            .between(self.range, TimeRange::ALL);
+            .between(self.range, read::live(T::SPEC, DateTime::now()));
         match &self.token {
             None => Ok(walk),
             Some((token, before)) => walk

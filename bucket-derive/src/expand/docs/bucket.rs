@@ -89,6 +89,7 @@ fn form(model: &Model) -> String {
 pub(super) fn operator(model: &Model, role: OwnRole) -> &'static str {
     match role {
         OwnRole::End if matches!(model.form, Form::Hybrid { .. }) => "`$max`",
+        OwnRole::ExpireFrom => "`$max`",
         OwnRole::Start | OwnRole::End | OwnRole::Number | OwnRole::Size => EQUALITY,
         OwnRole::Closed | OwnRole::Full => "`$set`",
         OwnRole::Late | OwnRole::CreatedAt => "`$setOnInsert`",

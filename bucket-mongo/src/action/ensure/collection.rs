@@ -1,8 +1,12 @@
 //! The collection: its making, and what it must be like.
 
-use bucket_core::{Record, index::Drift, size};
+use bucket_core::{
+    Record,
+    index::{self, Drift},
+    size,
+};
 use futures_util::TryStreamExt;
-use mongodb::bson::{Document, doc};
+use mongodb::bson::{DateTime, Document, doc};
 
 use super::{Ensure, SizeWarning, code};
 use crate::{Error, ErrorKind, Result, action::number, error::Context};
@@ -22,6 +26,19 @@ impl<T: Record> Ensure<'_, T> {
             .await?
             .try_next()
             .await
+    }
+
+    /// Dates the buckets from before the model had a limit; gives their number.
+    pub(super) async fn date_buckets(&self) -> mongodb::error::Result<u64> {
+        let Some(plan) = index::date_buckets(T::SPEC, DateTime::now()) else {
+            return Ok(0);
+        };
+        let collection = self.buckets.collection::<Document>();
+        let dated = collection
+            .update_many(plan.filter, plan.pipeline)
+            .write_concern(self.buckets.write_concern().clone())
+            .await?;
+        Ok(dated.modified_count)
     }
 
     /// Whether this call created it: another client may be faster.

@@ -35,10 +35,16 @@ impl<T: Record> Ensure<'_, T> {
             );
             drift.retain(|drift| same_name(drift).is_none());
         }
+        if self.change_expiry {
+            self.change_limits(&mut drift, report, context).await?;
+        }
+        let changed = report.changed_indexes.clone();
         let differs = |name: &str| {
-            drift
-                .iter()
-                .any(|drift| matches!(drift, Drift::Index { name: n, .. } if n == name))
+            let is_named = |drift: &Drift| match drift {
+                Drift::Index { name: n, .. } | Drift::Expiry { name: n, .. } => n == name,
+                _ => false,
+            };
+            drift.iter().any(is_named) || changed.iter().any(|changed| changed == name)
         };
         for plan in index::plan(T::SPEC) {
             if !missing.contains(&plan) && !differs(&plan.name) {
@@ -66,6 +72,34 @@ impl<T: Record> Ensure<'_, T> {
             drift.retain(|drift| other(drift).is_none());
         }
         report.drift.extend(drift);
+        Ok(())
+    }
+
+    /// Makes the limits of the indexes that remove buckets the model's.
+    async fn change_limits(
+        &self,
+        drift: &mut Vec<Drift>,
+        report: &mut EnsureReport,
+        context: &Context,
+    ) -> Result<()> {
+        for drift in drift.iter() {
+            let Drift::Expiry { name, expected, .. } = drift else {
+                continue;
+            };
+            let Some(seconds) = expected else {
+                let names = std::slice::from_ref(name);
+                self.drop_indexes(names, report, context).await?;
+                continue;
+            };
+            let command = doc! {
+                "collMod": T::SPEC.collection(),
+                "index": { "name": name, "expireAfterSeconds": i64::from(*seconds) },
+            };
+            let changed = self.buckets.database().run_command(command).await;
+            changed.map_err(|error| Error::read(error, context))?;
+            report.changed_indexes.push(name.clone());
+        }
+        drift.retain(|drift| !matches!(drift, Drift::Expiry { .. }));
         Ok(())
     }
 

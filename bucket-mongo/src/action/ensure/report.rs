@@ -22,6 +22,11 @@ pub struct EnsureReport {
     pub created_indexes: Vec<String>,
     /// The names of indexes of another capacity or definition that were dropped.
     pub dropped_indexes: Vec<String>,
+    /// The names of indexes by which the server removes buckets whose limit was changed.
+    pub changed_indexes: Vec<String>,
+    /// The number of buckets from before the model had a limit that were given the date from which
+    /// their age counts.
+    pub dated_buckets: u64,
     /// The names of the model's indexes that were there.
     pub found_indexes: Vec<String>,
     /// What differs from the model and was left alone.
@@ -59,6 +64,12 @@ impl fmt::Display for EnsureReport {
         }
         for name in &self.dropped_indexes {
             write!(f, "\nindex `{name}` dropped")?;
+        }
+        for name in &self.changed_indexes {
+            write!(f, "\nindex `{name}` changed")?;
+        }
+        if self.dated_buckets > 0 {
+            write!(f, "\n{} buckets dated", self.dated_buckets)?;
         }
         for name in &self.found_indexes {
             write!(f, "\nindex `{name}` found")?;

@@ -1,0 +1,132 @@
+//! What a model with `expire_after` still shows.
+//!
+//! The server removes whole buckets, and some time after they are due. So that nothing depends on
+//! whether it has, a read leaves out the buckets that are due and, of the others, the records whose
+//! time has come.
+
+use bson::{DateTime, Document, doc};
+
+use super::{AggregatePlan, FindPlan, fields};
+use crate::{form::Form, range::TimeRange, raw::RawWriter, spec::BucketSpec};
+
+/// What a read shows at one moment; see [`live`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Live {
+    range: TimeRange,
+    condition: Document,
+}
+
+/// What reads show at `now`: everything, unless the model keeps records for a time only.
+///
+/// ```
+/// # use bson::{DateTime, RawDocument};
+/// # use bucket_core::{DamagedBucket, Record, bucket, read::{self, FindPlan}};
+/// fn first_page<T: Record>(key: &[u8], now: DateTime) -> FindPlan {
+///     let live = read::live(T::SPEC, now);
+///     live.find(read::page(T::SPEC, key, 1))
+/// }
+///
+/// fn what_it_shows<T: Record>(stored: &RawDocument, now: DateTime) -> Result<T::Bucket, DamagedBucket> {
+///     bucket::decode_within::<T>(stored, read::live(T::SPEC, now).range())
+/// }
+/// ```
+#[must_use]
+pub fn live(spec: &BucketSpec, now: DateTime) -> Live {
+    let range = TimeRange::new(spec.expired_before(now), None);
+    let condition = match spec.expired_until(now) {
+        None => Document::new(),
+        // Not `$gt`, which would pass over a bucket without the date instead of showing it: one that
+        // is damaged, or from before the model had a limit.
+        Some(last) => doc! { spec.age_field(): { "$not": { "$lte": last } } },
+    };
+    Live { range, condition }
+}
+
+impl Live {
+    /// The times of the records that are shown.
+    #[must_use]
+    pub fn range(&self) -> TimeRange {
+        self.range
+    }
+
+    /// What a bucket fulfils that is shown; empty where all are.
+    ///
+    /// ```
+    /// # use bson::DateTime;
+    /// # use bucket_core::{BucketSpec, read};
+    /// fn shows_everything(spec: &BucketSpec) -> bool {
+    ///     read::live(spec, DateTime::now()).condition().is_empty()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn condition(&self) -> &Document {
+        &self.condition
+    }
+
+    /// The same read of those buckets alone.
+    #[must_use]
+    pub fn find(&self, plan: FindPlan) -> FindPlan {
+        if self.condition.is_empty() {
+            return plan;
+        }
+        let filter = RawWriter::build(|writer| {
+            let bytes = plan.filter.as_bytes();
+            // Between the length and the closing NUL.
+            writer.elements(bytes.get(4..bytes.len() - 1).unwrap_or_default());
+            fields(writer, &self.condition);
+        });
+        FindPlan { filter, ..plan }
+    }
+
+    /// The same read of those buckets alone, if it is bounded by the times that are shown: they say it
+    /// all of buckets that have a span of time.
+    pub(super) fn find_undated(&self, spec: &BucketSpec, plan: FindPlan) -> FindPlan {
+        match spec.form() {
+            Form::Window { .. } | Form::Hybrid { .. } => plan,
+            Form::Count { .. } | Form::Numbered { .. } => self.find(plan),
+        }
+    }
+
+    /// The number of pages of a key that are shown; otherwise as [`page_count`](super::page_count).
+    #[must_use]
+    pub fn page_count(&self, spec: &BucketSpec, key: &Document) -> AggregatePlan {
+        super::page_count(spec, &self.shown(key))
+    }
+
+    /// The number of records of a key that are shown; otherwise as
+    /// [`record_count`](super::record_count). Where a bucket may hold records whose time has come, the
+    /// server counts its items.
+    #[must_use]
+    pub fn record_count(&self, spec: &BucketSpec, key: &Document) -> AggregatePlan {
+        let mut plan = super::record_count(spec, &self.shown(key));
+        if let Some(first) = self.range.start() {
+            let count = doc! { spec.names().count: shown_count(spec, first) };
+            // Behind `$match`.
+            plan.pipeline.insert(1, doc! { "$set": count });
+        }
+        plan
+    }
+
+    fn shown(&self, key: &Document) -> Document {
+        let mut filter = key.clone();
+        filter.extend(self.condition.clone());
+        filter
+    }
+}
+
+/// The number of items of a bucket from `first` on; the stored count where that must be the same, or
+/// is damaged.
+fn shown_count(spec: &BucketSpec, first: DateTime) -> Document {
+    let names = spec.names();
+    let (items, count) = (format!("${}", spec.items()), format!("${}", names.count));
+    let time = format!("$$item.{}", spec.time().name);
+    let shown = doc! { "$filter": {
+        "input": &items, "as": "item", "cond": { "$gte": [time, first] },
+    } };
+    let mut is_counted = vec![doc! { "$isArray": &items }, doc! { "$isNumber": &count }];
+    if let Form::Window { .. } | Form::Hybrid { .. } = spec.form() {
+        // Nothing in it is older than its start.
+        is_counted.push(doc! { "$lt": [format!("${}", names.start), first] });
+    }
+    doc! { "$cond": [{ "$and": is_counted }, { "$size": shown }, count] }
+}
