@@ -239,3 +239,6 @@ impl<'de> SeqAccess<'de> for Elements<'de, '_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

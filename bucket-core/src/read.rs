@@ -4,14 +4,13 @@
 //! and is answered from the index on the key fields and `_id` (`bucket_pages`). Ids order as the
 //! buckets were opened, so page `n` is the `n`-th bucket by `_id`.
 
-use bson::{DateTime, Document, RawDocument, RawDocumentBuf, doc};
+use bson::{Document, RawDocument, RawDocumentBuf, doc};
 
 use crate::{
     bucket::StoredKey,
     error::KeyError,
     form::Form,
     id,
-    index::open_condition,
     key::RecordKey,
     raw::RawWriter,
     record::Record,
@@ -24,27 +23,34 @@ mod latest;
 mod live;
 mod newest;
 mod order;
+mod pages;
 mod parts;
 mod places;
 mod range_stats;
 mod repeats;
 mod span;
+mod tails;
 mod token;
 mod walk;
 
-pub use self::live::{Live, live};
-pub(crate) use self::repeats::repeats;
 pub use self::{
     across::{LONGEST_WINDOW, across_keys},
     latest::{
         FieldValue, FurtherLook, is_key_value, newest_by_field, newest_by_next, newest_since,
         other_ends, with_others,
     },
+    live::{Live, live},
     newest::Newest,
+    pages::{page, page_count, pages, record_count},
     range_stats::{RangeTotals, StatsReader},
     span::{is_whole, longest, overlapping},
+    tails::{by_id, newest, open_buckets},
     token::{CursorToken, IntoCursorToken, TokenError},
     walk::{Placed, RecordPlace, Tokens, Walk, WalkOrder},
+};
+pub(crate) use self::{
+    repeats::repeats,
+    tails::{newest_between, newest_in_order, newest_part, newest_with},
 };
 
 /// A key in the forms that reads need.
@@ -164,19 +170,6 @@ pub fn stored_key<T: Record>(stored: &RawDocument) -> Result<Vec<u8>, KeyError> 
     Ok(key_elements::<T>(&key))
 }
 
-/// The bucket of this `_id`, its `_id` alone.
-#[must_use]
-pub fn by_id(id: &str) -> FindPlan {
-    FindPlan {
-        filter: RawWriter::build(|writer| writer.string(ID, id)),
-        sort: Document::new(),
-        skip: 0,
-        limit: 1,
-        projection: doc! { ID: 1 },
-        hint: "_id_".to_owned(),
-    }
-}
-
 fn key_filter(key: &[u8]) -> RawDocumentBuf {
     RawWriter::build(|writer| writer.elements(key))
 }
@@ -202,151 +195,6 @@ fn order(spec: &BucketSpec, direction: i32) -> Document {
         }
         _ => doc! { ID: direction },
     }
-}
-
-/// Page `number` of a key, counted from 1: its `number`-th bucket, or the one of that number.
-#[must_use]
-pub fn page(spec: &BucketSpec, key: &[u8], number: u64) -> FindPlan {
-    if let Form::Numbered { .. } = spec.form() {
-        let filter = RawWriter::build(|writer| {
-            writer.elements(key);
-            // No bucket has a number beyond that.
-            writer.integer(
-                spec.names().number,
-                i64::try_from(number).unwrap_or(i64::MAX),
-            );
-        });
-        return FindPlan {
-            limit: 1,
-            ..find(spec, filter)
-        };
-    }
-    // The server counts in 64-bit signed integers.
-    let skip = number.saturating_sub(1).min(i64::MAX.unsigned_abs());
-    FindPlan {
-        skip,
-        limit: 1,
-        ..find(spec, key_filter(key))
-    }
-}
-
-/// Every page of a key behind the bucket `after`, in order.
-#[must_use]
-pub fn pages(spec: &BucketSpec, key: &[u8], after: Option<&str>) -> FindPlan {
-    let filter = RawWriter::build(|writer| {
-        writer.elements(key);
-        if let Some(after) = after {
-            let number = match spec.form() {
-                Form::Numbered { .. } => id::parse_place(spec, after).ok(),
-                _ => None,
-            };
-            if let Some(place) = number {
-                let behind = writer.begin_document(spec.names().number);
-                writer.int64("$gt", place.time);
-                writer.end(behind);
-            } else {
-                let behind = writer.begin_document(ID);
-                writer.string("$gt", after);
-                writer.end(behind);
-            }
-        }
-    });
-    find(spec, filter)
-}
-
-/// The newest bucket of a key, without its items.
-#[must_use]
-pub fn newest(spec: &BucketSpec, key: &[u8]) -> FindPlan {
-    FindPlan {
-        sort: order(spec, -1),
-        limit: 1,
-        projection: header(spec),
-        ..find(spec, key_filter(key))
-    }
-}
-
-/// The newest bucket of a key that fulfils the condition.
-#[must_use]
-pub(crate) fn newest_with(spec: &BucketSpec, key: &[u8], condition: &Document) -> FindPlan {
-    let filter = RawWriter::build(|writer| {
-        writer.elements(key);
-        fields(writer, condition);
-    });
-    FindPlan {
-        filter,
-        ..newest(spec, key)
-    }
-}
-
-/// The newest bucket of a key that holds no late records: in ids of whole seconds one that does
-/// may sort behind it.
-#[must_use]
-pub(crate) fn newest_in_order(spec: &BucketSpec, key: &[u8]) -> FindPlan {
-    newest_with(spec, key, &doc! { spec.names().late: { "$exists": false } })
-}
-
-/// The newest bucket of a key whose id lies between these two, the first of them included and
-/// the second not; only one that fulfils the condition.
-#[must_use]
-pub(crate) fn newest_between(
-    spec: &BucketSpec,
-    key: &[u8],
-    ids: (&str, &str),
-    condition: &Document,
-) -> FindPlan {
-    let filter = RawWriter::build(|writer| {
-        writer.elements(key);
-        let range = writer.begin_document(ID);
-        writer.string("$gte", ids.0);
-        writer.string("$lt", ids.1);
-        writer.end(range);
-        fields(writer, condition);
-    });
-    FindPlan {
-        sort: doc! { ID: -1 },
-        limit: 1,
-        projection: header(spec),
-        ..find(spec, filter)
-    }
-}
-
-/// The last part of a window whose ids are object ids; only one that fulfils the condition.
-#[must_use]
-pub(crate) fn newest_part(
-    spec: &BucketSpec,
-    key: &[u8],
-    start: DateTime,
-    mut condition: Document,
-) -> FindPlan {
-    let names = spec.names();
-    condition.insert(names.start, start);
-    let filter = RawWriter::build(|writer| {
-        writer.elements(key);
-        fields(writer, &condition);
-    });
-    FindPlan {
-        sort: doc! { names.start: -1, names.part: -1 },
-        limit: 1,
-        projection: header(spec),
-        ..find(spec, filter)
-    }
-}
-
-/// The fields of a bucket that a writer goes by.
-fn header(spec: &BucketSpec) -> Document {
-    let names = spec.names();
-    let mut header = doc! { ID: 1, names.count: 1 };
-    let form: &[&str] = match spec.form() {
-        Form::Count { .. } => &[],
-        Form::Window { .. } => &[names.start, names.end, names.part],
-        Form::Hybrid { .. } => &[names.start, names.end, names.closed, names.late],
-        Form::Numbered { .. } => &[names.number, names.size, names.full],
-    };
-    let bytes = spec.max_bytes().map(|_| names.bytes);
-    for name in form.iter().copied().chain(bytes) {
-        header.insert(name, 1);
-    }
-    header
 }
 
 /// Writes the fields of a document as elements of the one that is open.
@@ -389,53 +237,6 @@ fn any_key(spec: &BucketSpec, keys: &[&[u8]], condition: &Document) -> RawDocume
             writer.end(any);
         }
     })
-}
-
-/// The open buckets of these keys: key fields, id and count of each.
-#[must_use]
-pub fn open_buckets(spec: &BucketSpec, keys: &[&[u8]]) -> FindPlan {
-    let filter = any_key(spec, keys, &open_condition(spec));
-    let mut projection = header(spec);
-    for key in spec.keys() {
-        projection.insert(key.path, 1);
-    }
-    FindPlan {
-        sort: Document::new(),
-        projection,
-        hint: spec.open_index_name().unwrap_or_default(),
-        ..find(spec, filter)
-    }
-}
-
-/// The number of pages of a key, under `pages`; no document if there are none.
-#[must_use]
-pub fn page_count(spec: &BucketSpec, key: &Document) -> AggregatePlan {
-    aggregate(
-        spec,
-        vec![doc! { "$match": key }, doc! { "$count": "pages" }],
-    )
-}
-
-/// The number of records of a key, from the stored counts, under `records`; the ids of buckets whose
-/// count is no whole number, under `damaged` (at most a few are of use, none is expected); no document if
-/// there are no buckets.
-#[must_use]
-pub fn record_count(spec: &BucketSpec, key: &Document) -> AggregatePlan {
-    let count = format!("${}", spec.names().count);
-    let number = doc! { "$cond": [{ "$isNumber": &count }, &count, -1] };
-    // No number is below NaN but above 0, and infinity is above every count.
-    let whole = doc! { "$and": [
-        { "$gte": [&number, 0] },
-        { "$lte": [&number, i32::MAX] },
-        { "$eq": [&number, { "$trunc": &number }] },
-    ] };
-    let damaged = doc! { "$cond": [&whole, "$$REMOVE", format!("${ID}")] };
-    let group = doc! {
-        "_id": null,
-        "records": { "$sum": { "$toLong": { "$cond": [&whole, &count, 0] } } },
-        "damaged": { "$push": damaged },
-    };
-    aggregate(spec, vec![doc! { "$match": key }, doc! { "$group": group }])
 }
 
 fn aggregate(spec: &BucketSpec, pipeline: Vec<Document>) -> AggregatePlan {

@@ -9,7 +9,7 @@
 
 use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 
-use super::{AggregatePlan, ReadKey, header, order, overlapping};
+use super::{AggregatePlan, ReadKey, order, overlapping, tails::header};
 use crate::{
     form::Form,
     range::TimeRange,

@@ -1,0 +1,92 @@
+//! The manual's pages: a bucket is a page.
+
+use bson::{Document, doc};
+
+use super::{AggregatePlan, FindPlan, aggregate, find, key_filter};
+use crate::{
+    form::Form,
+    id,
+    raw::RawWriter,
+    spec::{BucketSpec, ID},
+};
+
+/// Page `number` of a key, counted from 1: its `number`-th bucket, or the one of that number.
+#[must_use]
+pub fn page(spec: &BucketSpec, key: &[u8], number: u64) -> FindPlan {
+    if let Form::Numbered { .. } = spec.form() {
+        let filter = RawWriter::build(|writer| {
+            writer.elements(key);
+            // No bucket has a number beyond that.
+            writer.integer(
+                spec.names().number,
+                i64::try_from(number).unwrap_or(i64::MAX),
+            );
+        });
+        return FindPlan {
+            limit: 1,
+            ..find(spec, filter)
+        };
+    }
+    // The server counts in 64-bit signed integers.
+    let skip = number.saturating_sub(1).min(i64::MAX.unsigned_abs());
+    FindPlan {
+        skip,
+        limit: 1,
+        ..find(spec, key_filter(key))
+    }
+}
+
+/// Every page of a key behind the bucket `after`, in order.
+#[must_use]
+pub fn pages(spec: &BucketSpec, key: &[u8], after: Option<&str>) -> FindPlan {
+    let filter = RawWriter::build(|writer| {
+        writer.elements(key);
+        if let Some(after) = after {
+            let number = match spec.form() {
+                Form::Numbered { .. } => id::parse_place(spec, after).ok(),
+                _ => None,
+            };
+            if let Some(place) = number {
+                let behind = writer.begin_document(spec.names().number);
+                writer.int64("$gt", place.time);
+                writer.end(behind);
+            } else {
+                let behind = writer.begin_document(ID);
+                writer.string("$gt", after);
+                writer.end(behind);
+            }
+        }
+    });
+    find(spec, filter)
+}
+
+/// The number of pages of a key, under `pages`; no document if there are none.
+#[must_use]
+pub fn page_count(spec: &BucketSpec, key: &Document) -> AggregatePlan {
+    aggregate(
+        spec,
+        vec![doc! { "$match": key }, doc! { "$count": "pages" }],
+    )
+}
+
+/// The number of records of a key, from the stored counts, under `records`; the ids of buckets whose
+/// count is no whole number, under `damaged` (at most a few are of use, none is expected); no document if
+/// there are no buckets.
+#[must_use]
+pub fn record_count(spec: &BucketSpec, key: &Document) -> AggregatePlan {
+    let count = format!("${}", spec.names().count);
+    let number = doc! { "$cond": [{ "$isNumber": &count }, &count, -1] };
+    // No number is below NaN but above 0, and infinity is above every count.
+    let whole = doc! { "$and": [
+        { "$gte": [&number, 0] },
+        { "$lte": [&number, i32::MAX] },
+        { "$eq": [&number, { "$trunc": &number }] },
+    ] };
+    let damaged = doc! { "$cond": [&whole, "$$REMOVE", format!("${ID}")] };
+    let group = doc! {
+        "_id": null,
+        "records": { "$sum": { "$toLong": { "$cond": [&whole, &count, 0] } } },
+        "damaged": { "$push": damaged },
+    };
+    aggregate(spec, vec![doc! { "$match": key }, doc! { "$group": group }])
+}

@@ -1,0 +1,135 @@
+//! What a writer reads: the bucket that takes a key's next record, without its items.
+
+use bson::{DateTime, Document, doc};
+
+use super::{FindPlan, any_key, fields, find, key_filter, order};
+use crate::{
+    form::Form,
+    index::open_condition,
+    raw::RawWriter,
+    spec::{BucketSpec, ID},
+};
+
+/// The bucket of this `_id`, its `_id` alone.
+#[must_use]
+pub fn by_id(id: &str) -> FindPlan {
+    FindPlan {
+        filter: RawWriter::build(|writer| writer.string(ID, id)),
+        sort: Document::new(),
+        skip: 0,
+        limit: 1,
+        projection: doc! { ID: 1 },
+        hint: "_id_".to_owned(),
+    }
+}
+
+/// The newest bucket of a key, without its items.
+#[must_use]
+pub fn newest(spec: &BucketSpec, key: &[u8]) -> FindPlan {
+    FindPlan {
+        sort: order(spec, -1),
+        limit: 1,
+        projection: header(spec),
+        ..find(spec, key_filter(key))
+    }
+}
+
+/// The newest bucket of a key that fulfils the condition.
+#[must_use]
+pub(crate) fn newest_with(spec: &BucketSpec, key: &[u8], condition: &Document) -> FindPlan {
+    let filter = RawWriter::build(|writer| {
+        writer.elements(key);
+        fields(writer, condition);
+    });
+    FindPlan {
+        filter,
+        ..newest(spec, key)
+    }
+}
+
+/// The newest bucket of a key that holds no late records: in ids of whole seconds one that does
+/// may sort behind it.
+#[must_use]
+pub(crate) fn newest_in_order(spec: &BucketSpec, key: &[u8]) -> FindPlan {
+    newest_with(spec, key, &doc! { spec.names().late: { "$exists": false } })
+}
+
+/// The newest bucket of a key whose id lies between these two, the first of them included and
+/// the second not; only one that fulfils the condition.
+#[must_use]
+pub(crate) fn newest_between(
+    spec: &BucketSpec,
+    key: &[u8],
+    ids: (&str, &str),
+    condition: &Document,
+) -> FindPlan {
+    let filter = RawWriter::build(|writer| {
+        writer.elements(key);
+        let range = writer.begin_document(ID);
+        writer.string("$gte", ids.0);
+        writer.string("$lt", ids.1);
+        writer.end(range);
+        fields(writer, condition);
+    });
+    FindPlan {
+        sort: doc! { ID: -1 },
+        limit: 1,
+        projection: header(spec),
+        ..find(spec, filter)
+    }
+}
+
+/// The last part of a window whose ids are object ids; only one that fulfils the condition.
+#[must_use]
+pub(crate) fn newest_part(
+    spec: &BucketSpec,
+    key: &[u8],
+    start: DateTime,
+    mut condition: Document,
+) -> FindPlan {
+    let names = spec.names();
+    condition.insert(names.start, start);
+    let filter = RawWriter::build(|writer| {
+        writer.elements(key);
+        fields(writer, &condition);
+    });
+    FindPlan {
+        sort: doc! { names.start: -1, names.part: -1 },
+        limit: 1,
+        projection: header(spec),
+        ..find(spec, filter)
+    }
+}
+
+/// The fields of a bucket that a writer goes by.
+pub(super) fn header(spec: &BucketSpec) -> Document {
+    let names = spec.names();
+    let mut header = doc! { ID: 1, names.count: 1 };
+    let form: &[&str] = match spec.form() {
+        Form::Count { .. } => &[],
+        Form::Window { .. } => &[names.start, names.end, names.part],
+        Form::Hybrid { .. } => &[names.start, names.end, names.closed, names.late],
+        Form::Numbered { .. } => &[names.number, names.size, names.full],
+    };
+    let bytes = spec.max_bytes().map(|_| names.bytes);
+    for name in form.iter().copied().chain(bytes) {
+        header.insert(name, 1);
+    }
+    header
+}
+
+/// The open buckets of these keys: key fields, id and count of each.
+#[must_use]
+pub fn open_buckets(spec: &BucketSpec, keys: &[&[u8]]) -> FindPlan {
+    let filter = any_key(spec, keys, &open_condition(spec));
+    let mut projection = header(spec);
+    for key in spec.keys() {
+        projection.insert(key.path, 1);
+    }
+    FindPlan {
+        sort: Document::new(),
+        projection,
+        hint: spec.open_index_name().unwrap_or_default(),
+        ..find(spec, filter)
+    }
+}
