@@ -265,6 +265,13 @@ impl Head {
         usize::try_from(self.count.clamp(0, i64::from(spec.size()))).unwrap_or(0)
     }
 
+    /// The span of time that it covers, in milliseconds; 0 where its form sets none.
+    pub(crate) fn span(&self) -> i64 {
+        let (start, end) = (self.fields.start, self.fields.end);
+        end.timestamp_millis()
+            .saturating_sub(start.timestamp_millis())
+    }
+
     /// The stored count is the number of items that there are.
     pub(crate) fn check_count(&self, items: usize) -> Result<(), Damage> {
         if i64::try_from(items) == Ok(self.count) {

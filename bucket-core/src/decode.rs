@@ -170,7 +170,7 @@ impl<'de, 'a> Elements<'de, 'a> {
 
     /// Goes to the next element; gives its name.
     #[inline]
-    fn next(&mut self) -> Result<Option<&'de [u8]>, Error> {
+    fn next(&mut self) -> Result<Option<&'de str>, Error> {
         let Some((kind, rest)) = self.rest.split_first() else {
             return Ok(None);
         };
@@ -194,7 +194,7 @@ impl<'de, 'a> Elements<'de, 'a> {
             return Err(malformed("a text does not end"));
         }
         (self.value.kind, self.value.bytes, self.rest) = (*kind, bytes, rest);
-        Ok(Some(name))
+        std::str::from_utf8(name).map(Some).map_err(Error::custom)
     }
 }
 
@@ -214,7 +214,6 @@ impl<'de> MapAccess<'de> for Elements<'de, '_> {
         let Some(name) = self.next()? else {
             return Ok(None);
         };
-        let name = std::str::from_utf8(name).map_err(Error::custom)?;
         seed.deserialize(BorrowedStrDeserializer::new(name))
             .map(Some)
     }

@@ -144,9 +144,9 @@ fn what_is_no_bucket_is_damage_that_names_it() {
     for (found, says) in [
         (
             answer(good(), Bson::Null, Bson::Null, Bson::Null),
-            "samples",
+            "`items`",
         ),
-        (answer(good(), Bson::Null, Bson::Null, 2.into()), "samples"),
+        (answer(good(), Bson::Null, Bson::Null, 2.into()), "`items`"),
         (
             answer(good(), item(0), 0.into(), 3.into()),
             "its count is 2",

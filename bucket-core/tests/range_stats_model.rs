@@ -235,26 +235,3 @@ fn statistics_leave_out_what_was_refused() {
     let (found, _) = totals::<HYBRID_REJECT>(&collection, &key, TimeRange::ALL);
     assert_eq!(found.unwrap().count, 2);
 }
-
-/// As one does that is closed between two steps of the server along the index.
-#[test]
-fn a_hybrid_bucket_that_comes_twice_counts_once() {
-    let drawn = Drawn {
-        device: 0,
-        at: 0,
-        value: 1,
-        level: None,
-        code: String::new(),
-    };
-    let collection = stored::<HYBRID_MERGE>(&[vec![drawn; 3]]);
-    let key = SampleKey("0".to_owned());
-    let mut reader = StatsReader::<Sample<HYBRID_MERGE>>::new(key, TimeRange::ALL, None).unwrap();
-    let plan = reader.plan();
-    for document in [&collection.documents[0]; 2] {
-        let found = project(&plan.projection, document);
-        reader
-            .take(&RawDocumentBuf::try_from(&found).unwrap())
-            .unwrap();
-    }
-    assert_eq!(reader.finish().unwrap().unwrap().count, 3);
-}

@@ -10,10 +10,16 @@ mod expected;
 #[path = "../../bucket-core/tests/common/sample.rs"]
 mod sample;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use bucket_mongo::{
-    Bucketed, Buckets, CursorToken, InsertReport, RecordPage, Result, TimeRange,
+    Bucketed, Buckets, CursorToken, InsertReport, Limits, Record, RecordPage, Result, TimeRange,
+    Window,
+    bson::{Document, doc},
+    core::Form,
     testing::TestDatabase,
 };
 use bucket_tests::database;
@@ -153,10 +159,24 @@ async fn written(writer: JoinHandle<Result<InsertReport>>) {
     writer.await.unwrap().unwrap();
 }
 
-/// A walk by pages, with writers at work.
-async fn nothing_is_missed_or_doubled_while_others_write<const F: usize>(seed: u8) {
+/// Limits that writers may have at different times.
+fn drawn_limits(draw: &mut Draw, form: Form) -> Limits {
+    let limits = Limits::new();
+    let capacity = draw.draw(2..9_u32);
+    let seconds = draw.draw(1..4_u32);
+    match form {
+        Form::Window { .. } => limits.capacity(capacity).window(Window::seconds(seconds)),
+        Form::Hybrid { .. } => limits.capacity(capacity).max_duration(seconds),
+        Form::Numbered { .. } => limits.capacity(capacity),
+        _ => limits,
+    }
+}
+
+/// A walk by pages, with writers at work, whose limits may change.
+async fn nothing_is_missed_or_doubled_while_others_write<const F: usize>(seed: u8, relimit: bool) {
     let mut draw = Draw::new(seed);
     let (_database, buckets) = filled::<F>(&mut draw).await;
+    let buckets = buckets.with_longest_span(Duration::from_secs(4));
     let mut next = RECORDS;
     for round in 0..6 {
         let newest_first = round % 2 == 1;
@@ -221,8 +241,14 @@ async fn nothing_is_missed_or_doubled_while_others_write<const F: usize>(seed: u
             for writer in writers.drain(..) {
                 written(writer).await;
             }
+            let limits = drawn_limits(&mut draw, Sample::<F>::SPEC.form());
+            let writing = if relimit {
+                buckets.clone().with_limits(move |_| limits)
+            } else {
+                buckets.clone()
+            };
             writers.extend(samples.chunks(3).map(|chunk| {
-                let (buckets, chunk) = (buckets.clone(), chunk.to_vec());
+                let (buckets, chunk) = (writing.clone(), chunk.to_vec());
                 tokio::spawn(async move { buckets.insert_many(chunk).await })
             }));
             if next > RECORDS + 4_000 {
@@ -254,7 +280,7 @@ macro_rules! forms {
 
             #[tokio::test(flavor = "multi_thread")]
             async fn nothing_is_missed_or_doubled_while_others_write() {
-                super::nothing_is_missed_or_doubled_while_others_write::<{ sample::$form }>($seed).await;
+                super::nothing_is_missed_or_doubled_while_others_write::<{ sample::$form }>($seed, false).await;
             }
         }
     )+};
@@ -274,4 +300,68 @@ forms! {
     numbered: NUMBERED, 11;
     numbered_object_ids: NUMBERED_OBJECT, 12;
     record_ids: WINDOW_IDS, 13;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_missed_or_doubled_while_the_limits_of_windows_change() {
+    const F: usize = sample::WINDOW_CAPACITY;
+    nothing_is_missed_or_doubled_while_others_write::<F>(21, true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_missed_or_doubled_while_the_limits_of_hybrid_buckets_change() {
+    const F: usize = sample::HYBRID_MERGE;
+    nothing_is_missed_or_doubled_while_others_write::<F>(22, true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_missed_or_doubled_while_the_limits_of_numbered_buckets_change() {
+    const F: usize = sample::NUMBERED;
+    nothing_is_missed_or_doubled_while_others_write::<F>(23, true).await;
+}
+
+/// As the server does with what has expired: whole buckets go, the oldest first.
+async fn a_walk_goes_on_when_buckets_are_removed<const F: usize>(newest_first: bool) {
+    let mut draw = Draw::new(31);
+    let (database, buckets) = filled::<F>(&mut draw).await;
+    let mut seen = Vec::new();
+    let mut token = None;
+    loop {
+        let page = page(&buckets, (newest_first, TimeRange::ALL, 7), token, None).await;
+        seen.extend(numbers(page.records()));
+        token = put_away(page.next());
+        if token.is_none() {
+            break;
+        }
+        let mut oldest = expected::stored(&buckets, "1").await;
+        oldest.truncate(2);
+        for bucket in oldest {
+            let first = bucket.items[0].unique;
+            let found = doc! { "device": "1", "items.unique": first };
+            let collection = database.collection::<Document>("samples");
+            collection.delete_one(found).await.unwrap();
+        }
+        // What is left lies ahead, or was seen.
+        let left = in_order(&buckets, "1").await;
+        let mut ahead = buckets.records("1").after(token.clone());
+        if newest_first {
+            ahead = ahead.newest_first();
+        }
+        let ahead = numbers(&ahead.collect().await.unwrap());
+        let left: BTreeSet<i64> = numbers(&left).into_iter().collect();
+        let seen_or_ahead: BTreeSet<i64> = seen.iter().chain(&ahead).copied().collect();
+        assert!(left.is_subset(&seen_or_ahead));
+    }
+    let distinct: BTreeSet<&i64> = seen.iter().collect();
+    assert_eq!(distinct.len(), seen.len(), "{seen:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn walks_go_on_when_buckets_expire() {
+    for newest_first in [false, true] {
+        a_walk_goes_on_when_buckets_are_removed::<{ sample::COUNT }>(newest_first).await;
+        a_walk_goes_on_when_buckets_are_removed::<{ sample::NUMBERED }>(newest_first).await;
+        a_walk_goes_on_when_buckets_are_removed::<{ sample::WINDOW_CAPACITY }>(newest_first).await;
+        a_walk_goes_on_when_buckets_are_removed::<{ sample::HYBRID_SIDE }>(newest_first).await;
+    }
 }

@@ -5,7 +5,6 @@ use bucket_mongo::{
     bson::{DateTime, Uuid, doc, oid::ObjectId},
 };
 use bucket_tests::{database, documents};
-use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]

@@ -109,7 +109,7 @@ async fn latest<T: Bucketed>(buckets: &Buckets<T>) -> Vec<T> {
 /// The newest record of a key, from all that are stored.
 async fn naive<const F: usize>(buckets: &Buckets<Sample<F>>, key: &str) -> Sample<F> {
     let records = buckets.records(sample::SampleKey(key.to_owned()));
-    let records: Vec<Sample<F>> = records.await.unwrap().try_collect().await.unwrap();
+    let records: Vec<Sample<F>> = records.collect().await.unwrap();
     let by_time = matches!(
         <Sample<F> as Record>::SPEC.form(),
         Form::Window { .. } | Form::Hybrid { .. }

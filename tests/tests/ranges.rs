@@ -193,14 +193,14 @@ async fn buckets_of_another_length_are_learnt_of_or_said_beforehand() {
     assert_eq!(page.len(), 90);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_stream_gives_what_was_there_once_while_others_write() {
-    const F: usize = sample::WINDOW_CAPACITY;
+/// Late records come into old buckets, new ones fill and close the newest.
+async fn what_was_there_is_given_once_while_others_write<const F: usize>() {
     let database = database().await;
     let buckets = Sample::<F>::buckets(&database);
     buckets.ensure().await.unwrap();
-    // Many enough for several batches of the server.
-    let there: Vec<Sample<F>> = (0..3_000).map(|n| at(n * 250)).collect();
+    // Many enough for several batches of the server. The last bucket is open.
+    let number = 3_002;
+    let there: Vec<Sample<F>> = (0..number).map(|n| at(n * 250)).collect();
     buckets
         .insert_many(there)
         .await
@@ -211,10 +211,10 @@ async fn a_stream_gives_what_was_there_once_while_others_write() {
         let buckets = buckets.clone();
         async move {
             for n in 0..400 {
-                let late: Vec<Sample<F>> = (0..5)
-                    .map(|k| at((n * 37 + k * 400) % 750_000 * 250 + 1))
-                    .collect();
-                buckets.insert_many(late).await.unwrap();
+                let late = (0..5).map(|k| at((n * 37 + k * 400) % number * 250 + 1));
+                let new = (0..3).map(|k| at((number + n * 3 + k) * 250 + 1));
+                let records: Vec<Sample<F>> = late.chain(new).collect();
+                buckets.insert_many(records).await.unwrap();
             }
         }
     });
@@ -234,17 +234,33 @@ async fn a_stream_gives_what_was_there_once_while_others_write() {
                 query
             };
             let in_time = numbers(&query.await.unwrap());
-            for seen in [seen, in_time] {
-                let old: Vec<i64> = seen.iter().copied().filter(|n| n % 250 == 0).collect();
-                let mut expected: Vec<i64> = (0..3_000).map(|n| n * 250).collect();
-                if newest_first {
-                    expected.reverse();
-                }
+            let of_both = numbers(&buckets.range_of(["1", "2"], ..).await.unwrap());
+            let counted = buckets.stats("1", ..).await.unwrap().unwrap().count();
+            assert!(counted >= u64::try_from(of_both.len()).unwrap());
+            for seen in [seen, in_time, of_both] {
+                let mut old: Vec<i64> = seen.into_iter().filter(|n| n % 250 == 0).collect();
+                old.sort_unstable();
+                let expected: Vec<i64> = (0..number).map(|n| n * 250).collect();
                 assert_eq!(old, expected);
             }
         }
     }
     writer.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_there_of_windows_is_given_once_while_others_write() {
+    what_was_there_is_given_once_while_others_write::<{ sample::WINDOW_CAPACITY }>().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_there_of_hybrid_buckets_is_given_once_while_others_write() {
+    what_was_there_is_given_once_while_others_write::<{ sample::HYBRID_MERGE }>().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_there_of_numbered_buckets_is_given_once_while_others_write() {
+    what_was_there_is_given_once_while_others_write::<{ sample::NUMBERED }>().await;
 }
 
 fn number(profile: &Document, name: &str) -> i64 {

@@ -7,13 +7,11 @@ use super::{
     latest::{AT, FurtherLook, ITEM, LENGTH, NEWEST, STORED},
 };
 use crate::{
-    bucket::{self, StoredKey, printed_id, stored_count, stored_fields, stored_place},
+    bucket::{self, printed_id},
     error::{Damage, DamagedBucket},
     form::Form,
-    id::{self, Place},
-    key::RecordKey,
+    id::Place,
     record::Record,
-    spec::ID,
 };
 
 /// The newest record of a bucket.
@@ -55,40 +53,16 @@ impl<T: Record> Newest<T> {
 
     fn read_parts(newest: &RawDocument, stored: &RawDocument) -> Result<Self, Damage> {
         let spec = T::SPEC;
-        let fields = stored_fields(spec, stored)?;
-        let place = if spec.object_ids() {
-            stored_place(spec, &fields, stored)?
-        } else {
-            let id = stored.get_str(ID).map_err(|_| Damage::Field {
-                path: ID.to_owned(),
-                expected: "a string",
-            })?;
-            id::parse_place(spec, id).map_err(|error| Damage::Id {
-                message: error.to_string(),
-            })?
-        };
-        let key = T::Key::read(&mut StoredKey {
-            stored,
-            spec,
-            next: 0,
-        })
-        .map_err(|error| Damage::Key {
-            message: error.to_string(),
-        })?;
+        let head = bucket::head(spec, stored)?;
+        let key = bucket::key_of::<T>(stored)?;
         let items = |expected| Damage::Field {
             path: spec.items().to_owned(),
             expected,
         };
-        let count = stored_count(spec, stored)?;
         let length = newest
             .get_i32(LENGTH)
             .map_err(|_| items("an array with items"))?;
-        if count != i64::from(length) {
-            return Err(Damage::CountMismatch {
-                count,
-                items: usize::try_from(length).unwrap_or(0),
-            });
-        }
+        head.check_count(usize::try_from(length).unwrap_or(0))?;
         let Ok(Some(item @ RawBsonRef::Document(_))) = newest.get(ITEM) else {
             return Err(items("an array of items that have a time"));
         };
@@ -98,14 +72,14 @@ impl<T: Record> Newest<T> {
         Ok(Self {
             others: match spec.form() {
                 Form::Count { .. } | Form::Numbered { .. } => false,
-                Form::Window { .. } => place.sequence > 0,
+                Form::Window { .. } => head.place.sequence > 0,
                 Form::Hybrid { .. } => true,
             },
             time: record.time(),
-            span: (fields.end.timestamp_millis()).saturating_sub(fields.start.timestamp_millis()),
+            span: head.span(),
             key,
             record,
-            place,
+            place: head.place,
         })
     }
 

@@ -33,12 +33,7 @@ impl<T: Record, R> Walk<T, R> {
             [key] => key.clone(),
             _ => bucket::key_of::<T>(stored).map_err(damaged)?,
         };
-        let span = head
-            .fields
-            .end
-            .timestamp_millis()
-            .saturating_sub(head.fields.start.timestamp_millis());
-        self.longest_seen = self.longest_seen.max(span);
+        self.longest_seen = self.longest_seen.max(head.span());
         let records = self.decode(&key, &head, stored).map_err(damaged)?;
         let ready = self.ready(&head);
         self.last = Some(head.place);
