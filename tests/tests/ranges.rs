@@ -263,6 +263,44 @@ async fn what_was_there_of_numbered_buckets_is_given_once_while_others_write() {
     what_was_there_is_given_once_while_others_write::<{ sample::NUMBERED }>().await;
 }
 
+async fn the_pipeline_gives_the_same<const F: usize>() {
+    let mut draw = Draw::new(40);
+    let (_database, buckets) = filled::<F>(&mut draw).await;
+    for round in 0..10 {
+        let range = if round == 0 {
+            TimeRange::ALL
+        } else {
+            draw.range()
+        };
+        let pipeline = buckets.range("1", range).pipeline().unwrap();
+        let found = buckets
+            .collection::<Document>()
+            .aggregate(pipeline)
+            .await
+            .unwrap();
+        let found: Vec<Document> = found.try_collect().await.unwrap();
+        let mut seen = Vec::new();
+        for bucket in found {
+            assert_eq!(bucket.get_str("device").unwrap(), "1");
+            for item in bucket.get_array("items").unwrap() {
+                seen.push(item.as_document().unwrap().get_i64("unique").unwrap());
+            }
+        }
+        seen.sort_unstable();
+        let mut expected = numbers(&in_time(&buckets, "1", range).await);
+        expected.sort_unstable();
+        assert_eq!(seen, expected);
+    }
+}
+
+#[tokio::test]
+async fn the_pipeline_of_a_range_gives_the_same_records() {
+    the_pipeline_gives_the_same::<{ sample::COUNT }>().await;
+    the_pipeline_gives_the_same::<{ sample::WINDOW_CAPACITY }>().await;
+    the_pipeline_gives_the_same::<{ sample::HYBRID_SIDE }>().await;
+    the_pipeline_gives_the_same::<{ sample::NUMBERED_OBJECT }>().await;
+}
+
 fn number(profile: &Document, name: &str) -> i64 {
     profile
         .get_i32(name)

@@ -85,6 +85,15 @@ fn inside(spec: &BucketSpec, range: TimeRange, items: &str) -> Bson {
     Bson::Document(doc! { "$filter": { "input": items, "cond": condition } })
 }
 
+/// The items of the range alone.
+pub(super) fn items_of(spec: &BucketSpec, range: TimeRange) -> Bson {
+    let items = format!("${}", spec.items());
+    match bounds(&format!("$$this.{}", spec.time().name), range) {
+        bounds if bounds.is_empty() => Bson::String(items),
+        bounds => doc! { "$filter": { "input": items, "cond": { "$and": bounds } } }.into(),
+    }
+}
+
 /// Conditions for a date to lie in the range.
 fn bounds(date: &str, range: TimeRange) -> Vec<Bson> {
     let one = |operator: &str, bound: Option<DateTime>| {

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use super::{
     CursorToken, FindPlan, Live, ReadKey, TokenError, fields,
     order::{Order, Position},
+    parts::items_of,
     places::{Bound, Places},
     span::{any_inside, overlapping_any, reaches},
     token::Query,
@@ -308,6 +309,27 @@ impl<T: Record, R> Walk<T, R> {
             projection: self.projection.clone(),
             ..plan
         }
+    }
+
+    /// The same buckets as an aggregation, each with its key fields and its items of the range.
+    #[must_use]
+    pub fn pipeline(&self) -> Vec<Document> {
+        let spec = T::SPEC;
+        let plan = self.find(0);
+        // The filter was written element by element and is valid.
+        let filter = Document::try_from(plan.filter).unwrap_or_default();
+        let mut stages = vec![doc! { "$match": filter }];
+        if !plan.sort.is_empty() {
+            stages.push(doc! { "$sort": plan.sort });
+        }
+        let mut shown: Document = spec
+            .keys()
+            .iter()
+            .map(|key| (key.path.to_owned(), 1.into()))
+            .collect();
+        shown.insert(spec.items(), items_of(spec, self.range));
+        stages.push(doc! { "$project": shown });
+        stages
     }
 
     fn condition(&self, key: &ReadKey) -> Document {

@@ -1,7 +1,7 @@
 //! `range`: the records of a span of time.
 
 use bucket_core::{FieldPath, IntoTimeRange, Record, read::WalkOrder};
-use mongodb::ClientSession;
+use mongodb::{ClientSession, bson::Document};
 use serde::de::DeserializeOwned;
 use tracing::Instrument;
 
@@ -98,6 +98,26 @@ impl<'a, T: Record, R: Send + 'a> RangeQuery<'a, T, R> {
     pub fn session(mut self, session: &'a mut ClientSession) -> Self {
         self.request.session = Some(session);
         self
+    }
+
+    /// The stages of an aggregation that gives the buckets of the span, each with its key fields and its
+    /// items of the span, for tools that take a pipeline: the bucket tutorial's `queryReadings` with
+    /// bounds on the index, and without its `$unwind`.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the span ends before it starts.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, bson::{DateTime, Document}};
+    /// # async fn f<T: Bucketed>(buckets: Buckets<T>, key: T::Key) -> Result<(), Box<dyn std::error::Error>> {
+    /// let pipeline = buckets.range(key, DateTime::from_millis(0)..DateTime::now()).pipeline()?;
+    /// let cursor = buckets.collection::<Document>().aggregate(pipeline).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn pipeline(&self) -> Result<Vec<Document>> {
+        Ok(self.request.walk()?.pipeline())
     }
 
     /// The records as a stream over one cursor, which is opened when the stream is first polled.
