@@ -10,7 +10,7 @@ use bucket_mongo::{
 };
 use bucket_tests::{database, documents};
 use common::{Event, assert_not_stored, event};
-use futures_util::{StreamExt, TryStreamExt};
+use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 
 async fn events() -> (TestDatabase, Buckets<Event>) {

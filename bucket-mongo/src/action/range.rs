@@ -136,6 +136,6 @@ impl<'a, T: Record, R: Send + 'a> IntoFuture for RangeQuery<'a, T, R> {
     fn into_future(self) -> Self::IntoFuture {
         let span =
             tracing::debug_span!(target: trace::READ, "range", collection = T::SPEC.collection());
-        Box::pin(self.stream().into_vec().instrument(span))
+        Box::pin(self.stream().into_vec("range").instrument(span))
     }
 }

@@ -62,7 +62,7 @@ impl<'a, R: Send + 'a> Records<'a, R> {
         }
     }
 
-    pub(crate) async fn into_vec(mut self) -> Result<Vec<R>> {
+    pub(crate) async fn into_vec(mut self, operation: &'static str) -> Result<Vec<R>> {
         let mut records = Vec::new();
         while let Some(chunk) = self.chunks.try_next().await? {
             records.extend(
@@ -76,7 +76,7 @@ impl<'a, R: Send + 'a> Records<'a, R> {
                 break;
             }
         }
-        tracing::debug!(target: trace::READ, records = records.len(), "read");
+        tracing::debug!(target: trace::READ, records = records.len(), "{operation}");
         Ok(records)
     }
 }

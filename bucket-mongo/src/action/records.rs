@@ -265,7 +265,10 @@ impl<'a, T: Record, R: Send + 'a> RecordsQuery<'a, T, R> {
     /// }
     /// ```
     pub async fn collect(self) -> Result<Vec<R>> {
-        self.stream().into_vec().instrument(span::<T>()).await
+        self.stream()
+            .into_vec("records")
+            .instrument(span::<T>())
+            .await
     }
 
     async fn page(self) -> Result<RecordPage<R>> {

@@ -13,7 +13,7 @@ use mongodb::{
 use serde::de::DeserializeOwned;
 
 use super::{rows::Rows, stream::Chunks};
-use crate::{Buckets, Error, ErrorKind, Result, error::Context};
+use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 
 /// A read under construction.
 pub(crate) struct Request<'a, T: Record, R = T> {
@@ -193,7 +193,8 @@ impl<'a, T: Record, R> Request<'a, T, R> {
         }
         let more = records.len() > most;
         records.truncate(most);
-        tracing::debug!(target: crate::trace::READ, records = records.len(), more, "read");
+        let operation = context.operation;
+        tracing::debug!(target: trace::READ, records = records.len(), more, "{operation}");
         Ok(Part { records, more })
     }
 

@@ -38,6 +38,10 @@ impl<T: Record, R> Walk<T, R> {
         let ready = self.ready(&head);
         self.last = Some(head.place);
         self.hold(records);
+        if !self.by_time && self.order != Order::Window {
+            // No other bucket has records among them.
+            return Ok(self.end());
+        }
         Ok(ready)
     }
 
