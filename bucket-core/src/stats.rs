@@ -33,7 +33,7 @@ pub struct StoredStats {
 ///
 /// ```
 /// use bucket_core::{NoStats, stats::StoredStats};
-/// assert_eq!(NoStats::from(StoredStats::empty().clone()), NoStats);
+/// assert_eq!(NoStats::from(StoredStats::empty().clone()), NoStats::default());
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]

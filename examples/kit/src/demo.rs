@@ -8,6 +8,8 @@ use crate::{error::Error, server::Server};
 
 /// How often a database is removed that comes back.
 const ATTEMPTS: usize = 50;
+/// How often in a row nothing has come back before it is over.
+const QUIET: usize = 5;
 /// The time in which what was sent to the server has begun to be carried out.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -47,10 +49,16 @@ pub async fn on<W: Write, E: From<Error>>(
 /// Removes the database of a story that broke off. What it had sent before is still carried out,
 /// and makes the database anew.
 async fn remove_for_good(database: &Database) -> mongodb::error::Result<()> {
+    let mut empty = 0;
     for _ in 0..ATTEMPTS {
         database.drop().await?;
         tokio::time::sleep(PAUSE).await;
         if database.list_collection_names().await?.is_empty() {
+            empty += 1;
+        } else {
+            empty = 0;
+        }
+        if empty == QUIET {
             break;
         }
     }
