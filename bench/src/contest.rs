@@ -10,6 +10,11 @@ pub(crate) async fn hold(plan: &Plan, rounds: usize, arena: &Arena) -> Result<Ve
     let mut figures = vec![Vec::with_capacity(rounds); contestants];
     let steps = u64::try_from(rounds * contestants).unwrap_or(u64::MAX);
     let bar = progress::records(steps);
+    for data in &plan.data {
+        bar.set_message(data.collection().to_owned());
+        arena.clear(data.collection()).await?;
+        data.store(arena).await?;
+    }
     for round in 0..rounds {
         for at in order(round, contestants) {
             let contestant = &plan.entries[at].contestant;
@@ -19,6 +24,9 @@ pub(crate) async fn hold(plan: &Plan, rounds: usize, arena: &Arena) -> Result<Ve
         }
     }
     bar.finish_and_clear();
+    for data in &plan.data {
+        arena.clear(data.collection()).await?;
+    }
     Ok(figures)
 }
 

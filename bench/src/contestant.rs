@@ -6,16 +6,20 @@ use crate::{arena::Arena, error::Result};
 
 mod buckets;
 mod flat;
+mod interleaved;
 mod manual;
 mod prebuilt;
 mod time_series;
+mod timed;
 
 pub(crate) use self::{
     buckets::BucketInserts,
     flat::FlatInserts,
+    interleaved::{Interleaved, ReadOnce, ShortRead},
     manual::{ManualUpserts, manual_bucket, manual_upsert},
     prebuilt::PrebuiltBuckets,
-    time_series::TimeSeriesInserts,
+    time_series::{TimeSeriesInserts, create_time_series},
+    timed::{Read, Timed},
 };
 
 /// Something that is measured once a round.
@@ -23,8 +27,9 @@ pub(crate) trait Contestant: Send + Sync {
     /// Its name in the tables: unique in its workload.
     fn name(&self) -> String;
 
-    /// One round on a fresh collection: the figure, in the unit of the workload. What is not
-    /// measured, such as making the records and checking what is stored, happens off the clock.
+    /// One round, on a fresh collection or on the data of the plan: the figure, in the unit of the
+    /// workload. What is not measured, such as making the records and checking what is stored or
+    /// read, happens off the clock.
     fn round<'a>(&'a self, arena: &'a Arena) -> BoxFuture<'a, Result<f64>>;
 }
 

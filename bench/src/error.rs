@@ -18,6 +18,8 @@ pub(crate) enum Error {
         /// The number of those that are there.
         found: u64,
     },
+    /// A contestant has read something else than what was stored.
+    WrongRead(String),
     /// A record was refused before it was sent.
     Encode(EncodeError),
     /// A document cannot be encoded.
@@ -58,6 +60,12 @@ impl fmt::Display for Error {
                 f,
                 "`{collection}` holds {found} records, {expected} were acknowledged"
             ),
+            Self::WrongRead(contestant) => {
+                write!(
+                    f,
+                    "`{contestant}` has read something else than what was stored"
+                )
+            }
             Self::Encode(error) => error.fmt(f),
             Self::Bson(error) => error.fmt(f),
             Self::Stuck => f.write_str("a batch has records left and no statement for them"),

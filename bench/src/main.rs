@@ -11,7 +11,8 @@
 //! | `plan` | the contestants of a workload, who is measured against whom, and what is to be reached |
 //! | `contest` | the rounds |
 //! | `arena` | where a round takes place: the database, the clock, the check of what is stored |
-//! | `reading`, `model`, `sensors` | the records: generated ones, the library's models of them, real ones |
+//! | `reading`, `model`, `sites`, `sensors` | the records: generated ones, the library's models of them, real ones |
+//! | `data`, `span` | what is stored before the rounds of a workload that reads, and what is read of it |
 //! | `hold_up` | a process of its own, for a figure of memory |
 //! | `report`, `spread` | what came out |
 //! | `output` | the report on a terminal, as JSON, as a page with charts |
@@ -20,6 +21,7 @@ mod arena;
 mod cli;
 mod contest;
 mod contestant;
+mod data;
 mod error;
 mod hold_up;
 mod in_flight;
@@ -31,6 +33,8 @@ mod report;
 mod run;
 mod scale;
 mod sensors;
+mod sites;
+mod span;
 mod spread;
 mod workload;
 

@@ -17,6 +17,9 @@ pub(crate) trait Model: Bucketed {
 
     /// A reading as a record of the model.
     fn of(reading: &Reading) -> Self;
+
+    /// The reading that a record stands for.
+    fn reading(self) -> Reading;
 }
 
 /// All readings as records of a model.
@@ -154,6 +157,11 @@ macro_rules! models {
             fn of(reading: &Reading) -> Self {
                 let Reading { sensor_id, ts, v, q } = reading.clone();
                 Self { sensor_id, ts, v, q }
+            }
+
+            fn reading(self) -> Reading {
+                let Self { sensor_id, ts, v, q } = self;
+                Reading { sensor_id, ts, v, q }
             }
         }
     )+};

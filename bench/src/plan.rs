@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::contestant::Contestant;
+use crate::{contestant::Contestant, data::Data};
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +75,8 @@ pub(crate) struct Comparison {
 /// A workload that is ready to run.
 pub(crate) struct Plan {
     pub(crate) unit: Unit,
+    /// What is stored before the first round, and is removed after the last one.
+    pub(crate) data: Vec<Box<dyn Data>>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) comparisons: Vec<Comparison>,
 }
@@ -83,9 +85,15 @@ impl Plan {
     pub(crate) fn new(unit: Unit) -> Self {
         Self {
             unit,
+            data: Vec::new(),
             entries: Vec::new(),
             comparisons: Vec::new(),
         }
+    }
+
+    /// Adds a collection that the contestants read.
+    pub(crate) fn store(&mut self, data: impl Data + 'static) {
+        self.data.push(Box::new(data));
     }
 
     /// Adds a contestant that is this library.

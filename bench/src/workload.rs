@@ -10,6 +10,10 @@ mod contention;
 mod encode;
 mod ingest;
 mod ingestor;
+mod latest;
+mod pages;
+mod range;
+mod stats;
 mod storage;
 
 /// Something that is compared.
@@ -33,6 +37,10 @@ pub(crate) const ALL: &[Workload] = &[
     storage::WORKLOAD,
     contention::WORKLOAD,
     ingestor::WORKLOAD,
+    range::WORKLOAD,
+    stats::WORKLOAD,
+    pages::WORKLOAD,
+    latest::WORKLOAD,
 ];
 
 /// What the page says about a workload; nothing if there is none of that name any more.

@@ -29,6 +29,42 @@ fn is_positive(number: &Value) -> bool {
     number.as_f64().is_some_and(|number| number > 0.0)
 }
 
+/// Every figure is there for both rounds, and every comparison names who is compared.
+fn is_whole(workload: &Value) {
+    let contestants = &workload["contestants"];
+    let names: BTreeSet<_> = each(contestants, "name")
+        .iter()
+        .map(|n| n.as_str().unwrap())
+        .collect();
+    assert!(each(contestants, "own").iter().any(|own| **own == true));
+    let comparisons = &workload["comparisons"];
+    for entry in contestants
+        .as_array()
+        .unwrap()
+        .iter()
+        .chain(comparisons.as_array().unwrap())
+    {
+        assert_eq!(entry["rounds"].as_array().unwrap().len(), 2);
+        for figure in ["median", "min", "max"] {
+            assert!(is_positive(&entry[figure]), "{entry}");
+        }
+    }
+    for comparison in comparisons.as_array().unwrap() {
+        assert!(names.contains(comparison["own"].as_str().unwrap()));
+        let peer = &comparison["peer"];
+        assert!(peer.is_null() || names.contains(peer.as_str().unwrap()));
+        assert_eq!(
+            comparison["goal"].is_null(),
+            comparison["reached"].is_null()
+        );
+    }
+    assert!(
+        each(comparisons, "reached")
+            .iter()
+            .any(|reached| reached.is_boolean())
+    );
+}
+
 #[tokio::test]
 async fn the_json_has_every_figure_ratio_and_goal() {
     let ran = run(&[
@@ -44,38 +80,28 @@ async fn the_json_has_every_figure_ratio_and_goal() {
     assert_eq!(each(&report["workloads"], "name"), ["batches", "encode"]);
     for workload in report["workloads"].as_array().unwrap() {
         assert_eq!(workload["unit"], "records/s");
-        let contestants = &workload["contestants"];
-        let names: BTreeSet<_> = each(contestants, "name")
-            .iter()
-            .map(|n| n.as_str().unwrap())
-            .collect();
-        assert!(each(contestants, "own").iter().any(|own| **own == true));
-        let comparisons = &workload["comparisons"];
-        for entry in contestants
-            .as_array()
-            .unwrap()
-            .iter()
-            .chain(comparisons.as_array().unwrap())
-        {
-            assert_eq!(entry["rounds"].as_array().unwrap().len(), 2);
-            for figure in ["median", "min", "max"] {
-                assert!(is_positive(&entry[figure]), "{entry}");
-            }
-        }
-        for comparison in comparisons.as_array().unwrap() {
-            assert!(names.contains(comparison["own"].as_str().unwrap()));
-            let peer = &comparison["peer"];
-            assert!(peer.is_null() || names.contains(peer.as_str().unwrap()));
-            assert_eq!(
-                comparison["goal"].is_null(),
-                comparison["reached"].is_null()
-            );
-        }
-        assert!(
-            each(comparisons, "reached")
-                .iter()
-                .any(|reached| reached.is_boolean())
-        );
+        is_whole(workload);
+    }
+}
+
+#[tokio::test]
+async fn workloads_that_read_find_what_was_stored() {
+    let ran = run(&[
+        "--quick", "--rounds", "2", "--only", "range", "--only", "stats", "--only", "pages",
+        "--only", "latest", "--json", "-",
+    ])
+    .await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let report = ran.json();
+    let workloads = &report["workloads"];
+    assert_eq!(
+        each(workloads, "name"),
+        ["range", "stats", "pages", "latest"]
+    );
+    let units = ["records/s", "records/s", "us", "records/s"];
+    assert_eq!(each(workloads, "unit"), units);
+    for workload in workloads.as_array().unwrap() {
+        is_whole(workload);
     }
 }
 
@@ -127,6 +153,10 @@ fn workloads_are_listed_without_a_server() {
         "append",
         "storage",
         "contention",
+        "range",
+        "stats",
+        "pages",
+        "latest",
     ] {
         assert!(
             ran.stdout.lines().any(|line| line.starts_with(workload)),

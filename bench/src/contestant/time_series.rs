@@ -23,6 +23,16 @@ pub(crate) struct TimeSeriesInserts {
     pub(crate) in_flight: usize,
 }
 
+/// Makes a time series collection for readings.
+pub(crate) async fn create_time_series(arena: &Arena, collection: &str) -> Result<()> {
+    let options = TimeseriesOptions::builder()
+        .time_field("ts")
+        .meta_field("sensor_id".to_owned())
+        .build();
+    let create = arena.database().create_collection(collection);
+    Ok(create.timeseries(options).await?)
+}
+
 impl Contestant for TimeSeriesInserts {
     fn name(&self) -> String {
         let in_flight = in_flight_text(self.in_flight);
@@ -35,12 +45,7 @@ impl Contestant for TimeSeriesInserts {
     fn round<'a>(&'a self, arena: &'a Arena) -> BoxFuture<'a, Result<f64>> {
         async {
             arena.clear(COLLECTION).await?;
-            let options = TimeseriesOptions::builder()
-                .time_field("ts")
-                .meta_field("sensor_id".to_owned())
-                .build();
-            let create = arena.database().create_collection(COLLECTION);
-            create.timeseries(options).await?;
+            create_time_series(arena, COLLECTION).await?;
             arena
                 .index(COLLECTION, doc! { "sensor_id": 1, "ts": 1 })
                 .await?;

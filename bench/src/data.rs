@@ -1,0 +1,151 @@
+//! What is there before a workload's rounds begin: collections that are only read.
+
+use std::marker::PhantomData;
+
+use bucket_mongo::bson::{Document, RawDocumentBuf};
+use futures_util::future::{BoxFuture, FutureExt as _};
+use serde::Serialize;
+
+use crate::{
+    arena::{Arena, durability},
+    contestant::{create_time_series, manual_bucket},
+    error::Result,
+    model::{ITEMS, Model, records},
+    reading::{Reading, Readings},
+};
+
+/// A flat collection that is read.
+pub(crate) const FLAT: &str = "flat_reads";
+/// A time series collection that is read.
+pub(crate) const TIME_SERIES: &str = "time_series_reads";
+/// Buckets of the manual's form that are read.
+pub(crate) const MANUAL: &str = "manual_reads";
+
+/// Documents of one command.
+const BATCH: usize = 10_000;
+
+/// A collection that is stored once, off the clock, and read in all rounds.
+pub(crate) trait Data: Send + Sync {
+    /// Its name, unique in its workload.
+    fn collection(&self) -> &str;
+
+    /// Stores it, and fails if something is missing afterwards.
+    fn store<'a>(&'a self, arena: &'a Arena) -> BoxFuture<'a, Result<()>>;
+}
+
+/// This library's buckets of a model.
+pub(crate) struct Buckets<M> {
+    readings: Readings,
+    model: PhantomData<fn() -> M>,
+}
+
+impl<M> Buckets<M> {
+    pub(crate) fn of(readings: &Readings) -> Self {
+        Self {
+            readings: Readings::clone(readings),
+            model: PhantomData,
+        }
+    }
+}
+
+impl<M: Model> Data for Buckets<M> {
+    fn collection(&self) -> &str {
+        M::SPEC.collection()
+    }
+
+    fn store<'a>(&'a self, arena: &'a Arena) -> BoxFuture<'a, Result<()>> {
+        async {
+            let buckets = M::buckets(arena.database()).with_write_concern(durability());
+            buckets.ensure().await?;
+            let records: Vec<M> = records(&self.readings);
+            buckets.insert_many(&records).await?.into_result()?;
+            arena
+                .expect_items(self.collection(), ITEMS, records.len())
+                .await
+        }
+        .boxed()
+    }
+}
+
+/// A document a record.
+pub(crate) struct Flat {
+    pub(crate) readings: Readings,
+    pub(crate) index: Document,
+}
+
+impl Data for Flat {
+    fn collection(&self) -> &str {
+        FLAT
+    }
+
+    fn store<'a>(&'a self, arena: &'a Arena) -> BoxFuture<'a, Result<()>> {
+        async {
+            arena.index(FLAT, self.index.clone()).await?;
+            documents(arena, FLAT, &self.readings).await
+        }
+        .boxed()
+    }
+}
+
+/// The server's own buckets; the sensor is the `metaField`.
+pub(crate) struct TimeSeries {
+    pub(crate) readings: Readings,
+    pub(crate) index: Document,
+}
+
+impl Data for TimeSeries {
+    fn collection(&self) -> &str {
+        TIME_SERIES
+    }
+
+    fn store<'a>(&'a self, arena: &'a Arena) -> BoxFuture<'a, Result<()>> {
+        async {
+            create_time_series(arena, TIME_SERIES).await?;
+            arena.index(TIME_SERIES, self.index.clone()).await?;
+            documents(arena, TIME_SERIES, &self.readings).await
+        }
+        .boxed()
+    }
+}
+
+/// Full buckets of the manual's form, of one sensor's readings.
+pub(crate) struct ManualBuckets {
+    pub(crate) readings: Readings,
+    pub(crate) capacity: usize,
+}
+
+impl Data for ManualBuckets {
+    fn collection(&self) -> &str {
+        MANUAL
+    }
+
+    fn store<'a>(&'a self, arena: &'a Arena) -> BoxFuture<'a, Result<()>> {
+        async {
+            let buckets = self.readings.chunks(self.capacity).map(manual_bucket);
+            let buckets = buckets.collect::<Result<Vec<_>>>()?;
+            let collection = arena.collection::<RawDocumentBuf>(MANUAL);
+            collection.insert_many(buckets).await?;
+            arena.expect_items(MANUAL, ITEMS, self.readings.len()).await
+        }
+        .boxed()
+    }
+}
+
+async fn documents<T>(arena: &Arena, collection: &str, records: &[T]) -> Result<()>
+where
+    T: Serialize + Send + Sync,
+{
+    let stored = arena.collection::<T>(collection);
+    for batch in records.chunks(BATCH) {
+        stored.insert_many(batch).await?;
+    }
+    arena.expect_documents(collection, records.len()).await
+}
+
+/// The readings of one sensor, in their order.
+pub(crate) fn of_sensor(readings: &[Reading], sensor: &str) -> Readings {
+    let of_sensor = readings
+        .iter()
+        .filter(|reading| reading.sensor_id == sensor);
+    Readings::new(of_sensor.cloned().collect())
+}

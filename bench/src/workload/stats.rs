@@ -1,0 +1,165 @@
+//! Count, smallest, largest, sum and mean of a key's records in a span of time.
+
+use bucket_mongo::{
+    Bucketed as _,
+    bson::{Document, doc},
+    mongodb::Collection,
+};
+use futures_util::TryStreamExt as _;
+use serde::Deserialize;
+
+use super::Workload;
+use crate::{
+    arena::Arena,
+    contestant::{Read, Timed},
+    data::{Buckets, FLAT, Flat, TIME_SERIES, TimeSeries},
+    error::Result,
+    model::{HourlyStats, Model as _},
+    plan::{Goal, Plan, Unit},
+    scale::Scale,
+    span::{SENSOR, Span, span},
+};
+
+pub(super) const WORKLOAD: Workload = Workload {
+    name: "stats",
+    title: "statistics of 100,000 records of one key in a span of time",
+    about: include_str!("about/stats.md"),
+    plan,
+};
+
+fn plan(scale: Scale) -> Plan {
+    let (all, span) = span(scale);
+    let index = doc! { "sensor_id": 1, "ts": 1 };
+    let mut plan = Plan::new(Unit::RecordsPerSecond);
+    plan.store(Buckets::<HourlyStats>::of(&all));
+    plan.store(Flat {
+        readings: all.clone(),
+        index: index.clone(),
+    });
+    plan.store(TimeSeries {
+        readings: all,
+        index,
+    });
+
+    let length = span.readings.len();
+    let own = Stats { span: span.clone() };
+    let own = plan.own(Timed::new(own, length, scale.pick(100, 5)));
+    let mut grouped = |name, collection| {
+        let span = span.clone();
+        let read = Grouped {
+            name,
+            collection,
+            span,
+        };
+        plan.peer(Timed::new(read, length, scale.pick(5, 2)))
+    };
+    let flat = grouped("flat", FLAT);
+    let time_series = grouped("time series", TIME_SERIES);
+    plan.compare(own, flat, Goal::AtLeast(8.0));
+    plan.compare(own, time_series, Goal::AtLeast(3.0));
+    plan
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Deserialize)]
+struct Totals {
+    count: i64,
+    min: f64,
+    max: f64,
+    sum: f64,
+    avg: f64,
+}
+
+impl Totals {
+    /// Whether they are those of the span. Sums differ in the last digits, by the order in which
+    /// they are made.
+    fn are_of(&self, span: &Span) -> bool {
+        let sum: f64 = span.values().sum();
+        let count = i64::try_from(span.readings.len());
+        #[allow(clippy::cast_precision_loss, reason = "far less than 2^53")]
+        let avg = sum / span.readings.len() as f64;
+        let close = |one: f64, other: f64| (one - other).abs() <= other.abs() * 1e-9;
+        count == Ok(self.count)
+            && close(self.min, span.values().fold(f64::INFINITY, f64::min))
+            && close(self.max, span.values().fold(f64::NEG_INFINITY, f64::max))
+            && close(self.sum, sum)
+            && close(self.avg, avg)
+    }
+}
+
+/// The library's `stats`.
+struct Stats {
+    span: Span,
+}
+
+impl Read for Stats {
+    type Source = bucket_mongo::Buckets<HourlyStats>;
+    type Found = Option<Totals>;
+
+    fn name(&self) -> String {
+        format!("buckets, {}, stats", HourlyStats::NAME)
+    }
+
+    fn open(&self, arena: &Arena) -> Self::Source {
+        HourlyStats::buckets(arena.database())
+    }
+
+    async fn read(&self, source: &Self::Source) -> Result<Option<Totals>> {
+        let stats = source.stats(SENSOR, self.span.from..self.span.to).await?;
+        Ok(stats.and_then(|stats| {
+            let v = stats.v();
+            Some(Totals {
+                count: i64::try_from(stats.count()).ok()?,
+                min: v.min()?,
+                max: v.max()?,
+                sum: v.sum()?,
+                avg: v.avg()?,
+            })
+        }))
+    }
+
+    fn is_right(&self, found: Option<Totals>) -> bool {
+        found.is_some_and(|totals| totals.are_of(&self.span))
+    }
+}
+
+/// `$match` and `$group`.
+struct Grouped {
+    name: &'static str,
+    collection: &'static str,
+    span: Span,
+}
+
+impl Read for Grouped {
+    type Source = Collection<Document>;
+    type Found = Option<Totals>;
+
+    fn name(&self) -> String {
+        format!("{}, $match and $group", self.name)
+    }
+
+    fn open(&self, arena: &Arena) -> Self::Source {
+        arena.collection(self.collection)
+    }
+
+    async fn read(&self, source: &Self::Source) -> Result<Option<Totals>> {
+        let group = doc! {
+            "_id": null,
+            "count": { "$sum": 1 },
+            "min": { "$min": "$v" },
+            "max": { "$max": "$v" },
+            "sum": { "$sum": "$v" },
+            "avg": { "$avg": "$v" },
+        };
+        let pipeline = [
+            doc! { "$match": self.span.filter() },
+            doc! { "$group": group },
+        ];
+        let found = source.aggregate(pipeline).with_type::<Totals>();
+        Ok(found.await?.try_next().await?)
+    }
+
+    fn is_right(&self, found: Option<Totals>) -> bool {
+        found.is_some_and(|totals| totals.are_of(&self.span))
+    }
+}
