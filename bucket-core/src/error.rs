@@ -5,6 +5,7 @@ mod encode;
 mod id;
 mod key;
 mod overflow;
+mod rollup;
 mod step;
 
 pub use self::{
@@ -13,5 +14,6 @@ pub use self::{
     id::IdError,
     key::KeyError,
     overflow::SumOverflow,
+    rollup::RollupError,
     step::StepError,
 };

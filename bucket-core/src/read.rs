@@ -28,6 +28,7 @@ mod parts;
 mod places;
 mod range_stats;
 mod repeats;
+mod rollup;
 mod span;
 mod tails;
 mod token;
@@ -43,6 +44,7 @@ pub use self::{
     newest::Newest,
     pages::{page, page_count, pages, record_count},
     range_stats::{RangeTotals, StatsReader},
+    rollup::{RollupReader, RollupSteps, RollupTotals, StepTotals},
     span::{is_whole, longest, overlapping},
     tails::{by_id, newest, open_buckets},
     token::{CursorToken, IntoCursorToken, TokenError},

@@ -18,6 +18,7 @@ mod range_all;
 mod record_stream;
 mod records;
 mod report;
+mod rollup;
 mod stats;
 
 use std::{future::Future, pin::Pin};
@@ -40,6 +41,7 @@ pub use self::{
     record_stream::Records,
     records::{RecordPage, RecordsQuery},
     report::{FailedRecord, InsertReport},
+    rollup::{Rollup, RollupQuery, RollupRow},
     stats::{RangeStats, StatsQuery},
 };
 

@@ -48,6 +48,7 @@
 //! | know the statistics of a span of time | [`Buckets::stats`] |
 //! | know the newest record of every key | [`Buckets::latest_for_all`] |
 //! | read a span of time of every key | [`Buckets::range_all`] |
+//! | know them hour by hour or day by day | [`Buckets::rollup`] |
 //! | test a service against a real server | `testing` (feature `testing`) |
 //!
 //! # Features
@@ -88,7 +89,10 @@ pub use mongodb::{self, bson};
 
 #[doc(inline)]
 pub use self::{
-    action::{EnsureReport, InsertReport, Inserted, Page, RangeStats, RecordOutcome, RecordPage},
+    action::{
+        EnsureReport, InsertReport, Inserted, Page, RangeStats, RecordOutcome, RecordPage, Rollup,
+        RollupRow,
+    },
     bucketed::Bucketed,
     buckets::Buckets,
     error::{Error, ErrorKind, Result},

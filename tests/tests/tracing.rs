@@ -198,6 +198,12 @@ async fn every_operation_is_traced_as_documented_and_no_value_is_logged() {
         letters.range("secret recipient", ..).await.unwrap().len(),
         5
     );
+    letters.stats("secret recipient", ..).await.unwrap();
+    let day = letter.at..=letter.at;
+    letters
+        .rollup("secret recipient", day, Every::day())
+        .await
+        .unwrap();
     letters.latest("secret recipient").await.unwrap();
     letters.latest_n("secret recipient", 2).await.unwrap();
     drop(guard);
@@ -214,6 +220,8 @@ async fn every_operation_is_traced_as_documented_and_no_value_is_logged() {
         "pages",
         "records",
         "range",
+        "stats",
+        "rollup",
         "latest",
         "latest_n",
     ];

@@ -3,7 +3,10 @@
 
 use bson::{Bson, DateTime, Document, RawArray, RawBsonRef, RawDocument, doc};
 
-use super::{FindPlan, ReadKey, overlapping, span::is_whole};
+use super::{
+    FindPlan, ReadKey, fields, overlapping,
+    span::{is_whole, reach},
+};
 use crate::{
     aggregate::AggregateKind,
     bucket::{
@@ -13,6 +16,7 @@ use crate::{
     error::Damage,
     form::Form,
     range::TimeRange,
+    raw::RawWriter,
     record::Record,
     spec::{BucketSpec, ID},
     stats::{Presence, StoredStats},
@@ -32,12 +36,41 @@ pub(super) fn parts(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest:
     FindPlan {
         // Sums do not depend on it.
         sort: Document::new(),
-        projection: projection(spec, range),
+        projection: projection(spec, range, suffices(spec, range)),
         ..overlapping(spec, key, range, longest)
     }
 }
 
-fn projection(spec: &BucketSpec, range: TimeRange) -> Document {
+/// The same with the items of every bucket.
+pub(super) fn opened(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest: i64) -> FindPlan {
+    FindPlan {
+        projection: projection(spec, range, None),
+        ..parts(spec, key, range, longest)
+    }
+}
+
+/// These buckets of a key, otherwise as [`opened`].
+pub(super) fn opened_by_id(
+    spec: &BucketSpec,
+    key: &ReadKey,
+    range: TimeRange,
+    ids: Vec<Bson>,
+) -> FindPlan {
+    let filter = RawWriter::build(|writer| {
+        writer.elements(key.elements());
+        fields(writer, &doc! { ID: { "$in": ids } });
+    });
+    FindPlan {
+        sort: Document::new(),
+        projection: projection(spec, range, None),
+        // Every form has it; that of pages is ordered by the id in some only.
+        hint: "_id_".to_owned(),
+        ..super::find(spec, filter)
+    }
+}
+
+/// The items are left out under these conditions.
+fn projection(spec: &BucketSpec, range: TimeRange, without_items: Option<Vec<Bson>>) -> Document {
     let names = spec.names();
     let mut projection = doc! { ID: 1, names.count: 1 };
     if has_span(spec) {
@@ -57,7 +90,7 @@ fn projection(spec: &BucketSpec, range: TimeRange) -> Document {
         { NUMBER: { "$size": &items }, INSIDE: inside(spec, range, &items) },
         null,
     ] };
-    match suffices(spec, range) {
+    match without_items {
         Some(conditions) if conditions.is_empty() => {}
         Some(conditions) => {
             let all = doc! { "$cond": [{ "$and": conditions }, "$$REMOVE", opened] };
@@ -170,8 +203,9 @@ pub(super) fn span(spec: &BucketSpec, stored: &RawDocument) -> Result<i64, Damag
 /// A bucket as [`parts`] asks for it.
 #[derive(Debug)]
 pub(super) enum Part<'a> {
-    /// All of its records lie in the range.
-    Whole(StoredStats),
+    /// All of its records lie in the range, and where it is known when: from the first to the second
+    /// of these moments.
+    Whole(StoredStats, Option<(DateTime, DateTime)>),
     /// Its items inside of the range.
     Opened(&'a RawArray),
 }
@@ -184,10 +218,10 @@ impl<'a> Part<'a> {
         stored: &'a RawDocument,
     ) -> Result<Self, Damage> {
         let names = spec.names();
-        let mut fields = BucketFields::default();
+        let mut times = BucketFields::default();
         if has_span(spec) {
-            fields.start = date_field(stored, names.start)?;
-            fields.end = date_field(stored, names.end)?;
+            times.start = date_field(stored, names.start)?;
+            times.end = date_field(stored, names.end)?;
         }
         let count = stored_count(spec, stored)?;
         let whole =
@@ -197,10 +231,11 @@ impl<'a> Part<'a> {
             None => {
                 let stats = StoredStats::read(spec, stored, whole()?)?;
                 // As the server saw it too, or one of the two is mistaken.
-                if stats.lacks_any(spec) || !is_whole(spec, &fields, &stats, range) {
+                if stats.lacks_any(spec) || !is_whole(spec, &times, &stats, range) {
                     return Err(no_array());
                 }
-                Ok(Self::Whole(stats))
+                let reach = reach(spec, &times, &stats);
+                Ok(Self::Whole(stats, reach))
             }
             Some(RawBsonRef::Document(items)) => {
                 let number = whole_field(items, NUMBER)?;

@@ -107,7 +107,7 @@ impl<T: Record> StatsReader<T> {
         let before = self.total.count();
         let part = Part::read(T::SPEC, self.range, stored);
         let opened = part.and_then(|part| match part {
-            Part::Whole(stats) => {
+            Part::Whole(stats, _) => {
                 self.total.add_bucket(stats);
                 Ok(0)
             }

@@ -150,11 +150,32 @@ pub fn is_whole(
             begins_in(fields.start) && range.end().is_none_or(|end| fields.end <= end)
         }
         Form::Hybrid { .. } => range.contains(fields.start) && range.contains(fields.end),
+        Form::Count { .. } | Form::Numbered { .. } => reach(spec, fields, stats)
+            .is_some_and(|(first, last)| range.contains(first) && range.contains(last)),
+    }
+}
+
+/// Moments that no record of a bucket is before or behind; `None` where its fields say nothing of it.
+pub(super) fn reach(
+    spec: &BucketSpec,
+    fields: &BucketFields,
+    stats: &StoredStats,
+) -> Option<(DateTime, DateTime)> {
+    match spec.form() {
+        Form::Window { .. } => {
+            let last = fields.end.timestamp_millis().saturating_sub(1);
+            Some((fields.start, DateTime::from_millis(last)))
+        }
+        Form::Hybrid { .. } => Some((fields.start, fields.end)),
         Form::Count { .. } | Form::Numbered { .. } => {
-            let at = |kind| spec.aggregates().iter().position(|each| each.kind == kind);
-            let first = at(AggregateKind::FirstTime).and_then(|at| stats.time(at));
-            let last = at(AggregateKind::LastTime).and_then(|at| stats.time(at));
-            matches!((first, last), (Some(first), Some(last)) if range.contains(first) && range.contains(last))
+            let time = |kind| {
+                let at = spec.aggregates().iter().position(|each| each.kind == kind);
+                at.and_then(|at| stats.time(at))
+            };
+            Some((
+                time(AggregateKind::FirstTime)?,
+                time(AggregateKind::LastTime)?,
+            ))
         }
     }
 }

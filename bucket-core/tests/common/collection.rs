@@ -288,8 +288,9 @@ fn bracket(value: &Bson) -> u8 {
         Bson::String(_) => 2,
         Bson::Document(_) => 3,
         Bson::Array(_) => 4,
-        Bson::Boolean(_) => 5,
-        Bson::DateTime(_) => 6,
+        Bson::ObjectId(_) => 5,
+        Bson::Boolean(_) => 6,
+        Bson::DateTime(_) => 7,
         other => panic!("{other}"),
     }
 }
@@ -305,6 +306,7 @@ pub fn compare(a: &Bson, b: &Bson) -> Ordering {
     match (a, b) {
         (Bson::Int64(a), Bson::Int64(b)) => a.cmp(b),
         (Bson::String(a), Bson::String(b)) => a.cmp(b),
+        (Bson::ObjectId(a), Bson::ObjectId(b)) => a.cmp(b),
         (Bson::Boolean(a), Bson::Boolean(b)) => a.cmp(b),
         (Bson::DateTime(a), Bson::DateTime(b)) => a.cmp(b),
         (Bson::Document(a), Bson::Document(b)) => {

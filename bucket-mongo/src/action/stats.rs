@@ -4,7 +4,7 @@ use std::{fmt, ops::Deref};
 
 use bucket_core::{
     DamagedBucket, IntoTimeRange, Record, TimeRange,
-    read::{self, StatsReader},
+    read::{self, RangeTotals, StatsReader},
 };
 use mongodb::{
     ClientSession,
@@ -143,15 +143,58 @@ impl<T: Record> fmt::Debug for RangeStats<T> {
 }
 
 /// Why a read ended early.
-enum Failure {
+pub(super) enum Failure {
     Driver(mongodb::error::Error),
     Damaged(DamagedBucket),
+}
+
+impl Failure {
+    pub(super) fn within(self, context: &Context) -> Error {
+        match self {
+            Self::Driver(error) => Error::read(error, context),
+            Self::Damaged(damage) => Error::new(ErrorKind::Damaged(damage), context),
+        }
+    }
 }
 
 impl From<mongodb::error::Error> for Failure {
     fn from(error: mongodb::error::Error) -> Self {
         Self::Driver(error)
     }
+}
+
+/// What the records of a key in the range come to.
+pub(super) async fn totals<T: Record>(
+    buckets: &Buckets<T>,
+    key: &T::Key,
+    range: TimeRange,
+    mut session: Option<&mut ClientSession>,
+    context: &Context,
+) -> Result<Option<RangeTotals>> {
+    let failed = |kind| Error::new(kind, context);
+    let limits = buckets.limits_of(key);
+    let collection = buckets.collection::<RawDocumentBuf>();
+    let reader = loop {
+        let (key, known) = (key.clone(), buckets.longest());
+        let live = read::live(T::SPEC, DateTime::now());
+        let reader = StatsReader::<T>::new(key, range, limits, known, live);
+        let mut reader = reader.map_err(|source| failed(ErrorKind::Encode(source)))?;
+        let read = find::each(
+            &collection,
+            reader.plan(),
+            session.as_deref_mut(),
+            |stored| reader.take(stored).map_err(Failure::Damaged),
+        );
+        read.await.map_err(|failure| failure.within(context))?;
+        match reader.longer() {
+            None => break reader,
+            // Which is not longer than what is known next time.
+            Some(longest) => buckets.saw_longest(longest),
+        }
+    };
+    reader
+        .finish()
+        .map_err(|source| failed(ErrorKind::Overflow(source)))
 }
 
 impl<'a, T: Record> StatsQuery<'a, T> {
@@ -163,41 +206,15 @@ impl<'a, T: Record> StatsQuery<'a, T> {
 
     async fn run(self) -> Result<Option<RangeStats<T>>> {
         let context = Context::of::<T>("stats", &self.key);
-        let failed = |kind| Error::new(kind, &context);
         if self.range.is_reversed() {
             let message = "the end of the range is before its start".to_owned();
-            return Err(failed(ErrorKind::InvalidArgument { message }));
+            return Err(Error::new(ErrorKind::InvalidArgument { message }, &context));
         }
         if self.range.is_empty() {
             return Ok(None);
         }
-        let limits = self.buckets.limits_of(&self.key);
-        let collection = self.buckets.collection::<RawDocumentBuf>();
-        let mut session = self.session;
-        let reader = loop {
-            let (key, known) = (self.key.clone(), self.buckets.longest());
-            let live = read::live(T::SPEC, DateTime::now());
-            let reader = StatsReader::<T>::new(key, self.range, limits, known, live);
-            let mut reader = reader.map_err(|source| failed(ErrorKind::Encode(source)))?;
-            let read = find::each(
-                &collection,
-                reader.plan(),
-                session.as_deref_mut(),
-                |stored| reader.take(stored).map_err(Failure::Damaged),
-            );
-            read.await.map_err(|failure| match failure {
-                Failure::Driver(error) => Error::read(error, &context),
-                Failure::Damaged(damage) => failed(ErrorKind::Damaged(damage)),
-            })?;
-            match reader.longer() {
-                None => break reader,
-                // Which is not longer than what is known next time.
-                Some(longest) => self.buckets.saw_longest(longest),
-            }
-        };
-        let totals = reader
-            .finish()
-            .map_err(|source| failed(ErrorKind::Overflow(source)))?;
+        let read = totals(self.buckets, &self.key, self.range, self.session, &context);
+        let totals = read.await?;
         let stats = totals.map(|totals| RangeStats {
             count: totals.count,
             stats: totals.stats.into(),

@@ -1,0 +1,62 @@
+//! A span of time that cannot be cut into steps.
+
+use std::fmt;
+
+use super::StepError;
+
+/// Why a span of time cannot be rolled up.
+///
+/// ```
+/// use bucket_core::{Every, TimeRange, error::RollupError, read::RollupSteps};
+///
+/// let error = RollupSteps::new(TimeRange::ALL, &Every::hours(1)).unwrap_err();
+/// assert_eq!(error, RollupError::Unbounded);
+/// assert_eq!(error.to_string(), "a rollup needs the start and the end of its range");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RollupError {
+    /// The range has no start or no end.
+    Unbounded,
+    /// The end of the range is before its start.
+    Reversed,
+    /// The step is none.
+    Step(StepError),
+    /// The range has too many steps.
+    TooManySteps {
+        /// How many it has.
+        steps: u64,
+        /// The most that there may be.
+        most: u64,
+    },
+}
+
+impl fmt::Display for RollupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unbounded => f.write_str("a rollup needs the start and the end of its range"),
+            Self::Reversed => f.write_str("the end of the range is before its start"),
+            Self::Step(error) => error.fmt(f),
+            Self::TooManySteps { steps, most } => write!(
+                f,
+                "the range has {steps} steps, and a rollup at most {most}: take longer steps or a \
+                 shorter range"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RollupError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Step(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<StepError> for RollupError {
+    fn from(error: StepError) -> Self {
+        Self::Step(error)
+    }
+}

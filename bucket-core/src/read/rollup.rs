@@ -1,0 +1,329 @@
+//! Rollups: a span of time cut into steps, the plans of the reads, and a total for each step.
+
+use bson::{Bson, DateTime, RawBsonRef, RawDocument};
+
+use super::{
+    FindPlan, Live, ReadKey, longest,
+    parts::{Part, each_record, opened, opened_by_id, parts, span},
+};
+use crate::{
+    bucket::{field, printed_id, wrong_field},
+    error::{Damage, DamagedBucket, EncodeError, RollupError, SumOverflow},
+    form::Form,
+    limits::Limits,
+    range::TimeRange,
+    record::Record,
+    spec::ID,
+    stats::{StoredStats, Total},
+    step::Every,
+};
+
+/// The most steps of a rollup.
+const MOST_STEPS: u64 = 100_000;
+
+/// So many ids in one filter are far less than the largest document.
+const MOST_IDS: usize = 10_000;
+
+/// A span of time that is cut into steps.
+///
+/// ```
+/// use bson::DateTime;
+/// use bucket_core::{Every, IntoTimeRange, read::RollupSteps};
+///
+/// let range = (DateTime::from_millis(1)..DateTime::from_millis(120_001)).into_time_range();
+/// assert_eq!(RollupSteps::new(range, &Every::minutes(1))?.len(), 3);
+/// # Ok::<(), bucket_core::error::RollupError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RollupSteps {
+    range: TimeRange,
+    every: Every,
+    /// Their starts and ends, in order; neighbours touch.
+    spans: Vec<(DateTime, DateTime)>,
+}
+
+impl RollupSteps {
+    /// The steps that the range touches.
+    ///
+    /// # Errors
+    ///
+    /// [`RollupError`] if the range is not bounded on both sides, is reversed or has more than
+    /// 100,000 steps, or the step is none.
+    pub fn new(range: TimeRange, every: &Every) -> Result<Self, RollupError> {
+        every.check()?;
+        if range.start().is_none() || range.end().is_none() {
+            return Err(RollupError::Unbounded);
+        }
+        if range.is_reversed() {
+            return Err(RollupError::Reversed);
+        }
+        let steps = every.count_in(range);
+        if steps > MOST_STEPS {
+            let most = MOST_STEPS;
+            return Err(RollupError::TooManySteps { steps, most });
+        }
+        Ok(Self {
+            range,
+            every: every.clone(),
+            spans: every.steps(range).collect(),
+        })
+    }
+
+    /// How many there are; none in an empty range.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The place of the step that a moment of the range lies in.
+    fn at(&self, moment: DateTime) -> Option<usize> {
+        let behind = self.spans.partition_point(|(start, _)| *start <= moment);
+        behind.checked_sub(1)
+    }
+
+    /// The place of the one step that both moments lie in.
+    fn of_both(&self, (first, last): (DateTime, DateTime)) -> Option<usize> {
+        let at = self.at(first)?;
+        let (_, end) = self.spans.get(at)?;
+        (last < *end).then_some(at)
+    }
+
+    /// Whether hardly any bucket of the form lies in one step: its items are then asked for at once.
+    fn cut_all(&self, form: Form) -> bool {
+        let (Form::Window { window, .. }, Some((start, end))) = (form, self.spans.first()) else {
+            return false;
+        };
+        let length = end
+            .timestamp_millis()
+            .saturating_sub(start.timestamp_millis());
+        length <= window.longest_millis() && !self.every.is_multiple_of(window, self.range)
+    }
+}
+
+/// Adds up the buckets of a key, step by step.
+///
+/// ```
+/// # use bson::RawDocumentBuf;
+/// # use bucket_core::{Record, read::{FindPlan, Live, RollupReader, RollupSteps}};
+/// fn counts<T: Record>(
+///     key: T::Key,
+///     steps: &RollupSteps,
+///     find: impl Fn(FindPlan) -> Vec<RawDocumentBuf>,
+/// ) -> Result<Vec<u64>, Box<dyn std::error::Error>> {
+///     let mut reader = RollupReader::<T>::new(key, steps, None, 0, Live::default())?;
+///     while let Some(plan) = reader.next_plan() {
+///         for stored in find(plan) {
+///             reader.take(&stored)?;
+///         }
+///     }
+///     Ok(reader.finish()?.steps.iter().map(|step| step.count).collect())
+/// }
+/// ```
+#[derive(Debug)]
+pub struct RollupReader<'s, T: Record> {
+    key: T::Key,
+    steps: &'s RollupSteps,
+    /// What is asked for and shown.
+    range: TimeRange,
+    live: Live,
+    form: Form,
+    longest: i64,
+    /// One for each step that has records.
+    totals: Vec<Option<Total>>,
+    turn: Turn,
+    /// The ids of buckets that lie in the range as a whole, and not in one step.
+    cut: Vec<Bson>,
+    buckets: u64,
+    opened: u64,
+    /// The longest span of a bucket so far, in milliseconds.
+    longest_seen: i64,
+}
+
+/// What was asked for last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Nothing,
+    /// Every bucket, with items where the range cuts it.
+    Parts,
+    /// Buckets with their items.
+    Opened,
+}
+
+/// What the records of each step come to.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct RollupTotals {
+    /// Every step of the range, in order.
+    pub steps: Vec<StepTotals>,
+    /// The number of buckets that the records are in.
+    pub buckets: u64,
+    /// Of how many of those the items were read.
+    pub opened: u64,
+}
+
+/// What the records of a step come to, as far as they lie in the range.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct StepTotals {
+    /// The start of the step, which may lie before that of the range.
+    pub start: DateTime,
+    /// Its end, which does not belong to it and may lie behind that of the range.
+    pub end: DateTime,
+    /// The number of records.
+    pub count: u64,
+    /// Their aggregates; none if there are no records.
+    pub stats: Option<StoredStats>,
+}
+
+impl<'s, T: Record> RollupReader<'s, T> {
+    /// The rollup of this key. The limits are those of the key, where they are not the model's;
+    /// buckets may be as long as `at_least` milliseconds. Only what is shown counts.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::Limits`] if the limits make no sense.
+    pub fn new(
+        key: T::Key,
+        steps: &'s RollupSteps,
+        limits: Option<Limits>,
+        at_least: i64,
+        live: Live,
+    ) -> Result<Self, EncodeError> {
+        let own = T::SPEC.form();
+        let form = limits.map_or(Ok(own), |limits| limits.apply(own))?;
+        Ok(Self {
+            key,
+            steps,
+            range: steps.range.and(live.range()),
+            live,
+            form,
+            longest: longest(T::SPEC, limits)?.max(at_least),
+            totals: (0..steps.len()).map(|_| None).collect(),
+            turn: Turn::Nothing,
+            cut: Vec::new(),
+            buckets: 0,
+            opened: 0,
+            longest_seen: 0,
+        })
+    }
+
+    /// The next read, if there is one more; [`take`](Self::take) takes each document that it gives.
+    ///
+    /// The first one asks for all buckets of the range. Those that a bound between two steps cuts are
+    /// asked for once more, with their items: they are then what they are at that time.
+    pub fn next_plan(&mut self) -> Option<FindPlan> {
+        let key = ReadKey::of::<T>(&self.key);
+        let range = self.range;
+        if self.turn != Turn::Nothing {
+            let rest = self.cut.len().saturating_sub(MOST_IDS);
+            let ids = self.cut.split_off(rest);
+            self.turn = Turn::Opened;
+            return (!ids.is_empty()).then(|| opened_by_id(T::SPEC, &key, range, ids));
+        }
+        if self.steps.is_empty() || range.is_empty() {
+            return None;
+        }
+        let plan = if self.steps.cut_all(self.form) {
+            self.turn = Turn::Opened;
+            opened(T::SPEC, &key, range, self.longest)
+        } else {
+            self.turn = Turn::Parts;
+            parts(T::SPEC, &key, range, self.longest)
+        };
+        Some(self.live.find_undated(T::SPEC, plan))
+    }
+
+    /// Adds a bucket.
+    ///
+    /// # Errors
+    ///
+    /// [`DamagedBucket`] if it is none of the model.
+    pub fn take(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
+        self.add(stored)
+            .map_err(|damage| DamagedBucket::new(printed_id(stored), damage))
+    }
+
+    fn add(&mut self, stored: &RawDocument) -> Result<(), Damage> {
+        self.longest_seen = self.longest_seen.max(span(T::SPEC, stored)?);
+        let range = self.range;
+        match Part::read(T::SPEC, range, stored)? {
+            // Items were asked for and did not come.
+            Part::Whole(..) if self.turn == Turn::Opened => {
+                return Err(wrong_field(T::SPEC.items(), "an array"));
+            }
+            Part::Whole(stats, reach) => match reach.and_then(|reach| self.steps.of_both(reach)) {
+                None => self.cut.push(id_of(stored)?),
+                Some(at) => {
+                    if let Some(total) = self.total(at) {
+                        let before = total.count();
+                        total.add_bucket(stats);
+                        self.buckets += u64::from(total.count() > before);
+                    }
+                }
+            },
+            Part::Opened(items) => {
+                let mut any = 0;
+                let key = self.key.clone();
+                each_record::<T>(&key, items, |time, record| {
+                    let at = self.steps.at(time).filter(|_| range.contains(time));
+                    if let Some(total) = at.and_then(|at| self.total(at)) {
+                        total.add_record(time, |sink| record.visit_inputs(sink));
+                        any = 1;
+                    }
+                })?;
+                self.buckets += any;
+                self.opened += any;
+            }
+        }
+        Ok(())
+    }
+
+    fn total(&mut self, at: usize) -> Option<&mut Total> {
+        let total = self.totals.get_mut(at)?;
+        Some(total.get_or_insert_with(|| Total::new(T::SPEC, self.form.size())))
+    }
+
+    /// The longest span of a bucket, in milliseconds, if it is longer than what the read went by: it
+    /// has to be made again with that.
+    #[must_use]
+    pub fn longer(&self) -> Option<i64> {
+        (self.longest_seen > self.longest).then_some(self.longest_seen)
+    }
+
+    /// What each step comes to.
+    ///
+    /// # Errors
+    ///
+    /// [`SumOverflow`] if the sum of an aggregate passes what a number can hold.
+    pub fn finish(self) -> Result<RollupTotals, SumOverflow> {
+        let mut steps = Vec::with_capacity(self.steps.len());
+        for ((start, end), total) in self.steps.spans.iter().copied().zip(self.totals) {
+            let total = total.filter(|total| total.count() > 0);
+            steps.push(StepTotals {
+                start,
+                end,
+                count: total.as_ref().map_or(0, Total::count),
+                stats: total.map(Total::finish).transpose()?,
+            });
+        }
+        Ok(RollupTotals {
+            steps,
+            buckets: self.buckets,
+            opened: self.opened,
+        })
+    }
+}
+
+fn id_of(stored: &RawDocument) -> Result<Bson, Damage> {
+    match field(stored, ID)? {
+        Some(RawBsonRef::String(id)) => Ok(Bson::String(id.to_owned())),
+        Some(RawBsonRef::ObjectId(id)) => Ok(Bson::ObjectId(id)),
+        _ => Err(wrong_field(ID, "a string or an object id")),
+    }
+}

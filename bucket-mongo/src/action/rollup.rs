@@ -1,0 +1,370 @@
+//! `rollup`: the statistics of a key, step by step.
+
+use std::fmt;
+
+use bucket_core::{
+    Every, Fill, Form, IntoTimeRange, Record, TimeRange,
+    aggregate::AggregateKind,
+    read::{self, RollupReader, RollupSteps, RollupTotals, StepTotals, WalkOrder},
+    step::Filled,
+};
+use mongodb::{
+    ClientSession,
+    bson::{DateTime, RawDocumentBuf},
+};
+use tracing::Instrument;
+
+use super::{
+    ActionFuture, find,
+    stats::{Failure, totals},
+};
+use crate::{Buckets, Error, ErrorKind, Result, error::Context, read::Request, trace};
+
+impl<T: Record> Buckets<T> {
+    /// The statistics of a key's records from the start of `range` and before its end, a row for
+    /// each step that the range touches: their number, and every aggregate that the model keeps.
+    ///
+    /// They are exact, as those of [`stats`](Self::stats) are. Where the steps are multiples of the
+    /// model's window, buckets are told by their aggregates, and the items of those alone are read
+    /// that the range cuts. A bucket that the bound between two steps cuts is read once more, with its
+    /// items. Rows at the edges tell of the records inside of the range.
+    ///
+    /// Steps without records are left out unless [`fill`](RollupQuery::fill) asks for them.
+    ///
+    /// Settings: `fill`, `session`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] if the range has no start or no end, is reversed or has more
+    /// than 100,000 steps, or if the step has no length; otherwise as [`stats`](Self::stats).
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// use bucket_mongo::{Every, bson::DateTime};
+    ///
+    /// async fn print<T: Bucketed>(buckets: &Buckets<T>, key: T::Key, from: DateTime, to: DateTime) -> Result<()> {
+    ///     let rollup = buckets.rollup(key, from..to, Every::hours(1)).await?;
+    ///     for row in rollup.rows() {
+    ///         println!("{}: {} records, {:?}", row.start(), row.count(), row.stats());
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn rollup(
+        &self,
+        key: impl Into<T::Key>,
+        range: impl IntoTimeRange,
+        every: Every,
+    ) -> RollupQuery<'_, T> {
+        RollupQuery {
+            buckets: self,
+            key: key.into(),
+            range: range.into_time_range(),
+            every,
+            fill: Fill::default(),
+            session: None,
+        }
+    }
+}
+
+/// A rollup to be read; see [`Buckets::rollup`].
+#[must_use = "nothing is read until this is awaited"]
+#[derive(Debug)]
+pub struct RollupQuery<'a, T: Record> {
+    buckets: &'a Buckets<T>,
+    key: T::Key,
+    range: TimeRange,
+    every: Every,
+    fill: Fill,
+    session: Option<&'a mut ClientSession>,
+}
+
+/// The statistics of a span of time, step by step; see [`Buckets::rollup`].
+///
+/// ```
+/// # use bucket_mongo::{Record, Rollup};
+/// fn print<T: Record>(rollup: &Rollup<T>) {
+///     println!("{} steps, {} buckets", rollup.rows().len(), rollup.buckets());
+/// }
+/// ```
+pub struct Rollup<T: Record> {
+    rows: Vec<RollupRow<T>>,
+    fill: Fill,
+    /// The last step before the range that has records.
+    before: Option<(DateTime, T::Stats)>,
+    buckets: u64,
+    opened: u64,
+}
+
+/// A step and what its records come to, as far as they lie in the range; see [`Buckets::rollup`].
+///
+/// ```
+/// # use bucket_mongo::{Record, RollupRow};
+/// fn is_gap<T: Record>(row: &RollupRow<T>) -> bool {
+///     row.stats().is_none()
+/// }
+/// ```
+pub struct RollupRow<T: Record> {
+    start: DateTime,
+    end: DateTime,
+    count: u64,
+    stats: Option<T::Stats>,
+}
+
+impl<T: Record> Rollup<T> {
+    /// The steps, in order: those that have records, or with any [`Fill`] but [`Fill::Skip`] all of
+    /// them.
+    #[must_use]
+    pub fn rows(&self) -> &[RollupRow<T>] {
+        &self.rows
+    }
+
+    /// One value of each step, with the gaps filled: steps without records, and those for which
+    /// `value` gives none.
+    ///
+    /// [`Fill::Previous`] begins with the value of the last step before the range that has records,
+    /// if there is one; of the step that the start of the range cuts it is the part before.
+    ///
+    /// ```
+    /// # use bucket_mongo::{Record, Rollup};
+    /// fn counts<T: Record>(rollup: &Rollup<T>, count: fn(&T::Stats) -> Option<f64>) {
+    ///     for point in rollup.series(count) {
+    ///         println!("{} {:?} {}", point.at, point.value, point.is_filled);
+    ///     }
+    /// }
+    /// ```
+    #[must_use]
+    pub fn series(&self, value: impl Fn(&T::Stats) -> Option<f64>) -> Vec<Filled> {
+        let rows = self.rows.iter();
+        let rows = rows.map(|row| (row.start, row.stats.as_ref().and_then(&value)));
+        let before = self
+            .before
+            .as_ref()
+            .and_then(|(at, stats)| Some((*at, value(stats)?)));
+        self.fill.apply(rows.collect(), before)
+    }
+
+    /// The number of buckets that the records are in.
+    #[must_use]
+    pub fn buckets(&self) -> u64 {
+        self.buckets
+    }
+
+    /// Of how many of those buckets the items were read, because their aggregates did not suffice.
+    #[must_use]
+    pub fn opened(&self) -> u64 {
+        self.opened
+    }
+}
+
+impl<T: Record> RollupRow<T> {
+    /// The start of the step, which may lie before that of the range.
+    #[must_use]
+    pub fn start(&self) -> DateTime {
+        self.start
+    }
+
+    /// The end of the step, which does not belong to it and may lie behind that of the range.
+    #[must_use]
+    pub fn end(&self) -> DateTime {
+        self.end
+    }
+
+    /// The number of records.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The aggregates of all of them; none if there are no records.
+    #[must_use]
+    pub fn stats(&self) -> Option<&T::Stats> {
+        self.stats.as_ref()
+    }
+}
+
+impl<T: Record> Clone for Rollup<T> {
+    fn clone(&self) -> Self {
+        Self {
+            rows: self.rows.clone(),
+            before: self.before.clone(),
+            ..*self
+        }
+    }
+}
+
+impl<T: Record> Clone for RollupRow<T> {
+    fn clone(&self) -> Self {
+        Self {
+            stats: self.stats.clone(),
+            ..*self
+        }
+    }
+}
+
+impl<T: Record> fmt::Debug for Rollup<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rollup")
+            .field("rows", &self.rows)
+            .field("fill", &self.fill)
+            .field("before", &self.before)
+            .field("buckets", &self.buckets)
+            .field("opened", &self.opened)
+            .finish()
+    }
+}
+
+impl<T: Record> fmt::Debug for RollupRow<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RollupRow")
+            .field("start", &self.start)
+            .field("end", &self.end)
+            .field("count", &self.count)
+            .field("stats", &self.stats)
+            .finish()
+    }
+}
+
+impl<'a, T: Record> RollupQuery<'a, T> {
+    /// What becomes of steps without records. The default is [`Fill::Skip`].
+    ///
+    /// With [`Fill::Previous`] the last record before the range is looked for too. Where nothing bounds
+    /// the times of buckets (the manual's form, numbered buckets), that goes through all buckets from
+    /// before the range, with their items unless the model keeps the last time.
+    pub fn fill(mut self, fill: Fill) -> Self {
+        self.fill = fill;
+        self
+    }
+
+    /// Runs in this session.
+    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
+        self.session = Some(session);
+        self
+    }
+
+    async fn run(mut self) -> Result<Rollup<T>> {
+        let context = Context::of::<T>("rollup", &self.key);
+        let steps = RollupSteps::new(self.range, &self.every).map_err(|error| {
+            let message = error.to_string();
+            Error::new(ErrorKind::InvalidArgument { message }, &context)
+        })?;
+        let totals = self.read(&steps, &context).await?;
+        let before = match (self.fill, self.range.start()) {
+            (Fill::Previous, Some(start)) if !steps.is_empty() => {
+                self.step_before(start, &context).await?
+            }
+            _ => None,
+        };
+        let RollupTotals {
+            steps,
+            buckets,
+            opened,
+            ..
+        } = totals;
+        let skip = self.fill == Fill::Skip;
+        let kept = steps.into_iter().filter(|step| !skip || step.count > 0);
+        let rows: Vec<RollupRow<T>> = kept.map(RollupRow::of).collect();
+        let records: u64 = rows.iter().map(RollupRow::count).sum();
+        let steps = rows.len();
+        tracing::debug!(target: trace::READ, steps, records, buckets, opened, "rollup");
+        Ok(Rollup {
+            rows,
+            fill: self.fill,
+            before,
+            buckets,
+            opened,
+        })
+    }
+
+    async fn read(&mut self, steps: &RollupSteps, context: &Context) -> Result<RollupTotals> {
+        let failed = |kind| Error::new(kind, context);
+        let limits = self.buckets.limits_of(&self.key);
+        let collection = self.buckets.collection::<RawDocumentBuf>();
+        let reader = 'again: loop {
+            let (key, known) = (self.key.clone(), self.buckets.longest());
+            let live = read::live(T::SPEC, DateTime::now());
+            let reader = RollupReader::<T>::new(key, steps, limits, known, live);
+            let mut reader = reader.map_err(|source| failed(ErrorKind::Encode(source)))?;
+            while let Some(plan) = reader.next_plan() {
+                let session = self.session.as_deref_mut();
+                let take = |stored: &_| reader.take(stored).map_err(Failure::Damaged);
+                let read = find::each(&collection, plan, session, take);
+                read.await.map_err(|failure| failure.within(context))?;
+                if let Some(longest) = reader.longer() {
+                    // Which is not longer than what is known next time.
+                    self.buckets.saw_longest(longest);
+                    continue 'again;
+                }
+            }
+            break reader;
+        };
+        reader
+            .finish()
+            .map_err(|source| failed(ErrorKind::Overflow(source)))
+    }
+
+    /// The start of the step of the last record before `start`, and what the records of that step
+    /// come to that lie before `start`.
+    async fn step_before(
+        &mut self,
+        start: DateTime,
+        context: &Context,
+    ) -> Result<Option<(DateTime, T::Stats)>> {
+        let Some(last) = self.last_before(start, context).await? else {
+            return Ok(None);
+        };
+        let (from, to) = self.every.span(last);
+        let step = TimeRange::new(Some(from), Some(to.min(start)));
+        let session = self.session.as_deref_mut();
+        let totals = totals(self.buckets, &self.key, step, session, context).await?;
+        // It may have been removed meanwhile.
+        Ok(totals.map(|totals| (from, totals.stats.into())))
+    }
+
+    /// The time of the last record before `start`.
+    async fn last_before(
+        &mut self,
+        start: DateTime,
+        context: &Context,
+    ) -> Result<Option<DateTime>> {
+        let range = TimeRange::new(None, Some(start));
+        let session = self.session.as_deref_mut();
+        let mut kept = T::SPEC.aggregates().iter();
+        let last_time = kept.position(|each| each.kind == AggregateKind::LastTime);
+        if let (Form::Count { .. } | Form::Numbered { .. }, Some(at)) = (T::SPEC.form(), last_time)
+        {
+            let totals = totals(self.buckets, &self.key, range, session, context).await?;
+            return Ok(totals.and_then(|totals| totals.stats.time(at)));
+        }
+        let keys = vec![self.key.clone()];
+        let mut request = Request::new(self.buckets, context.operation, keys, WalkOrder::Time);
+        request.newest_first = true;
+        request.range = range;
+        request.session = session;
+        let walk = request.walk()?;
+        let newest = request.first(walk, 1).await?.records.pop();
+        Ok(newest.map(|newest| newest.record.time()))
+    }
+}
+
+impl<T: Record> RollupRow<T> {
+    fn of(step: StepTotals) -> Self {
+        Self {
+            start: step.start,
+            end: step.end,
+            count: step.count,
+            stats: step.stats.map(Into::into),
+        }
+    }
+}
+
+impl<'a, T: Record> IntoFuture for RollupQuery<'a, T> {
+    type Output = Result<Rollup<T>>;
+    type IntoFuture = ActionFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let span =
+            tracing::debug_span!(target: trace::READ, "rollup", collection = T::SPEC.collection());
+        Box::pin(self.run().instrument(span))
+    }
+}
