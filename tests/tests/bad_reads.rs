@@ -257,7 +257,7 @@ async fn damaged_documents_are_named_by_every_read() {
         collection.update_one(of_key, update).await.unwrap();
 
         let named = |error: Error| match error.kind() {
-            ErrorKind::Damaged(damaged) => assert_eq!(damaged.id(), id, "{damage}"),
+            ErrorKind::Damaged(bucket) => assert_eq!(bucket.id(), id, "{damage}"),
             other => panic!("{damage}: {other:?}"),
         };
         named(readings.records(1).limit(60).await.unwrap_err());

@@ -67,8 +67,8 @@ async fn page<const F: usize>(
     query.after(after).before(before).await.unwrap()
 }
 
-async fn every_path_gives_every_record_once<const F: usize>(seed: u8) {
-    let mut draw = Draw::new(seed);
+async fn every_path_gives_every_record_once<const F: usize>(start: u8) {
+    let mut draw = Draw::new(start);
     let (_database, buckets) = filled::<F>(&mut draw).await;
     let all = in_order(&buckets, "1").await;
     assert!(!all.is_empty());
@@ -173,8 +173,8 @@ fn drawn_limits(draw: &mut Draw, form: Form) -> Limits {
 }
 
 /// A walk by pages, with writers at work, whose limits may change.
-async fn nothing_is_missed_or_doubled_while_others_write<const F: usize>(seed: u8, relimit: bool) {
-    let mut draw = Draw::new(seed);
+async fn nothing_is_missed_or_doubled_while_others_write<const F: usize>(start: u8, relimit: bool) {
+    let mut draw = Draw::new(start);
     let (_database, buckets) = filled::<F>(&mut draw).await;
     let buckets = buckets.with_longest_span(Duration::from_secs(4));
     let mut next = RECORDS;

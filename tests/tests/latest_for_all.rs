@@ -85,10 +85,7 @@ fn reading(device: &str, sensor: &str, minute: i64) -> Reading {
     }
 }
 
-async fn set_up<T: Bucketed>(records: &[T]) -> (TestDatabase, Buckets<T>)
-where
-    T: Clone,
-{
+async fn set_up<T: Bucketed + Clone>(records: &[T]) -> (TestDatabase, Buckets<T>) {
     let database = database().await;
     let buckets = T::buckets(&database);
     buckets.ensure().await.unwrap();
@@ -378,9 +375,6 @@ async fn keys_of_two_fields_cost_what_they_are_and_few_commands() {
         // Each key, each value of the first field from both ends, and what lies beside what is
         // known of the second field.
         let bound = 2 * keys + devices * (sensors + 5) + 2;
-        println!(
-            "{devices} x {sensors}: {examined} of {bound}, {documents} documents, {sent} commands"
-        );
         assert!(examined <= bound, "{examined} keys, not {bound}");
         assert!(documents <= keys + devices, "{documents} documents");
         assert!(sent <= commands, "{sent} commands");
@@ -464,9 +458,10 @@ async fn a_damaged_bucket_is_an_error_in_the_place_of_its_key() {
         let is_path = device == "c" || device == "d";
         let filter = doc! { "device": device };
         if is_path {
-            let set = match device {
-                "c" => doc! { "$set": { "readings.1": 5 } },
-                _ => doc! { "$set": { "readings.1.value": "much" } },
+            let set = if device == "c" {
+                doc! { "$set": { "readings.1": 5 } }
+            } else {
+                doc! { "$set": { "readings.1.value": "much" } }
             };
             collection.update_one(filter, set).await.unwrap();
         } else {

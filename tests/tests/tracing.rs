@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use bucket_mongo::{Bucketed, bson::DateTime};
+use bucket_mongo::{Bucketed, Every, bson::DateTime};
 use bucket_tests::database;
 use futures_util::{TryStreamExt, future::join};
 use serde::{Deserialize, Serialize};

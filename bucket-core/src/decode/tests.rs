@@ -37,6 +37,12 @@ struct Plain {
     rest: BTreeMap<String, f64>,
 }
 
+/// One field of it.
+#[derive(Debug, PartialEq, Deserialize)]
+struct Little {
+    n: i64,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Nested {
     a: i32,
@@ -85,6 +91,7 @@ enum Tagged {
     Struct { x: i32, y: String },
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "the form that serde asks for")]
 fn date_or_none<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<DateTime>, D::Error> {
     Ok(DateTime::deserialize(from).ok())
 }
@@ -153,12 +160,6 @@ proptest! {
 
     #[test]
     fn fields_that_are_not_asked_for_are_passed_over(plain in plain()) {
-        let nested = decode::<BTreeMap<String, serde::de::IgnoredAny>>(&bytes(&plain.nested)).unwrap();
-        prop_assert_eq!(nested.len(), 2);
-        #[derive(Debug, PartialEq, Deserialize)]
-        struct Little {
-            n: i64,
-        }
         let stored = bytes(&plain);
         prop_assert_eq!(decode::<Little>(&stored).unwrap(), Little { n: plain.number });
     }

@@ -30,6 +30,13 @@ pub enum Error {
     Input(io::Error),
     /// The output could not be written.
     Output(io::Error),
+    /// A file could not be written.
+    NotWritten {
+        /// Its path.
+        file: String,
+        /// Why.
+        source: io::Error,
+    },
     /// Some records are not stored; why was told before.
     Incomplete {
         /// How many.
@@ -75,6 +82,7 @@ impl fmt::Display for Error {
             Self::Json(error) => error.fmt(f),
             Self::Input(error) => write!(f, "the file cannot be read any further: {error}"),
             Self::Output(error) => write!(f, "the output cannot be written: {error}"),
+            Self::NotWritten { file, source } => write!(f, "`{file}` cannot be written: {source}"),
             Self::Incomplete { failed, read } => {
                 write!(f, "{failed} of {read} records are not stored")
             }

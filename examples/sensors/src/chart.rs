@@ -13,6 +13,7 @@ use bucket_mongo::bson::DateTime;
 use example_kit::text::short_date;
 
 use self::{time_axis::TimeAxis, value_axis::ValueAxis};
+use crate::sensor::printable;
 
 /// What is drawn.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +33,8 @@ pub(crate) struct Point {
     pub(crate) min: Option<f64>,
     pub(crate) average: Option<f64>,
     pub(crate) max: Option<f64>,
+    /// Whether the average was made up, because nothing was measured: it is drawn as dots.
+    pub(crate) is_filled: bool,
 }
 
 /// Values beyond this are drawn at it: their differences must be numbers.
@@ -82,11 +85,16 @@ impl Frame {
             value,
         })
     }
+
+    /// Whether the legend has to tell what filled steps look like.
+    fn has_filled(&self) -> bool {
+        let is_drawn = |point: &Point| point.is_filled && point.average.is_some();
+        self.points.iter().any(is_drawn)
+    }
 }
 
 /// The title and the unit, without anything that would leave the line or the picture.
 fn heading(series: &Series) -> String {
-    let printable = |text: &str| text.replace(char::is_control, "\u{fffd}");
     let title = printable(&series.title);
     match series.unit.as_str() {
         "" => title,

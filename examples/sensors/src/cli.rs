@@ -1,9 +1,14 @@
 //! The command line.
 
+mod checked;
+mod select;
+
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use example_kit::cli::{Format, Output};
+
+pub(crate) use self::select::{Rollup, Select};
 
 const ENVIRONMENT: &str = "\
 Environment:
@@ -15,7 +20,7 @@ Exit codes: 0 all done, 1 readings were not stored or something failed, 2 wrong 
 /// Sensor readings in MongoDB buckets of time.
 ///
 /// Without a command: sends 53,060 real readings through a queue into a fresh database, shows what
-/// is stored of each device and how much room it takes, and drops it.
+/// is stored of each device and how much room it takes, reads some of it back, and drops it.
 #[derive(Debug, Parser)]
 #[command(version, after_help = ENVIRONMENT)]
 pub(crate) struct Arguments {
@@ -44,13 +49,39 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
+    /// Show the newest reading of each device and type
+    #[command(mut_arg("json", |json| json.help(LINES)))]
+    Latest {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Show the readings of a sensor in the order of time
+    #[command(mut_arg("json", |json| json.help(LINES)))]
+    Readings(Select),
+    /// Show the statistics of a sensor over any span of time
+    Stats(Select),
+    /// Draw a sensor's average, least and greatest value, step by step
+    Rollup(Rollup),
 }
+
+/// The help of `--json` where that gives more than one object.
+const LINES: &str = "Print a JSON object for each reading, one a line, and one for an error";
 
 impl Arguments {
     pub(crate) fn format(&self) -> Format {
         match &self.command {
             None => Format::Text,
-            Some(Command::Load { output, .. } | Command::Devices { output }) => output.format(),
+            Some(
+                Command::Load { output, .. }
+                | Command::Devices { output }
+                | Command::Latest { output }
+                | Command::Readings(Select { output, .. })
+                | Command::Stats(Select { output, .. })
+                | Command::Rollup(Rollup {
+                    select: Select { output, .. },
+                    ..
+                }),
+            ) => output.format(),
         }
     }
 }
@@ -58,11 +89,73 @@ impl Arguments {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
+    use example_kit::cli::summary;
 
     use super::*;
 
     #[test]
     fn the_definition_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    /// What is said of a wrong `sensors rollup a co2` with these options.
+    fn refused(options: &str) -> String {
+        let line = format!("sensors rollup a co2 {options}");
+        summary(&Arguments::try_parse_from(line.split(' ')).unwrap_err())
+    }
+
+    #[test]
+    fn bad_spans_and_steps_are_refused_on_one_line() {
+        for (options, expected) in [
+            (
+                "--every 1h --from noon",
+                "invalid value 'noon' for '--from <RFC3339>': `noon` is not a date such as \
+                 2010-12-01T08:26:00Z",
+            ),
+            (
+                "--every 1h --to 2014-02-30T00:00:00Z",
+                "invalid value '2014-02-30T00:00:00Z' for '--to <RFC3339>': `2014-02-30T00:00:00Z` \
+                 does not exist",
+            ),
+            (
+                "--every 1h --from 2014-02-02T00:00:00Z --to 2014-02-01T00:00:00Z",
+                "the span of time ends (--to 2014-02-01 00:00:00) before it starts (--from \
+                 2014-02-02 00:00:00)",
+            ),
+            (
+                "--every 0s",
+                "invalid value '0s' for '--every <STEP>': a step lasts at least one second",
+            ),
+            (
+                "--every day --zone Europe/Berlim",
+                "invalid value 'Europe/Berlim' for '--zone <ZONE>': unknown time zone \
+                 `Europe/Berlim`: zones have the names of the IANA database, such as \
+                 `Europe/Berlin` or `UTC`",
+            ),
+            (
+                "--every 1h --zone Europe/Berlin",
+                "a step of `1h` cannot be in the zone `Europe/Berlin`: only `day`, `week`, \
+                 `month`, `quarter` and `year` differ from zone to zone",
+            ),
+            (
+                "--every 1h --fill next",
+                "invalid value 'next' for '--fill <FILL>' [possible values: skip, null, previous, \
+                 linear]",
+            ),
+        ] {
+            assert_eq!(refused(options), expected);
+        }
+        assert!(refused("--every soon").contains("`soon` is no step"));
+    }
+
+    #[test]
+    fn an_empty_span_is_no_mistake() {
+        let at = "2014-02-01T00:00:00Z";
+        let line = ["sensors", "stats", "a", "co2", "--from", at, "--to", at];
+        let arguments = Arguments::try_parse_from(line).unwrap();
+        assert!(matches!(
+            arguments.command,
+            Some(Command::Stats(Select { range, .. })) if range.is_empty()
+        ));
     }
 }

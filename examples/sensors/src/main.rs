@@ -3,10 +3,6 @@
 //! `cargo run --release -p sensors` shows all of it; `sensors --help` lists the other commands. Here
 //! is only the way in and out: each command is in a file of its own.
 
-#[cfg_attr(
-    not(test),
-    allow(dead_code, reason = "the command that draws comes with rollups")
-)]
 mod chart;
 mod cli;
 mod command;
@@ -15,6 +11,9 @@ mod device;
 mod limits;
 mod model;
 mod pipeline;
+mod reading;
+mod rollup;
+mod sensor;
 mod storage;
 mod table;
 

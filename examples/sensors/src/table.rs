@@ -1,8 +1,12 @@
-//! Devices and storage as tables.
+//! Devices, readings, statistics and storage as tables.
 
-use example_kit::table::{Cell, finished, number, table};
+use bucket_mongo::RangeStats;
+use example_kit::{
+    table::{Cell, finished, number, table},
+    text::short_date,
+};
 
-use crate::{device::Figures, storage::Storage};
+use crate::{device::Figures, model::Reading, storage::Storage};
 
 /// The figures of each device.
 pub(crate) fn devices(devices: &[Figures]) -> String {
@@ -18,12 +22,64 @@ pub(crate) fn devices(devices: &[Figures]) -> String {
             device.p95,
             device.p99,
         ];
-        let values = values.map(|value| value.map_or_else(String::new, |v| format!("{v:.2}")));
+        let values = values.map(rounded);
         let names = [&device.device_id, &device.sensor_type].map(Cell::new);
         let counts = [device.buckets, device.readings].map(number);
         table.add_row(names.into_iter().chain(counts).chain(values.map(number)));
     }
     finished(table)
+}
+
+/// Nothing where there is no value.
+pub(crate) fn rounded(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| format!("{value:.2}"))
+}
+
+/// The statistics of a span of time.
+pub(crate) fn stats(stats: &RangeStats<Reading>) -> String {
+    let mut table = table(&["min", "max", "average", "sum"]);
+    let values = [stats.min(), stats.max(), stats.avg(), stats.sum()];
+    table.add_row(values.map(|value| number(rounded(value))));
+    finished(table)
+}
+
+/// The header of a table of readings and the rule under it. Readings come one by one, so that the
+/// widths of the columns are known beforehand.
+pub(crate) fn reading_header() -> String {
+    let header = line("time", "value", "quality");
+    format!("{header}\n{}", "-".repeat(header.len()))
+}
+
+/// A reading with the exact value.
+pub(crate) fn reading_line(reading: &Reading) -> String {
+    let Reading {
+        timestamp,
+        value,
+        quality,
+        ..
+    } = reading;
+    line(
+        &short_date(*timestamp),
+        &format!("{value:?}"),
+        &format!("{quality:?}"),
+    )
+}
+
+/// The newest reading of each sensor, with the exact value.
+pub(crate) fn latest(readings: &[Reading]) -> String {
+    let mut table = table(&["device", "type", "time", "value", "quality"]);
+    for reading in readings {
+        let names = [&reading.device_id, &reading.sensor_type].map(Cell::new);
+        let time = Cell::new(short_date(reading.timestamp));
+        let values = [reading.value, reading.quality].map(|value| number(format!("{value:?}")));
+        table.add_row(names.into_iter().chain([time]).chain(values));
+    }
+    finished(table)
+}
+
+/// A time with milliseconds has 23 characters, few numbers have more than 20.
+fn line(time: &str, value: &str, quality: &str) -> String {
+    format!("{time:<23}  {value:>20}  {quality:>7}")
 }
 
 /// The room that each collection takes.

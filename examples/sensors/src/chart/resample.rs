@@ -5,7 +5,8 @@ use bucket_mongo::bson::DateTime;
 use super::Point;
 
 /// The points seen through `number` spans of equal length. The average of a span is that of the
-/// points in it, each by the time that it has there; one without values is a gap.
+/// points in it, each by the time that it has there; one without values is a gap, and one is filled
+/// if nothing in it was measured.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "bounds of spans lie between two dates"
@@ -39,6 +40,7 @@ fn merged(start: DateTime, end: DateTime, points: &[Point]) -> Point {
         min: None,
         average: None,
         max: None,
+        is_filled: false,
     };
     let mut time = 0.0;
     for part in points {
@@ -49,6 +51,7 @@ fn merged(start: DateTime, end: DateTime, points: &[Point]) -> Point {
             continue;
         };
         time += weight;
+        point.is_filled = part.is_filled && (point.is_filled || point.average.is_none());
         let known = point.average.unwrap_or(average);
         // A running mean: sums of large values could overflow.
         point.average = Some(known + (average - known) * (weight / time));

@@ -28,6 +28,7 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 .axis { stroke: #57606a }
 .band { fill: #1a7f5a; fill-opacity: 0.25; shape-rendering: crispEdges }
 .average { fill: none; stroke: #1a7f5a; stroke-width: 2; stroke-linejoin: round }
+.filled { stroke-width: 1.5; stroke-dasharray: 2 4 }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3 }
   .grid { stroke: #30363d }
@@ -54,7 +55,7 @@ pub(crate) fn draw(series: &Series) -> String {
     if let Some(frame) = frame {
         grid(&mut svg, &frame);
         curves(&mut svg, &frame);
-        legend(&mut svg);
+        legend(&mut svg, frame.has_filled());
     } else {
         let (x, y) = (f64::midpoint(LEFT, RIGHT), f64::midpoint(TOP, BOTTOM));
         let _ = writeln!(
@@ -101,11 +102,11 @@ fn grid(svg: &mut String, frame: &Frame) {
     );
 }
 
-/// One path for the bands of all steps and one for the averages.
+/// One path for the bands of all steps, one for the averages and one for those that are filled in.
 fn curves(svg: &mut String, frame: &Frame) {
     let resampled = (frame.points.len() > MOST).then(|| resampled(&frame.points, MOST));
     let points = resampled.as_deref().unwrap_or(&frame.points);
-    let (mut band, mut average) = (String::new(), String::new());
+    let [mut band, mut measured, mut filled] = [const { String::new() }; 3];
     let mut last: Option<&Point> = None;
     for point in points {
         let [left, right] = [point.start, point.end].map(|date| across(frame.time.part(date)));
@@ -116,24 +117,37 @@ fn curves(svg: &mut String, frame: &Frame) {
         }
         if let Some(value) = point.average {
             let level = y(value);
-            let touches =
-                last.is_some_and(|last| last.average.is_some() && last.end == point.start);
-            let _ = if touches {
-                write!(average, "V{level:.1}H{right:.1}")
+            let before = last.filter(|last| last.end == point.start);
+            let touches = before.and_then(|last| Some((last.average?, last.is_filled)));
+            let path = if point.is_filled {
+                &mut filled
             } else {
-                write!(average, "M{left:.1} {level:.1}H{right:.1}")
+                &mut measured
+            };
+            let _ = match touches {
+                Some((_, is_filled)) if is_filled == point.is_filled => {
+                    write!(path, "V{level:.1}H{right:.1}")
+                }
+                Some((from, _)) => {
+                    let from = y(from);
+                    write!(path, "M{left:.1} {from:.1}V{level:.1}H{right:.1}")
+                }
+                None => write!(path, "M{left:.1} {level:.1}H{right:.1}"),
             };
         }
         last = Some(point);
     }
     let _ = writeln!(
         svg,
-        "<path class=\"band\" d=\"{band}\"/>\n<path class=\"average\" d=\"{average}\"/>"
+        "<path class=\"band\" d=\"{band}\"/>\n<path class=\"average\" d=\"{measured}\"/>"
     );
+    if !filled.is_empty() {
+        let _ = writeln!(svg, "<path class=\"average filled\" d=\"{filled}\"/>");
+    }
 }
 
 /// At the right of the title.
-fn legend(svg: &mut String) {
+fn legend(svg: &mut String, has_filled: bool) {
     let (line, band, y) = (RIGHT - 210.0, RIGHT - 110.0, 20.0);
     let _ = writeln!(
         svg,
@@ -145,6 +159,16 @@ fn legend(svg: &mut String) {
         line + 26.0,
         band + 26.0,
     );
+    if has_filled {
+        let filled = line - 95.0;
+        let _ = writeln!(
+            svg,
+            "<line class=\"average filled\" x1=\"{filled}\" x2=\"{:.1}\" y1=\"{y}\" y2=\"{y}\"/>\n\
+             <text x=\"{:.1}\" y=\"24\">filled in</text>",
+            filled + 20.0,
+            filled + 26.0,
+        );
+    }
 }
 
 fn across(part: f64) -> f64 {

@@ -45,10 +45,15 @@ pub(crate) fn draw(series: &Series, width: usize) -> String {
     let _ = writeln!(text, "{indent}\u{2514}{axis}");
     let _ = writeln!(text, "{}", format!("{indent} {times}").trim_end());
     let _ = writeln!(text, "{indent} {}", span(series));
-    let _ = writeln!(
+    let _ = write!(
         text,
         "{indent} \u{2812}\u{2812} average  {BAND}{BAND} min to max"
     );
+    text += if frame.has_filled() {
+        "  \u{2802}\u{2802} filled in\n"
+    } else {
+        "\n"
+    };
     text
 }
 
@@ -100,9 +105,10 @@ fn plot(frame: &Frame, grid: &Grid, columns: usize) -> Vec<String> {
             }
         }
         let level = point.average.map(|value| grid.dot(frame, value));
-        if let Some(level) = level {
+        // Of what is filled in, every other dot.
+        if let Some(level) = level.filter(|_| !point.is_filled || half % 2 == 0) {
             // Down or up from the step before, if it touches.
-            let from = last.unwrap_or(level);
+            let from = last.filter(|_| !point.is_filled).unwrap_or(level);
             for dot in from.min(level)..=from.max(level) {
                 bits[dot / 4][column] |= BITS[half % 2][dot % 4];
             }

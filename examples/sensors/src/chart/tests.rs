@@ -14,6 +14,7 @@ fn hour(number: i64, value: Option<f64>) -> Point {
         min: value.map(|value| value - value.abs() * 0.1),
         average: value,
         max: value.map(|value| value + value.abs() * 0.1),
+        is_filled: false,
     }
 }
 
@@ -129,6 +130,54 @@ fn gaps_are_seen_whether_their_steps_are_empty_or_left_out() {
         // 42 of 48 hours, in about 75 columns.
         assert!((60..70).contains(&drawn), "{drawn}\n{text}");
     }
+}
+
+#[test]
+fn what_is_filled_in_looks_different_and_has_no_band() {
+    let measured = two_days();
+    let mut filled = measured.clone();
+    for point in &mut filled.points {
+        if point.average.is_none() {
+            (point.average, point.is_filled) = (Some(45.0), true);
+        }
+    }
+    let (text, svg) = (terminal::draw(&filled, 80), svg::draw(&filled));
+    // Every other dot of a line, and dots nowhere else.
+    let dots: Vec<char> = text
+        .chars()
+        .filter(|c| "\u{2802}\u{2801}\u{2804}\u{2840}".contains(*c))
+        .collect();
+    assert!(dots.len() >= 8, "{text}");
+    assert!(text.ends_with(" filled in\n"), "{text}");
+    let (_, path) = svg
+        .split_once("<path class=\"average filled\" d=\"")
+        .unwrap();
+    assert_eq!(
+        path.split('"').next().unwrap().matches('M').count(),
+        1,
+        "{svg}"
+    );
+    assert_eq!(runs(&svg), 2, "{svg}");
+    assert!(svg.contains("filled in</text>"), "{svg}");
+
+    let (text, svg) = (terminal::draw(&measured, 80), svg::draw(&measured));
+    assert!(!text.contains("filled in") && !svg.contains("filled in"));
+    // Seen through few columns, a span in which anything was measured is measured.
+    let many: Vec<_> = (0..1_000)
+        .map(|n| Point {
+            is_filled: n % 10 != 3,
+            ..hour(n, Some(1.0))
+        })
+        .collect();
+    let series = Series {
+        points: many,
+        ..measured
+    };
+    assert!(
+        !terminal::draw(&series, 40)
+            .lines()
+            .any(|line| line.contains('\u{2802}') && !line.contains("filled in"))
+    );
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl TimeAxis {
     pub(super) fn ticks(&self, most: u64) -> Vec<(f64, String)> {
         let range = TimeRange::new(Some(self.start), Some(self.end));
         let step = STEPS
-            .iter()
+            .into_iter()
             .find(|(every, _)| every.count_in(range) <= most);
         let Some((every, (from, to))) = step else {
             return Vec::new();
@@ -68,8 +68,8 @@ impl TimeAxis {
         let tick = |date: DateTime| {
             let label = text::date(date);
             // A time of midnight says less than the day that begins.
-            let midnight = *from == MINUTES.0 && label.ends_with("T00:00:00.000Z");
-            let (from, to) = if midnight { DAYS } else { (*from, *to) };
+            let midnight = from == MINUTES.0 && label.ends_with("T00:00:00.000Z");
+            let (from, to) = if midnight { DAYS } else { (from, to) };
             // A date without a form is given in milliseconds.
             let shown = label.get(from..to).filter(|_| label.ends_with('Z'));
             (self.part(date), shown.unwrap_or(&label).to_owned())

@@ -5,10 +5,11 @@ use std::io::Write;
 use example_kit::{Error, Server, cli::Format, json};
 use serde::Serialize;
 
+use super::filled;
 use crate::{
-    APP, csv_input,
+    APP,
     device::{self, Figures},
-    limits, table,
+    table,
 };
 
 /// The result in JSON.
@@ -19,14 +20,8 @@ struct Report {
 
 pub(super) async fn run(format: Format, out: &mut impl Write) -> Result<(), Error> {
     let server = Server::start(APP).await?;
-    let buckets = limits::buckets(&server.database().await?);
     server.tell_if_built_in("readings", format);
-    if !server.is_lasting() {
-        buckets.ensure().await?;
-        let readings = csv_input::built_in()?;
-        let readings = readings.into_iter().map(|row| row.record);
-        buckets.insert_many(readings).await?.into_result()?;
-    }
+    let buckets = filled(&server).await?;
     let devices = device::all(&buckets).await?;
     match format {
         Format::Json => json::print(&Report { devices }, out)?,

@@ -20,6 +20,51 @@ pub(crate) struct Expected {
     pub(crate) hours: Vec<String>,
 }
 
+/// A reading of the real file: its time as the file spells it, so that texts are in order of time.
+pub(crate) type Row = (String, f64);
+
+/// The readings of a sensor in the real file from a time on and before another, in order of time.
+pub(crate) fn rows(device: &str, sensor: &str, from: &str, to: &str) -> Vec<Row> {
+    let file = fs::read_to_string(real_file()).unwrap();
+    let own = format!("{device},{sensor},");
+    let rows = file.lines().filter_map(|line| line.strip_prefix(&own));
+    let rows = rows.map(|row| row.split_once(',').unwrap());
+    let within = rows
+        .filter(|(time, _)| (from.is_empty() || from <= *time) && (to.is_empty() || *time < to));
+    let mut rows: Vec<Row> = within
+        .map(|(time, value)| (time.to_owned(), value.parse().unwrap()))
+        .collect();
+    sort(&mut rows);
+    rows
+}
+
+/// By time; readings of one time by value.
+pub(crate) fn sort(rows: &mut [Row]) {
+    rows.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+}
+
+/// The app with the real file loaded.
+pub(crate) async fn with_real_file(test: &str) -> App {
+    let app = SENSORS.app(test).await;
+    assert_eq!(app.run(&["load", &real_file()]).code, Some(0));
+    app
+}
+
+/// `command` on a sensor and a span of time; an empty text for no bound.
+pub(crate) fn select<'a>(
+    command: &'a str,
+    sensor: [&'a str; 2],
+    span: [&'a str; 2],
+) -> Vec<&'a str> {
+    let mut arguments = vec![command, sensor[0], sensor[1], "--json"];
+    for (option, bound) in [("--from", span[0]), ("--to", span[1])] {
+        if !bound.is_empty() {
+            arguments.extend([option, bound]);
+        }
+    }
+    arguments
+}
+
 /// What the real file says of each device and type.
 pub(crate) fn expected() -> BTreeMap<(String, String), Expected> {
     let mut sensors = BTreeMap::<_, Expected>::new();

@@ -1,7 +1,7 @@
 //! The main job: `sensors` alone.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     process::{Child, Command, Stdio},
     time::Duration,
 };
@@ -9,7 +9,7 @@ use std::{
 use bucket_mongo::mongodb::Client;
 use example_kit::testing::{server, uri};
 
-use crate::app::{SENSORS, expected};
+use crate::app::{SENSORS, expected, rows};
 
 /// The lines of the table whose header begins with `first`, without header and rule, by columns.
 fn table<'a>(text: &'a str, first: &str) -> Vec<Vec<&'a str>> {
@@ -47,7 +47,44 @@ async fn its_figures_are_those_of_the_file() {
     assert_eq!(storage.len(), 3, "{text}");
     assert_eq!(storage[0][..2], ["buckets", &buckets.to_string()]);
     assert!(storage[1].contains(&"53060"), "{text}");
-    assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+    assert!(
+        text.lines()
+            .all(|line| line.len() <= 100 || line.chars().count() <= 80),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn it_ends_with_what_reading_commands_show() {
+    server().await;
+    let ran = SENSORS.run(&[], Some(&uri("")));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let title = "machine_1 temperature from 2014-01-01 00:30:00 to 2014-02-01 00:30:00 UTC:\n";
+    let (_, shown) = ran.stdout.split_once(title).unwrap();
+    let rows = rows(
+        "machine_1",
+        "temperature",
+        "2014-01-01T00:30:00Z",
+        "2014-02-01T00:30:00Z",
+    );
+    let sum: f64 = rows.iter().map(|(_, value)| value).sum();
+    let average = sum / f64::from(u32::try_from(rows.len()).unwrap());
+    let hours: BTreeSet<&str> = rows.iter().map(|(time, _)| &time[..13]).collect();
+    let expected = format!(
+        "{} readings of {} buckets, average {average:.2}; 2 of them opened\n",
+        rows.len(),
+        hours.len()
+    );
+    assert!(shown.starts_with(&expected), "{expected}: {shown}");
+    assert!(
+        shown.contains("\nmachine_1 temperature by day\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.lines().all(|line| line.chars().count() <= 80),
+        "{shown}"
+    );
+    assert!(shown.lines().count() < 25, "{shown}");
 }
 
 /// The database of a running app, if it has made it yet.

@@ -6,7 +6,11 @@
 mod app;
 mod demo;
 mod devices;
+mod latest;
 mod limits;
 mod load;
+mod readings;
+mod rollup;
 mod server;
+mod stats;
 mod usage;

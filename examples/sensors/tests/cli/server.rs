@@ -35,3 +35,16 @@ async fn without_a_server_the_built_in_readings_are_shown() {
     assert_eq!(ran.stderr, note);
     assert!(ran.stdout.contains("office_1"), "{ran:?}");
 }
+
+#[tokio::test]
+async fn without_a_server_reading_commands_are_about_the_built_in_readings() {
+    let span = ["--to", "2013-12-02T21:20:00Z"];
+    let arguments = [&["readings", "machine_1", "temperature"], span.as_slice()].concat();
+    let ran = SENSORS.run(&arguments, None);
+    let note = "MONGODB_URI is not set: these are the built-in readings\n\n";
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), note), "{ran:?}");
+    assert!(ran.stdout.ends_with("\n1 reading\n"), "{ran:?}");
+    let ran = SENSORS.run(&["latest", "--json"], None);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+    assert_eq!(ran.stdout.lines().count(), 10, "{ran:?}");
+}

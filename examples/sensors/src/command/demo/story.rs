@@ -2,17 +2,26 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, io::Write, time::Instant};
 
-use bucket_mongo::Buckets;
+use bucket_mongo::{Buckets, Every, Fill, TimeRange, bson::DateTime};
 use example_kit::{Error, csv_input::Row, progress, text};
 
 use crate::{
+    chart::terminal,
     csv_input,
     device::{self, Figures},
     model::Reading,
     pipeline::{self, QUEUE, WORKERS},
+    rollup,
+    sensor::{self, Sensor},
     storage::{self, Storage},
     table,
 };
+
+/// The half hours after midnight of 2014-01-01 and of 2014-02-01.
+const JANUARY: DateTime = DateTime::from_millis(1_388_536_200_000);
+const FEBRUARY: DateTime = DateTime::from_millis(1_391_214_600_000);
+/// A chart that fits any terminal.
+const WIDTH: usize = 80;
 
 pub(super) async fn tell(buckets: &Buckets<Reading>, out: &mut impl Write) -> Result<(), Error> {
     writeln!(out, "{}\n", buckets.ensure().await?)?;
@@ -33,6 +42,37 @@ pub(super) async fn tell(buckets: &Buckets<Reading>, out: &mut impl Write) -> Re
         table::storage(&collections, readings.len()),
         verdict(&collections, &devices, readings.len()),
     )?;
+    read_side(buckets, out).await
+}
+
+/// What the reading commands show, of one sensor.
+async fn read_side(buckets: &Buckets<Reading>, out: &mut impl Write) -> Result<(), Error> {
+    let sensor = Sensor {
+        device_id: "machine_1".to_owned(),
+        sensor_type: "temperature".to_owned(),
+    };
+    // Half an hour is half a bucket: the span cuts one bucket at each end.
+    let month = TimeRange::new(Some(JANUARY), Some(FEBRUARY));
+    if let Some(stats) = buckets.stats(sensor.key(), month).await? {
+        writeln!(
+            out,
+            "\n{sensor}{}:\n{} of {}, average {}; {} of them opened\n",
+            sensor::span(month),
+            text::counted(stats.count(), "reading"),
+            text::counted(stats.buckets(), "bucket"),
+            table::rounded(stats.avg()),
+            stats.opened(),
+        )?;
+    }
+    let every = Every::day();
+    if let Some(range) = rollup::bounded(buckets, &sensor, TimeRange::ALL).await? {
+        let steps = rollup::read(buckets, &sensor, range, &every, Fill::Skip).await?;
+        let chart = terminal::draw(&steps.series(&sensor, &every), WIDTH);
+        writeln!(
+            out,
+            "{chart}\nthe reading commands: readings, stats, rollup, latest"
+        )?;
+    }
     Ok(())
 }
 

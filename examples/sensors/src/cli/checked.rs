@@ -1,0 +1,37 @@
+//! Options that make sense only together: they are checked while the command line is read, so that
+//! a mistake is one of usage.
+
+/// Reads `$checked` as the options `$raw`, from which it is tried to be made.
+macro_rules! checked {
+    ($raw:ty => $checked:ty) => {
+        impl ::clap::FromArgMatches for $checked {
+            fn from_arg_matches(matches: &::clap::ArgMatches) -> Result<Self, ::clap::Error> {
+                let raw = <$raw as ::clap::FromArgMatches>::from_arg_matches(matches)?;
+                Self::try_from(raw).map_err(|wrong| {
+                    let kind = ::clap::error::ErrorKind::ValueValidation;
+                    ::clap::Error::raw(kind, wrong)
+                })
+            }
+
+            fn update_from_arg_matches(
+                &mut self,
+                matches: &::clap::ArgMatches,
+            ) -> Result<(), ::clap::Error> {
+                *self = Self::from_arg_matches(matches)?;
+                Ok(())
+            }
+        }
+
+        impl ::clap::Args for $checked {
+            fn augment_args(command: ::clap::Command) -> ::clap::Command {
+                <$raw as ::clap::Args>::augment_args(command)
+            }
+
+            fn augment_args_for_update(command: ::clap::Command) -> ::clap::Command {
+                <$raw as ::clap::Args>::augment_args_for_update(command)
+            }
+        }
+    };
+}
+
+pub(super) use checked;

@@ -1,0 +1,43 @@
+//! `sensors latest`: the newest reading of each device and type.
+
+use std::io::Write;
+
+use bucket_mongo::Buckets;
+use example_kit::{Error, Server, cli::Format, json};
+use futures_util::TryStreamExt as _;
+
+use super::filled;
+use crate::{APP, model::Reading, reading::Shown, table};
+
+pub(super) async fn run(format: Format, out: &mut impl Write) -> Result<(), Error> {
+    let server = Server::start(APP).await?;
+    server.tell_if_built_in("readings", format);
+    let buckets = filled(&server).await?;
+    let readings = newest(&buckets).await?;
+    match format {
+        Format::Json => {
+            for reading in &readings {
+                json::print(&Shown::from(reading), out)?;
+            }
+        }
+        Format::Text if readings.is_empty() => {
+            let name = buckets.database().name();
+            writeln!(
+                out,
+                "no readings in `{name}.{}`",
+                buckets.spec().collection()
+            )?;
+        }
+        Format::Text => write!(out, "{}", table::latest(&readings))?,
+    }
+    Ok(())
+}
+
+/// They come in no order; sorted by device and type.
+async fn newest(buckets: &Buckets<Reading>) -> Result<Vec<Reading>, Error> {
+    let newest = buckets.latest_for_all().await?;
+    let mut readings: Vec<Reading> = newest.try_collect().await?;
+    let sensor = |reading: &Reading| (reading.device_id.clone(), reading.sensor_type.clone());
+    readings.sort_by_cached_key(sensor);
+    Ok(readings)
+}

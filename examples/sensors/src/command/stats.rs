@@ -1,0 +1,93 @@
+//! `sensors stats DEVICE TYPE`: the statistics of a sensor over any span of time.
+
+use std::io::Write;
+
+use bucket_mongo::{RangeStats, TimeRange};
+use example_kit::{
+    Error, Server,
+    cli::Format,
+    json,
+    text::{self, counted},
+};
+use serde::Serialize;
+
+use super::filled;
+use crate::{
+    APP,
+    cli::Select,
+    model::Reading,
+    sensor::{Sensor, span},
+    table,
+};
+
+/// The result in JSON. Without readings there are no values.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    device_id: &'a str,
+    sensor_type: &'a str,
+    from: Option<String>,
+    to: Option<String>,
+    readings: u64,
+    min: Option<f64>,
+    max: Option<f64>,
+    average: Option<f64>,
+    sum: Option<f64>,
+    buckets: u64,
+    /// Of how many buckets the readings were read.
+    opened: u64,
+}
+
+pub(super) async fn run(select: Select, out: &mut impl Write) -> Result<(), Error> {
+    let Select {
+        sensor,
+        range,
+        output,
+    } = select;
+    let format = output.format();
+    let server = Server::start(APP).await?;
+    server.tell_if_built_in("readings", format);
+    let buckets = filled(&server).await?;
+    let stats = buckets.stats(sensor.key(), range).await?;
+    match (format, &stats) {
+        (Format::Json, stats) => json::print(&report(&sensor, range, stats.as_ref()), out)?,
+        (Format::Text, None) => writeln!(out, "{}", sensor.has_none(range))?,
+        (Format::Text, Some(stats)) => write!(
+            out,
+            "{sensor}{}\n{} in {}\n\n{}",
+            span(range),
+            counted(stats.count(), "reading"),
+            text_of_buckets(stats.buckets(), stats.opened()),
+            table::stats(stats),
+        )?,
+    }
+    Ok(())
+}
+
+/// How many buckets were read, and of how many of them the readings.
+pub(super) fn text_of_buckets(buckets: u64, opened: u64) -> String {
+    let buckets = counted(buckets, "bucket");
+    match opened {
+        0 => format!("{buckets}, told by their aggregates alone"),
+        _ => format!("{buckets}, {opened} of them opened for their readings"),
+    }
+}
+
+fn report<'a>(
+    sensor: &'a Sensor,
+    range: TimeRange,
+    stats: Option<&RangeStats<Reading>>,
+) -> Report<'a> {
+    Report {
+        device_id: &sensor.device_id,
+        sensor_type: &sensor.sensor_type,
+        from: range.start().map(text::date),
+        to: range.end().map(text::date),
+        readings: stats.map_or(0, RangeStats::count),
+        min: stats.and_then(|stats| stats.min()),
+        max: stats.and_then(|stats| stats.max()),
+        average: stats.and_then(|stats| stats.avg()),
+        sum: stats.and_then(|stats| stats.sum()),
+        buckets: stats.map_or(0, RangeStats::buckets),
+        opened: stats.map_or(0, RangeStats::opened),
+    }
+}
