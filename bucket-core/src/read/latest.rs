@@ -25,7 +25,7 @@ pub(super) const AT: &str = "at";
 pub(super) const LENGTH: &str = "length";
 
 /// For each value of the key field behind `prefix`, the newest bucket of the last key that has it:
-/// the value as `_id`, what [`Newest::read`] reads under `newest`. With all key fields but one in
+/// the value as `_id`, what [`Newest::read`](super::Newest::read) reads under `newest`. With all key fields but one in
 /// the prefix that is one document for each key.
 ///
 /// `prefix` holds the values of the first key fields, as they are stored; values in `except` are
@@ -231,7 +231,7 @@ fn key_fields(spec: &BucketSpec) -> Document {
         .collect()
 }
 
-/// The parts of a bucket that [`Newest::read`] reads. Whatever is stored, none of it fails on the
+/// The parts of a bucket that [`Newest::read`](super::Newest::read) reads. Whatever is stored, none of it fails on the
 /// server, where one failure would end the read of all keys.
 fn newest(spec: &BucketSpec) -> Document {
     let items = format!("${}", spec.items());
@@ -271,7 +271,7 @@ fn newest(spec: &BucketSpec) -> Document {
 pub struct FieldValue {
     /// The value as it is stored.
     pub value: Bson,
-    /// The document, for [`Newest::read`].
+    /// The document, for [`Newest::read`](super::Newest::read).
     pub found: RawDocumentBuf,
 }
 
