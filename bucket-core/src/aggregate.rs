@@ -79,13 +79,15 @@ pub enum AggregateKind {
 /// ```
 /// use bucket_core::aggregate::{Input, NonFinite};
 ///
-/// let input = Input { field: "value", non_finite: NonFinite::Reject, optional: false };
+/// let input = Input { field: "value", name: "v", non_finite: NonFinite::Reject, optional: false };
 /// assert_eq!(input.field, "value");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Input {
     /// The name of the field in the Rust struct.
     pub field: &'static str,
+    /// Its name in a stored item.
+    pub name: &'static str,
     /// What becomes of NaN and infinities.
     pub non_finite: NonFinite,
     /// Whether a record may bring no value.

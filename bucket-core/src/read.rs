@@ -30,6 +30,7 @@ mod range_stats;
 mod repeats;
 mod rollup;
 mod span;
+mod stats_pipeline;
 mod tails;
 mod token;
 mod walk;
@@ -46,6 +47,7 @@ pub use self::{
     range_stats::{RangeTotals, StatsReader},
     rollup::{RollupReader, RollupSteps, RollupTotals, StepTotals},
     span::{is_whole, longest, overlapping},
+    stats_pipeline::stats_pipeline,
     tails::{by_id, newest, open_buckets},
     token::{CursorToken, IntoCursorToken, TokenError},
     walk::{Placed, RecordPlace, Tokens, Walk, WalkOrder},

@@ -8,11 +8,12 @@ mod naive;
 mod sample;
 
 use bucket_mongo::{
-    Bucketed, IntoTimeRange, TimeRange,
-    bson::DateTime,
+    Bucketed, Buckets, IntoTimeRange, TimeRange,
+    bson::{Bson, DateTime, Document},
     core::{BucketId, bucket::BucketFields},
 };
 use bucket_tests::{database, date};
+use futures_util::TryStreamExt;
 
 use self::{
     drawn_records::{key, record},
@@ -63,6 +64,52 @@ fn ranges() -> Vec<TimeRange> {
     ranges
 }
 
+/// The pipeline gives the same on the server.
+async fn check_pipeline<const F: usize>(
+    buckets: &Buckets<Sample<F>>,
+    all: &[Sample<F>],
+    range: TimeRange,
+) {
+    let pipeline = buckets.stats(key("1"), range).pipeline().unwrap();
+    let collection = buckets.collection::<Document>();
+    let found = collection.aggregate(pipeline).await.unwrap();
+    let mut found: Vec<Document> = found.try_collect().await.unwrap();
+    let inside: Vec<&Sample<F>> = all
+        .iter()
+        .filter(|record| range.contains(record.at))
+        .collect();
+    let Some(found) = found.pop() else {
+        assert!(inside.is_empty(), "{range:?}");
+        return;
+    };
+    let whole = |value: &Bson| match value {
+        Bson::Int32(value) => i64::from(*value),
+        Bson::Int64(value) => *value,
+        other => panic!("{other:?}"),
+    };
+    let count = found.get("count").map(whole);
+    assert_eq!(
+        count,
+        Some(i64::try_from(inside.len()).unwrap()),
+        "{range:?}"
+    );
+    let stats = found.get_document("stats").unwrap();
+    let values = || inside.iter().map(|record| record.value);
+    assert_eq!(stats.get("min").map(whole), values().min());
+    assert_eq!(stats.get("max").map(whole), values().max());
+    assert_eq!(stats.get("sum").map(whole), Some(values().sum()));
+    let finite = || {
+        inside
+            .iter()
+            .filter_map(|record| record.level)
+            .filter(|level| level.is_finite())
+    };
+    let counted = stats.get("level_count").map(whole);
+    assert_eq!(counted, Some(i64::try_from(finite().count()).unwrap()));
+    let sum = stats.get("level_sum").and_then(Bson::as_f64).unwrap_or(0.0);
+    assert!((sum - finite().sum::<f64>()).abs() < 1e-6, "{sum}");
+}
+
 async fn check<const F: usize>() {
     let database = database().await;
     let buckets = Sample::<F>::buckets(&database);
@@ -73,7 +120,10 @@ async fn check<const F: usize>() {
         report.into_result().unwrap();
     }
     buckets.insert(&record("12", 0, 1)).await.unwrap();
-    for range in ranges() {
+    for (number, range) in ranges().into_iter().enumerate() {
+        if number % 9 == 0 {
+            check_pipeline(&buckets, &all, range).await;
+        }
         let inside = all.iter().filter(|record| range.contains(record.at));
         let items: Vec<SampleItem> = inside.cloned().map(item).collect();
         let Some(found) = buckets.stats(key("1"), range).await.unwrap() else {

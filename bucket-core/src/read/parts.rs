@@ -138,7 +138,7 @@ fn bounds(date: &str, range: TimeRange) -> Vec<Bson> {
 
 /// The conditions under which the aggregates of a bucket suffice; `None` where its fields never
 /// tell.
-fn suffices(spec: &BucketSpec, range: TimeRange) -> Option<Vec<Bson>> {
+pub(super) fn suffices(spec: &BucketSpec, range: TimeRange) -> Option<Vec<Bson>> {
     let mut conditions = lies_in(spec, range)?;
     for (at, aggregate) in spec.aggregates().iter().enumerate() {
         let kept = doc! { "$ne": [{ "$type": format!("${}", aggregate.path) }, "missing"] };

@@ -157,6 +157,7 @@ const AVERAGED: &[Aggregate] = &{
 const fn input(field: &'static str, non_finite: NonFinite) -> Input {
     Input {
         field,
+        name: field,
         non_finite,
         optional: matches!(non_finite, NonFinite::Skip),
     }

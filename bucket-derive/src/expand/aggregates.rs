@@ -22,10 +22,11 @@ pub(super) fn inputs(cx: &Expand<'_>) -> impl Iterator<Item = TokenStream> {
             NonFinite::Reject => quote!(Reject),
             NonFinite::Skip => quote!(Skip),
         };
-        let optional = input.is_optional();
+        let (name, optional) = (&input.name, input.is_optional());
         quote! {
             #private::Input {
                 field: #field,
+                name: #name,
                 non_finite: #private::NonFinite::#non_finite,
                 optional: #optional,
             }

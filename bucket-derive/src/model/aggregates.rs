@@ -34,6 +34,8 @@ pub(crate) struct Aggregates {
 /// A value of each record that aggregates are kept of.
 pub(crate) struct Input {
     pub(crate) field: Ident,
+    /// The stored name, as serde writes it.
+    pub(crate) name: String,
     pub(crate) ty: Type,
     pub(crate) of: InputOf,
     pub(crate) non_finite: NonFinite,

@@ -4,11 +4,11 @@ use std::{fmt, ops::Deref};
 
 use bucket_core::{
     DamagedBucket, IntoTimeRange, Record, TimeRange,
-    read::{self, RangeTotals, StatsReader},
+    read::{self, RangeTotals, ReadKey, StatsReader},
 };
 use mongodb::{
     ClientSession,
-    bson::{DateTime, RawDocumentBuf},
+    bson::{DateTime, Document, RawDocumentBuf},
 };
 use tracing::Instrument;
 
@@ -204,12 +204,53 @@ impl<'a, T: Record> StatsQuery<'a, T> {
         self
     }
 
-    async fn run(self) -> Result<Option<RangeStats<T>>> {
+    /// The stages of an aggregation that gives the statistics as one document, for tools that take a
+    /// pipeline: the bucket tutorial's `getStats` with bounds on the index, and exact at the edges.
+    ///
+    /// It has the number of records (`count`) and of buckets (`buckets`), and the smallest and largest
+    /// values, sums and averages under their own paths. There is no document if there are no records.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] if the end of the range is before its start.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, bson::{DateTime, Document}};
+    /// # async fn f<T: Bucketed>(buckets: Buckets<T>, key: T::Key) -> Result<(), Box<dyn std::error::Error>> {
+    /// let pipeline = buckets.stats(key, DateTime::from_millis(0)..DateTime::now()).pipeline()?;
+    /// let cursor = buckets.collection::<Document>().aggregate(pipeline).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn pipeline(&self) -> Result<Vec<Document>> {
         let context = Context::of::<T>("stats", &self.key);
+        self.check(&context)?;
+        let limits = self.buckets.limits_of(&self.key);
+        let longest = read::longest(T::SPEC, limits)
+            .map_err(|source| Error::new(ErrorKind::Encode(source), &context))?;
+        let longest = longest.max(self.buckets.longest());
+        let live = read::live(T::SPEC, DateTime::now());
+        let key = ReadKey::of::<T>(&self.key);
+        Ok(read::stats_pipeline(
+            T::SPEC,
+            &key,
+            self.range,
+            longest,
+            &live,
+        ))
+    }
+
+    fn check(&self, context: &Context) -> Result<()> {
         if self.range.is_reversed() {
             let message = "the end of the range is before its start".to_owned();
-            return Err(Error::new(ErrorKind::InvalidArgument { message }, &context));
+            return Err(Error::new(ErrorKind::InvalidArgument { message }, context));
         }
+        Ok(())
+    }
+
+    async fn run(self) -> Result<Option<RangeStats<T>>> {
+        let context = Context::of::<T>("stats", &self.key);
+        self.check(&context)?;
         if self.range.is_empty() {
             return Ok(None);
         }

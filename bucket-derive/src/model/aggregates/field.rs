@@ -82,6 +82,7 @@ impl Reader<'_> {
         let non_finite = self.field.aggregates.non_finite.get();
         self.to.inputs.push(Input {
             field: self.field.ident.clone(),
+            name: self.field.name.clone(),
             ty: self.field.ty.clone(),
             of,
             non_finite: non_finite.copied().unwrap_or(choice::NON_FINITE[0].1),

@@ -1,0 +1,100 @@
+//! Statistics of a span of time as an aggregation, for tools that take a pipeline.
+
+use bson::{Bson, Document, doc};
+
+use super::{
+    Live, ReadKey, overlapping,
+    parts::{items_of, suffices},
+};
+use crate::{
+    aggregate::{Aggregate, AggregateKind},
+    range::TimeRange,
+    spec::BucketSpec,
+};
+
+/// The number of records of a key in the range under `count`, that of the buckets that they are in
+/// under `buckets`, and the smallest and largest values, sums and averages that the model keeps under
+/// their own paths; no document if there are no records.
+///
+/// Buckets that lie in the range as a whole are told by their aggregates, of the others the items in
+/// the range are looked at, as far as they are stored as numbers. Only what is shown counts. `longest` is that of [`overlapping`].
+#[must_use]
+pub fn stats_pipeline(
+    spec: &BucketSpec,
+    key: &ReadKey,
+    range: TimeRange,
+    longest: i64,
+    live: &Live,
+) -> Vec<Document> {
+    let range = range.and(live.range());
+    let plan = live.find_undated(spec, overlapping(spec, key, range, longest));
+    // The filter was written element by element and is valid.
+    let filter = Document::try_from(plan.filter);
+    let whole = suffices(spec, range).map(|conditions| doc! { "$and": conditions });
+    let of = |stored: Bson, opened: Document| match &whole {
+        Some(whole) => doc! { "$cond": [whole.clone(), stored, opened] },
+        None => opened,
+    };
+    let count = format!("${}", spec.names().count);
+    let mut bucket = doc! { "count": of(count.into(), doc! { "$size": items_of(spec, range) }) };
+    let mut group = doc! {
+        "_id": null,
+        "count": { "$sum": "$count" },
+        "buckets": { "$sum": { "$cond": [{ "$gt": ["$count", 0] }, 1, 0] } },
+    };
+    let mut shown = doc! { "_id": 0, "count": 1, "buckets": 1 };
+    for (at, aggregate) in spec.aggregates().iter().enumerate() {
+        let name = format!("a{at}");
+        if let Some(operator) = operator(aggregate.kind) {
+            let opened = doc! { operator: values(spec, range, aggregate) };
+            bucket.insert(&name, of(format!("${}", aggregate.path).into(), opened));
+            group.insert(&name, doc! { operator: format!("${name}") });
+            shown.insert(aggregate.path, format!("${name}"));
+        } else if let AggregateKind::Count = aggregate.kind {
+            let opened = doc! { "$size": values(spec, range, aggregate) };
+            bucket.insert(&name, of(format!("${}", aggregate.path).into(), opened));
+            group.insert(&name, doc! { "$sum": format!("${name}") });
+            shown.insert(aggregate.path, format!("${name}"));
+        } else if let AggregateKind::Avg { sum, count } = aggregate.kind {
+            let number = count.map_or("$count".to_owned(), |at| format!("$a{at}"));
+            let avg = doc! { "$divide": [format!("$a{sum}"), &number] };
+            let avg = doc! { "$cond": [{ "$gt": [&number, 0] }, avg, null] };
+            shown.insert(aggregate.path, avg);
+        }
+    }
+    vec![
+        doc! { "$match": filter.unwrap_or_default() },
+        doc! { "$project": bucket },
+        doc! { "$group": group },
+        doc! { "$match": { "count": { "$gt": 0 } } },
+        doc! { "$project": shown },
+    ]
+}
+
+/// The operator that adds up both values and what is kept of them.
+const fn operator(kind: AggregateKind) -> Option<&'static str> {
+    match kind {
+        AggregateKind::Min => Some("$min"),
+        AggregateKind::Max => Some("$max"),
+        AggregateKind::Sum => Some("$sum"),
+        _ => None,
+    }
+}
+
+/// The finite values of the items in the range.
+fn values(spec: &BucketSpec, range: TimeRange, aggregate: &Aggregate) -> Document {
+    let name = spec
+        .inputs()
+        .get(aggregate.input)
+        .map_or("", |input| input.name);
+    let finite = doc! { "$and": [
+        { "$isNumber": "$$value" },
+        // NaN orders before all numbers.
+        { "$gte": ["$$value", f64::MIN] },
+        { "$lte": ["$$value", f64::MAX] },
+    ] };
+    let of_items = doc! { "$map": {
+        "input": items_of(spec, range), "as": "item", "in": format!("$$item.{name}"),
+    } };
+    doc! { "$filter": { "input": of_items, "as": "value", "cond": finite } }
+}
