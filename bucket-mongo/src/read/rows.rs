@@ -29,9 +29,11 @@ impl<'a> Rows<'a> {
             .sort(plan.sort)
             .hint(Hint::Name(plan.hint));
         if plan.limit > 0 {
-            find = find.limit(plan.limit);
-        }
-        if batch > 0 {
+            // One more than the limit: the server closes the cursor with its reply. One that is left
+            // open would be killed by a task of the driver's, which a runtime that ends breaks off.
+            let all = u32::try_from(plan.limit).unwrap_or(u32::MAX);
+            find = find.limit(plan.limit).batch_size(all.saturating_add(1));
+        } else if batch > 0 {
             find = find.batch_size(batch);
         }
         if !plan.projection.is_empty() {
