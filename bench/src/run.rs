@@ -54,7 +54,14 @@ fn told_again(file: &Path, arguments: &Arguments) -> Result<Report> {
 
 /// Runs the workloads that are asked for, and shows each as soon as it is done.
 async fn measured(arguments: &Arguments) -> Result<Report> {
-    let server = Server::with(APP, DevServer::builder().cache_mib(CACHE_MIB.into())).await?;
+    let options = DevServer::builder().cache_mib(CACHE_MIB.into());
+    Server::run_with(APP, options, async |server| {
+        measured_on(server, arguments).await
+    })
+    .await
+}
+
+async fn measured_on(server: &Server, arguments: &Arguments) -> Result<Report> {
     let mut report = Report {
         server: server.version().to_owned(),
         own_server: !server.is_lasting(),
@@ -84,7 +91,7 @@ async fn measured(arguments: &Arguments) -> Result<Report> {
         }
         Ok::<_, Error>(())
     };
-    demo::on(&server, &mut out, run).await?;
+    demo::on(server, &mut out, run).await?;
     Ok(report)
 }
 

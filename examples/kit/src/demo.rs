@@ -4,7 +4,10 @@ use std::{io::Write, time::Duration};
 
 use bucket_mongo::mongodb::{self, Database};
 
-use crate::{error::Error, server::Server};
+use crate::{
+    error::Error,
+    server::{self, Server},
+};
 
 /// How often a database is removed that comes back.
 const ATTEMPTS: usize = 50;
@@ -19,8 +22,7 @@ pub async fn run<W: Write>(
     out: &mut W,
     story: impl AsyncFnOnce(&Database, &mut W) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let server = Server::start(app).await?;
-    on(&server, out, story).await
+    Server::run(app, async |server| on(server, out, story).await).await
 }
 
 /// The same on a server that was chosen by the app.
@@ -41,6 +43,7 @@ pub async fn on<W: Write, E: From<Error>>(
         Ok(()) => database.drop().await,
         Err(_) => remove_for_good(&database).await,
     };
+    server::end(database.client()).await;
     told?;
     removed.map_err(Error::Driver)?;
     Ok(())

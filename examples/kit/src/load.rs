@@ -45,8 +45,19 @@ impl<T: Bucketed + FromRow> Load<T> {
         out: &mut impl Write,
     ) -> Result<ExitCode, Error> {
         let (mut rows, bytes) = open::<T>(file)?;
-        let server = Server::start(self.app).await?;
-        let buckets = (self.buckets)(&server.database().await?);
+        let load = async |server: &Server| self.run_on(server, &mut rows, bytes, format, out).await;
+        Server::run(self.app, load).await
+    }
+
+    async fn run_on(
+        &self,
+        server: &Server,
+        rows: &mut Rows<BufReader<File>, T>,
+        bytes: Option<u64>,
+        format: Format,
+        out: &mut impl Write,
+    ) -> Result<ExitCode, Error> {
+        let buckets = (self.buckets)(&server.database());
         let ensured = buckets.ensure().await?;
         if !ensured.drift.is_empty() {
             format.note(&ensured.to_string());
@@ -57,7 +68,7 @@ impl<T: Bucketed + FromRow> Load<T> {
             format,
             failed: Vec::new(),
         };
-        let loaded = loader::load(&buckets, &mut rows, &mut reporter).await;
+        let loaded = loader::load(&buckets, rows, &mut reporter).await;
         reporter.bar.finish_and_clear();
         match format {
             Format::Text => out.write_all(self.summary(&loaded, &buckets).as_bytes())?,

@@ -1,33 +1,50 @@
 //! Which server: the user's, or a development server that goes away with the program.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use bucket_mongo::{
-    mongodb::Database,
+    mongodb::{Client, Database},
     testing::{DevServer, DevServerBuilder, TestDatabase},
 };
 
 use crate::{cli::Format, error::Error, text};
 
+/// How long what was begun on the server may take to end.
+const GRACE: Duration = Duration::from_secs(5);
+
 /// The server of `MONGODB_URI`, or a development server.
 #[derive(Debug)]
 pub struct Server {
     server: DevServer,
+    client: Client,
     app: &'static str,
 }
 
 impl Server {
-    /// Finds or starts the server of an app.
-    pub async fn start(app: &'static str) -> Result<Self, Error> {
-        Self::with(app, DevServer::builder()).await
+    /// Finds or starts the server of an app and does a job there.
+    pub async fn run<R>(
+        app: &'static str,
+        job: impl AsyncFnOnce(&Self) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        Self::run_with(app, DevServer::builder(), job).await
     }
 
     /// The same; a server that is started gets these options.
-    pub async fn with(app: &'static str, options: DevServerBuilder) -> Result<Self, Error> {
-        Ok(Self {
-            server: options.await?,
+    pub async fn run_with<R, E: From<Error>>(
+        app: &'static str,
+        options: DevServerBuilder,
+        job: impl AsyncFnOnce(&Self) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let server = options.await.map_err(Error::from)?;
+        let client = server.client().await.map_err(Error::from)?;
+        let server = Self {
+            server,
+            client,
             app,
-        })
+        };
+        let done = job(&server).await;
+        end(&server.client).await;
+        done
     }
 
     /// Whether data stay when this program ends.
@@ -43,15 +60,15 @@ impl Server {
     }
 
     /// The database that the path of `MONGODB_URI` names, or the one called as the app.
-    pub async fn database(&self) -> Result<Database, Error> {
-        let client = self.server.client().await?;
-        Ok(client
+    #[must_use]
+    pub fn database(&self) -> Database {
+        self.client
             .default_database()
-            .unwrap_or_else(|| client.database(self.app)))
+            .unwrap_or_else(|| self.client.database(self.app))
     }
 
-    /// A database that nobody else has.
-    pub async fn fresh_database(&self) -> Result<TestDatabase, Error> {
+    /// A database that nobody else has, on a client of its own to be [ended](end).
+    pub(crate) async fn fresh_database(&self) -> Result<TestDatabase, Error> {
         Ok(self.server.database(self.app).await?)
     }
 
@@ -74,4 +91,11 @@ impl fmt::Display for Server {
             self.server.origin()
         )
     }
+}
+
+/// Ends a client. Without it the driver says goodbye to the server in a task of its own, which a
+/// program that ends breaks off with a panic now and then.
+pub(crate) async fn end(client: &Client) {
+    // What is still at work after that, such as a story that was interrupted, is broken off.
+    let _ = tokio::time::timeout(GRACE, client.clone().shutdown()).await;
 }

@@ -11,9 +11,9 @@ mod stats;
 use std::{io::Write, process::ExitCode};
 
 use bucket_mongo::Buckets;
-use example_kit::{Error, Server};
+use example_kit::{Error, Server, cli::Format};
 
-use crate::{cli::Command, csv_input, limits, model::Reading};
+use crate::{APP, cli::Command, csv_input, limits, model::Reading};
 
 /// Runs a command, or the main job if there is none.
 pub(crate) async fn run<W: Write>(
@@ -25,18 +25,45 @@ pub(crate) async fn run<W: Write>(
         Some(Command::Load { file, output }) => {
             return load::run(&file, output.format(), out).await;
         }
-        Some(Command::Devices { output }) => devices::run(output.format(), out).await?,
-        Some(Command::Latest { output }) => latest::run(output.format(), out).await?,
-        Some(Command::Readings(select)) => readings::run(select, out).await?,
-        Some(Command::Stats(select)) => stats::run(select, out).await?,
-        Some(Command::Rollup(rollup)) => rollup::run(rollup, out).await?,
+        Some(Command::Devices { output }) => {
+            let format = output.format();
+            read(format, async |it| devices::run(it, format, out).await).await?;
+        }
+        Some(Command::Latest { output }) => {
+            let format = output.format();
+            read(format, async |it| latest::run(it, format, out).await).await?;
+        }
+        Some(Command::Readings(select)) => {
+            let format = select.output.format();
+            read(format, async |it| readings::run(it, select, out).await).await?;
+        }
+        Some(Command::Stats(select)) => {
+            let format = select.output.format();
+            read(format, async |it| stats::run(it, select, out).await).await?;
+        }
+        Some(Command::Rollup(asked)) => {
+            let format = asked.select.output.format();
+            read(format, async |it| rollup::run(it, asked, out).await).await?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// Reads readings.
+async fn read(
+    format: Format,
+    read: impl AsyncFnOnce(&Buckets<Reading>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    Server::run(APP, async |server| {
+        server.tell_if_built_in("readings", format);
+        read(&filled(server).await?).await
+    })
+    .await
+}
+
 /// The readings to read. A development server is empty, so it gets the built-in ones first.
 async fn filled(server: &Server) -> Result<Buckets<Reading>, Error> {
-    let buckets = limits::buckets(&server.database().await?);
+    let buckets = limits::buckets(&server.database());
     if !server.is_lasting() {
         buckets.ensure().await?;
         let readings = csv_input::built_in()?;

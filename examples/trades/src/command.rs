@@ -9,9 +9,9 @@ mod show;
 use std::{io::Write, process::ExitCode};
 
 use bucket_mongo::{Bucketed as _, Buckets};
-use example_kit::{Error, Server};
+use example_kit::{Error, Server, cli::Format};
 
-use crate::{cli::Command, csv_input, model::Trade};
+use crate::{APP, cli::Command, csv_input, model::Trade};
 
 /// Runs a command, or the main job if there is none.
 pub(crate) async fn run(command: Option<Command>, out: &mut impl Write) -> Result<ExitCode, Error> {
@@ -25,19 +25,42 @@ pub(crate) async fn run(command: Option<Command>, out: &mut impl Write) -> Resul
             page,
             output,
         }) => {
-            page::run(customer, page, output.format(), out).await?;
+            let format = output.format();
+            read(format, async |it| {
+                page::run(it, customer, page, format, out).await
+            })
+            .await?;
         }
-        Some(Command::Feed(feed)) => feed::run(feed, out).await?,
+        Some(Command::Feed(feed)) => {
+            let format = feed.output.format();
+            read(format, async |it| feed::run(it, feed, out).await).await?;
+        }
         Some(Command::Show { customer, output }) => {
-            show::run(customer, output.format(), out).await?;
+            let format = output.format();
+            read(format, async |it| {
+                show::run(it, customer, format, out).await
+            })
+            .await?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// Reads trades.
+async fn read(
+    format: Format,
+    read: impl AsyncFnOnce(&Buckets<Trade>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    Server::run(APP, async |server| {
+        server.tell_if_built_in("trades", format);
+        read(&filled(server).await?).await
+    })
+    .await
+}
+
 /// The trades to read. A development server is empty, so it gets the built-in ones first.
 async fn filled(server: &Server) -> Result<Buckets<Trade>, Error> {
-    let buckets = Trade::buckets(&server.database().await?);
+    let buckets = Trade::buckets(&server.database());
     if !server.is_lasting() {
         buckets.ensure().await?;
         buckets

@@ -8,8 +8,11 @@ use example_kit::{Error, Server, cli::Format};
 use crate::{APP, endpoint, model::Request, table, writers};
 
 pub(super) async fn run(out: &mut impl Write) -> Result<(), Error> {
-    let server = Server::start(APP).await?;
-    let requests = Request::buckets(&server.database().await?);
+    Server::run(APP, async |server| record(server, out).await).await
+}
+
+async fn record(server: &Server, out: &mut impl Write) -> Result<(), Error> {
+    let requests = Request::buckets(&server.database());
     let ensured = requests.ensure().await?;
     if !ensured.drift.is_empty() {
         Format::Text.note(&ensured.to_string());

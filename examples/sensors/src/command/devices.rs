@@ -2,13 +2,13 @@
 
 use std::io::Write;
 
-use example_kit::{Error, Server, cli::Format, json};
+use bucket_mongo::Buckets;
+use example_kit::{Error, cli::Format, json};
 use serde::Serialize;
 
-use super::filled;
 use crate::{
-    APP,
     device::{self, Figures},
+    model::Reading,
     table,
 };
 
@@ -18,11 +18,12 @@ struct Report {
     devices: Vec<Figures>,
 }
 
-pub(super) async fn run(format: Format, out: &mut impl Write) -> Result<(), Error> {
-    let server = Server::start(APP).await?;
-    server.tell_if_built_in("readings", format);
-    let buckets = filled(&server).await?;
-    let devices = device::all(&buckets).await?;
+pub(super) async fn run(
+    buckets: &Buckets<Reading>,
+    format: Format,
+    out: &mut impl Write,
+) -> Result<(), Error> {
+    let devices = device::all(buckets).await?;
     match format {
         Format::Json => json::print(&Report { devices }, out)?,
         Format::Text if devices.is_empty() => {

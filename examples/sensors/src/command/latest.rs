@@ -3,17 +3,17 @@
 use std::io::Write;
 
 use bucket_mongo::Buckets;
-use example_kit::{Error, Server, cli::Format, json};
+use example_kit::{Error, cli::Format, json};
 use futures_util::TryStreamExt as _;
 
-use super::filled;
-use crate::{APP, model::Reading, reading::Shown, table};
+use crate::{model::Reading, reading::Shown, table};
 
-pub(super) async fn run(format: Format, out: &mut impl Write) -> Result<(), Error> {
-    let server = Server::start(APP).await?;
-    server.tell_if_built_in("readings", format);
-    let buckets = filled(&server).await?;
-    let readings = newest(&buckets).await?;
+pub(super) async fn run(
+    buckets: &Buckets<Reading>,
+    format: Format,
+    out: &mut impl Write,
+) -> Result<(), Error> {
+    let readings = newest(buckets).await?;
     match format {
         Format::Json => {
             for reading in &readings {

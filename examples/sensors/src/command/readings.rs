@@ -2,22 +2,23 @@
 
 use std::io::{BufWriter, Write};
 
-use example_kit::{Error, Server, cli::Format, json, text};
+use bucket_mongo::Buckets;
+use example_kit::{Error, cli::Format, json, text};
 use futures_util::TryStreamExt as _;
 
-use super::filled;
-use crate::{APP, cli::Select, reading::Shown, table};
+use crate::{cli::Select, model::Reading, reading::Shown, table};
 
-pub(super) async fn run(select: Select, out: &mut impl Write) -> Result<(), Error> {
+pub(super) async fn run(
+    buckets: &Buckets<Reading>,
+    select: Select,
+    out: &mut impl Write,
+) -> Result<(), Error> {
     let Select {
         sensor,
         range,
         output,
     } = select;
     let format = output.format();
-    let server = Server::start(APP).await?;
-    server.tell_if_built_in("readings", format);
-    let buckets = filled(&server).await?;
 
     // The standard output would write each line by itself.
     let mut out = BufWriter::new(out);

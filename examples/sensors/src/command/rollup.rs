@@ -2,15 +2,15 @@
 
 use std::{fs, io::Write, path::Path};
 
-use bucket_mongo::{Every, TimeRange};
-use example_kit::{Error, Server, cli::Format, json, terminal, text};
+use bucket_mongo::{Buckets, Every, TimeRange};
+use example_kit::{Error, cli::Format, json, terminal, text};
 use serde::Serialize;
 
-use super::{filled, stats::text_of_buckets};
+use super::stats::text_of_buckets;
 use crate::{
-    APP,
     chart::{svg, terminal as in_terminal},
     cli,
+    model::Reading,
     rollup::{self, Rollup, Row},
     sensor::Sensor,
 };
@@ -29,7 +29,11 @@ struct Report<'a> {
     rows: Vec<Row>,
 }
 
-pub(super) async fn run(asked: cli::Rollup, out: &mut impl Write) -> Result<(), Error> {
+pub(super) async fn run(
+    buckets: &Buckets<Reading>,
+    asked: cli::Rollup,
+    out: &mut impl Write,
+) -> Result<(), Error> {
     let cli::Select {
         sensor,
         range,
@@ -37,12 +41,9 @@ pub(super) async fn run(asked: cli::Rollup, out: &mut impl Write) -> Result<(), 
     } = asked.select;
     let every = asked.steps.0;
     let format = output.format();
-    let server = Server::start(APP).await?;
-    server.tell_if_built_in("readings", format);
-    let buckets = filled(&server).await?;
-    let bounded = rollup::bounded(&buckets, &sensor, range).await?;
+    let bounded = rollup::bounded(buckets, &sensor, range).await?;
     let found = match bounded {
-        Some(range) => rollup::read(&buckets, &sensor, range, &every, asked.fill.into()).await?,
+        Some(range) => rollup::read(buckets, &sensor, range, &every, asked.fill.into()).await?,
         None => Rollup::default(),
     };
     let series = found.series(&sensor, &every);

@@ -2,18 +2,16 @@
 
 use std::io::Write;
 
-use bucket_mongo::{RangeStats, TimeRange};
+use bucket_mongo::{Buckets, RangeStats, TimeRange};
 use example_kit::{
-    Error, Server,
+    Error,
     cli::Format,
     json,
     text::{self, counted},
 };
 use serde::Serialize;
 
-use super::filled;
 use crate::{
-    APP,
     cli::Select,
     model::Reading,
     sensor::{Sensor, span},
@@ -37,16 +35,17 @@ struct Report<'a> {
     opened: u64,
 }
 
-pub(super) async fn run(select: Select, out: &mut impl Write) -> Result<(), Error> {
+pub(super) async fn run(
+    buckets: &Buckets<Reading>,
+    select: Select,
+    out: &mut impl Write,
+) -> Result<(), Error> {
     let Select {
         sensor,
         range,
         output,
     } = select;
     let format = output.format();
-    let server = Server::start(APP).await?;
-    server.tell_if_built_in("readings", format);
-    let buckets = filled(&server).await?;
     let stats = buckets.stats(sensor.key(), range).await?;
     match (format, &stats) {
         (Format::Json, stats) => json::print(&report(&sensor, range, stats.as_ref()), out)?,

@@ -2,12 +2,11 @@
 
 use std::io::Write;
 
-use bucket_mongo::RecordPage;
-use example_kit::{Error, Server, cli::Format, json, text};
+use bucket_mongo::{Buckets, RecordPage};
+use example_kit::{Error, cli::Format, json, text};
 use serde::Serialize;
 
-use super::filled;
-use crate::{APP, cli::Feed, json::Record, model::Trade, table};
+use crate::{cli::Feed, json::Record, model::Trade, table};
 
 /// The result in JSON.
 #[derive(Debug, Serialize)]
@@ -20,11 +19,12 @@ struct Report<'a> {
     prev: Option<&'a str>,
 }
 
-pub(super) async fn run(feed: Feed, out: &mut impl Write) -> Result<(), Error> {
+pub(super) async fn run(
+    trades: &Buckets<Trade>,
+    feed: Feed,
+    out: &mut impl Write,
+) -> Result<(), Error> {
     let format = feed.output.format();
-    let server = Server::start(APP).await?;
-    let trades = filled(&server).await?;
-    server.tell_if_built_in("trades", format);
     let query = trades
         .records(feed.customer)
         .limit(feed.limit)

@@ -2,11 +2,15 @@
 
 use std::io::Write;
 
-use example_kit::{Error, Server, cli::Format, json, text};
+use bucket_mongo::Buckets;
+use example_kit::{Error, cli::Format, json, text};
 use serde::Serialize;
 
-use super::filled;
-use crate::{APP, json::Record, model::TradeBucket, table};
+use crate::{
+    json::Record,
+    model::{Trade, TradeBucket},
+    table,
+};
 
 /// The result in JSON.
 #[derive(Debug, Serialize)]
@@ -17,14 +21,12 @@ struct Report<'a> {
 }
 
 pub(super) async fn run(
+    trades: &Buckets<Trade>,
     customer: i64,
     number: u64,
     format: Format,
     out: &mut impl Write,
 ) -> Result<(), Error> {
-    let server = Server::start(APP).await?;
-    let trades = filled(&server).await?;
-    server.tell_if_built_in("trades", format);
     let bucket = trades.page(customer, number).await?.into_bucket();
     if format == Format::Json {
         let records = bucket.map(TradeBucket::into_records).unwrap_or_default();

@@ -2,16 +2,18 @@
 
 use std::{io::Write, pin::pin};
 
-use example_kit::{Error, Server, cli::Format, print, text};
+use bucket_mongo::Buckets;
+use example_kit::{Error, cli::Format, print, text};
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
 
-use super::filled;
-use crate::{APP, json::Bucket, stored};
+use crate::{json::Bucket, model::Trade, stored};
 
-pub(super) async fn run(customer: i64, format: Format, out: &mut impl Write) -> Result<(), Error> {
-    let server = Server::start(APP).await?;
-    let trades = filled(&server).await?;
-    server.tell_if_built_in("trades", format);
+pub(super) async fn run(
+    trades: &Buckets<Trade>,
+    customer: i64,
+    format: Format,
+    out: &mut impl Write,
+) -> Result<(), Error> {
     let pages = trades.page_count(customer).await?;
     let records = trades.count(customer).await?;
     match format {
@@ -35,7 +37,7 @@ pub(super) async fn run(customer: i64, format: Format, out: &mut impl Write) -> 
                 text::counted(pages, "page")
             )?;
             write!(out, "[\n  ")?;
-            let documents = stored::documents(&trades, &[customer]).await?;
+            let documents = stored::documents(trades, &[customer]).await?;
             list(
                 documents.map_ok(|stored| print::document(&stored, 1)),
                 ",\n  ",
