@@ -78,6 +78,14 @@ impl Default for BucketFields {
     }
 }
 
+impl BucketFields {
+    /// The span of time from the start to the end, in milliseconds; 0 where the form sets none.
+    pub(crate) fn span(&self) -> i64 {
+        let (start, end) = (self.start.timestamp_millis(), self.end.timestamp_millis());
+        end.saturating_sub(start)
+    }
+}
+
 /// A view of the parts of a bucket.
 #[derive(Debug)]
 pub struct BucketRef<'a, T: Record> {
@@ -174,49 +182,32 @@ fn decode_parts<T: Record>(
     range: TimeRange,
 ) -> Result<BucketParts<T>, Damage> {
     let spec = T::SPEC;
-    let fields = stored_fields(spec, stored)?;
+    let head = head(spec, stored)?;
     let id = match (field(stored, ID)?, spec.object_ids()) {
-        (Some(RawBsonRef::String(text)), false) => {
-            text.parse::<BucketId<T>>().map_err(|error| Damage::Id {
-                message: error.to_string(),
-            })?
-        }
-        (Some(RawBsonRef::ObjectId(id)), true) => {
-            BucketId::of_object(id, stored_place(spec, &fields, stored)?)
-        }
-        (_, false) => return Err(wrong_field(ID, "a string")),
+        (Some(RawBsonRef::ObjectId(id)), true) => BucketId::of_object(id, head.place),
         (_, true) => return Err(wrong_field(ID, "an object id")),
+        (Some(RawBsonRef::String(text)), false) => text.parse().map_err(wrong_id)?,
+        (_, false) => return Err(wrong_field(ID, "a string")),
     };
     let key = key_of::<T>(stored)?;
-    let count = stored_count(spec, stored)?;
-    let Some(RawBsonRef::Array(array)) = field(stored, spec.items())? else {
-        return Err(wrong_field(spec.items(), "an array"));
-    };
-    let mut items =
-        Vec::with_capacity(usize::try_from(count.clamp(0, i64::from(spec.size()))).unwrap_or(0));
-    let mut left_out = 0;
-    for (index, item) in array.into_iter().enumerate() {
+    let mut inside = Vec::with_capacity(head.capacity(spec));
+    let mut number = 0;
+    for (index, item) in items(spec, stored)?.into_iter().enumerate() {
         let item = item.map_err(bson_damage)?;
+        number = index + 1;
         if range == TimeRange::ALL || range.contains(item_time(spec, index, item)?) {
-            items.push(decode_item::<T>(index, item)?);
-        } else {
-            left_out += 1;
+            inside.push(decode_item::<T>(index, item)?);
         }
     }
-    match u32::try_from(count) {
-        Ok(whole) if usize::try_from(whole) == Ok(items.len() + left_out) => Ok(BucketParts {
-            id,
-            key,
-            count: u32::try_from(items.len()).unwrap_or(whole),
-            fields,
-            stats: StoredStats::read(spec, stored, whole)?,
-            items,
-        }),
-        _ => Err(Damage::CountMismatch {
-            count,
-            items: items.len() + left_out,
-        }),
-    }
+    let count = head.check_count(number)?;
+    Ok(BucketParts {
+        id,
+        key,
+        count: u32::try_from(inside.len()).unwrap_or(count),
+        fields: head.fields,
+        stats: StoredStats::read(spec, stored, count)?,
+        items: inside,
+    })
 }
 
 /// The key fields of a stored bucket.
@@ -244,11 +235,7 @@ pub(crate) struct Head {
 pub(crate) fn head(spec: &BucketSpec, stored: &RawDocument) -> Result<Head, Damage> {
     let fields = stored_fields(spec, stored)?;
     let place = match (field(stored, ID)?, spec.object_ids()) {
-        (Some(RawBsonRef::String(text)), false) => {
-            parse_place(spec, text).map_err(|error| Damage::Id {
-                message: error.to_string(),
-            })?
-        }
+        (Some(RawBsonRef::String(text)), false) => parse_place(spec, text).map_err(wrong_id)?,
         (_, true) => stored_place(spec, &fields, stored)?,
         (_, false) => return Err(wrong_field(ID, "a string")),
     };
@@ -265,22 +252,15 @@ impl Head {
         usize::try_from(self.count.clamp(0, i64::from(spec.size()))).unwrap_or(0)
     }
 
-    /// The span of time that it covers, in milliseconds; 0 where its form sets none.
-    pub(crate) fn span(&self) -> i64 {
-        let (start, end) = (self.fields.start, self.fields.end);
-        end.timestamp_millis()
-            .saturating_sub(start.timestamp_millis())
-    }
-
-    /// The stored count is the number of items that there are.
-    pub(crate) fn check_count(&self, items: usize) -> Result<(), Damage> {
-        if i64::try_from(items) == Ok(self.count) {
-            return Ok(());
+    /// The stored count, if it is the number of items that there are.
+    pub(crate) fn check_count(&self, items: usize) -> Result<u32, Damage> {
+        match u32::try_from(self.count) {
+            Ok(count) if usize::try_from(count) == Ok(items) => Ok(count),
+            _ => Err(Damage::CountMismatch {
+                count: self.count,
+                items,
+            }),
         }
-        Err(Damage::CountMismatch {
-            count: self.count,
-            items,
-        })
     }
 }
 
@@ -432,6 +412,12 @@ pub(crate) fn field<'a>(
 
 pub(crate) fn bson_damage(source: bson::error::Error) -> Damage {
     Damage::Bson(source.into())
+}
+
+fn wrong_id(error: impl ToString) -> Damage {
+    Damage::Id {
+        message: error.to_string(),
+    }
 }
 
 pub(crate) fn wrong_field(path: &str, expected: &'static str) -> Damage {

@@ -76,7 +76,7 @@ impl<T: Record> Newest<T> {
                 Form::Hybrid { .. } => true,
             },
             time: record.time(),
-            span: head.span(),
+            span: head.fields.span(),
             key,
             record,
             place: head.place,

@@ -87,7 +87,7 @@ fn projection(spec: &BucketSpec, range: TimeRange, without_items: Option<Vec<Bso
     let items = format!("${}", spec.items());
     let opened = doc! { "$cond": [
         { "$isArray": [&items] },
-        { NUMBER: { "$size": &items }, INSIDE: inside(spec, range, &items) },
+        { NUMBER: { "$size": &items }, INSIDE: inside(spec, range) },
         null,
     ] };
     match without_items {
@@ -107,24 +107,31 @@ const fn has_span(spec: &BucketSpec) -> bool {
 }
 
 /// The items of the range. One whose time is no date is among them, so that it is found.
-fn inside(spec: &BucketSpec, range: TimeRange, items: &str) -> Bson {
-    let time = format!("$$this.{}", spec.time().name);
-    let bounds = bounds(&time, range);
-    if bounds.is_empty() {
-        return Bson::String(items.to_owned());
-    }
-    let no_date = doc! { "$ne": [{ "$type": &time }, "date"] };
-    let condition = doc! { "$or": [no_date, { "$and": bounds }] };
-    Bson::Document(doc! { "$filter": { "input": items, "cond": condition } })
+fn inside(spec: &BucketSpec, range: TimeRange) -> Bson {
+    filtered(spec, range, |time, bounds| {
+        let no_date = doc! { "$ne": [{ "$type": time }, "date"] };
+        doc! { "$or": [no_date, { "$and": bounds }] }
+    })
 }
 
 /// The items of the range alone.
 pub(super) fn items_of(spec: &BucketSpec, range: TimeRange) -> Bson {
+    filtered(spec, range, |_, bounds| doc! { "$and": bounds })
+}
+
+/// The items that fulfil a condition made of their time and its bounds; all of them without bounds.
+fn filtered(
+    spec: &BucketSpec,
+    range: TimeRange,
+    condition: impl FnOnce(&str, Vec<Bson>) -> Document,
+) -> Bson {
     let items = format!("${}", spec.items());
-    match bounds(&format!("$$this.{}", spec.time().name), range) {
-        bounds if bounds.is_empty() => Bson::String(items),
-        bounds => doc! { "$filter": { "input": items, "cond": { "$and": bounds } } }.into(),
+    let time = format!("$$this.{}", spec.time().name);
+    let bounds = bounds(&time, range);
+    if bounds.is_empty() {
+        return Bson::String(items);
     }
+    doc! { "$filter": { "input": items, "cond": condition(&time, bounds) } }.into()
 }
 
 /// Conditions for a date to lie in the range.
@@ -192,12 +199,17 @@ fn lies_in(spec: &BucketSpec, range: TimeRange) -> Option<Vec<Bson>> {
 
 /// The span of time that a bucket covers, in milliseconds; 0 where its form sets none.
 pub(super) fn span(spec: &BucketSpec, stored: &RawDocument) -> Result<i64, Damage> {
-    if !has_span(spec) {
-        return Ok(0);
+    times(spec, stored).map(|times| times.span())
+}
+
+/// What the fields of a bucket say of its times, as far as its form has them.
+fn times(spec: &BucketSpec, stored: &RawDocument) -> Result<BucketFields, Damage> {
+    let mut times = BucketFields::default();
+    if has_span(spec) {
+        times.start = date_field(stored, spec.names().start)?;
+        times.end = date_field(stored, spec.names().end)?;
     }
-    let start = date_field(stored, spec.names().start)?.timestamp_millis();
-    let end = date_field(stored, spec.names().end)?.timestamp_millis();
-    Ok(end.saturating_sub(start))
+    Ok(times)
 }
 
 /// A bucket as [`parts`] asks for it.
@@ -218,11 +230,7 @@ impl<'a> Part<'a> {
         stored: &'a RawDocument,
     ) -> Result<Self, Damage> {
         let names = spec.names();
-        let mut times = BucketFields::default();
-        if has_span(spec) {
-            times.start = date_field(stored, names.start)?;
-            times.end = date_field(stored, names.end)?;
-        }
+        let times = times(spec, stored)?;
         let count = stored_count(spec, stored)?;
         let whole =
             || u32::try_from(count).map_err(|_| wrong_field(names.count, "a number of records"));

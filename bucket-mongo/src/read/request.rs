@@ -131,7 +131,7 @@ impl<'a, T: Record, R> Request<'a, T, R> {
         let context = self.context();
         let longest = self.longest();
         let longest = longest.map_err(|error| Error::new(ErrorKind::Encode(error), &context))?;
-        let walk = Walk::of_several(self.keys.clone(), longest);
+        let walk = Walk::new(self.keys.clone(), longest);
         let walk = (self.select)(walk, &self.fields)
             .order(self.order)
             .newest_first(self.newest_first)
@@ -144,7 +144,7 @@ impl<'a, T: Record, R> Request<'a, T, R> {
         }
     }
 
-    /// The first records of the walk, at most so many.
+    /// The first records of a walk over one key, at most so many.
     pub(crate) async fn first(mut self, walk: Walk<T, R>, most: usize) -> Result<Part<R>> {
         let context = self.context();
         let mut walk = walk;
@@ -158,9 +158,8 @@ impl<'a, T: Record, R> Request<'a, T, R> {
         let collection = self.buckets.collection::<RawDocumentBuf>();
         let mut wanted = buckets_of::<T>(most.saturating_add(1));
         loop {
-            let limit = if walk.can_go_on() { wanted } else { 0 };
             let session = self.session.as_deref_mut();
-            let rows = Rows::open(&collection, walk.find(limit), wanted, session).await;
+            let rows = Rows::open(&collection, walk.find(wanted), 0, session).await;
             let mut rows = rows.map_err(|error| Error::read(error, &context))?;
             let mut found = 0;
             let mut longer = None;
@@ -182,7 +181,7 @@ impl<'a, T: Record, R> Request<'a, T, R> {
                 records.clear();
                 continue;
             }
-            if records.len() <= most && (limit == 0 || found < limit) {
+            if records.len() <= most && found < wanted {
                 records.extend(walk.end());
                 break;
             }

@@ -29,16 +29,16 @@ impl<T: Record, R> Walk<T, R> {
             return Ok(Vec::new());
         }
         // That of a single one is known.
-        let key = match self.keys.as_slice() {
+        let key = match self.route.keys.as_slice() {
             [key] => key.clone(),
             _ => bucket::key_of::<T>(stored).map_err(damaged)?,
         };
-        self.longest_seen = self.longest_seen.max(head.span());
+        self.longest_seen = self.longest_seen.max(head.fields.span());
         let records = self.decode(&key, &head, stored).map_err(damaged)?;
         let ready = self.ready(&head);
         self.last = Some(head.place);
         self.hold(records);
-        if !self.by_time && self.order != Order::Window {
+        if !self.route.by_time && self.route.order != Order::Window {
             // No other bucket has records among them.
             return Ok(self.end());
         }
@@ -53,10 +53,10 @@ impl<T: Record, R> Walk<T, R> {
 
     /// Where parts of a window are found again.
     fn has_come(&self, place: Place) -> bool {
-        let Some(last) = self.last.filter(|_| self.can_go_on()) else {
+        let Some(last) = self.last.filter(|_| !self.route.is_of_several()) else {
             return false;
         };
-        if self.descending() {
+        if self.route.descending() {
             place >= last
         } else {
             place <= last
@@ -92,14 +92,16 @@ impl<T: Record, R> Walk<T, R> {
             let index = u32::try_from(index).unwrap_or(u32::MAX);
             let position = Position {
                 place,
-                time: if let (Order::Arrival, false) = (self.order, self.by_time) {
+                time: if let (Order::Arrival, false) = (self.route.order, self.route.by_time) {
                     place.time
                 } else {
                     time
                 },
                 index,
             };
-            if self.range.contains(bson::DateTime::from_millis(time)) && self.is_behind(&position) {
+            if self.route.range.contains(bson::DateTime::from_millis(time))
+                && self.is_behind(&position)
+            {
                 records.push(Placed { position, record });
             }
         }
@@ -108,11 +110,11 @@ impl<T: Record, R> Walk<T, R> {
     }
 
     fn is_behind(&self, position: &Position) -> bool {
-        let Some(from) = &self.from else {
+        let Some(from) = &self.route.from else {
             return true;
         };
-        let order = self.order.compare(position, from);
-        if self.descending() {
+        let order = self.route.order.compare(position, from);
+        if self.route.descending() {
             order == Ordering::Less
         } else {
             order == Ordering::Greater
@@ -121,8 +123,8 @@ impl<T: Record, R> Walk<T, R> {
 
     /// What belongs before all records of this bucket and of those behind it.
     fn ready(&mut self, next: &Head) -> Vec<Placed<R>> {
-        if !self.by_time {
-            let same = |last| self.order.same_group(last, next.place);
+        if !self.route.by_time {
+            let same = |last| self.route.order.same_group(last, next.place);
             if self.last.is_some_and(same) {
                 return Vec::new();
             }
@@ -131,7 +133,7 @@ impl<T: Record, R> Walk<T, R> {
         let Some((first, behind)) = self.times_to_come(next) else {
             return Vec::new();
         };
-        let ready = if self.descending() {
+        let ready = if self.route.descending() {
             self.held
                 .partition_point(|held| held.position.time >= behind)
         } else {
@@ -147,14 +149,14 @@ impl<T: Record, R> Walk<T, R> {
     /// find: none before the first one, in ascending order, none from the second one on, in
     /// descending order. `None` where there are no bounds.
     fn times_to_come(&self, next: &Head) -> Option<(i64, i64)> {
-        let longest = self.longest.max(self.longest_seen);
+        let longest = self.route.longest.max(self.longest_seen);
         match T::SPEC.form() {
             Form::Window { .. } => {
                 let start = next.fields.start.timestamp_millis();
                 Some((start, start.saturating_add(longest)))
             }
             // It begins at its place, or less than the longest duration before it.
-            Form::Hybrid { .. } if self.read.len() == 1 => {
+            Form::Hybrid { .. } if !self.route.is_of_several() => {
                 let unit = T::SPEC.id_unit().millis();
                 let place = next.place.time.saturating_mul(unit);
                 let end = place.saturating_add(unit).saturating_add(longest);
@@ -172,7 +174,11 @@ impl<T: Record, R> Walk<T, R> {
         } else {
             self.held.extend(records);
         }
-        let (by_time, order, descending) = (self.by_time, self.order, self.descending());
+        let (by_time, order, descending) = (
+            self.route.by_time,
+            self.route.order,
+            self.route.descending(),
+        );
         let compare = |one: &Placed<R>, other: &Placed<R>| {
             let (one, other) = (&one.position, &other.position);
             let ordered = if by_time {

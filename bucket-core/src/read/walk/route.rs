@@ -1,0 +1,209 @@
+//! Which buckets a walk goes through: the filter, order and projection of its finds.
+
+use bson::{Bson, Document, doc};
+
+use crate::{
+    form::Form,
+    id::Place,
+    range::TimeRange,
+    raw::RawWriter,
+    read::{
+        FindPlan, Live, ReadKey, fields, find,
+        order::{Order, Position},
+        parts::items_of,
+        places::{Bound, Places},
+        span::{any_inside, overlapping_any, reaches},
+        tails::header,
+        token::Query,
+    },
+    record::Record,
+};
+
+/// The way of a walk.
+#[derive(Debug)]
+pub(super) struct Route<T: Record> {
+    pub(super) keys: Vec<T::Key>,
+    read: Vec<ReadKey>,
+    pub(super) order: Order,
+    pub(super) by_time: bool,
+    pub(super) newest_first: bool,
+    /// Against the order: from the place backwards.
+    pub(super) backwards: bool,
+    asked: TimeRange,
+    /// What is asked for and shown.
+    pub(super) range: TimeRange,
+    live: Live,
+    pub(super) longest: i64,
+    pub(super) from: Option<Position>,
+    projection: Document,
+}
+
+impl<T: Record> Route<T> {
+    pub(super) fn new(keys: Vec<T::Key>, longest: i64) -> Self {
+        Self {
+            read: keys.iter().map(ReadKey::of::<T>).collect(),
+            order: Order::of(T::SPEC),
+            by_time: keys.len() != 1,
+            keys,
+            newest_first: false,
+            backwards: false,
+            asked: TimeRange::ALL,
+            range: TimeRange::ALL,
+            live: Live::default(),
+            longest,
+            from: None,
+            projection: Document::new(),
+        }
+    }
+
+    pub(super) fn between(&mut self, range: TimeRange, live: Live) {
+        self.asked = range;
+        self.range = range.and(live.range());
+        self.live = live;
+    }
+
+    /// Asks for these fields of the items, and for what a walk goes by.
+    pub(super) fn select(&mut self, paths: &[&str]) {
+        let spec = T::SPEC;
+        let mut projection = header(spec);
+        let inside = format!("{}.", spec.items());
+        let time = format!("{inside}{}", spec.time().name);
+        let inner = paths.iter().filter(|path| path.starts_with(&inside));
+        let inner: Vec<&str> = inner.copied().chain([time.as_str()]).collect();
+        // The server refuses a path together with one inside of it.
+        let holds = |outer: &str, path: &str| {
+            let rest = path.strip_prefix(outer);
+            rest.is_some_and(|rest| rest.starts_with('.'))
+        };
+        let outermost = inner
+            .iter()
+            .filter(|path| !inner.iter().any(|other| holds(other, path)));
+        let keys = spec.keys().iter().map(|key| key.path);
+        for path in keys.chain(outermost.copied()) {
+            projection.insert(path, 1);
+        }
+        self.projection = projection;
+    }
+
+    pub(super) fn is_of_several(&self) -> bool {
+        self.keys.len() != 1
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.range.is_empty() || self.keys.is_empty()
+    }
+
+    /// Whether it matters how long the buckets' spans are.
+    pub(super) fn goes_by_spans(&self) -> bool {
+        let has_spans = matches!(T::SPEC.form(), Form::Window { .. } | Form::Hybrid { .. });
+        has_spans && (self.by_time || self.range.start().is_some())
+    }
+
+    pub(super) fn query(&self) -> Query {
+        let key = self.read.first().map_or(&[][..], ReadKey::elements);
+        Query::of(T::SPEC, key, self.newest_first, self.asked)
+    }
+
+    /// In which tokens count time.
+    pub(super) fn unit(&self) -> i64 {
+        match self.order {
+            Order::Arrival => 1,
+            Order::Bucket | Order::Window => T::SPEC.id_unit().millis(),
+        }
+    }
+
+    pub(super) fn descending(&self) -> bool {
+        self.newest_first != self.backwards
+    }
+
+    /// The buckets behind this place.
+    pub(super) fn find(&self, behind: Option<Place>) -> FindPlan {
+        let spec = T::SPEC;
+        let plan = match self.read.as_slice() {
+            [key] => {
+                let filter = RawWriter::build(|writer| {
+                    writer.elements(key.elements());
+                    fields(writer, &self.condition(key, behind));
+                });
+                find(spec, filter)
+            }
+            keys => overlapping_any(spec, keys, self.range, self.longest),
+        };
+        let plan = self.live.find_undated(spec, plan);
+        let mut sort = plan.sort;
+        if self.descending() {
+            sort.iter_mut()
+                .for_each(|(_, direction)| *direction = Bson::Int32(-1));
+        }
+        FindPlan {
+            sort,
+            projection: self.projection.clone(),
+            ..plan
+        }
+    }
+
+    pub(super) fn pipeline(&self) -> Vec<Document> {
+        let spec = T::SPEC;
+        let plan = self.find(None);
+        // The filter was written element by element and is valid.
+        let filter = Document::try_from(plan.filter).unwrap_or_default();
+        let mut stages = vec![doc! { "$match": filter }];
+        if !plan.sort.is_empty() {
+            stages.push(doc! { "$sort": plan.sort });
+        }
+        let mut shown: Document = spec
+            .keys()
+            .iter()
+            .map(|key| (key.path.to_owned(), 1.into()))
+            .collect();
+        shown.insert(spec.items(), items_of(spec, self.range));
+        stages.push(doc! { "$project": shown });
+        stages
+    }
+
+    fn condition(&self, key: &ReadKey, behind: Option<Place>) -> Document {
+        let spec = T::SPEC;
+        let mut places = Places::reaching(spec, self.range, self.longest);
+        let descending = self.descending();
+        let bounds = [
+            self.from.map(|from| self.first_bucket(&from)),
+            behind.map(|place| Bound {
+                place,
+                within: false,
+            }),
+        ];
+        for bound in bounds.into_iter().flatten() {
+            places = places.behind(bound, descending);
+        }
+        let mut condition = places.condition(spec, key);
+        condition.extend(match spec.form() {
+            Form::Count { .. } | Form::Numbered { .. } => any_inside(spec, self.range),
+            Form::Window { .. } | Form::Hybrid { .. } => reaches(spec, self.range),
+        });
+        condition
+    }
+
+    /// The first bucket in this direction that can hold a record behind the place.
+    fn first_bucket(&self, from: &Position) -> Bound {
+        let place = from.place;
+        match (self.order, self.descending()) {
+            (Order::Window, true) => Bound {
+                // All buckets of its window.
+                place: Place {
+                    time: place.time,
+                    sequence: u64::MAX,
+                },
+                within: true,
+            },
+            (Order::Arrival, true) => Bound {
+                place,
+                // Before the first item of a bucket is none of it.
+                within: from.index > 0,
+            },
+            (order, _) => Bound {
+                place: order.group_start(place),
+                within: true,
+            },
+        }
+    }
+}
