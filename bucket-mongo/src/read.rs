@@ -1,7 +1,11 @@
-//! Runs walks of core with the driver: what `records`, `range` and `latest` have in common.
+//! Runs finds and walks of core with the driver: what the reads have in common.
 
 mod request;
 mod rows;
 mod stream;
 
-pub(crate) use self::{request::Request, stream::Chunks};
+pub(crate) use self::{
+    request::Request,
+    rows::{Rows, prepared},
+    stream::Chunks,
+};

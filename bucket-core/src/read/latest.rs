@@ -36,15 +36,13 @@ pub fn newest_by_field(spec: &BucketSpec, prefix: &[Bson], except: &[Bson]) -> A
     if let Some(key) = spec.keys().get(prefix.len()).filter(|_| !except.is_empty()) {
         filter.insert(key.path, doc! { "$nin": except });
     }
-    let pipeline = vec![
-        doc! { "$match": filter },
-        doc! { "$sort": toward_newest(spec) },
-        doc! { "$group": {
-            "_id": field(spec, prefix.len()),
-            NEWEST: { "$first": newest(spec) },
-        } },
-    ];
-    by_pages(spec, pipeline)
+    first_of_each(
+        spec,
+        prefix,
+        filter,
+        toward_newest(spec),
+        Some(newest(spec)),
+    )
 }
 
 /// For each value of the key field behind `prefix` between these two, the first and the last one that
@@ -73,15 +71,8 @@ pub fn other_ends(
         .into_iter()
         .map(|(name, direction)| (name, Bson::Int32(-direction.as_i32().unwrap_or(1))))
         .collect();
-    let pipeline = vec![
-        doc! { "$match": filter },
-        doc! { "$sort": away },
-        doc! { "$group": {
-            "_id": field(spec, prefix.len()),
-            NEWEST: { "$first": { STORED: key_fields(spec) } },
-        } },
-    ];
-    Some(by_pages(spec, pipeline))
+    let of_each = doc! { STORED: key_fields(spec) };
+    Some(first_of_each(spec, prefix, filter, away, Some(of_each)))
 }
 
 /// For those of the values `among` of the key field behind `prefix` that have it, the newest bucket
@@ -93,20 +84,14 @@ pub fn newest_by_next(
     among: &[Bson],
     next: &Bson,
 ) -> AggregatePlan {
-    let mut filter = equalities(spec, prefix);
-    if let [key, behind, ..] = spec.keys().get(prefix.len()..).unwrap_or_default() {
-        filter.insert(key.path, doc! { "$in": among });
-        filter.insert(behind.path, doc! { "$eq": next });
-    }
-    let pipeline = vec![
-        doc! { "$match": filter },
-        doc! { "$sort": toward_newest(spec) },
-        doc! { "$group": {
-            "_id": field(spec, prefix.len()),
-            NEWEST: { "$first": newest(spec) },
-        } },
-    ];
-    by_pages(spec, pipeline)
+    let filter = of_two_fields(spec, prefix, among, doc! { "$eq": next });
+    first_of_each(
+        spec,
+        prefix,
+        filter,
+        toward_newest(spec),
+        Some(newest(spec)),
+    )
 }
 
 /// Those of the values `among` of the key field behind `prefix` that have keys whose next field is none
@@ -118,17 +103,8 @@ pub fn with_others(
     among: &[Bson],
     known: &[Bson],
 ) -> AggregatePlan {
-    let mut filter = equalities(spec, prefix);
-    if let [key, behind, ..] = spec.keys().get(prefix.len()..).unwrap_or_default() {
-        filter.insert(key.path, doc! { "$in": among });
-        filter.insert(behind.path, doc! { "$nin": known });
-    }
-    let pipeline = vec![
-        doc! { "$match": filter },
-        doc! { "$sort": toward_newest(spec) },
-        doc! { "$group": { "_id": field(spec, prefix.len()) } },
-    ];
-    by_pages(spec, pipeline)
+    let filter = of_two_fields(spec, prefix, among, doc! { "$nin": known });
+    first_of_each(spec, prefix, filter, toward_newest(spec), None)
 }
 
 /// Whether a key can have this value. What else is stored may be compared with nothing by the server,
@@ -186,9 +162,40 @@ pub fn newest_since(spec: &BucketSpec, looks: &[FurtherLook]) -> AggregatePlan {
     }
 }
 
-fn by_pages(spec: &BucketSpec, pipeline: Vec<Document>) -> AggregatePlan {
+/// The buckets behind `prefix` whose next key field is `among` these and whose field behind that
+/// fulfils a condition.
+fn of_two_fields(
+    spec: &BucketSpec,
+    prefix: &[Bson],
+    among: &[Bson],
+    condition: Document,
+) -> Document {
+    let mut filter = equalities(spec, prefix);
+    if let [key, behind, ..] = spec.keys().get(prefix.len()..).unwrap_or_default() {
+        filter.insert(key.path, doc! { "$in": among });
+        filter.insert(behind.path, condition);
+    }
+    filter
+}
+
+/// For each value of the key field behind `prefix`, what is asked for of the first bucket in this order.
+fn first_of_each(
+    spec: &BucketSpec,
+    prefix: &[Bson],
+    filter: Document,
+    order: Document,
+    of_first: Option<Document>,
+) -> AggregatePlan {
+    let mut group = doc! { "_id": field(spec, prefix.len()) };
+    if let Some(of_first) = of_first {
+        group.insert(NEWEST, doc! { "$first": of_first });
+    }
     AggregatePlan {
-        pipeline,
+        pipeline: vec![
+            doc! { "$match": filter },
+            doc! { "$sort": order },
+            doc! { "$group": group },
+        ],
         hint: spec.pages_index_name(),
     }
 }

@@ -51,32 +51,24 @@ impl Places {
     pub(super) fn reaching(spec: &BucketSpec, range: TimeRange, longest: i64) -> Self {
         let unit = spec.id_unit().millis();
         let longest = longest.max(1);
-        let lower = range.start().map(|start| {
-            let last_outside = start.timestamp_millis().saturating_sub(longest);
-            Bound::from(last_outside.div_euclid(unit).saturating_add(1))
-        });
-        let upper = range.end().map(DateTime::timestamp_millis).map(|end| {
-            let end = match spec.form() {
-                Form::Hybrid { .. } => end.saturating_add(longest),
-                _ => end,
-            };
-            let (whole, rest) = (end.div_euclid(unit), end.rem_euclid(unit));
-            Bound::before(if rest == 0 {
-                whole
-            } else {
-                whole.saturating_add(1)
-            })
-        });
-        match spec.form() {
-            Form::Window { .. } => Self { lower, upper },
-            Form::Hybrid { .. } => {
-                let lower = range.start().map(|start| {
-                    let first = start.timestamp_millis().saturating_sub(longest);
-                    Bound::from(first.div_euclid(unit))
-                });
-                Self { lower, upper }
-            }
-            Form::Count { .. } | Form::Numbered { .. } => Self::default(),
+        let starts = match spec.form() {
+            Form::Window { .. } => starts_reaching(range, longest),
+            // Its place is cut to the unit of ids, and may lie behind its start.
+            Form::Hybrid { .. } => TimeRange::new(
+                range.start().map(|start| later(start, -longest)),
+                range.end().map(|end| later(end, longest)),
+            ),
+            Form::Count { .. } | Form::Numbered { .. } => TimeRange::ALL,
+        };
+        let first = |start: DateTime| match spec.form() {
+            Form::Window { .. } => whole_units(start, unit),
+            _ => start.timestamp_millis().div_euclid(unit),
+        };
+        Self {
+            lower: starts.start().map(|start| Bound::from(first(start))),
+            upper: starts
+                .end()
+                .map(|end| Bound::before(whole_units(end, unit))),
         }
     }
 
@@ -144,6 +136,23 @@ impl Places {
         }
         doc! { name: bounds }
     }
+}
+
+/// The starts of windows of at most this length, in milliseconds, that reach into the range.
+pub(super) fn starts_reaching(range: TimeRange, longest: i64) -> TimeRange {
+    let start = range.start().map(|start| later(start, 1 - longest.max(1)));
+    TimeRange::new(start, range.end())
+}
+
+fn later(moment: DateTime, millis: i64) -> DateTime {
+    DateTime::from_millis(moment.timestamp_millis().saturating_add(millis))
+}
+
+/// The first moment of so many milliseconds that is not before this one.
+fn whole_units(moment: DateTime, unit: i64) -> i64 {
+    let millis = moment.timestamp_millis();
+    let (whole, rest) = (millis.div_euclid(unit), millis.rem_euclid(unit));
+    whole.saturating_add((rest > 0).into())
 }
 
 impl ReadKey {

@@ -2,7 +2,10 @@
 
 use bson::{DateTime, Document, doc};
 
-use super::{FindPlan, ReadKey, fields, places::Places};
+use super::{
+    FindPlan, ReadKey, fields,
+    places::{Places, starts_reaching},
+};
 use crate::{
     aggregate::AggregateKind, bucket::BucketFields, error::EncodeError, form::Form, limits::Limits,
     range::TimeRange, raw::RawWriter, spec::BucketSpec, stats::StoredStats,
@@ -67,7 +70,7 @@ pub(super) fn overlapping_any(
     longest: i64,
 ) -> FindPlan {
     if let Form::Window { .. } = spec.form() {
-        let mut condition = date_bounds(spec.names().start, begins(range, longest));
+        let mut condition = date_bounds(spec.names().start, starts_reaching(range, longest));
         condition.extend(reaches(spec, range));
         let elements: Vec<&[u8]> = keys.iter().map(ReadKey::elements).collect();
         return FindPlan {
@@ -178,15 +181,6 @@ pub(super) fn reach(
             ))
         }
     }
-}
-
-/// Where the spans of buckets begin that reach into the range.
-fn begins(range: TimeRange, longest: i64) -> TimeRange {
-    let start = range.start().map(|start| {
-        let before = start.timestamp_millis().saturating_sub(longest.max(1) - 1);
-        DateTime::from_millis(before)
-    });
-    TimeRange::new(start, range.end())
 }
 
 pub(super) fn date_bounds(name: &str, range: TimeRange) -> Document {

@@ -1,12 +1,21 @@
 //! Runs read plans of core with the driver.
 
-use bucket_core::read::{AggregatePlan, FindPlan};
+use bucket_core::{
+    DamagedBucket,
+    read::{AggregatePlan, FindPlan},
+};
 use futures_util::TryStreamExt;
 use mongodb::{
     ClientSession, Collection, Cursor,
     bson::{Document, RawDocument, RawDocumentBuf},
     error::Result,
     options::Hint,
+};
+
+use crate::{
+    Error, ErrorKind,
+    error::Context,
+    read::{Rows, prepared},
 };
 
 /// The first document of a plan.
@@ -32,39 +41,22 @@ pub(super) async fn many(
     collection: &Collection<RawDocumentBuf>,
     plan: FindPlan,
 ) -> Result<Cursor<RawDocumentBuf>> {
-    let filter = Document::try_from(plan.filter)?;
-    collection
-        .find(filter)
-        .sort(plan.sort)
-        .hint(Hint::Name(plan.hint))
-        .await
+    prepared(collection, plan)?.await
 }
 
-/// Hands over each document of a plan, with its projection, as it stands in the server's reply;
-/// the first error of `take` ends it.
-pub(super) async fn each<E: From<mongodb::error::Error>>(
+/// Hands over each document of a plan, with its projection, as it stands in the server's reply.
+pub(super) async fn each(
     collection: &Collection<RawDocumentBuf>,
     plan: FindPlan,
     session: Option<&mut ClientSession>,
-    mut take: impl FnMut(&RawDocument) -> std::result::Result<(), E>,
-) -> std::result::Result<(), E> {
-    let filter = Document::try_from(plan.filter).map_err(mongodb::error::Error::from)?;
-    let find = collection
-        .find(filter)
-        .sort(plan.sort)
-        .projection(plan.projection)
-        .batch_size(BATCH)
-        .hint(Hint::Name(plan.hint));
-    if let Some(session) = session {
-        let mut cursor = find.session(&mut *session).await?;
-        while cursor.advance(session).await? {
-            take(cursor.current())?;
-        }
-    } else {
-        let mut cursor = find.await?;
-        while cursor.advance().await? {
-            take(cursor.current())?;
-        }
+    context: &Context,
+    mut take: impl FnMut(&RawDocument) -> std::result::Result<(), DamagedBucket>,
+) -> crate::Result<()> {
+    let failed = |error| Error::read(error, context);
+    let rows = Rows::open(collection, plan, BATCH, session).await;
+    let mut rows = rows.map_err(failed)?;
+    while let Some(stored) = rows.next().await.map_err(failed)? {
+        take(stored).map_err(|damage| Error::new(ErrorKind::Damaged(damage), context))?;
     }
     Ok(())
 }

@@ -128,10 +128,9 @@ impl<T: Record> RangeAll<'_, T> {
 impl<T: Record> RecordsOfAll<T> {
     /// The records of a bucket that lie in the range, in order of time.
     fn records(&self, stored: &RawDocumentBuf) -> Result<Vec<T>> {
-        let bucket = bucket::decode::<T>(stored)
+        let bucket = bucket::decode_within::<T>(stored, self.range)
             .map_err(|damage| Error::new(ErrorKind::Damaged(damage), &self.context))?;
         let mut records = bucket::assemble_records(bucket);
-        records.retain(|record| self.range.contains(record.time()));
         records.sort_by_key(Record::time);
         Ok(records)
     }

@@ -14,10 +14,7 @@ use mongodb::{
 };
 use tracing::Instrument;
 
-use super::{
-    ActionFuture, find,
-    stats::{Failure, totals},
-};
+use super::{ActionFuture, find, stats::totals};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, read::Request, trace};
 
 impl<T: Record> Buckets<T> {
@@ -287,9 +284,8 @@ impl<'a, T: Record> RollupQuery<'a, T> {
             let mut reader = reader.map_err(|source| failed(ErrorKind::Encode(source)))?;
             while let Some(plan) = reader.next_plan() {
                 let session = self.session.as_deref_mut();
-                let take = |stored: &_| reader.take(stored).map_err(Failure::Damaged);
-                let read = find::each(&collection, plan, session, take);
-                read.await.map_err(|failure| failure.within(context))?;
+                let take = |stored: &_| reader.take(stored);
+                find::each(&collection, plan, session, context, take).await?;
                 if let Some(longest) = reader.longer() {
                     // Which is not longer than what is known next time.
                     self.buckets.saw_longest(longest);

@@ -3,7 +3,7 @@
 use std::{fmt, ops::Deref};
 
 use bucket_core::{
-    DamagedBucket, IntoTimeRange, Record, TimeRange,
+    IntoTimeRange, Record, TimeRange,
     read::{self, RangeTotals, ReadKey, StatsReader},
 };
 use mongodb::{
@@ -142,27 +142,6 @@ impl<T: Record> fmt::Debug for RangeStats<T> {
     }
 }
 
-/// Why a read ended early.
-pub(super) enum Failure {
-    Driver(mongodb::error::Error),
-    Damaged(DamagedBucket),
-}
-
-impl Failure {
-    pub(super) fn within(self, context: &Context) -> Error {
-        match self {
-            Self::Driver(error) => Error::read(error, context),
-            Self::Damaged(damage) => Error::new(ErrorKind::Damaged(damage), context),
-        }
-    }
-}
-
-impl From<mongodb::error::Error> for Failure {
-    fn from(error: mongodb::error::Error) -> Self {
-        Self::Driver(error)
-    }
-}
-
 /// What the records of a key in the range come to.
 pub(super) async fn totals<T: Record>(
     buckets: &Buckets<T>,
@@ -179,13 +158,9 @@ pub(super) async fn totals<T: Record>(
         let live = read::live(T::SPEC, DateTime::now());
         let reader = StatsReader::<T>::new(key, range, limits, known, live);
         let mut reader = reader.map_err(|source| failed(ErrorKind::Encode(source)))?;
-        let read = find::each(
-            &collection,
-            reader.plan(),
-            session.as_deref_mut(),
-            |stored| reader.take(stored).map_err(Failure::Damaged),
-        );
-        read.await.map_err(|failure| failure.within(context))?;
+        let (plan, session) = (reader.plan(), session.as_deref_mut());
+        let take = |stored: &_| reader.take(stored);
+        find::each(&collection, plan, session, context, take).await?;
         match reader.longer() {
             None => break reader,
             // Which is not longer than what is known next time.

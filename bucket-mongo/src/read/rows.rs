@@ -3,13 +3,37 @@
 use bucket_core::read::FindPlan;
 use mongodb::{
     ClientSession, Collection, Cursor, SessionCursor,
+    action::Find,
     bson::{Document, RawDocument, RawDocumentBuf},
     error::Result,
     options::Hint,
 };
 
+/// The find of a plan, not sent yet.
+pub(crate) fn prepared(
+    collection: &Collection<RawDocumentBuf>,
+    plan: FindPlan,
+) -> Result<Find<'_, RawDocumentBuf>> {
+    let filter = Document::try_from(plan.filter)?;
+    let mut find = collection
+        .find(filter)
+        .sort(plan.sort)
+        .skip(plan.skip)
+        .hint(Hint::Name(plan.hint));
+    if plan.limit > 0 {
+        // One more than the limit: the server closes the cursor with its reply. One that is left
+        // open would have to be killed by another command.
+        let all = u32::try_from(plan.limit).unwrap_or(u32::MAX);
+        find = find.limit(plan.limit).batch_size(all.saturating_add(1));
+    }
+    if !plan.projection.is_empty() {
+        find = find.projection(plan.projection);
+    }
+    Ok(find)
+}
+
 /// A cursor over stored documents, of which none is copied.
-pub(super) enum Rows<'a> {
+pub(crate) enum Rows<'a> {
     Plain(Cursor<RawDocumentBuf>),
     InSession(SessionCursor<RawDocumentBuf>, &'a mut ClientSession),
 }
@@ -17,27 +41,15 @@ pub(super) enum Rows<'a> {
 impl<'a> Rows<'a> {
     /// Sends the plan. `batch` is how many documents the server sends at once; 0 leaves it to the
     /// server.
-    pub(super) async fn open(
+    pub(crate) async fn open(
         collection: &Collection<RawDocumentBuf>,
         plan: FindPlan,
         batch: u32,
         session: Option<&'a mut ClientSession>,
     ) -> Result<Self> {
-        let filter = Document::try_from(plan.filter)?;
-        let mut find = collection
-            .find(filter)
-            .sort(plan.sort)
-            .hint(Hint::Name(plan.hint));
-        if plan.limit > 0 {
-            // One more than the limit: the server closes the cursor with its reply. One that is left
-            // open would be killed by a task of the driver's, which a runtime that ends breaks off.
-            let all = u32::try_from(plan.limit).unwrap_or(u32::MAX);
-            find = find.limit(plan.limit).batch_size(all.saturating_add(1));
-        } else if batch > 0 {
+        let mut find = prepared(collection, plan)?;
+        if batch > 0 {
             find = find.batch_size(batch);
-        }
-        if !plan.projection.is_empty() {
-            find = find.projection(plan.projection);
         }
         Ok(match session {
             Some(session) => Self::InSession(find.session(&mut *session).await?, session),
@@ -54,7 +66,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The next document.
-    pub(super) async fn next(&mut self) -> Result<Option<&RawDocument>> {
+    pub(crate) async fn next(&mut self) -> Result<Option<&RawDocument>> {
         Ok(match self {
             Self::Plain(cursor) => cursor.advance().await?.then(|| cursor.current()),
             Self::InSession(cursor, session) => {
