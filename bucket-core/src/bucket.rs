@@ -186,7 +186,9 @@ fn decode_parts<T: Record>(
     let id = match (field(stored, ID)?, spec.object_ids()) {
         (Some(RawBsonRef::ObjectId(id)), true) => BucketId::of_object(id, head.place),
         (_, true) => return Err(wrong_field(ID, "an object id")),
-        (Some(RawBsonRef::String(text)), false) => text.parse().map_err(wrong_id)?,
+        (Some(RawBsonRef::String(text)), false) => {
+            text.parse().map_err(|error| wrong_id(&error))?
+        }
         (_, false) => return Err(wrong_field(ID, "a string")),
     };
     let key = key_of::<T>(stored)?;
@@ -235,7 +237,9 @@ pub(crate) struct Head {
 pub(crate) fn head(spec: &BucketSpec, stored: &RawDocument) -> Result<Head, Damage> {
     let fields = stored_fields(spec, stored)?;
     let place = match (field(stored, ID)?, spec.object_ids()) {
-        (Some(RawBsonRef::String(text)), false) => parse_place(spec, text).map_err(wrong_id)?,
+        (Some(RawBsonRef::String(text)), false) => {
+            parse_place(spec, text).map_err(|error| wrong_id(&error))?
+        }
         (_, true) => stored_place(spec, &fields, stored)?,
         (_, false) => return Err(wrong_field(ID, "a string")),
     };
@@ -414,7 +418,7 @@ pub(crate) fn bson_damage(source: bson::error::Error) -> Damage {
     Damage::Bson(source.into())
 }
 
-fn wrong_id(error: impl ToString) -> Damage {
+fn wrong_id(error: &impl ToString) -> Damage {
     Damage::Id {
         message: error.to_string(),
     }

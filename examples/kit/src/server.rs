@@ -15,7 +15,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// The server of `MONGODB_URI`, or a development server.
 #[derive(Debug)]
 pub struct Server {
-    server: DevServer,
+    dev: DevServer,
     client: Client,
     app: &'static str,
 }
@@ -35,13 +35,9 @@ impl Server {
         options: DevServerBuilder,
         job: impl AsyncFnOnce(&Self) -> Result<R, E>,
     ) -> Result<R, E> {
-        let server = options.await.map_err(Error::from)?;
-        let client = server.client().await.map_err(Error::from)?;
-        let server = Self {
-            server,
-            client,
-            app,
-        };
+        let dev = options.await.map_err(Error::from)?;
+        let client = dev.client().await.map_err(Error::from)?;
+        let server = Self { dev, client, app };
         let done = job(&server).await;
         end(&server.client).await;
         done
@@ -50,13 +46,13 @@ impl Server {
     /// Whether data stay when this program ends.
     #[must_use]
     pub fn is_lasting(&self) -> bool {
-        !self.server.is_started()
+        !self.dev.is_started()
     }
 
     /// The server's version, such as `6.0.5`.
     #[must_use]
     pub fn version(&self) -> &str {
-        self.server.version()
+        self.dev.version()
     }
 
     /// The database that the path of `MONGODB_URI` names, or the one called as the app.
@@ -69,7 +65,7 @@ impl Server {
 
     /// A database that nobody else has, on a client of its own to be [ended](end).
     pub(crate) async fn fresh_database(&self) -> Result<TestDatabase, Error> {
-        Ok(self.server.database(self.app).await?)
+        Ok(self.dev.database(self.app).await?)
     }
 
     /// Says whose records a reading command shows, where they are not the user's.
@@ -84,12 +80,7 @@ impl Server {
 
 impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "MongoDB {}: {}",
-            self.server.version(),
-            self.server.origin()
-        )
+        write!(f, "MongoDB {}: {}", self.dev.version(), self.dev.origin())
     }
 }
 
