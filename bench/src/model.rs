@@ -27,130 +27,21 @@ pub(crate) fn records<M: Model>(readings: &[Reading]) -> Vec<M> {
     readings.iter().map(M::of).collect()
 }
 
-/// The manual's form at the manual's capacity: many small buckets.
-#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
-#[bucket(collection = "count_10", items = "readings", capacity = 10)]
-pub(crate) struct Count10 {
-    #[bucket(key)]
-    sensor_id: String,
-    #[bucket(time)]
-    ts: DateTime,
-    v: f64,
-    q: f64,
-}
-
-/// The manual's form with buckets of some 9 KB.
-#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
-#[bucket(collection = "count_200", items = "readings", capacity = 200)]
-pub(crate) struct Count200 {
-    #[bucket(key)]
-    sensor_id: String,
-    #[bucket(time)]
-    ts: DateTime,
-    v: f64,
-    q: f64,
-}
-
-/// The manual's form with buckets of some 44 KB.
-#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
-#[bucket(collection = "count_1000", items = "readings", capacity = 1_000)]
-pub(crate) struct Count1000 {
-    #[bucket(key)]
-    sensor_id: String,
-    #[bucket(time)]
-    ts: DateTime,
-    v: f64,
-    q: f64,
-}
-
-/// A bucket for each hour: 360 readings.
-#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
-#[bucket(
-    collection = "hourly",
-    items = "readings",
-    window = "1h",
-    capacity = 1_000
-)]
-pub(crate) struct Hourly {
-    #[bucket(key)]
-    sensor_id: String,
-    #[bucket(time)]
-    ts: DateTime,
-    v: f64,
-    q: f64,
-}
-
-/// Ten readings, as many as the manual has in a bucket.
-#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
-#[bucket(
-    collection = "numbered_10",
-    items = "readings",
-    capacity = 10,
-    numbered
-)]
-pub(crate) struct Numbered10 {
-    #[bucket(key)]
-    sensor_id: String,
-    #[bucket(time)]
-    ts: DateTime,
-    v: f64,
-    q: f64,
-}
-
-/// Ten readings of an hour at the most.
-#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
-#[bucket(
-    collection = "hour_or_10",
-    items = "readings",
-    window = "1h",
-    capacity = 10
-)]
-pub(crate) struct HourOr10 {
-    #[bucket(key)]
-    sensor_id: String,
-    #[bucket(time)]
-    ts: DateTime,
-    v: f64,
-    q: f64,
-}
-
-/// Buckets of some 4 KB.
-#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
-#[bucket(
-    collection = "hour_or_100",
-    items = "readings",
-    window = "1h",
-    capacity = 100
-)]
-pub(crate) struct HourOr100 {
-    #[bucket(key)]
-    sensor_id: String,
-    #[bucket(time)]
-    ts: DateTime,
-    v: f64,
-    q: f64,
-}
-
-/// A bucket for each hour, with aggregates.
-#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
-#[bucket(
-    collection = "hourly_stats",
-    items = "readings",
-    window = "1h",
-    capacity = 1_000
-)]
-pub(crate) struct HourlyStats {
-    #[bucket(key)]
-    sensor_id: String,
-    #[bucket(time)]
-    ts: DateTime,
-    #[bucket(min, max, sum, avg)]
-    v: f64,
-    q: f64,
-}
-
+/// Each model is a way to close a bucket, a name for the tables, and maybe what it aggregates.
 macro_rules! models {
-    ($($model:ident: $name:literal),+ $(,)?) => {$(
+    ($($(#[$bucket:meta])+ $model:ident: $name:literal $(, $aggregates:meta)?;)+) => {$(
+        $(#[$bucket])+
+        #[derive(Debug, Clone, Serialize, Deserialize)]
+        pub(crate) struct $model {
+            #[bucket(key)]
+            sensor_id: String,
+            #[bucket(time)]
+            ts: DateTime,
+            $(#[$aggregates])?
+            v: f64,
+            q: f64,
+        }
+
         impl Model for $model {
             const NAME: &'static str = $name;
 
@@ -168,12 +59,43 @@ macro_rules! models {
 }
 
 models! {
-    Count10: "10 a bucket",
-    Count200: "200 a bucket",
-    Count1000: "1,000 a bucket",
-    Hourly: "an hour a bucket",
-    Numbered10: "numbered, 10 a bucket",
-    HourOr10: "an hour or 10 a bucket",
-    HourOr100: "an hour or 100 a bucket",
-    HourlyStats: "an hour a bucket with min, max and sum",
+    /// The manual's form at the manual's capacity: many small buckets.
+    #[derive(Bucketed)]
+    #[bucket(collection = "count_10", items = "readings", capacity = 10)]
+    Count10: "10 a bucket";
+
+    /// The manual's form with buckets of some 9 KB.
+    #[derive(Bucketed)]
+    #[bucket(collection = "count_200", items = "readings", capacity = 200)]
+    Count200: "200 a bucket";
+
+    /// The manual's form with buckets of some 44 KB.
+    #[derive(Bucketed)]
+    #[bucket(collection = "count_1000", items = "readings", capacity = 1_000)]
+    Count1000: "1,000 a bucket";
+
+    /// A bucket for each hour: 360 readings.
+    #[derive(Bucketed)]
+    #[bucket(collection = "hourly", items = "readings", window = "1h", capacity = 1_000)]
+    Hourly: "an hour a bucket";
+
+    /// Ten readings, as many as the manual has in a bucket.
+    #[derive(Bucketed)]
+    #[bucket(collection = "numbered_10", items = "readings", capacity = 10, numbered)]
+    Numbered10: "numbered, 10 a bucket";
+
+    /// Ten readings of an hour at the most.
+    #[derive(Bucketed)]
+    #[bucket(collection = "hour_or_10", items = "readings", window = "1h", capacity = 10)]
+    HourOr10: "an hour or 10 a bucket";
+
+    /// Buckets of some 4 KB.
+    #[derive(Bucketed)]
+    #[bucket(collection = "hour_or_100", items = "readings", window = "1h", capacity = 100)]
+    HourOr100: "an hour or 100 a bucket";
+
+    /// A bucket for each hour, with aggregates.
+    #[derive(Bucketed)]
+    #[bucket(collection = "hourly_stats", items = "readings", window = "1h", capacity = 1_000)]
+    HourlyStats: "an hour a bucket with min, max and sum", bucket(min, max, sum, avg);
 }

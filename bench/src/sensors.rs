@@ -52,66 +52,22 @@ pub(crate) trait SensorModel: Bucketed {
     fn of(reading: &SensorReading) -> Self;
 }
 
-/// The manual's form with buckets of some 9 KB.
-#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
-#[bucket(
-    collection = "sensors_200",
-    items = "readings",
-    capacity = 200,
-    compression = "zstd"
-)]
-pub(crate) struct Sensors200 {
-    #[bucket(key)]
-    device_id: String,
-    #[bucket(key)]
-    sensor_type: String,
-    #[bucket(time)]
-    ts: DateTime,
-    v: f64,
-    q: f64,
-}
-
-/// The manual's form with buckets of some 44 KB.
-#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
-#[bucket(
-    collection = "sensors_1000",
-    items = "readings",
-    capacity = 1_000,
-    compression = "zstd"
-)]
-pub(crate) struct Sensors1000 {
-    #[bucket(key)]
-    device_id: String,
-    #[bucket(key)]
-    sensor_type: String,
-    #[bucket(time)]
-    ts: DateTime,
-    v: f64,
-    q: f64,
-}
-
-/// A bucket for each hour: no more than twelve of these readings.
-#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
-#[bucket(
-    collection = "sensors_hourly",
-    items = "readings",
-    window = "1h",
-    capacity = 100,
-    compression = "zstd"
-)]
-pub(crate) struct SensorsHourly {
-    #[bucket(key)]
-    device_id: String,
-    #[bucket(key)]
-    sensor_type: String,
-    #[bucket(time)]
-    ts: DateTime,
-    v: f64,
-    q: f64,
-}
-
+/// Each model is a way to close a bucket, and a name for the tables.
 macro_rules! models {
-    ($($model:ident: $name:literal),+ $(,)?) => {$(
+    ($($(#[$bucket:meta])+ $model:ident: $name:literal;)+) => {$(
+        $(#[$bucket])+
+        #[derive(Debug, Clone, Serialize, Deserialize)]
+        pub(crate) struct $model {
+            #[bucket(key)]
+            device_id: String,
+            #[bucket(key)]
+            sensor_type: String,
+            #[bucket(time)]
+            ts: DateTime,
+            v: f64,
+            q: f64,
+        }
+
         impl SensorModel for $model {
             const NAME: &'static str = $name;
 
@@ -124,7 +80,18 @@ macro_rules! models {
 }
 
 models! {
-    Sensors200: "200 a bucket",
-    Sensors1000: "1,000 a bucket",
-    SensorsHourly: "an hour a bucket",
+    /// The manual's form with buckets of some 9 KB.
+    #[derive(Bucketed)]
+    #[bucket(collection = "sensors_200", items = "readings", capacity = 200, compression = "zstd")]
+    Sensors200: "200 a bucket";
+
+    /// The manual's form with buckets of some 44 KB.
+    #[derive(Bucketed)]
+    #[bucket(collection = "sensors_1000", items = "readings", capacity = 1_000, compression = "zstd")]
+    Sensors1000: "1,000 a bucket";
+
+    /// A bucket for each hour: no more than twelve of these readings.
+    #[derive(Bucketed)]
+    #[bucket(collection = "sensors_hourly", items = "readings", window = "1h", capacity = 100, compression = "zstd")]
+    SensorsHourly: "an hour a bucket";
 }

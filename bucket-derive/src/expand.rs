@@ -145,20 +145,18 @@ impl<'a> Expand<'a> {
         let allows = &self.model.record.allows;
         let deprecated = self.model.record.deprecated.then(|| quote!(, deprecated));
         // A key is as visible as the record even where its type is not.
-        quote!(#[allow(private_interfaces #deprecated)] #(#allows)*)
+        // Nobody asked for it by name; of a model that a `macro_rules!` makes the compiler would tell
+        // what of it is never used.
+        quote!(#[allow(dead_code, private_interfaces #deprecated)] #(#allows)*)
     }
 
     /// All impls in one block that has no name.
     fn block(&self, impls: &TokenStream) -> TokenStream {
-        let deprecated = self
-            .model
-            .record
-            .deprecated
-            .then(|| quote!(#[allow(deprecated)]));
+        let deprecated = self.model.record.deprecated.then(|| quote!(, deprecated));
         // Methods are called as fields are, whatever that looks like.
         let allows = &self.model.record.allows;
         quote! {
-            #deprecated
+            #[allow(dead_code #deprecated)]
             #(#allows)*
             const _: () = {
                 #impls

@@ -240,3 +240,35 @@ fn generated_code_is_clean_under_strict_lints() {
         Some(10)
     );
 }
+
+/// Models that a macro makes, of which little is used.
+mod made {
+    use super::{Bucketed, DateTime, Deserialize, Serialize};
+
+    macro_rules! models {
+        ($($collection:literal: $model:ident $(, $aggregates:meta)?;)+) => {$(
+            #[derive(Debug, Serialize, Deserialize, Bucketed)]
+            #[bucket(collection = $collection, items = "values", window = "1h", stats = "stats")]
+            pub(crate) struct $model {
+                #[bucket(key)]
+                device: String,
+                #[bucket(time)]
+                at: DateTime,
+                $(#[$aggregates])?
+                value: f64,
+            }
+        )+};
+    }
+
+    models! {
+        "plain": Plain;
+        "kept": Kept, bucket(min, max);
+    }
+
+    pub(super) const COLLECTIONS: [&str; 2] = [Plain::COLLECTION, Kept::COLLECTION];
+}
+
+#[test]
+fn models_may_be_made_by_a_macro() {
+    assert_eq!(made::COLLECTIONS, ["plain", "kept"]);
+}
