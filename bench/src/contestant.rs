@@ -5,6 +5,7 @@ use futures_util::future::BoxFuture;
 use crate::{arena::Arena, error::Result};
 
 mod buckets;
+mod documents;
 mod flat;
 mod interleaved;
 mod manual;

@@ -1,18 +1,12 @@
 //! The server's own buckets: a time series collection with an index on key and time.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
-use bucket_mongo::{bson::doc, mongodb::options::TimeseriesOptions};
+use bucket_mongo::mongodb::options::TimeseriesOptions;
 use futures_util::future::{BoxFuture, FutureExt as _};
 
-use super::{Contestant, in_flight_text};
-use crate::{
-    arena::{Arena, rate},
-    error::Result,
-    in_flight,
-    output::number::grouped,
-    reading::{Reading, Readings},
-};
+use super::{Contestant, documents, in_flight_text};
+use crate::{arena::Arena, error::Result, output::number::grouped, reading::Readings};
 
 const COLLECTION: &str = "time_series";
 
@@ -46,24 +40,8 @@ impl Contestant for TimeSeriesInserts {
         async {
             arena.clear(COLLECTION).await?;
             create_time_series(arena, COLLECTION).await?;
-            arena
-                .index(COLLECTION, doc! { "sensor_id": 1, "ts": 1 })
-                .await?;
-            let collection = arena.collection::<Reading>(COLLECTION);
             let readings = Arc::clone(&self.readings);
-            let number = readings.len();
-            let store = move |range: Range<usize>| {
-                let (collection, readings) = (collection.clone(), Arc::clone(&readings));
-                async move {
-                    collection.insert_many(&readings[range]).await?;
-                    Ok(())
-                }
-            };
-            let store = in_flight::batches(number, self.batch, self.in_flight, store);
-            let (time, ()) = arena.clock(store).await?;
-            arena.expect_documents(COLLECTION, number).await?;
-            arena.clear(COLLECTION).await?;
-            Ok(rate(number, time))
+            documents::insert(arena, COLLECTION, readings, self.batch, self.in_flight).await
         }
         .boxed()
     }
