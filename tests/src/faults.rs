@@ -14,6 +14,7 @@ pub mod random;
 pub mod replica_set;
 pub mod server;
 pub mod storm;
+pub mod storms;
 pub mod writer;
 
 // The record type with every aggregate and its checks are those of `bucket-core`'s own tests.

@@ -5,6 +5,8 @@
 mod draw;
 #[path = "../../bucket-core/tests/common/drawn.rs"]
 mod drawn;
+#[path = "common/drawn_buckets.rs"]
+mod drawn_buckets;
 #[path = "common/expected.rs"]
 mod expected;
 #[path = "../../bucket-core/tests/common/sample.rs"]
@@ -16,36 +18,19 @@ use std::{
 };
 
 use bucket_mongo::{
-    Bucketed, Buckets, CursorToken, InsertReport, Limits, Record, RecordPage, Result, TimeRange,
-    Window,
+    Buckets, CursorToken, InsertReport, Limits, Record, RecordPage, Result, TimeRange, Window,
     bson::{Document, doc},
     core::Form,
-    testing::TestDatabase,
 };
-use bucket_tests::database;
 use futures_util::TryStreamExt;
 use tokio::task::JoinHandle;
 
 use self::{
     draw::Draw,
+    drawn_buckets::{RECORDS, filled},
     expected::{in_order, numbers},
     sample::Sample,
 };
-
-const RECORDS: usize = 160;
-
-/// A database with records of two devices, stored by several calls.
-async fn filled<const F: usize>(draw: &mut Draw) -> (TestDatabase, Buckets<Sample<F>>) {
-    let database = database().await;
-    let buckets = Sample::<F>::buckets(&database);
-    buckets.ensure().await.unwrap();
-    let samples = draw.samples::<F>(0, RECORDS);
-    for chunk in samples.chunks(23) {
-        // Late ones may be refused, as the model says.
-        buckets.insert_many(chunk).await.unwrap();
-    }
-    (database, buckets)
-}
 
 /// As a client would put it away.
 fn put_away(token: Option<&CursorToken>) -> Option<String> {

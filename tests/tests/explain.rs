@@ -12,7 +12,7 @@ use bucket_mongo::{
 use bucket_tests::database;
 use serde::{Deserialize, Serialize};
 
-use self::explained::explain;
+use self::explained::{explain, find};
 
 const FULL_BUCKETS: i64 = 10_000;
 
@@ -70,18 +70,6 @@ fn statements(prepare: impl FnOnce(&mut Batch<Trade>), record: &Trade) -> Vec<Do
         .collect()
 }
 
-fn find(plan: read::FindPlan) -> Document {
-    doc! {
-        "find": "trades",
-        "filter": Document::try_from(plan.filter).unwrap(),
-        "sort": plan.sort,
-        "skip": i64::try_from(plan.skip).unwrap(),
-        "limit": plan.limit,
-        "projection": plan.projection,
-        "hint": plan.hint,
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn each_append_examines_at_most_2_keys_behind_10_000_full_buckets() {
     for open in [true, false] {
@@ -136,7 +124,7 @@ async fn each_append_examines_at_most_2_keys_behind_10_000_full_buckets() {
             (1, read::open_buckets(Trade::SPEC_REF, &[&key])),
             (2, read::open_buckets(Trade::SPEC_REF, &keys)),
         ] {
-            let explained = explain(&database, find(plan.clone())).await;
+            let explained = explain(&database, find("trades", plan.clone())).await;
             assert!(
                 explained.plan.contains("IXSCAN"),
                 "{plan:?}: {}",
@@ -161,7 +149,11 @@ async fn reads_walk_over_the_index_and_open_only_the_buckets_they_return() {
     let database = long_history(true).await;
     let key = read::key_elements::<Trade>(&1.into());
     for (number, keys) in [(1, 1), (1_000, 1_000), (10_001, 10_001), (20_000, 10_001)] {
-        let explained = explain(&database, find(read::page(Trade::SPEC_REF, &key, number))).await;
+        let explained = explain(
+            &database,
+            find("trades", read::page(Trade::SPEC_REF, &key, number)),
+        )
+        .await;
         assert!(explained.plan.contains("IXSCAN"), "{}", explained.plan);
         assert!(
             explained.keys <= keys + 1,
@@ -174,7 +166,11 @@ async fn reads_walk_over_the_index_and_open_only_the_buckets_they_return() {
             explained.documents
         );
     }
-    let pages = explain(&database, find(read::pages(Trade::SPEC_REF, &key, None))).await;
+    let pages = explain(
+        &database,
+        find("trades", read::pages(Trade::SPEC_REF, &key, None)),
+    )
+    .await;
     assert!(
         pages.plan.contains("IXSCAN") && !pages.plan.contains("SORT"),
         "{}",
@@ -182,7 +178,7 @@ async fn reads_walk_over_the_index_and_open_only_the_buckets_they_return() {
     );
     assert_eq!((pages.keys, pages.documents), (10_001, 10_001));
     let behind = read::pages(Trade::SPEC_REF, &key, Some("1_1600099980"));
-    let behind = explain(&database, find(behind)).await;
+    let behind = explain(&database, find("trades", behind)).await;
     assert_eq!((behind.keys, behind.documents), (2, 2));
 }
 

@@ -12,6 +12,7 @@ use bucket_tests::faults::{
     sample::{self, Sample},
     server,
     storm::Storm,
+    storms::{Parts, Storms},
     writer::{Habit, Span, Writer},
 };
 use futures_util::future::join_all;
@@ -26,23 +27,18 @@ const OTHERS: usize = 3;
 /// Least rounds of a writer, however slow the machine is.
 const ROUNDS: u64 = 5;
 
-async fn storm<const F: usize>(proxy: &Proxy) -> Storm<F> {
+/// What a storm behind the proxy is made of.
+async fn parts(proxy: &Proxy) -> Parts {
     let calm = server::start().await.database("faults").await.unwrap();
     let others = join_all((0..OTHERS).map(|_| proxy.client())).await;
-    Storm::new(calm, proxy.client().await, others).await
+    (calm, proxy.client().await, others)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_form_and_every_kind_of_writer_is_told_the_truth_under_damaged_messages() {
     let seed = Seed::from_environment();
     let proxy = server::proxy().await;
-    let (count, window, numbered, hybrid, average) = tokio::join!(
-        storm::<{ sample::COUNT }>(&proxy),
-        storm::<{ sample::WINDOW_CAPACITY }>(&proxy),
-        storm::<{ sample::NUMBERED }>(&proxy),
-        storm::<{ sample::HYBRID_MERGE }>(&proxy),
-        storm::<{ sample::COUNT_AVG }>(&proxy),
-    );
+    let storms = Storms::new(async || parts(&proxy).await).await;
     proxy.set_plan(Plan::drawn(seed.get(), PERCENT));
     // Those in even places share a handle.
     let more = [Habit::Hot, Habit::Wide, Habit::Batches, Habit::Wide];
@@ -52,14 +48,7 @@ async fn every_form_and_every_kind_of_writer_is_told_the_truth_under_damaged_mes
         tokio::time::sleep(duration()).await;
         span.stop();
     };
-    tokio::join!(
-        stop,
-        count.blow(&habits, seed.get(), &span),
-        window.blow(&habits, seed.get(), &span),
-        numbered.blow(&habits, seed.get(), &span),
-        hybrid.blow(&habits, seed.get(), &span),
-        average.blow(&habits, seed.get(), &span),
-    );
+    tokio::join!(stop, storms.blow(&habits, seed.get(), &span));
     proxy.calm_down().await;
     let injected = proxy.injected();
     eprintln!(
@@ -67,26 +56,7 @@ async fn every_form_and_every_kind_of_writer_is_told_the_truth_under_damaged_mes
         seed.get(),
         proxy.writes()
     );
-    let verdicts = [
-        ("count", count.verdict().await),
-        ("window and count", window.verdict().await),
-        ("numbered", numbered.verdict().await),
-        ("hybrid", hybrid.verdict().await),
-        ("stored average", average.verdict().await),
-    ];
-    for (form, verdict) in &verdicts {
-        eprintln!("{form}: {verdict}");
-    }
-    for (_, verdict) in verdicts {
-        verdict.assert_true();
-    }
-    tokio::join!(
-        count.use_clients(),
-        window.use_clients(),
-        numbered.use_clients(),
-        hybrid.use_clients(),
-        average.use_clients(),
-    );
+    storms.assert_true().await;
     for fault in Fault::ALL {
         assert!(injected.contains_key(&fault), "no {fault:?}: {injected:?}");
     }
@@ -96,7 +66,8 @@ async fn every_form_and_every_kind_of_writer_is_told_the_truth_under_damaged_mes
 async fn hold<const F: usize>(habits: &[Habit]) {
     let seed = Seed::from_environment();
     let proxy = server::proxy().await;
-    let storm = storm::<F>(&proxy).await;
+    let (calm, client, others) = parts(&proxy).await;
+    let storm = Storm::<F>::new(calm, client, others).await;
     proxy.set_plan(Plan::drawn(seed.get(), PERCENT_OF_FEW));
     let span = Span::new(ROUNDS);
     let stop = async {

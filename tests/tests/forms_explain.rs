@@ -16,7 +16,10 @@ use bucket_mongo::{
 };
 use bucket_tests::database;
 
-use self::{explained::explain, sample::Sample};
+use self::{
+    explained::{explain, find},
+    sample::Sample,
+};
 
 const FULL_BUCKETS: i64 = 2_000;
 
@@ -50,18 +53,6 @@ fn document(round: &bucket_mongo::core::write::Round) -> Document {
     Document::try_from(round.command().body().to_owned()).unwrap()
 }
 
-fn find(plan: &FindPlan) -> Document {
-    doc! {
-        "find": "samples",
-        "filter": Document::try_from(plan.filter.clone()).unwrap(),
-        "sort": plan.sort.clone(),
-        "skip": i64::try_from(plan.skip).unwrap(),
-        "limit": plan.limit,
-        "projection": plan.projection.clone(),
-        "hint": plan.hint.clone(),
-    }
-}
-
 async fn first(database: &TestDatabase, plan: &FindPlan) -> Option<RawDocumentBuf> {
     let collection = database.collection::<RawDocumentBuf>("samples");
     let found = collection.find_one(Document::try_from(plan.filter.clone()).unwrap());
@@ -80,7 +71,10 @@ async fn commands<const F: usize>(database: &TestDatabase, record: &Sample<F>) -
     }
     let open = batch.chains()[0].open_bucket();
     let newest = batch.chains()[0].newest_bucket();
-    commands.extend([find(&open), find(&newest)]);
+    commands.extend([
+        find("samples", open.clone()),
+        find("samples", newest.clone()),
+    ]);
     let chain = &mut batch.chains_mut()[0];
     match (first(database, &open).await, first(database, &newest).await) {
         (Some(found), _) => chain.saw(&found).unwrap(),
@@ -183,8 +177,8 @@ async fn each_late_write_examines_at_most_2_keys_and_1_document() {
     assert!(first(&database, &open).await.is_none(), "all are full");
     let found = found.unwrap();
     chain.saw_newest(&found).unwrap();
-    check(&database, find(&open)).await;
-    check(&database, find(&newest)).await;
+    check(&database, find("samples", open.clone())).await;
+    check(&database, find("samples", newest.clone())).await;
     for round in batch.rounds(None) {
         check(&database, document(&round)).await;
     }

@@ -1,9 +1,13 @@
 //! A span of time of all keys: exact at its edges, and what it costs.
 
+#[path = "common/draw.rs"]
+mod draw;
 #[path = "../../bucket-core/tests/common/drawn.rs"]
 mod drawn;
 #[path = "common/explained.rs"]
 mod explained;
+#[path = "common/filled.rs"]
+mod filled;
 #[path = "../../bucket-core/tests/common/sample.rs"]
 mod sample;
 
@@ -13,18 +17,18 @@ use bucket_mongo::{
     Bucketed, Buckets, ErrorKind, Limits, Window,
     bson::{DateTime, Document, RawDocumentBuf, doc},
     core::{Record, TimeRange, bucket, read},
-    testing::TestDatabase,
 };
 use bucket_tests::{database, documents, profiled};
 use futures_util::{StreamExt, TryStreamExt};
-use proptest::{
-    prelude::*,
-    strategy::ValueTree,
-    test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
-};
+use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use self::{drawn::drawn, explained::explain, sample::Sample};
+use self::{
+    draw::Draw,
+    explained::{explain, find},
+    filled::filled,
+    sample::Sample,
+};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
 #[bucket(
@@ -62,15 +66,6 @@ fn reading(device: &str, at: i64) -> Reading {
     }
 }
 
-async fn set_up(readings: &[Reading]) -> (TestDatabase, Buckets<Reading>) {
-    let database = database().await;
-    let buckets = Reading::buckets(&database);
-    buckets.ensure().await.unwrap();
-    let report = buckets.insert_many(readings).await.unwrap();
-    report.into_result().unwrap();
-    (database, buckets)
-}
-
 async fn minutes(buckets: &Buckets<Reading>, range: TimeRange) -> Vec<i64> {
     let found = buckets.range_all(range).await.unwrap();
     found.map_ok(|one| one.minute).try_collect().await.unwrap()
@@ -97,20 +92,11 @@ async fn naive<const F: usize>(buckets: &Buckets<Sample<F>>, range: TimeRange) -
 }
 
 async fn is_exact<const F: usize>(seed: u8) {
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
-    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    let drawn = prop::collection::vec(drawn(), 200);
-    let drawn = drawn.new_tree(&mut runner).unwrap().current();
-    let database = database().await;
-    let buckets = Sample::<F>::buckets(&database);
-    buckets.ensure().await.unwrap();
-    let samples: Vec<Sample<F>> = (0..).zip(&drawn).map(|(n, one)| one.sample(n)).collect();
-    let report = buckets.insert_many(&samples).await.unwrap();
-    report.into_result().unwrap();
+    let mut draw = Draw::new(seed);
+    let (_database, buckets) = filled(&draw.samples::<F>(0, 200)).await;
     let edge = prop_oneof![4 => (-4_000..8_000_i64).prop_map(Some), 1 => any::<i64>().prop_map(Some), 1 => Just(None)];
     for _ in 0..60 {
-        let mut one = || edge.new_tree(&mut runner).unwrap().current();
-        let (mut start, mut end) = (one(), one());
+        let (mut start, mut end) = draw.draw((edge.clone(), edge.clone()));
         if let (Some(one), Some(two)) = (start, end)
             && two < one
         {
@@ -145,7 +131,7 @@ async fn it_is_every_record_of_the_range_and_no_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn its_start_belongs_to_it_and_its_end_does_not() {
     let readings = [0, 59, 60, 61, 119, 120].map(|at| reading("d", at));
-    let (_database, buckets) = set_up(&readings).await;
+    let (_database, buckets) = filled(&readings).await;
     let between = |from, to| TimeRange::new(Some(minute(from)), Some(minute(to)));
     assert_eq!(minutes(&buckets, between(60, 120)).await, [60, 61, 119]);
     assert_eq!(minutes(&buckets, between(59, 60)).await, [59]);
@@ -168,7 +154,7 @@ async fn its_start_belongs_to_it_and_its_end_does_not() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn inside_a_bucket_records_are_in_order_of_time_then_of_arrival() {
-    let (database, buckets) = set_up(&[]).await;
+    let (database, buckets) = filled::<Reading>(&[]).await;
     for (at, of) in [(30, 1), (10, 2), (30, 3)] {
         let one = Reading {
             minute: of,
@@ -187,7 +173,7 @@ async fn the_server_looks_at_the_buckets_that_it_returns_and_at_no_others() {
         let hours = (0..200).map(|hour| hour * 60 + 30);
         readings.extend(hours.map(|at| reading(&device.to_string(), at)));
     }
-    let (database, _buckets) = set_up(&readings).await;
+    let (database, _buckets) = filled(&readings).await;
     let spec = <Reading as Record>::SPEC;
     let longest = read::longest(spec, None).unwrap();
     for (from, to, returned) in [
@@ -200,13 +186,7 @@ async fn the_server_looks_at_the_buckets_that_it_returns_and_at_no_others() {
     ] {
         let range = TimeRange::new(from.map(minute), to.map(minute));
         let plan = read::across_keys(spec, range, longest).unwrap();
-        let command = doc! {
-            "find": "readings",
-            "filter": Document::try_from(plan.filter).unwrap(),
-            "sort": plan.sort,
-            "hint": plan.hint,
-        };
-        let explained = explain(&database, command).await;
+        let explained = explain(&database, find("readings", plan)).await;
         assert!(explained.plan.contains("IXSCAN"), "{}", explained.plan);
         assert!(!explained.plan.contains("SORT"), "{}", explained.plan);
         assert_eq!(explained.documents, returned, "{range:?}");
@@ -221,7 +201,7 @@ async fn the_server_looks_at_the_buckets_that_it_returns_and_at_no_others() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_bucket_is_an_error_in_its_place() {
     let readings = ["a", "b", "c", "d"].map(|device| reading(device, 10));
-    let (database, buckets) = set_up(&readings).await;
+    let (database, buckets) = filled(&readings).await;
     let collection = database.collection::<Document>("readings");
     for (device, broken) in [
         ("a", doc! { "$unset": { "bucket_end": 1 } }),
@@ -268,7 +248,7 @@ async fn a_model_without_windows_and_a_reversed_range_are_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn longer_windows_than_the_models_are_found_where_limits_or_the_call_say_so() {
-    let (_database, buckets) = set_up(&[reading("hour", 70)]).await;
+    let (_database, buckets) = filled(&[reading("hour", 70)]).await;
     let daily = buckets.clone();
     let daily = daily.with_limits(|_| Limits::new().window(Window::Day));
     daily.insert(&reading("day", 80)).await.unwrap();
@@ -289,7 +269,7 @@ async fn what_is_stored_at_the_start_comes_once_while_writers_are_at_work() {
     for at in 0..1_200 {
         readings.extend(["a", "b"].map(|device| reading(device, at)));
     }
-    let (database, buckets) = set_up(&readings).await;
+    let (database, buckets) = filled(&readings).await;
     let writers: Vec<_> = (0..3)
         .map(|writer| {
             let buckets = Reading::buckets(&database);

@@ -1,42 +1,16 @@
 //! Statistics over spans of time: the bucket tutorial's `getStats`, with the right numbers.
 
+#[path = "common/iot.rs"]
+mod iot;
+
 use bucket_mongo::{
     Bucketed, ErrorKind, RangeStats,
     bson::{DateTime, Document, doc},
 };
-use bucket_tests::{database, date};
+use bucket_tests::database;
 use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
-#[bucket(
-    collection = "iot_buckets",
-    items = "readings",
-    window = "1h",
-    capacity = 60,
-    stats = "stats"
-)]
-struct Iot {
-    #[bucket(key)]
-    device_id: String,
-    #[bucket(time)]
-    ts: DateTime,
-    #[bucket(min, max, sum, avg)]
-    #[serde(rename = "v")]
-    value: f64,
-}
-
-fn iot(at: DateTime, value: f64) -> Iot {
-    Iot {
-        device_id: "device_001".to_owned(),
-        ts: at,
-        value,
-    }
-}
-
-fn at(minutes: i64) -> DateTime {
-    let start = date("2026-01-30T00:00:00Z").timestamp_millis();
-    DateTime::from_millis(start + minutes * 60_000)
-}
+use self::iot::{DEVICE, Iot, at, iot};
 
 /// Hours 10, 11 and 12 with 60 readings each: 10 and 15 (first and second half hour), 20 and 25,
 /// 30 and 35.
@@ -69,7 +43,7 @@ async fn the_tutorials_get_stats_has_the_right_numbers() {
         (630, 630, 1, 15.0, 15.0, 15.0, 1),
     ] {
         let range = at(from)..=at(to);
-        let found = buckets.stats("device_001".to_owned(), range).await;
+        let found = buckets.stats(DEVICE.to_owned(), range).await;
         let found: RangeStats<Iot> = found.unwrap().unwrap();
         assert_eq!(found.count(), count);
         assert_eq!(found.stats().value().min(), Some(min));
@@ -83,21 +57,13 @@ async fn the_tutorials_get_stats_has_the_right_numbers() {
         assert_eq!(found.opened(), opened, "{from}..={to}");
     }
     // Half-open, as everywhere else, no bucket is cut.
-    let hour = buckets
-        .stats("device_001".to_owned(), at(660)..at(720))
-        .await;
+    let hour = buckets.stats(DEVICE.to_owned(), at(660)..at(720)).await;
     let hour = hour.unwrap().unwrap();
     assert_eq!((hour.count(), hour.buckets(), hour.opened()), (60, 1, 0));
-    let all = buckets
-        .stats("device_001".to_owned(), ..)
-        .await
-        .unwrap()
-        .unwrap();
+    let all = buckets.stats(DEVICE.to_owned(), ..).await.unwrap().unwrap();
     assert_eq!((all.count(), all.buckets(), all.opened()), (180, 3, 0));
     assert_eq!(all.sum(), Some(22.5 * 180.0));
-    let long = buckets
-        .stats("device_001".to_owned(), at(601)..at(779))
-        .await;
+    let long = buckets.stats(DEVICE.to_owned(), at(601)..at(779)).await;
     let long = long.unwrap().unwrap();
     assert_eq!((long.count(), long.buckets(), long.opened()), (178, 3, 2));
 }
@@ -107,7 +73,7 @@ async fn no_record_gives_nothing_and_a_reversed_range_is_refused() {
     let database = database().await;
     let buckets = Iot::buckets(&database);
     buckets.ensure().await.unwrap();
-    let stats = |range: std::ops::Range<DateTime>| buckets.stats("device_001".to_owned(), range);
+    let stats = |range: std::ops::Range<DateTime>| buckets.stats(DEVICE.to_owned(), range);
     assert!(stats(at(0)..at(1)).await.unwrap().is_none());
     buckets.insert(&iot(at(30), 1.0)).await.unwrap();
     assert!(stats(at(0)..at(30)).await.unwrap().is_none());
@@ -151,7 +117,7 @@ async fn a_damaged_bucket_is_a_typed_error() {
             .await
             .unwrap();
         let whole = if whole { at(600) } else { at(601) };
-        let error = buckets.stats("device_001".to_owned(), whole..).await;
+        let error = buckets.stats(DEVICE.to_owned(), whole..).await;
         let error = error.expect_err(&damage.to_string());
         let ErrorKind::Damaged(found) = error.kind() else {
             panic!("{damage}: {error:?}");
@@ -162,10 +128,7 @@ async fn a_damaged_bucket_is_a_typed_error() {
             .await
             .unwrap();
     }
-    let all = buckets
-        .stats("device_001".to_owned(), at(601)..)
-        .await
-        .unwrap();
+    let all = buckets.stats(DEVICE.to_owned(), at(601)..).await.unwrap();
     assert_eq!(all.unwrap().count(), 179);
 }
 

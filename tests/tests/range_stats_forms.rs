@@ -1,5 +1,7 @@
 //! Statistics of spans of time over every form, against the records.
 
+#[path = "common/as_bucket.rs"]
+mod as_bucket;
 #[path = "common/drawn_records.rs"]
 mod drawn_records;
 #[path = "../../bucket-core/tests/common/naive.rs"]
@@ -10,14 +12,14 @@ mod sample;
 use bucket_mongo::{
     Bucketed, Buckets, IntoTimeRange, TimeRange,
     bson::{Bson, DateTime, Document},
-    core::{BucketId, bucket::BucketFields},
 };
 use bucket_tests::{database, date};
 use futures_util::TryStreamExt;
 
 use self::{
+    as_bucket::as_bucket,
     drawn_records::{key, record},
-    sample::{Sample, SampleBucket, SampleItem},
+    sample::Sample,
 };
 
 /// Around midnight, month ends, the change to daylight-saving time, 1970 and the far future.
@@ -125,36 +127,18 @@ async fn check<const F: usize>() {
             check_pipeline(&buckets, &all, range).await;
         }
         let inside = all.iter().filter(|record| range.contains(record.at));
-        let items: Vec<SampleItem> = inside.cloned().map(item).collect();
+        let inside: Vec<&Sample<F>> = inside.collect();
         let Some(found) = buckets.stats(key("1"), range).await.unwrap() else {
-            assert!(items.is_empty(), "{range:?}");
+            assert!(inside.is_empty(), "{range:?}");
             continue;
         };
         assert_eq!(
             found.count(),
-            u64::try_from(items.len()).unwrap(),
+            u64::try_from(inside.len()).unwrap(),
             "{range:?}"
         );
         assert!(found.opened() <= found.buckets());
-        // A bucket that would hold just these.
-        naive::check(&SampleBucket::<F> {
-            id: BucketId::first(&key("1"), DateTime::from_millis(0)),
-            key: key("1"),
-            count: u32::try_from(items.len()).unwrap(),
-            fields: BucketFields::default(),
-            stats: found.into_stats(),
-            items,
-        });
-    }
-}
-
-fn item<const F: usize>(record: Sample<F>) -> SampleItem {
-    SampleItem {
-        at: record.at,
-        unique: record.unique,
-        value: record.value,
-        level: record.level,
-        code: record.code,
+        naive::check(&as_bucket(key("1"), &inside, found.into_stats()));
     }
 }
 

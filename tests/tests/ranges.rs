@@ -5,6 +5,8 @@
 mod draw;
 #[path = "../../bucket-core/tests/common/drawn.rs"]
 mod drawn;
+#[path = "common/drawn_buckets.rs"]
+mod drawn_buckets;
 #[path = "common/expected.rs"]
 mod expected;
 #[path = "../../bucket-core/tests/common/sample.rs"]
@@ -13,7 +15,7 @@ mod sample;
 use std::{collections::BTreeSet, time::Duration};
 
 use bucket_mongo::{
-    Bucketed, Buckets, ErrorKind, IntoTimeRange, Limits, Record, TimeRange, Window,
+    Bucketed, ErrorKind, IntoTimeRange, Limits, Record, TimeRange, Window,
     bson::{DateTime, Document},
     core::Form,
     testing::TestDatabase,
@@ -23,21 +25,10 @@ use futures_util::TryStreamExt;
 
 use self::{
     draw::Draw,
+    drawn_buckets::filled,
     expected::{in_order, in_time, numbers},
     sample::{CAPACITY, Sample},
 };
-
-/// A database with records of two devices, stored by several calls.
-async fn filled<const F: usize>(draw: &mut Draw) -> (TestDatabase, Buckets<Sample<F>>) {
-    let database = database().await;
-    let buckets = Sample::<F>::buckets(&database);
-    buckets.ensure().await.unwrap();
-    for chunk in draw.samples::<F>(0, 160).chunks(23) {
-        // Late ones may be refused, as the model says.
-        buckets.insert_many(chunk).await.unwrap();
-    }
-    (database, buckets)
-}
 
 async fn every_span_is_exact<const F: usize>(seed: u8) {
     let mut draw = Draw::new(seed);

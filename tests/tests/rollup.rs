@@ -1,5 +1,8 @@
 //! Rollups: the statistics of a span of time, step by step.
 
+#[path = "common/iot.rs"]
+mod iot;
+
 use bucket_mongo::{
     Bucketed, Buckets, ErrorKind, Every, Fill, Rollup, RollupRow,
     bson::{DateTime, Document, doc},
@@ -7,40 +10,8 @@ use bucket_mongo::{
     testing::TestDatabase,
 };
 use bucket_tests::{database, date, profiled};
-use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
-#[bucket(
-    collection = "iot_buckets",
-    items = "readings",
-    window = "1h",
-    capacity = 60,
-    stats = "stats"
-)]
-struct Iot {
-    #[bucket(key)]
-    device_id: String,
-    #[bucket(time)]
-    ts: DateTime,
-    #[bucket(min, max, sum, avg)]
-    #[serde(rename = "v")]
-    value: f64,
-}
-
-const DEVICE: &str = "device_001";
-
-fn iot(at: DateTime, value: f64) -> Iot {
-    Iot {
-        device_id: DEVICE.to_owned(),
-        ts: at,
-        value,
-    }
-}
-
-fn at(minutes: i64) -> DateTime {
-    let start = date("2026-01-30T00:00:00Z").timestamp_millis();
-    DateTime::from_millis(start + minutes * 60_000)
-}
+use self::iot::{DEVICE, Iot, at, iot};
 
 fn float(value: i64) -> f64 {
     f64::from(i32::try_from(value).unwrap())

@@ -1,8 +1,9 @@
 //! What a command examined.
-#![allow(unreachable_pub, missing_docs)]
+#![allow(unreachable_pub, missing_docs, dead_code)]
 
 use bucket_mongo::{
     bson::{Bson, Document, doc},
+    core::read::FindPlan,
     testing::TestDatabase,
 };
 
@@ -11,6 +12,19 @@ pub struct Explained {
     pub keys: i64,
     pub documents: i64,
     pub plan: String,
+}
+
+/// The command of a plan.
+pub fn find(collection: &str, plan: FindPlan) -> Document {
+    doc! {
+        "find": collection,
+        "filter": Document::try_from(plan.filter).unwrap(),
+        "sort": plan.sort,
+        "skip": i64::try_from(plan.skip).unwrap(),
+        "limit": plan.limit,
+        "projection": plan.projection,
+        "hint": plan.hint,
+    }
 }
 
 pub async fn explain(database: &TestDatabase, command: Document) -> Explained {
