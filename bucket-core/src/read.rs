@@ -106,9 +106,38 @@ pub struct FindPlan {
     pub projection: Document,
     /// The name of the index.
     pub hint: String,
+    /// What it is to see.
+    pub level: ReadLevel,
+}
+
+/// How much of what a primary has a read is to see: the level of its read concern.
+///
+/// ```
+/// # use bucket_core::{BucketSpec, read::{self, ReadLevel}};
+/// fn is_for_all_to_see(spec: &BucketSpec, key: &[u8]) -> bool {
+///     read::newest(spec, key).level == ReadLevel::Local
+/// }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum ReadLevel {
+    /// Everything, though a failover may take it back.
+    #[default]
+    Local,
+    /// What a majority has: something is built on it that stays whatever becomes of the primary.
+    Majority,
+    /// What a majority has, and no less than what the reads before it have seen.
+    CausalMajority,
 }
 
 impl FindPlan {
+    /// The same read of what a majority has.
+    #[must_use]
+    pub(crate) fn of_majority(mut self) -> Self {
+        self.level = ReadLevel::Majority;
+        self
+    }
+
     /// The `find` command whose reply carries every document in its first batch.
     #[must_use]
     pub fn single_batch(&self, collection: &str) -> RawDocumentBuf {
@@ -186,6 +215,7 @@ fn find(spec: &BucketSpec, filter: RawDocumentBuf) -> FindPlan {
         limit: 0,
         projection: Document::new(),
         hint: spec.pages_index_name(),
+        level: ReadLevel::Local,
     }
 }
 

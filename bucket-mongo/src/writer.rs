@@ -17,12 +17,16 @@ use mongodb::{
 };
 use tokio::time::Instant;
 
-use self::delivery::{Answer, Trust};
+use self::{
+    commitment::Commitment,
+    delivery::{Answer, Trust},
+};
 use crate::{
     Buckets,
     error::{Context, Error, ErrorKind},
 };
 
+mod commitment;
 mod delivery;
 mod learnt;
 mod repeats;
@@ -90,6 +94,9 @@ pub(crate) struct Writer<'a, T: Record> {
     buckets: &'a Buckets<T>,
     session: Option<&'a mut ClientSession>,
     write_concern: Option<RawDocumentBuf>,
+    commitment: Commitment,
+    /// The write concern of something that was stored was not met.
+    is_uncertain: bool,
     deadline: Instant,
     context: Context,
     written: Written,
@@ -105,7 +112,9 @@ impl<'a, T: Record> Writer<'a, T> {
         // In a transaction a command carries no write concern of its own: the transaction's
         // counts. So a session gets one only if the caller asks for it.
         let default = session.is_none().then(|| buckets.write_concern());
-        let write_concern = match settings.write_concern.as_ref().or(default) {
+        let concern = settings.write_concern.as_ref().or(default);
+        let commitment = Commitment::of(concern);
+        let write_concern = match concern {
             None => None,
             // Without replies nothing is known of any record.
             Some(concern) if concern.w == Some(Acknowledgment::Nodes(0)) => {
@@ -124,6 +133,8 @@ impl<'a, T: Record> Writer<'a, T> {
             buckets,
             session,
             write_concern,
+            commitment,
+            is_uncertain: false,
             deadline: Instant::now() + patience.min(LONGEST_DEADLINE),
             context,
             written: Written::default(),
@@ -228,6 +239,7 @@ impl<'a, T: Record> Writer<'a, T> {
             self.written.stored += settled.stored.len();
             return;
         };
+        self.is_uncertain = true;
         let message = format!(
             "the write concern was not met ({}): {}",
             concern.code, concern.message

@@ -2,7 +2,7 @@
 
 use bson::{DateTime, Document, RawDocumentBuf, doc};
 
-use super::FindPlan;
+use super::{FindPlan, ReadLevel};
 use crate::{form::Form, range::TimeRange, spec::BucketSpec, window::MAX_SECONDS};
 
 /// The longest span that a bucket of windows can cover at all, in milliseconds.
@@ -50,5 +50,6 @@ pub fn across_keys(spec: &BucketSpec, range: TimeRange, longest: i64) -> Option<
         limit: 0,
         projection: Document::new(),
         hint: spec.span_index_name().unwrap_or_default(),
+        level: ReadLevel::Local,
     })
 }

@@ -2,7 +2,7 @@
 
 use bson::{Bson, Document, doc};
 
-use super::{FindPlan, find};
+use super::{FindPlan, ReadLevel, find};
 use crate::{
     raw::RawWriter,
     spec::{BucketSpec, UNIQUE_INDEX},
@@ -14,6 +14,8 @@ const PICKED_OUT: usize = 16;
 
 /// The buckets of a key that hold one of these record ids, each given as an element of BSON: the
 /// items of those ids, and where there are many ids others too.
+///
+/// Whoever is told of a duplicate does not deliver it again, so none may be taken back.
 pub(crate) fn repeats(spec: &BucketSpec, key: &[u8], ids: &[&[u8]]) -> FindPlan {
     let path = spec.unique_path().unwrap_or_default();
     let write_ids = |writer: &mut RawWriter, name: &str| {
@@ -47,6 +49,7 @@ pub(crate) fn repeats(spec: &BucketSpec, key: &[u8], ids: &[&[u8]]) -> FindPlan 
         sort: Document::new(),
         projection,
         hint: UNIQUE_INDEX.to_owned(),
+        level: ReadLevel::Majority,
         ..find(spec, bson::RawDocumentBuf::new())
     }
 }

@@ -2,7 +2,7 @@
 
 use bson::{DateTime, Document, doc};
 
-use super::{FindPlan, any_key, fields, find, key_filter, order};
+use super::{FindPlan, ReadLevel, any_key, fields, find, key_filter, order};
 use crate::{
     form::Form,
     index::open_condition,
@@ -20,6 +20,7 @@ pub fn by_id(id: &str) -> FindPlan {
         limit: 1,
         projection: doc! { ID: 1 },
         hint: "_id_".to_owned(),
+        level: ReadLevel::Local,
     }
 }
 

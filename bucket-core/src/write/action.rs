@@ -31,7 +31,8 @@ pub enum Action {
     /// Appends to the bucket of this id or opens it, whichever it takes; where it takes no more,
     /// the miss shows as a duplicate key. The other forms.
     Put(Put),
-    /// Marks a bucket as one that takes no more; brings no records.
+    /// Marks a bucket as one that takes no more; brings no records. Where a numbered bucket is gone or
+    /// marked already, that shows as a refusal.
     Close {
         /// The `_id` of the bucket.
         id: String,

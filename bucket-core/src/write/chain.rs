@@ -285,12 +285,19 @@ impl Chain {
     }
 
     /// The read that finds the newest bucket.
+    ///
+    /// Where buckets are counted, the next one is opened behind it under the next number. So it must be
+    /// there for good: were it taken back by a failover, its number would be left out. In the other
+    /// forms nothing depends on the buckets before.
     #[must_use]
     pub fn newest_bucket(&self) -> FindPlan {
         match self.kind {
-            Kind::Window { start, .. } | Kind::Late { start, .. } => self.newest_at(start),
+            Kind::Window { start, .. } | Kind::Late { start, .. } => {
+                self.newest_at(start).of_majority()
+            }
             Kind::Hybrid { .. } => read::newest_in_order(self.spec, &self.key),
-            _ => read::newest(self.spec, &self.key),
+            Kind::Numbered { .. } => read::newest(self.spec, &self.key).of_majority(),
+            Kind::Count { .. } => read::newest(self.spec, &self.key),
         }
     }
 

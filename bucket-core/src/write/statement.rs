@@ -77,7 +77,7 @@ impl Statement<'_> {
         } else {
             self.write_update(writer);
         }
-        if self.action.upserts() {
+        if self.action.upserts() || self.closes_for_good() {
             writer.bool("upsert", true);
         }
         // Without the hint the server would weigh the index on open buckets too, which is full of
@@ -131,6 +131,9 @@ impl Statement<'_> {
                     writer.string(ID, id);
                 }
                 writer.elements(self.key);
+                if self.closes_for_good() {
+                    self.write_must_exist(writer);
+                }
                 writer.bool(self.mark(), false);
             }
         }
@@ -340,6 +343,12 @@ impl Statement<'_> {
     /// Whether a bucket that is opened is one for late records.
     pub(super) fn opens_late(&self) -> bool {
         matches!(self.kind, Kind::Late { .. })
+    }
+
+    /// Whether this closes a bucket on which the number of the next one depends: where it is gone, or
+    /// closed already, the statement is refused and stops those behind it.
+    fn closes_for_good(&self) -> bool {
+        matches!(self.action, Action::Close { .. }) && matches!(self.kind, Kind::Numbered { .. })
     }
 
     fn write_closing(&self, writer: &mut RawWriter) {

@@ -2,7 +2,9 @@
 //!
 //! Which bucket took the last record of a key makes a single insert one round trip. It is hearsay and
 //! nothing depends on it: an append to a bucket that has filled up or gone away meanwhile changes
-//! nothing, and the tail is read.
+//! nothing, and the tail is read. That a bucket was full, or up to where a source was stored, is relied
+//! on: so it is remembered only once a majority has it, and what was written with less is for such
+//! writes alone.
 
 use std::{
     collections::{HashMap, hash_map},
@@ -123,10 +125,14 @@ impl Learnt {
 
 /// What a batch of this source goes by is what a batch of this source has left: where the source has
 /// got to and which bucket is open are true together or not at all.
-fn memory_key(chain: &Chain, source: Option<&Source>) -> Vec<u8> {
+fn memory_key(chain: &Chain, source: Option<&Source>, for_good: bool) -> Vec<u8> {
     let mut key = chain.memory_key();
     if let Some(source) = source {
         key.extend_from_slice(source.path().as_bytes());
+    }
+    if !for_good {
+        // No name of a field ends so.
+        key.push(0);
     }
     key
 }
@@ -137,10 +143,12 @@ impl<T: Record> Writer<'_, T> {
         let lone = batch.records() == 1;
         let learnt = self.buckets.learnt();
         let source = batch.source().cloned();
+        let for_good = self.commitment.is_for_good();
         let stored = batch.recall(|chain| {
             // One read looks for the open buckets of many keys, but for one window.
             let anyway = !chain.has_open_index();
-            learnt.get(&memory_key(chain, source.as_ref()), lone, anyway)
+            let key = memory_key(chain, source.as_ref(), for_good);
+            learnt.get(&key, lone, anyway)
         });
         self.written.duplicates.extend(stored);
     }
@@ -153,8 +161,9 @@ impl<T: Record> Writer<'_, T> {
         let lone = batch.records() == 1;
         for chain in batch.chains() {
             let last = chain.recollection(lone);
+            let last = last.filter(|_| !self.is_uncertain);
             let in_vain = chain.recalled_in_vain();
-            let key = memory_key(chain, batch.source());
+            let key = memory_key(chain, batch.source(), self.commitment.is_for_good());
             self.buckets.learnt().set(key, last, in_vain);
         }
     }

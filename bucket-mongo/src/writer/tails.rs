@@ -1,10 +1,12 @@
 //! What is open for which key: the reads before a write.
 //!
-//! They run on the primary: a tail that is out of date costs a refused statement.
+//! They run on the primary: a tail that is out of date costs a refused statement. A tail that is
+//! taken back by a failover costs no more, but where the next bucket is numbered by it: there it is read
+//! from what a majority has (see `commitment`).
 
 use std::{collections::HashMap, time::Duration};
 
-use bson::{Document, RawDocument, RawDocumentBuf};
+use bson::{Document, RawDocument, RawDocumentBuf, raw::cstr};
 use bucket_core::{
     DamagedBucket, Record,
     read::{self, FindPlan},
@@ -145,12 +147,20 @@ impl<T: Record> Writer<'_, T> {
         let Some(session) = &mut self.session else {
             return self.find_alone(plan).await;
         };
+        let mut concern = self.commitment.read_concern(plan.level);
+        if concern.is_some() && session::is_in_transaction(session).await {
+            // It has a read concern of its own, and stays with its primary or comes to nothing.
+            concern = None;
+        }
         let mut pause = PAUSE;
         loop {
-            let command = plan.single_batch(T::SPEC.collection());
+            let command = command::<T>(plan, concern.as_ref());
             let run = self.buckets.database().run_raw_command(command);
             let error = match run.session(&mut **session).await {
-                Ok(reply) => return documents(&reply, &self.context),
+                Ok(reply) => {
+                    self.commitment.saw(&reply);
+                    return documents(&reply, &self.context);
+                }
                 Err(error) => error,
             };
             let again = Failure::of(&error).is_passing() && Instant::now() + pause < self.deadline;
@@ -166,10 +176,14 @@ impl<T: Record> Writer<'_, T> {
     /// Outside of a session a read is tried again until the deadline, as long as the server may
     /// come back.
     async fn find_alone(&self, plan: &FindPlan) -> Result<Vec<RawDocumentBuf>, Error> {
+        let concern = self.commitment.read_concern(plan.level);
         let mut pause = PAUSE;
         loop {
-            let error = match self.read(plan.single_batch(T::SPEC.collection())).await {
-                Ok(reply) => return documents(&reply, &self.context),
+            let error = match self.read(command::<T>(plan, concern.as_ref())).await {
+                Ok(reply) => {
+                    self.commitment.saw(&reply);
+                    return documents(&reply, &self.context);
+                }
                 Err(ReadError::Late(error)) => return Err(error),
                 Err(ReadError::Driver(error)) => error,
             };
@@ -181,6 +195,14 @@ impl<T: Record> Writer<'_, T> {
             pause = (2 * pause).min(LONGEST_PAUSE);
         }
     }
+}
+
+fn command<T: Record>(plan: &FindPlan, concern: Option<&RawDocumentBuf>) -> RawDocumentBuf {
+    let mut command = plan.single_batch(T::SPEC.collection());
+    if let Some(concern) = concern {
+        command.append(cstr!("readConcern"), concern.clone());
+    }
+    command
 }
 
 fn documents(reply: &Document, context: &Context) -> Result<Vec<RawDocumentBuf>, Error> {

@@ -14,6 +14,10 @@ const TRANSACTION_TOO_OLD: i32 = 225;
 /// Network errors between servers, a time limit inside of them, a failed choice of a server.
 const UNREACHABLE: [i32; 6] = [6, 7, 89, 133, 262, 9_001];
 
+/// A read of what a majority has: nothing is known to be that yet, or not since the collection was
+/// changed.
+const NOT_COMMITTED_YET: [i32; 2] = [134, 246];
+
 /// Codes of commands that are refused before anything is executed: a bad value, failure to parse,
 /// not authorised, authentication failed, no such namespace, a bad option, no such command, an
 /// invalid option, a document that is too large.
@@ -76,7 +80,9 @@ impl Failure {
             ILLEGAL_OPERATION => Self::NoNumbers,
             code if NOT_STARTED.contains(&code) => Self::Refused,
             code => Self::BrokenOff {
-                transient: is_transient(code) || UNREACHABLE.contains(&code),
+                transient: is_transient(code)
+                    || UNREACHABLE.contains(&code)
+                    || NOT_COMMITTED_YET.contains(&code),
             },
         }
     }

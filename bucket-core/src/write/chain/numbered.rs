@@ -1,6 +1,9 @@
 //! Numbered buckets of a key: number `n + 1` is opened only by who saw number `n` full, under an id
 //! that follows from the number. Full buckets stay full and ids are unique, so numbers have no gaps
 //! and no repeats.
+//!
+//! What was seen must stay: by a read of what a majority has, by an acknowledged write, or by a statement
+//! before it in the same command, which fails with it.
 
 use super::{Chain, Kind, Known, Step, Tail};
 use crate::id::Place;

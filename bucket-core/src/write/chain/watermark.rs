@@ -5,7 +5,11 @@ use std::sync::Arc;
 use bson::{Document, RawBsonRef, RawDocument, doc};
 
 use super::{Chain, Kind};
-use crate::{id::Place, read, read::FindPlan, write::source::Source};
+use crate::{
+    id::Place,
+    read::{self, FindPlan, ReadLevel},
+    write::source::Source,
+};
 
 /// What is known of the source's position in the chain's buckets.
 #[derive(Debug, Clone)]
@@ -46,7 +50,8 @@ impl Watermark {
 
 impl Chain {
     /// The read that finds the newest bucket with a position of the source. It is to follow the look
-    /// at the tail: what was stored before that look is seen by this one.
+    /// at the tail: what was stored before that look is seen by this one. What it finds is reported as
+    /// stored, so it must stay.
     #[must_use]
     pub fn watermark(&self) -> FindPlan {
         let Some(watermark) = &self.watermark else {
@@ -68,6 +73,7 @@ impl Chain {
         projection.insert(watermark.path(), 1);
         FindPlan {
             projection,
+            level: ReadLevel::CausalMajority,
             ..found
         }
     }
