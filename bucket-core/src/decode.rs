@@ -2,7 +2,8 @@
 //!
 //! Numbers, text, booleans, null, documents and arrays are read here, and the date of a record's time.
 //! Whatever else an item holds has rules of `bson`'s own: then the whole item is given to `bson`. So
-//! the result is that of `bson` in every case; `bucket-core/tests/decoding.rs` compares the two.
+//! the result is that of `bson` in every case; `decode/tests.rs` and
+//! `decode/serde_forms.rs` compare the two.
 //!
 //! Format: the BSON specification 1.1 (bsonspec.org).
 
@@ -239,5 +240,7 @@ impl<'de> SeqAccess<'de> for Elements<'de, '_> {
     }
 }
 
+#[cfg(test)]
+mod serde_forms;
 #[cfg(test)]
 mod tests;

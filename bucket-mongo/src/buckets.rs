@@ -148,6 +148,11 @@ impl<T: Record> Buckets<T> {
         self.longest.max(self.learnt.longest())
     }
 
+    /// The longest span of a bucket that the handle was told of, in milliseconds; 0 if it was not.
+    pub(crate) fn told_longest(&self) -> i64 {
+        self.longest
+    }
+
     pub(crate) fn saw_longest(&self, millis: i64) {
         self.learnt.saw_longest(millis);
     }

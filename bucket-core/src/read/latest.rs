@@ -247,6 +247,9 @@ fn newest(spec: &BucketSpec) -> Document {
         let value = format!("${name}");
         stored.insert(name, value);
     }
+    if let Some(name) = spec.dated_by() {
+        stored.insert(name, format!("${name}"));
+    }
     let is_array = doc! { "$isArray": &items };
     let length = doc! { "$size": &items };
     let last = doc! { "$subtract": [&length, 1] };

@@ -49,6 +49,13 @@ impl Live {
         self.range
     }
 
+    /// Whether a record of this time is shown in a bucket whose age counts from the other date, where it
+    /// has one.
+    pub(super) fn shows(&self, time: DateTime, dated: Option<DateTime>) -> bool {
+        let is_within = |date| self.range.contains(date);
+        is_within(time) && dated.is_none_or(is_within)
+    }
+
     /// What a bucket fulfils that is shown; empty where all are.
     ///
     /// ```

@@ -3,7 +3,7 @@
 use bson::{DateTime, RawBsonRef, RawDocument};
 
 use super::{
-    ReadKey,
+    Live, ReadKey,
     latest::{AT, FurtherLook, ITEM, LENGTH, NEWEST, STORED},
 };
 use crate::{
@@ -26,6 +26,8 @@ pub struct Newest<T: Record> {
     /// bucket may begin before the end of the one before it, and a window may have several buckets.
     pub others: bool,
     time: DateTime,
+    /// From when on the age of its bucket counts, where the bucket has a date for that alone.
+    dated: Option<DateTime>,
     place: Place,
     span: i64,
 }
@@ -76,6 +78,7 @@ impl<T: Record> Newest<T> {
                 Form::Hybrid { .. } => true,
             },
             time: record.time(),
+            dated: head.fields.expire_from,
             span: head.fields.span(),
             key,
             record,
@@ -87,6 +90,12 @@ impl<T: Record> Newest<T> {
     #[must_use]
     pub fn time(&self) -> DateTime {
         self.time
+    }
+
+    /// Whether it is shown: neither it nor its bucket is past the model's limit.
+    #[must_use]
+    pub fn is_shown(&self, live: &Live) -> bool {
+        live.shows(self.time, self.dated)
     }
 
     /// The look that finds all buckets that may hold a newer one. `longest` is the longest span that a

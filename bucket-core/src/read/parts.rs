@@ -178,9 +178,10 @@ fn lies_in(spec: &BucketSpec, range: TimeRange) -> Option<Vec<Bson>> {
                 &format!("${}", names.start),
                 TimeRange::new(range.start(), None),
             );
-            let ends = range
-                .end()
-                .map(|end| Bson::Document(doc! { "$lte": [format!("${}", names.end), end] }));
+            let ends = range.end().map(|end| {
+                let within = if end < DateTime::MAX { "$lte" } else { "$lt" };
+                Bson::Document(doc! { within: [format!("${}", names.end), end] })
+            });
             begins.into_iter().chain(ends).collect()
         }
         Form::Hybrid { .. } => both(names.start, names.end),

@@ -64,8 +64,10 @@ impl Places {
             Form::Window { .. } => whole_units(start, unit),
             _ => start.timestamp_millis().div_euclid(unit),
         };
+        // The first window that there is begins with time itself, amid a unit.
+        let start = starts.start().filter(|start| *start > DateTime::MIN);
         Self {
-            lower: starts.start().map(|start| Bound::from(first(start))),
+            lower: start.map(|start| Bound::from(first(start))),
             upper: starts
                 .end()
                 .map(|end| Bound::before(whole_units(end, unit))),
@@ -104,21 +106,30 @@ impl Places {
         self.bounds(name, |bound| bound.place.time.into())
     }
 
-    /// Buckets of one start are told apart by their part, which one condition cannot bound
-    /// together with the start: all of a start are within.
+    /// Buckets of one start are told apart by their part, which the first of them has not.
     fn starts(self, spec: &BucketSpec) -> Document {
+        let names = spec.names();
         let unit = spec.id_unit().millis();
+        let date = |place: Place| DateTime::from_millis(place.time.saturating_mul(unit));
         let mut places = self;
-        if let Some(lower) = &mut places.lower {
-            // Its other parts are behind it.
+        let mut without = Vec::new();
+        if let Some(lower) = places.lower.as_mut().filter(|lower| !lower.within) {
+            let Place { sequence, .. } = lower.place;
+            let before = doc! { "$not": { "$gt": part(sequence) } };
+            without.push(doc! { names.start: date(lower.place), names.part: before });
             lower.within = true;
         }
-        if let Some(upper) = &mut places.upper {
-            upper.within |= upper.place.sequence > 0;
+        let cut = |upper: &&mut Bound| !upper.within && upper.place.sequence > 0;
+        if let Some(upper) = places.upper.as_mut().filter(cut) {
+            let behind = doc! { "$gte": part(upper.place.sequence) };
+            without.push(doc! { names.start: date(upper.place), names.part: behind });
+            upper.within = true;
         }
-        places.bounds(spec.names().start, |bound| {
-            DateTime::from_millis(bound.place.time.saturating_mul(unit)).into()
-        })
+        let mut condition = places.bounds(names.start, |bound| date(bound.place).into());
+        if !without.is_empty() {
+            condition.insert("$nor", without);
+        }
+        condition
     }
 
     fn bounds(self, name: &str, value: impl Fn(Bound) -> bson::Bson) -> Document {
@@ -142,6 +153,11 @@ impl Places {
 pub(super) fn starts_reaching(range: TimeRange, longest: i64) -> TimeRange {
     let start = range.start().map(|start| later(start, 1 - longest.max(1)));
     TimeRange::new(start, range.end())
+}
+
+/// As it is stored; no bucket has a part beyond that.
+fn part(sequence: u64) -> i64 {
+    i64::try_from(sequence).unwrap_or(i64::MAX)
 }
 
 fn later(moment: DateTime, millis: i64) -> DateTime {

@@ -149,8 +149,10 @@ pub fn is_whole(
     let begins_in = |first: DateTime| range.start().is_none_or(|start| start <= first);
     match spec.form() {
         _ if range == TimeRange::ALL => true,
+        // The last window that there is ends with time itself, and holds that moment.
         Form::Window { .. } => {
-            begins_in(fields.start) && range.end().is_none_or(|end| fields.end <= end)
+            let ends_in = |end| fields.end <= end && fields.end < DateTime::MAX;
+            begins_in(fields.start) && range.end().is_none_or(ends_in)
         }
         Form::Hybrid { .. } => range.contains(fields.start) && range.contains(fields.end),
         Form::Count { .. } | Form::Numbered { .. } => reach(spec, fields, stats)

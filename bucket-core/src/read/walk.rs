@@ -5,7 +5,7 @@
 //! one window in several buckets, and, in the order of time, those of buckets whose spans overlap.
 //! They are held until no bucket that is still to come can have one that belongs before them.
 
-use bson::{Document, RawDocument};
+use bson::{DateTime, Document, RawDocument};
 use serde::de::DeserializeOwned;
 
 use self::route::Route;
@@ -172,9 +172,20 @@ impl<T: Record, R> Walk<T, R> {
         (matters && self.longest_seen > self.route.longest).then_some(self.longest_seen)
     }
 
+    /// From the newest record on, in the order of time: leaves out buckets that have none as new as the
+    /// one behind the first `most`, of those that were given already and those that are held.
+    pub fn narrow(&mut self, given: &[Placed<R>], most: usize) {
+        if self.route.by_time && self.route.descending() {
+            let mut known = given.iter().chain(&self.held);
+            let last = known.nth(most).map(|placed| placed.position.time);
+            self.route.since = last.map(DateTime::from_millis);
+        }
+    }
+
     /// Goes back to the beginning, for buckets of spans as long as this, in milliseconds.
     pub fn begin_again(&mut self, longest: i64) {
         self.route.longest = longest;
+        self.route.since = None;
         self.last = None;
         self.held.clear();
     }

@@ -61,7 +61,7 @@ impl<'a, T: Record> Count<'a, T> {
         let Some(found) = found else { return Ok(0) };
         if let Some(id) = found.get_array("damaged").ok().and_then(|ids| ids.first()) {
             let damage = Damage::Field {
-                path: "count".to_owned(),
+                path: T::SPEC.names().count.to_owned(),
                 expected: "a number",
             };
             let damage = DamagedBucket::new(id.to_string(), damage);

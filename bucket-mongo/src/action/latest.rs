@@ -14,7 +14,8 @@ impl<T: Record> Buckets<T> {
     /// The newest record of a key; none if it has none.
     ///
     /// In models with a window or a longest duration that is the one of the latest time, in the
-    /// others the last one to arrive. The server looks at one or two buckets.
+    /// others the last one to arrive. The server looks at one or two buckets; in models with a longest
+    /// duration also at those that begin within it, which may overlap the last one.
     ///
     /// Settings: `session`.
     ///

@@ -12,7 +12,7 @@ use std::{
 };
 
 use bucket_core::{
-    Record, TimeRange,
+    Form, Record,
     read::{self, FurtherLook, Newest},
 };
 use futures_core::{Stream, stream::BoxStream};
@@ -116,14 +116,14 @@ struct Look<T: Record> {
 
 impl<T: Record> Look<T> {
     /// The newest records of these keys.
-    async fn records(&self, found: Vec<Result<RawDocumentBuf>>) -> Vec<Result<T>> {
+    async fn records(&self, found: Vec<Result<RawDocumentBuf>>) -> Vec<Result<Newest<T>>> {
         let mut records = Vec::with_capacity(found.len());
         let (mut known, mut looks) = (HashMap::new(), Vec::new());
         for found in found {
             let newest = found.and_then(|found| self.read(&found));
             match newest.and_then(|newest| Ok((self.further(&newest)?, newest))) {
                 Err(error) => records.push(Err(error)),
-                Ok((None, newest)) => records.push(Ok(newest.record)),
+                Ok((None, newest)) => records.push(Ok(newest)),
                 Ok((Some(look), newest)) => {
                     looks.push(look);
                     known.insert(newest.key.clone(), newest);
@@ -136,7 +136,7 @@ impl<T: Record> Look<T> {
                 known.clear();
                 records.push(Err(error));
             }
-            records.extend(known.into_values().map(|newest| Ok(newest.record)));
+            records.extend(known.into_values().map(Ok));
         }
         records
     }
@@ -146,19 +146,18 @@ impl<T: Record> Look<T> {
     }
 
     /// Leaves out what is past the model's limit.
-    async fn shown(&self, records: Vec<Result<T>>) -> Vec<Result<T>> {
-        let range = read::live(T::SPEC, DateTime::now()).range();
-        if range == TimeRange::ALL {
-            return records;
-        }
+    async fn shown(&self, records: Vec<Result<Newest<T>>>) -> Vec<Result<T>> {
+        let live = read::live(T::SPEC, DateTime::now());
         let mut shown = Vec::with_capacity(records.len());
-        for record in records {
-            match record {
-                Ok(record) if !range.contains(record.time()) => {
-                    // One that arrived before it may be younger.
-                    shown.extend(self.buckets.latest(record.key()).await.transpose());
+        for newest in records {
+            match newest {
+                Ok(newest) if !newest.is_shown(&live) => {
+                    if let Form::Count { .. } | Form::Numbered { .. } = T::SPEC.form() {
+                        // One that arrived before it may be younger.
+                        shown.extend(self.buckets.latest(newest.key).await.transpose());
+                    }
                 }
-                record => shown.push(record),
+                newest => shown.push(newest.map(|newest| newest.record)),
             }
         }
         shown
@@ -185,7 +184,7 @@ impl<T: Record> Look<T> {
         &self,
         looks: &[FurtherLook],
         known: &mut HashMap<T::Key, Newest<T>>,
-        records: &mut Vec<Result<T>>,
+        records: &mut Vec<Result<Newest<T>>>,
     ) -> Result<()> {
         let plan = read::newest_since(T::SPEC, looks);
         let hint = plan.hint.clone();

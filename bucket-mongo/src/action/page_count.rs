@@ -13,6 +13,9 @@ use crate::{Buckets, Error, Result, error::Context, trace};
 impl<T: Record> Buckets<T> {
     /// The number of pages of a key; 0 if it has no records.
     ///
+    /// The last page is of this number, but for numbered buckets of a model with `expire_after`: there a
+    /// page keeps its number when those before it are removed.
+    ///
     /// The server walks over the index entries of the key's buckets and reads none of them.
     ///
     /// Settings: `session`.

@@ -101,8 +101,9 @@ impl<'a, T: Record, R: Send + 'a> RangeQuery<'a, T, R> {
     }
 
     /// The stages of an aggregation that gives the buckets of the span, each with its key fields and its
-    /// items of the span, for tools that take a pipeline: the bucket tutorial's `queryReadings` with
-    /// bounds on the index, and without its `$unwind`.
+    /// items of the span (with [`select`](Self::select) those fields of them), for tools that take a
+    /// pipeline: the bucket tutorial's `queryReadings` with bounds on the index, and without its
+    /// `$unwind`.
     ///
     /// # Errors
     ///

@@ -84,9 +84,10 @@ impl<T: Record> RangeAll<'_, T> {
     fn longest(&self, context: &Context) -> Result<i64> {
         let own = read::longest(T::SPEC, None)
             .map_err(|error| Error::new(ErrorKind::Encode(error), context))?;
-        Ok(match self.buckets.longest() {
+        Ok(match self.buckets.told_longest() {
+            // What was learnt of one key says nothing of the others.
             0 if self.buckets.has_limits() => read::LONGEST_WINDOW,
-            longest => own.max(longest),
+            _ => own.max(self.buckets.longest()),
         })
     }
 

@@ -107,7 +107,11 @@ impl<R> Stream for Records<'_, R> {
                 return Poll::Ready(Some(Ok(placed.record)));
             }
             match ready!(self.chunks.poll_next_unpin(cx)) {
-                None => return Poll::Ready(None),
+                None => {
+                    // It must not be polled any more.
+                    self.left = 0;
+                    return Poll::Ready(None);
+                }
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 Some(Ok(chunk)) => self.chunk = chunk.into_iter(),
             }

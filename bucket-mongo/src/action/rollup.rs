@@ -227,7 +227,7 @@ impl<'a, T: Record> RollupQuery<'a, T> {
     ///
     /// With [`Fill::Previous`] the last record before the range is looked for too. Where nothing bounds
     /// the times of buckets (the manual's form, numbered buckets), that goes through all buckets from
-    /// before the range, with their items unless the model keeps the last time.
+    /// before the range, with their items unless the model keeps the first and the last time.
     pub fn fill(mut self, fill: Fill) -> Self {
         self.fill = fill;
         self

@@ -188,6 +188,7 @@ impl<'a, T: Record, R> Request<'a, T, R> {
             if records.len() > most {
                 break;
             }
+            walk.narrow(&records, most);
             wanted = wanted.saturating_mul(2).min(MOST);
         }
         let more = records.len() > most;

@@ -1,6 +1,6 @@
 //! Which buckets a walk goes through: the filter, order and projection of its finds.
 
-use bson::{Bson, Document, doc};
+use bson::{Bson, DateTime, Document, doc};
 
 use crate::{
     form::Form,
@@ -17,6 +17,7 @@ use crate::{
         token::Query,
     },
     record::Record,
+    spec::ID,
 };
 
 /// The way of a walk.
@@ -34,6 +35,8 @@ pub(super) struct Route<T: Record> {
     pub(super) range: TimeRange,
     live: Live,
     pub(super) longest: i64,
+    /// Buckets without a record from here on are of no use any more.
+    pub(super) since: Option<DateTime>,
     pub(super) from: Option<Position>,
     projection: Document,
 }
@@ -51,6 +54,7 @@ impl<T: Record> Route<T> {
             range: TimeRange::ALL,
             live: Live::default(),
             longest,
+            since: None,
             from: None,
             projection: Document::new(),
         }
@@ -145,8 +149,13 @@ impl<T: Record> Route<T> {
     pub(super) fn pipeline(&self) -> Vec<Document> {
         let spec = T::SPEC;
         let plan = self.find(None);
-        // The filter was written element by element and is valid.
-        let filter = Document::try_from(plan.filter).unwrap_or_default();
+        let filter = if self.is_empty() {
+            // The server refuses a choice of no keys.
+            doc! { ID: { "$in": [] } }
+        } else {
+            // The filter was written element by element and is valid.
+            Document::try_from(plan.filter).unwrap_or_default()
+        };
         let mut stages = vec![doc! { "$match": filter }];
         if !plan.sort.is_empty() {
             stages.push(doc! { "$sort": plan.sort });
@@ -158,12 +167,16 @@ impl<T: Record> Route<T> {
             .collect();
         shown.insert(spec.items(), items_of(spec, self.range));
         stages.push(doc! { "$project": shown });
+        if !self.projection.is_empty() {
+            stages.push(doc! { "$project": self.projection.clone() });
+        }
         stages
     }
 
     fn condition(&self, key: &ReadKey, behind: Option<Place>) -> Document {
         let spec = T::SPEC;
-        let mut places = Places::reaching(spec, self.range, self.longest);
+        let range = self.range.and(TimeRange::new(self.since, None));
+        let mut places = Places::reaching(spec, range, self.longest);
         let descending = self.descending();
         let bounds = [
             self.from.map(|from| self.first_bucket(&from)),
@@ -177,8 +190,8 @@ impl<T: Record> Route<T> {
         }
         let mut condition = places.condition(spec, key);
         condition.extend(match spec.form() {
-            Form::Count { .. } | Form::Numbered { .. } => any_inside(spec, self.range),
-            Form::Window { .. } | Form::Hybrid { .. } => reaches(spec, self.range),
+            Form::Count { .. } | Form::Numbered { .. } => any_inside(spec, range),
+            Form::Window { .. } | Form::Hybrid { .. } => reaches(spec, range),
         });
         condition
     }
