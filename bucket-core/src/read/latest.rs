@@ -250,29 +250,35 @@ fn newest(spec: &BucketSpec) -> Document {
     if let Some(name) = spec.dated_by() {
         stored.insert(name, format!("${name}"));
     }
-    let is_array = doc! { "$isArray": &items };
-    let length = doc! { "$size": &items };
-    let last = doc! { "$subtract": [&length, 1] };
-    let at = match spec.form() {
-        Form::Count { .. } | Form::Numbered { .. } => last,
-        Form::Window { .. } | Form::Hybrid { .. } => {
-            let times = format!("{items}.{}", spec.time().name);
-            let behind = doc! { "$indexOfArray": [{ "$reverseArray": "$$times" }, "$$latest"] };
-            // An item without a time would shift those behind it.
-            let all_have_one = doc! { "$eq": [{ "$size": "$$times" }, &length] };
-            let at = doc! { "$cond": [all_have_one, { "$subtract": [last, behind] }, null] };
-            let latest = doc! { "$let": { "vars": { "latest": { "$max": "$$times" } }, "in": at } };
-            doc! { "$let": { "vars": { "times": times }, "in": latest } }
-        }
-    };
-    let of_array = |value: Document| doc! { "$cond": [&is_array, value, null] };
-    let item = doc! { "$arrayElemAt": [&items, &at] };
-    doc! {
+    let of_array = |value: Document| doc! { "$cond": [{ "$isArray": &items }, value, null] };
+    let item = doc! { "$arrayElemAt": [&items, "$$at"] };
+    let newest = doc! {
         STORED: stored,
         ITEM: of_array(item),
-        AT: of_array(at),
-        LENGTH: of_array(length),
+        AT: "$$at",
+        LENGTH: of_array(doc! { "$size": &items }),
+    };
+    let at = of_array(place_of_newest(spec, &items));
+    doc! { "$let": { "vars": { "at": at }, "in": newest } }
+}
+
+/// The place of the newest item of an array.
+fn place_of_newest(spec: &BucketSpec, items: &str) -> Document {
+    let length = doc! { "$size": items };
+    let last = doc! { "$subtract": [&length, 1] };
+    if let Form::Count { .. } | Form::Numbered { .. } = spec.form() {
+        return last;
     }
+    let times = format!("{items}.{}", spec.time().name);
+    let behind = doc! { "$indexOfArray": [{ "$reverseArray": "$$times" }, "$$latest"] };
+    // Which it is as a rule, and then nothing is turned around.
+    let is_last = doc! { "$eq": [{ "$arrayElemAt": ["$$times", -1] }, "$$latest"] };
+    let at = doc! { "$cond": [is_last, &last, { "$subtract": [&last, behind] }] };
+    // An item without a time would shift those behind it.
+    let all_have_one = doc! { "$eq": [{ "$size": "$$times" }, length] };
+    let at = doc! { "$cond": [all_have_one, at, null] };
+    let latest = doc! { "$let": { "vars": { "latest": { "$max": "$$times" } }, "in": at } };
+    doc! { "$let": { "vars": { "times": times }, "in": latest } }
 }
 
 /// A value of a key field and what a plan found of it.
