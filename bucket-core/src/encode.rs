@@ -33,6 +33,7 @@ pub(crate) mod kind {
     pub(crate) const NULL: u8 = 0x0a;
     pub(crate) const INT32: u8 = 0x10;
     pub(crate) const INT64: u8 = 0x12;
+    pub(crate) const DECIMAL: u8 = 0x13;
 }
 
 /// Writes the value of one element after the other.

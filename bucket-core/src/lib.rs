@@ -17,11 +17,13 @@
 //! | keys, page numbers and spans of time become reads | [`range`], [`read`] |
 //! | spans of time are cut into steps, and gaps filled | [`step`] |
 //! | stored bytes become typed buckets again | [`bucket`] |
+//! | many similar fields become arrays of attributes, and back | [`attribute`] |
 //! | the collection gets its indexes | [`index`] |
 //! | how large buckets may be | [`size`] |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod aggregate;
+pub mod attribute;
 pub mod bucket;
 mod decode;
 mod encode;
@@ -56,6 +58,7 @@ pub mod write;
 pub use self::private as __private;
 #[doc(inline)]
 pub use self::{
+    attribute::{AttributeFilter, AttributeValue, Attributed},
     bucket::BucketDocument,
     error::{Damage, DamagedBucket, EncodeError, IdError, KeyError, StepError, SumOverflow},
     field::FieldPath,

@@ -5,6 +5,10 @@ pub use serde;
 
 pub use crate::{
     aggregate::{Aggregate, AggregateKind, Input, InputSink, NonFinite},
+    attribute::{
+        Attribute, AttributeArray, AttributeField, AttributeIndex, AttributeRest, AttributeValue,
+        Attributed, DocumentSpec, EntryNames, Rest, TextAttribute, Unit, ValueKind,
+    },
     bucket::{
         BucketDocument, BucketFields, BucketParts, BucketRef, assemble_records, deserialize_bucket,
         serialize_bucket,

@@ -121,6 +121,22 @@ impl RawWriter {
         }
     }
 
+    pub(crate) fn double(&mut self, name: &str, value: f64) {
+        self.raw(0x01, name, &value.to_le_bytes());
+    }
+
+    /// A value that is already BSON, of the type that the byte names.
+    pub(crate) fn raw(&mut self, kind: u8, name: &str, value: &[u8]) {
+        self.name(kind, name);
+        self.bytes.extend_from_slice(value);
+    }
+
+    /// The same as the element `index` of an array.
+    pub(crate) fn raw_element(&mut self, index: usize, kind: u8, value: &[u8]) {
+        self.index(kind, index);
+        self.bytes.extend_from_slice(value);
+    }
+
     /// A finished document as an element.
     pub(crate) fn document(&mut self, name: &str, value: &RawDocument) {
         self.name(0x03, name);
@@ -181,7 +197,7 @@ impl RawWriter {
         }
     }
 
-    fn object_id(&mut self, name: &str, value: ObjectId) {
+    pub(crate) fn object_id(&mut self, name: &str, value: ObjectId) {
         self.name(0x07, name);
         self.bytes.extend_from_slice(&value.bytes());
     }

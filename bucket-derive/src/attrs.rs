@@ -5,6 +5,7 @@
 //! shows every mistake. Rules that span several keys or fields live in `model/check.rs`.
 
 pub(crate) mod aggregate;
+pub(crate) mod attribute;
 pub(crate) mod bytes;
 pub(crate) mod choice;
 pub(crate) mod closure;

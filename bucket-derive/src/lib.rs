@@ -5,6 +5,8 @@
 //! are collected in `diagnostics` and reported together; a struct with mistakes still gets its
 //! impls, so that its uses elsewhere report nothing.
 
+mod attribute_value;
+mod attributed;
 mod attrs;
 mod bucket_key;
 mod diagnostics;
@@ -31,6 +33,28 @@ pub fn derive_bucket_key(input: TokenStream) -> TokenStream {
         bucket_key::build,
         bucket_key::full,
         bucket_key::fallback,
+    )
+}
+
+#[doc = include_str!("docs/attributed.md")]
+#[proc_macro_derive(Attributed, attributes(bucket))]
+pub fn derive_attributed(input: TokenStream) -> TokenStream {
+    run(
+        input,
+        attributed::build,
+        attributed::full,
+        attributed::fallback,
+    )
+}
+
+#[doc = include_str!("docs/attribute_value.md")]
+#[proc_macro_derive(AttributeValue, attributes(bucket))]
+pub fn derive_attribute_value(input: TokenStream) -> TokenStream {
+    run(
+        input,
+        attribute_value::build,
+        attribute_value::full,
+        attribute_value::fallback,
     )
 }
 

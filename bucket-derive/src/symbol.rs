@@ -61,6 +61,24 @@ pub(crate) const NON_FINITE: Symbol = Symbol("non_finite");
 pub(crate) const ERROR: Symbol = Symbol("error");
 pub(crate) const NAME: Symbol = Symbol("name");
 
+pub(crate) const ATTRIBUTE: Symbol = Symbol("attribute");
+pub(crate) const ATTRIBUTES: Symbol = Symbol("attributes");
+
+/// Keys inside of `attribute(..)` and `attributes(..)`.
+pub(crate) const ARRAY: Symbol = Symbol("array");
+pub(crate) const K: Symbol = Symbol("k");
+pub(crate) const V: Symbol = Symbol("v");
+pub(crate) const U: Symbol = Symbol("u");
+pub(crate) const TEXT: Symbol = Symbol("text");
+pub(crate) const FACTOR: Symbol = Symbol("factor");
+pub(crate) const REST: Symbol = Symbol("rest");
+pub(crate) const INDEX: Symbol = Symbol("index");
+pub(crate) const ATTRIBUTE_KEYS: [Symbol; 6] = [ARRAY, K, U, TEXT, FACTOR, REST];
+pub(crate) const ARRAY_KEYS: [Symbol; 5] = [ARRAY, K, V, U, INDEX];
+
+/// Keys of `#[bucket(..)]` on a struct with attributes.
+pub(crate) const DOCUMENT_KEYS: [Symbol; 3] = [COLLECTION, ATTRIBUTES, CRATE];
+
 /// Keys of `#[bucket(..)]` on a record struct.
 pub(crate) const CONTAINER_KEYS: [Symbol; 24] = [
     COLLECTION,

@@ -80,11 +80,11 @@ mod writer;
 pub use bucket_core::__private;
 #[doc(inline)]
 pub use bucket_core::{
-    self as core, BucketDocument, BucketId, BucketSpec, BucketTime, CursorToken, Every, FieldPath,
-    Fill, IntoTimeRange, Limits, Measure, NoStats, Number, Record, RecordKey, Sketch, StepError,
-    TimeRange, TokenError, Window,
+    self as core, AttributeFilter, BucketDocument, BucketId, BucketSpec, BucketTime, CursorToken,
+    Every, FieldPath, Fill, IntoTimeRange, Limits, Measure, NoStats, Number, Record, RecordKey,
+    Sketch, StepError, TimeRange, TokenError, Window, attribute,
 };
-pub use bucket_derive::{BucketKey, Bucketed};
+pub use bucket_derive::{AttributeValue, Attributed, BucketKey, Bucketed};
 pub use mongodb::{self, bson};
 
 #[doc(inline)]
@@ -99,4 +99,4 @@ pub use self::{
     ingest::{IngestReport, Ingestor, WhenFull},
 };
 #[doc(inline)]
-pub use bucket_core::BucketKey;
+pub use bucket_core::{AttributeValue, Attributed, BucketKey};

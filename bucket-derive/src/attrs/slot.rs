@@ -50,6 +50,10 @@ impl<T> Slot<T> {
         self.given.as_ref()
     }
 
+    pub(crate) fn into_value(self) -> Option<T> {
+        self.value
+    }
+
     pub(crate) fn get(&self) -> Option<&T> {
         self.value.as_ref()
     }

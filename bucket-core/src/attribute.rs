@@ -1,0 +1,31 @@
+//! The attribute pattern: many similar fields of a record as one array of key, value and unit, under
+//! one index.
+//!
+//! A record stays an ordinary struct with serde's own form, its *many fields*:
+//! `{_id: 1, volume_ml: 500, height_inches: 8}`. [`fold`] makes the stored form of it,
+//! `{_id: 1, specs: [{k: "volume", v: 500, u: "ml"}, {k: "height", v: 8, u: "inches"}]}`, and
+//! [`unfold`] the many fields again. Both go from bytes to bytes, so that every serde attribute of the
+//! struct means what it means elsewhere.
+
+mod array;
+mod damage;
+mod document;
+mod element;
+mod filter;
+mod fold;
+mod index;
+mod rest;
+mod unfold;
+mod value;
+
+pub use self::{
+    array::{AttributeArray, AttributeField, EntryNames, Rest},
+    damage::{AttributeError, AttributeFault},
+    document::{Attributed, DocumentError, DocumentFault, DocumentSpec, decode, encode},
+    filter::{Attribute, AttributeFilter, TextAttribute, Unit},
+    fold::fold,
+    index::AttributeIndex,
+    rest::{AttributeRest, OtherEntries},
+    unfold::unfold,
+    value::{AttributeValue, ValueKind},
+};

@@ -1,0 +1,60 @@
+//! A document whose attributes cannot be written or read.
+
+use std::fmt;
+
+/// An attribute of a document cannot be written or read.
+///
+/// ```
+/// use bucket_core::attribute::{AttributeError, AttributeFault};
+///
+/// fn can_be_kept_elsewhere(error: &AttributeError) -> bool {
+///     matches!(error.fault, AttributeFault::Unknown | AttributeFault::Duplicate)
+/// }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AttributeError {
+    /// The array.
+    pub array: &'static str,
+    /// The entry, by its place in the stored array or by the field of the struct.
+    pub entry: String,
+    /// What is wrong.
+    pub fault: AttributeFault,
+}
+
+/// What is wrong with an attribute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AttributeFault {
+    /// It is of another type.
+    Type {
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// The struct has no field for it and keeps no others.
+    Unknown,
+    /// An entry before it is of the same key and unit.
+    Duplicate,
+    /// The bytes are no valid BSON.
+    Malformed,
+}
+
+impl fmt::Display for AttributeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { array, entry, .. } = self;
+        if !entry.is_empty() {
+            write!(f, "entry {entry} of ")?;
+        }
+        write!(f, "`{array}` ")?;
+        match &self.fault {
+            AttributeFault::Type { expected } => write!(f, "is not {expected}"),
+            AttributeFault::Unknown => {
+                f.write_str("has no field in the model, which keeps no other entries")
+            }
+            AttributeFault::Duplicate => f.write_str("is there twice"),
+            AttributeFault::Malformed => f.write_str("is no valid BSON"),
+        }
+    }
+}
+
+impl std::error::Error for AttributeError {}

@@ -1,0 +1,195 @@
+//! Documents whose attributes stand in arrays: the contract with the derive, and both ways.
+
+use std::{fmt, sync::Arc};
+
+use bson::{RawDocument, RawDocumentBuf};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{AttributeArray, AttributeError, AttributeIndex, fold, unfold};
+use crate::{bucket::printed_id, decode};
+
+/// A type whose attributes are stored in arrays; implemented by `#[derive(Attributed)]` alone.
+///
+/// ```
+/// use bucket_core::attribute::Attributed;
+///
+/// fn describe<T: Attributed>() -> String {
+///     format!("`{}` in `{}`", T::SPEC.record(), T::SPEC.collection())
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no attributes",
+    label = "this type has no arrays of attributes",
+    note = "add `#[derive(Attributed)]` and `#[bucket(collection = \"..\")]` to `{Self}`, and \
+            `#[bucket(attribute(array = \"..\", k = \"..\"))]` to its attributes"
+)]
+pub trait Attributed: Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// What the derive read off the struct.
+    const SPEC: &'static DocumentSpec;
+}
+
+/// What the derive read off a struct with attributes.
+///
+/// ```
+/// use bucket_core::Attributed;
+///
+/// fn number_of_indexes<T: Attributed>() -> usize {
+///     T::SPEC.indexed().filter_map(|(array, index)| array.index_keys(index)).count()
+/// }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DocumentSpec {
+    record: &'static str,
+    collection: &'static str,
+    arrays: &'static [AttributeArray],
+    indexes: &'static [AttributeIndex],
+}
+
+impl DocumentSpec {
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn __new(
+        record: &'static str,
+        collection: &'static str,
+        arrays: &'static [AttributeArray],
+        indexes: &'static [AttributeIndex],
+    ) -> Self {
+        Self {
+            record,
+            collection,
+            arrays,
+            indexes,
+        }
+    }
+
+    /// The name of the struct.
+    #[must_use]
+    pub const fn record(&self) -> &'static str {
+        self.record
+    }
+
+    /// The collection of the documents.
+    #[must_use]
+    pub const fn collection(&self) -> &'static str {
+        self.collection
+    }
+
+    /// The arrays of attributes.
+    #[must_use]
+    pub const fn arrays(&self) -> &'static [AttributeArray] {
+        self.arrays
+    }
+
+    /// The arrays with how they are indexed.
+    pub fn indexed(&self) -> impl Iterator<Item = (&'static AttributeArray, AttributeIndex)> {
+        self.arrays.iter().zip(self.indexes.iter().copied())
+    }
+}
+
+/// The stored form of a document.
+///
+/// # Errors
+///
+/// [`DocumentError`] if serde's form of it is no document, or an attribute is of another type than
+/// its field says.
+///
+/// ```
+/// # use bucket_core::attribute::{Attributed, DocumentError, encode};
+/// fn stored<T: Attributed>(document: &T) -> Result<bson::RawDocumentBuf, DocumentError> {
+///     encode(document)
+/// }
+/// ```
+pub fn encode<T: Attributed>(document: &T) -> Result<RawDocumentBuf, DocumentError> {
+    let error = |id: Option<String>, fault| DocumentError { id, fault };
+    let many = bson::serialize_to_raw_document_buf(document)
+        .map_err(|source| error(None, DocumentFault::Serde(Arc::new(source))))?;
+    fold(T::SPEC.arrays, &many)
+        .map_err(|source| error(Some(printed_id(&many)), DocumentFault::Attribute(source)))
+}
+
+/// The document of a stored form.
+///
+/// # Errors
+///
+/// [`DocumentError`], with the document's `_id`, if an array holds what the model does not keep, or
+/// another field is of another type.
+///
+/// ```
+/// # use bucket_core::attribute::{Attributed, DocumentError, decode};
+/// fn read<T: Attributed>(stored: &bson::RawDocument) -> Result<T, DocumentError> {
+///     decode(stored)
+/// }
+/// ```
+pub fn decode<T: Attributed>(stored: &RawDocument) -> Result<T, DocumentError> {
+    let error = |fault| DocumentError {
+        id: Some(printed_id(stored)),
+        fault,
+    };
+    let many = unfold(T::SPEC.arrays, stored);
+    let many = many.map_err(|source| error(DocumentFault::Attribute(source)))?;
+    decode::decode(many.as_bytes()).map_err(|source| error(DocumentFault::Serde(Arc::new(source))))
+}
+
+/// A document with attributes cannot be stored or read.
+///
+/// ```
+/// use bucket_core::attribute::{DocumentError, DocumentFault};
+///
+/// fn array(error: &DocumentError) -> Option<&str> {
+///     match error.fault() {
+///         DocumentFault::Attribute(error) => Some(error.array),
+///         _ => None,
+///     }
+/// }
+/// ```
+#[derive(Debug, Clone)]
+pub struct DocumentError {
+    id: Option<String>,
+    fault: DocumentFault,
+}
+
+/// What is wrong with a document.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum DocumentFault {
+    /// An attribute.
+    Attribute(AttributeError),
+    /// What serde says.
+    Serde(Arc<bson::error::Error>),
+}
+
+impl DocumentError {
+    /// The document's `_id` as it prints, if it has one.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn fault(&self) -> &DocumentFault {
+        &self.fault
+    }
+}
+
+impl fmt::Display for DocumentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("document")?;
+        if let Some(id) = &self.id {
+            write!(f, " {id}")?;
+        }
+        match &self.fault {
+            DocumentFault::Attribute(error) => write!(f, ": {error}"),
+            DocumentFault::Serde(error) => write!(f, ": {error}"),
+        }
+    }
+}
+
+impl std::error::Error for DocumentError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.fault {
+            DocumentFault::Attribute(source) => Some(source),
+            DocumentFault::Serde(source) => Some(source.as_ref()),
+        }
+    }
+}

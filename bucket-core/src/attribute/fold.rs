@@ -1,0 +1,209 @@
+//! From the many fields to the arrays.
+
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
+
+use super::{
+    AttributeArray, AttributeError, AttributeFault, AttributeField, Rest, ValueKind,
+    element::{Element, elements},
+};
+use crate::raw::RawWriter;
+
+/// Makes the stored form of a document of many fields: the attributes in their arrays, behind all
+/// other fields, which are as they were. Fields that are null or missing have no entry.
+///
+/// # Errors
+///
+/// [`AttributeError`] if a field is of another type than the model says.
+///
+/// ```
+/// use bson::{Document, RawDocumentBuf, doc};
+/// use bucket_core::attribute::{AttributeArray, AttributeField, EntryNames, ValueKind, fold};
+///
+/// const VOLUME: AttributeField = AttributeField {
+///     name: "volume_ml",
+///     k: "volume",
+///     u: Some("ml"),
+///     kind: ValueKind::Int32,
+///     text: false,
+/// };
+/// const SPECS: AttributeArray = AttributeArray::new("specs", EntryNames::KVU, &[VOLUME], None);
+///
+/// let many = RawDocumentBuf::try_from(&doc! { "_id": 1, "volume_ml": 500 })?;
+/// let stored = Document::try_from(fold(&[SPECS], &many)?)?;
+/// assert_eq!(stored, doc! { "_id": 1, "specs": [{ "k": "volume", "v": 500, "u": "ml" }] });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn fold(
+    arrays: &[AttributeArray],
+    many: &RawDocument,
+) -> Result<RawDocumentBuf, AttributeError> {
+    let mut folded: Vec<Folded<'_>> = arrays.iter().map(Folded::new).collect();
+    let mut result = Ok(());
+    let document = RawWriter::build(|to| {
+        result = elements(many).try_for_each(|element| {
+            let element = element.map_err(|fault| AttributeError {
+                array: arrays.first().map_or("", |array| array.name),
+                entry: String::new(),
+                fault,
+            })?;
+            if !folded.iter_mut().any(|array| array.takes(element)) {
+                to.raw(element.kind, element.name, element.bytes);
+            }
+            Ok(())
+        });
+        for array in &folded {
+            if result.is_ok() {
+                result = array.write(to);
+            }
+        }
+    });
+    result.map(|()| document)
+}
+
+/// An array with the fields that came for it.
+struct Folded<'a> {
+    array: &'a AttributeArray,
+    values: Vec<Option<Element<'a>>>,
+    rest: Option<Element<'a>>,
+}
+
+impl<'a> Folded<'a> {
+    fn new(array: &'a AttributeArray) -> Self {
+        Self {
+            array,
+            values: vec![None; array.fields.len()],
+            rest: None,
+        }
+    }
+
+    /// Keeps the element if it belongs into the array.
+    fn takes(&mut self, element: Element<'a>) -> bool {
+        if let Some(at) = self.array.field(element.name) {
+            self.values[at] = Some(element);
+            return true;
+        }
+        let is_rest = self
+            .array
+            .rest
+            .is_some_and(|rest| rest.name() == element.name);
+        if is_rest {
+            self.rest = Some(element);
+        }
+        is_rest
+    }
+
+    fn write(&self, to: &mut RawWriter) -> Result<(), AttributeError> {
+        let mark = to.begin_array(self.array.name);
+        let mut entries = Entries {
+            array: self.array,
+            number: 0,
+            to,
+        };
+        let fields = self.array.fields.iter().zip(&self.values);
+        for (field, value) in fields {
+            if let Some(value) = value {
+                entries.push(field, *value)?;
+            }
+        }
+        if let (Some(rest), Some(found)) = (self.array.rest, self.rest) {
+            entries.rest(rest, found)?;
+        }
+        to.end(mark);
+        Ok(())
+    }
+}
+
+/// The entries of an array as they are written.
+struct Entries<'w, 'a> {
+    array: &'a AttributeArray,
+    number: usize,
+    to: &'w mut RawWriter,
+}
+
+impl Entries<'_, '_> {
+    fn fault(&self, entry: &str, fault: AttributeFault) -> AttributeError {
+        AttributeError {
+            array: self.array.name,
+            entry: format!("`{entry}`"),
+            fault,
+        }
+    }
+
+    fn push(&mut self, field: &AttributeField, value: Element<'_>) -> Result<(), AttributeError> {
+        let (text, kind) = (field.text, field.kind);
+        self.entry((field.name, field.k, field.u), kind, text, value)
+    }
+
+    fn entry(
+        &mut self,
+        (name, k, u): (&str, &str, Option<&str>),
+        kind: ValueKind,
+        text: bool,
+        value: Element<'_>,
+    ) -> Result<(), AttributeError> {
+        if value.value == RawBsonRef::Null {
+            return Ok(());
+        }
+        let expected = kind.expected();
+        let wrong = || self.fault(name, AttributeFault::Type { expected });
+        if !kind.admits(value.value) {
+            return Err(wrong());
+        }
+        let text = if text {
+            Some(kind.text(value.value).ok_or_else(wrong)?)
+        } else {
+            None
+        };
+        let names = self.array.entry;
+        let mark = self.to.begin_element(self.number);
+        self.to.string(names.k, k);
+        match text {
+            Some(text) => self.to.string(names.v, &text),
+            None => self.to.raw(value.kind, names.v, value.bytes),
+        }
+        if let (Some(name), Some(unit)) = (names.u, u) {
+            self.to.string(name, unit);
+        }
+        self.to.end(mark);
+        self.number += 1;
+        Ok(())
+    }
+
+    fn rest(&mut self, rest: Rest, found: Element<'_>) -> Result<(), AttributeError> {
+        match (rest, found.value) {
+            (_, RawBsonRef::Null) => Ok(()),
+            (Rest::Map { kind, .. }, RawBsonRef::Document(map)) => {
+                for value in elements(map) {
+                    let value = value.map_err(|fault| self.fault(rest.name(), fault))?;
+                    if self.is_named(value.name, None) {
+                        return Err(self.fault(value.name, AttributeFault::Duplicate));
+                    }
+                    self.entry((value.name, value.name, None), kind, false, value)?;
+                }
+                Ok(())
+            }
+            (Rest::Entries { name }, RawBsonRef::Array(_)) => {
+                for entry in found.entries().map_err(|fault| self.fault(name, fault))? {
+                    let entry = entry.map_err(|fault| self.fault(name, fault))?;
+                    self.to.raw_element(self.number, entry.kind, entry.bytes);
+                    self.number += 1;
+                }
+                Ok(())
+            }
+            (Rest::Map { .. }, _) => {
+                let expected = "a map";
+                Err(self.fault(rest.name(), AttributeFault::Type { expected }))
+            }
+            (Rest::Entries { .. }, _) => {
+                let expected = "a list of entries";
+                Err(self.fault(rest.name(), AttributeFault::Type { expected }))
+            }
+        }
+    }
+
+    /// Whether the struct has a field for it: in a map it would be read back into that one.
+    fn is_named(&self, k: &str, u: Option<&str>) -> bool {
+        let mut fields = self.array.fields.iter();
+        fields.any(|field| field.k == k && field.u == u)
+    }
+}

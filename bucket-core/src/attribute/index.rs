@@ -1,0 +1,52 @@
+//! The index that serves an array of attributes.
+
+use bson::{Document, doc};
+
+use super::AttributeArray;
+
+/// How an array of attributes is indexed; see [`AttributeArray::index_keys`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AttributeIndex {
+    /// Key, unit, value: serves every filter on a key and a unit. In arrays without units key and value.
+    #[default]
+    KeyUnitValue,
+    /// Key, value, unit: serves filters over all units of a key better.
+    KeyValueUnit,
+    /// Whole entries, as the manual has it: serves nothing but equality with whole sub-documents.
+    Whole,
+    /// Each field of the entries by itself: serves filters on the value of a key less well, and those on
+    /// fields that no model knows.
+    Wildcard,
+    /// None.
+    None,
+}
+
+impl AttributeArray {
+    /// The keys of its index; none where it has none.
+    ///
+    /// ```
+    /// use bson::doc;
+    /// use bucket_core::attribute::{AttributeArray, AttributeIndex, EntryNames};
+    ///
+    /// const SPECS: AttributeArray = AttributeArray::new("specs", EntryNames::KVU, &[], None);
+    /// let keys = SPECS.index_keys(AttributeIndex::KeyUnitValue);
+    /// assert_eq!(keys, Some(doc! { "specs.k": 1, "specs.u": 1, "specs.v": 1 }));
+    /// ```
+    #[must_use]
+    pub fn index_keys(&self, index: AttributeIndex) -> Option<Document> {
+        let path = |name: &str| format!("{}.{name}", self.name);
+        let names = self.entry;
+        let unit = names.u.map(path);
+        let (k, v) = (path(names.k), path(names.v));
+        let fields = match index {
+            AttributeIndex::KeyUnitValue => vec![Some(k), unit, Some(v)],
+            AttributeIndex::KeyValueUnit => vec![Some(k), Some(v), unit],
+            AttributeIndex::Whole => return Some(doc! { self.name: 1 }),
+            AttributeIndex::Wildcard => return Some(doc! { path("$**"): 1 }),
+            AttributeIndex::None => return None,
+        };
+        let fields = fields.into_iter().flatten();
+        Some(fields.map(|field| (field, 1.into())).collect())
+    }
+}

@@ -1,0 +1,334 @@
+//! Many fields and arrays of attributes: what the manual shows, and that nothing is lost on the way.
+
+#![allow(clippy::unwrap_used)]
+
+use bson::{Bson, DateTime, Document, RawDocumentBuf, doc, oid::ObjectId};
+use bucket_core::attribute::{
+    AttributeArray, AttributeFault, AttributeField, EntryNames, Rest, ValueKind, fold, unfold,
+};
+use proptest::prelude::*;
+
+const fn field(
+    name: &'static str,
+    k: &'static str,
+    u: Option<&'static str>,
+    kind: ValueKind,
+) -> AttributeField {
+    AttributeField {
+        name,
+        k,
+        u,
+        kind,
+        text: false,
+    }
+}
+
+const fn text(of: AttributeField) -> AttributeField {
+    AttributeField { text: true, ..of }
+}
+
+const VOLUME_ML: AttributeField = field("volume_ml", "volume", Some("ml"), ValueKind::Int32);
+const VOLUME_OUNCES: AttributeField =
+    field("volume_ounces", "volume", Some("ounces"), ValueKind::Int32);
+const HEIGHT: AttributeField = field("height_inches", "height", Some("inches"), ValueKind::Double);
+
+const SPECS: AttributeArray = AttributeArray::new(
+    "specs",
+    EntryNames::KVU,
+    &[VOLUME_ML, VOLUME_OUNCES, HEIGHT],
+    None,
+);
+
+const AS_TEXT: AttributeArray = AttributeArray::new(
+    "specs",
+    EntryNames::KVU,
+    &[text(VOLUME_ML), text(VOLUME_OUNCES), text(HEIGHT)],
+    None,
+);
+
+const RELEASES: AttributeArray = AttributeArray::new(
+    "releases",
+    EntryNames {
+        k: "location",
+        v: "date",
+        u: None,
+    },
+    &[
+        field("release_US", "USA", None, ValueKind::Date),
+        field("release_France", "France", None, ValueKind::Date),
+        field("release_Italy", "Italy", None, ValueKind::Date),
+        field("release_UK", "UK", None, ValueKind::Date),
+    ],
+    Some(Rest::Map {
+        name: "elsewhere",
+        kind: ValueKind::Date,
+    }),
+);
+
+const KEPT: AttributeArray = AttributeArray::new(
+    SPECS.name,
+    SPECS.entry,
+    SPECS.fields,
+    Some(Rest::Entries { name: "others" }),
+);
+
+fn raw(document: &Document) -> RawDocumentBuf {
+    RawDocumentBuf::try_from(document).unwrap()
+}
+
+fn folded(array: AttributeArray, many: &Document) -> Document {
+    let stored = fold(&[array], &raw(many)).unwrap();
+    Document::try_from(stored).unwrap()
+}
+
+fn unfolded(array: AttributeArray, stored: &Document) -> Document {
+    let many = unfold(&[array], &raw(stored)).unwrap();
+    Document::try_from(many).unwrap()
+}
+
+fn fault(array: AttributeArray, stored: &Document) -> (String, AttributeFault) {
+    let error = unfold(&[array], &raw(stored)).unwrap_err();
+    assert_eq!(error.array, array.name);
+    (error.entry, error.fault)
+}
+
+#[test]
+fn bottles_are_those_of_the_manual_to_the_letter() {
+    let many = doc! { "_id": 1, "volume_ml": 500, "volume_ounces": 12, "height_inches": 8.0 };
+    let stored = doc! { "_id": 1, "specs": [
+        { "k": "volume", "v": "500", "u": "ml" },
+        { "k": "volume", "v": "12", "u": "ounces" },
+        { "k": "height", "v": "8", "u": "inches" },
+    ] };
+    assert_eq!(folded(AS_TEXT, &many), stored);
+    assert_eq!(unfolded(AS_TEXT, &stored), many);
+}
+
+#[test]
+fn numbers_are_stored_as_numbers_unless_text_is_asked_for() {
+    let many = doc! { "_id": 1, "volume_ml": 500, "height_inches": 8.5 };
+    let stored = doc! { "_id": 1, "specs": [
+        { "k": "volume", "v": 500, "u": "ml" },
+        { "k": "height", "v": 8.5, "u": "inches" },
+    ] };
+    assert_eq!(folded(SPECS, &many), stored);
+    assert_eq!(unfolded(SPECS, &stored), many);
+}
+
+#[test]
+fn movies_have_entries_of_other_names_and_a_map_of_other_places() {
+    let at = |text: &str| DateTime::parse_rfc3339_str(text).unwrap();
+    let many = doc! {
+        "_id": 1, "title": "Star Wars", "runtime": 121, "directors": ["George Lucas"],
+        "release_US": at("1977-05-20T01:00:00+01:00"),
+        "release_Italy": at("1977-10-20T01:00:00+01:00"),
+        "elsewhere": { "a.b": at("1977-12-01T00:00:00Z"), "$where": at("1969-12-01T00:00:00Z") },
+    };
+    let stored = doc! {
+        "_id": 1, "title": "Star Wars", "runtime": 121, "directors": ["George Lucas"],
+        "releases": [
+            { "location": "USA", "date": at("1977-05-20T01:00:00+01:00") },
+            { "location": "Italy", "date": at("1977-10-20T01:00:00+01:00") },
+            { "location": "a.b", "date": at("1977-12-01T00:00:00Z") },
+            { "location": "$where", "date": at("1969-12-01T00:00:00Z") },
+        ],
+    };
+    assert_eq!(folded(RELEASES, &many), stored);
+    assert_eq!(unfolded(RELEASES, &stored), many);
+}
+
+#[test]
+fn null_and_missing_fields_have_no_entry_and_a_missing_array_has_none_at_all() {
+    let many = doc! { "_id": 1, "volume_ml": null, "title": null };
+    let stored = doc! { "_id": 1, "title": null, "specs": [] };
+    assert_eq!(folded(SPECS, &many), stored);
+    let many = doc! { "_id": 1, "title": null };
+    assert_eq!(unfolded(SPECS, &stored), many);
+    assert_eq!(unfolded(SPECS, &many), many);
+}
+
+#[test]
+fn a_number_of_another_type_is_read_if_it_is_the_same_number() {
+    for same in [Bson::Int32(500), Bson::Int64(500), Bson::Double(500.0)] {
+        let stored = doc! { "specs": [{ "k": "volume", "v": same, "u": "ml" }] };
+        let many = unfolded(SPECS, &stored);
+        assert_eq!(many.get("volume_ml").and_then(whole), Some(500));
+    }
+    for other in [
+        Bson::Double(500.5),
+        Bson::Int64(i64::MAX),
+        Bson::from("500"),
+    ] {
+        let stored = doc! { "specs": [{ "k": "volume", "v": other, "u": "ml" }] };
+        let expected = "a 32-bit integer";
+        let fault = fault(SPECS, &stored);
+        assert_eq!(fault, ("0".to_owned(), AttributeFault::Type { expected }));
+    }
+}
+
+fn whole(number: &Bson) -> Option<i64> {
+    number.as_i64().or_else(|| number.as_i32().map(i64::from))
+}
+
+#[test]
+fn what_is_damaged_unknown_or_there_twice_is_an_error_that_names_it() {
+    let no_array = doc! { "specs": { "k": "volume" } };
+    let expected = "an array";
+    let error = fault(SPECS, &no_array);
+    assert_eq!(error, (String::new(), AttributeFault::Type { expected }));
+
+    let good = doc! { "k": "volume", "v": 500, "u": "ml" };
+    for (bad, error) in [
+        (
+            Bson::Int32(1),
+            AttributeFault::Type {
+                expected: "a document",
+            },
+        ),
+        (
+            doc! { "v": 1, "u": "ml" }.into(),
+            AttributeFault::Type {
+                expected: "an entry with a key",
+            },
+        ),
+        (
+            doc! { "k": "volume", "u": "ounces" }.into(),
+            AttributeFault::Type {
+                expected: "an entry with a value",
+            },
+        ),
+        (
+            doc! { "k": 1, "v": 1 }.into(),
+            AttributeFault::Type {
+                expected: "an entry whose key is text",
+            },
+        ),
+        (
+            doc! { "k": "volume", "v": 1, "u": 2 }.into(),
+            AttributeFault::Type {
+                expected: "an entry whose unit is text",
+            },
+        ),
+        (
+            doc! { "k": "height", "v": 1, "u": "inches", "note": 1 }.into(),
+            AttributeFault::Type {
+                expected: "an entry of key, value and unit alone",
+            },
+        ),
+        (
+            doc! { "k": "width", "v": 1 }.into(),
+            AttributeFault::Unknown,
+        ),
+        (good.clone().into(), AttributeFault::Duplicate),
+    ] {
+        let bad: Bson = bad;
+        let stored = doc! { "specs": [good.clone(), bad.clone()] };
+        assert_eq!(fault(SPECS, &stored), ("1".to_owned(), error), "{bad}");
+
+        // The same is kept where the struct has a place for it.
+        let many = unfolded(KEPT, &stored);
+        assert_eq!(many, doc! { "volume_ml": 500, "others": [bad] });
+        assert_eq!(folded(KEPT, &many), stored);
+    }
+}
+
+#[test]
+fn a_field_of_another_type_is_not_stored() {
+    let error = fold(&[SPECS], &raw(&doc! { "volume_ml": "500" })).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "entry `volume_ml` of `specs` is not a 32-bit integer"
+    );
+    // A map that names what has a field of its own would not come back.
+    let usa = doc! { "elsewhere": { "USA": DateTime::MIN } };
+    let error = fold(&[RELEASES], &raw(&usa)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "entry `USA` of `releases` is there twice"
+    );
+}
+
+fn number() -> impl Strategy<Value = Option<i32>> {
+    prop::option::of(any::<i32>())
+}
+
+fn anything() -> impl Strategy<Value = Bson> {
+    let leaf = prop_oneof![
+        Just(Bson::Null),
+        any::<bool>().prop_map(Bson::Boolean),
+        any::<i32>().prop_map(Bson::Int32),
+        any::<i64>().prop_map(Bson::Int64),
+        "[a-z.$]{0,4}".prop_map(Bson::String),
+        any::<[u8; 12]>().prop_map(|bytes| ObjectId::from_bytes(bytes).into()),
+        any::<i64>().prop_map(|millis| DateTime::from_millis(millis).into()),
+        Just(doc! { "k": "volume", "v": 1, "u": "ml" }.into()),
+        ("[a-z]{1,2}", any::<i32>()).prop_map(|(k, v)| doc! { "k": k, "v": v }.into()),
+    ];
+    leaf.prop_recursive(2, 8, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Bson::Array),
+            prop::collection::vec(("[kvux]", inner), 0..4)
+                .prop_map(|fields| Bson::Document(fields.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn many_fields_come_back_as_they_were(
+        (ml, ounces) in (number(), number()),
+        height in prop::option::of(any::<f64>().prop_filter("equal to itself", |v| !v.is_nan())),
+        (before, behind) in (anything(), anything()),
+    ) {
+        let mut many = doc! { "before": before };
+        let numbers = [("volume_ml", ml), ("volume_ounces", ounces)];
+        for (name, number) in numbers {
+            if let Some(number) = number {
+                many.insert(name, number);
+            }
+        }
+        if let Some(height) = height {
+            many.insert("height_inches", height);
+        }
+        for array in [SPECS, AS_TEXT] {
+            let mut with_end = doc! { "behind": behind.clone() };
+            with_end.extend(many.clone());
+            let stored = folded(array, &with_end);
+            prop_assert_eq!(unfolded(array, &stored), with_end);
+        }
+    }
+
+    #[test]
+    fn whatever_is_stored_comes_back_where_others_are_kept(
+        entries in prop::collection::vec(anything(), 0..6),
+    ) {
+        let stored = doc! { "specs": entries.clone() };
+        let many = unfolded(KEPT, &stored);
+        let again = folded(KEPT, &many);
+        let mut left = again.get_array("specs").unwrap().clone();
+        // Those that have fields come first.
+        for entry in entries {
+            let at = left.iter().position(|other| *other == entry);
+            prop_assert!(at.is_some(), "{} of {}", entry, again);
+            left.remove(at.unwrap_or(0));
+        }
+        prop_assert!(left.is_empty());
+    }
+
+    #[test]
+    fn damaged_bytes_are_an_error_or_a_document(
+        entries in prop::collection::vec(anything(), 0..4),
+        at in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let mut bytes = raw(&doc! { "a": 1, "specs": entries }).into_bytes();
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        if let Ok(document) = RawDocumentBuf::from_bytes(bytes) {
+            for array in [SPECS, KEPT, RELEASES] {
+                let _ = unfold(&[array], &document);
+                let _ = fold(&[array], &document);
+            }
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Rules over several keys and fields of a struct with attributes.
+
+use quote::ToTokens;
+use syn::{Data, DeriveInput, Field, Fields, punctuated::Punctuated, token::Comma};
+
+use super::model::{Array, Attribute, Attributed, Raw, named};
+use crate::{
+    attrs::{attribute::ArrayAttr, entry},
+    diagnostics::{Diagnostics, did_you_mean, list, suggest},
+    model::{field::Storage, rust_name::snake},
+    symbol::{SERDE, serde},
+};
+
+/// The named fields; anything else than a struct with named fields is reported.
+pub(super) fn named_fields<'a>(
+    cx: &mut Diagnostics,
+    input: &'a DeriveInput,
+) -> Option<&'a Punctuated<Field, Comma>> {
+    let (at, what) = match &input.data {
+        Data::Struct(data) => match (&data.fields, named(&data.fields)) {
+            (_, Some(fields)) => return Some(&fields.named),
+            (Fields::Unit, _) => (input.ident.to_token_stream(), "a unit struct"),
+            (fields, _) => (fields.to_token_stream(), "a tuple struct"),
+        },
+        Data::Enum(data) => (data.enum_token.to_token_stream(), "an enum"),
+        Data::Union(data) => (data.union_token.to_token_stream(), "a union"),
+    };
+    let message = format_args!("`Attributed` expects a struct with named fields, not {what}");
+    let help = format_args!(
+        "struct {} {{ #[bucket(attribute(array = \"specs\", k = \"volume\", u = \"ml\"))] \
+         volume_ml: Option<i32>, .. }}",
+        input.ident
+    );
+    cx.error(at, message, help);
+    None
+}
+
+/// What serde must not do to the struct, and type parameters.
+pub(super) fn container(cx: &mut Diagnostics, input: &DeriveInput) {
+    let refused = [
+        serde::TRANSPARENT,
+        serde::FROM,
+        serde::TRY_FROM,
+        serde::INTO,
+        serde::REMOTE,
+        serde::DENY_UNKNOWN_FIELDS,
+    ];
+    for entry in entry::entries(&input.attrs, SERDE) {
+        // It may stay where all fields of the stored document are the struct's.
+        if entry.is(serde::DENY_UNKNOWN_FIELDS) {
+            continue;
+        }
+        if let Some(key) = refused.iter().find(|key| entry.is(**key)) {
+            let message = format_args!(
+                "`#[serde({key})]` on a struct with attributes: its fields must be written under \
+                 their own names"
+            );
+            let help = format_args!("remove `{key}` from `#[serde(..)]`");
+            cx.error(&entry, message, help);
+        }
+    }
+    if !input.generics.params.is_empty() {
+        let message =
+            "a struct with attributes has no generic parameters: each is a model by itself";
+        let help = format_args!("struct {} {{ .. }}", input.ident);
+        cx.error(&input.generics, message, help);
+    }
+}
+
+/// What serde must not do to an attribute.
+pub(super) fn fields(cx: &mut Diagnostics, fields: &[Raw]) {
+    if fields.iter().all(|field| field.attr.is_none()) {
+        let unclear = fields.iter().any(|field| field.unclear);
+        if let Some(field) = fields.first().filter(|_| !unclear) {
+            let message = "no field of the struct is an attribute";
+            let help = format_args!(
+                "#[bucket(attribute(array = \"specs\", k = \"{}\"))]",
+                field.ident
+            );
+            cx.error(&field.ident, message, help);
+        }
+        return;
+    }
+    for field in fields.iter().filter(|field| field.attr.is_some()) {
+        if field.stored.name != field.stored.read_name {
+            let entry = field.serde.iter().find(|entry| entry.is(serde::RENAME));
+            let message = format_args!(
+                "`{}` is written as `{}` and read as `{}`: an attribute has one name",
+                field.ident, field.stored.name, field.stored.read_name
+            );
+            let help = format_args!("#[serde(rename = \"{}\")]", field.stored.name);
+            match entry {
+                Some(entry) => cx.error(entry, message, help),
+                None => cx.error(&field.ident, message, help),
+            }
+        }
+        let refused = match field.stored.storage {
+            Storage::Named => continue,
+            Storage::Flattened => serde::FLATTEN,
+            Storage::Skipped => serde::SKIP,
+        };
+        let entry = field.serde.iter().find(|entry| {
+            entry.is(refused) || (refused == serde::SKIP && entry.is(serde::SKIP_SERIALIZING))
+        });
+        let message = format_args!(
+            "`{refused}` on `{}`, which is an attribute: it is stored as an entry",
+            field.ident
+        );
+        let help = format_args!("remove `{refused}` from `#[serde(..)]`");
+        match entry {
+            Some(entry) => cx.error(entry, message, help),
+            None => cx.error(&field.ident, message, help),
+        }
+    }
+}
+
+/// What must not be twice, and what does not apply.
+pub(super) fn arrays(
+    cx: &mut Diagnostics,
+    model: &Attributed,
+    fields: &[Raw],
+    given: &[ArrayAttr],
+) {
+    array_attrs(cx, model, given);
+    for array in &model.arrays {
+        let plain = fields.iter().find(|field| {
+            field.attr.is_none()
+                && field.stored.storage == Storage::Named
+                && field.stored.name == array.name
+        });
+        if let Some(field) = plain {
+            let message = format_args!(
+                "`{}` is stored as `{}`, which is an array of attributes",
+                field.ident, array.name
+            );
+            let help = "another name for the array, or `#[serde(rename = \"..\")]` on the field";
+            cx.error(&field.ident, message, help);
+        }
+        rests(cx, array, fields);
+        twice(cx, array);
+        units(cx, array);
+        methods(cx, array);
+    }
+    let mut seen: Vec<(String, &Array)> = Vec::new();
+    for array in &model.arrays {
+        let method = snake(&array.name).map(|name| name.to_string());
+        let at = array.fields.first().map(|field| &field.ident);
+        let Some((method, at)) = method.zip(at) else {
+            continue;
+        };
+        if let Some((_, other)) = seen.iter().find(|(name, _)| *name == method) {
+            let message = format_args!(
+                "the arrays `{}` and `{}` would both be asked for by `{method}()`",
+                other.name, array.name
+            );
+            cx.error(at, message, "another name for one of the two arrays");
+        }
+        seen.push((method, array));
+    }
+}
+
+/// What the struct says of arrays.
+fn array_attrs(cx: &mut Diagnostics, model: &Attributed, given: &[ArrayAttr]) {
+    for (index, attr) in given.iter().enumerate() {
+        let Some(name) = attr.array.get() else {
+            continue;
+        };
+        let text = name.value();
+        let is_same = |other: &&ArrayAttr| {
+            let other = other.array.get();
+            other.is_some_and(|other| other.value() == text)
+        };
+        if given[..index].iter().any(|other| is_same(&other)) {
+            let message = format_args!("`attributes(..)` names the array `{text}` twice");
+            cx.error(
+                &attr.key,
+                message,
+                "all of an array in one `attributes(..)`",
+            );
+        }
+        let Some(array) = model.arrays.iter().find(|array| array.name == text) else {
+            let arrays: Vec<&str> = model.arrays.iter().map(|a| a.name.as_str()).collect();
+            let message = match arrays.as_slice() {
+                [] => format!("no field is an attribute of the array `{text}`"),
+                arrays => format!(
+                    "no field is an attribute of the array `{text}`: there are {}",
+                    list(arrays)
+                ),
+            };
+            let meant = did_you_mean(&text, arrays);
+            let help = match meant {
+                Some(meant) => format!("array = \"{meant}\""),
+                None => format!("#[bucket(attribute(array = \"{text}\", k = \"..\"))] on a field"),
+            };
+            cx.error(name, suggest(&message, meant), help);
+            continue;
+        };
+        let names = [Some(&array.k), Some(&array.v), array.u.as_ref()];
+        let names: Vec<&String> = names.into_iter().flatten().collect();
+        let twice = (1..names.len()).find(|at| names[..*at].contains(&names[*at]));
+        if let Some(at) = twice {
+            let message = format_args!("two fields of an entry are called `{}`", names[at]);
+            let help =
+                "#[bucket(attributes(array = \"releases\", k = \"location\", v = \"date\"))]";
+            cx.error(&attr.key, message, help);
+        }
+    }
+}
+
+/// One field keeps the rest of an array.
+fn rests(cx: &mut Diagnostics, array: &Array, fields: &[Raw]) {
+    let rests = fields.iter().filter_map(|field| {
+        let attr = field.attr.as_ref()?;
+        let of = attr.array.get()?;
+        let rest = attr.rest.given()?;
+        (of.value() == array.name).then_some(rest)
+    });
+    for rest in rests.skip(1) {
+        let message = format_args!("a second field for the rest of `{}`", array.name);
+        cx.error(rest, message, "one field with `rest` for each array");
+    }
+}
+
+/// An entry is told apart from others by its key and unit.
+fn twice(cx: &mut Diagnostics, array: &Array) {
+    for (index, field) in array.fields.iter().enumerate() {
+        let unit = |field: &Attribute| field.u.as_ref().map(syn::LitStr::value);
+        if let (None, Some(u)) = (&array.u, &field.u) {
+            let message = format_args!("the entries of `{}` have no unit", array.name);
+            let help = format_args!(
+                "#[bucket(attributes(array = \"{}\", k = \"{}\", v = \"{}\", u = \"u\"))] above the \
+                 struct",
+                array.name, array.k, array.v
+            );
+            cx.error(u, message, help);
+        }
+        let same = array.fields[..index]
+            .iter()
+            .find(|other| other.k.value() == field.k.value() && unit(other) == unit(field));
+        if let Some(other) = same {
+            let unit = unit(field).map(|unit| format!(" in `{unit}`"));
+            let message = format_args!(
+                "the field `{}` is `{}`{} already",
+                other.ident,
+                field.k.value(),
+                unit.unwrap_or_default()
+            );
+            cx.error(&field.k, message, "another `k`, or another `u`");
+        }
+    }
+}
+
+/// Units that can be converted: all of a key, one of them the base.
+fn units(cx: &mut Diagnostics, array: &Array) {
+    for key in array.keys() {
+        let of_key: Vec<&Attribute> = array.of_key(key).collect();
+        // A factor without a unit was reported.
+        let with_unit = |field: &&Attribute| field.u.is_some();
+        if !of_key
+            .iter()
+            .any(|field| with_unit(field) && field.factor.is_some())
+        {
+            continue;
+        }
+        let text = key.value();
+        for field in of_key.iter().filter(|field| field.factor.is_none()) {
+            let at = field.u.as_ref().unwrap_or(&field.k);
+            let message =
+                format_args!("other units of `{text}` have a `factor`, this one has none");
+            cx.error(at, message, "factor = 1");
+        }
+        let base = of_key.iter().filter(|field| field.factor == Some(1.0));
+        if base.count() != 1 && of_key.iter().all(|field| field.factor.is_some()) {
+            let message = format_args!(
+                "one unit of `{text}` is the base, of which the others are so much: its `factor` is 1"
+            );
+            cx.error(&of_key[0].k, message, "factor = 1 on one unit");
+        }
+        if of_key.len() == 1 {
+            let message = format_args!("`{text}` has one unit alone: nothing is converted");
+            cx.error(&of_key[0].k, message, "remove `factor`");
+        }
+    }
+}
+
+/// Each key and each unit is a method.
+fn methods(cx: &mut Diagnostics, array: &Array) {
+    let mut keys: Vec<(String, String)> = Vec::new();
+    for key in array.keys() {
+        let text = key.value();
+        method(cx, key, &text, &mut keys);
+        let mut units = Vec::new();
+        for field in array.of_key(key) {
+            if let Some(unit) = &field.u {
+                let text = unit.value();
+                // One unit of a key that is there twice was reported.
+                if !units.iter().any(|(_, known)| *known == text) {
+                    method(cx, unit, &text, &mut units);
+                }
+            }
+        }
+    }
+}
+
+fn method(cx: &mut Diagnostics, at: &syn::LitStr, text: &str, known: &mut Vec<(String, String)>) {
+    let Some(name) = snake(text) else {
+        let message = format_args!("`{text}` has no letter to name a method by");
+        cx.error(at, message, "a text with letters or digits");
+        return;
+    };
+    let name = name.to_string();
+    if let Some((_, other)) = known.iter().find(|(known, _)| *known == name) {
+        let message = format_args!("`{text}` and `{other}` would both be asked for by `{name}()`");
+        cx.error(at, message, "texts that differ in letters or digits");
+    }
+    known.push((name, text.to_owned()));
+}

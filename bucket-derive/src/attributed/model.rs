@@ -1,0 +1,294 @@
+//! The checked form of a struct with attributes.
+
+use proc_macro2::Ident;
+use syn::{DeriveInput, Fields, LitStr, Type, Visibility, ext::IdentExt};
+
+use super::check;
+use crate::{
+    attrs::{
+        attribute::{ArrayAttr, AttributeAttr, Index},
+        container::is_bare,
+        crate_path::CratePath,
+        entry::{self, Entry},
+        slot::Slot,
+        value,
+    },
+    diagnostics::{Diagnostics, did_you_mean, list, suggest},
+    model::serde_names::{self, SerdeField},
+    symbol::{ATTRIBUTE, ATTRIBUTES, BUCKET, COLLECTION, CRATE, DOCUMENT_KEYS, names},
+};
+
+/// The line that a struct with attributes needs.
+pub(super) const EXAMPLE: &str = "#[bucket(collection = \"bottles\")]";
+
+/// A struct with attributes.
+pub(crate) struct Attributed {
+    pub(super) ident: Ident,
+    pub(super) vis: Visibility,
+    pub(super) krate: CratePath,
+    /// It has parameters, which is an error.
+    pub(super) generic: bool,
+    pub(super) collection: String,
+    pub(super) arrays: Vec<Array>,
+}
+
+/// An array of attributes.
+pub(super) struct Array {
+    pub(super) name: String,
+    pub(super) k: String,
+    pub(super) v: String,
+    /// None in arrays without units.
+    pub(super) u: Option<String>,
+    pub(super) index: Index,
+    pub(super) fields: Vec<Attribute>,
+    pub(super) rest: Option<RestField>,
+}
+
+/// A field that is an entry.
+pub(super) struct Attribute {
+    pub(super) ident: Ident,
+    pub(super) ty: Type,
+    /// The name that serde writes.
+    pub(super) name: String,
+    pub(super) k: LitStr,
+    pub(super) u: Option<LitStr>,
+    pub(super) text: bool,
+    pub(super) factor: Option<f64>,
+}
+
+/// A field that keeps the other entries.
+pub(super) struct RestField {
+    pub(super) ty: Type,
+    pub(super) name: String,
+}
+
+/// A field with its raw attribute and what serde makes of it.
+pub(super) struct Raw {
+    pub(super) ident: Ident,
+    pub(super) ty: Type,
+    pub(super) attr: Option<AttributeAttr>,
+    /// Its attribute is broken: an error was reported.
+    pub(super) unclear: bool,
+    pub(super) serde: Vec<Entry>,
+    pub(super) stored: SerdeField,
+}
+
+/// The raw keys of the struct.
+#[derive(Default)]
+struct Container {
+    collection: Slot<String>,
+    krate: Slot<CratePath>,
+    arrays: Vec<ArrayAttr>,
+}
+
+/// Reads and checks a struct with attributes.
+pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Attributed {
+    let container = container(cx, input);
+    let mut this = Attributed {
+        ident: input.ident.clone(),
+        vis: input.vis.clone(),
+        generic: !input.generics.params.is_empty(),
+        krate: container.krate.get().cloned().unwrap_or_default(),
+        collection: container.collection.get().cloned().unwrap_or_default(),
+        arrays: Vec::new(),
+    };
+    let Some(named) = check::named_fields(cx, input) else {
+        return this;
+    };
+    check::container(cx, input);
+    let stored = serde_names::of_struct(cx, input);
+    let fields: Vec<Raw> = named
+        .iter()
+        .enumerate()
+        .filter_map(|(index, field)| {
+            let ident = field.ident.clone()?;
+            let name = ident.unraw().to_string();
+            let stored = stored.fields.get(index).cloned();
+            let (attr, unclear) = field_attr(cx, field);
+            Some(Raw {
+                attr,
+                unclear,
+                ty: field.ty.clone(),
+                serde: entry::entries(&field.attrs, crate::symbol::SERDE).collect(),
+                stored: stored.unwrap_or_else(|| SerdeField::plain(name)),
+                ident,
+            })
+        })
+        .collect();
+    check::fields(cx, &fields);
+    this.arrays = arrays(&fields, &container.arrays);
+    check::arrays(cx, &this, &fields, &container.arrays);
+    this
+}
+
+fn container(cx: &mut Diagnostics, input: &DeriveInput) -> Container {
+    let mut this = Container::default();
+    let mut attrs = input.attrs.iter().filter(|attr| entry::is(attr, BUCKET));
+    if let Some(attr) = attrs.clone().find(|attr| is_bare(attr)) {
+        let message = "`#[bucket]` on a struct with attributes expects `collection`";
+        cx.error(attr, message, EXAMPLE);
+        return this;
+    }
+    let mut unknown = false;
+    for entry in entry::entries(&input.attrs, BUCKET) {
+        if entry.is(COLLECTION) {
+            let name = value::collection(cx, &entry);
+            this.collection.fill(cx, &entry, name);
+        } else if entry.is(CRATE) {
+            let path = CratePath::parse(cx, &entry);
+            this.krate.fill(cx, &entry, path);
+        } else if entry.is(ATTRIBUTES) {
+            this.arrays.extend(ArrayAttr::parse(cx, &entry));
+        } else {
+            unknown = true;
+            let keys = names(&DOCUMENT_KEYS);
+            let message = format!(
+                "{}: the keys of a struct with attributes are {}",
+                entry.unknown(),
+                list(&keys)
+            );
+            let key = entry.key.as_ref().map(ToString::to_string);
+            let meant = key.and_then(|key| did_you_mean(&key, keys));
+            let help = meant.map_or_else(|| EXAMPLE.to_owned(), |meant| entry.renamed(meant));
+            cx.error(entry.key_tokens(), suggest(&message, meant), help);
+        }
+    }
+    if this.collection.given().is_none() && !unknown {
+        if let Some(attr) = attrs.next() {
+            cx.error(attr, "missing `collection` of `#[bucket(..)]`", EXAMPLE);
+        } else {
+            let message = format_args!("`{}` has no `#[bucket(..)]`", input.ident);
+            cx.error(&input.ident, message, EXAMPLE);
+        }
+    }
+    this
+}
+
+/// The attribute of a field, and whether there is one that is broken.
+fn field_attr(cx: &mut Diagnostics, field: &syn::Field) -> (Option<AttributeAttr>, bool) {
+    let mut unclear = false;
+    let example = "#[bucket(attribute(array = \"specs\", k = \"volume\"))]";
+    let attrs = field.attrs.iter();
+    for attr in attrs.filter(|attr| entry::is(attr, BUCKET) && is_bare(attr)) {
+        cx.error(
+            attr,
+            "`#[bucket]` on a field expects `attribute(..)`",
+            example,
+        );
+    }
+    let mut slot: Slot<AttributeAttr> = Slot::default();
+    for entry in entry::entries(&field.attrs, BUCKET) {
+        unclear = true;
+        if entry.is(ATTRIBUTE) {
+            let attr = AttributeAttr::parse(cx, &entry);
+            slot.fill(cx, &entry, attr);
+            continue;
+        }
+        let key = entry.key.as_ref().map(ToString::to_string);
+        let message = if DOCUMENT_KEYS.iter().any(|key| entry.is(*key)) {
+            let key = key.unwrap_or_default();
+            format!("`{key}` belongs on the struct, not on a field")
+        } else {
+            let meant = key.and_then(|key| did_you_mean(&key, [ATTRIBUTE.as_str()]));
+            let message = format!(
+                "{}: the key of a field with `Attributed` is `attribute`",
+                entry.unknown()
+            );
+            suggest(&message, meant)
+        };
+        cx.error(entry.key_tokens(), message, example);
+    }
+    let attr = slot.into_value();
+    unclear &= attr.is_none();
+    (attr, unclear)
+}
+
+/// The fields by their arrays, in the order in which the struct names them.
+fn arrays(fields: &[Raw], given: &[ArrayAttr]) -> Vec<Array> {
+    let mut arrays: Vec<Array> = Vec::new();
+    for field in fields {
+        let Some(attr) = &field.attr else { continue };
+        let Some(name) = attr.array.get().map(LitStr::value) else {
+            continue;
+        };
+        let at = arrays.iter().position(|array| array.name == name);
+        let at = at.unwrap_or_else(|| {
+            arrays.push(array(name, given));
+            arrays.len() - 1
+        });
+        let (ident, ty) = (field.ident.clone(), field.ty.clone());
+        let name = field.stored.name.clone();
+        if attr.rest.given().is_some() {
+            arrays[at].rest.get_or_insert(RestField { ty, name });
+        } else if let Some(k) = attr.k.get().cloned() {
+            arrays[at].fields.push(Attribute {
+                ident,
+                ty,
+                name,
+                k,
+                u: attr.u.get().cloned(),
+                text: attr.text.given().is_some(),
+                factor: attr.factor.get().copied(),
+            });
+        }
+    }
+    arrays
+}
+
+/// An array without fields; called as the struct says.
+fn array(name: String, given: &[ArrayAttr]) -> Array {
+    let of = given.iter().find(|attr| {
+        let array = attr.array.get().map(LitStr::value);
+        array.as_deref() == Some(&name)
+    });
+    let text = |slot: &Slot<LitStr>| slot.get().map(LitStr::value);
+    let (k, v, u, index) = match of {
+        None => (None, None, None, Index::default()),
+        Some(of) => (
+            text(&of.k),
+            text(&of.v),
+            text(&of.u),
+            of.index.get().copied().unwrap_or_default(),
+        ),
+    };
+    // Where entries are called otherwise, a unit is there if it has a name.
+    let has_unit = u.is_some() || (k.is_none() && v.is_none());
+    Array {
+        name,
+        k: k.unwrap_or_else(|| "k".to_owned()),
+        v: v.unwrap_or_else(|| "v".to_owned()),
+        u: has_unit.then(|| u.unwrap_or_else(|| "u".to_owned())),
+        index,
+        fields: Vec::new(),
+        rest: None,
+    }
+}
+
+impl Array {
+    /// The keys in their order, each once.
+    pub(super) fn keys(&self) -> Vec<&LitStr> {
+        let mut keys: Vec<&LitStr> = Vec::new();
+        for field in &self.fields {
+            if !keys.iter().any(|key| key.value() == field.k.value()) {
+                keys.push(&field.k);
+            }
+        }
+        keys
+    }
+
+    /// The fields of a key.
+    pub(super) fn of_key(&self, key: &LitStr) -> impl Iterator<Item = &Attribute> {
+        let key = key.value();
+        self.fields
+            .iter()
+            .filter(move |field| field.k.value() == key)
+    }
+}
+
+/// The fields of a struct with named fields.
+pub(super) fn named(fields: &Fields) -> Option<&syn::FieldsNamed> {
+    match fields {
+        Fields::Named(named) => Some(named),
+        Fields::Unnamed(_) | Fields::Unit => None,
+    }
+}

@@ -1,0 +1,12 @@
+use bucket_mongo::Attributed;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Attributed)]
+#[bucket(collection = "bottles")]
+struct Bottle {
+    #[bucket(attribute(array = "specs", k = "volume", u = "ml"))]
+    volume_ml: Option<i32>,
+    specs: Vec<String>,
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+use bucket_mongo::Attributed;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Attributed)]
+#[bucket(collection = "bottles")]
+struct Bottle {
+    #[bucket(attribute(array = "specs", k = "volume", u = "ml", factor = 1, text))]
+    volume_ml: Option<i32>,
+    #[bucket(attribute(array = "specs", k = "volume", u = "l", factor = 1000, text))]
+    volume_l: Option<i32>,
+}
+
+fn main() {}

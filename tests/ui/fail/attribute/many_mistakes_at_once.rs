@@ -1,0 +1,13 @@
+use bucket_mongo::Attributed;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Attributed)]
+#[bucket(colection = "bottles")]
+struct Bottle {
+    #[bucket(attribute(array = "specs", k = "", uu = "ml"))]
+    volume_ml: Option<i32>,
+    #[bucket(attribute(array = "$specs"))]
+    height: Option<i32>,
+}
+
+fn main() {}
