@@ -107,7 +107,11 @@ fn bottle(id: i32) -> Bottle {
         volume_ml: (id % 3 != 0).then_some(f64::from(id)),
         volume_ounces: (id % 5 == 0).then_some(f64::from(id) / 10.0),
         height_inches: (id % 2 == 0).then_some(id % 40),
-        color: (id % 7 == 0).then(|| ["red", "$ref", "a.b"][id as usize % 3].to_owned()),
+        color: (id % 7 == 0).then(|| match id % 3 {
+            0 => "red".to_owned(),
+            1 => "$ref".to_owned(),
+            _ => "a.b".to_owned(),
+        }),
         others: OtherEntries::default(),
     }
 }
@@ -153,6 +157,9 @@ async fn what_is_stored_is_what_the_manual_prints() {
     assert_eq!(attribute::decode::<ManualBottle>(&stored).unwrap(), bottle);
 }
 
+/// What a filter is to find.
+type Is = fn(&Bottle) -> bool;
+
 /// The ids of what a filter finds, and what the server examined for it.
 async fn found(database: &TestDatabase, filter: AttributeFilter) -> (Vec<i32>, i64, i64, String) {
     let filter = Document::from(filter);
@@ -175,7 +182,6 @@ async fn each_filter_is_right_and_answered_from_the_index() {
     stored(&database, &all).await;
     let ml = || Bottle::specs().volume().ml();
     let height = || Bottle::specs().height().inches();
-    type Is = fn(&Bottle) -> bool;
     let cases: [(&str, AttributeFilter, Is); 12] = [
         ("eq", ml().eq(500.0), |b| b.volume_ml == Some(500.0)),
         ("gt", ml().gt(1_990.0), |b| b.volume_ml > Some(1_990.0)),
