@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use bson::{Bson, DateTime, Document, RawDocumentBuf, doc, oid::ObjectId};
+use bson::{Bson, DateTime, Document, RawDocumentBuf, doc, oid::ObjectId, raw::cstr};
 use bucket_core::attribute::{
     AttributeArray, AttributeFault, AttributeField, EntryNames, Rest, ValueKind, fold, unfold,
 };
@@ -246,6 +246,20 @@ fn a_field_of_another_type_is_not_stored() {
         error.to_string(),
         "entry `USA` of `releases` is there twice"
     );
+}
+
+#[test]
+fn what_a_flattened_map_brings_twice_is_not_lost_silently() {
+    let mut many = RawDocumentBuf::new();
+    many.append(cstr!("volume_ml"), 1);
+    many.append(cstr!("volume_ml"), 2);
+    let error = fold(&[SPECS], &many).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "entry `volume_ml` of `specs` is there twice"
+    );
+    let error = fold(&[SPECS], &raw(&doc! { "volume_ml": 1, "specs": [] })).unwrap_err();
+    assert_eq!(error.to_string(), "`specs` is there twice");
 }
 
 fn number() -> impl Strategy<Value = Option<i32>> {

@@ -122,7 +122,8 @@ impl Model {
 pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Model {
     let input = &serde_names::without_self(input);
     let record = Record::read(input);
-    let Some(named) = record::named_fields(cx, input) else {
+    let example = "#[bucket(key)] customer_id: i64, #[bucket(time)] date: DateTime";
+    let Some(named) = record::named_fields(cx, input, "Bucketed", example) else {
         return assemble(
             record,
             &ContainerAttrs::default(),

@@ -1,6 +1,6 @@
 //! What the derive reads off a struct about one array.
 
-use super::ValueKind;
+use super::{AttributeIndex, ValueKind};
 
 /// An array of attributes; the derive makes one for each that a struct names.
 ///
@@ -22,6 +22,8 @@ pub struct AttributeArray {
     pub fields: &'static [AttributeField],
     /// Where other entries are kept.
     pub rest: Option<Rest>,
+    /// How it is indexed.
+    pub index: AttributeIndex,
 }
 
 /// The names of an entry's fields.
@@ -68,7 +70,7 @@ pub enum Rest {
 }
 
 impl AttributeArray {
-    /// The array of these fields.
+    /// The array of these fields, indexed by key, unit and value.
     #[must_use]
     pub const fn new(
         name: &'static str,
@@ -81,7 +83,15 @@ impl AttributeArray {
             entry,
             fields,
             rest,
+            index: AttributeIndex::KeyUnitValue,
         }
+    }
+
+    /// The same array, indexed so.
+    #[must_use]
+    pub const fn with_index(mut self, index: AttributeIndex) -> Self {
+        self.index = index;
+        self
     }
 
     /// The place of the field of this name.

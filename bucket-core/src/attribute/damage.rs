@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::AttributeArray;
+
 /// An attribute of a document cannot be written or read.
 ///
 /// ```
@@ -37,6 +39,25 @@ pub enum AttributeFault {
     Duplicate,
     /// The bytes are no valid BSON.
     Malformed,
+}
+
+impl AttributeError {
+    /// A fault of the document that the arrays stand in.
+    pub(super) fn of_all(arrays: &[AttributeArray], fault: AttributeFault) -> Self {
+        Self {
+            array: arrays.first().map_or("", |array| array.name),
+            entry: String::new(),
+            fault,
+        }
+    }
+
+    pub(super) fn duplicate(array: &AttributeArray, entry: String) -> Self {
+        Self {
+            array: array.name,
+            entry,
+            fault: AttributeFault::Duplicate,
+        }
+    }
 }
 
 impl fmt::Display for AttributeError {

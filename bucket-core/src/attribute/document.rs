@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use bson::{RawDocument, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{AttributeArray, AttributeError, AttributeIndex, fold, unfold};
+use super::{AttributeArray, AttributeError, fold, unfold};
 use crate::{bucket::printed_id, decode};
 
 /// A type whose attributes are stored in arrays; implemented by `#[derive(Attributed)]` alone.
@@ -34,7 +34,7 @@ pub trait Attributed: Serialize + DeserializeOwned + Send + Sync + 'static {
 /// use bucket_core::Attributed;
 ///
 /// fn number_of_indexes<T: Attributed>() -> usize {
-///     T::SPEC.indexed().filter_map(|(array, index)| array.index_keys(index)).count()
+///     T::SPEC.arrays().iter().filter_map(|array| array.index_keys()).count()
 /// }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,6 @@ pub struct DocumentSpec {
     record: &'static str,
     collection: &'static str,
     arrays: &'static [AttributeArray],
-    indexes: &'static [AttributeIndex],
 }
 
 impl DocumentSpec {
@@ -52,13 +51,11 @@ impl DocumentSpec {
         record: &'static str,
         collection: &'static str,
         arrays: &'static [AttributeArray],
-        indexes: &'static [AttributeIndex],
     ) -> Self {
         Self {
             record,
             collection,
             arrays,
-            indexes,
         }
     }
 
@@ -78,11 +75,6 @@ impl DocumentSpec {
     #[must_use]
     pub const fn arrays(&self) -> &'static [AttributeArray] {
         self.arrays
-    }
-
-    /// The arrays with how they are indexed.
-    pub fn indexed(&self) -> impl Iterator<Item = (&'static AttributeArray, AttributeIndex)> {
-        self.arrays.iter().zip(self.indexes.iter().copied())
     }
 }
 

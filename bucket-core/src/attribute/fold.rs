@@ -13,7 +13,8 @@ use crate::raw::RawWriter;
 ///
 /// # Errors
 ///
-/// [`AttributeError`] if a field is of another type than the model says.
+/// [`AttributeError`] if a field is of another type than the model says, or is there twice: a flattened
+/// map may bring a second one.
 ///
 /// ```
 /// use bson::{Document, RawDocumentBuf, doc};
@@ -41,14 +42,13 @@ pub fn fold(
     let mut result = Ok(());
     let document = RawWriter::build(|to| {
         result = elements(many).try_for_each(|element| {
-            let element = element.map_err(|fault| AttributeError {
-                array: arrays.first().map_or("", |array| array.name),
-                entry: String::new(),
-                fault,
-            })?;
-            if !folded.iter_mut().any(|array| array.takes(element)) {
-                to.raw(element.kind, element.name, element.bytes);
+            let element = element.map_err(|fault| AttributeError::of_all(arrays, fault))?;
+            for array in &mut folded {
+                if array.takes(element)? {
+                    return Ok(());
+                }
             }
+            to.raw(element.kind, element.name, element.bytes);
             Ok(())
         });
         for array in &folded {
@@ -76,20 +76,26 @@ impl<'a> Folded<'a> {
         }
     }
 
-    /// Keeps the element if it belongs into the array.
-    fn takes(&mut self, element: Element<'a>) -> bool {
-        if let Some(at) = self.array.field(element.name) {
-            self.values[at] = Some(element);
-            return true;
+    /// Keeps the element if it belongs into the array. Where something else would take its place, or the
+    /// array's own, that must not vanish silently.
+    fn takes(&mut self, element: Element<'a>) -> Result<bool, AttributeError> {
+        let is_rest = |rest: Rest| rest.name() == element.name;
+        let slot = if let Some(at) = self.array.field(element.name) {
+            &mut self.values[at]
+        } else if self.array.rest.is_some_and(is_rest) {
+            &mut self.rest
+        } else if element.name == self.array.name {
+            return Err(AttributeError::duplicate(self.array, String::new()));
+        } else {
+            return Ok(false);
+        };
+        match slot.replace(element) {
+            None => Ok(true),
+            Some(_) => Err(AttributeError::duplicate(
+                self.array,
+                format!("`{}`", element.name),
+            )),
         }
-        let is_rest = self
-            .array
-            .rest
-            .is_some_and(|rest| rest.name() == element.name);
-        if is_rest {
-            self.rest = Some(element);
-        }
-        is_rest
     }
 
     fn write(&self, to: &mut RawWriter) -> Result<(), AttributeError> {

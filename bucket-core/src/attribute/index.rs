@@ -30,16 +30,18 @@ impl AttributeArray {
     /// use bucket_core::attribute::{AttributeArray, AttributeIndex, EntryNames};
     ///
     /// const SPECS: AttributeArray = AttributeArray::new("specs", EntryNames::KVU, &[], None);
-    /// let keys = SPECS.index_keys(AttributeIndex::KeyUnitValue);
+    /// let keys = SPECS.index_keys();
     /// assert_eq!(keys, Some(doc! { "specs.k": 1, "specs.u": 1, "specs.v": 1 }));
+    /// let whole = SPECS.with_index(AttributeIndex::Whole);
+    /// assert_eq!(whole.index_keys(), Some(doc! { "specs": 1 }));
     /// ```
     #[must_use]
-    pub fn index_keys(&self, index: AttributeIndex) -> Option<Document> {
+    pub fn index_keys(&self) -> Option<Document> {
         let path = |name: &str| format!("{}.{name}", self.name);
         let names = self.entry;
         let unit = names.u.map(path);
         let (k, v) = (path(names.k), path(names.v));
-        let fields = match index {
+        let fields = match self.index {
             AttributeIndex::KeyUnitValue => vec![Some(k), unit, Some(v)],
             AttributeIndex::KeyValueUnit => vec![Some(k), Some(v), unit],
             AttributeIndex::Whole => return Some(doc! { self.name: 1 }),

@@ -36,11 +36,7 @@ pub fn unfold(
     let document = RawWriter::build(|to| {
         let mut unfolded: Vec<Unfolded<'_>> = arrays.iter().map(Unfolded::new).collect();
         result = elements(stored).try_for_each(|element| {
-            let element = element.map_err(|fault| AttributeError {
-                array: arrays.first().map_or("", |array| array.name),
-                entry: String::new(),
-                fault,
-            })?;
+            let element = element.map_err(|fault| AttributeError::of_all(arrays, fault))?;
             let mut of = unfolded.iter_mut();
             if let Some(array) = of.find(|array| array.array.name == element.name) {
                 return array.read(element, to);

@@ -1,39 +1,14 @@
 //! Rules over several keys and fields of a struct with attributes.
 
-use quote::ToTokens;
-use syn::{Data, DeriveInput, Field, Fields, punctuated::Punctuated, token::Comma};
+use syn::DeriveInput;
 
-use super::model::{Array, Attribute, Attributed, Raw, named};
+use super::model::{Array, Attribute, Attributed, Raw};
 use crate::{
     attrs::{attribute::ArrayAttr, entry},
     diagnostics::{Diagnostics, did_you_mean, list, suggest},
     model::{field::Storage, rust_name::snake},
     symbol::{SERDE, serde},
 };
-
-/// The named fields; anything else than a struct with named fields is reported.
-pub(super) fn named_fields<'a>(
-    cx: &mut Diagnostics,
-    input: &'a DeriveInput,
-) -> Option<&'a Punctuated<Field, Comma>> {
-    let (at, what) = match &input.data {
-        Data::Struct(data) => match (&data.fields, named(&data.fields)) {
-            (_, Some(fields)) => return Some(&fields.named),
-            (Fields::Unit, _) => (input.ident.to_token_stream(), "a unit struct"),
-            (fields, _) => (fields.to_token_stream(), "a tuple struct"),
-        },
-        Data::Enum(data) => (data.enum_token.to_token_stream(), "an enum"),
-        Data::Union(data) => (data.union_token.to_token_stream(), "a union"),
-    };
-    let message = format_args!("`Attributed` expects a struct with named fields, not {what}");
-    let help = format_args!(
-        "struct {} {{ #[bucket(attribute(array = \"specs\", k = \"volume\", u = \"ml\"))] \
-         volume_ml: Option<i32>, .. }}",
-        input.ident
-    );
-    cx.error(at, message, help);
-    None
-}
 
 /// What serde must not do to the struct, and type parameters.
 pub(super) fn container(cx: &mut Diagnostics, input: &DeriveInput) {
@@ -43,13 +18,8 @@ pub(super) fn container(cx: &mut Diagnostics, input: &DeriveInput) {
         serde::TRY_FROM,
         serde::INTO,
         serde::REMOTE,
-        serde::DENY_UNKNOWN_FIELDS,
     ];
     for entry in entry::entries(&input.attrs, SERDE) {
-        // It may stay where all fields of the stored document are the struct's.
-        if entry.is(serde::DENY_UNKNOWN_FIELDS) {
-            continue;
-        }
         if let Some(key) = refused.iter().find(|key| entry.is(**key)) {
             let message = format_args!(
                 "`#[serde({key})]` on a struct with attributes: its fields must be written under \

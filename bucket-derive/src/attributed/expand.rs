@@ -22,16 +22,6 @@ pub(crate) fn full(model: &Attributed) -> TokenStream {
         .arrays
         .iter()
         .map(|array| self::array(array, &private));
-    let indexes = model.arrays.iter().map(|array| {
-        let index = match array.index {
-            Index::KeyUnitValue => quote!(KeyUnitValue),
-            Index::KeyValueUnit => quote!(KeyValueUnit),
-            Index::Whole => quote!(Whole),
-            Index::Wildcard => quote!(Wildcard),
-            Index::None => quote!(None),
-        };
-        quote!(#private::AttributeIndex::#index)
-    });
     let methods = filters::methods(model);
     quote! {
         #filters
@@ -42,7 +32,6 @@ pub(crate) fn full(model: &Attributed) -> TokenStream {
                     #name,
                     #collection,
                     &[#(#arrays),*],
-                    &[#(#indexes),*],
                 );
             }
 
@@ -67,7 +56,7 @@ pub(crate) fn fallback(model: &Attributed) -> TokenStream {
         const _: () = {
             impl #private::Attributed for #ident {
                 const SPEC: &'static #private::DocumentSpec =
-                    &#private::DocumentSpec::__new("", "", &[], &[]);
+                    &#private::DocumentSpec::__new("", "", &[]);
             }
 
             #[allow(dead_code)]
@@ -104,6 +93,13 @@ fn array(array: &Array, private: &TokenStream) -> TokenStream {
         let kind = quote_spanned!(ty.span()=> <#ty as #private::AttributeRest>::KIND);
         quote!(#private::Rest::of(#name, #kind))
     }));
+    let index = match array.index {
+        Index::KeyUnitValue => quote!(KeyUnitValue),
+        Index::KeyValueUnit => quote!(KeyValueUnit),
+        Index::Whole => quote!(Whole),
+        Index::Wildcard => quote!(Wildcard),
+        Index::None => quote!(None),
+    };
     quote! {
         #private::AttributeArray::new(
             #name,
@@ -111,6 +107,7 @@ fn array(array: &Array, private: &TokenStream) -> TokenStream {
             &[#(#fields),*],
             #rest,
         )
+        .with_index(#private::AttributeIndex::#index)
     }
 }
 

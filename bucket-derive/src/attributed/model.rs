@@ -1,7 +1,7 @@
 //! The checked form of a struct with attributes.
 
 use proc_macro2::Ident;
-use syn::{DeriveInput, Fields, LitStr, Type, Visibility, ext::IdentExt};
+use syn::{DeriveInput, LitStr, Type, Visibility, ext::IdentExt};
 
 use super::check;
 use crate::{
@@ -14,7 +14,10 @@ use crate::{
         value,
     },
     diagnostics::{Diagnostics, did_you_mean, list, suggest},
-    model::serde_names::{self, SerdeField},
+    model::{
+        record,
+        serde_names::{self, SerdeField},
+    },
     symbol::{ATTRIBUTE, ATTRIBUTES, BUCKET, COLLECTION, CRATE, DOCUMENT_KEYS, names},
 };
 
@@ -92,7 +95,8 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Attributed {
         collection: container.collection.get().cloned().unwrap_or_default(),
         arrays: Vec::new(),
     };
-    let Some(named) = check::named_fields(cx, input) else {
+    let example = "#[bucket(attribute(array = \"specs\", k = \"volume\", u = \"ml\"))] volume_ml: Option<i32>";
+    let Some(named) = record::named_fields(cx, input, "Attributed", example) else {
         return this;
     };
     check::container(cx, input);
@@ -282,13 +286,5 @@ impl Array {
         self.fields
             .iter()
             .filter(move |field| field.k.value() == key)
-    }
-}
-
-/// The fields of a struct with named fields.
-pub(super) fn named(fields: &Fields) -> Option<&syn::FieldsNamed> {
-    match fields {
-        Fields::Named(named) => Some(named),
-        Fields::Unnamed(_) | Fields::Unit => None,
     }
 }

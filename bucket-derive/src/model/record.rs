@@ -64,6 +64,8 @@ fn is_deprecated(input: &DeriveInput) -> bool {
 pub(crate) fn named_fields<'a>(
     cx: &mut Diagnostics,
     input: &'a DeriveInput,
+    derive: &str,
+    example: &str,
 ) -> Option<&'a Punctuated<Field, Comma>> {
     let (at, what) = match &input.data {
         Data::Struct(data) => match &data.fields {
@@ -74,11 +76,8 @@ pub(crate) fn named_fields<'a>(
         Data::Enum(data) => (data.enum_token.to_token_stream(), "an enum"),
         Data::Union(data) => (data.union_token.to_token_stream(), "a union"),
     };
-    let message = format_args!("`Bucketed` expects a struct with named fields, not {what}");
-    let help = format_args!(
-        "struct {} {{ #[bucket(key)] customer_id: i64, #[bucket(time)] date: DateTime, .. }}",
-        input.ident
-    );
+    let message = format_args!("`{derive}` expects a struct with named fields, not {what}");
+    let help = format_args!("struct {} {{ {example}, .. }}", input.ident);
     cx.error(at, message, help);
     None
 }
