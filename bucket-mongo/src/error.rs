@@ -5,7 +5,7 @@ mod kind;
 
 use std::{fmt, sync::Arc};
 
-use bucket_core::{BucketSpec, Record};
+use bucket_core::{Attributed, BucketSpec, Record};
 
 pub use self::kind::ErrorKind;
 
@@ -34,7 +34,7 @@ pub struct Error {
 struct Inner {
     kind: ErrorKind,
     operation: &'static str,
-    spec: &'static BucketSpec,
+    collection: &'static str,
     key: Option<String>,
     driver: Option<mongodb::error::Error>,
 }
@@ -43,7 +43,9 @@ struct Inner {
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) operation: &'static str,
-    pub(crate) spec: &'static BucketSpec,
+    pub(crate) collection: &'static str,
+    /// None for documents that are no buckets.
+    pub(crate) spec: Option<&'static BucketSpec>,
     pub(crate) key: Option<String>,
 }
 
@@ -51,9 +53,8 @@ impl Context {
     /// An operation on one key.
     pub(crate) fn of<T: Record>(operation: &'static str, key: &T::Key) -> Self {
         Self {
-            operation,
-            spec: T::SPEC,
             key: Some(format!("{key:?}")),
+            ..Self::of_all::<T>(operation)
         }
     }
 
@@ -61,8 +62,19 @@ impl Context {
     pub(crate) fn of_all<T: Record>(operation: &'static str) -> Self {
         Self {
             operation,
-            spec: T::SPEC,
+            collection: T::SPEC.collection(),
+            spec: Some(T::SPEC),
             key: None,
+        }
+    }
+
+    /// An operation on documents with attributes; on the one of this `_id`, if it is about one.
+    pub(crate) fn of_documents<T: Attributed>(operation: &'static str, id: Option<String>) -> Self {
+        Self {
+            operation,
+            collection: T::SPEC.collection(),
+            spec: None,
+            key: id,
         }
     }
 }
@@ -79,14 +91,15 @@ impl Error {
     ) -> Self {
         let Context {
             operation,
-            spec,
+            collection,
             key,
+            ..
         } = context.clone();
         Self {
             inner: Arc::new(Inner {
                 kind,
                 operation,
-                spec,
+                collection,
                 key,
                 driver,
             }),
@@ -100,7 +113,8 @@ impl Error {
         }
         let context = Context {
             operation: self.inner.operation,
-            spec: self.inner.spec,
+            collection: self.inner.collection,
+            spec: None,
             key: self.inner.key.clone(),
         };
         let message = format!(
@@ -129,7 +143,7 @@ impl Error {
     /// The collection.
     #[must_use]
     pub fn collection(&self) -> &'static str {
-        self.inner.spec.collection()
+        self.inner.collection
     }
 
     /// The key that the operation was about, in debug form, where it was about one.
@@ -206,6 +220,7 @@ impl std::error::Error for Error {
             (Some(driver), _) => Some(driver),
             (None, ErrorKind::Encode(source)) => Some(source),
             (None, ErrorKind::Damaged(source)) => Some(source),
+            (None, ErrorKind::Document(source)) => Some(source),
             (None, ErrorKind::InvalidToken(source)) => Some(source),
             (None, ErrorKind::Overflow(source)) => Some(source),
             _ => None,

@@ -49,6 +49,7 @@
 //! | know the newest record of every key | [`Buckets::latest_for_all`] |
 //! | read a span of time of every key | [`Buckets::range_all`] |
 //! | know them hour by hour or day by day | [`Buckets::rollup`] |
+//! | store documents of many similar fields, and find them by these | [`Documents`] |
 //! | test a service against a real server | `testing` (feature `testing`) |
 //!
 //! # Features
@@ -65,8 +66,10 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod action;
+mod attributed;
 mod bucketed;
 mod buckets;
+pub mod documents;
 pub mod error;
 mod group;
 pub mod ingest;
@@ -93,10 +96,12 @@ pub use self::{
         EnsureReport, InsertReport, Inserted, Page, RangeStats, RecordOutcome, RecordPage, Rollup,
         RollupRow,
     },
+    attributed::Attributed,
     bucketed::Bucketed,
     buckets::Buckets,
+    documents::Documents,
     error::{Error, ErrorKind, Result},
     ingest::{IngestReport, Ingestor, WhenFull},
 };
 #[doc(inline)]
-pub use bucket_core::{AttributeValue, Attributed, BucketKey};
+pub use bucket_core::{AttributeValue, BucketKey};

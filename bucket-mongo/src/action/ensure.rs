@@ -90,11 +90,7 @@ impl<T: Record> Ensure<'_, T> {
     }
 
     async fn run(self) -> Result<EnsureReport> {
-        let context = Context {
-            operation: "ensure",
-            spec: T::SPEC,
-            key: None,
-        };
+        let context = Context::of_all::<T>("ensure");
         let mut report = EnsureReport::default();
         let driver = |error| Error::read(error, &context);
         if let Some(found) = self.collection_info().await.map_err(driver)? {

@@ -311,11 +311,7 @@ where
                 buckets,
                 iterator: records.into_iter(),
                 report: InsertReport::default(),
-                context: Context {
-                    operation: "insert_many",
-                    spec: T::SPEC,
-                    key: None,
-                },
+                context: Context::of_all::<T>("insert_many"),
                 source: None,
             },
             commands: 0,

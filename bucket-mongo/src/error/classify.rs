@@ -3,7 +3,7 @@
 //! Codes: the server's `error_codes.yml`.
 
 use bucket_core::write::{Action, WriteFailure};
-use bucket_core::{Damage, DamagedBucket};
+use bucket_core::{BucketSpec, Damage, DamagedBucket};
 use mongodb::error::ErrorKind as DriverKind;
 
 use super::{Context, Error, ErrorKind};
@@ -26,7 +26,8 @@ const NO_SUCH_HINT: &str = "hint provided does not correspond to an existing ind
 impl Error {
     /// An error of a read that asked for the index on pages: nothing can have been stored.
     pub(crate) fn read(driver: mongodb::error::Error, context: &Context) -> Self {
-        Self::read_by(&context.spec.pages_index_name(), driver, context)
+        let index = context.spec.map(BucketSpec::pages_index_name);
+        Self::read_by(&index.unwrap_or_default(), driver, context)
     }
 
     /// An error of a read that asked for this index.
@@ -46,6 +47,37 @@ impl Error {
     pub(crate) fn unknown(driver: mongodb::error::Error, context: &Context) -> Self {
         let message = text(&driver);
         Self::with_driver(ErrorKind::OutcomeUnknown { message }, context, Some(driver))
+    }
+
+    /// An error of documents that were sent to be stored.
+    pub(crate) fn stored(driver: mongodb::error::Error, context: &Context) -> Self {
+        let refused = match driver.kind.as_ref() {
+            DriverKind::Write(mongodb::error::WriteFailure::WriteError(error)) => {
+                Some((error.code, error.message.clone()))
+            }
+            DriverKind::InsertMany(errors) => errors
+                .write_errors
+                .as_ref()
+                .and_then(|errors| errors.first())
+                .map(|error| (error.code, error.message.clone())),
+            _ => None,
+        };
+        let kind = match refused {
+            Some((DUPLICATE_KEY, message)) => ErrorKind::DuplicateKey {
+                index: String::new(),
+                message,
+            },
+            Some((code, message)) => command(code, message),
+            None => match reading(&driver) {
+                ErrorKind::Driver { message } => ErrorKind::OutcomeUnknown { message },
+                // The connection may have been lost behind the documents.
+                ErrorKind::Unreachable { message } if sent(&driver) => {
+                    ErrorKind::OutcomeUnknown { message }
+                }
+                kind => kind,
+            },
+        };
+        Self::with_driver(kind, context, Some(driver))
     }
 
     /// A record that the server refused.
@@ -81,7 +113,10 @@ fn damaged_id(action: &Action) -> Option<String> {
 /// The index that a statement names as its hint does not exist.
 fn missing_index(action: &Action, context: &Context) -> ErrorKind {
     ErrorKind::MissingIndex {
-        name: action.index(context.spec),
+        // A statement is of buckets.
+        name: context
+            .spec
+            .map_or_else(String::new, |spec| action.index(spec)),
     }
 }
 
@@ -107,6 +142,11 @@ fn reading(driver: &mongodb::error::Error) -> ErrorKind {
         DriverKind::InvalidArgument { .. } => ErrorKind::InvalidArgument { message },
         _ => ErrorKind::Driver { message },
     }
+}
+
+/// Whether something may have been sent: neither the choice of a server nor the pool failed.
+fn sent(driver: &mongodb::error::Error) -> bool {
+    matches!(driver.kind.as_ref(), DriverKind::Io(_))
 }
 
 fn command(code: i32, message: String) -> ErrorKind {

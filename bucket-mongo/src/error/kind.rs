@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use bucket_core::{DamagedBucket, EncodeError, SumOverflow, TokenError, write::is_transient};
+use bucket_core::{
+    DamagedBucket, EncodeError, SumOverflow, TokenError, attribute::DocumentError,
+    write::is_transient,
+};
 
 /// What went wrong.
 ///
@@ -33,6 +36,8 @@ pub enum ErrorKind {
     Encode(EncodeError),
     /// A document of the collection is no bucket of the model.
     Damaged(DamagedBucket),
+    /// A document with attributes cannot be encoded, or one of the collection is none of the model.
+    Document(DocumentError),
     /// The sum of an aggregate over a span of time passes 64 bits.
     Overflow(SumOverflow),
     /// An index of the model is missing; nothing was stored. Call `ensure()`.
@@ -142,6 +147,7 @@ impl fmt::Display for ErrorKind {
             ),
             Self::Encode(source) => source.fmt(f),
             Self::Damaged(source) => source.fmt(f),
+            Self::Document(source) => source.fmt(f),
             Self::Overflow(source) => source.fmt(f),
             Self::MissingIndex { name } => {
                 write!(

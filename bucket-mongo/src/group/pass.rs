@@ -194,9 +194,5 @@ fn statements<T>(members: &[Member<T>]) -> usize {
 }
 
 fn context<T: Record>() -> Context {
-    Context {
-        operation: "insert_many",
-        spec: T::SPEC,
-        key: None,
-    }
+    Context::of_all::<T>("insert_many")
 }

@@ -127,11 +127,7 @@ impl<T: Record> Shared<T> {
 }
 
 pub(super) fn context<T: Record>(operation: &'static str) -> Context {
-    Context {
-        operation,
-        spec: T::SPEC,
-        key: None,
-    }
+    Context::of_all::<T>(operation)
 }
 
 /// The error of a record that an ingestor did not take, or gave back.

@@ -100,11 +100,7 @@ impl<'a, T: Record, R> Request<'a, T, R> {
     pub(crate) fn context(&self) -> Context {
         match self.keys.as_slice() {
             [key] => Context::of::<T>(self.operation, key),
-            _ => Context {
-                operation: self.operation,
-                spec: T::SPEC,
-                key: None,
-            },
+            _ => Context::of_all::<T>(self.operation),
         }
     }
 

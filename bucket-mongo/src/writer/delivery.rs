@@ -224,7 +224,7 @@ impl Delivery<'_> {
     /// whatever still comes under this one. Whether that is certain.
     async fn fence(&mut self, number: i64) -> bool {
         let nothing = doc! {
-            "update": self.context.spec.collection(),
+            "update": self.context.collection,
             "updates": [{ "q": { "_id": ObjectId::new() }, "u": { "$set": { "fence": 1 } } }],
         };
         let Ok(body) = RawDocumentBuf::try_from(&nothing) else {

@@ -1,0 +1,85 @@
+//! Documents with attributes: where they live, and the operations on them.
+
+mod ensure;
+mod find;
+mod insert;
+
+use std::{fmt, marker::PhantomData};
+
+use bucket_core::attribute::{Attributed, DocumentSpec};
+use mongodb::{Collection, Database, bson::RawDocumentBuf};
+
+pub use self::{
+    ensure::{DocumentsReport, EnsureDocuments},
+    find::{FindDocuments, FoundDocuments},
+    insert::{InsertDocument, InsertDocuments},
+};
+
+/// The documents of `T` in one database. Cheap to make and to clone.
+///
+/// Every method gives a builder that does nothing until it is awaited.
+///
+/// ```no_run
+/// # use bucket_mongo::{Attributed, Documents, Result};
+/// async fn all<T: Attributed>(documents: &Documents<T>) -> Result<Vec<T>> {
+///     documents.find(bucket_mongo::bson::doc! {}).await
+/// }
+/// ```
+pub struct Documents<T: Attributed> {
+    database: Database,
+    document: PhantomData<fn() -> T>,
+}
+
+impl<T: Attributed> Documents<T> {
+    pub(crate) fn new(database: &Database) -> Self {
+        Self {
+            database: database.clone(),
+            document: PhantomData,
+        }
+    }
+
+    /// What the derive read off the struct.
+    #[must_use]
+    pub fn spec(&self) -> &'static DocumentSpec {
+        T::SPEC
+    }
+
+    /// The database.
+    #[must_use]
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// The collection, for everything that there is no method for.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Attributed, Documents, bson::{Document, doc}};
+    /// # async fn f<T: Attributed>(documents: Documents<T>) -> bucket_mongo::mongodb::error::Result<()> {
+    /// documents.collection::<Document>().delete_one(doc! { "_id": 1 }).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn collection<D: Send + Sync>(&self) -> Collection<D> {
+        self.database.collection(T::SPEC.collection())
+    }
+
+    fn stored(&self) -> Collection<RawDocumentBuf> {
+        self.collection()
+    }
+}
+
+impl<T: Attributed> Clone for Documents<T> {
+    fn clone(&self) -> Self {
+        Self::new(&self.database)
+    }
+}
+
+impl<T: Attributed> fmt::Debug for Documents<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Documents")
+            .field("database", &self.database.name())
+            .field("collection", &T::SPEC.collection())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,167 @@
+//! `find`: documents by a filter.
+
+use std::{
+    fmt,
+    marker::PhantomData,
+    pin::Pin,
+    task::{self, Poll, ready},
+};
+
+use bucket_core::attribute::{Attributed, decode};
+use futures_core::Stream;
+use futures_util::{StreamExt, TryStreamExt};
+use mongodb::{
+    ClientSession, Cursor,
+    bson::{Document, RawDocumentBuf},
+};
+use tracing::Instrument;
+
+use super::Documents;
+use crate::{Error, ErrorKind, Result, action::ActionFuture, error::Context, trace};
+
+impl<T: Attributed> Documents<T> {
+    /// Documents that a filter matches: that of attributes, or any document.
+    ///
+    /// Awaited it is all of them; [`stream`](FindDocuments::stream) gives one after the other.
+    ///
+    /// Settings: `sort`, `limit`, `session`, `stream`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Document`] if a document is none of the model: it names the document and the entry.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Attributed, AttributeFilter, Documents, Result};
+    /// async fn some<T: Attributed>(documents: &Documents<T>, filter: AttributeFilter) -> Result<Vec<T>> {
+    ///     documents.find(filter).limit(10).await
+    /// }
+    /// ```
+    pub fn find(&self, filter: impl Into<Document>) -> FindDocuments<'_, T> {
+        FindDocuments {
+            documents: self,
+            filter: filter.into(),
+            sort: Document::new(),
+            limit: 0,
+            session: None,
+        }
+    }
+}
+
+/// Documents to be found; see [`Documents::find`].
+#[must_use = "nothing is read until this is awaited"]
+#[derive(Debug)]
+pub struct FindDocuments<'a, T: Attributed> {
+    documents: &'a Documents<T>,
+    filter: Document,
+    sort: Document,
+    limit: u32,
+    session: Option<&'a mut ClientSession>,
+}
+
+/// A stream over documents; see [`FindDocuments::stream`].
+pub struct FoundDocuments<T: Attributed> {
+    cursor: Cursor<RawDocumentBuf>,
+    document: PhantomData<fn() -> T>,
+}
+
+impl<T: Attributed> fmt::Debug for FoundDocuments<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FoundDocuments")
+            .field("collection", &T::SPEC.collection())
+            .finish_non_exhaustive()
+    }
+}
+
+fn read<T: Attributed>(stored: &RawDocumentBuf) -> Result<T> {
+    decode(stored).map_err(|error| {
+        let id = error.id().map(str::to_owned);
+        Error::new(
+            ErrorKind::Document(error),
+            &Context::of_documents::<T>("find", id),
+        )
+    })
+}
+
+fn failed<T: Attributed>(error: mongodb::error::Error) -> Error {
+    Error::read(error, &Context::of_documents::<T>("find", None))
+}
+
+impl<'a, T: Attributed> FindDocuments<'a, T> {
+    /// In this order, by fields that are no attributes.
+    pub fn sort(mut self, sort: Document) -> Self {
+        self.sort = sort;
+        self
+    }
+
+    /// At most so many; 0 for all.
+    pub fn limit(mut self, limit: u32) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Runs in this session.
+    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
+        self.session = Some(session);
+        self
+    }
+
+    /// The documents one after the other. A document that is none of the model is an error in its place,
+    /// behind which the stream goes on. It runs outside of a session.
+    ///
+    /// # Errors
+    ///
+    /// Those of the server and of the connection.
+    pub async fn stream(self) -> Result<FoundDocuments<T>> {
+        let collection = self.documents.stored();
+        let find = collection
+            .find(self.filter)
+            .sort(self.sort)
+            .limit(self.limit.into());
+        Ok(FoundDocuments {
+            cursor: find.await.map_err(failed::<T>)?,
+            document: PhantomData,
+        })
+    }
+
+    async fn run(self) -> Result<Vec<T>> {
+        let collection = self.documents.stored();
+        let find = collection
+            .find(self.filter)
+            .sort(self.sort)
+            .limit(self.limit.into());
+        let stored: Vec<RawDocumentBuf> = if let Some(session) = self.session {
+            let mut cursor = find.session(&mut *session).await.map_err(failed::<T>)?;
+            let stream = cursor.stream(session);
+            stream.try_collect().await.map_err(failed::<T>)?
+        } else {
+            let cursor = find.await.map_err(failed::<T>)?;
+            cursor.try_collect().await.map_err(failed::<T>)?
+        };
+        let found: Vec<T> = stored.iter().map(read).collect::<Result<_>>()?;
+        tracing::debug!(target: trace::READ, documents = found.len(), "find");
+        Ok(found)
+    }
+}
+
+// No field is ever pinned.
+impl<T: Attributed> Unpin for FoundDocuments<T> {}
+
+impl<T: Attributed> Stream for FoundDocuments<T> {
+    type Item = Result<T>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = ready!(self.cursor.poll_next_unpin(cx));
+        Poll::Ready(next.map(|next| read(&next.map_err(failed::<T>)?)))
+    }
+}
+
+impl<'a, T: Attributed> IntoFuture for FindDocuments<'a, T> {
+    type Output = Result<Vec<T>>;
+    type IntoFuture = ActionFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let span =
+            tracing::debug_span!(target: trace::READ, "find", collection = T::SPEC.collection());
+        Box::pin(self.run().instrument(span))
+    }
+}

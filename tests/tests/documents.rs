@@ -1,0 +1,148 @@
+//! Documents with attributes through their handle: stored, found, and what goes wrong.
+
+use bucket_mongo::{
+    Attributed, Documents, ErrorKind,
+    bson::{Document, doc},
+    testing::TestDatabase,
+};
+use bucket_tests::{database, documents};
+use futures_util::StreamExt;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Attributed)]
+#[bucket(collection = "bottles")]
+struct Bottle {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[bucket(attribute(array = "specs", k = "volume", u = "ml"))]
+    volume_ml: Option<i32>,
+    #[bucket(attribute(array = "specs", k = "height", u = "inches"))]
+    height_inches: Option<i32>,
+}
+
+fn bottle(id: i32) -> Bottle {
+    Bottle {
+        id,
+        volume_ml: (id % 3 != 0).then_some(id * 10),
+        height_inches: (id % 2 == 0).then_some(id),
+    }
+}
+
+async fn bottles(numbers: std::ops::RangeInclusive<i32>) -> (TestDatabase, Documents<Bottle>) {
+    let database = database().await;
+    let bottles = Bottle::documents(&database);
+    bottles.ensure().await.unwrap();
+    let all: Vec<Bottle> = numbers.map(bottle).collect();
+    let stored = bottles.insert_many(&all).await.unwrap();
+    assert_eq!(stored, u64::try_from(all.len()).unwrap());
+    (database, bottles)
+}
+
+#[tokio::test]
+async fn what_is_stored_is_found_by_its_attributes() {
+    let (_database, bottles) = bottles(1..=60).await;
+    let volume = || Bottle::specs().volume().ml();
+    let found = bottles.find(volume().gte(500)).sort(doc! { "_id": 1 });
+    let expected: Vec<Bottle> = (50..=60).filter(|id| id % 3 != 0).map(bottle).collect();
+    assert_eq!(found.await.unwrap(), expected);
+    let first = bottles.find(volume().gte(500)).sort(doc! { "_id": 1 });
+    assert_eq!(first.limit(2).await.unwrap(), expected[..2]);
+    let stream = bottles.find(volume().exists()).stream().await.unwrap();
+    assert_eq!(stream.count().await, 40);
+    assert!(bottles.find(volume().eq(1)).await.unwrap().is_empty());
+
+    bottles.insert(&bottle(1_000)).await.unwrap();
+    let found = bottles.find(volume().eq(10_000)).await.unwrap();
+    assert_eq!(found, [bottle(1_000)]);
+    assert_eq!(bottles.insert_many(&[]).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn the_index_is_made_once_and_one_that_serves_as_well_is_left() {
+    let database = database().await;
+    let bottles = Bottle::documents(&database);
+    let first = bottles.ensure().await.unwrap();
+    assert_eq!(first.to_string(), "created `attributes_specs`");
+    let again = bottles.ensure().await.unwrap();
+    assert_eq!(again.to_string(), "found `attributes_specs`");
+
+    let collection = bottles.collection::<Document>();
+    collection.drop_index("attributes_specs").await.unwrap();
+    let keys = doc! { "specs.k": 1, "specs.u": 1, "specs.v": 1 };
+    let command = doc! {
+        "createIndexes": "bottles", "indexes": [{ "key": keys, "name": "by_hand" }],
+    };
+    database.run_command(command).await.unwrap();
+    let report = bottles.ensure().await.unwrap();
+    assert_eq!(report.to_string(), "found `by_hand`");
+}
+
+#[tokio::test]
+async fn a_document_that_is_there_or_cannot_be_stored_is_an_error_that_says_so() {
+    let (database, bottles) = bottles(1..=3).await;
+    let error = bottles.insert(&bottle(2)).await.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::DuplicateKey { .. }),
+        "{error:?}"
+    );
+    assert!(
+        error.to_string().starts_with("insert on `bottles`: "),
+        "{error}"
+    );
+    let all: Vec<Bottle> = (3..=6).map(bottle).collect();
+    let error = bottles.insert_many(&all).await.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::DuplicateKey { .. }),
+        "{error:?}"
+    );
+    assert_eq!(documents(&database, "bottles").await.len(), 3);
+}
+
+#[tokio::test]
+async fn a_document_of_another_shape_is_named_and_the_others_are_read() {
+    let (_database, bottles) = bottles(1..=3).await;
+    let collection = bottles.collection::<Document>();
+    for (id, specs) in [
+        (10, doc! { "specs": "none" }),
+        (11, doc! { "specs": [{ "k": "weight", "v": 1 }] }),
+        (12, doc! { "specs": [{ "v": 1 }] }),
+        (
+            13,
+            doc! { "specs": [{ "k": "volume", "v": "500", "u": "ml" }] },
+        ),
+    ] {
+        let mut document = doc! { "_id": id };
+        document.extend(specs);
+        collection.insert_one(document).await.unwrap();
+        let error = bottles.find(doc! { "_id": id }).await.unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Document(_)), "{error:?}");
+        let text = error.to_string();
+        assert!(
+            text.contains(&format!("document {id}")) && text.contains("`specs`"),
+            "{text}"
+        );
+    }
+    let stream = bottles.find(doc! {}).stream().await.unwrap();
+    let found: Vec<_> = stream.collect().await;
+    let right = found.iter().filter(|found| found.is_ok()).count();
+    assert_eq!((right, found.len()), (3, 7));
+}
+
+#[tokio::test]
+async fn a_transaction_sees_its_own_documents_and_nobody_else_does() {
+    let (database, bottles) = bottles(1..=3).await;
+    let mut session = database.client().start_session().await.unwrap();
+    session.start_transaction().await.unwrap();
+    bottles
+        .insert(&bottle(4))
+        .session(&mut session)
+        .await
+        .unwrap();
+    let inside = bottles.find(doc! {}).session(&mut session).await.unwrap();
+    assert_eq!(
+        (inside.len(), bottles.find(doc! {}).await.unwrap().len()),
+        (4, 3)
+    );
+    session.abort_transaction().await.unwrap();
+    assert_eq!(bottles.find(doc! {}).await.unwrap().len(), 3);
+}
