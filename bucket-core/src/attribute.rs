@@ -8,6 +8,7 @@
 //! struct means what it means elsewhere.
 
 mod array;
+pub(crate) mod convert;
 mod damage;
 mod document;
 mod element;
@@ -19,7 +20,7 @@ mod unfold;
 mod value;
 
 pub use self::{
-    array::{AttributeArray, AttributeField, EntryNames, Rest},
+    array::{ArrayPlace, AttributeArray, AttributeField, EntryNames, Rest},
     damage::{AttributeError, AttributeFault},
     document::{Attributed, DocumentError, DocumentFault, DocumentSpec, decode, encode},
     filter::{Attribute, AttributeFilter, TextAttribute, Unit},
@@ -28,4 +29,8 @@ pub use self::{
     rest::{AttributeRest, OtherEntries},
     unfold::unfold,
     value::{AttributeValue, ValueKind},
+};
+pub(crate) use self::{
+    element::{Element, elements},
+    unfold::unfold_with,
 };

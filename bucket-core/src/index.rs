@@ -187,6 +187,9 @@ impl std::fmt::Display for Drift {
 /// | hybrid | key fields, over buckets that are not closed | key fields and `_id`; key fields, closed and start |
 /// | numbered | key fields and full, over buckets that are not full; key fields and number | the latter |
 ///
+/// An array of attributes has the one that the model asks for; one that a bucket holds for its items a
+/// second one, on those that items have of their own.
+///
 /// A model with record ids has one more, whatever its form: a unique one on the key fields and the ids.
 /// So has one with `expire_after`: on the date from which the age of a bucket counts. In the manual's form
 /// with `max_bytes` it is two.
@@ -255,6 +258,13 @@ pub fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
             },
         ],
     };
+    plans.extend(spec.arrays().iter().flat_map(|array| {
+        let keys = array.index_keys().into_iter().enumerate();
+        keys.map(|(at, keys)| {
+            let own = if at == 0 { "" } else { "_own" };
+            plain(format!("attributes_{}{own}", array.name), keys)
+        })
+    }));
     // The end of a window never moves: one entry for each bucket, whatever is appended to it.
     plans.extend(
         spec.span_index_name()

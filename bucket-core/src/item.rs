@@ -9,14 +9,16 @@
 
 use std::marker::PhantomData;
 
-use bson::{Bson, DateTime};
+use bson::{Bson, DateTime, RawDocument};
 use serde::{
     Serialize, Serializer,
     ser::{Error as _, Impossible, SerializeMap, SerializeStruct},
 };
 
 use crate::{
+    attribute::fold,
     encode::{Encoder, Error, is_special, no_document},
+    error::EncodeError,
     record::Record,
 };
 
@@ -27,20 +29,40 @@ pub(crate) fn append_item<T: Record>(
     record: &T,
     time: DateTime,
     buffer: &mut Vec<u8>,
-) -> Result<(), Error> {
+) -> Result<(), EncodeError> {
     let start = buffer.len();
-    let result = record.serialize(ItemSerializer::<T> {
+    let result = append_fields(record, time, buffer);
+    let result = result.map_err(|source| EncodeError::Serialize(source.into()));
+    let result = result.and_then(|()| fold_behind::<T>(buffer, start));
+    if result.is_err() {
+        buffer.truncate(start);
+    }
+    result
+}
+
+/// Makes arrays of the attributes of the item that begins at `start`.
+fn fold_behind<T: Record>(buffer: &mut Vec<u8>, start: usize) -> Result<(), EncodeError> {
+    let arrays = T::SPEC.arrays();
+    if arrays.is_empty() {
+        return Ok(());
+    }
+    let fields = RawDocument::from_bytes(buffer.get(start..).unwrap_or_default())
+        .map_err(|source| EncodeError::Serialize(source.into()))?;
+    let item = fold(arrays, fields).map_err(EncodeError::Attribute)?;
+    buffer.truncate(start);
+    buffer.extend_from_slice(item.as_bytes());
+    Ok(())
+}
+
+fn append_fields<T: Record>(record: &T, time: DateTime, buffer: &mut Vec<u8>) -> Result<(), Error> {
+    record.serialize(ItemSerializer::<T> {
         encoder: Encoder::over(buffer),
         filter: Filter {
             time,
             seen: 0,
             record: PhantomData,
         },
-    });
-    if result.is_err() {
-        buffer.truncate(start);
-    }
-    result
+    })
 }
 
 /// What becomes of a field.

@@ -6,8 +6,8 @@ pub use serde;
 pub use crate::{
     aggregate::{Aggregate, AggregateKind, Input, InputSink, NonFinite},
     attribute::{
-        Attribute, AttributeArray, AttributeField, AttributeIndex, AttributeRest, AttributeValue,
-        Attributed, DocumentSpec, EntryNames, Rest, TextAttribute, Unit, ValueKind,
+        ArrayPlace, Attribute, AttributeArray, AttributeField, AttributeIndex, AttributeRest,
+        AttributeValue, Attributed, DocumentSpec, EntryNames, Rest, TextAttribute, Unit, ValueKind,
     },
     bucket::{
         BucketDocument, BucketFields, BucketParts, BucketRef, assemble_records, deserialize_bucket,
@@ -47,7 +47,10 @@ pub struct SpecParts {
     pub inputs: &'static [Input],
     pub aggregates: &'static [Aggregate],
     pub unique: Option<&'static str>,
+    pub arrays: &'static [AttributeArray],
 }
+
+pub use crate::attribute::convert::{convert, number};
 
 /// Compiles for types that can be a record id.
 pub const fn is_record_id<T: BucketKey>() {}

@@ -5,6 +5,7 @@
 
 use crate::{
     aggregate::{Aggregate, Input},
+    attribute::{ArrayPlace, AttributeArray},
     form::Form,
 };
 
@@ -33,6 +34,7 @@ use crate::{
 ///     inputs: &[],
 ///     aggregates: &[],
 ///     unique: None,
+///     arrays: &[],
 /// });
 /// assert_eq!(SPEC.capacity(), Some(10));
 /// assert_eq!(SPEC.open_index_name().as_deref(), Some("bucket_open_10"));
@@ -272,6 +274,18 @@ impl BucketSpec {
     #[must_use]
     pub const fn unique(&self) -> Option<&'static str> {
         self.parts.unique
+    }
+
+    /// The arrays of attributes, of the items and of the bucket itself.
+    #[must_use]
+    pub const fn arrays(&self) -> &'static [AttributeArray] {
+        self.parts.arrays
+    }
+
+    /// The arrays of attributes that a bucket holds for its items.
+    pub(crate) fn shared_arrays(&self) -> impl Iterator<Item = &'static AttributeArray> + use<> {
+        let arrays = self.parts.arrays.iter();
+        arrays.filter(|array| matches!(array.place, ArrayPlace::Bucket(_)))
     }
 
     /// The key fields in the order of the struct.

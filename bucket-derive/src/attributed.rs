@@ -1,11 +1,13 @@
 //! `#[derive(Attributed)]`: many fields of a struct as arrays of attributes.
 
 mod check;
+pub(crate) mod convert;
 mod expand;
-mod filters;
+pub(crate) mod filters;
 mod model;
 
 pub(crate) use self::{
-    expand::{fallback, full},
-    model::build,
+    check::Reserved,
+    expand::{array, fallback, full},
+    model::{Array, Raw, arrays, build},
 };

@@ -5,6 +5,7 @@
 //! `const _`. Paths are absolute, calls name their trait.
 
 mod aggregates;
+mod attributes;
 mod bucket;
 mod conditional;
 mod docs;
@@ -23,7 +24,10 @@ use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::{Generics, Type};
 
-use crate::model::{Model, field::Field, generics};
+use crate::{
+    attributed::Array,
+    model::{Model, field::Field, generics},
+};
 
 /// The model with the names and paths that several parts need.
 pub(crate) struct Expand<'a> {
@@ -36,14 +40,17 @@ pub(crate) struct Expand<'a> {
     stats: Ident,
     key_generics: Generics,
     item_generics: Generics,
+    /// None in a model with errors.
+    arrays: &'a [Array],
 }
 
 /// Expands a model without errors.
 pub(crate) fn full(model: &Model) -> TokenStream {
-    let cx = Expand::new(model);
+    let cx = Expand::new(model, &model.arrays);
     let key = key::derived(&cx);
     let item = item::derived(&cx);
     let others = cx.other_types();
+    let filters = attributes::types(&cx);
     let shared = cx.shared_impls();
     let parts = [
         shared,
@@ -53,15 +60,16 @@ pub(crate) fn full(model: &Model) -> TokenStream {
         bucket::document(&cx),
         bucket::serde(&cx),
         bucket::methods(&cx),
+        attributes::methods(&cx),
     ];
     let impls = cx.block(&quote!(#(#parts)*));
-    quote!(#key #item #others #impls)
+    quote!(#key #item #others #filters #impls)
 }
 
 /// Expands the best effort that is left of a model with errors: the same names with the same
 /// shapes, so that their uses elsewhere give no further errors.
 pub(crate) fn fallback(model: &Model) -> TokenStream {
-    let cx = Expand::new(model);
+    let cx = Expand::new(model, &[]);
     let key = key::declaration(&cx);
     let item = item::declaration(&cx);
     let others = cx.other_types();
@@ -72,7 +80,7 @@ pub(crate) fn fallback(model: &Model) -> TokenStream {
 }
 
 impl<'a> Expand<'a> {
-    fn new(model: &'a Model) -> Self {
+    fn new(model: &'a Model, arrays: &'a [Array]) -> Self {
         let krate = &model.krate;
         let record = &model.record;
         Self {
@@ -84,6 +92,7 @@ impl<'a> Expand<'a> {
             stats: format_ident!("{}Stats", record.ident),
             key_generics: generics::used_by(&record.generics, &types(model.keys())),
             item_generics: generics::used_by(&record.generics, &types(model.item_fields())),
+            arrays,
         }
     }
 

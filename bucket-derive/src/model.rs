@@ -20,6 +20,7 @@ use proc_macro2::{Ident, Span};
 use syn::DeriveInput;
 
 use crate::{
+    attributed::{self, Array, Raw, Reserved},
     attrs::{container::ContainerAttrs, crate_path::CratePath},
     diagnostics::Diagnostics,
     model::{
@@ -29,7 +30,7 @@ use crate::{
         id_template::IdTemplate,
         own_field::OwnField,
         record::Record,
-        serde_names::SerdeStruct,
+        serde_names::{SerdeField, SerdeStruct},
     },
     symbol::STATS,
 };
@@ -56,6 +57,8 @@ pub(crate) struct Model {
     /// All fields in the order of the struct.
     pub(crate) fields: Vec<Field>,
     pub(crate) serde: SerdeStruct,
+    /// The arrays of attributes.
+    pub(crate) arrays: Vec<Array>,
 }
 
 /// The array of a bucket: its stored name and the field of the typed bucket.
@@ -106,6 +109,16 @@ impl Model {
         self.fields.iter().filter(|field| field.role != Role::Key)
     }
 
+    /// Where a field of the item stands in the bucket; an attribute with the others of its array.
+    pub(crate) fn item_path(&self, field: &Field) -> String {
+        let array = self.arrays.iter().find(|array| array.holds(&field.name));
+        match array {
+            Some(array) if array.is_shared => array.name.clone(),
+            Some(array) => format!("{}.{}", self.items.name, array.name),
+            None => format!("{}.{}", self.items.name, field.name),
+        }
+    }
+
     /// The record id, where there is one and it is a field of the item.
     pub(crate) fn unique(&self) -> Option<&Field> {
         let mut items = self.fields.iter().filter(|field| field.role == Role::Plain);
@@ -146,11 +159,33 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Model {
     let mut model = assemble(record, &attrs, fields, serde);
     check::names::check(cx, &model, &attrs);
     check::aggregates::names(cx, &model);
+    model.arrays = arrays(cx, &model, &attrs);
+    check::attributes::check(cx, &model, &attrs);
     check::serde::default_of_generic(cx, input, &model);
     if complete {
         model.id = IdTemplate::read(cx, &model, attrs.id.get());
     }
     model
+}
+
+/// The arrays of attributes.
+fn arrays(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs) -> Vec<Array> {
+    let fields: Vec<Raw<'_>> = model
+        .fields
+        .iter()
+        .enumerate()
+        .map(|(index, field)| {
+            let stored = model.serde.fields.get(index).cloned();
+            Raw {
+                ident: &field.ident,
+                ty: &field.ty,
+                attr: field.attribute.as_ref(),
+                serde: field.serde.clone(),
+                stored: stored.unwrap_or_else(|| SerdeField::plain(field.name.clone())),
+            }
+        })
+        .collect();
+    attributed::arrays(cx, &fields, &attrs.arrays, &Reserved::OF_BUCKETS)
 }
 
 fn assemble(
@@ -184,6 +219,7 @@ fn assemble(
         record,
         fields,
         serde,
+        arrays: Vec::new(),
     };
     if check::names::taken_by_bucket(&model, &model.items.asked.to_string()).is_some() {
         model.items.ident = ItemsName::plain();

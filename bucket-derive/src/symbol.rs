@@ -73,14 +73,17 @@ pub(crate) const TEXT: Symbol = Symbol("text");
 pub(crate) const FACTOR: Symbol = Symbol("factor");
 pub(crate) const REST: Symbol = Symbol("rest");
 pub(crate) const INDEX: Symbol = Symbol("index");
+pub(crate) const STORE: Symbol = Symbol("store");
 pub(crate) const ATTRIBUTE_KEYS: [Symbol; 6] = [ARRAY, K, U, TEXT, FACTOR, REST];
 pub(crate) const ARRAY_KEYS: [Symbol; 5] = [ARRAY, K, V, U, INDEX];
+/// Those of a record struct, whose buckets can hold an array for their items.
+pub(crate) const BUCKET_ARRAY_KEYS: [Symbol; 6] = [ARRAY, K, V, U, INDEX, STORE];
 
 /// Keys of `#[bucket(..)]` on a struct with attributes.
 pub(crate) const DOCUMENT_KEYS: [Symbol; 3] = [COLLECTION, ATTRIBUTES, CRATE];
 
 /// Keys of `#[bucket(..)]` on a record struct.
-pub(crate) const CONTAINER_KEYS: [Symbol; 24] = [
+pub(crate) const CONTAINER_KEYS: [Symbol; 25] = [
     COLLECTION,
     ITEMS,
     CAPACITY,
@@ -105,9 +108,10 @@ pub(crate) const CONTAINER_KEYS: [Symbol; 24] = [
     CLOSED,
     BYTES,
     EXPIRE_FROM,
+    ATTRIBUTES,
 ];
 /// Keys of `#[bucket(..)]` on a field.
-pub(crate) const FIELD_KEYS: [Symbol; 16] = [
+pub(crate) const FIELD_KEYS: [Symbol; 17] = [
     KEY,
     TIME,
     UNIQUE,
@@ -124,6 +128,7 @@ pub(crate) const FIELD_KEYS: [Symbol; 16] = [
     TALLY,
     PERCENTILES,
     NON_FINITE,
+    ATTRIBUTE,
 ];
 
 pub(crate) const ALLOW: Symbol = Symbol("allow");

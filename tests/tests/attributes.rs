@@ -94,7 +94,7 @@ async fn stored<T: Attributed>(database: &TestDatabase, all: &[T]) {
         .map(|document| attribute::encode(document).unwrap());
     collection.insert_many(encoded).await.unwrap();
     for array in T::SPEC.arrays() {
-        let keys = array.index_keys().unwrap();
+        let keys = array.index_keys().pop().unwrap();
         let options = IndexOptions::builder().name(array.name.to_owned()).build();
         let model = IndexModel::builder().keys(keys).options(options).build();
         collection.create_index(model).await.unwrap();

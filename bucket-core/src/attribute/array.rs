@@ -24,6 +24,20 @@ pub struct AttributeArray {
     pub rest: Option<Rest>,
     /// How it is indexed.
     pub index: AttributeIndex,
+    /// Where it stands.
+    pub place: ArrayPlace,
+}
+
+/// Where an array of attributes stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ArrayPlace {
+    /// In the stored document itself.
+    Document,
+    /// In each of these items of a bucket.
+    Items(&'static str),
+    /// In the bucket, for all of these items that have none of their own.
+    Bucket(&'static str),
 }
 
 /// The names of an entry's fields.
@@ -84,6 +98,7 @@ impl AttributeArray {
             fields,
             rest,
             index: AttributeIndex::KeyUnitValue,
+            place: ArrayPlace::Document,
         }
     }
 
@@ -92,6 +107,35 @@ impl AttributeArray {
     pub const fn with_index(mut self, index: AttributeIndex) -> Self {
         self.index = index;
         self
+    }
+
+    /// The same array, there.
+    #[must_use]
+    pub const fn at(mut self, place: ArrayPlace) -> Self {
+        self.place = place;
+        self
+    }
+
+    /// Its paths from the root of the stored document: one, and two where a bucket holds it for those of
+    /// its items that have none of their own.
+    ///
+    /// ```
+    /// use bucket_core::attribute::{ArrayPlace, AttributeArray, EntryNames};
+    ///
+    /// const SPECS: AttributeArray = AttributeArray::new("specs", EntryNames::KVU, &[], None);
+    /// assert_eq!(SPECS.paths(), ["specs"]);
+    /// assert_eq!(SPECS.at(ArrayPlace::Items("items")).paths(), ["items.specs"]);
+    /// assert_eq!(SPECS.at(ArrayPlace::Bucket("items")).paths(), ["specs", "items.specs"]);
+    /// ```
+    #[must_use]
+    pub fn paths(&self) -> Vec<String> {
+        let own = || self.name.to_owned();
+        let of_item = |items: &str| format!("{items}.{}", self.name);
+        match self.place {
+            ArrayPlace::Document => vec![own()],
+            ArrayPlace::Items(items) => vec![of_item(items)],
+            ArrayPlace::Bucket(items) => vec![own(), of_item(items)],
+        }
     }
 
     /// The place of the field of this name.

@@ -43,7 +43,7 @@ pub enum AttributeFault {
 
 impl AttributeError {
     /// A fault of the document that the arrays stand in.
-    pub(super) fn of_all(arrays: &[AttributeArray], fault: AttributeFault) -> Self {
+    pub(crate) fn of_all(arrays: &[AttributeArray], fault: AttributeFault) -> Self {
         Self {
             array: arrays.first().map_or("", |array| array.name),
             entry: String::new(),

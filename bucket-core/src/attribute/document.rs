@@ -34,7 +34,7 @@ pub trait Attributed: Serialize + DeserializeOwned + Send + Sync + 'static {
 /// use bucket_core::Attributed;
 ///
 /// fn number_of_indexes<T: Attributed>() -> usize {
-///     T::SPEC.arrays().iter().filter_map(|array| array.index_keys()).count()
+///     T::SPEC.arrays().iter().flat_map(|array| array.index_keys()).count()
 /// }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,14 +5,14 @@ use bson::{RawBsonRef, RawDocument};
 use super::AttributeFault;
 
 /// An element: its name, and its value in two forms.
-#[derive(Clone, Copy)]
-pub(super) struct Element<'a> {
-    pub(super) name: &'a str,
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Element<'a> {
+    pub(crate) name: &'a str,
     /// The byte of its type.
-    pub(super) kind: u8,
+    pub(crate) kind: u8,
     /// The bytes of its value.
-    pub(super) bytes: &'a [u8],
-    pub(super) value: RawBsonRef<'a>,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) value: RawBsonRef<'a>,
 }
 
 impl<'a> Element<'a> {
@@ -28,7 +28,7 @@ impl<'a> Element<'a> {
 }
 
 /// The elements of a document.
-pub(super) fn elements(
+pub(crate) fn elements(
     document: &RawDocument,
 ) -> impl Iterator<Item = Result<Element<'_>, AttributeFault>> {
     // Behind the length.

@@ -103,17 +103,18 @@ impl<V: ?Sized> Attribute<V> {
             if !condition.is_empty() {
                 entry.insert(names.v, condition);
             }
-            doc! { self.array.name: { "$elemMatch": entry } }
+            let at = |path: &String| doc! { path: { "$elemMatch": &entry } };
+            self.array.paths().iter().map(at).collect::<Vec<_>>()
         };
         AttributeFilter(match self.unit {
             // Also what is missing.
-            Unit::None => one(Some(Bson::Null), 1.0),
-            Unit::Is(unit) => one(Some(unit.into()), 1.0),
-            Unit::Any => one(None, 1.0),
+            Unit::None => any_of(one(Some(Bson::Null), 1.0)),
+            Unit::Is(unit) => any_of(one(Some(unit.into()), 1.0)),
+            Unit::Any => any_of(one(None, 1.0)),
             Unit::Converted(units) => {
                 let each = units
                     .iter()
-                    .map(|(unit, factor)| one(Some((*unit).into()), *factor));
+                    .flat_map(|(unit, factor)| one(Some((*unit).into()), *factor));
                 doc! { "$or": each.collect::<Vec<_>>() }
             }
         })
@@ -121,6 +122,8 @@ impl<V: ?Sized> Attribute<V> {
 
     /// The stages of an aggregation that sort documents by its value; those that do not have it come
     /// first in ascending order, last in descending order.
+    ///
+    /// Of records in buckets: behind the stages of a range and an `$unwind` of the items.
     ///
     /// No index serves it: the server looks into every document that reaches these stages and sorts
     /// in memory, so put a `$match` before and a `$limit` behind. The value stands in the field `by`,
@@ -140,7 +143,8 @@ impl<V: ?Sized> Attribute<V> {
             }
             _ => {}
         }
-        let array = format!("${}", self.array.name);
+        let array = self.array.paths().pop().unwrap_or_default();
+        let array = format!("${array}");
         let entries = doc! { "$cond": [{ "$isArray": [&array] }, array, []] };
         let entries = doc! { "$filter": {
             "input": entries, "as": "entry", "cond": { "$and": conditions },
@@ -308,6 +312,14 @@ fn text<V: AttributeValue>(value: &V) -> Bson {
     let text = raw.ok().and_then(|raw| V::KIND.text(raw.as_raw_bson_ref()));
     // What has no text, such as a date of no year of the format, is stored nowhere as text either.
     text.map_or(value, Bson::String)
+}
+
+/// A choice, if it is one.
+fn any_of(mut filters: Vec<Document>) -> Document {
+    match (filters.pop(), filters.is_empty()) {
+        (Some(only), true) => only,
+        (last, _) => doc! { "$or": filters.into_iter().chain(last).collect::<Vec<_>>() },
+    }
 }
 
 /// The value in a unit of which one is `factor` of the unit that is asked in.

@@ -23,28 +23,34 @@ pub enum AttributeIndex {
 }
 
 impl AttributeArray {
-    /// The keys of its index; none where it has none.
+    /// The keys of its indexes, one for each of its [`paths`](Self::paths); none where it is not indexed.
     ///
     /// ```
     /// use bson::doc;
     /// use bucket_core::attribute::{AttributeArray, AttributeIndex, EntryNames};
     ///
     /// const SPECS: AttributeArray = AttributeArray::new("specs", EntryNames::KVU, &[], None);
-    /// let keys = SPECS.index_keys();
+    /// let keys = SPECS.index_keys().pop();
     /// assert_eq!(keys, Some(doc! { "specs.k": 1, "specs.u": 1, "specs.v": 1 }));
     /// let whole = SPECS.with_index(AttributeIndex::Whole);
-    /// assert_eq!(whole.index_keys(), Some(doc! { "specs": 1 }));
+    /// assert_eq!(whole.index_keys(), [doc! { "specs": 1 }]);
     /// ```
     #[must_use]
-    pub fn index_keys(&self) -> Option<Document> {
-        let path = |name: &str| format!("{}.{name}", self.name);
+    pub fn index_keys(&self) -> Vec<Document> {
+        let paths = self.paths();
+        let keys = paths.iter().filter_map(|path| self.index_keys_at(path));
+        keys.collect()
+    }
+
+    fn index_keys_at(&self, of: &str) -> Option<Document> {
+        let path = |name: &str| format!("{of}.{name}");
         let names = self.entry;
         let unit = names.u.map(path);
         let (k, v) = (path(names.k), path(names.v));
         let fields = match self.index {
             AttributeIndex::KeyUnitValue => vec![Some(k), unit, Some(v)],
             AttributeIndex::KeyValueUnit => vec![Some(k), Some(v), unit],
-            AttributeIndex::Whole => return Some(doc! { self.name: 1 }),
+            AttributeIndex::Whole => return Some(doc! { of: 1 }),
             AttributeIndex::Wildcard => return Some(doc! { path("$**"): 1 }),
             AttributeIndex::None => return None,
         };

@@ -32,6 +32,15 @@ pub fn unfold(
     arrays: &[AttributeArray],
     stored: &RawDocument,
 ) -> Result<RawDocumentBuf, AttributeError> {
+    unfold_with(arrays, stored, &[])
+}
+
+/// The same, with arrays that stand elsewhere in place of those that the document does not have.
+pub(crate) fn unfold_with(
+    arrays: &[AttributeArray],
+    stored: &RawDocument,
+    shared: &[Element<'_>],
+) -> Result<RawDocumentBuf, AttributeError> {
     let mut result = Ok(());
     let document = RawWriter::build(|to| {
         let mut unfolded: Vec<Unfolded<'_>> = arrays.iter().map(Unfolded::new).collect();
@@ -44,7 +53,11 @@ pub fn unfold(
             to.raw(element.kind, element.name, element.bytes);
             Ok(())
         });
-        for array in &unfolded {
+        for array in &mut unfolded {
+            let elsewhere = shared.iter().find(|other| other.name == array.array.name);
+            if let (Ok(()), false, Some(elsewhere)) = (&result, array.has_come, elsewhere) {
+                result = array.read(*elsewhere, to);
+            }
             array.end(to);
         }
     });
@@ -54,6 +67,7 @@ pub fn unfold(
 /// An array whose entries are read.
 struct Unfolded<'a> {
     array: &'a AttributeArray,
+    has_come: bool,
     seen: Vec<bool>,
     map: Vec<(&'a str, Element<'a>)>,
     others: Vec<Element<'a>>,
@@ -63,6 +77,7 @@ impl<'a> Unfolded<'a> {
     fn new(array: &'a AttributeArray) -> Self {
         Self {
             array,
+            has_come: false,
             seen: vec![false; array.fields.len()],
             map: Vec::new(),
             others: Vec::new(),
@@ -71,6 +86,7 @@ impl<'a> Unfolded<'a> {
 
     fn read(&mut self, found: Element<'a>, to: &mut RawWriter) -> Result<(), AttributeError> {
         let array = self.array.name;
+        self.has_come = true;
         let fault = |entry: String, fault| AttributeError {
             array,
             entry,

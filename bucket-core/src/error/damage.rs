@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
+use crate::attribute::AttributeError;
+
 /// A document of the collection cannot be read as a bucket.
 ///
 /// It names the document by its `_id`; nothing of its contents is shown beyond that.
@@ -56,6 +58,13 @@ pub enum Damage {
         /// What the decoder says.
         source: Arc<bson::error::Error>,
     },
+    /// An attribute of an item, or one that the bucket holds for all of its items.
+    Attribute {
+        /// The index of the item in the array; none where the bucket itself holds it.
+        index: Option<usize>,
+        /// What is wrong with it.
+        source: AttributeError,
+    },
     /// The server refused to append to it.
     Refused {
         /// What the server says.
@@ -107,6 +116,10 @@ impl fmt::Display for Damage {
                 write!(f, "its count is {count}, its array holds {items} items")
             }
             Self::Item { index, source } => write!(f, "its item {index}: {source}"),
+            Self::Attribute { index, source } => match index {
+                Some(index) => write!(f, "its item {index}: {source}"),
+                None => write!(f, "{source}"),
+            },
             Self::Bson(source) => write!(f, "it is no valid BSON: {source}"),
         }
     }
@@ -116,6 +129,7 @@ impl std::error::Error for DamagedBucket {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.damage {
             Damage::Item { source, .. } | Damage::Bson(source) => Some(source.as_ref()),
+            Damage::Attribute { source, .. } => Some(source),
             _ => None,
         }
     }

@@ -2,12 +2,16 @@
 
 use std::{fmt, sync::Arc};
 
+use crate::attribute::AttributeError;
+
 /// A record cannot become an item of a bucket; nothing was sent.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum EncodeError {
     /// The record's serde implementation failed, or gave something that is no BSON document.
     Serialize(Arc<bson::error::Error>),
+    /// An attribute is of another type than its field says, or a flattened map brings one twice.
+    Attribute(AttributeError),
     /// The record is so large that a full bucket of such records would pass the limit of a
     /// document.
     TooLarge {
@@ -67,6 +71,7 @@ impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Serialize(source) => write!(f, "the record cannot be encoded: {source}"),
+            Self::Attribute(source) => write!(f, "the record cannot be encoded: {source}"),
             Self::TooLarge { bytes, limit } => write!(
                 f,
                 "the record takes {bytes} bytes, a bucket of this capacity takes records of at \
@@ -104,6 +109,7 @@ impl std::error::Error for EncodeError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Serialize(source) => Some(source.as_ref()),
+            Self::Attribute(source) => Some(source),
             _ => None,
         }
     }

@@ -7,7 +7,7 @@ use super::{
     latest::{AT, FurtherLook, ITEM, LENGTH, NEWEST, STORED},
 };
 use crate::{
-    bucket::{self, printed_id},
+    bucket::{self, ItemReader, printed_id},
     error::{Damage, DamagedBucket},
     form::Form,
     id::Place,
@@ -69,7 +69,8 @@ impl<T: Record> Newest<T> {
             return Err(items("an array of items that have a time"));
         };
         let at = newest.get_i32(AT).unwrap_or(0);
-        let item = bucket::decode_item::<T>(usize::try_from(at).unwrap_or(0), item)?;
+        let reader = ItemReader::new(spec, stored)?;
+        let item = reader.decode(usize::try_from(at).unwrap_or(0), item)?;
         let record = T::assemble(key.clone(), item);
         Ok(Self {
             others: match spec.form() {

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     aggregate::AggregateKind,
     bucket::{
-        BucketFields, bson_damage, date_field, decode_item, field, stored_count, whole_field,
+        BucketFields, ItemReader, bson_damage, date_field, field, stored_count, whole_field,
         wrong_field,
     },
     error::Damage,
@@ -83,6 +83,9 @@ fn projection(spec: &BucketSpec, range: TimeRange, without_items: Option<Vec<Bso
             .split_once('.')
             .unwrap_or((aggregate.path, ""));
         projection.insert(name, 1);
+    }
+    for array in spec.shared_arrays() {
+        projection.insert(array.name, 1);
     }
     let items = format!("${}", spec.items());
     let opened = doc! { "$cond": [
@@ -262,14 +265,16 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Hands over the records of the items with their times. Places in the array are those among the
+/// Hands over the records of these items of a bucket with their times. Places in the array are those among the
 /// items of the range.
 pub(super) fn each_record<T: Record>(
     key: &T::Key,
+    stored: &RawDocument,
     items: &RawArray,
     mut each: impl FnMut(DateTime, &T),
 ) -> Result<(), Damage> {
     let spec = T::SPEC;
+    let reader = ItemReader::new(spec, stored)?;
     for (index, item) in items.into_iter().enumerate() {
         let item = item.map_err(bson_damage)?;
         let time = match item {
@@ -278,7 +283,7 @@ pub(super) fn each_record<T: Record>(
             })?,
             _ => DateTime::MIN,
         };
-        let item = decode_item::<T>(index, item)?;
+        let item = reader.decode(index, item)?;
         each(time, &T::assemble(key.clone(), item));
     }
     Ok(())

@@ -112,7 +112,7 @@ impl<T: Record> StatsReader<T> {
                 Ok(0)
             }
             Part::Opened(items) => {
-                each_record::<T>(&self.key, items, |time, record| {
+                each_record::<T>(&self.key, stored, items, |time, record| {
                     self.total
                         .add_record(time, |sink| record.visit_inputs(sink));
                 })?;

@@ -44,6 +44,9 @@ pub(crate) fn repeats(spec: &BucketSpec, key: &[u8], ids: &[&[u8]]) -> FindPlan 
     } else {
         projection.insert(spec.items(), Bson::Int32(1));
     }
+    for array in spec.shared_arrays() {
+        projection.insert(array.name, 1);
+    }
     FindPlan {
         filter,
         sort: Document::new(),

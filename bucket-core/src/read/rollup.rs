@@ -270,7 +270,7 @@ impl<'s, T: Record> RollupReader<'s, T> {
             Part::Opened(items) => {
                 let mut any = 0;
                 let key = self.key.clone();
-                each_record::<T>(&key, items, |time, record| {
+                each_record::<T>(&key, stored, items, |time, record| {
                     let at = self.steps.at(time).filter(|_| range.contains(time));
                     if let Some(total) = at.and_then(|at| self.total(at)) {
                         total.add_record(time, |sink| record.visit_inputs(sink));

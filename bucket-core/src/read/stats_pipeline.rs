@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     aggregate::{Aggregate, AggregateKind},
+    attribute::{ArrayPlace, AttributeArray},
     range::TimeRange,
     spec::BucketSpec,
 };
@@ -83,18 +84,47 @@ const fn operator(kind: AggregateKind) -> Option<&'static str> {
 
 /// The finite values of the items in the range.
 fn values(spec: &BucketSpec, range: TimeRange, aggregate: &Aggregate) -> Document {
-    let name = spec
-        .inputs()
-        .get(aggregate.input)
-        .map_or("", |input| input.name);
+    let input = spec.inputs().get(aggregate.input);
+    let name = input.map_or("", |input| input.name);
     let finite = doc! { "$and": [
         { "$isNumber": "$$value" },
         // NaN orders before all numbers.
         { "$gte": ["$$value", f64::MIN] },
         { "$lte": ["$$value", f64::MAX] },
     ] };
+    let value = of_attribute(spec, name).unwrap_or_else(|| format!("$$item.{name}").into());
     let of_items = doc! { "$map": {
-        "input": items_of(spec, range), "as": "item", "in": format!("$$item.{name}"),
+        "input": items_of(spec, range), "as": "item", "in": value,
     } };
     doc! { "$filter": { "input": of_items, "as": "value", "cond": finite } }
+}
+
+/// The value of a field that is an attribute: that of its entry.
+fn of_attribute(spec: &BucketSpec, name: &str) -> Option<Bson> {
+    let mut arrays = spec.arrays().iter();
+    let of_field = |array: &'static AttributeArray| {
+        let field = array.fields.iter().find(|field| field.name == name)?;
+        Some((array, field))
+    };
+    let (array, field) = arrays.find_map(of_field)?;
+    let names = array.entry;
+    let own = format!("$$item.{}", array.name);
+    let entries = match array.place {
+        ArrayPlace::Document | ArrayPlace::Items(_) => Bson::String(own),
+        ArrayPlace::Bucket(_) => doc! { "$ifNull": [own, format!("${}", array.name)] }.into(),
+    };
+    let mut conditions = vec![doc! {
+        "$eq": [format!("$$entry.{}", names.k), { "$literal": field.k }],
+    }];
+    if let Some(name) = names.u {
+        let unit = doc! { "$ifNull": [format!("$$entry.{name}"), null] };
+        conditions.push(doc! { "$eq": [unit, { "$literal": field.u }] });
+    }
+    let is_array = doc! { "$isArray": { "$ifNull": [entries.clone(), null] } };
+    let found = doc! { "$filter": {
+        "input": { "$cond": [is_array, entries, []] }, "as": "entry", "cond": { "$and": conditions },
+    } };
+    let values =
+        doc! { "$map": { "input": found, "as": "entry", "in": format!("$$entry.{}", names.v) } };
+    Some(doc! { "$first": [values] }.into())
 }

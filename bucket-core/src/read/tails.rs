@@ -102,7 +102,7 @@ pub(crate) fn newest_part(
     }
 }
 
-/// The fields of a bucket that a writer goes by.
+/// The fields of a bucket that a writer goes by, and what it holds for its items.
 pub(super) fn header(spec: &BucketSpec) -> Document {
     let names = spec.names();
     let mut header = doc! { ID: 1, names.count: 1 };
@@ -113,7 +113,8 @@ pub(super) fn header(spec: &BucketSpec) -> Document {
         Form::Numbered { .. } => &[names.number, names.size, names.full],
     };
     let bytes = spec.max_bytes().map(|_| names.bytes);
-    for name in form.iter().copied().chain(bytes) {
+    let shared = spec.shared_arrays().map(|array| array.name);
+    for name in form.iter().copied().chain(bytes).chain(shared) {
         header.insert(name, 1);
     }
     header

@@ -5,12 +5,12 @@
 //! one window in several buckets, and, in the order of time, those of buckets whose spans overlap.
 //! They are held until no bucket that is still to come can have one that belongs before them.
 
-use bson::{DateTime, Document, RawDocument};
+use bson::{DateTime, Document, RawBsonRef};
 use serde::de::DeserializeOwned;
 
 use self::route::Route;
 use super::{CursorToken, FindPlan, Live, TokenError, order::Position, token::Query};
-use crate::{id::Place, range::TimeRange, record::Record};
+use crate::{bucket::ItemReader, error::Damage, id::Place, range::TimeRange, record::Record};
 
 mod route;
 mod take;
@@ -78,8 +78,9 @@ pub struct Walk<T: Record, R = T> {
     longest_seen: i64,
 }
 
-/// The time of an item, in milliseconds, and what was asked for of it.
-type Decode<T, R> = fn(&<T as Record>::Key, &RawDocument) -> Result<(i64, R), bson::error::Error>;
+/// Reads an item at its place in the array: its time, in milliseconds, and what was asked for of it.
+type Decode<T, R> =
+    fn(&<T as Record>::Key, &ItemReader<'_>, usize, RawBsonRef<'_>) -> Result<(i64, R), Damage>;
 
 impl<T: Record> Walk<T> {
     /// A walk over the records of these keys; over those of several in the order of time. `longest` is

@@ -138,8 +138,7 @@ impl<T: Record> Batch<T> {
         expiry::refuse_expired(T::SPEC, time, self.now)?;
         let kind = Kind::of(T::SPEC, limits, time)?;
         let start = self.encoded.items.len();
-        append_item(record, time, &mut self.encoded.items)
-            .map_err(|source| EncodeError::Serialize(source.into()))?;
+        append_item(record, time, &mut self.encoded.items)?;
         self.take_key(record);
         let filed = self.file(index, record, kind, time, start);
         if !matches!(filed, Ok(true)) {

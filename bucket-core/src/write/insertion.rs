@@ -1,8 +1,9 @@
 //! A bucket as the document of an `insert`: what the upsert of its first statement would make, at a
 //! fourth of what that costs the server.
 
-use super::{Kind, Put, Statement};
+use super::{Kind, Put, Statement, pipeline};
 use crate::{
+    bucket::write_all,
     fold::Folded,
     measure::Number,
     raw::RawWriter,
@@ -12,7 +13,7 @@ use crate::{
 /// Whether buckets of this model can be inserted. Object ids are the server's to make, and so is an
 /// average that is stored.
 pub(super) fn is_possible(spec: &BucketSpec) -> bool {
-    !spec.object_ids() && !super::pipeline::is_needed(spec)
+    !spec.object_ids() && !pipeline::stores_averages(spec)
 }
 
 /// Writes the bucket's fields into a document that the caller has begun.
@@ -32,7 +33,12 @@ pub(super) fn write(statement: &Statement<'_>, put: &Put, writer: &mut RawWriter
         writer.date(name, date.timestamp_millis());
     }
     write_aggregates(statement, writer);
-    statement.write_items(writer, statement.spec.items());
+    let items = statement.spec.items();
+    if statement.spec.shared_arrays().next().is_some() {
+        write_all(&pipeline::split(statement), items, writer);
+    } else {
+        statement.write_items(writer, items);
+    }
 }
 
 fn write_identity(statement: &Statement<'_>, put: &Put, writer: &mut RawWriter) {

@@ -1,6 +1,7 @@
 //! The record ids in a batch: one that comes twice never gets into two statements.
 
 use std::{
+    borrow::Cow,
     collections::{HashMap, HashSet},
     ops::Range,
 };
@@ -205,7 +206,7 @@ impl OwnIds {
 
     /// The record of this index has the id of stored ones, and other data. Those that were set aside
     /// for it may be the ones that are stored.
-    pub(super) fn compare(&mut self, first: usize, stored: &[&RawDocument]) {
+    pub(super) fn compare(&mut self, first: usize, stored: &[Cow<'_, RawDocument>]) {
         for Other { at, item } in self.others.remove(&first).into_iter().flatten() {
             let item = RawDocument::from_bytes(&item).ok();
             let is_stored = item

@@ -1,45 +1,97 @@
-//! The update of a statement as a pipeline, for models that store an average.
+//! The update of a statement as a pipeline, for models that store an average, and for those whose
+//! buckets hold attributes for their items.
 //!
 //! An average is no sum of what writers add: the server has to divide what it has just added up,
-//! in the same write. Everything else is as in the operator form, which costs the server less and
-//! is what models without a stored average are written with. Values are literals: a text that
-//! begins with `$` is no path here.
+//! in the same write. And what a bucket holds for its items was set by whoever opened it: the server
+//! compares, and leaves an item its own attributes where they are others. Everything else is as in the
+//! operator form, which costs the server less and is what other models are written with. Values are
+//! literals: a text that begins with `$` is no path here.
+
+use bson::RawDocument;
 
 use super::{Action, Statement};
 use crate::{
     aggregate::AggregateKind,
+    bucket::SplitItem,
     fold::Folded,
     measure::Number,
     raw::RawWriter,
     spec::{BucketSpec, ID},
 };
 
-/// Whether the model stores an average.
+/// Whether updates of the model's buckets are pipelines.
 pub(super) fn is_needed(spec: &BucketSpec) -> bool {
+    stores_averages(spec) || spec.shared_arrays().next().is_some()
+}
+
+/// Whether the model stores an average.
+pub(super) fn stores_averages(spec: &BucketSpec) -> bool {
     let mut aggregates = spec.aggregates().iter();
     aggregates.any(|aggregate| matches!(aggregate.kind, AggregateKind::Avg { .. }))
 }
 
 /// Writes the update as the field `u`.
 pub(super) fn write(statement: &Statement<'_>, writer: &mut RawWriter) {
+    let spec = statement.spec;
+    let shares = spec.shared_arrays().next().is_some();
+    let items = if shares { split(statement) } else { Vec::new() };
     let stages = writer.begin_array("u");
-    let stage = writer.begin_element(0);
-    let set = writer.begin_document("$set");
-    write_records(statement, writer);
-    write_marks(statement, writer);
-    writer.end(set);
-    writer.end(stage);
-    let stage = writer.begin_element(1);
-    let set = writer.begin_document("$set");
-    write_averages(statement.spec, writer);
-    writer.end(set);
-    writer.end(stage);
+    let mut stage = Stages { writer, number: 0 };
+    if let Some(first) = items.first() {
+        stage.set(|writer| write_shared(spec, first, writer));
+    }
+    stage.set(|writer| {
+        write_items(statement, &items, writer);
+        write_records(statement, writer);
+        write_marks(statement, writer);
+    });
+    if stores_averages(spec) {
+        stage.set(|writer| write_averages(spec, writer));
+    }
     writer.end(stages);
 }
 
-/// The items, the counts and the aggregates.
-fn write_records(statement: &Statement<'_>, writer: &mut RawWriter) {
-    let (spec, names) = (statement.spec, statement.spec.names());
+/// The stages as they are written; each sees what the one before it has set.
+struct Stages<'a> {
+    writer: &'a mut RawWriter,
+    number: usize,
+}
+
+impl Stages<'_> {
+    fn set(&mut self, fill: impl FnOnce(&mut RawWriter)) {
+        let stage = self.writer.begin_element(self.number);
+        let set = self.writer.begin_document("$set");
+        fill(self.writer);
+        self.writer.end(set);
+        self.writer.end(stage);
+        self.number += 1;
+    }
+}
+
+/// The items in two parts, for models whose buckets hold attributes for them.
+pub(super) fn split<'a>(statement: &Statement<'a>) -> Vec<SplitItem<'a>> {
+    let items = statement.items.iter();
+    // The encoder made them: each is a document.
+    let items = items.filter_map(|item| RawDocument::from_bytes(item).ok());
+    items
+        .map(|item| SplitItem::new(statement.spec, item))
+        .collect()
+}
+
+/// What a bucket that is opened holds for its items: that of the first one.
+fn write_shared(spec: &BucketSpec, first: &SplitItem<'_>, writer: &mut RawWriter) {
+    for array in &first.shared {
+        on_insert(writer, spec.names().count, array.name, |writer, at| {
+            let literal = writer.begin_document(at);
+            writer.raw(array.kind, "$literal", array.bytes);
+            writer.end(literal);
+        });
+    }
+}
+
+/// The items that are there, and the new ones.
+fn write_items(statement: &Statement<'_>, items: &[SplitItem<'_>], writer: &mut RawWriter) {
+    let spec = statement.spec;
     call(writer, spec.items(), "$concatArrays", |writer| {
         let old = writer.begin_element(0);
         let or = writer.begin_array("$ifNull");
@@ -48,10 +100,64 @@ fn write_records(statement: &Statement<'_>, writer: &mut RawWriter) {
         writer.end(none);
         writer.end(or);
         writer.end(old);
-        let new = writer.begin_element(1);
-        statement.write_items(writer, "$literal");
-        writer.end(new);
+        if items.is_empty() {
+            let new = writer.begin_element(1);
+            statement.write_items(writer, "$literal");
+            writer.end(new);
+        }
+        // Most records of a key share their attributes: they are told once for all that follow each other.
+        let runs = items.chunk_by(SplitItem::shares_with);
+        for (at, run) in runs.enumerate() {
+            let new = writer.begin_element(at + 1);
+            write_run(run, writer);
+            writer.end(new);
+        }
     });
+}
+
+/// Items of the same attributes: without them where the bucket holds just these.
+fn write_run(run: &[SplitItem<'_>], writer: &mut RawWriter) {
+    let map = writer.begin_document("$map");
+    let input = writer.begin_document("input");
+    let literal = writer.begin_array("$literal");
+    for (index, item) in run.iter().enumerate() {
+        writer.element(index, item.own.as_bytes());
+    }
+    writer.end(literal);
+    writer.end(input);
+    let of_each = writer.begin_document("in");
+    let merged = writer.begin_array("$mergeObjects");
+    writer.string("0", "$$this");
+    let shared = run.first().map_or(&[][..], |item| &item.shared);
+    for (at, array) in shared.iter().enumerate() {
+        let own = writer.begin_element(at + 1);
+        let choice = writer.begin_array("$cond");
+        let is_held = writer.begin_element(0);
+        let equal = writer.begin_array("$eq");
+        writer.string("0", &path(array.name));
+        let literal = writer.begin_element(1);
+        writer.raw(array.kind, "$literal", array.bytes);
+        writer.end(literal);
+        writer.end(equal);
+        writer.end(is_held);
+        let nothing = writer.begin_element(1);
+        writer.end(nothing);
+        let own_array = writer.begin_element(2);
+        let literal = writer.begin_document(array.name);
+        writer.raw(array.kind, "$literal", array.bytes);
+        writer.end(literal);
+        writer.end(own_array);
+        writer.end(choice);
+        writer.end(own);
+    }
+    writer.end(merged);
+    writer.end(of_each);
+    writer.end(map);
+}
+
+/// The counts and the aggregates.
+fn write_records(statement: &Statement<'_>, writer: &mut RawWriter) {
+    let names = statement.spec.names();
     add(writer, names.count, names.count, |writer| {
         writer.int32("1", statement.taken());
     });

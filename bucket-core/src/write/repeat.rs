@@ -1,11 +1,12 @@
 //! Records with an id that were stored before: the look for them.
 
-use std::{collections::HashMap, ops::Range};
+use std::{borrow::Cow, collections::HashMap, ops::Range};
 
 use bson::{RawDocument, RawDocumentBuf};
 
 use super::{Batch, Chain, equality, own_ids::document, record_id};
 use crate::{
+    bucket::ItemReader,
     read::{self, FindPlan},
     record::Record,
 };
@@ -41,9 +42,10 @@ impl<T: Record> Batch<T> {
 
     /// That read has found these buckets. The records whose ids are in them are done with.
     pub fn saw_repeats(&mut self, chain: usize, found: &[RawDocumentBuf]) -> Repeats {
-        let mut stored: HashMap<Vec<u8>, Vec<&RawDocument>> = HashMap::new();
+        let mut stored: HashMap<Vec<u8>, Vec<Cow<'_, RawDocument>>> = HashMap::new();
         for bucket in found {
-            let Ok(items) = bucket.get_array(T::SPEC.items()) else {
+            let items = bucket.get_array(T::SPEC.items());
+            let (Ok(items), Ok(reader)) = (items, ItemReader::new(T::SPEC, bucket)) else {
                 continue;
             };
             for item in items.into_iter().flatten() {
@@ -52,7 +54,7 @@ impl<T: Record> Batch<T> {
                 };
                 let id = record_id::of(T::SPEC, item).and_then(record_id::identity);
                 if let Some(id) = id {
-                    stored.entry(id).or_default().push(item);
+                    stored.entry(id).or_default().push(reader.complete(item));
                 }
             }
         }

@@ -58,7 +58,9 @@ impl Statement<'_> {
         let names = self.spec.names();
         let paths = self.spec.aggregates().iter();
         let paths: usize = paths.map(|aggregate| aggregate.path.len() + 40).sum();
+        let shared = self.shared_size();
         items
+            + shared
             + ids
             + 7 * self.key.len()
             + paths
@@ -67,6 +69,18 @@ impl Statement<'_> {
             + 8 * (names.count.len() + self.spec.items().len())
             + 2 * self.spec.dated_by().map_or(0, str::len)
             + 2_048
+    }
+
+    /// At most what the statement has beside the items themselves to say what buckets hold for them:
+    /// each has its arrays in it already, and with others than the one before it has them once more.
+    fn shared_size(&self) -> usize {
+        let arrays = self.spec.shared_arrays();
+        let names: usize = arrays.map(|array| 3 * array.name.len() + 160).sum();
+        if names == 0 {
+            return 0;
+        }
+        let items = self.items.iter();
+        items.map(|item| item.len() + names + 80).sum()
     }
 
     /// Writes the statement's fields into a document that the caller has begun.

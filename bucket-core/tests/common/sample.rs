@@ -263,6 +263,7 @@ const fn parts_of(
         inputs: INPUTS,
         aggregates,
         unique: None,
+        arrays: &[],
     }
 }
 

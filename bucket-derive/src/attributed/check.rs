@@ -2,7 +2,7 @@
 
 use syn::DeriveInput;
 
-use super::model::{Array, Attribute, Attributed, Raw};
+use super::model::{Array, Attribute, Raw};
 use crate::{
     attrs::{attribute::ArrayAttr, entry},
     diagnostics::{Diagnostics, did_you_mean, list, suggest},
@@ -37,20 +37,23 @@ pub(super) fn container(cx: &mut Diagnostics, input: &DeriveInput) {
     }
 }
 
-/// What serde must not do to an attribute.
-pub(super) fn fields(cx: &mut Diagnostics, fields: &[Raw]) {
-    if fields.iter().all(|field| field.attr.is_none()) {
-        let unclear = fields.iter().any(|field| field.unclear);
-        if let Some(field) = fields.first().filter(|_| !unclear) {
-            let message = "no field of the struct is an attribute";
-            let help = format_args!(
-                "#[bucket(attribute(array = \"specs\", k = \"{}\"))]",
-                field.ident
-            );
-            cx.error(&field.ident, message, help);
-        }
-        return;
+/// A struct has an attribute.
+pub(super) fn any(cx: &mut Diagnostics, fields: &[Raw<'_>]) {
+    if let (true, Some(field)) = (
+        fields.iter().all(|field| field.attr.is_none()),
+        fields.first(),
+    ) {
+        let message = "no field of the struct is an attribute";
+        let help = format_args!(
+            "#[bucket(attribute(array = \"specs\", k = \"{}\"))]",
+            field.ident
+        );
+        cx.error(field.ident, message, help);
     }
+}
+
+/// What serde must not do to an attribute.
+pub(super) fn fields(cx: &mut Diagnostics, fields: &[Raw<'_>]) {
     for field in fields.iter().filter(|field| field.attr.is_some()) {
         if field.stored.name != field.stored.read_name {
             let entry = field.serde.iter().find(|entry| entry.is(serde::RENAME));
@@ -61,7 +64,7 @@ pub(super) fn fields(cx: &mut Diagnostics, fields: &[Raw]) {
             let help = format_args!("#[serde(rename = \"{}\")]", field.stored.name);
             match entry {
                 Some(entry) => cx.error(entry, message, help),
-                None => cx.error(&field.ident, message, help),
+                None => cx.error(field.ident, message, help),
             }
         }
         let refused = match field.stored.storage {
@@ -79,7 +82,7 @@ pub(super) fn fields(cx: &mut Diagnostics, fields: &[Raw]) {
         let help = format_args!("remove `{refused}` from `#[serde(..)]`");
         match entry {
             Some(entry) => cx.error(entry, message, help),
-            None => cx.error(&field.ident, message, help),
+            None => cx.error(field.ident, message, help),
         }
     }
 }
@@ -87,12 +90,13 @@ pub(super) fn fields(cx: &mut Diagnostics, fields: &[Raw]) {
 /// What must not be twice, and what does not apply.
 pub(super) fn arrays(
     cx: &mut Diagnostics,
-    model: &Attributed,
-    fields: &[Raw],
+    arrays: &[Array],
+    fields: &[Raw<'_>],
     given: &[ArrayAttr],
+    reserved: &Reserved,
 ) {
-    array_attrs(cx, model, given);
-    for array in &model.arrays {
+    array_attrs(cx, arrays, given);
+    for array in arrays {
         let plain = fields.iter().find(|field| {
             field.attr.is_none()
                 && field.stored.storage == Storage::Named
@@ -104,7 +108,7 @@ pub(super) fn arrays(
                 field.ident, array.name
             );
             let help = "another name for the array, or `#[serde(rename = \"..\")]` on the field";
-            cx.error(&field.ident, message, help);
+            cx.error(field.ident, message, help);
         }
         rests(cx, array, fields);
         twice(cx, array);
@@ -112,7 +116,7 @@ pub(super) fn arrays(
         methods(cx, array);
     }
     let mut seen: Vec<(String, &Array)> = Vec::new();
-    for array in &model.arrays {
+    for array in arrays {
         let method = snake(&array.name).map(|name| name.to_string());
         let at = array.fields.first().map(|field| &field.ident);
         let Some((method, at)) = method.zip(at) else {
@@ -125,12 +129,76 @@ pub(super) fn arrays(
             );
             cx.error(at, message, "another name for one of the two arrays");
         }
+        if let Some(what) = reserved.taken(&method) {
+            let message = format_args!(
+                "the array `{}` would be asked for by `{method}()`, which is {what}",
+                array.name
+            );
+            cx.error(at, message, "another name for the array");
+        }
         seen.push((method, array));
+    }
+    conversions(cx, arrays);
+}
+
+/// The methods that convert on read bear the key and the unit alone.
+fn conversions(cx: &mut Diagnostics, arrays: &[Array]) {
+    let mut seen: Vec<(String, &str)> = Vec::new();
+    for array in arrays {
+        for key in array.keys() {
+            let converted = array.of_key(key).any(|field| field.factor.is_some());
+            let Some(method) = snake(&key.value()).filter(|_| converted) else {
+                continue;
+            };
+            let method = method.to_string();
+            if let Some((_, other)) = seen
+                .iter()
+                .find(|(name, other)| *name == method && **other != array.name)
+            {
+                let message = format_args!(
+                    "`{}` has units with factors in `{other}` already: both would be read by \
+                     `{method}_in_..()`",
+                    key.value()
+                );
+                cx.error(
+                    key,
+                    message,
+                    "another `k`, or no `factor` in one of the arrays",
+                );
+            }
+            seen.push((method, &array.name));
+        }
+    }
+}
+
+/// Names that a struct has for other things.
+pub(crate) struct Reserved(&'static [(&'static str, &'static str)]);
+
+impl Reserved {
+    /// Of a struct with `Attributed`.
+    pub(super) const OF_DOCUMENTS: Self = Self(&[("documents", "the handle to its documents")]);
+    /// Of a record.
+    pub(crate) const OF_BUCKETS: Self = Self(&[
+        ("buckets", "the handle to its buckets"),
+        ("bucket", "a bucket of it"),
+        ("bucket_fields", "the paths in a bucket of it"),
+        ("id", "the id of a bucket of it"),
+        ("item", "an item of it"),
+        ("item_fields", "the paths in an item of it"),
+        ("key", "the key of it"),
+        ("stats", "its aggregates"),
+        ("stats_fields", "the paths of its aggregates"),
+        ("time", "the time of it"),
+    ]);
+
+    fn taken(&self, method: &str) -> Option<&'static str> {
+        let found = self.0.iter().find(|(name, _)| *name == method);
+        found.map(|(_, what)| *what)
     }
 }
 
 /// What the struct says of arrays.
-fn array_attrs(cx: &mut Diagnostics, model: &Attributed, given: &[ArrayAttr]) {
+fn array_attrs(cx: &mut Diagnostics, arrays: &[Array], given: &[ArrayAttr]) {
     for (index, attr) in given.iter().enumerate() {
         let Some(name) = attr.array.get() else {
             continue;
@@ -148,8 +216,8 @@ fn array_attrs(cx: &mut Diagnostics, model: &Attributed, given: &[ArrayAttr]) {
                 "all of an array in one `attributes(..)`",
             );
         }
-        let Some(array) = model.arrays.iter().find(|array| array.name == text) else {
-            let arrays: Vec<&str> = model.arrays.iter().map(|a| a.name.as_str()).collect();
+        let Some(array) = arrays.iter().find(|array| array.name == text) else {
+            let arrays: Vec<&str> = arrays.iter().map(|a| a.name.as_str()).collect();
             let message = match arrays.as_slice() {
                 [] => format!("no field is an attribute of the array `{text}`"),
                 arrays => format!(
@@ -178,9 +246,9 @@ fn array_attrs(cx: &mut Diagnostics, model: &Attributed, given: &[ArrayAttr]) {
 }
 
 /// One field keeps the rest of an array.
-fn rests(cx: &mut Diagnostics, array: &Array, fields: &[Raw]) {
+fn rests(cx: &mut Diagnostics, array: &Array, fields: &[Raw<'_>]) {
     let rests = fields.iter().filter_map(|field| {
-        let attr = field.attr.as_ref()?;
+        let attr = field.attr?;
         let of = attr.array.get()?;
         let rest = attr.rest.given()?;
         (of.value() == array.name).then_some(rest)

@@ -5,24 +5,33 @@ use quote::{quote, quote_spanned};
 use syn::{ext::IdentExt, spanned::Spanned};
 
 use super::{
-    filters,
+    convert,
+    filters::{self, Asked},
     model::{Array, Attributed},
 };
 use crate::attrs::attribute::Index;
 
 /// A struct without errors.
 pub(crate) fn full(model: &Attributed) -> TokenStream {
-    let filters = filters::types(model);
     let ident = &model.ident;
     let krate = &model.krate;
     let private = quote!(#krate::__private);
     let vis = &model.vis;
+    let asked = Asked {
+        ident,
+        vis,
+        private: &private,
+        specs: quote!(<#ident as #private::Attributed>::SPEC.arrays()),
+        arrays: &model.arrays,
+    };
+    let filters = filters::types(&asked);
     let (name, collection) = (ident.unraw().to_string(), &model.collection);
     let arrays = model
         .arrays
         .iter()
         .map(|array| self::array(array, &private));
-    let methods = filters::methods(model);
+    let methods = filters::methods(&asked);
+    let conversions = convert::methods(&asked);
     quote! {
         #filters
         const _: () = {
@@ -40,6 +49,7 @@ pub(crate) fn full(model: &Attributed) -> TokenStream {
                 /// The collection of the documents.
                 #vis const COLLECTION: &'static str = #collection;
                 #methods
+                #conversions
             }
         };
     }
@@ -67,7 +77,8 @@ pub(crate) fn fallback(model: &Attributed) -> TokenStream {
     }
 }
 
-fn array(array: &Array, private: &TokenStream) -> TokenStream {
+/// The spec of an array.
+pub(crate) fn array(array: &Array, private: &TokenStream) -> TokenStream {
     let Array { name, k, v, .. } = array;
     let option = |value: Option<TokenStream>| {
         value.map_or_else(

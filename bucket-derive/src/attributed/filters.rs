@@ -2,17 +2,27 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
-use syn::LitStr;
+use syn::{LitStr, Visibility};
 
 use super::{
     expand::number,
-    model::{Array, Attribute, Attributed},
+    model::{Array, Attribute},
 };
 use crate::model::rust_name::{camel, snake};
 
+/// A struct whose attributes are asked for.
+pub(crate) struct Asked<'a> {
+    pub(crate) ident: &'a Ident,
+    pub(crate) vis: &'a Visibility,
+    pub(crate) private: &'a TokenStream,
+    /// The slice of the arrays' specs.
+    pub(crate) specs: TokenStream,
+    pub(crate) arrays: &'a [Array],
+}
+
 /// `Bottle::specs()` of each array.
-pub(super) fn methods(model: &Attributed) -> TokenStream {
-    let vis = &model.vis;
+pub(crate) fn methods(model: &Asked<'_>) -> TokenStream {
+    let vis = model.vis;
     let methods = model.arrays.iter().filter_map(|array| {
         let (method, ty) = (snake(&array.name)?, array_type(model, array)?);
         let doc = format!(" The attributes in `{}`, to be asked for.", array.name);
@@ -28,7 +38,7 @@ pub(super) fn methods(model: &Attributed) -> TokenStream {
 }
 
 /// The types that the methods give.
-pub(super) fn types(model: &Attributed) -> TokenStream {
+pub(crate) fn types(model: &Asked<'_>) -> TokenStream {
     let types = model.arrays.iter().enumerate().filter_map(|(at, array)| {
         let cx = Context::new(model, at, array)?;
         let keys = array.keys();
@@ -58,14 +68,14 @@ pub(super) fn types(model: &Attributed) -> TokenStream {
     quote!(#(#types)*)
 }
 
-fn array_type(model: &Attributed, array: &Array) -> Option<Ident> {
+fn array_type(model: &Asked<'_>, array: &Array) -> Option<Ident> {
     let name = camel(&snake(&array.name)?);
     Some(format_ident!("{}{}", model.ident, name))
 }
 
 /// An array with what its methods need.
 struct Context<'a> {
-    model: &'a Attributed,
+    model: &'a Asked<'a>,
     array: &'a Array,
     ty: Ident,
     private: TokenStream,
@@ -74,15 +84,14 @@ struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    fn new(model: &'a Attributed, at: usize, array: &'a Array) -> Option<Self> {
-        let (ident, krate) = (&model.ident, &model.krate);
-        let private = quote!(#krate::__private);
+    fn new(model: &'a Asked<'a>, at: usize, array: &'a Array) -> Option<Self> {
+        let specs = &model.specs;
         Some(Self {
             model,
             array,
             ty: array_type(model, array)?,
-            spec: quote!(&<#ident as #private::Attributed>::SPEC.arrays()[#at]),
-            private,
+            spec: quote!(&#specs[#at]),
+            private: model.private.clone(),
         })
     }
 

@@ -3,10 +3,11 @@
 use proc_macro2::Ident;
 use syn::{DeriveInput, LitStr, Type, Visibility, ext::IdentExt};
 
-use super::check;
+use super::check::{self, Reserved};
 use crate::{
     attrs::{
         attribute::{ArrayAttr, AttributeAttr, Index},
+        choice::Store,
         container::is_bare,
         crate_path::CratePath,
         entry::{self, Entry},
@@ -18,7 +19,7 @@ use crate::{
         record,
         serde_names::{self, SerdeField},
     },
-    symbol::{ATTRIBUTE, ATTRIBUTES, BUCKET, COLLECTION, CRATE, DOCUMENT_KEYS, names},
+    symbol::{ARRAY_KEYS, ATTRIBUTE, ATTRIBUTES, BUCKET, COLLECTION, CRATE, DOCUMENT_KEYS, names},
 };
 
 /// The line that a struct with attributes needs.
@@ -36,19 +37,21 @@ pub(crate) struct Attributed {
 }
 
 /// An array of attributes.
-pub(super) struct Array {
-    pub(super) name: String,
+pub(crate) struct Array {
+    pub(crate) name: String,
     pub(super) k: String,
     pub(super) v: String,
     /// None in arrays without units.
     pub(super) u: Option<String>,
     pub(super) index: Index,
+    /// The bucket holds it for its items.
+    pub(crate) is_shared: bool,
     pub(super) fields: Vec<Attribute>,
     pub(super) rest: Option<RestField>,
 }
 
 /// A field that is an entry.
-pub(super) struct Attribute {
+pub(crate) struct Attribute {
     pub(super) ident: Ident,
     pub(super) ty: Type,
     /// The name that serde writes.
@@ -60,20 +63,18 @@ pub(super) struct Attribute {
 }
 
 /// A field that keeps the other entries.
-pub(super) struct RestField {
+pub(crate) struct RestField {
     pub(super) ty: Type,
     pub(super) name: String,
 }
 
 /// A field with its raw attribute and what serde makes of it.
-pub(super) struct Raw {
-    pub(super) ident: Ident,
-    pub(super) ty: Type,
-    pub(super) attr: Option<AttributeAttr>,
-    /// Its attribute is broken: an error was reported.
-    pub(super) unclear: bool,
-    pub(super) serde: Vec<Entry>,
-    pub(super) stored: SerdeField,
+pub(crate) struct Raw<'a> {
+    pub(crate) ident: &'a Ident,
+    pub(crate) ty: &'a Type,
+    pub(crate) attr: Option<&'a AttributeAttr>,
+    pub(crate) serde: Vec<Entry>,
+    pub(crate) stored: SerdeField,
 }
 
 /// The raw keys of the struct.
@@ -101,28 +102,42 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Attributed {
     };
     check::container(cx, input);
     let stored = serde_names::of_struct(cx, input);
-    let fields: Vec<Raw> = named
+    let attrs: Vec<_> = named.iter().map(|field| field_attr(cx, field)).collect();
+    let fields: Vec<Raw<'_>> = named
         .iter()
+        .zip(&attrs)
         .enumerate()
-        .filter_map(|(index, field)| {
-            let ident = field.ident.clone()?;
-            let name = ident.unraw().to_string();
+        .filter_map(|(index, (field, (attr, _)))| {
+            let ident = field.ident.as_ref()?;
             let stored = stored.fields.get(index).cloned();
-            let (attr, unclear) = field_attr(cx, field);
+            let plain = || SerdeField::plain(ident.unraw().to_string());
             Some(Raw {
-                attr,
-                unclear,
-                ty: field.ty.clone(),
+                attr: attr.as_ref(),
+                ty: &field.ty,
                 serde: entry::entries(&field.attrs, crate::symbol::SERDE).collect(),
-                stored: stored.unwrap_or_else(|| SerdeField::plain(name)),
+                stored: stored.unwrap_or_else(plain),
                 ident,
             })
         })
         .collect();
-    check::fields(cx, &fields);
-    this.arrays = arrays(&fields, &container.arrays);
-    check::arrays(cx, &this, &fields, &container.arrays);
+    if attrs.iter().all(|(_, unclear)| !unclear) {
+        check::any(cx, &fields);
+    }
+    this.arrays = arrays(cx, &fields, &container.arrays, &Reserved::OF_DOCUMENTS);
     this
+}
+
+/// The arrays of a struct, checked.
+pub(crate) fn arrays(
+    cx: &mut Diagnostics,
+    fields: &[Raw<'_>],
+    given: &[ArrayAttr],
+    reserved: &Reserved,
+) -> Vec<Array> {
+    check::fields(cx, fields);
+    let arrays = gathered(fields, given);
+    check::arrays(cx, &arrays, fields, given, reserved);
+    arrays
 }
 
 fn container(cx: &mut Diagnostics, input: &DeriveInput) -> Container {
@@ -142,7 +157,8 @@ fn container(cx: &mut Diagnostics, input: &DeriveInput) -> Container {
             let path = CratePath::parse(cx, &entry);
             this.krate.fill(cx, &entry, path);
         } else if entry.is(ATTRIBUTES) {
-            this.arrays.extend(ArrayAttr::parse(cx, &entry));
+            this.arrays
+                .extend(ArrayAttr::parse(cx, &entry, &ARRAY_KEYS));
         } else {
             unknown = true;
             let keys = names(&DOCUMENT_KEYS);
@@ -208,10 +224,10 @@ fn field_attr(cx: &mut Diagnostics, field: &syn::Field) -> (Option<AttributeAttr
 }
 
 /// The fields by their arrays, in the order in which the struct names them.
-fn arrays(fields: &[Raw], given: &[ArrayAttr]) -> Vec<Array> {
+fn gathered(fields: &[Raw<'_>], given: &[ArrayAttr]) -> Vec<Array> {
     let mut arrays: Vec<Array> = Vec::new();
     for field in fields {
-        let Some(attr) = &field.attr else { continue };
+        let Some(attr) = field.attr else { continue };
         let Some(name) = attr.array.get().map(LitStr::value) else {
             continue;
         };
@@ -263,12 +279,20 @@ fn array(name: String, given: &[ArrayAttr]) -> Array {
         v: v.unwrap_or_else(|| "v".to_owned()),
         u: has_unit.then(|| u.unwrap_or_else(|| "u".to_owned())),
         index,
+        is_shared: of.is_some_and(|of| of.store.get() == Some(&Store::Bucket)),
         fields: Vec::new(),
         rest: None,
     }
 }
 
 impl Array {
+    /// Whether the field of this stored name stands in it.
+    pub(crate) fn holds(&self, name: &str) -> bool {
+        let mut fields = self.fields.iter();
+        let is_rest = |rest: &RestField| rest.name == name;
+        fields.any(|field| field.name == name) || self.rest.as_ref().is_some_and(is_rest)
+    }
+
     /// The keys in their order, each once.
     pub(super) fn keys(&self) -> Vec<&LitStr> {
         let mut keys: Vec<&LitStr> = Vec::new();

@@ -7,14 +7,15 @@ use syn::{Lit, LitStr};
 
 use crate::{
     attrs::{
+        choice::{self, Store},
         entry::{self, Entry, Form},
         slot::Slot,
         value::{self, bad_field_name, invalid},
     },
     diagnostics::{Diagnostics, did_you_mean, list, suggest},
     symbol::{
-        ARRAY, ARRAY_KEYS, ATTRIBUTE, ATTRIBUTE_KEYS, ATTRIBUTES, FACTOR, INDEX, K, REST, Symbol,
-        TEXT, U, V, names,
+        ARRAY, ATTRIBUTE, ATTRIBUTE_KEYS, ATTRIBUTES, FACTOR, INDEX, K, REST, STORE, Symbol, TEXT,
+        U, V, names,
     },
 };
 
@@ -42,6 +43,7 @@ pub(crate) struct ArrayAttr {
     pub(crate) v: Slot<LitStr>,
     pub(crate) u: Slot<LitStr>,
     pub(crate) index: Slot<Index>,
+    pub(crate) store: Slot<Store>,
 }
 
 /// How an array is indexed.
@@ -158,8 +160,8 @@ impl AttributeAttr {
 }
 
 impl ArrayAttr {
-    /// Reads the list; none if there is none.
-    pub(crate) fn parse(cx: &mut Diagnostics, entry: &Entry) -> Option<Self> {
+    /// Reads the list, which has these keys; none if there is none.
+    pub(crate) fn parse(cx: &mut Diagnostics, entry: &Entry, keys: &[Symbol]) -> Option<Self> {
         let key = entry.key.clone()?;
         let Form::List(parts) = &entry.form else {
             let message =
@@ -174,6 +176,7 @@ impl ArrayAttr {
             v: Slot::default(),
             u: Slot::default(),
             index: Slot::default(),
+            store: Slot::default(),
         };
         let mut unknown = false;
         for part in entry::split(parts.clone()) {
@@ -188,6 +191,9 @@ impl ArrayAttr {
             } else if part.is(INDEX) {
                 let index = index(cx, &part);
                 this.index.fill(cx, &part, index);
+            } else if part.is(STORE) && keys.contains(&STORE) {
+                let store = choice::parse(cx, &part, STORE, &choice::STORE);
+                this.store.fill(cx, &part, store);
             } else if let Some((_, slot, example)) =
                 names.into_iter().find(|(key, ..)| part.is(*key))
             {
@@ -195,7 +201,7 @@ impl ArrayAttr {
                 slot.fill(cx, &part, name);
             } else {
                 unknown = true;
-                self::unknown(cx, &part, ATTRIBUTES, &ARRAY_KEYS, ARRAY_EXAMPLE);
+                self::unknown(cx, &part, ATTRIBUTES, keys, ARRAY_EXAMPLE);
             }
         }
         if this.array.given().is_none() && !unknown {

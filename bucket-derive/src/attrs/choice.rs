@@ -40,6 +40,16 @@ pub(crate) const COMPRESSION: [(&str, &str); 4] = [
     ("none", "none"),
 ];
 
+/// Where an array of attributes stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Store {
+    Item,
+    Bucket,
+}
+
+/// The values of `store`; the first is the default.
+pub(crate) const STORE: [(&str, Store); 2] = [("item", Store::Item), ("bucket", Store::Bucket)];
+
 /// The meaning of `key = "one of these"`.
 pub(crate) fn parse<T: Copy>(
     cx: &mut Diagnostics,

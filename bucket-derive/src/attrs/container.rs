@@ -5,6 +5,7 @@ use syn::{Attribute, LitStr, Meta};
 
 use crate::{
     attrs::{
+        attribute::ArrayAttr,
         bytes,
         choice::{self, Late},
         crate_path::CratePath,
@@ -17,10 +18,10 @@ use crate::{
     },
     diagnostics::{Diagnostics, did_you_mean, list, suggest},
     symbol::{
-        BUCKET, BYTES, CAPACITY, CLOSED, COLLECTION, COMPRESSION, CONTAINER_KEYS, COUNT, CRATE,
-        CREATED_AT, END, EXPIRE_AFTER, EXPIRE_FROM, FIELD_KEYS, FULL, ID, ITEMS, KEY, LATE,
-        MAX_BYTES, MAX_DURATION, NUMBERED, OBJECT_IDS, RAISED_FROM, SIZE, START, STATS, TIME,
-        UNIQUE, WINDOW, names,
+        ATTRIBUTE, ATTRIBUTES, BUCKET, BUCKET_ARRAY_KEYS, BYTES, CAPACITY, CLOSED, COLLECTION,
+        COMPRESSION, CONTAINER_KEYS, COUNT, CRATE, CREATED_AT, END, EXPIRE_AFTER, EXPIRE_FROM,
+        FIELD_KEYS, FULL, ID, ITEMS, KEY, LATE, MAX_BYTES, MAX_DURATION, NUMBERED, OBJECT_IDS,
+        RAISED_FROM, SIZE, START, STATS, TIME, UNIQUE, WINDOW, names,
     },
 };
 
@@ -46,6 +47,7 @@ pub(crate) struct ContainerAttrs {
     pub(crate) created_at: Slot<Named>,
     pub(crate) stats: Slot<LitStr>,
     pub(crate) names: NameAttrs,
+    pub(crate) arrays: Vec<ArrayAttr>,
     /// The keys that choose a form, in their order.
     pub(crate) forms: Vec<Ident>,
 }
@@ -119,6 +121,9 @@ impl ContainerAttrs {
         } else if entry.is(EXPIRE_AFTER) {
             let value = duration::expire_after(cx, entry);
             self.expire_after.fill(cx, entry, value);
+        } else if entry.is(ATTRIBUTES) {
+            self.arrays
+                .extend(ArrayAttr::parse(cx, entry, &BUCKET_ARRAY_KEYS));
         } else {
             return false;
         }
@@ -212,6 +217,7 @@ fn unknown(cx: &mut Diagnostics, entry: &Entry) {
             TIME => "date: DateTime",
             KEY => "customer_id: i64",
             UNIQUE => "order: i64",
+            ATTRIBUTE => "volume_ml: Option<i32>",
             _ => "price: f64",
         };
         let help = format_args!("#[bucket({})] {field}", entry.printed());

@@ -1,4 +1,5 @@
-//! `#[bucket(key)]`, `#[bucket(time)]`, `#[bucket(unique)]` and aggregates on a field.
+//! `#[bucket(key)]`, `#[bucket(time)]`, `#[bucket(unique)]`, `#[bucket(attribute(..))]` and aggregates
+//! on a field.
 
 use quote::ToTokens;
 use syn::Attribute;
@@ -6,13 +7,14 @@ use syn::Attribute;
 use crate::{
     attrs::{
         aggregate::AggregateAttrs,
+        attribute::AttributeAttr,
         container::is_bare,
         entry::{self, Entry},
         slot::Slot,
         value,
     },
     diagnostics::{Diagnostics, did_you_mean, list, suggest},
-    symbol::{BUCKET, CONTAINER_KEYS, FIELD_KEYS, KEY, TIME, UNIQUE, names},
+    symbol::{ATTRIBUTE, BUCKET, CONTAINER_KEYS, FIELD_KEYS, KEY, TIME, UNIQUE, names},
 };
 
 /// The raw keys of a field's attribute.
@@ -21,6 +23,7 @@ pub(crate) struct FieldAttrs {
     pub(crate) key: Slot<()>,
     pub(crate) time: Slot<()>,
     pub(crate) unique: Slot<()>,
+    pub(crate) attribute: Slot<AttributeAttr>,
     pub(crate) aggregates: AggregateAttrs,
     /// Some part was too broken to tell which role it gives.
     pub(crate) unclear: bool,
@@ -50,6 +53,9 @@ impl FieldAttrs {
             } else if entry.is(UNIQUE) {
                 value::word(cx, &entry, UNIQUE);
                 this.unique.fill(cx, &entry, Some(()));
+            } else if entry.is(ATTRIBUTE) {
+                let attribute = AttributeAttr::parse(cx, &entry);
+                this.attribute.fill(cx, &entry, attribute);
             } else if !this.aggregates.take(cx, &entry) {
                 this.take_unknown(cx, &entry);
             }

@@ -41,8 +41,9 @@ pub(super) fn item(model: &Model) -> TokenStream {
 
 pub(super) fn item_field(model: &Model, field: &Field) -> TokenStream {
     let array = &model.items.name;
-    let path = code(&format!("{array}.{}", field.name));
+    let path = code(&model.item_path(field));
     let text = match (field.role, field.storage) {
+        _ if field.attribute.is_some() => format!("An entry of the array of attributes {path}."),
         (_, Storage::Skipped) => "Not stored; a record that is read back has the default.".into(),
         (_, Storage::Flattened) => format!(
             "BSON paths under {}; part of the record, inside of the array written by `$push`.",

@@ -54,7 +54,7 @@ fn item_paths(cx: &Expand<'_>) -> Vec<Path> {
     named
         .map(|field| Path {
             ident: field.ident.clone(),
-            path: format!("{}.{}", cx.model.items.name, field.name),
+            path: cx.model.item_path(field),
         })
         .collect()
 }

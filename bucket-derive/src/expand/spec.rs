@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 
 use crate::{
     attrs::{choice::Late, duration::Window},
-    expand::{Expand, aggregates, option},
+    expand::{Expand, aggregates, attributes, option},
     model::{
         form::Form,
         id_template::{Segment, Unit},
@@ -40,6 +40,7 @@ pub(super) fn constants(cx: &Expand<'_>) -> TokenStream {
     let compression = option(model.compression);
     let unique = option(model.unique().map(|field| field.name.clone()));
     let (inputs, aggregates) = (aggregates::inputs(cx), aggregates::stored(cx));
+    let arrays = attributes::specs(cx);
     let capacity = model.form.capacity().map(|capacity| {
         let capacity = Literal::u32_unsuffixed(capacity);
         quote! {
@@ -68,6 +69,7 @@ pub(super) fn constants(cx: &Expand<'_>) -> TokenStream {
                     inputs: &[#(#inputs),*],
                     aggregates: &[#(#aggregates),*],
                     unique: #unique,
+                    arrays: &[#(#arrays),*],
                 });
             #capacity
             /// The collection that holds the buckets.

@@ -1,6 +1,7 @@
 //! Rules across keys and fields. Nothing here changes the model: it reports, and that is all.
 
 pub(crate) mod aggregates;
+pub(crate) mod attributes;
 pub(crate) mod names;
 pub(crate) mod serde;
 pub(crate) mod unique;

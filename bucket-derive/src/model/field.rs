@@ -7,6 +7,7 @@ use syn::{Attribute, Type, Visibility, ext::IdentExt, punctuated::Punctuated, to
 use crate::{
     attrs::{
         aggregate::AggregateAttrs,
+        attribute::AttributeAttr,
         entry::{self, Entry},
         field::FieldAttrs,
     },
@@ -27,6 +28,8 @@ pub(crate) struct Field {
     pub(crate) storage: Storage,
     /// The word that makes it the record id.
     pub(crate) unique: Option<Ident>,
+    /// What it is in an array of attributes, where it stands in one.
+    pub(crate) attribute: Option<AttributeAttr>,
     /// What the field's `#[bucket(..)]` asks for beside the role.
     pub(crate) aggregates: AggregateAttrs,
     /// All `#[serde(..)]` entries.
@@ -95,8 +98,9 @@ pub(crate) fn read(
     let mut fields = Vec::with_capacity(named.len());
     for (index, field) in named.iter().enumerate() {
         let Some(ident) = &field.ident else { continue };
-        let attrs = FieldAttrs::parse(cx, &field.attrs);
+        let mut attrs = FieldAttrs::parse(cx, &field.attrs);
         let role = role(cx, &mut roles, index, &attrs);
+        let attribute = attribute(cx, ident, &mut attrs);
         let stored = container.fields.get(index).cloned();
         let stored = stored.unwrap_or_else(|| SerdeField::plain(ident.unraw().to_string()));
         fields.push(Field {
@@ -113,6 +117,7 @@ pub(crate) fn read(
             role,
             storage: stored.storage,
             unique: attrs.unique.given().cloned(),
+            attribute,
             aggregates: attrs.aggregates,
             serde: entry::entries(&field.attrs, SERDE).collect(),
         });
@@ -144,6 +149,33 @@ fn role(cx: &mut Diagnostics, roles: &mut Roles, index: usize, attrs: &FieldAttr
         }
         (None, None) => Role::Plain,
     }
+}
+
+/// What the field is in an array of attributes. What tells buckets, records or moments apart stands
+/// where the server finds it by itself.
+fn attribute(cx: &mut Diagnostics, field: &Ident, attrs: &mut FieldAttrs) -> Option<AttributeAttr> {
+    let given = attrs.attribute.given().cloned()?;
+    let others = [
+        (attrs.key.given(), "the key", "stands in the bucket itself"),
+        (attrs.time.given(), "the time", "orders the items"),
+        (
+            attrs.unique.given(),
+            "the record id",
+            "has an index of its own",
+        ),
+    ];
+    let other = others.into_iter().find(|(given, ..)| given.is_some());
+    if let Some((_, what, reason)) = other {
+        let message =
+            format_args!("`{field}` is {what}, which {reason}: it cannot be an attribute as well");
+        cx.error(
+            given,
+            message,
+            format_args!("remove `attribute(..)` from `{field}`"),
+        );
+        return None;
+    }
+    std::mem::take(&mut attrs.attribute).into_value()
 }
 
 /// A type as one would write it: tokens print with spaces between all of them.

@@ -81,7 +81,7 @@ impl<T: Attributed> EnsureDocuments<'_, T> {
         let found = found.map_err(|error| Error::read(error, &context))?;
         let mut report = DocumentsReport::default();
         for array in T::SPEC.arrays() {
-            let Some(keys) = array.index_keys() else {
+            let Some(keys) = array.index_keys().pop() else {
                 continue;
             };
             let same = |index: &&Document| index.get_document("key").is_ok_and(|key| *key == keys);

@@ -17,7 +17,7 @@ use crate::{
         token::Query,
     },
     record::Record,
-    spec::ID,
+    spec::{BucketSpec, ID},
 };
 
 /// The way of a walk.
@@ -73,7 +73,13 @@ impl<T: Record> Route<T> {
         let inside = format!("{}.", spec.items());
         let time = format!("{inside}{}", spec.time().name);
         let inner = paths.iter().filter(|path| path.starts_with(&inside));
-        let inner: Vec<&str> = inner.copied().chain([time.as_str()]).collect();
+        // What the bucket holds for its items comes with the header; some have their own.
+        let shared = spec.shared_arrays();
+        let shared: Vec<String> = shared
+            .map(|array| format!("{inside}{}", array.name))
+            .collect();
+        let ours = shared.iter().map(String::as_str).chain([time.as_str()]);
+        let inner: Vec<&str> = inner.copied().chain(ours).collect();
         // The server refuses a path together with one inside of it.
         let holds = |outer: &str, path: &str| {
             let rest = path.strip_prefix(outer);
@@ -165,7 +171,7 @@ impl<T: Record> Route<T> {
             .iter()
             .map(|key| (key.path.to_owned(), 1.into()))
             .collect();
-        shown.insert(spec.items(), items_of(spec, self.range));
+        shown.insert(spec.items(), complete(spec, items_of(spec, self.range)));
         stages.push(doc! { "$project": shown });
         if !self.projection.is_empty() {
             stages.push(doc! { "$project": self.projection.clone() });
@@ -219,4 +225,17 @@ impl<T: Record> Route<T> {
             },
         }
     }
+}
+
+/// The items with what their bucket holds for them.
+fn complete(spec: &BucketSpec, items: Bson) -> Bson {
+    let shared = spec.shared_arrays();
+    let shared: Document = shared
+        .map(|array| (array.name.to_owned(), format!("${}", array.name).into()))
+        .collect();
+    if shared.is_empty() {
+        return items;
+    }
+    let merged = doc! { "$mergeObjects": [shared, "$$item"] };
+    doc! { "$map": { "input": items, "as": "item", "in": merged } }.into()
 }

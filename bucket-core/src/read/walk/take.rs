@@ -3,12 +3,11 @@
 use std::cmp::Ordering;
 
 use bson::{RawBsonRef, RawDocument};
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::DeserializeOwned;
 
 use super::{Placed, Walk};
 use crate::{
-    bucket::{self, Head},
-    decode::decode,
+    bucket::{self, Head, ItemReader},
     error::{Damage, DamagedBucket},
     form::Form,
     id::Place,
@@ -72,22 +71,14 @@ impl<T: Record, R> Walk<T, R> {
     ) -> Result<Vec<Placed<R>>, Damage> {
         let spec = T::SPEC;
         let place = head.place;
+        let reader = ItemReader::new(spec, stored)?;
         let mut records = Vec::with_capacity(head.capacity(spec));
         let mut items = 0;
         for item in bucket::items(spec, stored)? {
             let index = items;
             items += 1;
-            let item = item.map_err(|source| Damage::Bson(source.into()))?;
-            let RawBsonRef::Document(item) = item else {
-                return Err(Damage::Field {
-                    path: format!("{}.{index}", spec.items()),
-                    expected: "a document",
-                });
-            };
-            let (time, record) = (self.decode)(key, item).map_err(|source| Damage::Item {
-                index,
-                source: source.into(),
-            })?;
+            let item = item.map_err(bucket::bson_damage)?;
+            let (time, record) = (self.decode)(key, &reader, index, item)?;
             // A document has at most 16 MB.
             let index = u32::try_from(index).unwrap_or(u32::MAX);
             let position = Position {
@@ -208,19 +199,21 @@ impl<T: Record, R> Walk<T, R> {
 
 pub(super) fn record<T: Record>(
     key: &T::Key,
-    item: &RawDocument,
-) -> Result<(i64, T), bson::error::Error> {
-    let item = decode(item.as_bytes())?;
-    let record = T::assemble(key.clone(), item);
+    reader: &ItemReader<'_>,
+    index: usize,
+    item: RawBsonRef<'_>,
+) -> Result<(i64, T), Damage> {
+    let record = T::assemble(key.clone(), reader.decode(index, item)?);
     Ok((record.time().timestamp_millis(), record))
 }
 
 pub(super) fn selected<T: Record, P: DeserializeOwned>(
     _: &T::Key,
-    item: &RawDocument,
-) -> Result<(i64, P), bson::error::Error> {
-    let time = item.get_datetime(T::SPEC.time().name);
-    let time = time.map_err(bson::error::Error::custom)?;
-    let fields = decode(item.as_bytes())?;
+    reader: &ItemReader<'_>,
+    index: usize,
+    item: RawBsonRef<'_>,
+) -> Result<(i64, P), Damage> {
+    let fields = reader.decode(index, item)?;
+    let time = bucket::item_time(T::SPEC, index, item)?;
     Ok((time.timestamp_millis(), fields))
 }

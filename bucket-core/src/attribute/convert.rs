@@ -1,0 +1,51 @@
+//! Values in other units than they are stored in.
+
+use super::AttributeValue;
+
+/// A value as a number; none where there is none.
+#[must_use]
+pub fn number<V: AttributeValue>(value: &V) -> Option<f64> {
+    use bson::Bson;
+
+    match value.to_bson() {
+        Bson::Int32(number) => Some(number.into()),
+        #[allow(clippy::cast_precision_loss, reason = "a conversion rounds anyway")]
+        Bson::Int64(number) => Some(number as f64),
+        Bson::Double(number) => Some(number),
+        Bson::Decimal128(number) => number.to_string().parse().ok(),
+        _ => None,
+    }
+}
+
+/// The first value that there is, each with how much of the asked unit one is.
+#[must_use]
+pub fn convert<const N: usize>(values: [(Option<f64>, f64); N]) -> Option<f64> {
+    let mut values = values.into_iter();
+    values.find_map(|(value, factor)| Some(value? * factor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{convert, number};
+
+    #[test]
+    fn the_first_value_that_is_there_is_converted() {
+        assert_eq!(convert([(None, 1.0), (Some(2.0), 29.5)]), Some(59.0));
+        assert_eq!(
+            convert([(Some(500.0), 1.0), (Some(2.0), 29.5)]),
+            Some(500.0)
+        );
+        assert_eq!(convert([(None, 1.0), (None, 29.5)]), None);
+    }
+
+    #[test]
+    fn numbers_of_every_type_are_numbers_and_nothing_else_is() {
+        assert_eq!(number(&Some(500_i32)), Some(500.0));
+        assert_eq!(number(&500_i64), Some(500.0));
+        assert_eq!(number(&0.5_f32), Some(0.5));
+        let decimal: bson::Decimal128 = "12.5".parse().unwrap();
+        assert_eq!(number(&decimal), Some(12.5));
+        assert_eq!(number(&None::<i32>), None);
+        assert_eq!(number(&"12".to_owned()), None);
+    }
+}

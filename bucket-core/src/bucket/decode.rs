@@ -1,0 +1,95 @@
+//! From a stored document to a typed bucket.
+
+use bson::{RawBsonRef, RawDocument};
+
+use super::{
+    BucketDocument, BucketParts,
+    head::{bson_damage, field, head, printed_id, wrong_field, wrong_id},
+    items::{ItemReader, item_time, items},
+    key::key_of,
+};
+use crate::{
+    error::{Damage, DamagedBucket},
+    id::BucketId,
+    range::TimeRange,
+    record::Record,
+    spec::ID,
+    stats::StoredStats,
+};
+
+/// Reads a stored document as a bucket.
+///
+/// # Errors
+///
+/// [`DamagedBucket`] if a field is missing or of another type, if the count is not the length of
+/// the array, or if an item is not of the record's type.
+///
+/// ```
+/// # use bucket_core::{DamagedBucket, Record, bucket};
+/// fn read<T: Record>(stored: &bson::RawDocument) -> Result<T::Bucket, DamagedBucket> {
+///     bucket::decode::<T>(stored)
+/// }
+/// ```
+pub fn decode<T: Record>(stored: &RawDocument) -> Result<T::Bucket, DamagedBucket> {
+    decode_within::<T>(stored, TimeRange::ALL)
+}
+
+/// Reads a stored document as a bucket with those of its items alone whose time lies in the range, and
+/// the number of these as its count. Its aggregates are as stored: of all.
+///
+/// # Errors
+///
+/// As [`decode`]; items outside of the range are not looked into but for their time.
+///
+/// ```
+/// # use bson::{DateTime, RawDocument};
+/// # use bucket_core::{DamagedBucket, IntoTimeRange, Record, bucket};
+/// fn since<T: Record>(stored: &RawDocument, start: DateTime) -> Result<T::Bucket, DamagedBucket> {
+///     bucket::decode_within::<T>(stored, (start..).into_time_range())
+/// }
+/// ```
+pub fn decode_within<T: Record>(
+    stored: &RawDocument,
+    range: TimeRange,
+) -> Result<T::Bucket, DamagedBucket> {
+    match decode_parts::<T>(stored, range) {
+        Ok(parts) => Ok(T::Bucket::from_parts(parts)),
+        Err(damage) => Err(DamagedBucket::new(printed_id(stored), damage)),
+    }
+}
+
+fn decode_parts<T: Record>(
+    stored: &RawDocument,
+    range: TimeRange,
+) -> Result<BucketParts<T>, Damage> {
+    let spec = T::SPEC;
+    let head = head(spec, stored)?;
+    let id = match (field(stored, ID)?, spec.object_ids()) {
+        (Some(RawBsonRef::ObjectId(id)), true) => BucketId::of_object(id, head.place),
+        (_, true) => return Err(wrong_field(ID, "an object id")),
+        (Some(RawBsonRef::String(text)), false) => {
+            text.parse().map_err(|error| wrong_id(&error))?
+        }
+        (_, false) => return Err(wrong_field(ID, "a string")),
+    };
+    let key = key_of::<T>(stored)?;
+    let reader = ItemReader::new(spec, stored)?;
+    let mut inside = Vec::with_capacity(head.capacity(spec));
+    let mut number = 0;
+    for (index, item) in items(spec, stored)?.into_iter().enumerate() {
+        let item = item.map_err(bson_damage)?;
+        number = index + 1;
+        if range == TimeRange::ALL || range.contains(item_time(spec, index, item)?) {
+            inside.push(reader.decode(index, item)?);
+        }
+    }
+    let count = head.check_count(number)?;
+    Ok(BucketParts {
+        id,
+        key,
+        count: u32::try_from(inside.len()).unwrap_or(count),
+        fields: head.fields,
+        stats: StoredStats::read(spec, stored, count)?,
+        items: inside,
+    })
+}

@@ -1,0 +1,117 @@
+//! The items of a stored bucket, in the form in which their own serde reads them.
+
+use std::borrow::Cow;
+
+use bson::{DateTime, RawArray, RawBsonRef, RawDocument};
+use serde::de::DeserializeOwned;
+
+use super::head::{field, wrong_field};
+use crate::{
+    attribute::{AttributeError, Element, elements, unfold_with},
+    decode::decode,
+    error::Damage,
+    raw::RawWriter,
+    spec::BucketSpec,
+};
+
+/// The items of a stored bucket.
+pub(crate) fn items<'a>(
+    spec: &BucketSpec,
+    stored: &'a RawDocument,
+) -> Result<&'a RawArray, Damage> {
+    match field(stored, spec.items())? {
+        Some(RawBsonRef::Array(array)) => Ok(array),
+        _ => Err(wrong_field(spec.items(), "an array")),
+    }
+}
+
+/// The time of a stored item, which is a date whatever its type in the record.
+pub(crate) fn item_time(
+    spec: &BucketSpec,
+    index: usize,
+    item: RawBsonRef<'_>,
+) -> Result<DateTime, Damage> {
+    let time = match item {
+        RawBsonRef::Document(item) => field(item, spec.time().name)?,
+        _ => None,
+    };
+    time.and_then(RawBsonRef::as_datetime).ok_or_else(|| {
+        let path = format!("{}.{index}.{}", spec.items(), spec.time().name);
+        wrong_field(&path, "a date")
+    })
+}
+
+/// Reads the items of one bucket.
+#[derive(Debug)]
+pub(crate) struct ItemReader<'a> {
+    spec: &'static BucketSpec,
+    /// The arrays of attributes that the bucket holds for those of its items that have none.
+    shared: Vec<Element<'a>>,
+}
+
+impl<'a> ItemReader<'a> {
+    /// What reads the items of this bucket.
+    pub(crate) fn new(spec: &'static BucketSpec, stored: &'a RawDocument) -> Result<Self, Damage> {
+        let mut shared = Vec::new();
+        if spec.shared_arrays().next().is_some() {
+            for element in elements(stored) {
+                let element = element.map_err(|fault| Damage::Attribute {
+                    index: None,
+                    source: AttributeError::of_all(spec.arrays(), fault),
+                })?;
+                if spec.shared_arrays().any(|array| array.name == element.name) {
+                    shared.push(element);
+                }
+            }
+        }
+        Ok(Self { spec, shared })
+    }
+
+    /// The item at this place of the array.
+    pub(crate) fn decode<D: DeserializeOwned>(
+        &self,
+        index: usize,
+        item: RawBsonRef<'_>,
+    ) -> Result<D, Damage> {
+        let RawBsonRef::Document(item) = item else {
+            let path = format!("{}.{index}", self.spec.items());
+            return Err(wrong_field(&path, "a document"));
+        };
+        let damaged = |source: bson::error::Error| Damage::Item {
+            index,
+            source: source.into(),
+        };
+        let arrays = self.spec.arrays();
+        if arrays.is_empty() {
+            return decode(item.as_bytes()).map_err(damaged);
+        }
+        let fields = unfold_with(arrays, item, &self.shared);
+        let fields = fields.map_err(|source| {
+            let is_own = |element: &Element<'_>| {
+                element.name != source.array || matches!(item.get(element.name), Ok(Some(_)))
+            };
+            Damage::Attribute {
+                index: self.shared.iter().all(is_own).then_some(index),
+                source,
+            }
+        })?;
+        decode(fields.as_bytes()).map_err(damaged)
+    }
+
+    /// The item with what the bucket holds for it.
+    pub(crate) fn complete<'i>(&self, item: &'i RawDocument) -> Cow<'i, RawDocument> {
+        let lacks = |array: &&Element<'_>| !matches!(item.get(array.name), Ok(Some(_)));
+        if self.shared.iter().all(|array| !lacks(&array)) {
+            return Cow::Borrowed(item);
+        }
+        Cow::Owned(RawWriter::build(|to| {
+            // What is no element is no item either, and compares with none.
+            for element in elements(item).map_while(Result::ok) {
+                to.raw(element.kind, element.name, element.bytes);
+            }
+            for array in self.shared.iter().filter(lacks) {
+                to.raw(array.kind, array.name, array.bytes);
+            }
+        }))
+    }
+}

@@ -1,0 +1,50 @@
+//! The key fields of a stored bucket.
+
+use bson::RawDocument;
+
+use crate::{
+    error::{Damage, KeyError},
+    key::{KeySource, KeyValue, RecordKey},
+    record::Record,
+    spec::BucketSpec,
+};
+
+/// The key fields of a stored bucket.
+pub(crate) fn key_of<T: Record>(stored: &RawDocument) -> Result<T::Key, Damage> {
+    let mut source = StoredKey {
+        stored,
+        spec: T::SPEC,
+        next: 0,
+    };
+    T::Key::read(&mut source).map_err(|error| Damage::Key {
+        message: error.to_string(),
+    })
+}
+
+/// Reads key fields off the top level of a stored bucket.
+pub(crate) struct StoredKey<'a> {
+    pub(crate) stored: &'a RawDocument,
+    pub(crate) spec: &'static BucketSpec,
+    pub(crate) next: usize,
+}
+
+impl KeySource for StoredKey<'_> {
+    fn part(&mut self) -> Result<KeyValue<'_>, KeyError> {
+        let Some(key) = self.spec.keys().get(self.next) else {
+            return Err(KeyError::new("the model has fewer key fields"));
+        };
+        self.next += 1;
+        match self.stored.get(key.path) {
+            Ok(Some(value)) => KeyValue::from_raw(value).ok_or_else(|| {
+                KeyError::new(format!(
+                    "its field `{}` is of no type that a key has",
+                    key.path
+                ))
+            }),
+            _ => Err(KeyError::new(format!(
+                "its field `{}` is missing",
+                key.path
+            ))),
+        }
+    }
+}

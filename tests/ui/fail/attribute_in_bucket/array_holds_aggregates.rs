@@ -1,0 +1,16 @@
+use bucket_mongo::{Bucketed, bson::DateTime};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "scans", items = "scans", window = "1h")]
+#[bucket(attributes(array = "stats", store = "bucket"))]
+struct Scan {
+    #[bucket(key)]
+    machine: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(max, attribute(array = "stats", k = "volume", u = "ml"))]
+    volume_ml: Option<i32>,
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+use bucket_mongo::{Bucketed, bson::DateTime};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "scans", items = "scans", window = "1h")]
+struct Scan {
+    #[bucket(key)]
+    machine: String,
+    #[bucket(time, attribute(array = "specs", k = "at"))]
+    at: DateTime,
+}
+
+fn main() {}
