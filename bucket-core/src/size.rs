@@ -118,12 +118,17 @@ fn record_limit(spec: &BucketSpec, size: u32, key_bytes: usize) -> usize {
     let names = literals.sum::<usize>() + spec.items().len() + paths.sum::<usize>();
     let document = OVERHEAD_BYTES + names + key_bytes.saturating_mul(4);
     let command = 3 * names + key_bytes.saturating_mul(7);
+    let shares = spec.shared_arrays().next().is_some();
+    let single = limit(1, document, command);
+    // A statement has what it compares three times, a bucket once more than its items.
+    let single = if shares { single / 3 } else { single };
     if spec.max_bytes().is_some() {
         // `max_bytes` is 8 MB at the most.
         let left = limit(1, document, command).saturating_sub(8 * 1024 * 1024);
-        return left.min(MAX_RECORD_BYTES);
+        return left.min(MAX_RECORD_BYTES).min(single);
     }
-    limit(size, document, command)
+    let size = size.saturating_add(u32::from(shares));
+    limit(size, document, command).min(single)
 }
 
 /// What a record may take, as it was worked out last: the same for most records of a batch.

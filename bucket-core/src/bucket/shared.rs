@@ -59,8 +59,8 @@ pub(crate) fn write_all(items: &[SplitItem<'_>], name: &str, to: &mut RawWriter)
         for own in elements(&item.own).map_while(Result::ok) {
             to.raw(own.kind, own.name, own.bytes);
         }
-        if !item.shares_with(first) {
-            for array in &item.shared {
+        for (array, held) in item.shared.iter().zip(&first.shared) {
+            if array.bytes != held.bytes {
                 to.raw(array.kind, array.name, array.bytes);
             }
         }

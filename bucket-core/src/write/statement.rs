@@ -79,8 +79,10 @@ impl Statement<'_> {
         if names == 0 {
             return 0;
         }
+        // A bucket that is opened holds that of the first one.
+        let first = self.items.first().map_or(0, |item| item.len() + names);
         let items = self.items.iter();
-        items.map(|item| item.len() + names + 80).sum()
+        first + items.map(|item| item.len() + names + 80).sum::<usize>()
     }
 
     /// Writes the statement's fields into a document that the caller has begun.
