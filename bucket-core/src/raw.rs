@@ -209,7 +209,12 @@ impl RawWriter {
 
     /// A document built by `fill`.
     pub(crate) fn build(fill: impl FnOnce(&mut Self)) -> RawDocumentBuf {
-        let mut writer = Self::default();
+        Self::build_of(0, fill)
+    }
+
+    /// A document built by `fill`, of about so many bytes.
+    pub(crate) fn build_of(bytes: usize, fill: impl FnOnce(&mut Self)) -> RawDocumentBuf {
+        let mut writer = Self::over(Vec::with_capacity(bytes));
         let mark = writer.begin();
         fill(&mut writer);
         writer.end(mark);

@@ -40,7 +40,8 @@ pub fn fold(
 ) -> Result<RawDocumentBuf, AttributeError> {
     let mut folded: Vec<Folded<'_>> = arrays.iter().map(Folded::new).collect();
     let mut result = Ok(());
-    let document = RawWriter::build(|to| {
+    // Keys and units take more than the names of fields.
+    let document = RawWriter::build_of(3 * many.as_bytes().len(), |to| {
         result = elements(many).try_for_each(|element| {
             let element = element.map_err(|fault| AttributeError::of_all(arrays, fault))?;
             for array in &mut folded {
@@ -188,7 +189,7 @@ impl Entries<'_, '_> {
                 }
                 Ok(())
             }
-            (Rest::Entries { name }, RawBsonRef::Array(_)) => {
+            (Rest::Entries { name }, _) if found.is_array() => {
                 for entry in found.entries().map_err(|fault| self.fault(name, fault))? {
                     let entry = entry.map_err(|fault| self.fault(name, fault))?;
                     self.to.raw_element(self.number, entry.kind, entry.bytes);

@@ -42,7 +42,7 @@ pub(crate) fn unfold_with(
     shared: &[Element<'_>],
 ) -> Result<RawDocumentBuf, AttributeError> {
     let mut result = Ok(());
-    let document = RawWriter::build(|to| {
+    let document = RawWriter::build_of(stored.as_bytes().len(), |to| {
         let mut unfolded: Vec<Unfolded<'_>> = arrays.iter().map(Unfolded::new).collect();
         result = elements(stored).try_for_each(|element| {
             let element = element.map_err(|fault| AttributeError::of_all(arrays, fault))?;
@@ -92,10 +92,10 @@ impl<'a> Unfolded<'a> {
             entry,
             fault,
         };
-        let RawBsonRef::Array(_) = found.value else {
+        if !found.is_array() {
             let expected = "an array";
             return Err(fault(String::new(), AttributeFault::Type { expected }));
-        };
+        }
         let entries = found.entries();
         let entries = entries.map_err(|malformed| fault(String::new(), malformed))?;
         for (index, entry) in entries.enumerate() {
