@@ -15,7 +15,9 @@ mod element;
 mod filter;
 mod fold;
 mod index;
+mod migrate;
 mod rest;
+mod same;
 mod unfold;
 mod value;
 
@@ -26,11 +28,12 @@ pub use self::{
     filter::{Attribute, AttributeFilter, TextAttribute, Unit},
     fold::fold,
     index::AttributeIndex,
+    migrate::{DocumentForm, FormBatch, FormChange, FormReply, Migration, Sampled},
     rest::{AttributeRest, OtherEntries},
     unfold::unfold,
     value::{AttributeValue, ValueKind},
 };
 pub(crate) use self::{
     element::{Element, elements},
-    unfold::unfold_with,
+    unfold::{SharedArray, unfold_with},
 };

@@ -83,6 +83,10 @@ impl RawWriter {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
+    pub(crate) fn null(&mut self, name: &str) {
+        self.name(0x0A, name);
+    }
+
     /// An integer as the server counts: 32 bits where they suffice.
     pub(crate) fn integer(&mut self, name: &str, value: i64) {
         match i32::try_from(value) {

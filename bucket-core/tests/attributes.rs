@@ -262,6 +262,86 @@ fn what_a_flattened_map_brings_twice_is_not_lost_silently() {
     assert_eq!(error.to_string(), "`specs` is there twice");
 }
 
+#[test]
+fn a_document_that_has_its_many_fields_still_is_read_as_it_is() {
+    let day = DateTime::from_millis(86_400_000);
+    for (array, many) in [
+        (SPECS, doc! { "volume_ml": 500, "height_inches": 8.5 }),
+        (SPECS, doc! { "volume_ml": null, "title": null }),
+        (
+            AS_TEXT,
+            doc! { "volume_ml": 500, "volume_ounces": Bson::Null },
+        ),
+        (
+            RELEASES,
+            doc! { "release_US": day, "elsewhere": { "Japan": day } },
+        ),
+        (RELEASES, doc! { "elsewhere": {} }),
+        (KEPT, doc! { "volume_ml": 500, "others": [1, { "k": "a" }] }),
+        (KEPT, doc! { "others": null }),
+    ] {
+        assert_eq!(unfolded(array, &many), many);
+    }
+    // Once each, which a document of `bson` would not show.
+    let many = raw(&doc! { "elsewhere": { "Japan": day } });
+    let read = unfold(&[RELEASES], &many).unwrap();
+    assert_eq!(read.as_bytes(), many.as_bytes());
+}
+
+#[test]
+fn what_is_told_by_fields_and_by_the_array_is_read_together_unless_it_is_told_twice() {
+    let specs = |v: i32| doc! { "k": "volume", "v": v, "u": "ml" };
+    let both = doc! { "height_inches": 8.5, "volume_ml": null, "specs": [specs(500)] };
+    let many = doc! { "height_inches": 8.5, "volume_ml": 500 };
+    assert_eq!(unfolded(SPECS, &both), many);
+    let read = unfold(&[SPECS], &raw(&both)).unwrap();
+    assert_eq!(read.iter().count(), 2);
+    let behind = doc! { "specs": [specs(500)], "volume_ml": null, "height_inches": 8.5 };
+    assert_eq!(unfolded(SPECS, &behind), many);
+
+    let day = DateTime::from_millis(86_400_000);
+    let usa = doc! { "location": "USA", "date": day };
+    let japan = doc! { "location": "Japan", "date": day };
+    let empty = doc! { "elsewhere": {}, "releases": [japan.clone()] };
+    let many = doc! { "elsewhere": { "Japan": day } };
+    assert_eq!(unfolded(RELEASES, &empty), many);
+    let of_both = doc! { "elsewhere": { "Japan": day }, "releases": [usa] };
+    let many = doc! { "release_US": day, "elsewhere": { "Japan": day } };
+    assert_eq!(unfolded(RELEASES, &of_both), many);
+
+    for (array, stored, text) in [
+        (
+            SPECS,
+            doc! { "volume_ml": 1, "specs": [specs(500)] },
+            "entry 0 of `specs` is there twice",
+        ),
+        (
+            SPECS,
+            doc! { "specs": [specs(500)], "volume_ml": 1 },
+            "entry `volume_ml` of `specs` is there twice",
+        ),
+        (
+            KEPT,
+            doc! { "volume_ml": 1, "specs": [specs(500)] },
+            "entry 0 of `specs` is there twice",
+        ),
+        (
+            KEPT,
+            doc! { "others": [1], "specs": [2] },
+            "entry `others` of `specs` is there twice",
+        ),
+        (
+            RELEASES,
+            doc! { "elsewhere": { "Peru": day }, "releases": [japan] },
+            "entry `elsewhere` of `releases` is there twice",
+        ),
+    ] {
+        let error = unfold(&[array], &raw(&stored)).unwrap_err();
+        assert_eq!(error.fault, AttributeFault::Duplicate);
+        assert_eq!(error.to_string(), text);
+    }
+}
+
 fn number() -> impl Strategy<Value = Option<i32>> {
     prop::option::of(any::<i32>())
 }

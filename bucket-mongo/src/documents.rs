@@ -3,6 +3,7 @@
 mod ensure;
 mod find;
 mod insert;
+mod migrate;
 
 use std::{fmt, marker::PhantomData};
 
@@ -13,6 +14,7 @@ pub use self::{
     ensure::{DocumentsReport, EnsureDocuments},
     find::{FindDocuments, FoundDocuments},
     insert::{InsertDocument, InsertDocuments},
+    migrate::{MigrateDocuments, MigrationProgress, MigrationReport, RefusedDocument},
 };
 
 /// The documents of `T` in one database. Cheap to make and to clone.

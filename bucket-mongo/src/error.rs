@@ -6,6 +6,7 @@ mod kind;
 use std::{fmt, sync::Arc};
 
 use bucket_core::{Attributed, BucketSpec, Record};
+use mongodb::bson::Bson;
 
 pub use self::kind::ErrorKind;
 
@@ -128,6 +129,14 @@ impl Error {
         )
     }
 
+    /// The error of a move that is done up to this `_id`.
+    pub(crate) fn interrupted(&self, after: Option<&Bson>, context: &Context) -> Self {
+        let after = after.cloned().map(Box::new);
+        let cause = Box::new(self.kind().clone());
+        let kind = ErrorKind::Interrupted { after, cause };
+        Self::with_driver(kind, context, self.inner.driver.clone())
+    }
+
     /// The kind.
     #[must_use]
     pub fn kind(&self) -> &ErrorKind {
@@ -173,7 +182,7 @@ impl Error {
     /// Whether it is not known if the records were stored. In every other error they were not.
     #[must_use]
     pub fn is_outcome_unknown(&self) -> bool {
-        matches!(self.inner.kind, ErrorKind::OutcomeUnknown { .. })
+        self.inner.kind.is_outcome_unknown()
     }
 
     /// Whether the driver's error carries this label, such as `TransientTransactionError`.

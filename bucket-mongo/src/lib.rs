@@ -50,6 +50,7 @@
 //! | read a span of time of every key | [`Buckets::range_all`] |
 //! | know them hour by hour or day by day | [`Buckets::rollup`] |
 //! | store documents of many similar fields, and find them by these | [`Documents`] |
+//! | move a collection of many fields to arrays of attributes, or back | [`Documents::migrate_to_attributes`] |
 //! | test a service against a real server | `testing` (feature `testing`) |
 //!
 //! # Features

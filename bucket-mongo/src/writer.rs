@@ -34,7 +34,7 @@ mod selection;
 mod send;
 mod session;
 mod tails;
-mod verdict;
+pub(crate) mod verdict;
 
 pub(crate) use self::learnt::Learnt;
 
@@ -326,7 +326,7 @@ impl<'a, T: Record> Writer<'a, T> {
 }
 
 /// A number that differs from writer to writer, so that they do not wait in step.
-fn jitter() -> u64 {
+pub(crate) fn jitter() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(0)
 }

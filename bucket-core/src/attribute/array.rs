@@ -138,6 +138,12 @@ impl AttributeArray {
         }
     }
 
+    /// The names of the many fields that are its entries, that of the rest behind them.
+    pub(super) fn field_names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let rest = self.rest.map(Rest::name);
+        self.fields.iter().map(|field| field.name).chain(rest)
+    }
+
     /// The place of the field of this name.
     pub(super) fn field(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|field| field.name == name)

@@ -39,6 +39,8 @@ pub enum AttributeFault {
     Duplicate,
     /// The bytes are no valid BSON.
     Malformed,
+    /// The field has the name of an array, so that the two forms of a document cannot be told apart.
+    NamedAsArray,
 }
 
 impl AttributeError {
@@ -47,6 +49,15 @@ impl AttributeError {
         Self {
             array: arrays.first().map_or("", |array| array.name),
             entry: String::new(),
+            fault,
+        }
+    }
+
+    /// A fault of one of the many fields.
+    pub(super) fn of_field(array: &AttributeArray, name: &str, fault: AttributeFault) -> Self {
+        Self {
+            array: array.name,
+            entry: format!("`{name}`"),
             fault,
         }
     }
@@ -74,6 +85,9 @@ impl fmt::Display for AttributeError {
             }
             AttributeFault::Duplicate => f.write_str("is there twice"),
             AttributeFault::Malformed => f.write_str("is no valid BSON"),
+            AttributeFault::NamedAsArray => f.write_str(
+                "has the name of an array: the two forms of a document cannot be told apart",
+            ),
         }
     }
 }

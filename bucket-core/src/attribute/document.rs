@@ -136,8 +136,8 @@ pub fn decode<T: Attributed>(stored: &RawDocument) -> Result<T, DocumentError> {
 /// ```
 #[derive(Debug, Clone)]
 pub struct DocumentError {
-    id: Option<String>,
-    fault: DocumentFault,
+    pub(super) id: Option<String>,
+    pub(super) fault: DocumentFault,
 }
 
 /// What is wrong with a document.
@@ -148,6 +148,22 @@ pub enum DocumentFault {
     Attribute(AttributeError),
     /// What serde says.
     Serde(Arc<bson::error::Error>),
+    /// In the other form it would tell something else.
+    NotKept,
+    /// The statement that changes its form is too large to be sent.
+    TooLarge {
+        /// The size of the statement, in bytes.
+        bytes: usize,
+        /// The largest that can be sent, in bytes.
+        limit: usize,
+    },
+    /// The server refused to store its other form.
+    Refused {
+        /// The server's error code.
+        code: i32,
+        /// What the server says.
+        message: String,
+    },
 }
 
 impl DocumentError {
@@ -173,6 +189,16 @@ impl fmt::Display for DocumentError {
         match &self.fault {
             DocumentFault::Attribute(error) => write!(f, ": {error}"),
             DocumentFault::Serde(error) => write!(f, ": {error}"),
+            DocumentFault::NotKept => {
+                f.write_str(": it would tell something else in the other form")
+            }
+            DocumentFault::TooLarge { bytes, limit } => write!(
+                f,
+                ": its change takes {bytes} bytes, a statement at most {limit}"
+            ),
+            DocumentFault::Refused { code, message } => {
+                write!(f, ": the server refused ({code}): {message}")
+            }
         }
     }
 }
@@ -182,6 +208,7 @@ impl std::error::Error for DocumentError {
         match &self.fault {
             DocumentFault::Attribute(source) => Some(source),
             DocumentFault::Serde(source) => Some(source.as_ref()),
+            _ => None,
         }
     }
 }

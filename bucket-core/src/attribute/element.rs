@@ -24,6 +24,13 @@ impl<'a> Element<'a> {
         self.kind == byte::ARRAY
     }
 
+    /// Whether it holds nothing: null, or no elements.
+    pub(super) fn is_empty(self) -> bool {
+        let has_elements = matches!(self.kind, byte::DOCUMENT | byte::ARRAY);
+        // A length and a NUL.
+        self.kind == byte::NULL || (has_elements && self.bytes.len() <= 5)
+    }
+
     /// The entries of an array, whose bytes are those of a document.
     pub(super) fn entries(self) -> Result<Elements<'a>, AttributeFault> {
         let document = RawDocument::from_bytes(self.bytes);

@@ -12,10 +12,14 @@ use crate::raw::RawWriter;
 /// in the field that keeps the rest, the document's other fields as they are. An array that is missing
 /// has no entries.
 ///
+/// A document that has its many fields still is given as it is, and one that has some of them beside
+/// the array as both together, so that a collection can be read while it is moved from one form to the
+/// other.
+///
 /// # Errors
 ///
 /// [`AttributeError`] if an array is none, and where the struct keeps no such entries: if an entry is
-/// of another type, unknown, or there twice.
+/// of another type, unknown, or there twice. Twice is also what is told by a field and by an entry.
 ///
 /// ```
 /// use bson::{RawDocumentBuf, doc};
@@ -39,7 +43,7 @@ pub fn unfold(
 pub(crate) fn unfold_with(
     arrays: &[AttributeArray],
     stored: &RawDocument,
-    shared: &[Element<'_>],
+    shared: &[SharedArray<'_>],
 ) -> Result<RawDocumentBuf, AttributeError> {
     let mut result = Ok(());
     let document = RawWriter::build_of(stored.as_bytes().len(), |to| {
@@ -50,43 +54,137 @@ pub(crate) fn unfold_with(
             if let Some(array) = of.find(|array| array.array.name == element.name) {
                 return array.read(element, to);
             }
+            for array in &mut unfolded {
+                if array.takes_field(element, to)? {
+                    return Ok(());
+                }
+            }
             to.raw(element.kind, element.name, element.bytes);
             Ok(())
         });
         for array in &mut unfolded {
-            let elsewhere = shared.iter().find(|other| other.name == array.array.name);
-            if let (Ok(()), false, Some(elsewhere)) = (&result, array.has_come, elsewhere) {
-                result = array.read(*elsewhere, to);
+            if result.is_err() {
+                break;
             }
-            array.end(to);
+            result = match shared.iter().find(|it| it.name() == array.array.name) {
+                Some(elsewhere) if !array.is_told() => elsewhere.write(to),
+                _ => array.end(to),
+            };
         }
     });
     result.map(|()| document)
 }
 
+/// An array that stands elsewhere, for several documents.
+#[derive(Debug)]
+pub(crate) struct SharedArray<'a> {
+    pub(crate) element: Element<'a>,
+    /// Its many fields, element by element.
+    fields: Result<Vec<u8>, AttributeError>,
+}
+
+impl<'a> SharedArray<'a> {
+    pub(crate) fn new(array: &AttributeArray, element: Element<'a>) -> Self {
+        let mut writer = RawWriter::default();
+        let mut unfolded = Unfolded::new(array);
+        let read = unfolded.read(element, &mut writer);
+        let fields = read.and_then(|()| unfolded.end(&mut writer));
+        Self {
+            element,
+            fields: fields.map(|()| writer.into_bytes()),
+        }
+    }
+
+    fn name(&self) -> &'a str {
+        self.element.name
+    }
+
+    fn write(&self, to: &mut RawWriter) -> Result<(), AttributeError> {
+        let fields = self.fields.as_ref().map_err(Clone::clone)?;
+        to.elements(fields);
+        Ok(())
+    }
+}
+
 /// An array whose entries are read.
 struct Unfolded<'a> {
     array: &'a AttributeArray,
-    has_come: bool,
-    seen: Vec<bool>,
+    /// Whether the document has the array.
+    is_there: bool,
+    /// What has told each field so far.
+    told: Vec<Told>,
     map: Vec<(&'a str, Element<'a>)>,
     others: Vec<Element<'a>>,
+    /// The field of the rest, where the document has it still.
+    rest: Option<Element<'a>>,
+}
+
+/// What has told a field.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    /// The field itself, as null: an entry may follow.
+    Null,
+    Field,
+    Entry,
+    /// An entry, and a null that says nothing beside it.
+    EntryAndNull,
 }
 
 impl<'a> Unfolded<'a> {
     fn new(array: &'a AttributeArray) -> Self {
         Self {
             array,
-            has_come: false,
-            seen: vec![false; array.fields.len()],
+            is_there: false,
+            told: vec![Told::Nothing; array.fields.len()],
             map: Vec::new(),
             others: Vec::new(),
+            rest: None,
         }
+    }
+
+    /// Whether the document tells anything of it, in either form.
+    fn is_told(&self) -> bool {
+        let mut told = self.told.iter();
+        self.is_there || self.rest.is_some() || told.any(|told| *told != Told::Nothing)
+    }
+
+    /// Keeps the element if it is one of the many fields, in a document that has them still.
+    fn takes_field(
+        &mut self,
+        element: Element<'a>,
+        to: &mut RawWriter,
+    ) -> Result<bool, AttributeError> {
+        let array = self.array;
+        let twice = || AttributeError::of_field(array, element.name, AttributeFault::Duplicate);
+        if let Some(at) = self.array.field(element.name) {
+            let is_null = element.value == RawBsonRef::Null;
+            self.told[at] = match (self.told[at], is_null) {
+                (Told::Nothing, true) => Told::Null,
+                (Told::Entry, true) => Told::EntryAndNull,
+                (Told::Nothing, false) => Told::Field,
+                _ => return Err(twice()),
+            };
+            if !is_null {
+                to.raw(element.kind, element.name, element.bytes);
+            }
+            return Ok(true);
+        }
+        if self
+            .array
+            .rest
+            .is_none_or(|rest| rest.name() != element.name)
+        {
+            return Ok(false);
+        }
+        if self.rest.replace(element).is_some() {
+            return Err(twice());
+        }
+        Ok(true)
     }
 
     fn read(&mut self, found: Element<'a>, to: &mut RawWriter) -> Result<(), AttributeError> {
         let array = self.array.name;
-        self.has_come = true;
         let fault = |entry: String, fault| AttributeError {
             array,
             entry,
@@ -98,9 +196,13 @@ impl<'a> Unfolded<'a> {
         }
         let entries = found.entries();
         let entries = entries.map_err(|malformed| fault(String::new(), malformed))?;
+        if std::mem::replace(&mut self.is_there, true) {
+            return Err(AttributeError::duplicate(self.array, String::new()));
+        }
         for (index, entry) in entries.enumerate() {
             let taken = entry.and_then(|entry| match self.take(entry, to) {
-                Err(_) if self.keeps_all() => {
+                // Beside the field the entry is no further value, but one of two that contradict.
+                Err(_) if self.keeps_all() && !self.is_told_by_field(entry) => {
                     self.others.push(entry);
                     Ok(())
                 }
@@ -113,6 +215,14 @@ impl<'a> Unfolded<'a> {
 
     fn keeps_all(&self) -> bool {
         matches!(self.array.rest, Some(Rest::Entries { .. }))
+    }
+
+    fn is_told_by_field(&self, entry: Element<'a>) -> bool {
+        let Ok((k, _, u)) = self.parts(entry) else {
+            return false;
+        };
+        let mut fields = self.array.fields.iter().zip(&self.told);
+        fields.any(|(field, told)| field.k == k && field.u == u && *told == Told::Field)
     }
 
     /// Writes the entry under the name of its field, or puts it into the map.
@@ -134,9 +244,11 @@ impl<'a> Unfolded<'a> {
             return Ok(());
         };
         let field = &self.array.fields[at];
-        if self.seen[at] {
-            return Err(AttributeFault::Duplicate);
-        }
+        let told = match self.told[at] {
+            Told::Nothing => Told::Entry,
+            Told::Null => Told::EntryAndNull,
+            _ => return Err(AttributeFault::Duplicate),
+        };
         let written = match (field.text, value.value) {
             (true, RawBsonRef::String(text)) => field.kind.write_text(field.name, text, to),
             (false, found) if field.kind.admits(found) => {
@@ -153,7 +265,7 @@ impl<'a> Unfolded<'a> {
             };
             return Err(AttributeFault::Type { expected });
         }
-        self.seen[at] = true;
+        self.told[at] = told;
         Ok(())
     }
 
@@ -198,17 +310,35 @@ impl<'a> Unfolded<'a> {
         ))
     }
 
-    fn end(&self, to: &mut RawWriter) {
-        match self.array.rest {
-            None => {}
-            Some(Rest::Map { name, kind }) => {
+    fn end(&self, to: &mut RawWriter) -> Result<(), AttributeError> {
+        for (field, told) in self.array.fields.iter().zip(&self.told) {
+            if *told == Told::Null {
+                to.null(field.name);
+            }
+        }
+        let Some(rest) = self.array.rest else {
+            return Ok(());
+        };
+        // Where the array is missing the field is the only one to tell, whatever it is.
+        if let Some(field) = self.rest
+            && (!self.is_there || !field.is_empty())
+        {
+            if !self.map.is_empty() || !self.others.is_empty() {
+                let twice = AttributeFault::Duplicate;
+                return Err(AttributeError::of_field(self.array, rest.name(), twice));
+            }
+            to.raw(field.kind, field.name, field.bytes);
+            return Ok(());
+        }
+        match rest {
+            Rest::Map { name, kind } => {
                 let mark = to.begin_document(name);
                 for (k, value) in &self.map {
                     write(kind, k, *value, to);
                 }
                 to.end(mark);
             }
-            Some(Rest::Entries { name }) => {
+            Rest::Entries { name } => {
                 let mark = to.begin_array(name);
                 for (index, entry) in self.others.iter().enumerate() {
                     to.raw_element(index, entry.kind, entry.bytes);
@@ -216,6 +346,7 @@ impl<'a> Unfolded<'a> {
                 to.end(mark);
             }
         }
+        Ok(())
     }
 }
 

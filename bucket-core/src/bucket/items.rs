@@ -7,10 +7,9 @@ use serde::de::DeserializeOwned;
 
 use super::head::{field, wrong_field};
 use crate::{
-    attribute::{AttributeError, Element, elements, unfold_with},
+    attribute::{AttributeError, SharedArray, elements, fold, unfold_with},
     decode::decode,
     error::Damage,
-    raw::RawWriter,
     spec::BucketSpec,
 };
 
@@ -46,7 +45,7 @@ pub(crate) fn item_time(
 pub(crate) struct ItemReader<'a> {
     spec: &'static BucketSpec,
     /// The arrays of attributes that the bucket holds for those of its items that have none.
-    shared: Vec<Element<'a>>,
+    shared: Vec<SharedArray<'a>>,
 }
 
 impl<'a> ItemReader<'a> {
@@ -59,8 +58,9 @@ impl<'a> ItemReader<'a> {
                     index: None,
                     source: AttributeError::of_all(spec.arrays(), fault),
                 })?;
-                if spec.shared_arrays().any(|array| array.name == element.name) {
-                    shared.push(element);
+                let mut arrays = spec.shared_arrays();
+                if let Some(array) = arrays.find(|array| array.name == element.name) {
+                    shared.push(SharedArray::new(array, element));
                 }
             }
         }
@@ -87,8 +87,9 @@ impl<'a> ItemReader<'a> {
         }
         let fields = unfold_with(arrays, item, &self.shared);
         let fields = fields.map_err(|source| {
-            let is_own = |element: &Element<'_>| {
-                element.name != source.array || matches!(item.get(element.name), Ok(Some(_)))
+            let is_own = |array: &SharedArray<'_>| {
+                let name = array.element.name;
+                name != source.array || matches!(item.get(name), Ok(Some(_)))
             };
             Damage::Attribute {
                 index: self.shared.iter().all(is_own).then_some(index),
@@ -98,20 +99,16 @@ impl<'a> ItemReader<'a> {
         decode(fields.as_bytes()).map_err(damaged)
     }
 
-    /// The item with what the bucket holds for it.
-    pub(crate) fn complete<'i>(&self, item: &'i RawDocument) -> Cow<'i, RawDocument> {
-        let lacks = |array: &&Element<'_>| !matches!(item.get(array.name), Ok(Some(_)));
-        if self.shared.iter().all(|array| !lacks(&array)) {
+    /// The item as the encoder makes it of its record: with what the bucket holds for it, and with its
+    /// attributes in arrays even where it is older than these.
+    pub(crate) fn encoded<'i>(&self, item: &'i RawDocument) -> Cow<'i, RawDocument> {
+        let arrays = self.spec.arrays();
+        if arrays.is_empty() {
             return Cow::Borrowed(item);
         }
-        Cow::Owned(RawWriter::build(|to| {
-            // What is no element is no item either, and compares with none.
-            for element in elements(item).map_while(Result::ok) {
-                to.raw(element.kind, element.name, element.bytes);
-            }
-            for array in self.shared.iter().filter(lacks) {
-                to.raw(array.kind, array.name, array.bytes);
-            }
-        }))
+        let fields = unfold_with(arrays, item, &self.shared);
+        let encoded = fields.and_then(|fields| fold(arrays, &fields));
+        // A damaged one compares with none.
+        encoded.map_or(Cow::Borrowed(item), Cow::Owned)
     }
 }

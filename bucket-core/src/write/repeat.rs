@@ -54,7 +54,7 @@ impl<T: Record> Batch<T> {
                 };
                 let id = record_id::of(T::SPEC, item).and_then(record_id::identity);
                 if let Some(id) = id {
-                    stored.entry(id).or_default().push(reader.complete(item));
+                    stored.entry(id).or_default().push(reader.encoded(item));
                 }
             }
         }

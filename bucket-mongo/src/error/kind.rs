@@ -6,6 +6,7 @@ use bucket_core::{
     DamagedBucket, EncodeError, SumOverflow, TokenError, attribute::DocumentError,
     write::is_transient,
 };
+use mongodb::bson::Bson;
 
 /// What went wrong.
 ///
@@ -115,6 +116,15 @@ pub enum ErrorKind {
         /// What the server says.
         message: String,
     },
+    /// The move of a collection to another form was stopped. What was done stays: start the move again,
+    /// or let it go on behind `after`
+    /// ([`MigrateDocuments::after`](crate::documents::MigrateDocuments::after)).
+    Interrupted {
+        /// Documents up to this `_id` are done; none if not even the first batch is.
+        after: Option<Box<Bson>>,
+        /// What stopped it.
+        cause: Box<ErrorKind>,
+    },
     /// Any other error of the driver.
     Driver {
         /// What the driver says.
@@ -123,6 +133,14 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    pub(super) fn is_outcome_unknown(&self) -> bool {
+        match self {
+            Self::OutcomeUnknown { .. } => true,
+            Self::Interrupted { cause, .. } => cause.is_outcome_unknown(),
+            _ => false,
+        }
+    }
+
     pub(super) fn is_retryable(&self) -> bool {
         match self {
             Self::Contention { .. }
@@ -130,6 +148,8 @@ impl ErrorKind {
             | Self::Unreachable { .. }
             | Self::LongerBucket { .. } => true,
             Self::Server { code, .. } => is_transient(*code),
+            // What may have been done is not done twice.
+            Self::Interrupted { cause, .. } => cause.is_retryable() || cause.is_outcome_unknown(),
             _ => false,
         }
     }
@@ -182,6 +202,14 @@ impl fmt::Display for ErrorKind {
                     f,
                     "it is not known whether the records were stored: {message}"
                 )
+            }
+            Self::Interrupted { after, cause } => {
+                write!(f, "{cause}; ")?;
+                match after {
+                    Some(id) => write!(f, "documents up to {id} are done and stay so")?,
+                    None => f.write_str("what was done stays")?,
+                }
+                f.write_str(": start it again")
             }
             Self::BucketTooLarge { bytes, limit } => {
                 write!(

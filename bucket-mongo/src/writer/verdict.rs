@@ -25,7 +25,7 @@ const NOT_STARTED: [i32; 9] = [2, 9, 13, 18, 26, 40, 59, 72, 10_334];
 
 /// Why a try of a command brought no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// Nothing was sent.
     NotSent,
     /// The server refused the whole command, and would do so again.
@@ -44,7 +44,7 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    pub(super) fn of(error: &Error) -> Self {
+    pub(crate) fn of(error: &Error) -> Self {
         match error.kind.as_ref() {
             // The transaction is gone, and everything in it.
             _ if error.contains_label(TRANSIENT_TRANSACTION_ERROR) => Self::Refused,
@@ -67,7 +67,7 @@ impl Failure {
     }
 
     /// Whether the server may be back soon: worth another try of what changes nothing.
-    pub(super) fn is_passing(self) -> bool {
+    pub(crate) fn is_passing(self) -> bool {
         matches!(
             self,
             Self::NotSent | Self::Lost | Self::BrokenOff { transient: true }
@@ -90,7 +90,7 @@ impl Failure {
 
 /// Whether a reply only says that the server cannot take the write just now, or that it is not
 /// replicated yet: the same command is to be sent again.
-pub(super) fn asks_again(reply: &Document) -> bool {
+pub(crate) fn asks_again(reply: &Document) -> bool {
     let write_errors = errors(reply).any(|error| is_transient(code(error)));
     let concern = reply.get_document("writeConcernError");
     let concern = concern.is_ok_and(|error| {

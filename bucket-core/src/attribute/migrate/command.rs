@@ -1,0 +1,163 @@
+//! The `update` command that changes the form of many documents, and what its reply says.
+
+use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
+
+use super::{FormChange, Migration};
+use crate::{
+    attribute::DocumentError,
+    raw::RawWriter,
+    write::{MAX_COMMAND_BYTES, MAX_STATEMENTS},
+};
+
+/// Changes that go to the server together, within the size of a command.
+///
+/// ```
+/// use bucket_core::attribute::FormBatch;
+///
+/// fn ids(batch: &FormBatch) -> Vec<bson::Bson> {
+///     batch.changes().iter().map(|change| change.id()).collect()
+/// }
+/// ```
+#[derive(Debug, Default)]
+pub struct FormBatch {
+    changes: Vec<FormChange>,
+    statements: Vec<RawDocumentBuf>,
+    bytes: usize,
+}
+
+/// What a reply says of a [`FormBatch`].
+///
+/// ```
+/// use bson::doc;
+/// use bucket_core::attribute::FormReply;
+///
+/// let error = doc! { "index": 1, "code": 121, "errmsg": "Document failed validation" };
+/// let reply = FormReply::of(&doc! { "n": 1, "writeErrors": [error] });
+/// assert_eq!(reply.made, 1);
+/// assert_eq!(reply.refused, [(1, 121, "Document failed validation".to_owned())]);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FormReply {
+    /// How many changes were made.
+    pub made: u64,
+    /// Those that the server refused: the place in the batch, its code, and what it says.
+    pub refused: Vec<(usize, i32, String)>,
+}
+
+impl FormBatch {
+    /// Adds a change. If it does not fit any more, the batch so far is given and a new one is begun.
+    ///
+    /// # Errors
+    ///
+    /// As [`FormChange::statement`]; the batch is as it was.
+    pub fn push(&mut self, change: FormChange) -> Result<Option<Self>, DocumentError> {
+        let statement = change.statement()?;
+        let bytes = statement.as_bytes().len();
+        let is_full =
+            self.bytes + bytes > MAX_COMMAND_BYTES || self.changes.len() >= MAX_STATEMENTS;
+        let full = (is_full && !self.is_empty()).then(|| std::mem::take(self));
+        self.bytes += bytes;
+        self.changes.push(change);
+        self.statements.push(statement);
+        Ok(full)
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// The changes, in the order of their statements.
+    #[must_use]
+    pub fn changes(&self) -> &[FormChange] {
+        &self.changes
+    }
+
+    /// The changes, in the order of their statements.
+    #[must_use]
+    pub fn into_changes(self) -> Vec<FormChange> {
+        self.changes
+    }
+
+    /// The command. It is acknowledged by the journals of a majority.
+    #[must_use]
+    pub fn command(&self, collection: &str) -> RawDocumentBuf {
+        RawWriter::build(|to| {
+            to.string("update", collection);
+            to.bool("ordered", false);
+            let concern = to.begin_document("writeConcern");
+            to.string("w", "majority");
+            to.bool("j", true);
+            to.end(concern);
+            let updates = to.begin_array("updates");
+            for (index, statement) in self.statements.iter().enumerate() {
+                to.element(index, statement.as_bytes());
+            }
+            to.end(updates);
+        })
+    }
+}
+
+impl FormReply {
+    /// What the reply says.
+    #[must_use]
+    pub fn of(reply: &Document) -> Self {
+        let whole = |document: &Document, name: &str| match document.get(name) {
+            Some(Bson::Int32(number)) => i64::from(*number),
+            Some(Bson::Int64(number)) => *number,
+            _ => 0,
+        };
+        let errors = reply.get_array("writeErrors").map(Vec::as_slice);
+        let errors = errors.unwrap_or_default().iter();
+        let refused = errors.filter_map(Bson::as_document).filter_map(|error| {
+            let index = usize::try_from(whole(error, "index")).ok()?;
+            let code = i32::try_from(whole(error, "code")).unwrap_or(i32::MAX);
+            let message = error.get_str("errmsg").unwrap_or_default();
+            Some((index, code, message.to_owned()))
+        });
+        Self {
+            made: u64::try_from(whole(reply, "n")).unwrap_or(0),
+            refused: refused.collect(),
+        }
+    }
+}
+
+impl Migration {
+    /// A filter of the documents behind an `_id`, in the order of all types.
+    ///
+    /// The query operators compare with values of the same type alone; an expression compares with all.
+    ///
+    /// ```
+    /// use bson::{Bson, doc};
+    /// use bucket_core::attribute::Migration;
+    ///
+    /// assert_eq!(Migration::behind(None), doc! {});
+    /// let behind = doc! { "$expr": { "$gt": ["$_id", { "$literal": 7 }] } };
+    /// assert_eq!(Migration::behind(Some(&Bson::Int32(7))), behind);
+    /// ```
+    #[must_use]
+    pub fn behind(id: Option<&Bson>) -> Document {
+        match id {
+            Some(id) => doc! { "$expr": { "$gt": ["$_id", { "$literal": id }] } },
+            None => doc! {},
+        }
+    }
+
+    /// The `_id` of a stored document; null if it has none, as no stored one has.
+    ///
+    /// ```
+    /// use bson::{Bson, RawDocumentBuf, doc};
+    /// use bucket_core::attribute::Migration;
+    ///
+    /// let stored = RawDocumentBuf::try_from(&doc! { "_id": 7 })?;
+    /// assert_eq!(Migration::id(&stored), Bson::Int32(7));
+    /// # Ok::<(), bson::error::Error>(())
+    /// ```
+    #[must_use]
+    pub fn id(stored: &RawDocument) -> Bson {
+        let id = stored.get("_id").ok().flatten();
+        id.and_then(|id| id.try_into().ok()).unwrap_or(Bson::Null)
+    }
+}

@@ -1,0 +1,224 @@
+//! `migrate_to_attributes` and `migrate_to_fields`: a collection from one form to the other.
+
+mod batch;
+mod patience;
+mod report;
+mod samples;
+mod walk;
+
+use std::fmt;
+
+use bucket_core::attribute::{Attributed, DocumentForm, Migration};
+use mongodb::bson::Bson;
+use tracing::Instrument;
+
+pub use self::report::{MigrationProgress, MigrationReport, RefusedDocument};
+use self::{samples::Samples, walk::Walk};
+use super::Documents;
+use crate::{Error, ErrorKind, Result, action::ActionFuture, error::Context, trace};
+
+/// Documents that are looked at together, unless a call says otherwise.
+const BATCH_SIZE: u32 = 1_000;
+/// Documents that are compared, unless a call says otherwise.
+const SAMPLES: u32 = 100;
+
+impl<T: Attributed> Documents<T> {
+    /// Moves the collection from many fields (`{volume_ml: 500}`, as serde writes the struct) to arrays of
+    /// attributes (`{specs: [{k: "volume", v: 500, u: "ml"}]}`).
+    ///
+    /// It goes through all documents by `_id` and changes those that have one of the fields; other fields are
+    /// not touched. A change is made only where the document still is as it was read, else the document is
+    /// looked at again, so nothing that others write meanwhile is lost. It can be stopped anywhere, by an error or
+    /// by dropping it, and started again: what is done stays, and is not done twice. All the while
+    /// every document is read right by [`find`](Self::find), but a filter on attributes finds only what has been moved.
+    ///
+    /// A document that cannot be moved stays as it is and is named in the report
+    /// ([`refused`](MigrationReport::refused)). Those that others store in the old form behind the walk are counted
+    /// ([`left`](MigrationReport::left)): run it again once no such writer is left.
+    ///
+    /// Settings: `batch_size`, `after`, `samples`, `dry_run`, `on_progress`.
+    ///
+    /// # Errors
+    ///
+    /// Those of the server and of the connection, once they have lasted for half a minute; as
+    /// [`ErrorKind::Interrupted`], with the `_id` to go on from, once anything may have been changed.
+    /// [`ErrorKind::InvalidArgument`] for a batch of 0, or if a field of the struct has the name of an array.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Attributed, Documents, Result};
+    /// async fn move_all<T: Attributed>(documents: &Documents<T>) -> Result<()> {
+    ///     let report = documents
+    ///         .migrate_to_attributes()
+    ///         .on_progress(|done| eprint!("\r{} of about {}", done.looked_at, done.expected))
+    ///         .await?;
+    ///     println!("{report}");
+    ///     for refused in &report.refusals {
+    ///         println!("{}", refused.error);
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn migrate_to_attributes(&self) -> MigrateDocuments<'_, T> {
+        self.migrate(DocumentForm::Attributes)
+    }
+
+    /// Moves the collection from arrays of attributes back to many fields, as serde writes the struct: the
+    /// reverse of [`migrate_to_attributes`](Self::migrate_to_attributes), with the same settings and guarantees.
+    ///
+    /// A document with an entry that the struct has no field for is refused, and keeps its array.
+    ///
+    /// # Errors
+    ///
+    /// As [`migrate_to_attributes`](Self::migrate_to_attributes).
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Attributed, Documents, Result};
+    /// async fn would_be_refused<T: Attributed>(documents: &Documents<T>) -> Result<u64> {
+    ///     Ok(documents.migrate_to_fields().dry_run().await?.refused)
+    /// }
+    /// ```
+    pub fn migrate_to_fields(&self) -> MigrateDocuments<'_, T> {
+        self.migrate(DocumentForm::Fields)
+    }
+
+    fn migrate(&self, to: DocumentForm) -> MigrateDocuments<'_, T> {
+        MigrateDocuments {
+            documents: self,
+            to,
+            settings: Settings {
+                batch_size: BATCH_SIZE,
+                samples: SAMPLES,
+                after: None,
+                dry_run: false,
+            },
+            on_progress: Box::new(|_| {}),
+        }
+    }
+}
+
+/// A collection to be moved to another form; see [`Documents::migrate_to_attributes`].
+#[must_use = "nothing is changed until this is awaited"]
+pub struct MigrateDocuments<'a, T: Attributed> {
+    documents: &'a Documents<T>,
+    to: DocumentForm,
+    settings: Settings,
+    on_progress: Box<dyn FnMut(&MigrationProgress) + Send + 'a>,
+}
+
+#[derive(Debug)]
+struct Settings {
+    batch_size: u32,
+    samples: u32,
+    after: Option<Bson>,
+    dry_run: bool,
+}
+
+impl<T: Attributed> fmt::Debug for MigrateDocuments<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MigrateDocuments")
+            .field("documents", self.documents)
+            .field("to", &self.to)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a, T: Attributed> MigrateDocuments<'a, T> {
+    /// So many documents are looked at together, 1,000 by default; fewer if they are large.
+    pub fn batch_size(mut self, documents: u32) -> Self {
+        self.settings.batch_size = documents;
+        self
+    }
+
+    /// Begins behind this `_id`, such as the [`last_id`](MigrationProgress::last_id) of a run that was stopped.
+    ///
+    /// It saves the look at what is done, and is never needed: a run from the beginning changes the same.
+    pub fn after(mut self, id: impl Into<Bson>) -> Self {
+        self.settings.after = Some(id.into());
+        self
+    }
+
+    /// About so many documents, 100 by default and evenly spread, are read again once they are changed, and
+    /// compared with what they were; 0 for none.
+    pub fn samples(mut self, documents: u32) -> Self {
+        self.settings.samples = documents;
+        self
+    }
+
+    /// Changes nothing: the report says what would be changed, and what refused by the model. What the
+    /// server would refuse is not known beforehand.
+    pub fn dry_run(mut self) -> Self {
+        self.settings.dry_run = true;
+        self
+    }
+
+    /// Is called behind each batch, with what is enough for a bar and to resume.
+    pub fn on_progress(mut self, call: impl FnMut(&MigrationProgress) + Send + 'a) -> Self {
+        self.on_progress = Box::new(call);
+        self
+    }
+
+    fn operation(&self) -> &'static str {
+        match self.to {
+            DocumentForm::Attributes => "migrate_to_attributes",
+            DocumentForm::Fields => "migrate_to_fields",
+        }
+    }
+
+    async fn run(mut self) -> Result<MigrationReport> {
+        let operation = self.operation();
+        let context = Context::of_documents::<T>(operation, None);
+        let invalid = |message| Error::new(ErrorKind::InvalidArgument { message }, &context);
+        if self.settings.batch_size == 0 {
+            return Err(invalid("a batch has at least one document".to_owned()));
+        }
+        let migration = Migration::new(T::SPEC, self.to);
+        let migration = migration.map_err(|error| invalid(error.to_string()))?;
+        let mut walk = Walk {
+            database: self.documents.database(),
+            documents: self.documents.stored(),
+            migration,
+            context: &context,
+            batch_size: self.settings.batch_size,
+            dry_run: self.settings.dry_run,
+            samples: Samples::none(),
+            last_id: self.settings.after.take(),
+            has_begun: false,
+            report: MigrationReport::new(self.settings.dry_run),
+        };
+        let expected = walk.expected().await?;
+        walk.samples = Samples::new(self.settings.samples, expected);
+        while walk.step().await? {
+            (self.on_progress)(&walk.progress(expected));
+        }
+        walk.report.left = walk.left().await?;
+        let report = walk.report;
+        tracing::debug!(
+            target: trace::ADMIN,
+            documents = report.looked_at,
+            changed = report.changed,
+            refused = report.refused,
+            left = report.left,
+            "{operation}",
+        );
+        Ok(report)
+    }
+}
+
+impl<'a, T: Attributed> IntoFuture for MigrateDocuments<'a, T> {
+    type Output = Result<MigrationReport>;
+    type IntoFuture = ActionFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let collection = T::SPEC.collection();
+        let span = match self.to {
+            DocumentForm::Attributes => {
+                tracing::debug_span!(target: trace::ADMIN, "migrate_to_attributes", collection)
+            }
+            DocumentForm::Fields => {
+                tracing::debug_span!(target: trace::ADMIN, "migrate_to_fields", collection)
+            }
+        };
+        Box::pin(self.run().instrument(span))
+    }
+}

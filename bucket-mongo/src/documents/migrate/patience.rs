@@ -1,0 +1,42 @@
+//! How long a move waits for a server that is away.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::writer::jitter;
+
+/// A server that is away for longer ends the move.
+const LONGEST: Duration = Duration::from_secs(30);
+/// The first pause, in milliseconds; it doubles up to the longest one.
+const FIRST_PAUSE_MS: u64 = 10;
+const LONGEST_PAUSE_MS: u64 = 1_000;
+
+/// Waits between the tries of one thing.
+#[derive(Debug)]
+pub(super) struct Patience {
+    since: Instant,
+    pause_ms: u64,
+}
+
+impl Patience {
+    pub(super) fn new() -> Self {
+        Self {
+            since: Instant::now(),
+            pause_ms: FIRST_PAUSE_MS,
+        }
+    }
+
+    /// Waits before another try; false if there is to be none.
+    pub(super) async fn is_left(&mut self) -> bool {
+        if self.since.elapsed() > LONGEST {
+            return false;
+        }
+        sleep(Duration::from_millis(
+            self.pause_ms / 2 + jitter() % self.pause_ms,
+        ))
+        .await;
+        self.pause_ms = LONGEST_PAUSE_MS.min(self.pause_ms * 2);
+        true
+    }
+}
