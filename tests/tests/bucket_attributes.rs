@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 /// A record of which both kinds of arrays are part.
 trait Part: Bucketed + Clone + PartialEq + std::fmt::Debug {
     fn of(machine: &str, at: i64, number: i64) -> Self;
+    fn press() -> Self::Key;
     fn number(&self) -> i64;
     fn sum(stats: &Self::Stats) -> Option<i64>;
     fn grams(&self) -> Option<i32>;
@@ -75,6 +76,10 @@ macro_rules! models {
                     line: (number % 11 != 5).then_some(1),
                     note: format!("no. {number}"),
                 }
+            }
+
+            fn press() -> Self::Key {
+                "press".to_owned().into()
             }
 
             fn number(&self) -> i64 {
@@ -143,24 +148,26 @@ fn records<T: Part>(machine: &str, numbers: std::ops::Range<i64>) -> Vec<T> {
         .collect()
 }
 
+async fn parts<T: Part>() -> (TestDatabase, Buckets<T>) {
+    let database = database().await;
+    let parts = T::buckets(&database);
+    parts.ensure().await.unwrap();
+    (database, parts)
+}
+
 fn sorted<T: Part>(mut records: Vec<T>) -> Vec<T> {
     records.sort_by_key(T::number);
     records
 }
 
-async fn every_read_gives_back_what_was_stored<T: Part>()
-where
-    T::Key: From<String>,
-{
-    let database = database().await;
-    let parts = T::buckets(&database);
-    parts.ensure().await.unwrap();
+async fn every_read_gives_back_what_was_stored<T: Part>() {
+    let (_database, parts) = parts::<T>().await;
     let all: Vec<T> = records("press", 0..40);
     for record in &all[..10] {
         parts.insert(record).await.unwrap();
     }
     parts.insert_many(&all[10..]).await.unwrap();
-    let key = || T::Key::from("press".to_owned());
+    let key = T::press;
 
     let read: Vec<T> = parts.range(key(), ..).await.unwrap();
     assert_eq!(sorted(read), all);
@@ -224,10 +231,7 @@ where
 }
 
 /// Filters choose buckets; behind the stages of a range they choose records.
-async fn what_the_filters_find<T: Part>(parts: &Buckets<T>, all: &[T])
-where
-    T::Key: From<String>,
-{
+async fn what_the_filters_find<T: Part>(parts: &Buckets<T>, all: &[T]) {
     let buckets = parts.collection::<Document>();
     for (filter, index, expected) in [
         (
@@ -251,7 +255,7 @@ where
         assert!(expected.is_subset(&found), "{expected:?} of {found:?}");
         assert!(found.len() < all.len());
 
-        let range = parts.range(T::Key::from("press".to_owned()), ..);
+        let range = parts.range(T::press(), ..);
         let mut stages = range.pipeline().unwrap();
         stages.push(doc! { "$unwind": "$items" });
         stages.push(doc! { "$match": filter });
@@ -295,13 +299,8 @@ async fn the_bucket_holds_what_its_items_share(database: &TestDatabase) {
     }
 }
 
-async fn writers_of_other_attributes_share_buckets_and_mix_nothing_up<T: Part>()
-where
-    T::Key: From<String>,
-{
-    let database = database().await;
-    let parts = T::buckets(&database);
-    parts.ensure().await.unwrap();
+async fn writers_of_other_attributes_share_buckets_and_mix_nothing_up<T: Part>() {
+    let (database, parts) = parts::<T>().await;
     let all: Vec<T> = records("press", 0..120);
     let writers = (0..6).map(|writer| {
         let parts = T::buckets(&database);
@@ -318,21 +317,13 @@ where
     for writer in writers.collect::<Vec<_>>() {
         writer.await.unwrap();
     }
-    let read: Vec<T> = parts
-        .range(T::Key::from("press".to_owned()), ..)
-        .await
-        .unwrap();
+    let read: Vec<T> = parts.range(T::press(), ..).await.unwrap();
     assert_eq!(sorted(read), all);
     the_bucket_holds_what_its_items_share(&database).await;
 }
 
-async fn a_redelivered_record_is_a_duplicate_whoever_holds_its_attributes<T: Part>()
-where
-    T::Key: From<String>,
-{
-    let database = database().await;
-    let parts = T::buckets(&database);
-    parts.ensure().await.unwrap();
+async fn a_redelivered_record_is_a_duplicate_whoever_holds_its_attributes<T: Part>() {
+    let (database, parts) = parts::<T>().await;
     let all: Vec<T> = records("press", 0..30);
     parts.insert_many(&all).await.unwrap();
     for handle in [parts.clone(), T::buckets(&database)] {
