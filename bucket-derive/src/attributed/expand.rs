@@ -37,15 +37,17 @@ pub(crate) fn full(model: &Attributed) -> TokenStream {
         const _: () = {
             #[automatically_derived]
             impl #private::Attributed for #ident {
-                const SPEC: &'static #private::DocumentSpec = &#private::DocumentSpec::__new(
-                    #name,
-                    #collection,
-                    &[#(#arrays),*],
-                );
+                const SPEC: &'static #private::DocumentSpec = &Self::SPEC;
             }
 
             #[allow(dead_code)]
             impl #ident {
+                /// The document model of this struct.
+                #vis const SPEC: #private::DocumentSpec = #private::DocumentSpec::__new(
+                    #name,
+                    #collection,
+                    &[#(#arrays),*],
+                );
                 /// The collection of the documents.
                 #vis const COLLECTION: &'static str = #collection;
                 #methods
@@ -65,12 +67,12 @@ pub(crate) fn fallback(model: &Attributed) -> TokenStream {
     quote! {
         const _: () = {
             impl #private::Attributed for #ident {
-                const SPEC: &'static #private::DocumentSpec =
-                    &#private::DocumentSpec::__new("", "", &[]);
+                const SPEC: &'static #private::DocumentSpec = &Self::SPEC;
             }
 
             #[allow(dead_code)]
             impl #ident {
+                #vis const SPEC: #private::DocumentSpec = #private::DocumentSpec::__new("", "", &[]);
                 #vis const COLLECTION: &'static str = "";
             }
         };

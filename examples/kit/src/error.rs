@@ -44,6 +44,8 @@ pub enum Error {
         /// Of how many.
         read: u64,
     },
+    /// What should hold does not: a mistake of the program, or of somebody who writes there too.
+    Unexpected(String),
     /// A task ended in a way that it never should.
     Task(tokio::task::JoinError),
     /// Ctrl-C.
@@ -86,6 +88,7 @@ impl fmt::Display for Error {
             Self::Incomplete { failed, read } => {
                 write!(f, "{failed} of {read} records are not stored")
             }
+            Self::Unexpected(what) => f.write_str(what),
             Self::Task(error) => write!(f, "a task ended early: {error}"),
             Self::Interrupted => f.write_str("interrupted"),
         }

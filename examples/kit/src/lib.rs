@@ -6,6 +6,7 @@
 //! | [`cli`] | `--json`, and what is said of a wrong command line |
 //! | [`csv_input`] | records from CSV, each wrong row with its line, column and reason |
 //! | [`demo`] | the main job: a story told in a database of its own |
+//! | [`dice`] | made-up data, the same in every run |
 //! | [`error`] | what ends a command early |
 //! | [`json`] | the one-line objects of `--json` |
 //! | [`keys`] | the keys of which there are buckets |
@@ -26,6 +27,7 @@ pub mod app;
 pub mod cli;
 pub mod csv_input;
 pub mod demo;
+pub mod dice;
 pub mod error;
 pub mod json;
 pub mod keys;

@@ -1,9 +1,12 @@
 //! Documents as the manual and the tutorial print them, which is how `mongosh` does.
 
+mod fitted;
+
 use std::fmt::Write as _;
 
 use bucket_mongo::bson::{Bson, Document};
 
+pub use self::fitted::{fitted, line};
 use crate::text;
 
 /// The blanks before a line of this depth.

@@ -1,6 +1,7 @@
 //! Made-up requests: the same ones in every run, so that what the app shows can be checked.
 
 use bucket_mongo::bson::DateTime;
+use example_kit::dice::Dice;
 
 use crate::model::Request;
 
@@ -9,7 +10,7 @@ const START: i64 = 1_769_768_123_000;
 
 /// The requests that one writer sees, one after the other.
 pub(crate) fn of_writer(writer: u64) -> impl Iterator<Item = Request> {
-    let mut dice = Dice(writer);
+    let mut dice = Dice::new(writer);
     let mut millis = START;
     (1_u32..).map(move |number| {
         millis += i64::from(dice.roll(500));
@@ -45,21 +46,5 @@ fn status_code(dice: &mut Dice) -> i32 {
         3..10 => 404,
         10..25 => 201,
         _ => 200,
-    }
-}
-
-/// A random number generator with a known start: `SplitMix64` of Steele, Lea and Flood, "Fast
-/// splittable pseudorandom number generators" (2014).
-struct Dice(u64);
-
-impl Dice {
-    /// A number from 0 to below `sides`.
-    fn roll(&mut self, sides: u16) -> u16 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let [high, low, ..] = (mixed ^ (mixed >> 31)).to_be_bytes();
-        u16::from_be_bytes([high, low]) % sides
     }
 }

@@ -1,0 +1,67 @@
+//! The manual's movies: dates under places, of which the struct names some.
+
+use std::io::Write;
+
+use bucket_mongo::{
+    Attributed as _, Documents,
+    bson::{DateTime, Document, doc},
+    mongodb::{Database, IndexModel},
+};
+use example_kit::{Error, print};
+
+use super::store;
+use crate::{
+    manual,
+    model::Movie,
+    query::{query, show},
+};
+
+/// 1977-06-01T00:00:00Z
+const JUNE_1977: DateTime = DateTime::from_millis(233_971_200_000);
+
+pub(super) async fn tell(database: &Database, out: &mut impl Write) -> Result<(), Error> {
+    writeln!(
+        out,
+        "the manual's movie and two others. Entries have names of their own and no units; `Japan` is no\n\
+         field of the struct, but a key of its map\n"
+    )?;
+    let movies = Movie::documents(database);
+    store(&movies, &manual::movies(), out).await?;
+    writeln!(out, "(`let releases = Movie::releases()`)\n")?;
+    let releases = Movie::releases();
+    for query in [
+        query!(releases.location("USA").before(JUNE_1977)),
+        query!(releases.uk().before(JUNE_1977)),
+        query!(releases.location("Japan").exists()),
+    ] {
+        show(&movies, query, line, out).await?;
+    }
+    with_the_manuals_index(&movies, out).await
+}
+
+/// The manual has an index on the array as a whole.
+async fn with_the_manuals_index(
+    movies: &Documents<Movie>,
+    out: &mut impl Write,
+) -> Result<(), Error> {
+    let collection = movies.collection::<Document>();
+    collection.drop_indexes().await?;
+    let whole = doc! { "releases": 1 };
+    collection
+        .create_index(IndexModel::builder().keys(whole.clone()).build())
+        .await?;
+    writeln!(
+        out,
+        "the manual's own index, {}, in place of that of `ensure()`: it holds entries as a whole and\n\
+         knows nothing of what is in them\n",
+        print::line(&whole)
+    )?;
+    let releases = Movie::releases();
+    let query = query!(releases.location("USA").before(JUNE_1977));
+    show(movies, query, line, out).await
+}
+
+/// The whole documents stand above.
+fn line(movie: &Movie) -> String {
+    format!("{}: {}", movie.id, movie.title)
+}

@@ -1,0 +1,24 @@
+//! Made-up data: the same in every run, so that what an app shows can be checked.
+
+/// A random number generator with a known start: `SplitMix64` of Steele, Lea and Flood, "Fast
+/// splittable pseudorandom number generators" (2014).
+#[derive(Debug, Clone)]
+pub struct Dice(u64);
+
+impl Dice {
+    /// Dice that fall the same way for the same start.
+    #[must_use]
+    pub fn new(start: u64) -> Self {
+        Self(start)
+    }
+
+    /// A number from 0 to below `sides`, which is not 0.
+    pub fn roll(&mut self, sides: u16) -> u16 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let [high, low, ..] = (mixed ^ (mixed >> 31)).to_be_bytes();
+        u16::from_be_bytes([high, low]) % sides
+    }
+}
