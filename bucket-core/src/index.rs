@@ -261,8 +261,9 @@ pub fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
     plans.extend(spec.arrays().iter().flat_map(|array| {
         let keys = array.index_keys().into_iter().enumerate();
         keys.map(|(at, keys)| {
-            let own = if at == 0 { "" } else { "_own" };
-            plain(format!("attributes_{}{own}", array.name), keys)
+            // Before the name: behind it, it could be that of another array.
+            let own = if at == 0 { "" } else { "own_" };
+            plain(format!("{own}attributes_{}", array.name), keys)
         })
     }));
     // The end of a window never moves: one entry for each bucket, whatever is appended to it.

@@ -21,6 +21,7 @@ const fn field(
         u,
         kind,
         text,
+        null: false,
     }
 }
 

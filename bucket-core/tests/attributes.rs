@@ -20,6 +20,7 @@ const fn field(
         u,
         kind,
         text: false,
+        null: false,
     }
 }
 

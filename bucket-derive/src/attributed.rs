@@ -5,9 +5,10 @@ pub(crate) mod convert;
 mod expand;
 pub(crate) mod filters;
 mod model;
+mod names;
 
 pub(crate) use self::{
-    check::Reserved,
     expand::{array, fallback, full},
     model::{Array, Raw, arrays, build},
+    names::Taken,
 };

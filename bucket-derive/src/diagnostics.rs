@@ -31,6 +31,11 @@ impl Diagnostics {
         ));
     }
 
+    /// How many mistakes there are so far.
+    pub(crate) fn count(&self) -> usize {
+        self.errors.len()
+    }
+
     /// Points at tokens that an error reported before is about too.
     pub(crate) fn also(&mut self, at: impl ToTokens, message: impl Display) {
         self.errors.push(syn::Error::new_spanned(at, message));

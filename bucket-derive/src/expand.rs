@@ -40,7 +40,7 @@ pub(crate) struct Expand<'a> {
     stats: Ident,
     key_generics: Generics,
     item_generics: Generics,
-    /// None in a model with errors.
+    /// None in a model with errors about them.
     arrays: &'a [Array],
 }
 
@@ -69,14 +69,21 @@ pub(crate) fn full(model: &Model) -> TokenStream {
 /// Expands the best effort that is left of a model with errors: the same names with the same
 /// shapes, so that their uses elsewhere give no further errors.
 pub(crate) fn fallback(model: &Model) -> TokenStream {
-    let cx = Expand::new(model, &[]);
+    let arrays: &[Array] = if model.arrays_are_sound {
+        &model.arrays
+    } else {
+        &[]
+    };
+    let cx = Expand::new(model, arrays);
     let key = key::declaration(&cx);
     let item = item::declaration(&cx);
     let others = cx.other_types();
+    let filters = attributes::types(&cx);
     let shared = cx.shared_impls();
     let impls = fallback::impls(&cx);
-    let impls = cx.block(&quote!(#shared #impls));
-    quote!(#key #item #others #impls)
+    let methods = attributes::methods(&cx);
+    let impls = cx.block(&quote!(#shared #impls #methods));
+    quote!(#key #item #others #filters #impls)
 }
 
 impl<'a> Expand<'a> {

@@ -20,7 +20,7 @@ use proc_macro2::{Ident, Span};
 use syn::DeriveInput;
 
 use crate::{
-    attributed::{self, Array, Raw, Reserved},
+    attributed::{self, Array, Raw, Taken},
     attrs::{container::ContainerAttrs, crate_path::CratePath},
     diagnostics::Diagnostics,
     model::{
@@ -59,6 +59,8 @@ pub(crate) struct Model {
     pub(crate) serde: SerdeStruct,
     /// The arrays of attributes.
     pub(crate) arrays: Vec<Array>,
+    /// Nothing was reported about them.
+    pub(crate) arrays_are_sound: bool,
 }
 
 /// The array of a bucket: its stored name and the field of the typed bucket.
@@ -159,8 +161,10 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Model {
     let mut model = assemble(record, &attrs, fields, serde);
     check::names::check(cx, &model, &attrs);
     check::aggregates::names(cx, &model);
+    let before = cx.count();
     model.arrays = arrays(cx, &model, &attrs);
     check::attributes::check(cx, &model, &attrs);
+    model.arrays_are_sound = cx.count() == before && !roles.unclear;
     check::serde::default_of_generic(cx, input, &model);
     if complete {
         model.id = IdTemplate::read(cx, &model, attrs.id.get());
@@ -185,7 +189,37 @@ fn arrays(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs) -> Vec<Ar
             }
         })
         .collect();
-    attributed::arrays(cx, &fields, &attrs.arrays, &Reserved::OF_BUCKETS)
+    attributed::arrays(cx, &fields, &attrs.arrays, taken(model))
+}
+
+/// What a record has under names that attributes could ask for.
+fn taken(model: &Model) -> Taken {
+    let owned = |(name, what): &(&str, &str)| ((*name).to_owned(), (*what).to_owned());
+    let functions = [
+        ("buckets", "the handle to its buckets"),
+        ("key", "the key of it"),
+        ("time", "the time of it"),
+    ];
+    let types = [
+        ("Bucket", "a bucket of it"),
+        ("BucketFields", "the paths in a bucket of it"),
+        ("BucketId", "the id of a bucket of it"),
+        ("Item", "an item of it"),
+        ("ItemFields", "the paths in an item of it"),
+        ("Key", "the key of it"),
+        ("Stats", "its aggregates"),
+        ("StatsFields", "the paths of its aggregates"),
+    ];
+    let record = model.record.ident.to_string();
+    let aggregated = model.aggregates.views.iter().map(|view| {
+        let ty = view.ident.to_string();
+        let what = format!("the aggregates of `{}`", view.field);
+        (ty.strip_prefix(&record).unwrap_or(&ty).to_owned(), what)
+    });
+    Taken {
+        functions: functions.iter().map(owned).collect(),
+        types: types.iter().map(owned).chain(aggregated).collect(),
+    }
 }
 
 fn assemble(
@@ -220,6 +254,7 @@ fn assemble(
         fields,
         serde,
         arrays: Vec::new(),
+        arrays_are_sound: false,
     };
     if check::names::taken_by_bucket(&model, &model.items.asked.to_string()).is_some() {
         model.items.ident = ItemsName::plain();

@@ -452,7 +452,7 @@ async fn the_indexes_of_attributes_are_those_of_the_model() {
         doc! { "origin.what": 1, "origin.is": 1 }
     );
     assert_eq!(
-        keys("attributes_origin_own"),
+        keys("own_attributes_origin"),
         doc! { "scans.origin.what": 1, "scans.origin.is": 1 },
     );
     let again = Scan::buckets(&database).ensure().await.unwrap();
@@ -545,103 +545,4 @@ fn a_value_is_read_in_each_unit_that_has_a_factor() {
     assert_eq!(ounces.volume_in_ml(), Some(295.735));
     let none = scan(0, None, None, "Ulm");
     assert_eq!((none.volume_in_ml(), none.volume_in_ounces()), (None, None));
-}
-
-/// Before its fields were attributes.
-mod before {
-    use super::*;
-
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
-    #[bucket(collection = "counts", items = "counts", window = "1h")]
-    pub(super) struct Count {
-        #[bucket(key)]
-        pub machine: String,
-        #[bucket(time)]
-        pub at: DateTime,
-        #[bucket(unique)]
-        pub number: i64,
-        pub volume_ml: Option<i32>,
-        pub site: Option<String>,
-        pub others: BTreeMap<String, i32>,
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
-#[bucket(collection = "counts", items = "counts", window = "1h")]
-#[bucket(attributes(array = "origin", store = "bucket"))]
-struct Count {
-    #[bucket(key)]
-    machine: String,
-    #[bucket(time)]
-    at: DateTime,
-    #[bucket(unique)]
-    number: i64,
-    #[bucket(attribute(array = "specs", k = "volume", u = "ml"))]
-    volume_ml: Option<i32>,
-    #[bucket(attribute(array = "origin", k = "site"))]
-    site: Option<String>,
-    #[bucket(attribute(array = "specs", rest))]
-    others: BTreeMap<String, i32>,
-}
-
-#[tokio::test]
-async fn records_from_before_they_had_attributes_are_read_and_known_again() {
-    let database = database().await;
-    let (old, new) = (before::Count::buckets(&database), Count::buckets(&database));
-    new.ensure().await.unwrap();
-    let mut all = Vec::new();
-    for number in 0..12 {
-        let record = Count {
-            machine: "press".to_owned(),
-            at: DateTime::from_millis(START + number * MINUTE),
-            number,
-            volume_ml: (number % 3 != 0).then_some(5),
-            site: (number % 2 != 0).then(|| "Ulm".to_owned()),
-            others: (0..number % 2)
-                .map(|other| (format!("$a.{other}"), 1))
-                .collect(),
-        };
-        all.push(record.clone());
-        let Count {
-            machine,
-            at,
-            number,
-            volume_ml,
-            site,
-            others,
-        } = record.clone();
-        if number % 4 < 2 {
-            old.insert(&before::Count {
-                machine,
-                at,
-                number,
-                volume_ml,
-                site,
-                others,
-            })
-            .await
-            .unwrap();
-        } else {
-            new.insert(&record).await.unwrap();
-        }
-        // Both write to one bucket that holds something, and to one that holds nothing.
-        if number == 5 {
-            let buckets = new.collection::<Document>();
-            buckets
-                .update_many(doc! {}, doc! { "$unset": { "origin": 1 } })
-                .await
-                .unwrap();
-            let read = new.range("press".to_owned(), ..).await.unwrap();
-            assert_eq!(read.len(), 6);
-            buckets.delete_many(doc! {}).await.unwrap();
-            all.clear();
-        }
-    }
-    assert_eq!(new.range("press".to_owned(), ..).await.unwrap(), all);
-    let report = Count::buckets(&database).insert_many(&all).await.unwrap();
-    assert_eq!(
-        (report.duplicates().len(), report.failed().len()),
-        (all.len(), 0),
-        "{report:?}"
-    );
 }

@@ -64,6 +64,8 @@ pub struct AttributeField {
     pub kind: ValueKind,
     /// Whether values are stored as text, as in the manual.
     pub text: bool,
+    /// Whether null has an entry: what is missing would be read as something else, or not at all.
+    pub null: bool,
 }
 
 /// A field of the struct that keeps the entries for which there is no other.
@@ -139,7 +141,7 @@ impl AttributeArray {
     }
 
     /// The names of the many fields that are its entries, that of the rest behind them.
-    pub(super) fn field_names(&self) -> impl Iterator<Item = &'static str> + use<> {
+    pub(crate) fn field_names(&self) -> impl Iterator<Item = &'static str> + use<> {
         let rest = self.rest.map(Rest::name);
         self.fields.iter().map(|field| field.name).chain(rest)
     }

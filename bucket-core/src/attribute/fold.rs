@@ -26,6 +26,7 @@ use crate::raw::RawWriter;
 ///     u: Some("ml"),
 ///     kind: ValueKind::Int32,
 ///     text: false,
+///     null: false,
 /// };
 /// const SPECS: AttributeArray = AttributeArray::new("specs", EntryNames::KVU, &[VOLUME], None);
 ///
@@ -137,6 +138,10 @@ impl Entries<'_, '_> {
     }
 
     fn push(&mut self, field: &AttributeField, value: Element<'_>) -> Result<(), AttributeError> {
+        if field.null && value.value == RawBsonRef::Null {
+            self.null(field.k, field.u, value);
+            return Ok(());
+        }
         let (text, kind) = (field.text, field.kind);
         self.entry((field.name, field.k, field.u), kind, text, value)
     }
@@ -176,6 +181,18 @@ impl Entries<'_, '_> {
         Ok(())
     }
 
+    fn null(&mut self, k: &str, u: Option<&str>, value: Element<'_>) {
+        let names = self.array.entry;
+        let mark = self.to.begin_element(self.number);
+        self.to.string(names.k, k);
+        self.to.raw(value.kind, names.v, value.bytes);
+        if let (Some(name), Some(unit)) = (names.u, u) {
+            self.to.string(name, unit);
+        }
+        self.to.end(mark);
+        self.number += 1;
+    }
+
     fn rest(&mut self, rest: Rest, found: Element<'_>) -> Result<(), AttributeError> {
         match (rest, found.value) {
             (_, RawBsonRef::Null) => Ok(()),
@@ -184,6 +201,11 @@ impl Entries<'_, '_> {
                     let value = value.map_err(|fault| self.fault(rest.name(), fault))?;
                     if self.is_named(value.name, None) {
                         return Err(self.fault(value.name, AttributeFault::Duplicate));
+                    }
+                    if value.value == RawBsonRef::Null {
+                        // A key without a value is there all the same.
+                        self.null(value.name, None, value);
+                        continue;
                     }
                     self.entry((value.name, value.name, None), kind, false, value)?;
                 }

@@ -233,7 +233,7 @@ impl<'a> Unfolded<'a> {
             let Some(Rest::Map { kind, .. }) = self.array.rest.filter(|_| u.is_none()) else {
                 return Err(AttributeFault::Unknown);
             };
-            if !kind.admits(value.value) {
+            if !kind.admits(value.value) && value.value != RawBsonRef::Null {
                 let expected = kind.expected();
                 return Err(AttributeFault::Type { expected });
             }
@@ -250,6 +250,10 @@ impl<'a> Unfolded<'a> {
             _ => return Err(AttributeFault::Duplicate),
         };
         let written = match (field.text, value.value) {
+            (_, RawBsonRef::Null) if field.null => {
+                to.raw(value.kind, field.name, value.bytes);
+                true
+            }
             (true, RawBsonRef::String(text)) => field.kind.write_text(field.name, text, to),
             (false, found) if field.kind.admits(found) => {
                 write(field.kind, field.name, value, to);

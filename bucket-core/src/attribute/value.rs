@@ -146,7 +146,9 @@ impl ValueKind {
 
     /// The text of a value of it.
     pub(super) fn text(self, value: RawBsonRef<'_>) -> Option<String> {
-        if !self.admits(value) {
+        // Text does not tell of which of several types it was.
+        let is_told = self != Self::Any || matches!(value, RawBsonRef::String(_));
+        if !self.admits(value) || !is_told {
             return None;
         }
         Some(match value {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     aggregate::{Aggregate, AggregateKind},
-    attribute::{ArrayPlace, AttributeArray},
+    attribute::{ArrayPlace, AttributeArray, ValueKind},
     range::TimeRange,
     spec::BucketSpec,
 };
@@ -126,5 +126,20 @@ fn of_attribute(spec: &BucketSpec, name: &str) -> Option<Bson> {
     } };
     let values =
         doc! { "$map": { "input": found, "as": "entry", "in": format!("$$entry.{}", names.v) } };
-    Some(doc! { "$first": [values] }.into())
+    let value = if field.text {
+        // What is no number of the field's type counts as missing, as everywhere.
+        let to = if field.kind == ValueKind::Double {
+            "double"
+        } else {
+            "long"
+        };
+        doc! { "$convert": {
+            "input": { "$first": [values] }, "to": to, "onError": null, "onNull": null,
+        } }
+    } else {
+        doc! { "$first": [values] }
+    };
+    // An item from before the field was an attribute has it as it is.
+    let plain = format!("$$item.{name}");
+    Some(doc! { "$ifNull": [value, plain] }.into())
 }

@@ -107,7 +107,8 @@ fn is_taken(spec: &BucketSpec) -> bool {
     let keys = spec.keys().iter().map(|key| key.path);
     let aggregates = spec.aggregates().iter();
     let aggregates = aggregates.map(|aggregate| aggregate.path);
-    let paths = own.into_iter().chain(keys).chain(aggregates);
+    let arrays = spec.shared_arrays().map(|array| array.name);
+    let paths = own.into_iter().chain(keys).chain(aggregates).chain(arrays);
     let mut heads = paths.map(|path| path.split('.').next().unwrap_or_default());
     heads.any(|head| head == SOURCES)
 }

@@ -2,11 +2,14 @@
 
 use syn::DeriveInput;
 
-use super::model::{Array, Attribute, Raw};
+use super::{
+    model::{Array, Attribute, Raw},
+    names::{self, Taken},
+};
 use crate::{
     attrs::{attribute::ArrayAttr, entry},
     diagnostics::{Diagnostics, did_you_mean, list, suggest},
-    model::{field::Storage, rust_name::snake},
+    model::field::Storage,
     symbol::{SERDE, serde},
 };
 
@@ -93,14 +96,14 @@ pub(super) fn arrays(
     arrays: &[Array],
     fields: &[Raw<'_>],
     given: &[ArrayAttr],
-    reserved: &Reserved,
+    taken: Taken,
 ) {
     array_attrs(cx, arrays, given);
     for array in arrays {
         let plain = fields.iter().find(|field| {
-            field.attr.is_none()
-                && field.stored.storage == Storage::Named
+            field.stored.storage == Storage::Named
                 && field.stored.name == array.name
+                && !is_of(field, array)
         });
         if let Some(field) = plain {
             let message = format_args!(
@@ -113,88 +116,14 @@ pub(super) fn arrays(
         rests(cx, array, fields);
         twice(cx, array);
         units(cx, array);
-        methods(cx, array);
     }
-    let mut seen: Vec<(String, &Array)> = Vec::new();
-    for array in arrays {
-        let method = snake(&array.name).map(|name| name.to_string());
-        let at = array.fields.first().map(|field| &field.ident);
-        let Some((method, at)) = method.zip(at) else {
-            continue;
-        };
-        if let Some((_, other)) = seen.iter().find(|(name, _)| *name == method) {
-            let message = format_args!(
-                "the arrays `{}` and `{}` would both be asked for by `{method}()`",
-                other.name, array.name
-            );
-            cx.error(at, message, "another name for one of the two arrays");
-        }
-        if let Some(what) = reserved.taken(&method) {
-            let message = format_args!(
-                "the array `{}` would be asked for by `{method}()`, which is {what}",
-                array.name
-            );
-            cx.error(at, message, "another name for the array");
-        }
-        seen.push((method, array));
-    }
-    conversions(cx, arrays);
+    names::check(cx, arrays, taken);
 }
 
-/// The methods that convert on read bear the key and the unit alone.
-fn conversions(cx: &mut Diagnostics, arrays: &[Array]) {
-    let mut seen: Vec<(String, &str)> = Vec::new();
-    for array in arrays {
-        for key in array.keys() {
-            let converted = array.of_key(key).any(|field| field.factor.is_some());
-            let Some(method) = snake(&key.value()).filter(|_| converted) else {
-                continue;
-            };
-            let method = method.to_string();
-            if let Some((_, other)) = seen
-                .iter()
-                .find(|(name, other)| *name == method && **other != array.name)
-            {
-                let message = format_args!(
-                    "`{}` has units with factors in `{other}` already: both would be read by \
-                     `{method}_in_..()`",
-                    key.value()
-                );
-                cx.error(
-                    key,
-                    message,
-                    "another `k`, or no `factor` in one of the arrays",
-                );
-            }
-            seen.push((method, &array.name));
-        }
-    }
-}
-
-/// Names that a struct has for other things.
-pub(crate) struct Reserved(&'static [(&'static str, &'static str)]);
-
-impl Reserved {
-    /// Of a struct with `Attributed`.
-    pub(super) const OF_DOCUMENTS: Self = Self(&[("documents", "the handle to its documents")]);
-    /// Of a record.
-    pub(crate) const OF_BUCKETS: Self = Self(&[
-        ("buckets", "the handle to its buckets"),
-        ("bucket", "a bucket of it"),
-        ("bucket_fields", "the paths in a bucket of it"),
-        ("id", "the id of a bucket of it"),
-        ("item", "an item of it"),
-        ("item_fields", "the paths in an item of it"),
-        ("key", "the key of it"),
-        ("stats", "its aggregates"),
-        ("stats_fields", "the paths of its aggregates"),
-        ("time", "the time of it"),
-    ]);
-
-    fn taken(&self, method: &str) -> Option<&'static str> {
-        let found = self.0.iter().find(|(name, _)| *name == method);
-        found.map(|(_, what)| *what)
-    }
+/// Whether the field is an attribute of this array.
+fn is_of(field: &Raw<'_>, array: &Array) -> bool {
+    let of = field.attr.and_then(|attr| attr.array.get());
+    of.is_some_and(|of| of.value() == array.name)
 }
 
 /// What the struct says of arrays.
@@ -319,37 +248,4 @@ fn units(cx: &mut Diagnostics, array: &Array) {
             cx.error(&of_key[0].k, message, "remove `factor`");
         }
     }
-}
-
-/// Each key and each unit is a method.
-fn methods(cx: &mut Diagnostics, array: &Array) {
-    let mut keys: Vec<(String, String)> = Vec::new();
-    for key in array.keys() {
-        let text = key.value();
-        method(cx, key, &text, &mut keys);
-        let mut units = Vec::new();
-        for field in array.of_key(key) {
-            if let Some(unit) = &field.u {
-                let text = unit.value();
-                // One unit of a key that is there twice was reported.
-                if !units.iter().any(|(_, known)| *known == text) {
-                    method(cx, unit, &text, &mut units);
-                }
-            }
-        }
-    }
-}
-
-fn method(cx: &mut Diagnostics, at: &syn::LitStr, text: &str, known: &mut Vec<(String, String)>) {
-    let Some(name) = snake(text) else {
-        let message = format_args!("`{text}` has no letter to name a method by");
-        cx.error(at, message, "a text with letters or digits");
-        return;
-    };
-    let name = name.to_string();
-    if let Some((_, other)) = known.iter().find(|(known, _)| *known == name) {
-        let message = format_args!("`{text}` and `{other}` would both be asked for by `{name}()`");
-        cx.error(at, message, "texts that differ in letters or digits");
-    }
-    known.push((name, text.to_owned()));
 }

@@ -17,13 +17,7 @@ pub(crate) fn full(model: &Attributed) -> TokenStream {
     let krate = &model.krate;
     let private = quote!(#krate::__private);
     let vis = &model.vis;
-    let asked = Asked {
-        ident,
-        vis,
-        private: &private,
-        specs: quote!(<#ident as #private::Attributed>::SPEC.arrays()),
-        arrays: &model.arrays,
-    };
+    let asked = asked(model, &private);
     let filters = filters::types(&asked);
     let (name, collection) = (ident.unraw().to_string(), &model.collection);
     let arrays = model
@@ -64,7 +58,14 @@ pub(crate) fn fallback(model: &Attributed) -> TokenStream {
     }
     let (ident, krate, vis) = (&model.ident, &model.krate, &model.vis);
     let private = quote!(#krate::__private);
+    let mut asked = asked(model, &private);
+    if !model.arrays_are_sound {
+        asked.arrays = &[];
+    }
+    let filters = filters::types(&asked);
+    let (methods, conversions) = (filters::methods(&asked), convert::methods(&asked));
     quote! {
+        #filters
         const _: () = {
             impl #private::Attributed for #ident {
                 const SPEC: &'static #private::DocumentSpec = &Self::SPEC;
@@ -74,8 +75,21 @@ pub(crate) fn fallback(model: &Attributed) -> TokenStream {
             impl #ident {
                 #vis const SPEC: #private::DocumentSpec = #private::DocumentSpec::__new("", "", &[]);
                 #vis const COLLECTION: &'static str = "";
+                #methods
+                #conversions
             }
         };
+    }
+}
+
+fn asked<'a>(model: &'a Attributed, private: &'a TokenStream) -> Asked<'a> {
+    let ident = &model.ident;
+    Asked {
+        ident,
+        vis: &model.vis,
+        private,
+        specs: quote!(<#ident as #private::Attributed>::SPEC.arrays()),
+        arrays: &model.arrays,
     }
 }
 
@@ -91,6 +105,7 @@ pub(crate) fn array(array: &Array, private: &TokenStream) -> TokenStream {
     let u = option(array.u.as_ref().map(|u| quote!(#u)));
     let fields = array.fields.iter().map(|field| {
         let (name, k, ty, text) = (&field.name, field.k.value(), &field.ty, field.text);
+        let null = field.null;
         let u = option(field.u.as_ref().map(|u| {
             let u = u.value();
             quote!(#u)
@@ -98,7 +113,7 @@ pub(crate) fn array(array: &Array, private: &TokenStream) -> TokenStream {
         // The span of the user's type: that is where a type that is no value is reported.
         let kind = quote_spanned!(ty.span()=> <#ty as #private::AttributeValue>::KIND);
         quote! {
-            #private::AttributeField { name: #name, k: #k, u: #u, kind: #kind, text: #text }
+            #private::AttributeField { name: #name, k: #k, u: #u, kind: #kind, text: #text, null: #null }
         }
     });
     let rest = option(array.rest.as_ref().map(|rest| {

@@ -3,14 +3,14 @@
 use proc_macro2::Ident;
 use syn::{DeriveInput, LitStr, Type, Visibility, ext::IdentExt};
 
-use super::check::{self, Reserved};
+use super::{check, names::Taken};
 use crate::{
     attrs::{
         attribute::{ArrayAttr, AttributeAttr, Index},
         choice::Store,
         container::is_bare,
         crate_path::CratePath,
-        entry::{self, Entry},
+        entry::{self, Entry, Form},
         slot::Slot,
         value,
     },
@@ -18,8 +18,11 @@ use crate::{
     model::{
         record,
         serde_names::{self, SerdeField},
+        types,
     },
-    symbol::{ARRAY_KEYS, ATTRIBUTE, ATTRIBUTES, BUCKET, COLLECTION, CRATE, DOCUMENT_KEYS, names},
+    symbol::{
+        ARRAY_KEYS, ATTRIBUTE, ATTRIBUTES, BUCKET, COLLECTION, CRATE, DOCUMENT_KEYS, names, serde,
+    },
 };
 
 /// The line that a struct with attributes needs.
@@ -34,6 +37,8 @@ pub(crate) struct Attributed {
     pub(super) generic: bool,
     pub(super) collection: String,
     pub(super) arrays: Vec<Array>,
+    /// Nothing was reported about them.
+    pub(super) arrays_are_sound: bool,
 }
 
 /// An array of attributes.
@@ -59,11 +64,14 @@ pub(crate) struct Attribute {
     pub(super) k: LitStr,
     pub(super) u: Option<LitStr>,
     pub(super) text: bool,
+    /// Serde reads something else than null where the field is missing.
+    pub(super) null: bool,
     pub(super) factor: Option<f64>,
 }
 
 /// A field that keeps the other entries.
 pub(crate) struct RestField {
+    pub(super) ident: Ident,
     pub(super) ty: Type,
     pub(super) name: String,
 }
@@ -75,6 +83,22 @@ pub(crate) struct Raw<'a> {
     pub(crate) attr: Option<&'a AttributeAttr>,
     pub(crate) serde: Vec<Entry>,
     pub(crate) stored: SerdeField,
+}
+
+impl Raw<'_> {
+    /// Whether serde takes the field for null where it is missing: an `Option`, and nothing else is said.
+    fn reads_missing_as_null(&self) -> bool {
+        let entry = |key| self.serde.iter().find(|entry| entry.is(key));
+        let by_hand = entry(serde::WITH)
+            .or(entry(serde::DESERIALIZE_WITH))
+            .is_some();
+        match entry(serde::DEFAULT) {
+            _ if !types::is_literally(self.ty, "Option") => false,
+            Some(default) => matches!(default.form, Form::Word),
+            // That of the struct.
+            None => !by_hand && !self.stored.has_container_default,
+        }
+    }
 }
 
 /// The raw keys of the struct.
@@ -95,6 +119,7 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Attributed {
         krate: container.krate.get().cloned().unwrap_or_default(),
         collection: container.collection.get().cloned().unwrap_or_default(),
         arrays: Vec::new(),
+        arrays_are_sound: false,
     };
     let example = "#[bucket(attribute(array = \"specs\", k = \"volume\", u = \"ml\"))] volume_ml: Option<i32>";
     let Some(named) = record::named_fields(cx, input, "Attributed", example) else {
@@ -120,10 +145,21 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Attributed {
             })
         })
         .collect();
-    if attrs.iter().all(|(_, unclear)| !unclear) {
+    let all_clear = attrs.iter().all(|(_, unclear)| !unclear);
+    if all_clear {
         check::any(cx, &fields);
     }
-    this.arrays = arrays(cx, &fields, &container.arrays, &Reserved::OF_DOCUMENTS);
+    let before = cx.count();
+    let documents = (
+        "documents".to_owned(),
+        "the handle to its documents".to_owned(),
+    );
+    let taken = Taken {
+        functions: vec![documents],
+        types: Vec::new(),
+    };
+    this.arrays = arrays(cx, &fields, &container.arrays, taken);
+    this.arrays_are_sound = all_clear && cx.count() == before;
     this
 }
 
@@ -132,11 +168,11 @@ pub(crate) fn arrays(
     cx: &mut Diagnostics,
     fields: &[Raw<'_>],
     given: &[ArrayAttr],
-    reserved: &Reserved,
+    taken: Taken,
 ) -> Vec<Array> {
     check::fields(cx, fields);
     let arrays = gathered(fields, given);
-    check::arrays(cx, &arrays, fields, given, reserved);
+    check::arrays(cx, &arrays, fields, given, taken);
     arrays
 }
 
@@ -239,7 +275,7 @@ fn gathered(fields: &[Raw<'_>], given: &[ArrayAttr]) -> Vec<Array> {
         let (ident, ty) = (field.ident.clone(), field.ty.clone());
         let name = field.stored.name.clone();
         if attr.rest.given().is_some() {
-            arrays[at].rest.get_or_insert(RestField { ty, name });
+            arrays[at].rest.get_or_insert(RestField { ident, ty, name });
         } else if let Some(k) = attr.k.get().cloned() {
             arrays[at].fields.push(Attribute {
                 ident,
@@ -248,6 +284,7 @@ fn gathered(fields: &[Raw<'_>], given: &[ArrayAttr]) -> Vec<Array> {
                 k,
                 u: attr.u.get().cloned(),
                 text: attr.text.given().is_some(),
+                null: !field.reads_missing_as_null(),
                 factor: attr.factor.get().copied(),
             });
         }

@@ -124,6 +124,13 @@ pub(crate) fn bad_field_name(name: &str) -> Option<&'static str> {
     }
 }
 
+/// Why a text cannot be the name of a field of an item.
+pub(crate) fn bad_item_name(name: &str) -> Option<&'static str> {
+    // `items.3` is the fourth item, or that field of each.
+    let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some("a number is a place in the array of items")
+}
+
 /// Why a text cannot be a name of the user's at the top level of a bucket, whatever its form is.
 pub(crate) fn reserved(name: &str) -> Option<&'static str> {
     (name == "_id").then_some("`_id` is the id of the bucket")

@@ -50,6 +50,8 @@ pub(crate) struct SerdeField {
     pub(crate) storage: Storage,
     /// It has a value where no stored item has one.
     pub(crate) has_default: bool,
+    /// The struct has a default, of which this is a part.
+    pub(crate) has_container_default: bool,
 }
 
 impl SerdeField {
@@ -60,6 +62,7 @@ impl SerdeField {
             name,
             storage: Storage::Named,
             has_default: false,
+            has_container_default: false,
         }
     }
 }
@@ -100,7 +103,13 @@ pub(crate) fn of_struct(cx: &mut Diagnostics, input: &DeriveInput) -> SerdeStruc
         ser_bound: container.attrs.ser_bound().map(<[_]>::to_vec),
         de_bound: container.attrs.de_bound().map(<[_]>::to_vec),
         asymmetric: is_asymmetric(&container),
-        fields: fields.iter().map(|field| of_field(&field.attrs)).collect(),
+        fields: fields
+            .iter()
+            .map(|field| SerdeField {
+                has_container_default: !container.attrs.default().is_none(),
+                ..of_field(&field.attrs)
+            })
+            .collect(),
     }
 }
 
@@ -140,6 +149,7 @@ fn of_field(attrs: &attr::Field) -> SerdeField {
             (false, false) => Storage::Named,
         },
         has_default: attrs.skip_deserializing() || !attrs.default().is_none(),
+        has_container_default: false,
     }
 }
 

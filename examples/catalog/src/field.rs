@@ -61,7 +61,6 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use bucket_mongo::attribute::Attributed as _;
 
     use super::*;
 

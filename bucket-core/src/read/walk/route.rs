@@ -3,6 +3,7 @@
 use bson::{Bson, DateTime, Document, doc};
 
 use crate::{
+    attribute::AttributeArray,
     form::Form,
     id::Place,
     range::TimeRange,
@@ -78,7 +79,21 @@ impl<T: Record> Route<T> {
         let shared: Vec<String> = shared
             .map(|array| format!("{inside}{}", array.name))
             .collect();
-        let ours = shared.iter().map(String::as_str).chain([time.as_str()]);
+        // Items from before a field was an attribute have it as it is.
+        let is_asked =
+            |array: &&AttributeArray| array.paths().iter().any(|of| paths.contains(&of.as_str()));
+        let plain: Vec<String> = spec
+            .arrays()
+            .iter()
+            .filter(|array| is_asked(array) || shared.contains(&format!("{inside}{}", array.name)))
+            .flat_map(AttributeArray::field_names)
+            .map(|name| format!("{inside}{name}"))
+            .collect();
+        let ours = shared
+            .iter()
+            .chain(&plain)
+            .map(String::as_str)
+            .chain([time.as_str()]);
         let inner: Vec<&str> = inner.copied().chain(ours).collect();
         // The server refuses a path together with one inside of it.
         let holds = |outer: &str, path: &str| {
@@ -227,15 +242,24 @@ impl<T: Record> Route<T> {
     }
 }
 
-/// The items with what their bucket holds for them.
+/// The items with what their bucket holds for them; not those that tell it by fields of their own.
 fn complete(spec: &BucketSpec, items: Bson) -> Bson {
-    let shared = spec.shared_arrays();
-    let shared: Document = shared
-        .map(|array| (array.name.to_owned(), format!("${}", array.name).into()))
-        .collect();
-    if shared.is_empty() {
+    let held = spec.shared_arrays().map(|array| {
+        let is_plain = array.field_names().map(|name| {
+            let kind = doc! { "$type": doc! { "$getField": {
+                "field": { "$literal": name }, "input": "$$item",
+            } } };
+            Bson::from(doc! { "$ne": [kind, "missing"] })
+        });
+        let is_plain: Vec<Bson> = is_plain.collect();
+        let held = doc! { array.name: format!("${}", array.name) };
+        Bson::from(doc! { "$cond": [{ "$or": is_plain }, {}, held] })
+    });
+    let held: Vec<Bson> = held.collect();
+    if held.is_empty() {
         return items;
     }
-    let merged = doc! { "$mergeObjects": [shared, "$$item"] };
+    let parts: Vec<Bson> = held.into_iter().chain(["$$item".into()]).collect();
+    let merged = doc! { "$mergeObjects": parts };
     doc! { "$map": { "input": items, "as": "item", "in": merged } }.into()
 }

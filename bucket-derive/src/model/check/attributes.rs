@@ -20,12 +20,14 @@ pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs)
         let help = format_args!("struct {} {{ .. }}", model.record.ident);
         cx.error(generics, message, help);
     }
-    for array in model.arrays.iter().filter(|array| array.is_shared) {
-        let mut given = attrs.arrays.iter().filter_map(|attr| attr.array.get());
-        let given = given.rfind(|name| name.value() == array.name);
-        let Some(reason) = taken(model, &array.name) else {
+    for array in &model.arrays {
+        let in_item = value::bad_item_name(&array.name).map(str::to_owned);
+        let in_bucket = || taken(model, &array.name).filter(|_| array.is_shared);
+        let Some(reason) = in_item.or_else(in_bucket) else {
             continue;
         };
+        let mut given = attrs.arrays.iter().filter_map(|attr| attr.array.get());
+        let given = given.rfind(|name| name.value() == array.name);
         let message = value::invalid(&array.name, "the name of an array in the bucket", &reason);
         let at = given.map_or_else(
             || model.record.ident.to_token_stream(),

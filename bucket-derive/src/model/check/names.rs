@@ -151,6 +151,9 @@ fn items(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs, taken: &[O
 
 fn bad_name(cx: &mut Diagnostics, model: &Model, field: &Field, taken: &[OwnName]) {
     let mut reason = value::bad_field_name(&field.name).map(str::to_owned);
+    if field.role != Role::Key && reason.is_none() {
+        reason = value::bad_item_name(&field.name).map(str::to_owned);
+    }
     if field.role == Role::Key && reason.is_none() {
         reason = value::reserved(&field.name).map(str::to_owned);
         // A name that was given is reported where it stands.

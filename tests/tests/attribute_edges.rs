@@ -1,0 +1,382 @@
+//! Attributes of records at the edges: nulls, text, names, and writers that know nothing of them.
+
+use std::collections::BTreeMap;
+
+use bucket_mongo::{
+    AttributeValue, Attributed, Bucketed, ErrorKind,
+    attribute::{decode, encode},
+    bson::{Bson, DateTime, Document, doc},
+};
+use bucket_tests::database;
+use futures_util::TryStreamExt;
+use serde::{Deserialize, Serialize};
+
+const START: i64 = 1_699_999_800_000;
+
+fn at(minute: i64) -> DateTime {
+    DateTime::from_millis(START + minute * 60_000)
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "serde's signature")]
+fn five() -> Option<i32> {
+    Some(5)
+}
+
+/// As many write it: an option as its value, or null.
+mod by_hand {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[allow(clippy::ref_option, reason = "serde's signature")]
+    pub(super) fn serialize<S: Serializer>(value: &Option<i64>, to: S) -> Result<S::Ok, S::Error> {
+        value.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+        Option::deserialize(from)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, AttributeValue)]
+struct Size(Option<i32>);
+
+macro_rules! with_nulls {
+    ($name:ident: $derive:ident, [$($container:tt)*], { $($fields:tt)* }) => {
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, $derive)]
+        #[bucket($($container)*)]
+        struct $name {
+            $($fields)*
+            #[serde(default = "five")]
+            #[bucket(attribute(array = "specs", k = "default"))]
+            default: Option<i32>,
+            #[serde(with = "by_hand")]
+            #[bucket(attribute(array = "specs", k = "with"))]
+            with: Option<i64>,
+            #[bucket(attribute(array = "specs", k = "any"))]
+            any: Bson,
+            #[bucket(attribute(array = "specs", k = "size"))]
+            size: Size,
+            #[bucket(attribute(array = "specs", k = "plain"))]
+            plain: Option<i32>,
+            #[bucket(attribute(array = "specs", rest))]
+            rest: BTreeMap<String, Option<i32>>,
+        }
+    };
+}
+
+with_nulls! { Held: Bucketed, [collection = "held", items = "items", window = "1h", attributes(array = "specs", store = "bucket")], {
+    #[bucket(key)]
+    machine: String,
+    #[bucket(time)]
+    at: DateTime,
+} }
+with_nulls! { Own: Bucketed, [collection = "own", items = "items", window = "1h"], {
+    #[bucket(key)]
+    machine: String,
+    #[bucket(time)]
+    at: DateTime,
+} }
+with_nulls! { Bottle: Attributed, [collection = "bottles"], {} }
+
+macro_rules! nothing_or_something {
+    ($name:ident { $($field:ident: $value:expr),* }, $is_nothing:expr) => {
+        $name {
+            $($field: $value,)*
+            default: (!$is_nothing).then_some(1),
+            with: (!$is_nothing).then_some(2),
+            any: if $is_nothing { Bson::Null } else { Bson::from("x") },
+            size: Size((!$is_nothing).then_some(3)),
+            plain: (!$is_nothing).then_some(4),
+            rest: [("a.$b".to_owned(), (!$is_nothing).then_some(5))].into(),
+        }
+    };
+}
+
+#[tokio::test]
+async fn null_is_read_as_null_whatever_serde_makes_of_a_field_that_is_missing() {
+    for is_nothing in [true, false] {
+        let bottle = nothing_or_something!(Bottle {}, is_nothing);
+        let stored = encode(&bottle).unwrap();
+        assert_eq!(decode::<Bottle>(&stored).unwrap(), bottle);
+        let entries = stored.get_array("specs").unwrap().into_iter().count();
+        // A plain option has no entry where there is nothing.
+        assert_eq!(entries, if is_nothing { 5 } else { 6 });
+    }
+    let database = database().await;
+    let (held, own) = (Held::buckets(&database), Own::buckets(&database));
+    held.ensure().await.unwrap();
+    own.ensure().await.unwrap();
+    let machine = || "press".to_owned();
+    let all: Vec<Held> = (0..4)
+        .map(|n| {
+            nothing_or_something!(
+                Held {
+                    machine: machine(),
+                    at: at(n)
+                },
+                n % 2 == 0
+            )
+        })
+        .collect();
+    held.insert_many(&all).await.unwrap();
+    assert_eq!(held.range(machine(), ..).await.unwrap(), all);
+    let all: Vec<Own> = (0..4)
+        .map(|n| {
+            nothing_or_something!(
+                Own {
+                    machine: machine(),
+                    at: at(n)
+                },
+                n % 2 == 0
+            )
+        })
+        .collect();
+    own.insert_many(&all).await.unwrap();
+    assert_eq!(own.range(machine(), ..).await.unwrap(), all);
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "named", items = "items", window = "1h")]
+#[bucket(attributes(array = "sources", store = "bucket"))]
+struct Named {
+    #[bucket(key)]
+    machine: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(attribute(array = "sources", k = "site"))]
+    site: String,
+    #[bucket(attribute(array = "sources_own", k = "any", text))]
+    any: Bson,
+}
+
+#[tokio::test]
+async fn what_would_come_back_as_something_else_is_refused_before_it_is_written() {
+    let database = database().await;
+    let named = Named::buckets(&database);
+    named.ensure().await.unwrap();
+    let record = |any: Bson| Named {
+        machine: "press".to_owned(),
+        at: at(0),
+        site: "Ulm".to_owned(),
+        any,
+    };
+    // Positions of sources stand in a field of that name.
+    let insert = named.insert_many(vec![record("a".into())]);
+    let error = insert.from_source("orders", 0).await.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::InvalidArgument { .. }),
+        "{error:?}"
+    );
+    // Text does not tell whether it was one.
+    let error = named.insert(&record(5.into())).await.unwrap_err();
+    assert!(
+        error.to_string().contains("`any` of `sources_own`"),
+        "{error}"
+    );
+    named.insert(&record("5".into())).await.unwrap();
+    assert_eq!(
+        named.range("press".to_owned(), ..).await.unwrap(),
+        [record("5".into())]
+    );
+}
+
+/// Before its fields were attributes.
+mod before {
+    use super::*;
+
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+    #[bucket(collection = "counts", items = "counts", window = "1h")]
+    pub(super) struct Count {
+        #[bucket(key)]
+        pub machine: String,
+        #[bucket(time)]
+        pub at: DateTime,
+        #[bucket(unique)]
+        pub number: i64,
+        #[bucket(sum, max)]
+        pub volume_ml: Option<i32>,
+        pub site: String,
+        pub others: BTreeMap<String, i32>,
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "counts", items = "counts", window = "1h")]
+#[bucket(attributes(array = "origin", store = "bucket"))]
+struct Count {
+    #[bucket(key)]
+    machine: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(unique)]
+    number: i64,
+    #[bucket(sum, max, attribute(array = "specs", k = "volume", u = "ml"))]
+    volume_ml: Option<i32>,
+    #[bucket(attribute(array = "origin", k = "site"))]
+    site: String,
+    #[bucket(attribute(array = "specs", rest))]
+    others: BTreeMap<String, i32>,
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+struct Point {
+    volume_ml: Option<i32>,
+    site: String,
+}
+
+fn count(number: i64) -> Count {
+    let others = (0..number % 2).map(|other| (format!("$a.{other}"), 1));
+    Count {
+        machine: "press".to_owned(),
+        at: at(number),
+        number,
+        volume_ml: (number % 3 != 0).then_some(5),
+        site: if number % 5 == 0 { "Jena" } else { "Ulm" }.to_owned(),
+        others: others.collect(),
+    }
+}
+
+fn before(record: Count) -> before::Count {
+    let Count {
+        machine,
+        at,
+        number,
+        volume_ml,
+        site,
+        others,
+    } = record;
+    before::Count {
+        machine,
+        at,
+        number,
+        volume_ml,
+        site,
+        others,
+    }
+}
+
+/// Buckets that were opened by either writer, to which both have appended.
+#[tokio::test]
+async fn writers_from_before_and_behind_share_buckets_and_every_read_tells_them_apart() {
+    for old_first in [true, false] {
+        let database = database().await;
+        let (old, new) = (before::Count::buckets(&database), Count::buckets(&database));
+        new.ensure().await.unwrap();
+        let all: Vec<Count> = (0..12).map(count).collect();
+        for record in &all {
+            if (record.number % 4 < 2) == old_first {
+                old.insert(&before(record.clone())).await.unwrap();
+            } else {
+                new.insert(record).await.unwrap();
+            }
+        }
+        let key = || "press".to_owned();
+        assert_eq!(new.range(key(), ..).await.unwrap(), all);
+        let newest = new
+            .latest_for_all()
+            .await
+            .unwrap()
+            .try_collect::<Vec<_>>()
+            .await
+            .unwrap();
+        assert_eq!(newest, all[11..]);
+
+        let fields = [CountItem::FIELDS.volume_ml, CountItem::FIELDS.site];
+        let points: Vec<Point> = new.range(key(), ..).select(fields).await.unwrap();
+        let expected = all.iter().map(|it| Point {
+            volume_ml: it.volume_ml,
+            site: it.site.clone(),
+        });
+        assert_eq!(points, expected.collect::<Vec<_>>());
+
+        // In a bucket that the range cuts the server adds up what stands in either form.
+        let some = at(1)..at(9);
+        let stats = new.stats(key(), some.clone()).await.unwrap().unwrap();
+        let stages = new.stats(key(), some).pipeline().unwrap();
+        let collection = new.collection::<Document>();
+        let found = collection.aggregate(stages).await.unwrap();
+        let found: Vec<Document> = found.try_collect().await.unwrap();
+        let sum = found[0]
+            .get_document("stats")
+            .unwrap()
+            .get("sum")
+            .and_then(Bson::as_i64);
+        let sum = sum.or_else(|| {
+            found[0]
+                .get_document("stats")
+                .unwrap()
+                .get_i32("sum")
+                .ok()
+                .map(i64::from)
+        });
+        assert_eq!((sum, stats.stats().sum()), (Some(30), Some(30)));
+
+        // Behind the `$unwind` a filter sees what the bucket holds for those items alone that have it from there.
+        let mut stages = new.range(key(), ..).pipeline().unwrap();
+        stages.push(doc! { "$unwind": "$counts" });
+        stages.push(doc! { "$match": Document::from(Count::origin().site().eq("Jena")) });
+        let found = collection.aggregate(stages).await.unwrap();
+        let found: Vec<Document> = found.try_collect().await.unwrap();
+        let numbers = found.iter().map(|it| {
+            it.get_document("counts")
+                .unwrap()
+                .get_i64("number")
+                .unwrap()
+        });
+        let expected = all
+            .iter()
+            .filter(|it| it.site == "Jena" && (it.number % 4 < 2) != old_first);
+        assert_eq!(
+            numbers.collect::<Vec<_>>(),
+            expected.map(|it| it.number).collect::<Vec<_>>()
+        );
+
+        let report = Count::buckets(&database).insert_many(&all).await.unwrap();
+        assert_eq!(
+            (report.duplicates().len(), report.failed().len()),
+            (12, 0),
+            "{report:?}"
+        );
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "texts", items = "items", window = "1h")]
+struct Text {
+    #[bucket(key)]
+    machine: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(sum = "whole", attribute(array = "specs", k = "whole", text))]
+    whole: Option<i64>,
+    #[bucket(sum = "part", attribute(array = "specs", k = "part", text))]
+    part: Option<f64>,
+}
+
+#[tokio::test]
+async fn numbers_that_are_stored_as_text_are_added_up_by_the_server_too() {
+    let database = database().await;
+    let texts = Text::buckets(&database);
+    texts.ensure().await.unwrap();
+    let all: Vec<Text> = (0..10)
+        .map(|n| Text {
+            machine: "press".to_owned(),
+            at: at(n),
+            whole: (n % 3 != 0).then_some(n),
+            part: (n % 2 != 0).then_some(0.5),
+        })
+        .collect();
+    texts.insert_many(&all).await.unwrap();
+    let stages = texts
+        .stats("press".to_owned(), at(2)..at(8))
+        .pipeline()
+        .unwrap();
+    let found = texts
+        .collection::<Document>()
+        .aggregate(stages)
+        .await
+        .unwrap();
+    let found: Vec<Document> = found.try_collect().await.unwrap();
+    let stats = found[0].get_document("stats").unwrap();
+    assert_eq!(stats.get_i64("whole").unwrap(), 2 + 4 + 5 + 7);
+    assert_eq!(stats.get_f64("part").unwrap().to_string(), "1.5");
+}

@@ -1,0 +1,17 @@
+use bucket_mongo::{Bucketed, bson::DateTime};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "scans", items = "scans", window = "1h")]
+struct Scan {
+    #[bucket(key)]
+    machine: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(attribute(array = "a", k = "x"))]
+    x: Option<i32>,
+    #[serde(rename = "3")]
+    third: i32,
+}
+
+fn main() {}
