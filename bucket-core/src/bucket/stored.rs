@@ -127,7 +127,7 @@ fn integer(value: i64) -> Bson {
 ///
 /// # Errors
 ///
-/// Those of the deserializer, and [`DamagedBucket`] as its message.
+/// Those of the deserializer, and [`DamagedBucket`](crate::DamagedBucket) as its message.
 pub fn deserialize_bucket<'de, B: BucketDocument, D: Deserializer<'de>>(
     from: D,
 ) -> Result<B, D::Error> {
