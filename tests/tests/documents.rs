@@ -1,13 +1,18 @@
 //! Documents with attributes through their handle: stored, found, and what goes wrong.
 
+#[path = "common/explained.rs"]
+mod explained;
+
 use bucket_mongo::{
     Attributed, Documents, ErrorKind,
     bson::{Document, doc},
     testing::TestDatabase,
 };
 use bucket_tests::{database, documents};
-use futures_util::StreamExt;
+use futures_util::{StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
+
+use self::explained::explain;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Attributed)]
 #[bucket(collection = "bottles")]
@@ -145,4 +150,94 @@ async fn a_transaction_sees_its_own_documents_and_nobody_else_does() {
     );
     session.abort_transaction().await.unwrap();
     assert_eq!(bottles.find(doc! {}).await.unwrap().len(), 3);
+}
+
+macro_rules! indexed {
+    ($($name:ident: $index:literal;)*) => {$(
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Attributed)]
+        #[bucket(collection = "movies")]
+        #[bucket(attributes(array = "releases", k = "location", v = "date", index = $index))]
+        struct $name {
+            #[serde(rename = "_id")]
+            id: i32,
+            #[bucket(attribute(array = "releases", k = "USA"))]
+            usa: Option<i32>,
+            #[bucket(attribute(array = "releases", k = "France"))]
+            france: Option<i32>,
+        }
+    )*};
+}
+
+indexed! {
+    ByKeyAndValue: "key_unit_value";
+    ByValue: "key_value_unit";
+    Whole: "whole";
+    Wildcard: "wildcard";
+    Unindexed: "none";
+}
+
+/// The keys of the index that `ensure` makes, and what the server examined for a filter: index keys and
+/// documents.
+async fn examined<T: Attributed>(all: &[T], filter: Document) -> (Option<Document>, (i64, i64)) {
+    let database = database().await;
+    let movies = T::documents(&database);
+    movies.ensure().await.unwrap();
+    movies.insert_many(all).await.unwrap();
+    let indexes = movies
+        .collection::<Document>()
+        .list_indexes()
+        .await
+        .unwrap();
+    let indexes: Vec<_> = indexes.try_collect().await.unwrap();
+    let own = indexes
+        .into_iter()
+        .map(|index| index.keys)
+        .find(|keys| !keys.contains_key("_id"));
+    let explained = explain(&database, doc! { "find": "movies", "filter": filter }).await;
+    (own, (explained.keys, explained.documents))
+}
+
+#[tokio::test]
+async fn each_index_that_a_model_can_ask_for_serves_what_it_is_for() {
+    let france = |n: i32| (n % 50 == 7).then_some(n);
+    macro_rules! examined {
+        ($name:ident, $filter:expr) => {{
+            let all = (0..200).map(|id| $name {
+                id,
+                usa: Some(id),
+                france: france(id),
+            });
+            examined::<$name>(&all.collect::<Vec<_>>(), $filter).await
+        }};
+    }
+    let (keys, figures) = examined!(
+        ByKeyAndValue,
+        ByKeyAndValue::releases().france().gt(100).into()
+    );
+    assert_eq!(
+        keys,
+        Some(doc! { "releases.location": 1, "releases.date": 1 })
+    );
+    assert_eq!(figures, (2, 2));
+    let (keys, figures) = examined!(ByValue, ByValue::releases().france().gt(100).into());
+    assert_eq!(
+        keys,
+        Some(doc! { "releases.location": 1, "releases.date": 1 })
+    );
+    assert_eq!(figures, (2, 2));
+
+    // The manual's: for equality with a whole entry, whose fields stand in this order.
+    let entry = doc! { "releases": { "location": "France", "date": 57 } };
+    let (keys, figures) = examined!(Whole, entry);
+    assert_eq!(keys, Some(doc! { "releases": 1 }));
+    assert_eq!(figures, (1, 1));
+    let (_, figures) = examined!(Whole, Whole::releases().france().gt(100).into());
+    assert_eq!(figures.1, 200);
+
+    // Of two conditions on one entry it serves one.
+    let (keys, figures) = examined!(Wildcard, Wildcard::releases().france().gt(100).into());
+    assert_eq!(keys, Some(doc! { "releases.$**": 1 }));
+    assert!((1..200).contains(&figures.1), "{figures:?}");
+    let (keys, figures) = examined!(Unindexed, Unindexed::releases().france().gt(100).into());
+    assert_eq!((keys, figures), (None, (0, 200)));
 }
