@@ -20,7 +20,7 @@ pub(crate) use self::{
     },
     items::{ItemReader, item_time, items},
     key::{StoredKey, key_of},
-    shared::{SplitItem, write_all},
+    shared::{SplitItem, has_exact_equality, write_all},
 };
 use crate::{id::BucketId, record::Record, stats::StoredStats};
 

@@ -65,6 +65,18 @@ fn append_fields<T: Record>(record: &T, time: DateTime, buffer: &mut Vec<u8>) ->
     })
 }
 
+/// Writes ask for the room in an array by a place in it, `items.3`, which is also that field of each item:
+/// with it no further record would find room.
+fn not_a_place<T: Record>(name: &str) -> Result<(), Error> {
+    let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number && T::SPEC.capacity().is_some() {
+        return Err(Error::custom(format_args!(
+            "a flattened field brings the name `{name}`, which is a place in the array of items"
+        )));
+    }
+    Ok(())
+}
+
 /// What becomes of a field.
 #[derive(Clone, Copy)]
 enum Fate {
@@ -299,7 +311,10 @@ impl<R: Record> SerializeMap for ItemFields<'_, R> {
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Error> {
         // A key that is no text is no name of ours, and the serializer's to judge.
         self.pending = match bson::serialize_to_bson(&key) {
-            Ok(Bson::String(name)) => self.filter.fate(&name)?,
+            Ok(Bson::String(name)) => {
+                not_a_place::<R>(&name)?;
+                self.filter.fate(&name)?
+            }
             _ => Fate::Keep,
         };
         match self.pending {

@@ -70,6 +70,20 @@ fn a_flattened_value_under_the_name_of_a_key_or_the_time_is_refused_and_not_lost
     }
 }
 
+#[test]
+fn a_flattened_name_that_is_a_place_in_the_array_is_refused_before_it_blocks_the_bucket() {
+    for name in ["0", "3", "100"] {
+        let error = item(&open(name, 7)).unwrap_err();
+        assert!(
+            error.to_string().contains("a place in the array"),
+            "{error}"
+        );
+    }
+    for name in ["3a", "", "-3", "+1"] {
+        assert!(item(&open(name, 7)).is_ok(), "{name}");
+    }
+}
+
 #[derive(Debug, Clone, Deserialize, Bucketed)]
 #[bucket(collection = "odd", items = "items", capacity = 3, crate = ::bucket_core)]
 struct Odd {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bucket_mongo::{
     AttributeValue, Attributed, Bucketed, ErrorKind,
     attribute::{decode, encode},
-    bson::{Bson, DateTime, Document, doc},
+    bson::{Bson, DateTime, Decimal128, Document, doc},
 };
 use bucket_tests::database;
 use futures_util::TryStreamExt;
@@ -379,4 +379,97 @@ async fn numbers_that_are_stored_as_text_are_added_up_by_the_server_too() {
     let stats = found[0].get_document("stats").unwrap();
     assert_eq!(stats.get_i64("whole").unwrap(), 2 + 4 + 5 + 7);
     assert_eq!(stats.get_f64("part").unwrap().to_string(), "1.5");
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, AttributeValue)]
+#[serde(untagged)]
+enum Mixed {
+    Whole(i32),
+    Part(f64),
+    Text(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "equals", items = "items", capacity = 100)]
+#[bucket(attributes(array = "origin", store = "bucket"))]
+struct Equal {
+    #[bucket(key)]
+    machine: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(unique)]
+    number: i64,
+    #[bucket(attribute(array = "origin", k = "any"))]
+    any: Bson,
+    #[bucket(attribute(array = "origin", k = "mixed"))]
+    mixed: Mixed,
+    #[bucket(attribute(array = "zeros", k = "zero"))]
+    zero: f64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "zeros", items = "items", capacity = 100)]
+#[bucket(attributes(array = "origin", store = "bucket"))]
+struct Zero {
+    #[bucket(key)]
+    machine: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(unique)]
+    number: i64,
+    #[bucket(attribute(array = "origin", k = "offset"))]
+    offset: f64,
+    #[bucket(attribute(array = "origin", k = "price"))]
+    price: Decimal128,
+}
+
+#[tokio::test]
+async fn what_the_server_takes_for_equal_comes_back_as_what_it_was() {
+    let database = database().await;
+    let equals = Equal::buckets(&database);
+    equals.ensure().await.unwrap();
+    let values: [Bson; 5] = [5.into(), 5.0.into(), 5_i64.into(), "5".into(), Bson::Null];
+    let all: Vec<Equal> = (0..10)
+        .map(|number: i64| Equal {
+            machine: "press".to_owned(),
+            at: at(number),
+            number,
+            any: values[usize::try_from(number % 5).unwrap()].clone(),
+            mixed: match number / 2 % 3 {
+                0 => Mixed::Whole(7),
+                1 => Mixed::Part(7.5),
+                _ => Mixed::Text("7".to_owned()),
+            },
+            zero: 0.0,
+        })
+        .collect();
+    for record in &all {
+        equals.insert(record).await.unwrap();
+    }
+    assert_eq!(equals.range("press".to_owned(), ..).await.unwrap(), all);
+
+    let zeros = Zero::buckets(&database);
+    zeros.ensure().await.unwrap();
+    let all: Vec<Zero> = (0..8)
+        .map(|number| Zero {
+            machine: "press".to_owned(),
+            at: at(number),
+            number,
+            offset: if number % 2 == 0 { 0.0 } else { -0.0 },
+            price: if number < 4 { "1.0" } else { "1.00" }.parse().unwrap(),
+        })
+        .collect();
+    for record in &all {
+        zeros.insert(record).await.unwrap();
+    }
+    let read = zeros.range("press".to_owned(), ..).await.unwrap();
+    let bits = |of: &[Zero]| -> Vec<(u64, String)> {
+        let each = of
+            .iter()
+            .map(|it| (it.offset.to_bits(), it.price.to_string()));
+        each.collect()
+    };
+    assert_eq!(bits(&read), bits(&all));
+    let report = Zero::buckets(&database).insert_many(&all).await.unwrap();
+    assert_eq!((report.duplicates().len(), report.failed().len()), (8, 0));
 }

@@ -32,7 +32,7 @@ impl<'a> Element<'a> {
     }
 
     /// The entries of an array, whose bytes are those of a document.
-    pub(super) fn entries(self) -> Result<Elements<'a>, AttributeFault> {
+    pub(crate) fn entries(self) -> Result<Elements<'a>, AttributeFault> {
         let document = RawDocument::from_bytes(self.bytes);
         document
             .map(elements)

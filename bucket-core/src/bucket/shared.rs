@@ -1,9 +1,10 @@
 //! The arrays of attributes that a bucket holds for its items: an item with other ones has its own.
 
-use bson::{RawDocument, RawDocumentBuf};
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 
 use crate::{
-    attribute::{Element, elements},
+    attribute::{AttributeArray, Element, Rest, ValueKind, elements},
+    encode::kind as byte,
     raw::RawWriter,
     spec::BucketSpec,
 };
@@ -67,4 +68,44 @@ pub(crate) fn write_all(items: &[SplitItem<'_>], name: &str, to: &mut RawWriter)
         to.end(element);
     }
     to.end(array);
+}
+
+/// Whether an array that the server takes for equal to this one is the same to the bit. It is not where
+/// numbers may be of several types, nor for zeros, which have two signs, and decimals, which have several
+/// forms of one number.
+pub(crate) fn has_exact_equality(spec: &BucketSpec, array: &Element<'_>) -> bool {
+    let mut shared = spec.shared_arrays();
+    let is_mixed = shared
+        .find(|of| of.name == array.name)
+        .is_none_or(has_mixed_types);
+    array.entries().is_ok_and(|mut entries| {
+        entries.all(|entry| entry.is_ok_and(|entry| is_exact(&entry, is_mixed)))
+    })
+}
+
+fn has_mixed_types(array: &AttributeArray) -> bool {
+    let mut fields = array.fields.iter();
+    let of_rest = match array.rest {
+        None => false,
+        Some(Rest::Map { kind, .. }) => kind == ValueKind::Any,
+        Some(Rest::Entries { .. }) => true,
+    };
+    of_rest || fields.any(|field| field.kind == ValueKind::Any)
+}
+
+fn is_exact(element: &Element<'_>, is_mixed: bool) -> bool {
+    let all = |document: &RawDocument| {
+        let mut inner = elements(document);
+        inner.all(|inner| inner.is_ok_and(|inner| is_exact(&inner, is_mixed)))
+    };
+    match element.value {
+        RawBsonRef::Int32(_) | RawBsonRef::Int64(_) => !is_mixed,
+        RawBsonRef::Double(number) => !is_mixed && number != 0.0 && !number.is_nan(),
+        RawBsonRef::Document(inner) => all(inner),
+        _ if element.is_array() => RawDocument::from_bytes(element.bytes).is_ok_and(all),
+        _ => matches!(
+            element.kind,
+            byte::STRING | byte::BOOLEAN | byte::DATE | byte::OBJECT_ID | byte::NULL
+        ),
+    }
 }

@@ -12,7 +12,8 @@ use bson::RawDocument;
 use super::{Action, Statement};
 use crate::{
     aggregate::AggregateKind,
-    bucket::SplitItem,
+    attribute::Element,
+    bucket::{SplitItem, has_exact_equality},
     fold::Folded,
     measure::Number,
     raw::RawWriter,
@@ -109,14 +110,14 @@ fn write_items(statement: &Statement<'_>, items: &[SplitItem<'_>], writer: &mut 
         let runs = items.chunk_by(SplitItem::shares_with);
         for (at, run) in runs.enumerate() {
             let new = writer.begin_element(at + 1);
-            write_run(run, writer);
+            write_run(spec, run, writer);
             writer.end(new);
         }
     });
 }
 
 /// Items of the same attributes: without them where the bucket holds just these.
-fn write_run(run: &[SplitItem<'_>], writer: &mut RawWriter) {
+fn write_run(spec: &BucketSpec, run: &[SplitItem<'_>], writer: &mut RawWriter) {
     let map = writer.begin_document("$map");
     let input = writer.begin_document("input");
     let literal = writer.begin_array("$literal");
@@ -131,6 +132,11 @@ fn write_run(run: &[SplitItem<'_>], writer: &mut RawWriter) {
     let shared = run.first().map_or(&[][..], |item| &item.shared);
     for (at, array) in shared.iter().enumerate() {
         let own = writer.begin_element(at + 1);
+        if !has_exact_equality(spec, array) {
+            write_own(array, writer);
+            writer.end(own);
+            continue;
+        }
         let choice = writer.begin_array("$cond");
         let is_held = writer.begin_element(0);
         let equal = writer.begin_array("$eq");
@@ -143,9 +149,7 @@ fn write_run(run: &[SplitItem<'_>], writer: &mut RawWriter) {
         let nothing = writer.begin_element(1);
         writer.end(nothing);
         let own_array = writer.begin_element(2);
-        let literal = writer.begin_document(array.name);
-        writer.raw(array.kind, "$literal", array.bytes);
-        writer.end(literal);
+        write_own(array, writer);
         writer.end(own_array);
         writer.end(choice);
         writer.end(own);
@@ -153,6 +157,13 @@ fn write_run(run: &[SplitItem<'_>], writer: &mut RawWriter) {
     writer.end(merged);
     writer.end(of_each);
     writer.end(map);
+}
+
+/// `{origin: {$literal: [..]}}`, without its braces.
+fn write_own(array: &Element<'_>, writer: &mut RawWriter) {
+    let literal = writer.begin_document(array.name);
+    writer.raw(array.kind, "$literal", array.bytes);
+    writer.end(literal);
 }
 
 /// The counts and the aggregates.
