@@ -28,7 +28,6 @@ pub(crate) fn check(cx: &mut Diagnostics, fields: &[Field]) {
                     }
                 }
                 wrong_type(cx, field);
-                wrong_name(cx, field);
                 continue;
             }
         };
@@ -55,17 +54,4 @@ fn wrong_type(cx: &mut Diagnostics, field: &Field) {
     );
     let help = format_args!("#[bucket({UNIQUE})] {}: {instead}", field.ident);
     cx.error(&field.ty, message, help);
-}
-
-/// The server takes a number in a path for a place in the array.
-fn wrong_name(cx: &mut Diagnostics, field: &Field) {
-    if !field.name.is_empty() && field.name.bytes().all(|byte| byte.is_ascii_digit()) {
-        let message = format_args!(
-            "`{}` cannot be stored as `{}`: in the path of a record id a number is a place in the \
-             array",
-            field.ident, field.name
-        );
-        let help = format_args!("#[serde(rename = \"id\")] {}", field.declaration());
-        cx.error(field.name_tokens(), message, help);
-    }
 }
