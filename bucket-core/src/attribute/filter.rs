@@ -9,6 +9,10 @@ use std::{
 
 use bson::{Bson, DateTime, Document, doc};
 
+mod sort;
+mod text;
+
+pub use self::text::TextAttribute;
 use super::{AttributeArray, AttributeValue};
 
 /// An attribute that is asked for.
@@ -119,57 +123,6 @@ impl<V: ?Sized> Attribute<V> {
             }
         })
     }
-
-    /// The stages of an aggregation that sort documents by its value; those that do not have it come
-    /// first in ascending order, last in descending order.
-    ///
-    /// Of records in buckets: behind the stages of a range and an `$unwind` of the items.
-    ///
-    /// No index serves it: the server looks into every document that reaches these stages and sorts
-    /// in memory, so put a `$match` before and a `$limit` behind. The value stands in the field `by`,
-    /// which the last stage removes.
-    #[must_use]
-    pub fn sort_stages(&self, by: &str, descending: bool) -> Vec<Document> {
-        let names = self.array.entry;
-        let entry = |name: &str| format!("$$entry.{name}");
-        let mut conditions = vec![doc! { "$eq": [entry(names.k), { "$literal": &*self.k }] }];
-        match (names.u, self.unit) {
-            (Some(name), Unit::Is(unit)) => {
-                conditions.push(doc! { "$eq": [entry(name), { "$literal": unit }] });
-            }
-            (Some(name), Unit::None) => {
-                let unit = doc! { "$ifNull": [entry(name), null] };
-                conditions.push(doc! { "$eq": [unit, null] });
-            }
-            _ => {}
-        }
-        let array = self.array.paths().pop().unwrap_or_default();
-        let array = format!("${array}");
-        let entries = doc! { "$cond": [{ "$isArray": [&array] }, array, []] };
-        let entries = doc! { "$filter": {
-            "input": entries, "as": "entry", "cond": { "$and": conditions },
-        } };
-        let value = match self.unit {
-            Unit::Converted(units) => {
-                let name = names.u.unwrap_or_default();
-                let branches = units.iter().map(|(unit, factor)| {
-                    let is = doc! { "$eq": [entry(name), { "$literal": *unit }] };
-                    let value = doc! { "$multiply": [entry(names.v), *factor] };
-                    Bson::from(doc! { "case": is, "then": value })
-                });
-                let branches: Vec<Bson> = branches.collect();
-                doc! { "$switch": { "branches": branches, "default": null } }.into()
-            }
-            _ => Bson::String(entry(names.v)),
-        };
-        let values = doc! { "$map": { "input": entries, "as": "entry", "in": value } };
-        let direction = if descending { -1 } else { 1 };
-        vec![
-            doc! { "$set": { by: { "$first": [values] } } },
-            doc! { "$sort": { by: direction } },
-            doc! { "$unset": by },
-        ]
-    }
 }
 
 impl<V: AttributeValue> Attribute<V> {
@@ -240,78 +193,6 @@ impl Attribute<DateTime> {
     pub fn since(&self, moment: impl Into<DateTime>) -> AttributeFilter {
         self.gte(moment)
     }
-}
-
-/// An attribute whose values are stored as text. Text orders as text, so that it can be asked for by
-/// equality alone.
-///
-/// ```
-/// use bson::{Document, doc};
-/// use bucket_core::attribute::{AttributeArray, EntryNames, TextAttribute, Unit};
-///
-/// const SPECS: AttributeArray = AttributeArray::new("specs", EntryNames::KVU, &[], None);
-/// let volume = TextAttribute::<i32>::new(&SPECS, "volume", Unit::Is("ml"));
-/// let entry = doc! { "k": "volume", "u": "ml", "v": { "$eq": "500" } };
-/// assert_eq!(Document::from(volume.eq(500)), doc! { "specs": { "$elemMatch": entry } });
-/// ```
-pub struct TextAttribute<V>(Attribute<V>);
-
-impl<V> Clone for TextAttribute<V> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
-
-impl<V> fmt::Debug for TextAttribute<V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("TextAttribute").field(&self.0).finish()
-    }
-}
-
-impl<V: AttributeValue> TextAttribute<V> {
-    /// What `k` tells in entries of this array.
-    #[must_use]
-    pub fn new(
-        array: &'static AttributeArray,
-        k: impl Into<Cow<'static, str>>,
-        unit: Unit,
-    ) -> Self {
-        Self(Attribute::new(array, k, unit))
-    }
-
-    /// Documents that have it.
-    pub fn exists(&self) -> AttributeFilter {
-        self.0.exists()
-    }
-
-    /// Documents that do not have it.
-    pub fn is_missing(&self) -> AttributeFilter {
-        self.0.is_missing()
-    }
-
-    /// Documents in which it is this value.
-    pub fn eq(&self, value: impl Into<V>) -> AttributeFilter {
-        let text = text(&value.into());
-        self.0.meets(|_| doc! { "$eq": &text })
-    }
-
-    /// Documents in which it is one of these values.
-    pub fn is_in(&self, values: impl IntoIterator<Item = impl Into<V>>) -> AttributeFilter {
-        let texts: Vec<Bson> = values
-            .into_iter()
-            .map(|value| text(&value.into()))
-            .collect();
-        self.0.meets(|_| doc! { "$in": texts.clone() })
-    }
-}
-
-/// A value as it is stored as text.
-fn text<V: AttributeValue>(value: &V) -> Bson {
-    let value = value.to_bson();
-    let raw = bson::RawBson::try_from(value.clone());
-    let text = raw.ok().and_then(|raw| V::KIND.text(raw.as_raw_bson_ref()));
-    // What has no text, such as a date of no year of the format, is stored nowhere as text either.
-    text.map_or(value, Bson::String)
 }
 
 /// A choice, if it is one.
