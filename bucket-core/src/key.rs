@@ -90,6 +90,16 @@ pub(crate) fn whole_number(value: f64) -> Option<i64> {
     (value.fract() == 0.0 && value.abs() <= LIMIT).then_some(value as i64)
 }
 
+/// A whole number, of whatever numeric type.
+pub(crate) fn whole_value(value: RawBsonRef<'_>) -> Option<i64> {
+    match value {
+        RawBsonRef::Int32(number) => Some(number.into()),
+        RawBsonRef::Int64(number) => Some(number),
+        RawBsonRef::Double(number) => whole_number(number),
+        _ => None,
+    }
+}
+
 /// A type that can be a key field of a bucket.
 ///
 /// Integers that BSON can hold, `String`, `ObjectId`, `Uuid` and `bool` are keys. Give

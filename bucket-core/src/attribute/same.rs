@@ -9,7 +9,7 @@ use super::{
     element::{Element, elements},
     unfold,
 };
-use crate::key::whole_number;
+use crate::key::whole_value;
 
 /// Whether both give the same record: attributes irrespective of nulls and of the type of a number,
 /// other fields as their bytes are, all of them in any order.
@@ -84,17 +84,11 @@ impl Value<'_> {
 
 /// Whether both are the same number.
 fn same_number(a: RawBsonRef<'_>, b: RawBsonRef<'_>) -> bool {
-    let whole = |value| match value {
-        RawBsonRef::Int32(number) => Some(i64::from(number)),
-        RawBsonRef::Int64(number) => Some(number),
-        RawBsonRef::Double(number) => whole_number(number),
-        _ => None,
-    };
     match (a, b) {
         (RawBsonRef::Double(a), RawBsonRef::Double(b)) => {
             let both_nan = a.is_nan() && b.is_nan();
             a.partial_cmp(&b).map_or(both_nan, Ordering::is_eq)
         }
-        (a, b) => whole(a).is_some_and(|number| whole(b) == Some(number)),
+        (a, b) => whole_value(a).is_some_and(|number| whole_value(b) == Some(number)),
     }
 }

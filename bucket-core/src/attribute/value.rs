@@ -2,7 +2,7 @@
 
 use bson::{Bson, DateTime, Decimal128, RawBsonRef, oid::ObjectId};
 
-use crate::{encode::kind as byte, raw::RawWriter};
+use crate::{encode::kind as byte, key::whole_value, raw::RawWriter};
 
 /// The type of an attribute's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,8 +118,8 @@ impl ValueKind {
     pub(super) fn admits(self, value: RawBsonRef<'_>) -> bool {
         match self {
             Self::Bool => matches!(value, RawBsonRef::Boolean(_)),
-            Self::Int32 => whole(value).is_some_and(|number| i32::try_from(number).is_ok()),
-            Self::Int64 => whole(value).is_some(),
+            Self::Int32 => whole_value(value).is_some_and(|number| i32::try_from(number).is_ok()),
+            Self::Int64 => whole_value(value).is_some(),
             Self::Double => match value {
                 RawBsonRef::Double(_) | RawBsonRef::Int32(_) => true,
                 RawBsonRef::Int64(number) => is_exact(number),
@@ -190,16 +190,6 @@ impl ValueKind {
                 .map(|value| to.object_id(name, value))
                 .is_ok(),
         }
-    }
-}
-
-/// A whole number, of whatever numeric type.
-fn whole(value: RawBsonRef<'_>) -> Option<i64> {
-    match value {
-        RawBsonRef::Int32(number) => Some(number.into()),
-        RawBsonRef::Int64(number) => Some(number),
-        RawBsonRef::Double(number) => crate::key::whole_number(number),
-        _ => None,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{
     error::Damage,
     form::Form,
     id::{Place, parse_place},
-    key::whole_number,
+    key::whole_value,
     spec::{BucketSpec, ID},
 };
 
@@ -61,12 +61,7 @@ pub(crate) fn stored_count(spec: &BucketSpec, stored: &RawDocument) -> Result<i6
 }
 
 pub(crate) fn whole_field(stored: &RawDocument, name: &str) -> Result<i64, Damage> {
-    let number = match field(stored, name)? {
-        Some(RawBsonRef::Int32(number)) => Some(i64::from(number)),
-        Some(RawBsonRef::Int64(number)) => Some(number),
-        Some(RawBsonRef::Double(number)) => whole_number(number),
-        _ => None,
-    };
+    let number = field(stored, name)?.and_then(whole_value);
     number.ok_or_else(|| wrong_field(name, "a whole number"))
 }
 
