@@ -6,6 +6,8 @@ use bucket_mongo::{
     AttributeValue, Attributed, Bucketed, ErrorKind,
     attribute::{decode, encode},
     bson::{Bson, DateTime, Decimal128, Document, doc},
+    core::EncodeError,
+    mongodb::Collection,
 };
 use bucket_tests::database;
 use futures_util::TryStreamExt;
@@ -102,36 +104,19 @@ async fn null_is_read_as_null_whatever_serde_makes_of_a_field_that_is_missing() 
         assert_eq!(entries, if is_nothing { 5 } else { 6 });
     }
     let database = database().await;
-    let (held, own) = (Held::buckets(&database), Own::buckets(&database));
-    held.ensure().await.unwrap();
-    own.ensure().await.unwrap();
-    let machine = || "press".to_owned();
-    let all: Vec<Held> = (0..4)
-        .map(|n| {
-            nothing_or_something!(
-                Held {
-                    machine: machine(),
-                    at: at(n)
-                },
-                n % 2 == 0
-            )
-        })
-        .collect();
-    held.insert_many(&all).await.unwrap();
-    assert_eq!(held.range(machine(), ..).await.unwrap(), all);
-    let all: Vec<Own> = (0..4)
-        .map(|n| {
-            nothing_or_something!(
-                Own {
-                    machine: machine(),
-                    at: at(n)
-                },
-                n % 2 == 0
-            )
-        })
-        .collect();
-    own.insert_many(&all).await.unwrap();
-    assert_eq!(own.range(machine(), ..).await.unwrap(), all);
+    macro_rules! stored_and_read {
+        ($($name:ident),*) => {$({
+            let buckets = $name::buckets(&database);
+            buckets.ensure().await.unwrap();
+            let machine = || "press".to_owned();
+            let all: Vec<$name> = (0..4)
+                .map(|n| nothing_or_something!($name { machine: machine(), at: at(n) }, n % 2 == 0))
+                .collect();
+            buckets.insert_many(&all).await.unwrap();
+            assert_eq!(buckets.range(machine(), ..).await.unwrap(), all);
+        })*};
+    }
+    stored_and_read!(Held, Own);
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
@@ -195,6 +180,8 @@ mod before {
         #[bucket(sum, max)]
         pub volume_ml: Option<i32>,
         pub site: String,
+        #[bucket(sum = "levels")]
+        pub level: i64,
         pub others: BTreeMap<String, i32>,
     }
 }
@@ -213,6 +200,8 @@ struct Count {
     volume_ml: Option<i32>,
     #[bucket(attribute(array = "origin", k = "site"))]
     site: String,
+    #[bucket(sum = "levels", attribute(array = "origin", k = "level"))]
+    level: i64,
     #[bucket(attribute(array = "specs", rest))]
     others: BTreeMap<String, i32>,
 }
@@ -231,6 +220,7 @@ fn count(number: i64) -> Count {
         number,
         volume_ml: (number % 3 != 0).then_some(5),
         site: if number % 5 == 0 { "Jena" } else { "Ulm" }.to_owned(),
+        level: number % 5 + 1,
         others: others.collect(),
     }
 }
@@ -242,6 +232,7 @@ fn before(record: Count) -> before::Count {
         number,
         volume_ml,
         site,
+        level,
         others,
     } = record;
     before::Count {
@@ -250,8 +241,23 @@ fn before(record: Count) -> before::Count {
         number,
         volume_ml,
         site,
+        level,
         others,
     }
+}
+
+/// The statistics that the server gives for these stages.
+async fn stats_of(collection: &Collection<Document>, stages: Vec<Document>) -> Document {
+    let found = collection.aggregate(stages).await.unwrap();
+    let found: Vec<Document> = found.try_collect().await.unwrap();
+    found[0].get_document("stats").unwrap().clone()
+}
+
+fn whole(value: &Bson) -> i64 {
+    let short = value.as_i32().map(i64::from);
+    short
+        .or(value.as_i64())
+        .unwrap_or_else(|| panic!("{value}"))
 }
 
 /// Buckets that were opened by either writer, to which both have appended.
@@ -293,22 +299,15 @@ async fn writers_from_before_and_behind_share_buckets_and_every_read_tells_them_
         let stats = new.stats(key(), some.clone()).await.unwrap().unwrap();
         let stages = new.stats(key(), some).pipeline().unwrap();
         let collection = new.collection::<Document>();
-        let found = collection.aggregate(stages).await.unwrap();
-        let found: Vec<Document> = found.try_collect().await.unwrap();
-        let sum = found[0]
-            .get_document("stats")
-            .unwrap()
-            .get("sum")
-            .and_then(Bson::as_i64);
-        let sum = sum.or_else(|| {
-            found[0]
-                .get_document("stats")
-                .unwrap()
-                .get_i32("sum")
-                .ok()
-                .map(i64::from)
-        });
-        assert_eq!((sum, stats.stats().sum()), (Some(30), Some(30)));
+        let of_server = stats_of(&collection, stages).await;
+        let stats = stats.into_stats();
+        for (name, own, expected) in [
+            ("sum", stats.volume_ml().sum(), 30),
+            ("levels", stats.level().sum(), 24),
+        ] {
+            assert_eq!(own, Some(expected), "{name}");
+            assert_eq!(of_server.get(name).map(whole), Some(expected), "{name}");
+        }
 
         // Behind the `$unwind` a filter sees what the bucket holds for those items alone that have it from there.
         let mut stages = new.range(key(), ..).pipeline().unwrap();
@@ -370,13 +369,7 @@ async fn numbers_that_are_stored_as_text_are_added_up_by_the_server_too() {
         .stats("press".to_owned(), at(2)..at(8))
         .pipeline()
         .unwrap();
-    let found = texts
-        .collection::<Document>()
-        .aggregate(stages)
-        .await
-        .unwrap();
-    let found: Vec<Document> = found.try_collect().await.unwrap();
-    let stats = found[0].get_document("stats").unwrap();
+    let stats = stats_of(&texts.collection(), stages).await;
     assert_eq!(stats.get_i64("whole").unwrap(), 2 + 4 + 5 + 7);
     assert_eq!(stats.get_f64("part").unwrap().to_string(), "1.5");
 }
@@ -472,4 +465,42 @@ async fn what_the_server_takes_for_equal_comes_back_as_what_it_was() {
     assert_eq!(bits(&read), bits(&all));
     let report = Zero::buckets(&database).insert_many(&all).await.unwrap();
     assert_eq!((report.duplicates().len(), report.failed().len()), (8, 0));
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "large", items = "items", capacity = 2)]
+#[bucket(attributes(array = "origin", store = "bucket"))]
+struct Large {
+    #[bucket(key)]
+    machine: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(attribute(array = "origin", k = "text"))]
+    text: String,
+}
+
+#[tokio::test]
+async fn a_record_of_the_largest_size_is_stored_beside_another_one() {
+    let database = database().await;
+    let large = Large::buckets(&database);
+    large.ensure().await.unwrap();
+    let record = |minute, letter: &str, size| Large {
+        machine: "press".to_owned(),
+        at: at(minute),
+        text: letter.repeat(size),
+    };
+    let size = 8 * 1024 * 1024;
+    let error = large.insert(&record(0, "a", size)).await.unwrap_err();
+    let ErrorKind::Encode(EncodeError::TooLarge { bytes, limit }) = error.kind() else {
+        panic!("{error:?}")
+    };
+    let size = size - (bytes - limit);
+    assert!(large.insert(&record(0, "a", size + 1)).await.is_err());
+    // Nothing is shared: the bucket has the first one's array, and the second item its own.
+    let all = [record(0, "a", size), record(1, "b", size)];
+    for record in &all {
+        large.insert(record).await.unwrap();
+    }
+    assert!(large.range("press".to_owned(), ..).await.unwrap() == all);
+    assert_eq!(large.page_count("press".to_owned()).await.unwrap(), 1);
 }

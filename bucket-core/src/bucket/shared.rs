@@ -37,11 +37,9 @@ impl<'a> SplitItem<'a> {
 
     /// Whether one bucket can hold the arrays of both.
     pub(crate) fn shares_with(&self, other: &Self) -> bool {
-        let each = |item: &Self| -> Vec<&'a [u8]> {
-            let shared = item.shared.iter();
-            shared.map(|element| element.bytes).collect()
-        };
-        each(self) == each(other)
+        let bytes = |element: &Element<'a>| element.bytes;
+        let own = self.shared.iter().map(bytes);
+        own.eq(other.shared.iter().map(bytes))
     }
 }
 

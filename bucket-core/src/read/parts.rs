@@ -122,6 +122,30 @@ pub(super) fn items_of(spec: &BucketSpec, range: TimeRange) -> Bson {
     filtered(spec, range, |_, bounds| doc! { "$and": bounds })
 }
 
+/// The items of the range alone, with what their bucket holds for them; not those that tell it by fields
+/// of their own.
+pub(super) fn complete_items_of(spec: &BucketSpec, range: TimeRange) -> Bson {
+    let items = items_of(spec, range);
+    let held = spec.shared_arrays().map(|array| {
+        let is_plain = array.field_names().map(|name| {
+            let kind = doc! { "$type": doc! { "$getField": {
+                "field": { "$literal": name }, "input": "$$item",
+            } } };
+            Bson::from(doc! { "$ne": [kind, "missing"] })
+        });
+        let is_plain: Vec<Bson> = is_plain.collect();
+        let held = doc! { array.name: format!("${}", array.name) };
+        Bson::from(doc! { "$cond": [{ "$or": is_plain }, {}, held] })
+    });
+    let held: Vec<Bson> = held.collect();
+    if held.is_empty() {
+        return items;
+    }
+    let parts: Vec<Bson> = held.into_iter().chain(["$$item".into()]).collect();
+    let merged = doc! { "$mergeObjects": parts };
+    doc! { "$map": { "input": items, "as": "item", "in": merged } }.into()
+}
+
 /// The items that fulfil a condition made of their time and its bounds; all of them without bounds.
 fn filtered(
     spec: &BucketSpec,

@@ -4,11 +4,11 @@ use bson::{Bson, Document, doc};
 
 use super::{
     Live, ReadKey, overlapping,
-    parts::{items_of, suffices},
+    parts::{complete_items_of, items_of, suffices},
 };
 use crate::{
     aggregate::{Aggregate, AggregateKind},
-    attribute::{ArrayPlace, AttributeArray, ValueKind},
+    attribute::{AttributeArray, ValueKind},
     range::TimeRange,
     spec::BucketSpec,
 };
@@ -94,7 +94,7 @@ fn values(spec: &BucketSpec, range: TimeRange, aggregate: &Aggregate) -> Documen
     ] };
     let value = of_attribute(spec, name).unwrap_or_else(|| format!("$$item.{name}").into());
     let of_items = doc! { "$map": {
-        "input": items_of(spec, range), "as": "item", "in": value,
+        "input": complete_items_of(spec, range), "as": "item", "in": value,
     } };
     doc! { "$filter": { "input": of_items, "as": "value", "cond": finite } }
 }
@@ -108,11 +108,7 @@ fn of_attribute(spec: &BucketSpec, name: &str) -> Option<Bson> {
     };
     let (array, field) = arrays.find_map(of_field)?;
     let names = array.entry;
-    let own = format!("$$item.{}", array.name);
-    let entries = match array.place {
-        ArrayPlace::Document | ArrayPlace::Items(_) => Bson::String(own),
-        ArrayPlace::Bucket(_) => doc! { "$ifNull": [own, format!("${}", array.name)] }.into(),
-    };
+    let entries = format!("$$item.{}", array.name);
     let mut conditions = vec![doc! {
         "$eq": [format!("$$entry.{}", names.k), { "$literal": field.k }],
     }];
@@ -120,7 +116,7 @@ fn of_attribute(spec: &BucketSpec, name: &str) -> Option<Bson> {
         let unit = doc! { "$ifNull": [format!("$$entry.{name}"), null] };
         conditions.push(doc! { "$eq": [unit, { "$literal": field.u }] });
     }
-    let is_array = doc! { "$isArray": { "$ifNull": [entries.clone(), null] } };
+    let is_array = doc! { "$isArray": &entries };
     let found = doc! { "$filter": {
         "input": { "$cond": [is_array, entries, []] }, "as": "entry", "cond": { "$and": conditions },
     } };

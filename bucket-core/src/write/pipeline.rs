@@ -7,13 +7,13 @@
 //! operator form, which costs the server less and is what other models are written with. Values are
 //! literals: a text that begins with `$` is no path here.
 
-use bson::RawDocument;
+mod items;
 
+pub(super) use self::items::split;
+use self::items::{write_held, write_items};
 use super::{Action, Statement};
 use crate::{
     aggregate::AggregateKind,
-    attribute::Element,
-    bucket::{SplitItem, has_exact_equality},
     fold::Folded,
     measure::Number,
     raw::RawWriter,
@@ -39,7 +39,7 @@ pub(super) fn write(statement: &Statement<'_>, writer: &mut RawWriter) {
     let stages = writer.begin_array("u");
     let mut stage = Stages { writer, number: 0 };
     if let Some(first) = items.first() {
-        stage.set(|writer| write_shared(spec, first, writer));
+        stage.set(|writer| write_held(spec, first, writer));
     }
     stage.set(|writer| {
         write_items(statement, &items, writer);
@@ -67,103 +67,6 @@ impl Stages<'_> {
         self.writer.end(stage);
         self.number += 1;
     }
-}
-
-/// The items in two parts, for models whose buckets hold attributes for them.
-pub(super) fn split<'a>(statement: &Statement<'a>) -> Vec<SplitItem<'a>> {
-    let items = statement.items.iter();
-    // The encoder made them: each is a document.
-    let items = items.filter_map(|item| RawDocument::from_bytes(item).ok());
-    items
-        .map(|item| SplitItem::new(statement.spec, item))
-        .collect()
-}
-
-/// What a bucket that is opened holds for its items: that of the first one.
-fn write_shared(spec: &BucketSpec, first: &SplitItem<'_>, writer: &mut RawWriter) {
-    for array in &first.shared {
-        on_insert(writer, spec.names().count, array.name, |writer, at| {
-            let literal = writer.begin_document(at);
-            writer.raw(array.kind, "$literal", array.bytes);
-            writer.end(literal);
-        });
-    }
-}
-
-/// The items that are there, and the new ones.
-fn write_items(statement: &Statement<'_>, items: &[SplitItem<'_>], writer: &mut RawWriter) {
-    let spec = statement.spec;
-    call(writer, spec.items(), "$concatArrays", |writer| {
-        let old = writer.begin_element(0);
-        let or = writer.begin_array("$ifNull");
-        writer.string("0", &path(spec.items()));
-        let none = writer.begin_array("1");
-        writer.end(none);
-        writer.end(or);
-        writer.end(old);
-        if items.is_empty() {
-            let new = writer.begin_element(1);
-            statement.write_items(writer, "$literal");
-            writer.end(new);
-        }
-        // Most records of a key share their attributes: they are told once for all that follow each other.
-        let runs = items.chunk_by(SplitItem::shares_with);
-        for (at, run) in runs.enumerate() {
-            let new = writer.begin_element(at + 1);
-            write_run(spec, run, writer);
-            writer.end(new);
-        }
-    });
-}
-
-/// Items of the same attributes: without them where the bucket holds just these.
-fn write_run(spec: &BucketSpec, run: &[SplitItem<'_>], writer: &mut RawWriter) {
-    let map = writer.begin_document("$map");
-    let input = writer.begin_document("input");
-    let literal = writer.begin_array("$literal");
-    for (index, item) in run.iter().enumerate() {
-        writer.element(index, item.own.as_bytes());
-    }
-    writer.end(literal);
-    writer.end(input);
-    let of_each = writer.begin_document("in");
-    let merged = writer.begin_array("$mergeObjects");
-    writer.string("0", "$$this");
-    let shared = run.first().map_or(&[][..], |item| &item.shared);
-    for (at, array) in shared.iter().enumerate() {
-        let own = writer.begin_element(at + 1);
-        if !has_exact_equality(spec, array) {
-            write_own(array, writer);
-            writer.end(own);
-            continue;
-        }
-        let choice = writer.begin_array("$cond");
-        let is_held = writer.begin_element(0);
-        let equal = writer.begin_array("$eq");
-        writer.string("0", &path(array.name));
-        let literal = writer.begin_element(1);
-        writer.raw(array.kind, "$literal", array.bytes);
-        writer.end(literal);
-        writer.end(equal);
-        writer.end(is_held);
-        let nothing = writer.begin_element(1);
-        writer.end(nothing);
-        let own_array = writer.begin_element(2);
-        write_own(array, writer);
-        writer.end(own_array);
-        writer.end(choice);
-        writer.end(own);
-    }
-    writer.end(merged);
-    writer.end(of_each);
-    writer.end(map);
-}
-
-/// `{origin: {$literal: [..]}}`, without its braces.
-fn write_own(array: &Element<'_>, writer: &mut RawWriter) {
-    let literal = writer.begin_document(array.name);
-    writer.raw(array.kind, "$literal", array.bytes);
-    writer.end(literal);
 }
 
 /// The counts and the aggregates.

@@ -11,14 +11,14 @@ use crate::{
     read::{
         FindPlan, Live, ReadKey, fields, find,
         order::{Order, Position},
-        parts::items_of,
+        parts::complete_items_of,
         places::{Bound, Places},
         span::{any_inside, overlapping_any, reaches},
         tails::header,
         token::Query,
     },
     record::Record,
-    spec::{BucketSpec, ID},
+    spec::ID,
 };
 
 /// The way of a walk.
@@ -186,7 +186,7 @@ impl<T: Record> Route<T> {
             .iter()
             .map(|key| (key.path.to_owned(), 1.into()))
             .collect();
-        shown.insert(spec.items(), complete(spec, items_of(spec, self.range)));
+        shown.insert(spec.items(), complete_items_of(spec, self.range));
         stages.push(doc! { "$project": shown });
         if !self.projection.is_empty() {
             stages.push(doc! { "$project": self.projection.clone() });
@@ -240,26 +240,4 @@ impl<T: Record> Route<T> {
             },
         }
     }
-}
-
-/// The items with what their bucket holds for them; not those that tell it by fields of their own.
-fn complete(spec: &BucketSpec, items: Bson) -> Bson {
-    let held = spec.shared_arrays().map(|array| {
-        let is_plain = array.field_names().map(|name| {
-            let kind = doc! { "$type": doc! { "$getField": {
-                "field": { "$literal": name }, "input": "$$item",
-            } } };
-            Bson::from(doc! { "$ne": [kind, "missing"] })
-        });
-        let is_plain: Vec<Bson> = is_plain.collect();
-        let held = doc! { array.name: format!("${}", array.name) };
-        Bson::from(doc! { "$cond": [{ "$or": is_plain }, {}, held] })
-    });
-    let held: Vec<Bson> = held.collect();
-    if held.is_empty() {
-        return items;
-    }
-    let parts: Vec<Bson> = held.into_iter().chain(["$$item".into()]).collect();
-    let merged = doc! { "$mergeObjects": parts };
-    doc! { "$map": { "input": items, "as": "item", "in": merged } }.into()
 }
