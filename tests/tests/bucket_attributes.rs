@@ -546,3 +546,42 @@ fn a_value_is_read_in_each_unit_that_has_a_factor() {
     let none = scan(0, None, None, "Ulm");
     assert_eq!((none.volume_in_ml(), none.volume_in_ounces()), (None, None));
 }
+
+#[tokio::test]
+async fn records_are_sorted_by_an_attribute_wherever_it_stands() {
+    let database = database().await;
+    let scans = Scan::buckets(&database);
+    let all = [
+        scan(0, Some(500), None, "Ulm"),
+        scan(1, None, None, "Jena"),
+        scan(2, Some(1_000), None, "Ulm"),
+        scan(3, Some(8), None, "Aalen"),
+    ];
+    scans.insert_many(&all).await.unwrap();
+    let volume = Scan::specs().volume().ml().sort_stages("by", true);
+    let site = Scan::origin().site().sort_stages("by", false);
+    for (sort, expected) in [(volume, [2, 0, 3, 1]), (site, [3, 1, 0, 2])] {
+        let mut stages = scans.range("press".to_owned(), ..).pipeline().unwrap();
+        stages.push(doc! { "$unwind": "$scans" });
+        // The server's sort is not stable: what is equal comes in the order of time.
+        let by_time = sort.into_iter().map(|mut stage| {
+            if let Ok(order) = stage.get_document_mut("$sort") {
+                order.insert("scans.at", 1);
+            }
+            stage
+        });
+        stages.extend(by_time);
+        let found = scans
+            .collection::<Document>()
+            .aggregate(stages)
+            .await
+            .unwrap();
+        let found: Vec<Document> = found.try_collect().await.unwrap();
+        let times = found.iter().map(|it| {
+            let item = it.get_document("scans").unwrap();
+            *item.get_datetime("at").unwrap()
+        });
+        let expected = expected.map(|minute| scan(minute, None, None, "").at);
+        assert_eq!(times.collect::<Vec<_>>(), expected);
+    }
+}
