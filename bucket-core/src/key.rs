@@ -1,5 +1,7 @@
 //! Keys: which types can be one, and how a key travels to BSON and back.
 
+mod text;
+
 use std::{fmt, hash::Hash, str::FromStr};
 
 use bson::{RawBsonRef, oid::ObjectId, spec::BinarySubtype};

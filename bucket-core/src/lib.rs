@@ -50,6 +50,9 @@ pub mod spec;
 pub mod stats;
 pub mod step;
 mod tally;
+// For `bucket-mongo` only.
+#[doc(hidden)]
+pub mod text;
 pub mod time;
 pub mod window;
 pub mod write;

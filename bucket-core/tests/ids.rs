@@ -9,7 +9,7 @@ mod common;
 
 use bson::DateTime;
 use bucket_core::BucketId;
-use common::{Reading, ReadingKey, Trade, date};
+use common::{Reading, ReadingKey, Trade, TradeKey, date};
 use proptest::prelude::*;
 
 const ODD_KEYS: [&str; 17] = [
@@ -50,6 +50,29 @@ fn ordinary_keys_and_dates_have_the_manuals_form() {
         id_of("device_001", "room 7", 1_698_335_223_434),
         "device%5F001_room 7_1698335223"
     );
+}
+
+#[test]
+fn a_key_in_a_message_has_the_stored_names_and_stays_on_its_line() {
+    let trade = Trade::SPEC.key_text(&TradeKey { customer_id: 123 });
+    assert_eq!(trade, "{ customerId: 123 }");
+    for odd in ODD_KEYS {
+        let text = Reading::SPEC.key_text(&ReadingKey {
+            device: odd.into(),
+            channel: "room 7".into(),
+        });
+        let expected = format!("{{ device: {odd:?}, channel: \"room 7\" }}");
+        assert_eq!(text, expected);
+    }
+    let long = Reading::SPEC.key_text(&ReadingKey {
+        device: "\n\u{1b}".repeat(5_000),
+        channel: "x".repeat(10_000),
+    });
+    assert!(
+        long.len() < 400 && !long.contains(char::is_control),
+        "{long}"
+    );
+    assert!(long.ends_with("xx\".. }"), "{long}");
 }
 
 fn id_of(device: &str, channel: &str, millis: i64) -> String {

@@ -54,7 +54,7 @@ impl Context {
     /// An operation on one key.
     pub(crate) fn of<T: Record>(operation: &'static str, key: &T::Key) -> Self {
         Self {
-            key: Some(format!("{key:?}")),
+            key: Some(T::SPEC.key_text(key)),
             ..Self::of_all::<T>(operation)
         }
     }
@@ -155,7 +155,8 @@ impl Error {
         self.inner.collection
     }
 
-    /// The key that the operation was about, in debug form, where it was about one.
+    /// The key that the operation was about, as text for messages, where it was about one:
+    /// `{ customerId: 1 }`, by the stored names. It is one line, and long texts are cut.
     #[must_use]
     pub fn key(&self) -> Option<&str> {
         self.inner.key.as_deref()

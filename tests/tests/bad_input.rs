@@ -34,7 +34,7 @@ async fn page_0_is_an_invalid_argument() {
     assert!(
         error
             .to_string()
-            .starts_with("page on `events` for EventKey { source: 1 }: pages are")
+            .starts_with("page on `events` for { source: 1 }: pages are")
     );
     assert!(events.page(1, u64::MAX).await.unwrap().is_empty());
 }

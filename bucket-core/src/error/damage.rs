@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::attribute::AttributeError;
+use crate::{attribute::AttributeError, text::Shortened};
 
 /// A document of the collection cannot be read as a bucket.
 ///
@@ -99,7 +99,8 @@ impl DamagedBucket {
 
 impl fmt::Display for DamagedBucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "bucket {} is damaged: {}", self.id, self.damage)
+        let id = Shortened(&self.id);
+        write!(f, "bucket {id} is damaged: {}", self.damage)
     }
 }
 

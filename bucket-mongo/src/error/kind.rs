@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bucket_core::{
-    DamagedBucket, EncodeError, SumOverflow, TokenError, attribute::DocumentError,
+    DamagedBucket, EncodeError, SumOverflow, TokenError, attribute::DocumentError, text::Shortened,
     write::is_transient,
 };
 use mongodb::bson::Bson;
@@ -181,7 +181,10 @@ impl fmt::Display for ErrorKind {
                     "the unique index `{index}` refused the record: {message}"
                 )
             }
-            Self::Conflict { id } => write!(f, "the record id {id} has other data already"),
+            Self::Conflict { id } => {
+                let id = Shortened(id);
+                write!(f, "the record id {id} has other data already")
+            }
             Self::OtherCapacity { index } => write!(
                 f,
                 "the index `{index}` of another capacity refused the record: drop it once no \

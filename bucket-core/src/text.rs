@@ -1,0 +1,59 @@
+//! Texts of users in messages: on one line, harmless for a terminal, and not too long.
+
+use std::fmt;
+
+/// The first characters are enough to find what is meant.
+const SHOWN: usize = 60;
+
+/// A text in quotes, its control characters escaped, cut where it is long.
+pub(crate) struct Quoted<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (start, more) = cut(self.0);
+        write!(f, "{start:?}{more}")
+    }
+}
+
+/// A text that is escaped already, cut where it is long.
+///
+/// ```
+/// let id = format!("{:?}", "x".repeat(100));
+/// assert!(bucket_core::text::Shortened(&id).to_string().ends_with("xx.."));
+/// ```
+#[derive(Debug)]
+pub struct Shortened<'a>(pub &'a str);
+
+impl fmt::Display for Shortened<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (start, more) = cut(self.0);
+        write!(f, "{start}{more}")
+    }
+}
+
+/// The start of a text, and what says that there is more.
+fn cut(text: &str) -> (&str, &str) {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => (&text[..end], ".."),
+        None => (text, ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_stay_on_their_line_and_short() {
+        assert_eq!(Quoted("a \"b\"").to_string(), r#""a \"b\"""#);
+        assert_eq!(
+            Quoted("a\n\u{1b}[2J\u{202e}").to_string(),
+            r#""a\n\u{1b}[2J\u{202e}""#
+        );
+        let long = Quoted(&"\u{e9}".repeat(10_000)).to_string();
+        assert_eq!(long, format!("\"{}\"..", "\u{e9}".repeat(SHOWN)));
+        let whole = "x".repeat(SHOWN);
+        assert_eq!(Shortened(&whole).to_string(), whole);
+        assert_eq!(Shortened(&(whole.clone() + "y")).to_string(), whole + "..");
+    }
+}
