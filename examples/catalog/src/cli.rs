@@ -10,7 +10,8 @@ Environment:
   MONGODB_URI  the server; its path names the database, `catalog` where it has none.
                Without it a development server is started and thrown away at the end.
 
-Exit codes: 0 all done, 1 something failed, 2 wrong usage";
+Exit codes: 0 all done, 1 something failed, 2 wrong usage,
+128 and more ended by a signal";
 
 /// Bottles, movies and products as arrays of attributes in MongoDB.
 ///

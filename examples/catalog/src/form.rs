@@ -19,7 +19,7 @@ pub(crate) const FIELDS: &str = "products_of_many_fields";
 /// The same with indexes that leave out what a product does not have.
 const SPARSE: &str = "products_of_many_fields_sparse";
 /// So many products are sent at once.
-const BATCH: usize = 5_000;
+pub(crate) const BATCH: usize = 5_000;
 /// The index that every collection has.
 const ID: &str = "_id_";
 /// The field that came later than the indexes.

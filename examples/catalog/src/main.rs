@@ -14,6 +14,7 @@ mod form;
 mod manual;
 mod migration;
 mod model;
+mod numbers;
 mod products;
 mod query;
 mod table;

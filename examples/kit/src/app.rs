@@ -37,7 +37,7 @@ pub fn end(ended: Result<ExitCode, Error>, format: Format, out: &mut impl Write)
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
         Err(error) => {
             report(&error, format);
-            ExitCode::FAILURE
+            error.exit_code().into()
         }
     }
 }

@@ -32,6 +32,8 @@ pub trait FromRow: Sized {
 pub struct Rows<R, T> {
     lines: Lines<R>,
     header: Header,
+    /// The first line that is read, counted from 1.
+    first: u64,
     record: PhantomData<fn() -> T>,
 }
 
@@ -61,17 +63,31 @@ impl<R: BufRead, T: FromRow> Rows<R, T> {
         Ok(Self {
             lines,
             header: Header::new::<T>(&names)?,
+            first: 1,
             record: PhantomData,
         })
     }
 
+    /// Without the rows before this line, counted from 1.
+    #[must_use]
+    pub fn starting_at(mut self, line: u64) -> Self {
+        self.first = line;
+        self
+    }
+
     /// The next row; the outer error is one of the file, the inner one of the row.
     pub fn next_row(&mut self) -> std::io::Result<Option<Result<Row<T>, RowError>>> {
-        if !self.lines.advance()? {
-            return Ok(None);
+        while self.lines.advance()? {
+            let line = self.lines.number();
+            if line >= self.first {
+                return Ok(Some(self.row(line)));
+            }
         }
-        let line = self.lines.number();
-        Ok(Some(self.record(line).map(|record| Row { line, record })))
+        Ok(None)
+    }
+
+    fn row(&self, line: u64) -> Result<Row<T>, RowError> {
+        self.record(line).map(|record| Row { line, record })
     }
 
     fn record(&self, line: u64) -> Result<T, RowError> {
@@ -97,6 +113,11 @@ impl<R: BufRead, T: FromRow> Rows<R, T> {
             line,
             row: &row,
         })
+    }
+
+    /// The number of the line after the last one that was read.
+    pub fn next_line(&self) -> u64 {
+        self.lines.number() + 1
     }
 
     /// The bytes that are behind us.

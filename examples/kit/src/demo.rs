@@ -1,12 +1,13 @@
 //! The main job: a story that is told in a database of its own.
 
-use std::{io::Write, time::Duration};
+use std::{fmt, io::Write, time::Duration};
 
 use bucket_mongo::mongodb::{self, Database};
 
 use crate::{
     error::Error,
     server::{self, Server},
+    signal::Signals,
 };
 
 /// How often a database is removed that comes back.
@@ -15,6 +16,8 @@ const ATTEMPTS: usize = 50;
 const QUIET: usize = 5;
 /// The time in which what was sent to the server has begun to be carried out.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How long the database of a story that broke off is tried to be removed: the server may be gone.
+const LIMIT: Duration = Duration::from_secs(15);
 
 /// Tells the story and removes the database, however the story ends.
 pub async fn run<W: Write>(
@@ -26,27 +29,43 @@ pub async fn run<W: Write>(
 }
 
 /// The same on a server that was chosen by the app.
-pub async fn on<W: Write, E: From<Error>>(
+pub async fn on<W: Write, E: From<Error> + fmt::Display>(
     server: &Server,
     out: &mut W,
     story: impl AsyncFnOnce(&Database, &mut W) -> Result<(), E>,
 ) -> Result<(), E> {
+    let mut signals = Signals::listen();
     let database = server.fresh_database().await?;
     writeln!(out, "{server}").map_err(Error::Output)?;
     let name = database.name();
     writeln!(out, "database `{name}`, dropped at the end\n").map_err(Error::Output)?;
     let told = tokio::select! {
         told = story(&database, out) => told,
-        _ = tokio::signal::ctrl_c() => Err(Error::Interrupted.into()),
+        signal = signals.first() => Err(Error::Interrupted(signal).into()),
     };
     let removed = match &told {
-        Ok(()) => database.drop().await,
-        Err(_) => remove_for_good(&database).await,
+        Ok(()) => database.drop().await.map_err(Error::from),
+        // It goes away with the server.
+        Err(_) if !server.is_lasting() => Ok(()),
+        Err(_) => remove_in_time(&database).await,
     };
     server::end(database.client()).await;
-    told?;
-    removed.map_err(Error::Driver)?;
-    Ok(())
+    match (told, removed) {
+        (told, Ok(())) => told,
+        (told, Err(reason)) => Err(Error::NotRemoved {
+            database: name.to_owned(),
+            reason: Box::new(reason),
+            cause: told.err().map(|cause| cause.to_string()),
+        }
+        .into()),
+    }
+}
+
+async fn remove_in_time(database: &Database) -> Result<(), Error> {
+    match tokio::time::timeout(LIMIT, remove_for_good(database)).await {
+        Ok(removed) => Ok(removed?),
+        Err(_) => Err(Error::Unexpected("the server does not answer".to_owned())),
+    }
 }
 
 /// Removes the database of a story that broke off. What it had sent before is still carried out,

@@ -2,11 +2,14 @@
 
 use std::{fmt, io};
 
-use bucket_mongo::{mongodb, testing};
+use bucket_mongo::{ErrorKind, mongodb, testing};
 
-use crate::csv_input::{FileError, RowError};
+use crate::{
+    csv_input::{FileError, RowError},
+    signal::Signal,
+};
 
-/// A reason for exit code 1.
+/// A reason for another exit code than 0.
 #[derive(Debug)]
 pub enum Error {
     /// The input file as a whole is of no use.
@@ -48,9 +51,22 @@ pub enum Error {
     Unexpected(String),
     /// A task ended in a way that it never should.
     Task(tokio::task::JoinError),
-    /// Ctrl-C.
-    Interrupted,
+    /// A signal asked for the end.
+    Interrupted(Signal),
+    /// The database of a main job could not be removed.
+    NotRemoved {
+        /// Its name.
+        database: String,
+        /// Why.
+        reason: Box<Self>,
+        /// Why the job broke off, if it did.
+        cause: Option<String>,
+    },
 }
+
+const FAILED: u8 = 1;
+/// As `clap` ends a program.
+const WRONG_USAGE: u8 = 2;
 
 impl Error {
     /// Whether nobody reads the output any more.
@@ -62,6 +78,20 @@ impl Error {
             _ => None,
         };
         kind == Some(io::ErrorKind::BrokenPipe)
+    }
+
+    /// The exit code of a command that ends so.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Interrupted(signal) => signal.exit_code(),
+            Self::Buckets(error) => match error.kind() {
+                // What only the library can tell of an option.
+                ErrorKind::InvalidArgument { .. } | ErrorKind::InvalidToken(_) => WRONG_USAGE,
+                _ => FAILED,
+            },
+            _ => FAILED,
+        }
     }
 }
 
@@ -90,7 +120,20 @@ impl fmt::Display for Error {
             }
             Self::Unexpected(what) => f.write_str(what),
             Self::Task(error) => write!(f, "a task ended early: {error}"),
-            Self::Interrupted => f.write_str("interrupted"),
+            Self::Interrupted(signal) => signal.fmt(f),
+            Self::NotRemoved {
+                database,
+                reason,
+                cause,
+            } => {
+                if let Some(cause) = cause {
+                    write!(f, "{cause}; ")?;
+                }
+                write!(
+                    f,
+                    "the database `{database}` may still be there: it could not be dropped: {reason}"
+                )
+            }
         }
     }
 }

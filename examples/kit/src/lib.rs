@@ -14,6 +14,7 @@
 //! | [`mod@print`] | documents as the shell prints them |
 //! | [`progress`] | the progress bar |
 //! | [`server`] | the user's server, or a development server |
+//! | [`signal`] | Ctrl-C and its kind |
 //! | [`table`] | tables |
 //! | [`text`] | small texts, and the way to the standard error |
 //! | [`terminal`] | how wide the terminal is |
@@ -35,6 +36,7 @@ pub mod load;
 pub mod print;
 pub mod progress;
 pub mod server;
+pub mod signal;
 pub mod table;
 pub mod terminal;
 #[cfg(feature = "testing")]

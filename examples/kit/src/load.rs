@@ -1,27 +1,58 @@
 //! The command `load FILE.csv`: stores the rows of a file, and says of each that is not stored why.
 
+mod chunks;
 mod loader;
 
 use std::{
     fs::File,
     io::{BufReader, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
 use bucket_mongo::{BucketSpec, Bucketed, Buckets, core::Form, mongodb::Database};
+use clap::Args;
 use serde::Serialize;
 
 use self::loader::{Listener, Loaded};
 use crate::{
-    cli::Format,
+    cli::{Format, Output},
     csv_input::{FileError, FromRow, HeaderError, RowError, Rows},
     error::Error,
     json,
     progress::{self, ProgressBar},
     server::Server,
+    signal::Signals,
     text,
 };
+
+/// What is to be loaded, as options of the command.
+#[derive(Debug, Args)]
+pub struct Input {
+    /// The file
+    #[arg(value_name = "FILE.csv")]
+    file: PathBuf,
+    /// Begin at this line, counted from 1: a load that was stopped says where to go on
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = line_number, hide_default_value = true)]
+    from_line: u64,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Input {
+    /// The form of the output.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.output.format()
+    }
+}
+
+fn line_number(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(number @ 1..) => Ok(number),
+        _ => Err("a line is a whole number from 1".to_owned()),
+    }
+}
 
 /// What an app loads.
 #[derive(Debug)]
@@ -38,27 +69,28 @@ pub struct Load<T: Bucketed> {
 
 impl<T: Bucketed + FromRow> Load<T> {
     /// Loads a file.
-    pub async fn run(
-        &self,
-        file: &Path,
-        format: Format,
-        out: &mut impl Write,
-    ) -> Result<ExitCode, Error> {
-        let (mut rows, bytes) = open::<T>(file)?;
-        let load = async |server: &Server| self.run_on(server, &mut rows, bytes, format, out).await;
+    pub async fn run(&self, input: &Input, out: &mut impl Write) -> Result<ExitCode, Error> {
+        let (rows, bytes) = open::<T>(&input.file)?;
+        let rows = rows.starting_at(input.from_line);
+        let load = async |server: &Server| self.run_on(server, input, rows, bytes, out).await;
         Server::run(self.app, load).await
     }
 
     async fn run_on(
         &self,
         server: &Server,
-        rows: &mut Rows<BufReader<File>, T>,
+        input: &Input,
+        rows: Rows<BufReader<File>, T>,
         bytes: Option<u64>,
-        format: Format,
         out: &mut impl Write,
     ) -> Result<ExitCode, Error> {
+        let format = input.format();
+        let mut signals = Signals::listen();
         let buckets = (self.buckets)(&server.database());
-        let ensured = buckets.ensure().await?;
+        let ensured = tokio::select! {
+            ensured = buckets.ensure() => ensured?,
+            signal = signals.first() => return Err(Error::Interrupted(signal)),
+        };
         if !ensured.drift.is_empty() {
             format.note(&ensured.to_string());
         }
@@ -68,7 +100,8 @@ impl<T: Bucketed + FromRow> Load<T> {
             format,
             failed: Vec::new(),
         };
-        let loaded = loader::load(&buckets, rows, &mut reporter).await;
+        let mut chunks = chunks::of(rows).map_err(Error::Input)?;
+        let loaded = loader::load(&buckets, &mut chunks, &mut signals, &mut reporter).await;
         reporter.bar.finish_and_clear();
         match format {
             Format::Text => out.write_all(self.summary(&loaded, &buckets).as_bytes())?,
@@ -79,6 +112,9 @@ impl<T: Bucketed + FromRow> Load<T> {
             format.note(&format!(
                 "MONGODB_URI is not set: the {record}s go away with the development server"
             ));
+        } else if loaded.stopped.is_some() && format == Format::Text {
+            // The report in JSON has the line.
+            format.note(&self.how_to_go_on(&loaded, &input.file));
         }
         let is_complete = loaded.failed() == 0;
         match loaded.stopped {
@@ -86,6 +122,19 @@ impl<T: Bucketed + FromRow> Load<T> {
             None if is_complete => Ok(ExitCode::SUCCESS),
             None => Ok(ExitCode::FAILURE),
         }
+    }
+
+    /// What to type for the rest of a file.
+    fn how_to_go_on(&self, loaded: &Loaded<T>, file: &Path) -> String {
+        let next = loaded.next_line;
+        let unknown = loaded.unknown_to.map_or_else(String::new, |last| {
+            format!("it is not known whether the lines {next} to {last} are stored: look first\n")
+        });
+        format!(
+            "{unknown}the rest of the file is not loaded; to go on:\n  {} load {} --from-line {next}",
+            self.app,
+            text::shell_word(&file.display().to_string()),
+        )
     }
 
     fn summary(&self, loaded: &Loaded<T>, buckets: &Buckets<T>) -> String {
@@ -138,6 +187,12 @@ struct Report<'a> {
     stored: u64,
     buckets: u64,
     failed: &'a [RowError],
+    /// The first line of the rest of a file that was not loaded to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_line: Option<u64>,
+    /// Lines from there up to this one may be stored or not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknown_to: Option<u64>,
 }
 
 impl<'a> Report<'a> {
@@ -147,6 +202,8 @@ impl<'a> Report<'a> {
             stored: loaded.stored,
             buckets: loaded.buckets,
             failed,
+            next_line: loaded.stopped.as_ref().map(|_| loaded.next_line),
+            unknown_to: loaded.unknown_to,
         }
     }
 }

@@ -12,7 +12,8 @@
 use std::{
     fs,
     path::PathBuf,
-    process::{Command, Stdio},
+    process::{Child, Command, Output, Stdio},
+    time::Duration,
 };
 
 use bucket_mongo::{
@@ -42,6 +43,10 @@ pub struct App {
     database: TestDatabase,
 }
 
+/// An app that runs.
+#[derive(Debug)]
+pub struct Running(pub Child);
+
 /// What a run of an app gave.
 #[derive(Debug)]
 pub struct Ran {
@@ -66,13 +71,15 @@ impl Program {
     #[must_use]
     pub fn run(&self, arguments: &[&str], uri: Option<&str>) -> Ran {
         let mut command = self.command(uri);
-        let output = command.args(arguments).output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Ran {
-            code: output.status.code(),
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
-        }
+        command.args(arguments).output().unwrap().into()
+    }
+
+    /// Starts the app with this `MONGODB_URI` and a pipe as its standard input.
+    #[must_use]
+    pub fn start(&self, arguments: &[&str], uri: &str) -> Running {
+        let mut command = self.command(Some(uri));
+        command.args(arguments).stdin(Stdio::piped());
+        Running::start(command)
     }
 
     /// The app in another folder than its sources: it must not need them.
@@ -109,6 +116,68 @@ impl App {
     pub fn run(&self, arguments: &[&str]) -> Ran {
         self.program
             .run(arguments, Some(&uri(self.database.name())))
+    }
+}
+
+impl Running {
+    /// Starts a command.
+    #[must_use]
+    pub fn start(mut command: Command) -> Self {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self(command.spawn().unwrap())
+    }
+
+    /// Sends a signal, such as `TERM`.
+    pub fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.0.id());
+        let sent = Command::new("sh").args(["-c", &kill]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Waits until this holds, while the app runs.
+    pub async fn until(&mut self, mut holds: impl AsyncFnMut() -> bool) {
+        while !holds().await {
+            assert_eq!(self.0.try_wait().unwrap(), None, "it ended too early");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// The database that a main job has made for itself, once it has begun to fill it.
+    pub async fn own_database(&mut self, app: &str) -> Database {
+        let client = server().await.client().await.unwrap();
+        let own = format!("{app}_{}_", self.0.id());
+        let mut found = None;
+        self.until(async || {
+            let names = client.list_database_names().await.unwrap();
+            found = names.into_iter().find(|name| name.starts_with(&own));
+            found.is_some()
+        })
+        .await;
+        client.database(&found.unwrap())
+    }
+
+    /// Waits for the end.
+    #[must_use]
+    pub fn end(self) -> Ran {
+        self.0.wait_with_output().unwrap().into()
+    }
+}
+
+/// Whether a database is on the server.
+pub async fn exists(database: &Database) -> bool {
+    let client = server().await.client().await.unwrap();
+    let names = client.list_database_names().await.unwrap();
+    names.iter().any(|name| name == database.name())
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Self {
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
     }
 }
 

@@ -41,6 +41,16 @@ pub fn short_date(when: DateTime) -> String {
     text.strip_suffix(".000").unwrap_or(text).to_owned()
 }
 
+/// A word for a shell, in quotes where it needs them.
+#[must_use]
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./:@%+=,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// A line on the standard error. If that is closed there is nobody to tell.
 pub fn complain(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
@@ -56,6 +66,14 @@ mod tests {
         assert_eq!(date(stored), "2023-10-31T11:16:02.120Z");
         assert_eq!(short_date(stored), "2023-10-31 11:16:02.120");
         assert_eq!(short_date(DateTime::from_millis(0)), "1970-01-01 00:00:00");
+    }
+
+    #[test]
+    fn a_word_of_the_shell_is_one_word() {
+        assert_eq!(shell_word("/data/trades-1.csv"), "/data/trades-1.csv");
+        assert_eq!(shell_word("my trades.csv"), "'my trades.csv'");
+        assert_eq!(shell_word("it's $HOME"), r"'it'\''s $HOME'");
+        assert_eq!(shell_word(""), "''");
     }
 
     #[test]

@@ -7,7 +7,8 @@ Environment:
   MONGODB_URI  the server; its path names the database, `requests` where it has none.
                Without it a development server is started and thrown away at the end.
 
-Exit codes: 0 all done, 1 something failed, 2 wrong usage";
+Exit codes: 0 all done, 1 something failed, 2 wrong usage,
+128 and more ended by a signal";
 
 /// Request metrics in numbered MongoDB buckets of a hundred.
 ///

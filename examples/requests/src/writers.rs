@@ -1,5 +1,10 @@
 //! Several writers that record requests of the same endpoints at the same time.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
 use bucket_mongo::Buckets;
 use example_kit::Error;
 use tokio::task::JoinSet;
@@ -13,26 +18,52 @@ pub(crate) const REQUESTS: usize = 500;
 /// The requests that a writer sends at once.
 const BATCH: usize = 20;
 
-/// Stores the requests of all writers; gives the number of buckets that were opened.
-pub(crate) async fn run(requests: &Buckets<Request>) -> Result<u64, Error> {
-    let mut writers = JoinSet::new();
-    for writer in 0..WRITERS {
-        writers.spawn(write(requests.clone(), writer));
-    }
-    let mut opened = 0;
-    while let Some(written) = writers.join_next().await {
-        opened += written??;
-    }
-    Ok(opened)
+/// What the writers have stored.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// Requests that are stored.
+    pub(crate) requests: u64,
+    /// Buckets that were opened for them.
+    pub(crate) buckets: u64,
 }
 
-async fn write(requests: Buckets<Request>, writer: u64) -> Result<u64, Error> {
+/// Stores the requests of all writers. A stop is heard between two batches.
+pub(crate) async fn run(requests: &Buckets<Request>, stop: &Stop) -> Result<Written, Error> {
+    let mut writers = JoinSet::new();
+    for writer in 0..WRITERS {
+        writers.spawn(write(requests.clone(), writer, stop.clone()));
+    }
+    let mut all = Written::default();
+    while let Some(written) = writers.join_next().await {
+        let written = written??;
+        all.requests += written.requests;
+        all.buckets += written.buckets;
+    }
+    Ok(all)
+}
+
+/// Tells the writers to stop.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    pub(crate) fn now(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+async fn write(requests: Buckets<Request>, writer: u64, stop: Stop) -> Result<Written, Error> {
     let mut traffic = traffic::of_writer(writer).take(REQUESTS).peekable();
-    let mut opened = 0;
-    while traffic.peek().is_some() {
+    let mut written = Written::default();
+    while traffic.peek().is_some() && !stop.is_wanted() {
         let batch: Vec<_> = traffic.by_ref().take(BATCH).collect();
         let report = requests.insert_many(batch).await?.into_result()?;
-        opened += report.opened_buckets() as u64;
+        written.requests += report.stored() as u64;
+        written.buckets += report.opened_buckets() as u64;
     }
-    Ok(opened)
+    Ok(written)
 }

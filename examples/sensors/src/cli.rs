@@ -3,10 +3,11 @@
 mod checked;
 mod select;
 
-use std::path::PathBuf;
-
 use clap::{Parser, Subcommand};
-use example_kit::cli::{Format, Output};
+use example_kit::{
+    cli::{Format, Output},
+    load::Input,
+};
 
 pub(crate) use self::select::{Rollup, Select};
 
@@ -15,7 +16,8 @@ Environment:
   MONGODB_URI  the server; its path names the database, `sensors` where it has none.
                Without it a development server is started and thrown away at the end.
 
-Exit codes: 0 all done, 1 readings were not stored or something failed, 2 wrong usage";
+Exit codes: 0 all done, 1 readings were not stored or something failed, 2 wrong usage,
+128 and more ended by a signal";
 
 /// Sensor readings in MongoDB buckets of time.
 ///
@@ -37,13 +39,7 @@ pub(crate) enum Command {
     /// `quality`, in any order; others are not read. `timestamp` is like 2014-02-14T14:30:00Z,
     /// `value` a finite number, `quality` a finite number, 1 where it is missing or empty. A row is
     /// one line. Rows that are wrong are reported, the others are loaded.
-    Load {
-        /// The file
-        #[arg(value_name = "FILE.csv")]
-        file: PathBuf,
-        #[command(flatten)]
-        output: Output,
-    },
+    Load(Input),
     /// Show what is stored of each device: buckets, readings, and the spread of the values
     Devices {
         #[command(flatten)]
@@ -71,9 +67,9 @@ impl Arguments {
     pub(crate) fn format(&self) -> Format {
         match &self.command {
             None => Format::Text,
+            Some(Command::Load(input)) => input.format(),
             Some(
-                Command::Load { output, .. }
-                | Command::Devices { output }
+                Command::Devices { output }
                 | Command::Latest { output }
                 | Command::Readings(Select { output, .. })
                 | Command::Stats(Select { output, .. })

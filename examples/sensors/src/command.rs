@@ -22,9 +22,7 @@ pub(crate) async fn run<W: Write>(
 ) -> Result<ExitCode, Error> {
     match command {
         None => demo::run(out).await?,
-        Some(Command::Load { file, output }) => {
-            return load::run(&file, output.format(), out).await;
-        }
+        Some(Command::Load(input)) => return load::run(&input, out).await,
         Some(Command::Devices { output }) => {
             let format = output.format();
             read(format, async |it| devices::run(it, format, out).await).await?;

@@ -1,16 +1,18 @@
 //! The command line.
 
-use std::path::PathBuf;
-
 use clap::{Args, Parser, Subcommand};
-use example_kit::cli::{Format, Output};
+use example_kit::{
+    cli::{Format, Output},
+    load::Input,
+};
 
 const ENVIRONMENT: &str = "\
 Environment:
   MONGODB_URI  the server; its path names the database, `trades` where it has none.
                Without it a development server is started and thrown away at the end.
 
-Exit codes: 0 all done, 1 rows were not loaded or something failed, 2 wrong usage";
+Exit codes: 0 all done, 1 rows were not loaded or something failed, 2 wrong usage,
+128 and more ended by a signal";
 
 /// Stock trades in MongoDB buckets of ten.
 ///
@@ -32,13 +34,7 @@ pub(crate) enum Command {
     /// others are not read. `type` is `buy` or `sell`, `qty` a whole number above 0, `price` a
     /// number or empty, `date` like 2010-12-01T08:26:00Z. A row is one line. Rows that are wrong
     /// are reported, the others are loaded.
-    Load {
-        /// The file
-        #[arg(value_name = "FILE.csv")]
-        file: PathBuf,
-        #[command(flatten)]
-        output: Output,
-    },
+    Load(Input),
     /// Show one page of a customer's trades, ten at most
     Page {
         /// The customer's number
@@ -68,7 +64,7 @@ pub(crate) struct Feed {
     /// The customer's number
     #[arg(allow_negative_numbers = true)]
     pub(crate) customer: i64,
-    /// At most so many trades
+    /// At most so many trades, 10000 at most
     #[arg(long, value_name = "N", default_value_t = 25, value_parser = limit)]
     pub(crate) limit: usize,
     /// Those behind the place of this token, which another call has printed
@@ -93,9 +89,9 @@ impl Arguments {
     pub(crate) fn format(&self) -> Format {
         match &self.command {
             None => Format::Text,
+            Some(Command::Load(input)) => input.format(),
             Some(
-                Command::Load { output, .. }
-                | Command::Page { output, .. }
+                Command::Page { output, .. }
                 | Command::Feed(Feed { output, .. })
                 | Command::Show { output, .. },
             ) => output.format(),
@@ -111,11 +107,13 @@ fn page_number(text: &str) -> Result<u64, String> {
     }
 }
 
+/// The library's own limit.
+const MOST: usize = 10_000;
+
 fn limit(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) => Err("a limit is at least 1".to_owned()),
-        Ok(number) => Ok(number),
-        Err(_) => Err("a limit is a whole number from 1".to_owned()),
+        Ok(number @ 1..=MOST) => Ok(number),
+        _ => Err(format!("a limit is a whole number from 1 to {MOST}")),
     }
 }
 

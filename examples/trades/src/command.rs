@@ -17,9 +17,7 @@ use crate::{APP, cli::Command, csv_input, model::Trade};
 pub(crate) async fn run(command: Option<Command>, out: &mut impl Write) -> Result<ExitCode, Error> {
     match command {
         None => demo::run(out).await?,
-        Some(Command::Load { file, output }) => {
-            return load::run(&file, output.format(), out).await;
-        }
+        Some(Command::Load(input)) => return load::run(&input, out).await,
         Some(Command::Page {
             customer,
             page,

@@ -1,6 +1,7 @@
 //! `catalog load`.
 
 use bucket_mongo::bson::{Document, doc};
+use example_kit::testing::{server, uri};
 use serde_json::json;
 
 use crate::app::{CATALOG, products, with_products};
@@ -54,4 +55,51 @@ async fn numbers_that_are_used_up_are_an_error_and_nothing_is_stored() {
     let error = ran.error()["error"].as_str().unwrap().to_owned();
     assert_eq!(error, "there are numbers for 5 more products, not for 6");
     assert_eq!(products(&app).await.len(), 1);
+}
+
+#[tokio::test]
+async fn loads_at_the_same_time_get_numbers_of_their_own() {
+    let app = CATALOG.app("load_together").await;
+    let uri = uri(app.database().name());
+    let form = |number: u32| {
+        if number.is_multiple_of(2) {
+            "fields"
+        } else {
+            "attributes"
+        }
+    };
+    let loads = (0..4).map(|number| {
+        let arguments = ["load", "--products", "6000", "--form", form(number)];
+        CATALOG.start(&arguments, &uri)
+    });
+    for load in loads.collect::<Vec<_>>() {
+        let ran = load.end();
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+    }
+    let stored = products(&app).await;
+    let ids = stored.iter().map(|one| one.get_i32("_id").unwrap());
+    assert_eq!(ids.collect::<Vec<_>>(), (1..=24_000).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_load_that_is_stopped_says_what_is_stored_and_what_to_type_for_the_rest() {
+    server().await;
+    let app = CATALOG.app("load_stopped").await;
+    let arguments = ["load", "--products", "500000", "--form", "fields"];
+    let mut load = CATALOG.start(&arguments, &uri(app.database().name()));
+    let stored = app.database().collection::<Document>("products");
+    let stored = async || stored.estimated_document_count().await.unwrap();
+    load.until(async || stored().await > 5_000).await;
+    load.signal("TERM");
+    let ran = load.end();
+    assert_eq!(ran.code, Some(143), "{ran:?}");
+    let number = stored().await;
+    let place = format!("{}.products", app.database().name());
+    assert_eq!(ran.stdout, format!("{number} products -> `{place}`\n"));
+    let left = 500_000 - number;
+    let expected = format!(
+        "to store the rest:\n  catalog load --products {left} --form fields\n\
+         error: interrupted (SIGTERM)\n"
+    );
+    assert_eq!(ran.stderr, expected);
 }

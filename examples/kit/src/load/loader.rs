@@ -1,16 +1,19 @@
 //! From rows to buckets: chunks of a file of any size, and of each row what became of it.
 
-use std::{collections::HashSet, io::BufRead};
+use std::{collections::HashSet, pin::pin, time::Duration};
 
-use bucket_mongo::{Bucketed, Buckets};
+use bucket_mongo::{Bucketed, Buckets, InsertReport};
+use tokio::sync::mpsc;
 
+use super::chunks::Chunk;
 use crate::{
-    csv_input::{FromRow, Row, RowError, Rows},
+    csv_input::{Row, RowError},
     error::Error,
+    signal::Signals,
 };
 
-/// Rows that are in memory at the same time; the more, the more of one key go in one statement.
-const CHUNK: usize = 10_000;
+/// How long what is under way may take to end after a signal.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Hears of the load while it goes on.
 pub(super) trait Listener {
@@ -32,8 +35,12 @@ pub(super) struct Loaded<T: Bucketed> {
     pub(super) buckets: u64,
     /// The keys of the stored rows.
     pub(super) keys: HashSet<T::Key>,
-    /// Why the rest of the file was not read, if it was not.
+    /// Why the rest of the file was not loaded, if it was not.
     pub(super) stopped: Option<Error>,
+    /// The first line of the rest, once there is one.
+    pub(super) next_line: u64,
+    /// The last line of those from `next_line` on that may be stored or not.
+    pub(super) unknown_to: Option<u64>,
 }
 
 impl<T: Bucketed> Loaded<T> {
@@ -44,6 +51,8 @@ impl<T: Bucketed> Loaded<T> {
             buckets: 0,
             keys: HashSet::new(),
             stopped: None,
+            next_line: 1,
+            unknown_to: None,
         }
     }
 
@@ -51,85 +60,106 @@ impl<T: Bucketed> Loaded<T> {
     pub(super) fn failed(&self) -> u64 {
         self.read - self.stored
     }
+
+    fn stop(&mut self, why: Error) {
+        self.stopped.get_or_insert(why);
+    }
+
+    /// Takes up what became of the rows of a chunk; adds those that failed to it.
+    fn add(&mut self, chunk: &mut Chunk<T>, report: &InsertReport) {
+        self.stored += report.stored() as u64;
+        self.buckets += report.opened_buckets() as u64;
+        let rows = chunk.rows.iter().enumerate();
+        let stored = rows.filter(|(index, _)| report.is_stored(*index));
+        self.keys.extend(stored.map(|(_, row)| row.record.key()));
+        let line = |index: usize| chunk.rows.get(index).map_or(0, |row| row.line);
+        chunk
+            .failed
+            .extend(report.failed().iter().map(|failed| RowError {
+                line: line(failed.index),
+                column: None,
+                reason: failed.error.kind().to_string(),
+            }));
+        if let Some(error) = report.stopped_by() {
+            self.stop(Error::Buckets(error.clone()));
+            // What was tried is stored, or told as failed.
+            if let Some(row) = chunk.rows.get(report.tried()) {
+                self.next_line = row.line;
+            }
+        }
+    }
 }
 
-/// Stores all rows that can be stored.
-pub(super) async fn load<R: BufRead, T: Bucketed + FromRow>(
+/// Stores all rows that can be stored, until the end of the file or a signal.
+pub(super) async fn load<T: Bucketed>(
     buckets: &Buckets<T>,
-    rows: &mut Rows<R, T>,
+    chunks: &mut mpsc::Receiver<Chunk<T>>,
+    signals: &mut Signals,
     listener: &mut impl Listener,
 ) -> Loaded<T> {
     let mut loaded = Loaded::new();
     while loaded.stopped.is_none() {
-        // A short read of a file: not worth a thread of its own.
-        let (chunk, mut failed) = read_chunk(rows, &mut loaded);
-        let is_end = chunk.is_empty();
-        if !is_end {
-            let stored = store_chunk(buckets, chunk, &mut loaded, &mut failed).await;
-            loaded.stopped = stored.err().or(loaded.stopped);
-        }
-        failed.sort_by_key(|error| error.line);
-        for error in failed {
+        let chunk = tokio::select! {
+            chunk = chunks.recv() => chunk,
+            signal = signals.first() => {
+                loaded.stop(Error::Interrupted(signal));
+                None
+            }
+        };
+        let Some(mut chunk) = chunk else {
+            break;
+        };
+        loaded.read += (chunk.rows.len() + chunk.failed.len()) as u64;
+        loaded.next_line = chunk.next_line;
+        store(buckets, &mut chunk, signals, &mut loaded).await;
+        chunk.failed.sort_by_key(|error| error.line);
+        for error in chunk.failed {
             listener.failed(error);
         }
-        if is_end {
-            break;
+        listener.advanced(chunk.bytes, loaded.stored);
+        if let Some(error) = chunk.broken {
+            loaded.stop(Error::Input(error));
         }
-        listener.advanced(rows.bytes_read(), loaded.stored);
     }
     loaded
 }
 
-/// The next good rows, none at the end of the file, and the wrong ones between them.
-fn read_chunk<R: BufRead, T: Bucketed + FromRow>(
-    rows: &mut Rows<R, T>,
+/// Stores the rows of a chunk. What is under way at a signal is given a while to end.
+async fn store<T: Bucketed>(
+    buckets: &Buckets<T>,
+    chunk: &mut Chunk<T>,
+    signals: &mut Signals,
     loaded: &mut Loaded<T>,
-) -> (Vec<Row<T>>, Vec<RowError>) {
-    let mut chunk = Vec::with_capacity(CHUNK);
-    let mut failed = Vec::new();
-    while chunk.len() < CHUNK {
-        match rows.next_row() {
-            Ok(None) => break,
-            Ok(Some(row)) => {
-                loaded.read += 1;
-                match row {
-                    Ok(row) => chunk.push(row),
-                    Err(error) => failed.push(error),
-                }
-            }
-            Err(error) => {
-                loaded.stopped = Some(Error::Input(error));
-                break;
+) {
+    let (Some(first), Some(last)) = (chunk.rows.first().map(line), chunk.rows.last().map(line))
+    else {
+        return;
+    };
+    let records: Vec<&T> = chunk.rows.iter().map(|row| &row.record).collect();
+    let ended = {
+        let mut storing = pin!(buckets.insert_many(records).into_future());
+        tokio::select! {
+            ended = &mut storing => Some(ended),
+            signal = signals.first() => {
+                loaded.stop(Error::Interrupted(signal));
+                tokio::time::timeout(GRACE, &mut storing).await.ok()
             }
         }
+    };
+    match ended {
+        Some(Ok(report)) => loaded.add(chunk, &report),
+        Some(Err(error)) => {
+            loaded.next_line = first;
+            loaded.unknown_to = error.is_outcome_unknown().then_some(last);
+            loaded.stop(Error::Buckets(error));
+        }
+        None => {
+            loaded.next_line = first;
+            loaded.unknown_to = Some(last);
+        }
     }
-    (chunk, failed)
 }
 
-/// Stores a chunk; an error means that the next one would not be stored either.
-async fn store_chunk<T: Bucketed>(
-    buckets: &Buckets<T>,
-    chunk: Vec<Row<T>>,
-    loaded: &mut Loaded<T>,
-    failed: &mut Vec<RowError>,
-) -> Result<(), Error> {
-    let report = buckets
-        .insert_many(chunk.iter().map(|row| &row.record))
-        .await?;
-    loaded.stored += report.stored() as u64;
-    loaded.buckets += report.opened_buckets() as u64;
-    let stored = chunk
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| report.is_stored(*index));
-    loaded.keys.extend(stored.map(|(_, row)| row.record.key()));
-    failed.extend(report.failed().iter().map(|failed| RowError {
-        line: chunk.get(failed.index).map_or(0, |row| row.line),
-        column: None,
-        reason: failed.error.kind().to_string(),
-    }));
-    match report.stopped_by() {
-        Some(error) => Err(Error::Buckets(error.clone())),
-        None => Ok(()),
-    }
+fn line<T>(row: &Row<T>) -> u64 {
+    row.line
 }

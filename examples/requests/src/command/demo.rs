@@ -12,7 +12,8 @@ use example_kit::{Error, demo, print, text};
 use crate::{
     APP, endpoint,
     model::{Request, RequestBucket},
-    table, writers,
+    table,
+    writers::{self, Stop},
 };
 
 pub(super) async fn run<W: Write>(out: &mut W) -> Result<(), Error> {
@@ -24,13 +25,13 @@ pub(super) async fn run<W: Write>(out: &mut W) -> Result<(), Error> {
 
 async fn tell(requests: &Buckets<Request>, out: &mut impl Write) -> Result<(), Error> {
     writeln!(out, "{}\n", requests.ensure().await?)?;
-    let opened = writers::run(requests).await?;
+    let written = writers::run(requests, &Stop::default()).await?;
     writeln!(
         out,
         "{} writers, {} requests each, all at the same time -> {} ({} per bucket)\n",
         writers::WRITERS,
         writers::REQUESTS,
-        text::counted(opened, "bucket"),
+        text::counted(written.buckets, "bucket"),
         Request::CAPACITY,
     )?;
     let endpoints = endpoint::all(requests).await?;

@@ -118,3 +118,26 @@ async fn the_main_job_shows_endpoints_and_a_bucket_and_leaves_nothing_behind() {
         "{names:?}"
     );
 }
+
+#[tokio::test]
+async fn stopped_it_says_what_is_recorded() {
+    let app = REQUESTS.app("record_stopped").await;
+    let mut running = REQUESTS.start(&["record"], &uri(app.database().name()));
+    let buckets = app
+        .database()
+        .collection::<Document>("request_metrics_buckets");
+    running
+        .until(async || buckets.estimated_document_count().await.unwrap() > 0)
+        .await;
+    running.signal("TERM");
+    let ran = running.end();
+    assert_eq!(ran.code, Some(143), "{ran:?}");
+    let stored = documents(app.database(), "request_metrics_buckets").await;
+    let stored: i64 = stored.iter().map(|bucket| whole(bucket, "count")).sum();
+    let expected = format!("{stored} of 4000 requests were recorded and stay; ");
+    assert!(ran.stderr.starts_with(&expected), "{ran:?}");
+    assert!(
+        ran.stderr.ends_with("\nerror: interrupted (SIGTERM)\n"),
+        "{ran:?}"
+    );
+}

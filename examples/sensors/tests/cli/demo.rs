@@ -2,12 +2,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    process::{Child, Command, Stdio},
-    time::Duration,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
 };
 
-use bucket_mongo::mongodb::Client;
-use example_kit::testing::{server, uri};
+use bucket_mongo::testing::DevServer;
+use example_kit::testing::{Running, exists, server, uri};
 
 use crate::app::{SENSORS, expected, rows};
 
@@ -87,59 +87,81 @@ async fn it_ends_with_what_reading_commands_show() {
     assert!(shown.lines().count() < 25, "{shown}");
 }
 
-/// The database of a running app, if it has made it yet.
-async fn own_database(client: &Client, app: &Child) -> Option<String> {
-    let own = format!("sensors_{}_", app.id());
-    let names = client.list_database_names().await.unwrap();
-    names.into_iter().find(|name| name.starts_with(&own))
-}
-
 #[tokio::test]
 async fn it_leaves_no_database_behind_and_no_panic_in_a_closed_pipe() {
     let client = server().await.client().await.unwrap();
-    let mut command = SENSORS.command(Some(&uri("")));
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut app = command.spawn().unwrap();
-    drop(app.stdout.take());
-    let code = app.wait().unwrap().code();
-    assert_eq!((code, own_database(&client, &app).await), (Some(0), None));
-    let output = app.wait_with_output().unwrap();
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    let mut app = SENSORS.start(&[], &uri(""));
+    drop(app.0.stdout.take());
+    let own = format!("sensors_{}_", app.0.id());
+    let ran = app.end();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+    let names = client.list_database_names().await.unwrap();
+    assert!(
+        !names.iter().any(|name| name.starts_with(&own)),
+        "{names:?}"
+    );
 }
 
 #[tokio::test]
 async fn interrupted_it_leaves_no_database_behind_either() {
-    let client = server().await.client().await.unwrap();
-    let mut command = SENSORS.command(Some(&uri("")));
-    command.stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut app = command.spawn().unwrap();
-    // While the workers write.
-    let stored = async |name: &str| {
-        let buckets = client.database(name).collection::<()>("iot_buckets");
-        buckets.estimated_document_count().await.unwrap() > 500
-    };
-    loop {
+    server().await;
+    for (signal, code, said) in [
+        ("INT", 130, "error: interrupted\n"),
+        ("TERM", 143, "error: interrupted (SIGTERM)\n"),
+        ("HUP", 129, "error: interrupted (SIGHUP)\n"),
+    ] {
+        let mut app = SENSORS.start(&[], &uri(""));
+        let database = app.own_database("sensors").await;
+        // While the workers write.
+        let buckets = database.collection::<()>("iot_buckets");
+        let stored = async || buckets.estimated_document_count().await.unwrap() > 500;
+        app.until(stored).await;
+        app.signal(signal);
+        let ran = app.end();
         assert_eq!(
-            app.try_wait().unwrap(),
-            None,
-            "it ended before it was interrupted"
+            (ran.code, ran.stderr.as_str()),
+            (Some(code), said),
+            "{ran:?}"
         );
-        if let Some(name) = own_database(&client, &app).await
-            && stored(&name).await
-        {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        assert!(!exists(&database).await, "{signal}");
     }
-    let interrupt = format!("kill -INT {}", app.id());
-    let sent = Command::new("sh")
-        .args(["-c", &interrupt])
-        .status()
-        .unwrap();
-    assert!(sent.success());
-    let code = app.wait().unwrap().code();
-    assert_eq!((code, own_database(&client, &app).await), (Some(1), None));
-    let output = app.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(said, "error: interrupted\n");
+}
+
+#[tokio::test]
+async fn a_signal_that_it_was_started_to_ignore_does_not_end_it() {
+    server().await;
+    let mut command = Command::new("sh");
+    let script = "trap '' HUP; exec \"$0\"";
+    command.args(["-c", script, SENSORS.binary]);
+    command.env("MONGODB_URI", uri("")).stdin(Stdio::null());
+    let mut app = Running::start(command);
+    app.own_database("sensors").await;
+    app.signal("HUP");
+    let ran = app.end();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_it_at_once() {
+    let server = DevServer::builder().own().standalone().await.unwrap();
+    let mut app = SENSORS.start(&[], server.uri());
+    let client = server.client().await.unwrap();
+    let own = format!("sensors_{}_", app.0.id());
+    app.until(async || {
+        let names = client.list_database_names().await.unwrap();
+        names.iter().any(|name| name.starts_with(&own))
+    })
+    .await;
+    // What it would clean up is not to be had.
+    server.members()[0].pause().await.unwrap();
+    let start = Instant::now();
+    // Signals that come together count as one.
+    app.signal("TERM");
+    while app.0.try_wait().unwrap().is_none() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let _ = Command::new("kill").arg(app.0.id().to_string()).output();
+    }
+    assert!(start.elapsed() < Duration::from_secs(8));
+    server.members()[0].resume().await.unwrap();
+    assert_eq!(app.end().code, Some(143));
 }

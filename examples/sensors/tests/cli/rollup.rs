@@ -293,7 +293,7 @@ async fn more_steps_than_anybody_looks_at_are_refused() {
         ]
         .concat(),
     );
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
     let error = ran.error()["error"].as_str().unwrap().to_owned();
     assert!(error.contains("100000"), "{error}");
 }

@@ -3,7 +3,7 @@
 use std::{path::Path, process::Command};
 
 use bucket_mongo::{bson::Document, mongodb::Database};
-use example_kit::testing::{self, Program};
+use example_kit::testing::{self, Program, Running};
 pub(crate) use example_kit::testing::{Ran, server, uri};
 
 static TRADES: Program = Program {
@@ -43,6 +43,11 @@ impl App {
 /// Runs the app with this `MONGODB_URI`, or without any.
 pub(crate) fn run(arguments: &[&str], uri: Option<&str>) -> Ran {
     TRADES.run(arguments, uri)
+}
+
+/// Starts the app on a database.
+pub(crate) fn start(arguments: &[&str], database: &str) -> Running {
+    TRADES.start(arguments, &uri(database))
 }
 
 /// The app, ready to be started.

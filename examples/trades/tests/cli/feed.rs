@@ -70,14 +70,14 @@ async fn a_feed_is_a_table_with_what_to_type_for_more() {
 }
 
 #[tokio::test]
-async fn wrong_tokens_and_limits_are_errors() {
+async fn wrong_tokens_and_limits_are_wrong_usage() {
     let app = App::loaded("feed_wrong").await;
     let next = app.run(&["feed", "17850", "--limit", "3", "--json"]).json();
     let next = next["next"].as_str().unwrap().to_owned();
     for (arguments, expected) in [
         (
             vec!["feed", "17850", "--after", "nonsense"],
-            "this is no cursor token",
+            "for { customerId: 17850 }: this is no cursor token",
         ),
         (vec!["feed", "12583", "--after", &next], "of another query"),
         (
@@ -86,11 +86,11 @@ async fn wrong_tokens_and_limits_are_errors() {
         ),
         (
             vec!["feed", "17850", "--limit", "10001"],
-            "a page has at most 10000 records",
+            "a limit is a whole number from 1 to 10000",
         ),
     ] {
         let ran = app.run(&arguments);
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
         assert!(ran.stderr.contains(expected), "{ran:?}");
     }
     for arguments in [

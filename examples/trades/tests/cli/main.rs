@@ -10,6 +10,7 @@
 mod app;
 mod demo;
 mod feed;
+mod interrupted;
 mod load;
 mod lost;
 mod page;

@@ -9,6 +9,8 @@ fn wrong_usage_is_exit_code_2() {
         &["page", "17850"],
         &["page", "x", "1"],
         &["page", "17850", "-1"],
+        &["feed", "17850", "--limit", "10001"],
+        &["load", "x.csv", "--from-line", "0"],
         &["show", "1.5"],
         &["sell"],
         &["--json"],

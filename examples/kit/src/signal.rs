@@ -1,0 +1,154 @@
+//! The signals that end a program: the first one asks a job to come to its end, the next one ends the
+//! program at once.
+//!
+//! Where nothing is to be told or cleaned up they are left alone, and end the program by themselves.
+
+use std::{
+    fmt,
+    process::{self, ExitCode},
+};
+
+use tokio::sync::watch;
+
+/// A signal that ends a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGHUP: the terminal is gone.
+    HangUp,
+    /// SIGINT: Ctrl-C.
+    Interrupt,
+    /// SIGTERM: `kill`, and the end of a container or a service.
+    Terminate,
+}
+
+/// Hears of the first signal.
+#[derive(Debug, Clone)]
+pub struct Signals {
+    first: watch::Receiver<Option<Signal>>,
+}
+
+impl Signal {
+    /// As shells count the end by a signal: 128 and its number.
+    #[must_use]
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::HangUp => 129,
+            Self::Interrupt => 130,
+            Self::Terminate => 143,
+        }
+    }
+}
+
+impl From<Signal> for ExitCode {
+    fn from(signal: Signal) -> Self {
+        signal.exit_code().into()
+    }
+}
+
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::HangUp => "interrupted (SIGHUP)",
+            Self::Interrupt => "interrupted",
+            Self::Terminate => "interrupted (SIGTERM)",
+        })
+    }
+}
+
+impl Signals {
+    /// From here on the first signal does not end the program; the next one does, whatever the job
+    /// does just then.
+    #[must_use]
+    pub fn listen() -> Self {
+        let (say, first) = watch::channel(None);
+        let mut source = Source::open();
+        tokio::spawn(async move {
+            let signal = source.next().await;
+            // Nobody listens any more: the job is done, and the program at its end.
+            let _ = say.send(Some(signal));
+            let signal = source.next().await;
+            process::exit(signal.exit_code().into());
+        });
+        Self { first }
+    }
+
+    /// The first signal, once it has come.
+    pub async fn first(&mut self) -> Signal {
+        let came = self.first.wait_for(Option::is_some).await.map(|came| *came);
+        match came {
+            Ok(Some(signal)) => signal,
+            // The task that listens ends with the program only.
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+#[cfg(unix)]
+struct Source {
+    listeners: Vec<(Signal, tokio::signal::unix::Signal)>,
+}
+
+#[cfg(unix)]
+impl Source {
+    fn open() -> Self {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        let kinds = [
+            (Signal::HangUp, SignalKind::hangup()),
+            (Signal::Interrupt, SignalKind::interrupt()),
+            (Signal::Terminate, SignalKind::terminate()),
+        ];
+        let ignored = ignored();
+        let listeners = kinds.into_iter().filter_map(|(name, kind)| {
+            let is_ignored = ignored & (1 << (kind.as_raw_value() - 1)) != 0;
+            // What cannot be listened to ends the program by itself.
+            let listener = if is_ignored { None } else { signal(kind).ok() };
+            listener.map(|listener| (name, listener))
+        });
+        Self {
+            listeners: listeners.collect(),
+        }
+    }
+
+    async fn next(&mut self) -> Signal {
+        use std::task::Poll;
+
+        std::future::poll_fn(|cx| {
+            for (name, listener) in &mut self.listeners {
+                if let Poll::Ready(Some(())) = listener.poll_recv(cx) {
+                    return Poll::Ready(*name);
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+/// The signals that this program was started to ignore, as `nohup` does with SIGHUP: a bit for each.
+///
+/// Linux tells them; elsewhere there is no way without the C library.
+#[cfg(unix)]
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.unwrap_or_default()
+}
+
+#[cfg(not(unix))]
+struct Source;
+
+#[cfg(not(unix))]
+impl Source {
+    fn open() -> Self {
+        Self
+    }
+
+    async fn next(&mut self) -> Signal {
+        match tokio::signal::ctrl_c().await {
+            Ok(()) => Signal::Interrupt,
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
