@@ -11,7 +11,8 @@ Environment:
   MONGODB_URI  the server; without it a development server is started and thrown away at the end.
                All data are in a database of its own, which is dropped at the end.
 
-Exit codes: 0 all was measured (whatever the figures are), 1 something failed, 2 wrong usage";
+Exit codes: 0 all was measured (whatever the figures are), 1 something failed, 2 wrong usage,
+128 and more ended by a signal";
 
 /// Compares buckets with flat and time series collections, the manual's upsert and the server's
 /// limit: the same records, the same durability, medians over rounds in alternating order.
@@ -95,6 +96,22 @@ mod tests {
         assert_eq!(arguments.write_docs, Some(PathBuf::from("docs")));
         let arguments = Arguments::parse_from(["bench"]);
         assert_eq!(arguments.write_docs, None);
+    }
+
+    #[test]
+    fn the_commands_of_the_readme_are_right() {
+        let readme = include_str!("../README.md");
+        let lines = readme.lines().filter(|line| line.starts_with("cargo run "));
+        let commands: Vec<&str> = lines
+            .map(|line| line.split('#').next().unwrap_or_default())
+            .collect();
+        assert!(commands.len() > 5, "{commands:?}");
+        for command in commands {
+            let words = command.split_whitespace();
+            let arguments = words.skip_while(|word| *word != "--").skip(1);
+            let parsed = Arguments::try_parse_from(["bench"].into_iter().chain(arguments));
+            assert!(parsed.is_ok(), "{command}: {parsed:?}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::{fmt, io, path::PathBuf};
 
 use bucket_mongo::{bson, core::EncodeError, mongodb};
 
-/// A reason for exit code 1.
+/// A reason for another exit code than 0.
 #[derive(Debug)]
 pub(crate) enum Error {
     /// The server, the driver, the library, the output.
@@ -45,6 +45,13 @@ impl Error {
     /// Whether nobody reads the output any more.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Kit(error) if error.is_closed_pipe())
+    }
+
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Kit(error) => error.exit_code(),
+            _ => 1,
+        }
     }
 }
 

@@ -5,12 +5,13 @@
 //! each round has a fresh one.
 
 use std::{
-    fs,
-    process::Stdio,
+    fs, io,
+    process::{self, Stdio},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    thread,
     time::Duration,
 };
 
@@ -39,12 +40,15 @@ pub(crate) async fn grown(limit: usize, scale: Scale) -> Result<f64> {
     if scale == Scale::Quick {
         command.arg("--quick");
     }
-    let ended = command
-        .stdin(Stdio::null())
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .kill_on_drop(true)
-        .output()
-        .await?;
+        .spawn()?;
+    // Its end is closed with this process, however that ends.
+    let _tie = child.stdin.take();
+    let ended = child.wait_with_output().await?;
     let text = String::from_utf8_lossy(&ended.stdout);
     let figure = ended.status.success().then(|| text.trim().parse());
     figure.and_then(std::result::Result::ok).ok_or(Error::Child)
@@ -52,6 +56,7 @@ pub(crate) async fn grown(limit: usize, scale: Scale) -> Result<f64> {
 
 /// What the process does. Gives by how much its memory grew, in MiB.
 pub(crate) async fn run(limit: usize, scale: Scale) -> Result<f64> {
+    end_with_the_caller();
     let server = DevServer::builder().own().await?;
     let database = server.database("bench").await?;
     let arena = Arena::new(&database);
@@ -99,6 +104,14 @@ pub(crate) async fn run(limit: usize, scale: Scale) -> Result<f64> {
     #[allow(clippy::cast_precision_loss, reason = "far less than 2^53")]
     let grown = after.saturating_sub(before) as f64 / MIB as f64;
     Ok(grown)
+}
+
+/// A program that was killed must not leave this process at work.
+fn end_with_the_caller() {
+    thread::spawn(|| {
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        process::exit(1);
+    });
 }
 
 /// Connections and buffers are made before anything is measured.

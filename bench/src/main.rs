@@ -60,7 +60,7 @@ async fn main() -> ExitCode {
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
         Err(error) => {
             text::complain(&format!("error: {error}"));
-            ExitCode::FAILURE
+            error.exit_code().into()
         }
     }
 }

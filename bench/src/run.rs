@@ -32,6 +32,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
         writeln!(out, "{}", hold_up::run(limit, arguments.scale()).await?)?;
         return Ok(out.flush()?);
     }
+    check_places(arguments)?;
     let report = match &arguments.from {
         Some(file) => told_again(file, arguments)?,
         None => measured(arguments).await?,
@@ -134,6 +135,37 @@ fn save_json(report: &Report, arguments: &Arguments) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Finds out before a long run whether what comes of it can be written.
+fn check_places(arguments: &Arguments) -> Result<()> {
+    if let Some(file) = &arguments.json
+        && !arguments.prints_json()
+    {
+        check_place(file)?;
+    }
+    if let Some(folder) = &arguments.write_docs {
+        let all = workload::ALL.iter().map(|workload| workload.name);
+        let asked = all.filter(|name| arguments.includes(name));
+        for path in page::paths(asked) {
+            check_place(&folder.join(path))?;
+        }
+    }
+    Ok(())
+}
+
+/// An error unless the file can be written; what is there stays as it is.
+fn check_place(path: &Path) -> Result<()> {
+    let is_new = !path.exists();
+    let mut options = fs::OpenOptions::new();
+    let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+    let opened = folder.and_then(|()| options.create(true).append(true).open(path));
+    opened.map_err(|error| Error::File("written", path.to_owned(), error))?;
+    if is_new {
+        // Untidy at worst: it is written at the end.
+        let _ = fs::remove_file(path);
+    }
+    Ok(())
 }
 
 /// Writes a file, and its folder where there is none.

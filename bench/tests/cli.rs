@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use example_kit::testing::{Program, Ran, server, uri};
+use example_kit::testing::{Program, Ran, exists, server, uri};
 use serde_json::Value;
 
 static BENCH: Program = Program {
@@ -171,4 +171,39 @@ fn a_saved_run_that_is_none_is_an_error() {
     let ran = BENCH.run(&["--from", &file], None);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("none.json cannot be read"), "{ran:?}");
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_told_before_the_run() {
+    let file = BENCH.file("no-folder", "");
+    let inside = format!("{file}/docs");
+    for option in ["--write-docs", "--json"] {
+        // There is no server either: it is not even looked for.
+        let ran = BENCH.run(&[option, &inside], Some("nonsense"));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+        assert!(ran.stderr.contains("cannot be written"), "{ran:?}");
+        assert!(ran.stderr.contains(&inside), "{ran:?}");
+    }
+    // What is there stays as it is.
+    let saved = BENCH.file("kept.json", "kept");
+    let ran = BENCH.run(&["--json", &saved], Some("nonsense"));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("MONGODB_URI"), "{ran:?}");
+    assert_eq!(fs::read_to_string(&saved).unwrap(), "kept");
+}
+
+#[tokio::test]
+async fn interrupted_it_leaves_no_database_behind() {
+    server().await;
+    let mut bench = BENCH.start(&["--only", "append"], &uri(""));
+    let database = bench.own_database("bench").await;
+    bench.signal("TERM");
+    let ran = bench.end();
+    let said = "error: interrupted (SIGTERM)\n";
+    assert_eq!(
+        (ran.code, ran.stderr.as_str()),
+        (Some(143), said),
+        "{ran:?}"
+    );
+    assert!(!exists(&database).await);
 }

@@ -18,18 +18,28 @@ use crate::{
 /// What stands above all workloads.
 const HOW: &str = include_str!("page/how.md");
 
+const PAGE: &str = "benchmarks.md";
+
 /// The files of the page, by their path in the folder of documents.
 pub(crate) fn files(report: &Report) -> Vec<(PathBuf, String)> {
     let charts = report.workloads.iter().map(|outcome| {
-        let path = PathBuf::from(chart_path(outcome));
+        let path = PathBuf::from(chart_path(&outcome.name));
         (path, chart(outcome))
     });
-    let page = (PathBuf::from("benchmarks.md"), page(report));
+    let page = (PathBuf::from(PAGE), page(report));
     charts.chain([page]).collect()
 }
 
-fn chart_path(outcome: &Outcome) -> String {
-    format!("benchmarks/{}.svg", outcome.name)
+/// The paths of the files of these workloads.
+pub(crate) fn paths(
+    workloads: impl Iterator<Item = &'static str>,
+) -> impl Iterator<Item = PathBuf> {
+    let charts = workloads.map(|name| PathBuf::from(chart_path(name)));
+    charts.chain([PathBuf::from(PAGE)])
+}
+
+fn chart_path(workload: &str) -> String {
+    format!("benchmarks/{workload}.svg")
 }
 
 fn page(report: &Report) -> String {
@@ -68,7 +78,7 @@ fn section(outcome: &Outcome) -> String {
     let mut text = format!(
         "## {title}\n\n{}\n\n![{title}]({})\n\n| `{name}` | {} | min | max |\n| --- | ---: | ---: | ---: |\n",
         about(name),
-        chart_path(outcome),
+        chart_path(name),
         unit.text(),
     );
     for contestant in &outcome.contestants {
