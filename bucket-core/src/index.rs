@@ -2,6 +2,11 @@
 
 use bson::{Bson, Document, doc};
 
+mod attributes;
+mod same;
+
+pub use self::attributes::{AttributeIndexes, compare_attributes, in_the_way};
+use self::same::{EXPIRE_AFTER, expire_after, same};
 pub use crate::expiry::date_buckets;
 use crate::{
     expiry::{self, EXPIRE_BYTES_INDEX, EXPIRE_INDEX},
@@ -334,12 +339,7 @@ pub fn compare(spec: &BucketSpec, found: &[Document]) -> (Vec<IndexPlan>, Vec<Dr
                 }
             }
             Some(index) => {
-                let found = without_version(index);
-                drift.push(Drift::Index {
-                    name: plan.name,
-                    expected,
-                    found,
-                });
+                drift.push(drifted(plan.name, expected, index));
             }
         }
     }
@@ -364,29 +364,16 @@ pub fn compare(spec: &BucketSpec, found: &[Document]) -> (Vec<IndexPlan>, Vec<Dr
     (missing, drift)
 }
 
-/// Whether an index does what the definition asks for. Options that change neither order nor
-/// uniqueness (such as storage options) are left out of account.
-fn same(expected: &Document, found: &Document) -> bool {
-    let flag = |index: &Document, name: &str| index.get_bool(name).unwrap_or(false);
-    let keys = |index: &Document| -> Vec<(String, Option<i64>)> {
-        let keys = index.get_document("key").cloned().unwrap_or_default();
-        keys.into_iter()
-            .map(|(name, direction)| (name, whole(&direction)))
-            .collect()
-    };
-    let partial = |index: &Document| {
-        index
-            .get_document("partialFilterExpression")
-            .ok()
-            .map(numbers)
-    };
-    keys(expected) == keys(found)
-        && flag(expected, "unique") == flag(found, "unique")
-        && partial(expected) == partial(found)
-        && ["sparse", "hidden"].iter().all(|name| !flag(found, name))
-        && !found.contains_key("collation")
-        && expected.contains_key(EXPIRE_AFTER) == found.contains_key(EXPIRE_AFTER)
-        && expire_after(expected).is_some() == expire_after(found).is_some()
+fn drifted(name: String, expected: Document, found: &Document) -> Drift {
+    Drift::Index {
+        name,
+        expected,
+        found: without_version(found),
+    }
+}
+
+fn name(index: &Document) -> Option<&str> {
+    index.get_str("name").ok()
 }
 
 /// Indexes of this library by which the server removes buckets that are not the model's.
@@ -403,37 +390,6 @@ fn foreign_expiry(spec: &BucketSpec, found: &[Document]) -> Vec<Drift> {
         })
     });
     drift.collect()
-}
-
-/// The option by which the server removes documents.
-const EXPIRE_AFTER: &str = "expireAfterSeconds";
-
-/// The limit of an index in whole seconds.
-fn expire_after(index: &Document) -> Option<u32> {
-    let seconds = whole(index.get(EXPIRE_AFTER)?)?;
-    u32::try_from(seconds).ok()
-}
-
-/// A condition with its integers of one type: the shell writes doubles where drivers write
-/// integers.
-fn numbers(condition: &Document) -> Document {
-    let one = |value: &Bson| match value {
-        Bson::Document(inner) => Bson::Document(numbers(inner)),
-        other => whole(other).map_or_else(|| other.clone(), Bson::Int64),
-    };
-    condition
-        .iter()
-        .map(|(name, value)| (name.clone(), one(value)))
-        .collect()
-}
-
-fn whole(value: &Bson) -> Option<i64> {
-    match value {
-        Bson::Int32(value) => Some(i64::from(*value)),
-        Bson::Int64(value) => Some(*value),
-        Bson::Double(value) => crate::key::whole_number(*value),
-        _ => None,
-    }
 }
 
 fn without_version(index: &Document) -> Document {

@@ -82,6 +82,69 @@ async fn the_index_is_made_once_and_one_that_serves_as_well_is_left() {
     assert_eq!(report.to_string(), "found `by_hand`");
 }
 
+/// What `ensure` says where this index is there already, and says again, and the names of all indexes then.
+async fn ensured(index: Document, options: Document) -> (String, Vec<String>) {
+    let database = database().await;
+    let bottles = Bottle::documents(&database);
+    let mut create = doc! { "create": "bottles" };
+    create.extend(options);
+    database.run_command(create).await.unwrap();
+    let command = doc! { "createIndexes": "bottles", "indexes": [index] };
+    database.run_command(command).await.unwrap();
+    let report = bottles.ensure().await.unwrap();
+    let again = bottles.ensure().await.unwrap();
+    assert_eq!(again.drift, report.drift);
+    assert!(again.created_indexes.is_empty(), "{again}");
+    let collection = bottles.collection::<Document>();
+    let mut names = collection.list_index_names().await.unwrap();
+    names.sort_unstable();
+    (report.to_string(), names)
+}
+
+#[tokio::test]
+async fn an_index_serves_by_its_keys_and_options_and_not_by_its_name() {
+    let keys = || doc! { "specs.k": 1, "specs.u": 1, "specs.v": 1 };
+    let of_shell = doc! { "specs.k": 1.0, "specs.u": 1_i64, "specs.v": 1.0 };
+    let (text, names) = ensured(doc! { "key": of_shell, "name": "old" }, doc! {}).await;
+    assert_eq!((text.as_str(), names.len()), ("found `old`", 2));
+
+    // One that would be scanned past or leave out documents: the model's own comes beside it.
+    let backwards = doc! { "specs.v": 1, "specs.u": 1, "specs.k": 1 };
+    let partial = doc! { "_id": { "$gt": 5 } };
+    let english = doc! { "locale": "en", "strength": 2 };
+    for other in [
+        doc! { "key": backwards.clone(), "name": "other" },
+        doc! { "key": keys(), "name": "other", "partialFilterExpression": partial.clone() },
+        doc! { "key": keys(), "name": "other", "collation": english.clone() },
+        doc! { "key": keys(), "name": "other", "sparse": true },
+    ] {
+        let (text, names) = ensured(other.clone(), doc! {}).await;
+        assert_eq!(text, "created `attributes_specs`", "{other}");
+        assert_eq!(names, ["_id_", "attributes_specs", "other"], "{other}");
+    }
+
+    // One that is in the way is named, whatever it is called, and left alone.
+    for other in [
+        doc! { "key": keys(), "name": "by_hand", "hidden": true },
+        doc! { "key": keys(), "name": "attributes_specs", "hidden": true },
+        doc! { "key": backwards, "name": "attributes_specs" },
+        doc! { "key": { "specs": 1 }, "name": "attributes_specs" },
+        doc! { "key": { "specs.v": "text" }, "name": "attributes_specs" },
+        doc! { "key": keys(), "name": "attributes_specs", "partialFilterExpression": partial },
+    ] {
+        let name = other.get_str("name").unwrap().to_owned();
+        let (text, names) = ensured(other.clone(), doc! {}).await;
+        let expected = format!("created none\ndrift: index `{name}` is {{");
+        assert!(text.starts_with(&expected), "{other}: {text}");
+        assert_eq!(names, ["_id_", name.as_str()], "{other}");
+    }
+
+    // A collection with a collation compares by it, and so does the index that it gives.
+    let index = doc! { "key": { "other": 1 }, "name": "other" };
+    let (text, _) = ensured(index, doc! { "collation": english }).await;
+    assert_eq!(text, "created `attributes_specs`");
+}
+
 #[tokio::test]
 async fn a_document_that_is_there_or_cannot_be_stored_is_an_error_that_says_so() {
     let (database, bottles) = bottles(1..=3).await;

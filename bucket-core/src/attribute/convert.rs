@@ -1,17 +1,22 @@
 //! Values in other units than they are stored in.
 
+use bson::Bson;
+
 use super::AttributeValue;
 
 /// A value as a number; none where there is none.
 #[must_use]
 pub fn number<V: AttributeValue>(value: &V) -> Option<f64> {
-    use bson::Bson;
+    number_of(&value.to_bson())
+}
 
-    match value.to_bson() {
-        Bson::Int32(number) => Some(number.into()),
+/// A stored value as a number; none where it is none.
+pub(super) fn number_of(value: &Bson) -> Option<f64> {
+    match value {
+        Bson::Int32(number) => Some((*number).into()),
         #[allow(clippy::cast_precision_loss, reason = "a conversion rounds anyway")]
-        Bson::Int64(number) => Some(number as f64),
-        Bson::Double(number) => Some(number),
+        Bson::Int64(number) => Some(*number as f64),
+        Bson::Double(number) => Some(*number),
         Bson::Decimal128(number) => number.to_string().parse().ok(),
         _ => None,
     }

@@ -9,11 +9,13 @@ use std::{
 
 use bson::{Bson, DateTime, Document, doc};
 
+mod converted;
 mod sort;
 mod text;
 
+use self::converted::{Operator, Scale};
 pub use self::text::TextAttribute;
-use super::{AttributeArray, AttributeValue};
+use super::{ArrayPlace, AttributeArray, AttributeValue, ValueKind, convert};
 
 /// An attribute that is asked for.
 ///
@@ -45,7 +47,8 @@ pub enum Unit {
     Is(&'static str),
     /// Entries of any unit, or of none.
     Any,
-    /// Entries of these units: how much of the unit that is asked in one of each is.
+    /// Entries of these units: how much of the unit that is asked in one of each is, a finite number other
+    /// than 0. Where a record has several, the first of these counts.
     Converted(&'static [(&'static str, f64)]),
 }
 
@@ -86,7 +89,7 @@ impl<V: ?Sized> Attribute<V> {
 
     /// Documents that have it.
     pub fn exists(&self) -> AttributeFilter {
-        self.meets(|_| Document::new())
+        self.meets(|_| vec![Document::new()])
     }
 
     /// Documents that do not have it.
@@ -94,92 +97,148 @@ impl<V: ?Sized> Attribute<V> {
         AttributeFilter(doc! { "$nor": [self.exists().0] })
     }
 
-    /// The filter of entries whose value fulfils a condition, made for a unit of so much of the one
-    /// that is asked in.
-    fn meets(&self, condition: impl Fn(f64) -> Document) -> AttributeFilter {
-        let one = |unit: Option<Bson>, factor: f64| {
-            let names = self.array.entry;
-            let mut entry = doc! { names.k: &*self.k };
-            if let (Some(name), Some(unit)) = (names.u, unit) {
-                entry.insert(name, unit);
+    /// The filter of entries whose value fulfils one of some conditions, made for a unit whose values are
+    /// converted so, if they are.
+    fn meets(&self, conditions: impl Fn(Option<Scale>) -> Vec<Document>) -> AttributeFilter {
+        let plain = |unit: Option<Bson>| self.meet(unit, &conditions(None), &[]);
+        AttributeFilter(any_of(match self.unit {
+            // Also what is missing.
+            Unit::None => plain(Some(Bson::Null)),
+            Unit::Is(unit) => plain(Some(unit.into())),
+            Unit::Any => plain(None),
+            Unit::Converted(units) => {
+                let mut all = Vec::new();
+                for (at, (unit, factor)) in units.iter().enumerate() {
+                    let scale = Scale::new(*factor, self.kind_of(unit));
+                    all.extend(self.meet(Some((*unit).into()), &conditions(scale), &units[..at]));
+                }
+                return AttributeFilter(doc! { "$or": all });
             }
-            let condition = condition(factor);
+        }))
+    }
+
+    /// One filter for each condition on values of a unit and each path, of records without a number in the
+    /// units before it.
+    fn meet(
+        &self,
+        unit: Option<Bson>,
+        conditions: &[Document],
+        before: &[(&'static str, f64)],
+    ) -> Vec<Document> {
+        let names = self.array.entry;
+        let mut entry = doc! { names.k: &*self.k };
+        // Of buckets it would ask for ones in which no record at all has another unit.
+        let counts_alone = !before.is_empty() && self.array.place == ArrayPlace::Document;
+        let other = names.u.filter(|_| counts_alone).map(|name| {
+            let units: Vec<&str> = before.iter().map(|(unit, _)| *unit).collect();
+            let mut other = entry.clone();
+            other.insert(name, doc! { "$in": units });
+            other.insert(names.v, doc! { "$type": "number" });
+            other
+        });
+        if let (Some(name), Some(unit)) = (names.u, unit) {
+            entry.insert(name, unit);
+        }
+        let mut filters = Vec::new();
+        for condition in conditions {
+            let mut entry = entry.clone();
+            let mut element = Document::new();
             if !condition.is_empty() {
                 entry.insert(names.v, condition);
             }
-            let at = |path: &String| doc! { path: { "$elemMatch": &entry } };
-            self.array.paths().iter().map(at).collect::<Vec<_>>()
-        };
-        AttributeFilter(match self.unit {
-            // Also what is missing.
-            Unit::None => any_of(one(Some(Bson::Null), 1.0)),
-            Unit::Is(unit) => any_of(one(Some(unit.into()), 1.0)),
-            Unit::Any => any_of(one(None, 1.0)),
-            Unit::Converted(units) => {
-                let each = units
-                    .iter()
-                    .flat_map(|(unit, factor)| one(Some((*unit).into()), *factor));
-                doc! { "$or": each.collect::<Vec<_>>() }
+            element.insert("$elemMatch", entry);
+            if let (Some(other), false) = (&other, condition.is_empty()) {
+                element.insert("$not", doc! { "$elemMatch": other });
             }
-        })
+            let paths = self.array.paths().into_iter();
+            filters.extend(paths.map(|path| doc! { path: &element }));
+        }
+        filters
+    }
+
+    /// What the values of a unit are; any, if no field says.
+    fn kind_of(&self, unit: &str) -> ValueKind {
+        let mut fields = self.array.fields.iter();
+        let field = fields.find(|field| field.k == self.k && field.u == Some(unit));
+        field.map_or(ValueKind::Any, |field| field.kind)
     }
 }
 
 impl<V: AttributeValue> Attribute<V> {
     /// Documents in which it is this value.
     pub fn eq(&self, value: impl Into<V>) -> AttributeFilter {
-        self.compare("$eq", &value.into())
+        let value = value.into();
+        if self.has_texts() {
+            return self.is_in([value]);
+        }
+        self.compare(Operator::Equal, &value)
     }
 
     /// Documents in which it is greater.
     pub fn gt(&self, value: impl Into<V>) -> AttributeFilter {
-        self.compare("$gt", &value.into())
+        self.compare(Operator::Greater, &value.into())
     }
 
     /// Documents in which it is this value or greater.
     pub fn gte(&self, value: impl Into<V>) -> AttributeFilter {
-        self.compare("$gte", &value.into())
+        self.compare(Operator::GreaterOrEqual, &value.into())
     }
 
     /// Documents in which it is smaller.
     pub fn lt(&self, value: impl Into<V>) -> AttributeFilter {
-        self.compare("$lt", &value.into())
+        self.compare(Operator::Less, &value.into())
     }
 
     /// Documents in which it is this value or smaller.
     pub fn lte(&self, value: impl Into<V>) -> AttributeFilter {
-        self.compare("$lte", &value.into())
+        self.compare(Operator::LessOrEqual, &value.into())
     }
 
     /// Documents in which it lies between two values: `500..1_200`, `..=9`. One entry meets both.
     pub fn between(&self, values: impl RangeBounds<V>) -> AttributeFilter {
-        self.meets(|factor| {
-            let mut condition = Document::new();
-            match values.start_bound() {
-                Bound::Included(start) => condition.insert("$gte", converted(start, factor)),
-                Bound::Excluded(start) => condition.insert("$gt", converted(start, factor)),
-                Bound::Unbounded => None,
-            };
-            match values.end_bound() {
-                Bound::Included(end) => condition.insert("$lte", converted(end, factor)),
-                Bound::Excluded(end) => condition.insert("$lt", converted(end, factor)),
-                Bound::Unbounded => None,
-            };
-            condition
+        let start = match values.start_bound() {
+            Bound::Included(start) => Some((Operator::GreaterOrEqual, start.to_bson())),
+            Bound::Excluded(start) => Some((Operator::Greater, start.to_bson())),
+            Bound::Unbounded => None,
+        };
+        let end = match values.end_bound() {
+            Bound::Included(end) => Some((Operator::LessOrEqual, end.to_bson())),
+            Bound::Excluded(end) => Some((Operator::Less, end.to_bson())),
+            Bound::Unbounded => None,
+        };
+        self.meets(|scale| {
+            let bounds = start.iter().chain(&end);
+            let bounds = bounds.flat_map(|(operator, value)| condition(scale, *operator, value));
+            vec![bounds.collect()]
         })
     }
 
     /// Documents in which it is one of these values.
     pub fn is_in(&self, values: impl IntoIterator<Item = impl Into<V>>) -> AttributeFilter {
         let values: Vec<V> = values.into_iter().map(Into::into).collect();
-        self.meets(|factor| {
-            let values = values.iter().map(|value| converted(value, factor));
-            doc! { "$in": values.collect::<Vec<_>>() }
+        let mut stored: Vec<Bson> = values.iter().map(V::to_bson).collect();
+        if self.has_texts() {
+            let texts: Vec<Bson> = values.iter().map(text::text).collect();
+            stored.extend(texts);
+        }
+        self.meets(|scale| {
+            let numbers: Option<Vec<f64>> = stored.iter().map(convert::number_of).collect();
+            match scale.zip(numbers) {
+                Some((scale, numbers)) => scale.one_of(numbers),
+                None => vec![doc! { "$in": &stored }],
+            }
         })
     }
 
-    fn compare(&self, operator: &str, value: &V) -> AttributeFilter {
-        self.meets(|factor| doc! { operator: converted(value, factor) })
+    fn compare(&self, operator: Operator, value: &V) -> AttributeFilter {
+        let value = value.to_bson();
+        self.meets(|scale| vec![condition(scale, operator, &value)])
+    }
+
+    /// Whether it is asked for in any unit, in one of which values are stored as text.
+    fn has_texts(&self) -> bool {
+        let mut fields = self.array.fields.iter();
+        self.unit == Unit::Any && fields.any(|field| field.k == self.k && field.text)
     }
 }
 
@@ -203,20 +262,14 @@ fn any_of(mut filters: Vec<Document>) -> Document {
     }
 }
 
-/// The value in a unit of which one is `factor` of the unit that is asked in.
-fn converted<V: AttributeValue>(value: &V, factor: f64) -> Bson {
-    let value = value.to_bson();
-    // That of the unit itself stays exact.
-    if factor.to_bits() == 1.0_f64.to_bits() {
-        return value;
-    }
-    match &value {
-        Bson::Double(number) => Bson::Double(number / factor),
-        Bson::Int32(number) => Bson::Double(f64::from(*number) / factor),
-        #[allow(clippy::cast_precision_loss, reason = "a conversion rounds anyway")]
-        Bson::Int64(number) => Bson::Double(*number as f64 / factor),
-        _ => value,
-    }
+/// What a stored value fulfils that fulfils a comparison once it is converted.
+fn condition(scale: Option<Scale>, operator: Operator, value: &Bson) -> Document {
+    let number = convert::number_of(value);
+    // Nothing but numbers is converted.
+    let as_it_is = || doc! { operator.name(): value };
+    scale.zip(number).map_or_else(as_it_is, |(scale, number)| {
+        scale.condition(operator, number)
+    })
 }
 
 /// A filter over attributes: a document for the driver and for reads.

@@ -243,9 +243,29 @@ fn units(cx: &mut Diagnostics, array: &Array) {
             );
             cx.error(&of_key[0].k, message, "factor = 1 on one unit");
         }
+        apart(cx, &text, &of_key);
         if of_key.len() == 1 {
             let message = format_args!("`{text}` has one unit alone: nothing is converted");
             cx.error(&of_key[0].k, message, "remove `factor`");
+        }
+    }
+}
+
+/// How much of one unit another one is, is a number itself.
+fn apart(cx: &mut Diagnostics, text: &str, of_key: &[&Attribute]) {
+    for (index, field) in of_key.iter().enumerate() {
+        let unit = |field: &Attribute| field.u.as_ref().map(syn::LitStr::value);
+        let is_apart = |other: &&&Attribute| match (field.factor, other.factor) {
+            (Some(one), Some(other)) => !(one / other).is_normal() || !(other / one).is_normal(),
+            _ => false,
+        };
+        let other = of_key[..index].iter().find(is_apart);
+        if let Some((other, own)) = other.and_then(|other| unit(other).zip(unit(field))) {
+            let message = format!(
+                "`{text}` in `{own}` cannot be converted to `{other}`: their factors are too far apart"
+            );
+            let at = field.u.as_ref().unwrap_or(&field.k);
+            cx.error(at, message, "factors that are closer to each other");
         }
     }
 }

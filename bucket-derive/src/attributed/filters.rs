@@ -164,12 +164,14 @@ impl<'a> Context<'a> {
     /// The method of all units as they are.
     fn any(&self, fields: &[&Attribute]) -> TokenStream {
         let vis = &self.model.vis;
-        let Some(first) = fields.first() else {
+        // Text is compared with text alone, but numbers with both.
+        let number = fields.iter().find(|field| !field.text);
+        let Some(field) = number.or(fields.first()) else {
             return TokenStream::new();
         };
-        let (ty, value) = self.attribute(first, &quote!(Any));
+        let (ty, value) = self.attribute(field, &quote!(Any));
         quote! {
-            /// In any unit, as the numbers stand there.
+            /// In any unit, as the numbers stand there; those stored as text are found by equality alone.
             #[must_use]
             #vis fn any_unit(self) -> #ty {
                 #value
@@ -185,7 +187,10 @@ impl<'a> Context<'a> {
         let methods = units.iter().filter_map(|(asked, base)| {
             let method = format_ident!("in_{}", snake(asked)?.to_string().trim_start_matches("r#"));
             let doc = format!(" In `{asked}`, whatever the unit is: other units are converted.");
-            let each = units.iter().map(|(unit, factor)| {
+            // Its own first, as `convert` reads them.
+            let own = units.iter().filter(|(unit, _)| unit == asked);
+            let others = units.iter().filter(|(unit, _)| unit != asked);
+            let each = own.chain(others).map(|(unit, factor)| {
                 let factor = if unit == asked { 1.0 } else { factor / base };
                 let factor = number(factor);
                 quote!((#unit, #factor))

@@ -2,9 +2,15 @@
 
 use std::fmt;
 
-use bucket_core::attribute::Attributed;
+use bucket_core::{
+    attribute::Attributed,
+    index::{self, Drift, IndexPlan},
+};
 use futures_util::TryStreamExt;
-use mongodb::bson::{Document, doc};
+use mongodb::{
+    bson::{Document, doc},
+    error::ErrorKind as DriverKind,
+};
 use tracing::Instrument;
 
 use super::Documents;
@@ -12,12 +18,16 @@ use crate::{Error, Result, action::ActionFuture, error::Context, trace};
 
 /// The collection is not there.
 const NAMESPACE_NOT_FOUND: i32 = 26;
+/// Another index of the same keys or the same name is in the way.
+const CONFLICTS: [i32; 2] = [85, 86];
 
 impl<T: Attributed> Documents<T> {
     /// Creates the index of each array of attributes, where it is missing.
     ///
     /// It destroys nothing and may run at every start. An index of the same keys under another name is
-    /// left as it is, and serves as well.
+    /// left as it is, and serves as well, unless it leaves out documents or is left out itself (partial,
+    /// sparse, hidden, of another collation). What is in the way of an index is reported as drift and left
+    /// alone: filters are right without it, but slow.
     ///
     /// # Errors
     ///
@@ -47,13 +57,15 @@ pub struct EnsureDocuments<'a, T: Attributed> {
 /// ```
 /// assert_eq!(bucket_mongo::documents::DocumentsReport::default().to_string(), "no indexes");
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct DocumentsReport {
     /// The names of the indexes that were created.
     pub created_indexes: Vec<String>,
     /// The names of those that were there.
     pub found_indexes: Vec<String>,
+    /// Indexes that are in the way of those that the model needs, and were left alone.
+    pub drift: Vec<Drift>,
 }
 
 impl fmt::Display for DocumentsReport {
@@ -66,61 +78,83 @@ impl fmt::Display for DocumentsReport {
             self.created_indexes.as_slice(),
             self.found_indexes.as_slice(),
         ) {
-            ([], []) => f.write_str("no indexes"),
+            ([], []) if self.drift.is_empty() => f.write_str("no indexes"),
+            ([], []) => f.write_str("created none"),
             ([], found) => write!(f, "found {}", named(found)),
             (created, []) => write!(f, "created {}", named(created)),
             (created, found) => write!(f, "created {}, found {}", named(created), named(found)),
+        }?;
+        for drift in &self.drift {
+            write!(f, "\ndrift: {drift}")?;
         }
+        Ok(())
     }
 }
 
 impl<T: Attributed> EnsureDocuments<'_, T> {
     async fn run(self) -> Result<DocumentsReport> {
         let context = Context::of_documents::<T>("ensure", None);
-        let found = self.indexes().await;
-        let found = found.map_err(|error| Error::read(error, &context))?;
-        let mut report = DocumentsReport::default();
-        for array in T::SPEC.arrays() {
-            let Some(keys) = array.index_keys().pop() else {
+        let arrays = T::SPEC.arrays();
+        let indexes = index::compare_attributes(arrays, &self.indexes(&context).await?);
+        let mut report = DocumentsReport {
+            found_indexes: indexes.found,
+            drift: indexes.drift,
+            ..DocumentsReport::default()
+        };
+        for plan in indexes.missing {
+            let Some(conflict) = self.create(&plan, &context).await? else {
+                report.created_indexes.push(plan.name);
                 continue;
             };
-            let same = |index: &&Document| index.get_document("key").is_ok_and(|key| *key == keys);
-            if let Some(same) = found.iter().find(same) {
-                let name = same.get_str("name").unwrap_or_default();
-                report.found_indexes.push(name.to_owned());
-                continue;
+            match index::in_the_way(&plan, &self.indexes(&context).await?) {
+                Some(drift) => report.drift.push(drift),
+                None => return Err(conflict),
             }
-            let name = format!("attributes_{}", array.name);
-            let command = doc! {
-                "createIndexes": T::SPEC.collection(),
-                "indexes": [{ "key": keys, "name": &name }],
-            };
-            let created = self.documents.database().run_command(command).await;
-            created.map_err(|error| Error::read(error, &context))?;
-            report.created_indexes.push(name);
         }
         tracing::debug!(
             target: trace::ADMIN,
             created_indexes = report.created_indexes.len(),
+            drift = report.drift.len(),
             "ensure",
         );
         Ok(report)
     }
 
-    async fn indexes(&self) -> mongodb::error::Result<Vec<Document>> {
+    /// Creates an index; gives the server's refusal if another one is in its way.
+    async fn create(&self, plan: &IndexPlan, context: &Context) -> Result<Option<Error>> {
+        let command = doc! {
+            "createIndexes": T::SPEC.collection(),
+            "indexes": [plan.definition()],
+        };
+        let created = self.documents.database().run_command(command).await;
+        let Err(error) = created else {
+            return Ok(None);
+        };
+        let is_conflict = match error.kind.as_ref() {
+            DriverKind::Command(refused) => CONFLICTS.contains(&refused.code),
+            _ => false,
+        };
+        let error = Error::read(error, context);
+        if is_conflict {
+            Ok(Some(error))
+        } else {
+            Err(error)
+        }
+    }
+
+    async fn indexes(&self, context: &Context) -> Result<Vec<Document>> {
         let command = doc! { "listIndexes": T::SPEC.collection() };
         let cursor = self.documents.database().run_cursor_command(command).await;
-        match cursor {
+        let indexes = match cursor {
             Ok(cursor) => cursor.try_collect().await,
             Err(error) => match error.kind.as_ref() {
-                mongodb::error::ErrorKind::Command(refused)
-                    if refused.code == NAMESPACE_NOT_FOUND =>
-                {
+                DriverKind::Command(refused) if refused.code == NAMESPACE_NOT_FOUND => {
                     Ok(Vec::new())
                 }
                 _ => Err(error),
             },
-        }
+        };
+        indexes.map_err(|error| Error::read(error, context))
     }
 }
 

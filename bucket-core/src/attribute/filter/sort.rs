@@ -6,7 +6,8 @@ use super::{Attribute, Unit};
 
 impl<V: ?Sized> Attribute<V> {
     /// The stages of an aggregation that sort documents by its value; those that do not have it come
-    /// first in ascending order, last in descending order.
+    /// first in ascending order, last in descending order. Over all units it is sorted by what is read in the
+    /// asked unit: the number in the first of the units that has one, converted.
     ///
     /// Of records in buckets: behind the stages of a range and an `$unwind` of the items.
     ///
@@ -15,44 +16,65 @@ impl<V: ?Sized> Attribute<V> {
     /// which the last stage removes.
     #[must_use]
     pub fn sort_stages(&self, by: &str, descending: bool) -> Vec<Document> {
-        let names = self.array.entry;
-        let entry = |name: &str| format!("$$entry.{name}");
-        let mut conditions = vec![doc! { "$eq": [entry(names.k), { "$literal": &*self.k }] }];
-        match (names.u, self.unit) {
-            (Some(name), Unit::Is(unit)) => {
-                conditions.push(doc! { "$eq": [entry(name), { "$literal": unit }] });
-            }
-            (Some(name), Unit::None) => {
-                let unit = doc! { "$ifNull": [entry(name), null] };
-                conditions.push(doc! { "$eq": [unit, null] });
-            }
-            _ => {}
-        }
         let array = self.array.paths().pop().unwrap_or_default();
         let array = format!("${array}");
         let entries = doc! { "$cond": [{ "$isArray": [&array] }, array, []] };
-        let entries = doc! { "$filter": {
-            "input": entries, "as": "entry", "cond": { "$and": conditions },
-        } };
         let value = match self.unit {
             Unit::Converted(units) => {
-                let name = names.u.unwrap_or_default();
-                let branches = units.iter().map(|(unit, factor)| {
-                    let is = doc! { "$eq": [entry(name), { "$literal": *unit }] };
-                    let value = doc! { "$multiply": [entry(names.v), *factor] };
-                    Bson::from(doc! { "case": is, "then": value })
-                });
-                let branches: Vec<Bson> = branches.collect();
-                doc! { "$switch": { "branches": branches, "default": null } }.into()
+                let of_unit = |(unit, factor): &(&'static str, f64)| {
+                    Bson::from(self.converted(&entries, unit, *factor))
+                };
+                let values: Vec<Bson> = units.iter().map(of_unit).collect();
+                doc! { "$concatArrays": values }
             }
-            _ => Bson::String(entry(names.v)),
+            unit => self.values(&entries, unit),
         };
-        let values = doc! { "$map": { "input": entries, "as": "entry", "in": value } };
         let direction = if descending { -1 } else { 1 };
         vec![
-            doc! { "$set": { by: { "$first": [values] } } },
+            doc! { "$set": { by: { "$first": [value] } } },
             doc! { "$sort": { by: direction } },
             doc! { "$unset": by },
         ]
     }
+    /// The values of entries of a unit.
+    fn values(&self, entries: &Document, unit: Unit) -> Document {
+        let entries = self.entries(entries, unit, None);
+        doc! { "$map": { "input": entries, "as": "entry", "in": of_entry(self.array.entry.v) } }
+    }
+
+    /// The numbers in entries of a unit, of which one is so much of the unit that is asked in: what is no
+    /// number is not converted.
+    fn converted(&self, entries: &Document, unit: &'static str, factor: f64) -> Document {
+        let value = of_entry(self.array.entry.v);
+        let is_number = doc! { "$isNumber": [&value] };
+        let entries = self.entries(entries, Unit::Is(unit), Some(is_number));
+        // As it is read: as a floating point number, before it is converted. A decimal one beyond those keeps
+        // its place in the order as it is.
+        let double = doc! { "$convert": { "input": &value, "to": "double", "onError": &value } };
+        let value = doc! { "$multiply": [double, factor] };
+        doc! { "$map": { "input": entries, "as": "entry", "in": value } }
+    }
+
+    /// The entries of a unit that fulfil a condition.
+    fn entries(&self, entries: &Document, unit: Unit, condition: Option<Document>) -> Document {
+        let names = self.array.entry;
+        let mut conditions = vec![doc! { "$eq": [of_entry(names.k), { "$literal": &*self.k }] }];
+        match (names.u, unit) {
+            (Some(name), Unit::Is(unit)) => {
+                conditions.push(doc! { "$eq": [of_entry(name), { "$literal": unit }] });
+            }
+            (Some(name), Unit::None) => {
+                let unit = doc! { "$ifNull": [of_entry(name), null] };
+                conditions.push(doc! { "$eq": [unit, null] });
+            }
+            _ => {}
+        }
+        conditions.extend(condition);
+        doc! { "$filter": { "input": entries, "as": "entry", "cond": { "$and": conditions } } }
+    }
+}
+
+/// A field of an entry, in an expression over the entries.
+fn of_entry(name: &str) -> String {
+    format!("$$entry.{name}")
 }

@@ -57,7 +57,7 @@ impl<V: AttributeValue> TextAttribute<V> {
     /// Documents in which it is this value.
     pub fn eq(&self, value: impl Into<V>) -> AttributeFilter {
         let text = text(&value.into());
-        self.0.meets(|_| doc! { "$eq": &text })
+        self.0.meets(|_| vec![doc! { "$eq": &text }])
     }
 
     /// Documents in which it is one of these values.
@@ -66,12 +66,12 @@ impl<V: AttributeValue> TextAttribute<V> {
             .into_iter()
             .map(|value| text(&value.into()))
             .collect();
-        self.0.meets(|_| doc! { "$in": texts.clone() })
+        self.0.meets(|_| vec![doc! { "$in": &texts }])
     }
 }
 
 /// A value as it is stored as text.
-fn text<V: AttributeValue>(value: &V) -> Bson {
+pub(super) fn text<V: AttributeValue>(value: &V) -> Bson {
     let value = value.to_bson();
     let raw = bson::RawBson::try_from(value.clone());
     let text = raw.ok().and_then(|raw| V::KIND.text(raw.as_raw_bson_ref()));
