@@ -54,7 +54,7 @@ pub use self::{
 };
 pub(crate) use self::{
     repeats::repeats,
-    tails::{newest_between, newest_in_order, newest_part, newest_with},
+    tails::{Remembered, newest_between, newest_in_order, newest_part, newest_with, remembered},
 };
 
 /// A key in the forms that reads need.

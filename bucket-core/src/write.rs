@@ -11,8 +11,10 @@
 //! | the next commands of a batch, and what their replies settle | `round` |
 //! | a reply says what became of each statement | `outcome` |
 //! | how far a source has been stored | `source` |
+//! | which of its records wait for an earlier one | `held_back` |
 //! | where an item has its record id | `record_id` |
 //! | what a statement asks so that no record is stored twice | `guard` |
+//! | whether a full bucket that is remembered still exists | `confirm` |
 //! | records that come a second time: in a batch, or after they were stored | `own_ids`, `repeat`, `equality` |
 //! | what it leaves open where a try before it had none | `doubt` |
 //!
@@ -43,9 +45,11 @@ mod action;
 mod batch;
 mod chain;
 mod command;
+mod confirm;
 mod doubt;
 mod equality;
 mod guard;
+mod held_back;
 mod insertion;
 mod join;
 mod outcome;
@@ -70,6 +74,7 @@ pub use self::{
     chain::{Chain, Need, Recollection, Step},
     command::{Command, CommandBuilder, MAX_COMMAND_BYTES, MAX_STATEMENTS},
     doubt::{Doubt, Doubtful},
+    held_back::{HeldBack, Holds},
     outcome::{Outcome, Reply, WriteFailure, is_transient},
     own_ids::{OwnRepeat, Repetition},
     repeat::Repeats,

@@ -5,7 +5,7 @@ mod kind;
 
 use std::{fmt, sync::Arc};
 
-use bucket_core::{Attributed, BucketSpec, Record};
+use bucket_core::{Attributed, BucketSpec, Record, write::HeldBack};
 use mongodb::bson::Bson;
 
 pub use self::kind::ErrorKind;
@@ -127,6 +127,14 @@ impl Error {
             &context,
             self.inner.driver.clone(),
         )
+    }
+
+    /// The error of a record of a source that was not sent because of an earlier one.
+    pub(crate) fn held_back(held: &HeldBack, context: &Context) -> Self {
+        let HeldBack {
+            position, failed, ..
+        } = *held;
+        Self::new(ErrorKind::HeldBack { position, failed }, context)
     }
 
     /// The error of a move that is done up to this `_id`.

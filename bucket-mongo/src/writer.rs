@@ -165,6 +165,7 @@ impl<'a, T: Record> Writer<'a, T> {
             }
             let moved = self.sort_out_late(batch);
             self.give_up_on_contention(batch);
+            self.report_held_back(batch);
             let rounds = batch.rounds(self.write_concern.as_deref());
             if rounds.is_empty() && moved == 0 {
                 break;
@@ -173,6 +174,7 @@ impl<'a, T: Record> Writer<'a, T> {
             self.pause(batch).await;
         }
         self.remember(batch);
+        self.report_held_back(batch);
         let left = batch.give_up();
         // Nothing is left without a reason; should it be, no record vanishes silently.
         let error = match &self.written.stopped_by {
@@ -195,6 +197,14 @@ impl<'a, T: Record> Writer<'a, T> {
         });
         self.written.failed.extend(refused);
         sorted_out.moved
+    }
+
+    /// Records that stand behind one of their source that is not known to be stored.
+    fn report_held_back(&mut self, batch: &mut Batch<T>) {
+        let held = batch.take_held_back().into_iter();
+        self.written
+            .failed
+            .extend(held.map(|held| (held.index, Error::held_back(&held, &self.context))));
     }
 
     /// Sends the commands of a round and takes their replies into account.

@@ -3,7 +3,7 @@
 
 use bucket_mongo::{
     Bucketed, Buckets,
-    mongodb::bson::{DateTime, Document},
+    mongodb::bson::{Bson, DateTime, Document, doc},
 };
 use bucket_tests::{database, documents, profiled};
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,8 @@ models! {
     Counted: []
     Windowed: [window = "1h"]
     Numbered: [numbered]
+    NumberedObjects: [numbered, object_ids]
+    WindowedObjects: [window = "1h", object_ids]
 }
 
 /// So many records of each sensor, from this one on.
@@ -47,8 +49,11 @@ async fn store<T: Bucketed>(buckets: &Buckets<T>, of: fn(i64) -> T, from: i64, e
 
 /// How often the server did this.
 fn count(profile: &[Document], operation: &str) -> usize {
-    let done = profile.iter().filter_map(|done| done.get_str("op").ok());
-    done.filter(|done| *done == operation).count()
+    profile.iter().filter(|done| is(done, operation)).count()
+}
+
+fn is(done: &Document, operation: &str) -> bool {
+    done.get_str("op").is_ok_and(|done| done == operation)
 }
 
 fn numbers(documents: &[Document]) -> Vec<i64> {
@@ -77,8 +82,13 @@ async fn check_whole_buckets<T: Bucketed>(of: fn(i64) -> T) {
         store(&buckets, of, 20, 30).await;
     };
     let ((), profile) = profiled(&database, "readings", work).await;
-    assert_eq!(count(&profile, "query"), 0, "{profile:?}");
+    // One read for each batch: the full buckets are to be there still.
+    assert_eq!(count(&profile, "query"), 2, "{profile:?}");
     assert_eq!(count(&profile, "update"), 0, "{profile:?}");
+    for query in profile.iter().filter(|done| is(done, "query")) {
+        let examined = ["keysExamined", "docsExamined"].map(|name| query.get_i32(name).unwrap());
+        assert!(examined[0] <= 60 && examined[1] == 20, "{query}");
+    }
     let documents = documents(&database, "readings").await;
     assert_eq!(documents.len(), 20 * 5);
     assert_eq!(numbers(&documents), (0..20 * 50).collect::<Vec<_>>());
@@ -143,4 +153,92 @@ async fn a_handle_that_others_have_overtaken_keeps_windows_exact() {
 #[tokio::test]
 async fn a_handle_that_others_have_overtaken_keeps_numbered_buckets_exact() {
     check_stale(Numbered::of).await;
+}
+
+/// Goes on from full buckets that are gone, those of some keys at a time, while another handle
+/// writes too.
+async fn check_removed<T: Bucketed>(of: fn(i64) -> T, number: &str) {
+    let database = database().await;
+    let [one, other] = [T::buckets(&database), T::buckets(&database)];
+    one.ensure().await.unwrap();
+    let readings = database.collection::<Document>("readings");
+    let mut from = 0;
+    for (round, each) in [10, 30, 10, 20, 10].into_iter().enumerate() {
+        store(&one, of, from, each).await;
+        // As retention does, bucket by bucket.
+        let removed = doc! { "sensor": { "$mod": [2, i64::try_from(round % 2).unwrap()] } };
+        readings.delete_many(removed.clone()).await.unwrap();
+        store(&other, of, from + each, 13).await;
+        store(&one, of, from + each + 13, 27).await;
+        readings.delete_many(removed).await.unwrap();
+        one.insert(&of((from + each + 40) * SENSORS)).await.unwrap();
+        one.insert(&of((from + each + 40) * SENSORS + 1))
+            .await
+            .unwrap();
+        from += each + 41;
+        let documents = documents(&database, "readings").await;
+        for sensor in 0..SENSORS {
+            let own = documents
+                .iter()
+                .filter(|it| it.get_i64("sensor").unwrap() == sensor);
+            let mut numbers: Vec<i64> = own.map(|bucket| place(bucket, number)).collect();
+            numbers.sort_unstable();
+            let expected = numbers.first().map_or(0, |first| *first);
+            let length = i64::try_from(numbers.len()).unwrap();
+            assert!(
+                numbers.iter().copied().eq(expected..expected + length),
+                "sensor {sensor}: {numbers:?}"
+            );
+            assert!(expected <= 1, "sensor {sensor}: {numbers:?}");
+        }
+    }
+}
+
+/// The number of a bucket, or which one of its window it is.
+fn place(bucket: &Document, field: &str) -> i64 {
+    match bucket.get(field) {
+        Some(Bson::Int32(number)) => i64::from(*number),
+        Some(Bson::Int64(number)) => *number,
+        Some(Bson::String(id)) => {
+            // `17_1699999200`, `17_1699999200_1`, ..
+            let parts: Vec<&str> = id.split('_').collect();
+            parts.get(2).map_or(0, |part| part.parse().unwrap())
+        }
+        None => 0,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn numbers_have_no_gap_after_buckets_were_removed() {
+    check_removed(Numbered::of, "bucket_number").await;
+}
+
+#[tokio::test]
+async fn numbers_of_object_ids_have_no_gap_after_buckets_were_removed() {
+    check_removed(NumberedObjects::of, "bucket_number").await;
+}
+
+#[tokio::test]
+async fn parts_of_a_window_have_no_gap_after_buckets_were_removed() {
+    check_removed(Windowed::of, "_id").await;
+}
+
+#[tokio::test]
+async fn parts_of_object_ids_have_no_gap_after_buckets_were_removed() {
+    check_removed(WindowedObjects::of, "bucket_part").await;
+}
+
+#[tokio::test]
+async fn the_look_for_remembered_buckets_of_object_ids_goes_by_their_index() {
+    let database = database().await;
+    let buckets = NumberedObjects::buckets(&database);
+    buckets.ensure().await.unwrap();
+    store(&buckets, NumberedObjects::of, 0, 10).await;
+    let work = store(&buckets, NumberedObjects::of, 10, 1);
+    let ((), profile) = profiled(&database, "readings", work).await;
+    let queries: Vec<&Document> = profile.iter().filter(|done| is(done, "query")).collect();
+    assert_eq!(queries.len(), 1, "{profile:?}");
+    let examined = ["keysExamined", "docsExamined"].map(|name| queries[0].get_i32(name).unwrap());
+    assert!(examined[0] <= 60 && examined[1] == 20, "{}", queries[0]);
 }

@@ -9,10 +9,10 @@ use std::{
 };
 
 use bucket_mongo::{
-    Bucketed, Buckets, ErrorKind,
+    Bucketed, Buckets, ErrorKind, InsertReport,
     mongodb::{
         Client,
-        bson::{DateTime, Document},
+        bson::{DateTime, Document, doc},
     },
 };
 use bucket_tests::{database, documents, server};
@@ -279,6 +279,286 @@ async fn what_cannot_come_from_a_source_is_refused_before_anything_is_sent() {
             "{error}"
         );
     }
+}
+
+/// The record at this position of one key, in one window.
+fn at_one_key<T: Bucketed + From<Counted>>(position: i64) -> T {
+    T::from(Counted {
+        customer: 7,
+        at: DateTime::from_millis(1_700_000_000_000 + position),
+        position,
+        amount: 1,
+    })
+}
+
+macro_rules! from_counted {
+    ($($name:ident)*) => {$(
+        impl From<Counted> for $name {
+            fn from(record: Counted) -> Self {
+                let Counted { customer, at, position, amount } = record;
+                Self { customer, at, position, amount }
+            }
+        }
+    )*};
+}
+
+from_counted! { Windowed Numbered Averaged }
+
+fn positions<T: Bucketed + From<Counted>>(from: i64, to: i64) -> Vec<T> {
+    (from..to).map(at_one_key).collect()
+}
+
+/// What the guide tells a consumer to do: go on from the first record that is not known to be stored.
+fn first_failed(report: &InsertReport) -> usize {
+    report.failed()[0].index
+}
+
+/// No sum takes it, so it is refused when it is encoded.
+fn unsummable<T: Bucketed + From<Counted>>(position: i64) -> T {
+    T::from(Counted {
+        customer: 7,
+        at: DateTime::from_millis(1_700_000_000_000 + position),
+        position,
+        amount: i64::MAX,
+    })
+}
+
+fn is_held_back(error: &bucket_mongo::Error, at: i64, by: i64) -> bool {
+    error.is_retryable()
+        && matches!(error.kind(), ErrorKind::HeldBack { position, failed } if (*position, *failed) == (at, by))
+}
+
+async fn check_refused<T: Bucketed + From<Counted>>() {
+    let database = database().await;
+    let buckets = T::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let mut records: Vec<T> = positions(0, 40);
+    records[17] = unsummable(17);
+    let report = buckets
+        .insert_many(&records)
+        .from_source("s", 0)
+        .await
+        .unwrap();
+    assert_eq!(report.stored(), 17);
+    assert_eq!(first_failed(&report), 17);
+    assert_eq!(report.failed().len(), 23);
+    for failed in &report.failed()[1..] {
+        let position = i64::try_from(failed.index).unwrap();
+        assert!(
+            is_held_back(&failed.error, position, 17),
+            "{}",
+            failed.error
+        );
+    }
+    let report = buckets
+        .insert_many(positions::<T>(17, 40))
+        .from_source("s", 17)
+        .await
+        .unwrap();
+    assert_eq!((report.stored(), report.duplicates().len()), (23, 0));
+    // Refused by a validator until that is lifted.
+    let validator = doc! { "items.position": { "$nin": [45_i64, 61_i64] } };
+    let validate = |validator: Document| {
+        let command = doc! { "collMod": "orders", "validator": validator };
+        database.run_command(command).into_future()
+    };
+    validate(validator).await.unwrap();
+    let records: Vec<T> = positions(40, 80);
+    let refused = buckets.insert_many(&records).from_source("s", 40).await;
+    let refused = refused.unwrap();
+    assert_eq!((refused.stored(), first_failed(&refused)), (5, 5));
+    let error = &refused.failed()[0].error;
+    assert!(
+        matches!(error.kind(), ErrorKind::Server { code: 121, .. }),
+        "{error}"
+    );
+    assert!(is_held_back(&refused.failed()[1].error, 46, 45));
+    // It goes on being refused.
+    let report = buckets.insert_many(&records[5..]).from_source("s", 45);
+    let report = report.await.unwrap();
+    assert_eq!((report.stored(), report.duplicates().len()), (0, 0));
+    validate(doc! {}).await.unwrap();
+    let report = buckets.insert_many(&records[5..]).from_source("s", 45);
+    let report = report.await.unwrap();
+    assert_eq!((report.stored(), report.duplicates().len()), (35, 0));
+    let stored = stored(&documents(&database, "orders").await);
+    assert!(stored.into_iter().eq((0..80).map(|position| (position, 1))));
+}
+
+#[tokio::test]
+async fn no_position_passes_a_record_that_is_refused_in_pages() {
+    check_refused::<Counted>().await;
+}
+
+#[tokio::test]
+async fn no_position_passes_a_record_that_is_refused_in_windows() {
+    check_refused::<Windowed>().await;
+}
+
+#[tokio::test]
+async fn no_position_passes_a_record_that_is_refused_in_numbered_buckets() {
+    check_refused::<Numbered>().await;
+}
+
+#[tokio::test]
+async fn no_position_passes_a_record_that_is_refused_where_an_average_is_stored() {
+    check_refused::<Averaged>().await;
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "orders", items = "items", capacity = 10)]
+struct Measured {
+    #[bucket(key)]
+    sensor: i64,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(sum)]
+    value: f64,
+}
+
+#[tokio::test]
+async fn a_value_that_is_none_holds_back_its_key_and_no_other() {
+    let database = database().await;
+    let buckets = Measured::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let measured = |sensor: i64, value: f64| Measured {
+        sensor,
+        at: DateTime::from_millis(1_700_000_000_000),
+        value,
+    };
+    let mut records = vec![
+        measured(1, 0.0),
+        measured(1, f64::NAN),
+        measured(2, 2.0),
+        measured(1, 3.0),
+    ];
+    let report = buckets.insert_many(&records).from_source("s", 0).await;
+    let report = report.unwrap();
+    let failed: Vec<usize> = report.failed().iter().map(|failed| failed.index).collect();
+    assert_eq!((report.stored(), failed), (2, vec![1, 3]));
+    records[1].value = 1.0;
+    let report = buckets.insert_many(&records[1..]).from_source("s", 1).await;
+    let report = report.unwrap();
+    assert_eq!((report.stored(), report.duplicates()), (2, &[1_usize][..]));
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "orders", items = "items", capacity = 2)]
+struct Large {
+    #[bucket(key)]
+    customer: i64,
+    #[bucket(time)]
+    at: DateTime,
+    position: i64,
+    text: String,
+    #[bucket(sum)]
+    value: f64,
+}
+
+/// Records of which sixteen are a chunk.
+#[tokio::test]
+async fn what_is_held_back_is_held_back_for_the_whole_call() {
+    let database = database().await;
+    let buckets = Large::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let validator = doc! { "items.position": { "$ne": 1_003 } };
+    let validate = doc! { "collMod": "orders", "validator": validator };
+    database.run_command(validate).await.unwrap();
+    // One is refused when it is encoded, one by the server while the next chunk is encoded.
+    for (first, value) in [(0, f64::NAN), (1_000, 3.0)] {
+        let records = (first..first + 40).map(|position| Large {
+            customer: first,
+            at: DateTime::from_millis(1_700_000_000_000 + position),
+            position,
+            text: "x".repeat(2 * 1024 * 1024),
+            value: if position == 3 { value } else { 1.0 },
+        });
+        let position = u64::try_from(first).unwrap();
+        let report = buckets.insert_many(records).from_source("s", position);
+        let report = report.await.unwrap();
+        assert_eq!((report.tried(), report.stored()), (40, 3));
+        let last = report.failed().last().unwrap();
+        assert!(
+            is_held_back(&last.error, first + 39, first + 3),
+            "{}",
+            last.error
+        );
+    }
+}
+
+#[tokio::test]
+async fn positions_end_where_no_number_is_left() {
+    let database = database().await;
+    let buckets = Counted::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let records = positions::<Counted>(0, 3);
+    let last = u64::try_from(i64::MAX).unwrap();
+    for (position, stored, duplicates) in [(last - 1, 2, 0), (last - 1, 0, 2), (last, 0, 1)] {
+        let report = buckets.insert_many(&records).from_source("s", position);
+        let report = report.await.unwrap();
+        assert_eq!(
+            (report.stored(), report.duplicates().len()),
+            (stored, duplicates)
+        );
+        for failed in report.failed() {
+            let kind = failed.error.kind();
+            assert!(
+                matches!(kind, ErrorKind::InvalidArgument { .. }),
+                "{kind:?}"
+            );
+        }
+    }
+}
+
+/// A handle that remembers positions of buckets that are gone.
+async fn check_removed<T: Bucketed + From<Counted>>() {
+    let database = database().await;
+    let buckets = T::buckets(&database);
+    let orders = database.collection::<Document>("orders");
+    let batch: Vec<T> = positions(0, 20);
+    for length in [1, 9, 10, 14, 20] {
+        buckets.ensure().await.unwrap();
+        let deliver = async || {
+            let report = buckets.insert_many(&batch[..length]).from_source("s", 0);
+            let report = report.await.unwrap();
+            assert!(report.failed().is_empty(), "{:?}", report.failed());
+            (report.stored(), report.duplicates().len())
+        };
+        assert_eq!(deliver().await, (length, 0));
+        assert_eq!(deliver().await, (0, length));
+        orders.delete_many(doc! { "customer": 7 }).await.unwrap();
+        assert_eq!(
+            deliver().await,
+            (length, 0),
+            "after the buckets were removed"
+        );
+        orders.drop().await.unwrap();
+        T::buckets(&database).ensure().await.unwrap();
+        assert_eq!(deliver().await, (length, 0), "after a new beginning");
+        let stored = stored(&documents(&database, "orders").await);
+        let length = i64::try_from(length).unwrap();
+        assert!(
+            stored
+                .into_iter()
+                .eq((0..length).map(|position| (position, 1)))
+        );
+        orders.drop().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_duplicate_is_stored_also_where_buckets_were_removed_in_pages() {
+    check_removed::<Counted>().await;
+}
+
+#[tokio::test]
+async fn a_duplicate_is_stored_also_where_buckets_were_removed_in_windows() {
+    check_removed::<Windowed>().await;
+}
+
+#[tokio::test]
+async fn a_duplicate_is_stored_also_where_buckets_were_removed_in_numbered_buckets() {
+    check_removed::<Numbered>().await;
 }
 
 const URI: &str = "BUCKET_TEST_SOURCE_URI";

@@ -1,10 +1,11 @@
 //! What a writer reads: the bucket that takes a key's next record, without its items.
 
-use bson::{DateTime, Document, doc};
+use bson::{Bson, DateTime, Document, doc};
 
 use super::{FindPlan, ReadLevel, any_key, fields, find, key_filter, order};
 use crate::{
     form::Form,
+    id::Place,
     index::open_condition,
     raw::RawWriter,
     spec::{BucketSpec, ID},
@@ -100,6 +101,88 @@ pub(crate) fn newest_part(
         projection: header(spec),
         ..find(spec, filter)
     }
+}
+
+/// A bucket that a writer remembers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Remembered<'a> {
+    /// The key fields as BSON elements.
+    pub(crate) key: &'a [u8],
+    pub(crate) id: &'a str,
+    pub(crate) start: DateTime,
+    pub(crate) place: Place,
+}
+
+impl Remembered<'_> {
+    fn write(&self, spec: &BucketSpec, writer: &mut RawWriter) {
+        let names = spec.names();
+        writer.elements(self.key);
+        match spec.form() {
+            _ if !spec.object_ids() => writer.string(ID, self.id),
+            Form::Numbered { .. } => writer.integer(names.number, self.place.time),
+            _ => {
+                writer.date(names.start, self.start.timestamp_millis());
+                match i64::try_from(self.place.sequence).unwrap_or(i64::MAX) {
+                    0 => {
+                        let first = writer.begin_document(names.part);
+                        writer.bool("$exists", false);
+                        writer.end(first);
+                    }
+                    part => writer.integer(names.part, part),
+                }
+            }
+        }
+    }
+}
+
+/// Those of these buckets that exist, without their items: what is built on them must stay. With the
+/// field at `position`, where records come from a source.
+#[must_use]
+pub(crate) fn remembered(
+    spec: &BucketSpec,
+    buckets: &[Remembered<'_>],
+    position: Option<&str>,
+) -> FindPlan {
+    let filter = RawWriter::build(|writer| match (buckets, spec.keys()) {
+        ([bucket], _) => bucket.write(spec, writer),
+        (_, [field]) if !spec.object_ids() => {
+            let of_key = writer.begin_document(field.path);
+            let values = writer.begin_array("$in");
+            for (index, bucket) in buckets.iter().enumerate() {
+                writer.value_of(index, bucket.key);
+            }
+            writer.end(values);
+            writer.end(of_key);
+            let of_id = writer.begin_document(ID);
+            let ids = writer.begin_array("$in");
+            for (index, bucket) in buckets.iter().enumerate() {
+                writer.string(&index.to_string(), bucket.id);
+            }
+            writer.end(ids);
+            writer.end(of_id);
+        }
+        _ => {
+            let any = writer.begin_array("$or");
+            for (index, bucket) in buckets.iter().enumerate() {
+                let branch = writer.begin_element(index);
+                bucket.write(spec, writer);
+                writer.end(branch);
+            }
+            writer.end(any);
+        }
+    });
+    let mut projection = header(spec);
+    for key in spec.keys() {
+        projection.insert(key.path, 1);
+    }
+    projection.extend(position.map(|path| (path.to_owned(), Bson::Int32(1))));
+    FindPlan {
+        sort: Document::new(),
+        projection,
+        hint: spec.identity_index_name(),
+        ..find(spec, filter)
+    }
+    .of_majority()
 }
 
 /// The fields of a bucket that a writer goes by, and what it holds for its items.

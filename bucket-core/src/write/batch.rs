@@ -6,7 +6,8 @@ use bson::DateTime;
 use foldhash::fast::RandomState;
 
 use super::{
-    Chain, ElementSink, Kind, Recollection, Source,
+    Chain, ElementSink, HeldBack, Holds, Kind, Recollection, Source,
+    chain::push_parts,
     own_ids::{OwnId, OwnIds},
 };
 use crate::{
@@ -52,6 +53,10 @@ pub struct Batch<T> {
     source: Option<Source>,
     /// The position of the next record.
     position: i64,
+    /// Which records of the source are not to be sent,
+    pub(super) holds: Holds,
+    /// and which were not.
+    pub(super) held_back: Vec<HeldBack>,
     /// The record ids, where the model has them.
     pub(super) own_ids: OwnIds,
     record: PhantomData<fn() -> T>,
@@ -107,6 +112,8 @@ impl<T> Default for Batch<T> {
             raced: false,
             source: None,
             position: 0,
+            holds: Holds::default(),
+            held_back: Vec::new(),
             own_ids: OwnIds::default(),
             record: PhantomData,
         }
@@ -135,14 +142,28 @@ impl<T: Record> Batch<T> {
         limits: Option<Limits>,
     ) -> Result<(), EncodeError> {
         let time = record.time();
+        // It is never stored, and may have been removed already: no later record waits for it.
         expiry::refuse_expired(T::SPEC, time, self.now)?;
-        let kind = Kind::of(T::SPEC, limits, time)?;
+        let kind = match Kind::of(T::SPEC, limits, time) {
+            Ok(kind) => kind,
+            Err(error) => {
+                self.take_key(record);
+                self.lost(None);
+                return Err(error);
+            }
+        };
+        if self.holds_back(index, record, kind) {
+            return Ok(());
+        }
         let start = self.encoded.items.len();
-        append_item(record, time, &mut self.encoded.items)?;
+        let encoded = append_item(record, time, &mut self.encoded.items);
         self.take_key(record);
-        let filed = self.file(index, record, kind, time, start);
+        let filed = encoded.and_then(|()| self.file(index, record, kind, time, start));
         if !matches!(filed, Ok(true)) {
             self.encoded.items.truncate(start);
+        }
+        if filed.is_err() {
+            self.lost(Some(kind));
         }
         filed.map(drop)
     }
@@ -162,6 +183,9 @@ impl<T: Record> Batch<T> {
             let items = &self.encoded.items;
             let own = OwnId::read(T::SPEC, &self.key, items, item.clone())?;
             if self.own_ids.sets_aside(T::SPEC, &own, index, items) {
+                if self.own_ids.last_is_other() {
+                    self.lost(Some(kind));
+                }
                 return Ok(false);
             }
             id = Some(own);
@@ -184,7 +208,7 @@ impl<T: Record> Batch<T> {
         Ok(true)
     }
 
-    fn take_key(&mut self, record: &T) {
+    pub(super) fn take_key(&mut self, record: &T) {
         self.key.clear();
         let mut writer = RawWriter::over(std::mem::take(&mut self.key));
         record.visit_key(&mut ElementSink::new(T::SPEC, &mut writer));
@@ -222,9 +246,7 @@ impl<T: Record> Batch<T> {
     ) -> usize {
         self.identity.clear();
         self.identity.extend_from_slice(key);
-        for part in kind.identity().into_iter().flatten() {
-            self.identity.extend_from_slice(&part.to_le_bytes());
-        }
+        push_parts(&mut self.identity, kind);
         if let Some(at) = self.by_identity.get(self.identity.as_slice()) {
             return *at;
         }
@@ -315,9 +337,18 @@ impl<T> Batch<T> {
         self.source.as_ref()
     }
 
-    /// The position of the next record in its source.
+    /// The position of the next record in its source; see [`Source::position`].
     pub fn set_position(&mut self, position: i64) {
         self.position = position;
+    }
+
+    pub(super) fn position(&self) -> i64 {
+        self.position
+    }
+
+    /// The key of the record that is being pushed.
+    pub(super) fn taken_key(&self) -> &[u8] {
+        &self.key
     }
 
     /// The time by the clock: records that the model keeps no longer are refused by it, and buckets
@@ -349,16 +380,13 @@ impl<T> Batch<T> {
     }
 
     /// Lets chains go by what an earlier batch of the same source has left, before anything is read.
-    /// Gives the indexes of the records that are stored already.
-    pub fn recall(&mut self, earlier: impl Fn(&Chain) -> Option<Recollection>) -> Vec<usize> {
+    pub fn recall(&mut self, earlier: impl Fn(&Chain) -> Option<Recollection>) {
         let lone = self.records == 1;
-        let mut stored = Vec::new();
         for chain in &mut self.chains {
             if let Some(earlier) = earlier(chain) {
-                stored.extend(chain.recall(&earlier, lone));
+                chain.recall(&earlier, lone);
             }
         }
-        stored
     }
 
     /// Asks for the newest bucket of each key before anything is opened; see

@@ -59,8 +59,13 @@ pub struct Chain {
     /// The bucket that took the key's last record, by hearsay: it is tried first.
     guess: Option<String>,
     recalled: Recalled,
+    /// The full bucket at the end, by hearsay: it is asked for before anything is built on it.
+    remembered: Option<Known>,
     /// How far the source of the records has been stored, where they come from one.
     watermark: Option<Watermark>,
+    /// The position of the first record of the source that is not known to be stored: none behind it
+    /// may be.
+    failed_from: Option<i64>,
     /// Which records may be stored already, where they have ids.
     repeats: Repeats,
     /// The last statement was applied: nobody else is known to write here.
@@ -102,6 +107,9 @@ struct Refused {
 pub enum Need {
     /// Every record has been dealt with.
     Nothing,
+    /// Whether the full bucket that it remembers still exists; see
+    /// [`Batch::remembered`](super::Batch::remembered).
+    Confirmation,
     /// The open bucket; see [`Chain::open_bucket`].
     OpenBucket,
     /// The open bucket, and where there is none the newest one; see [`Chain::newest_bucket`].
@@ -155,7 +163,9 @@ impl Chain {
             look_behind: false,
             guess: None,
             recalled: Recalled::Nothing,
+            remembered: None,
             watermark: source.map(Watermark::new),
+            failed_from: None,
             repeats: Repeats::default(),
             confirmed: false,
             last: None,
@@ -213,11 +223,7 @@ impl Chain {
     /// Under which name the bucket that took the last record may be remembered.
     #[must_use]
     pub fn memory_key(&self) -> Vec<u8> {
-        let mut key = self.key.clone();
-        for part in self.kind.identity().into_iter().flatten() {
-            key.extend_from_slice(&part.to_le_bytes());
-        }
-        key
+        identity_of(&self.key, self.kind)
     }
 
     /// How often in a row a statement was refused because the bucket was not as last seen.
@@ -251,6 +257,7 @@ impl Chain {
     fn next_need(&self) -> Need {
         match (&self.tail, self.kind) {
             _ if self.pending.is_empty() => Need::Nothing,
+            _ if self.remembered.is_some() => Need::Confirmation,
             _ if self.guess.is_some() => Need::Statements,
             (Tail::Unknown, _) if self.look_behind => Need::NewestBucket,
             (Tail::Unknown, Kind::Count { .. }) if self.has_open_index() => Need::OpenBucket,
@@ -328,6 +335,19 @@ impl Chain {
     pub fn look_first(&mut self) {
         self.look_behind = true;
         self.suspect_all();
+    }
+}
+
+/// What a chain is found by: its key, and what tells it from others of that key.
+pub(super) fn identity_of(key: &[u8], kind: Kind) -> Vec<u8> {
+    let mut identity = key.to_vec();
+    push_parts(&mut identity, kind);
+    identity
+}
+
+pub(super) fn push_parts(identity: &mut Vec<u8>, kind: Kind) {
+    for part in kind.identity().into_iter().flatten() {
+        identity.extend_from_slice(&part.to_le_bytes());
     }
 }
 

@@ -51,6 +51,8 @@ impl<T> Batch<T> {
             return Vec::new();
         };
         let steps = doubtful.steps.iter();
-        steps.flat_map(|step| chain.abandon(step)).collect()
+        let unknown = steps.flat_map(|step| chain.abandon(step)).collect();
+        self.set_held_back_aside();
+        unknown
     }
 }

@@ -199,6 +199,12 @@ impl OwnIds {
         set_aside
     }
 
+    /// Whether the record that was set aside last has other data than the first one of its id.
+    pub(super) fn last_is_other(&self) -> bool {
+        let last = self.repeats.last();
+        last.is_some_and(|repeat| repeat.repetition != Repetition::Same)
+    }
+
     pub(super) fn add(&mut self, id: OwnId, index: usize) {
         self.bytes += id.identity.len() + ENTRY_BYTES;
         self.first.insert(id.identity.into(), (index, id.item));

@@ -81,8 +81,10 @@ impl<T: Record> Batch<T> {
             } else {
                 repeats.conflicts.push((slot.index, record_id::text(id)));
                 self.own_ids.compare(slot.index, others);
+                chain.fails_from(slot.position);
             }
         }
+        self.set_held_back_aside();
         repeats
     }
 }

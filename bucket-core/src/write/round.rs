@@ -216,6 +216,8 @@ impl<T: Record> Batch<T> {
                 (Outcome::NotTried, _) => {}
             }
         }
+        // Only now: what was sent with a record that failed may be stored.
+        self.set_held_back_aside();
         settled
     }
 
@@ -228,6 +230,7 @@ impl<T: Record> Batch<T> {
                 abandoned.extend(chain.abandon(step));
             }
         }
+        self.set_held_back_aside();
         abandoned
     }
 }

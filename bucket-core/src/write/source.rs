@@ -72,6 +72,21 @@ impl Source {
         Ok(Self { path: path.into() })
     }
 
+    /// The position of a record, by that of the first one and its index; none beyond the last position
+    /// that there can be.
+    ///
+    /// ```
+    /// use bucket_core::write::Source;
+    ///
+    /// assert_eq!(Source::position(7, 2), Some(9));
+    /// assert_eq!(Source::position(i64::MAX, 0), Some(i64::MAX));
+    /// assert_eq!(Source::position(i64::MAX, 1), None);
+    /// ```
+    #[must_use]
+    pub fn position(first: i64, index: usize) -> Option<i64> {
+        first.checked_add(i64::try_from(index).ok()?)
+    }
+
     /// The field of a bucket that keeps the position.
     ///
     /// ```

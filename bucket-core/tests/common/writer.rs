@@ -85,6 +85,17 @@ impl<T: Record> Writer<T> {
         self.commands += 1;
         assert!(self.commands < 10_000, "a writer does not come to an end");
         let between = std::mem::take(&mut self.between);
+        let asking = |chain: &bucket_core::write::Chain| chain.need() == Need::Confirmation;
+        let asking: Vec<usize> = (0..self.batch.chains().len())
+            .filter(|at| asking(&self.batch.chains()[*at]))
+            .collect();
+        if !asking.is_empty() {
+            let found = collection.find(&self.batch.remembered(&asking));
+            let stored = self.batch.saw_remembered(&asking, &found);
+            self.duplicates.extend(stored);
+            // Others may go on before the next plan.
+            return;
+        }
         for chain in self.batch.chains_mut() {
             let need = chain.need();
             if !matches!(need, Need::OpenBucket | Need::NewestBucket) {
@@ -161,7 +172,7 @@ impl<T: Record> Writer<T> {
         self.take_own_repeats();
         let last = std::mem::replace(&mut self.batch, next);
         let lone = last.records() == 1;
-        let _ = self.batch.recall(|chain| {
+        self.batch.recall(|chain| {
             let mut same = last.chains().iter();
             let same = same.find(|other| other.memory_key() == chain.memory_key());
             same.and_then(|chain| chain.recollection(lone))

@@ -5,7 +5,7 @@ use std::{borrow::Borrow, time::Duration};
 use bson::DateTime;
 use bucket_core::{
     Record,
-    write::{Batch, Source},
+    write::{Batch, Holds, Source},
 };
 use futures_util::future::join;
 use mongodb::{ClientSession, options::WriteConcern};
@@ -33,7 +33,8 @@ impl<T: Record> Buckets<T> {
     ///
     /// Records are taken from the iterator in chunks of at most 262,144 records or 32 MiB; while one
     /// is on its way the next one is encoded. Those of one key keep their order. One record that
-    /// cannot be stored does not keep the others from it.
+    /// cannot be stored does not keep the others from it, unless they come
+    /// [from a source](InsertMany::from_source).
     ///
     /// The larger the batch the better: what a statement costs is shared by the records that go
     /// into the same bucket, so many small batches over many keys cost as much as single inserts.
@@ -105,9 +106,10 @@ where
     ///
     /// Positions that are stored already are in the report's
     /// [`duplicates`](InsertReport::duplicates). Send the positions of a source in their order; after
-    /// an error or a restart go on from the first one that is not known to be stored. Records of one
-    /// source and key that stand behind a failed one must not be sent before it: they would set the
-    /// position beyond it.
+    /// an error or a restart go on from the first one that is not known to be stored: that of the first
+    /// [`failed`](InsertReport::failed) record. Once a record of a key is not known to be stored, the call
+    /// stores no later one of that key (in models with windows: of that key and window); those fail with
+    /// [`HeldBack`](ErrorKind::HeldBack). Only a record past the model's `expire_after` holds back none.
     ///
     /// Each bucket keeps the last position of each source in its field `sources`. The first call of a
     /// handle for a key reads it off the key's newest bucket that has it. Models with a longest
@@ -178,13 +180,17 @@ where
                 if goes_alone {
                     let session = self.session.as_deref_mut();
                     let writer = Writer::new(self.buckets, session, &self.settings, context)?;
-                    Ok(writer.store(&mut chunk).await)
+                    Ok((writer.store(&mut chunk).await, chunk.holds()))
                 } else {
-                    group::store(self.buckets, chunk, end, &context).await
+                    // Without a source no record waits for another one.
+                    let written = group::store(self.buckets, chunk, end, &context).await?;
+                    Ok((written, Holds::default()))
                 }
             };
-            let (written, next) = join(store, records.next_chunk()).await;
-            let written = written?;
+            let (written, mut next) = join(store, records.next_chunk()).await;
+            let (written, holds) = written?;
+            // It was encoded before it was known what became of this one.
+            records.hold_back(&mut next, &holds);
             self.commands += written.commands;
             self.resent += written.resent;
             self.missed += written.missed;
@@ -217,6 +223,8 @@ struct Records<'a, T: Record, I> {
     context: Context,
     /// Where they come from, and the position of the first one.
     source: Option<(Source, i64)>,
+    /// Which of its records are not to be sent any more.
+    holds: Holds,
 }
 
 impl<T: Record, I> Records<'_, T, I>
@@ -247,11 +255,24 @@ where
         if let Some((source, _)) = &self.source {
             batch.set_source(source.clone());
         }
+        batch.hold_back(&self.holds);
         while self.fill(&mut batch) {
             // The chunk before is to be sent meanwhile.
             yield_now().await;
         }
+        self.hold_back(&mut batch, &Holds::default());
         batch
+    }
+
+    /// Reports the records of a chunk that stand behind one that is not stored, and sees to it that
+    /// the chunks after it have none.
+    fn hold_back(&mut self, chunk: &mut Batch<T>, holds: &Holds) {
+        chunk.hold_back(holds);
+        for held in chunk.take_held_back() {
+            let error = Error::held_back(&held, &self.context);
+            self.report.fail(held.index, error);
+        }
+        self.holds = chunk.holds();
     }
 
     /// Encodes some records; whether the chunk takes more. Those that cannot be encoded go straight
@@ -264,8 +285,13 @@ where
             let record = record.borrow();
             let limits = self.buckets.limits(record);
             if let Some((_, first)) = &self.source {
-                let behind = i64::try_from(index).unwrap_or(i64::MAX);
-                batch.set_position(first.saturating_add(behind));
+                let Some(position) = Source::position(*first, index) else {
+                    let message = format!("positions of a source end at {}", i64::MAX);
+                    let kind = ErrorKind::InvalidArgument { message };
+                    self.report.fail(index, Error::new(kind, &self.context));
+                    continue;
+                };
+                batch.set_position(position);
             }
             if let Err(source) = batch.push_with(index, record, limits) {
                 let error = Error::new(ErrorKind::Encode(source), &self.context);
@@ -313,6 +339,7 @@ where
                 report: InsertReport::default(),
                 context: Context::of_all::<T>("insert_many"),
                 source: None,
+                holds: Holds::default(),
             },
             commands: 0,
             resent: 0,

@@ -70,6 +70,14 @@ pub enum ErrorKind {
         /// How often it was tried.
         attempts: u32,
     },
+    /// An earlier record of the same key and [source](crate::action::InsertMany::from_source) is not
+    /// known to be stored; nothing of this one was sent. Send both again, the earlier one first.
+    HeldBack {
+        /// The position of this record.
+        position: i64,
+        /// The position of the first record that is not known to be stored.
+        failed: i64,
+    },
     /// The buffer of an ingestor is full; the record was not taken.
     Overloaded {
         /// How much it may hold, in bytes.
@@ -144,6 +152,7 @@ impl ErrorKind {
     pub(super) fn is_retryable(&self) -> bool {
         match self {
             Self::Contention { .. }
+            | Self::HeldBack { .. }
             | Self::Overloaded { .. }
             | Self::Unreachable { .. }
             | Self::LongerBucket { .. } => true,
@@ -193,6 +202,11 @@ impl fmt::Display for ErrorKind {
             Self::Contention { attempts } => {
                 write!(f, "other writers of this key were faster {attempts} times")
             }
+            Self::HeldBack { position, failed } => write!(
+                f,
+                "position {position} of the source was not sent, because position {failed} is not known \
+                 to be stored: go on from there"
+            ),
             Self::Overloaded { limit } => {
                 write!(f, "the buffer is full: {limit} bytes wait to be stored")
             }

@@ -2,9 +2,10 @@
 //!
 //! Which bucket took the last record of a key makes a single insert one round trip. It is hearsay and
 //! nothing depends on it: an append to a bucket that has filled up or gone away meanwhile changes
-//! nothing, and the tail is read. That a bucket was full, or up to where a source was stored, is relied
-//! on: so it is remembered only once a majority has it, and what was written with less is for such
-//! writes alone.
+//! nothing, and the tail is read. On a bucket that was full the next one is built: so it is remembered
+//! only once a majority has it, what was written with less is for such writes alone, and the server is
+//! asked whether it is still there. A position of a source saves a look only where every record stands
+//! behind it; that a record is a duplicate is always the server's word.
 
 use std::{
     collections::{HashMap, hash_map},
@@ -144,13 +145,12 @@ impl<T: Record> Writer<'_, T> {
         let learnt = self.buckets.learnt();
         let source = batch.source().cloned();
         let for_good = self.commitment.is_for_good();
-        let stored = batch.recall(|chain| {
+        batch.recall(|chain| {
             // One read looks for the open buckets of many keys, but for one window.
             let anyway = !chain.has_open_index();
             let key = memory_key(chain, source.as_ref(), for_good);
             learnt.get(&key, lone, anyway)
         });
-        self.written.duplicates.extend(stored);
     }
 
     /// Remembers the buckets that took the last records.

@@ -40,6 +40,12 @@ impl<T: Record> Writer<'_, T> {
 
     /// Tells each chain that asks what its tail is.
     async fn learn_tails(&mut self, batch: &mut Batch<T>) -> Result<(), Error> {
+        let asking = indexes(batch, |chain| chain.need() == Need::Confirmation);
+        for group in asking.chunks(KEYS) {
+            let found = self.find(&batch.remembered(group)).await?;
+            let stored = batch.saw_remembered(group, &found);
+            self.written.duplicates.extend(stored);
+        }
         let asks = |chain: &Chain| matches!(chain.need(), Need::OpenBucket | Need::NewestBucket);
         let asking = indexes(batch, |chain| asks(chain) && chain.has_open_index());
         for group in asking.chunks(KEYS) {

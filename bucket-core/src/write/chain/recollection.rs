@@ -3,6 +3,8 @@
 //! It is hearsay. A statement that goes by it and finds the buckets otherwise changes nothing, and
 //! then the tail is read.
 
+use bson::RawDocument;
+
 use super::{Chain, Kind, Known, Tail};
 
 /// The bucket that took the last record of a chain.
@@ -49,18 +51,16 @@ impl Chain {
         })
     }
 
-    /// Goes by what an earlier batch has left. Gives the indexes of the records that are stored
-    /// already.
-    pub(in crate::write) fn recall(&mut self, earlier: &Recollection, lone: bool) -> Vec<usize> {
+    /// Goes by what an earlier batch has left.
+    pub(in crate::write) fn recall(&mut self, earlier: &Recollection, lone: bool) {
         let gone_by = if lone && !earlier.is_full {
             self.guess(earlier.id.clone());
             true
         } else {
             self.recall_tail(earlier)
         };
-        match earlier.position {
-            Some(position) if gone_by => self.recall_watermark(position),
-            _ => Vec::new(),
+        if let Some(position) = earlier.position.filter(|_| gone_by) {
+            self.recall_watermark(position);
         }
     }
 
@@ -78,13 +78,45 @@ impl Chain {
             return false;
         }
         let has_room = known.has_room(self.spec);
-        self.tail = match earlier.is_full {
-            false if has_room => Tail::Open(known),
-            true if !has_room || known.marked => Tail::Full(known),
-            _ => return false,
-        };
+        match earlier.is_full {
+            // Its statements ask whether it is there.
+            false if has_room => self.tail = Tail::Open(known),
+            true if has_room && !known.marked => return false,
+            // Where it is gone, those of a key without gaps begin anew, and so may positions.
+            true if self.builds_on_full() => self.remembered = Some(known),
+            true => self.tail = Tail::Full(known),
+            false => return false,
+        }
         self.recalled = Recalled::Hearsay;
         true
+    }
+
+    /// Whether the next bucket is right only if the full one before it is there.
+    fn builds_on_full(&self) -> bool {
+        let follows = matches!(self.kind, Kind::Numbered { .. } | Kind::Window { .. });
+        follows || self.watermark.is_some()
+    }
+
+    /// The full bucket that is to be asked for.
+    pub(in crate::write) fn remembered(&self) -> Option<&Known> {
+        self.remembered.as_ref()
+    }
+
+    /// That bucket was read, or is gone. Gives the indexes of the records that are stored already.
+    pub(in crate::write) fn confirm(&mut self, found: Option<&RawDocument>) -> Vec<usize> {
+        self.remembered = None;
+        self.forget_watermark();
+        // One that is damaged is met again by the look at the tail.
+        let Some(found) = found.filter(|found| self.saw(found).is_ok()) else {
+            self.tail = Tail::Unknown;
+            self.recalled = Recalled::InVain;
+            return Vec::new();
+        };
+        // Nothing stands behind it as long as statements that go by it are applied.
+        if self.has_position(found) {
+            return self.saw_watermark(Some(found));
+        }
+        Vec::new()
     }
 
     /// Whether what was recalled turned out to be out of date.

@@ -1,7 +1,7 @@
 //! What a reply tells a chain.
 
 use super::{Chain, Kind, Recalled, Refused, Step, Tail, Taken, repeats::has_ids};
-use crate::write::{Action, Put, WriteFailure};
+use crate::write::{Action, HeldBack, Put, WriteFailure};
 
 impl Chain {
     /// The statement was applied: its records are stored. Gives their indexes.
@@ -133,7 +133,7 @@ impl Chain {
         }
         // The next ones may be as bad: the size grows again with each success.
         self.max_take = 1;
-        self.take(step)
+        self.lose(step.take)
     }
 
     /// The records of a statement whose fate is not known; they are not tried again.
@@ -141,12 +141,54 @@ impl Chain {
         self.forget_watermark();
         self.tail = Tail::Unknown;
         self.confirmed = false;
-        self.take(step)
+        self.lose(step.take)
     }
 
     /// Gives up on every pending record.
     pub fn give_up(&mut self) -> Vec<usize> {
-        self.pending.drain(..).map(|slot| slot.index).collect()
+        self.lose(self.pending.len())
+    }
+
+    /// The first pending records are not known to be stored, and are not tried again.
+    fn lose(&mut self, records: usize) -> Vec<usize> {
+        if let Some(first) = self.pending.front().filter(|_| records > 0) {
+            self.fails_from(first.position);
+        }
+        let records = records.min(self.pending.len());
+        self.pending
+            .drain(..records)
+            .map(|slot| slot.index)
+            .collect()
+    }
+
+    /// The record of this position is not known to be stored, where the records come from a source.
+    pub(in crate::write) fn fails_from(&mut self, position: i64) {
+        if self.watermark.is_some() {
+            let first = self
+                .failed_from
+                .map_or(position, |first| first.min(position));
+            self.failed_from = Some(first);
+        }
+    }
+
+    pub(in crate::write) fn failed_from(&self) -> Option<i64> {
+        self.failed_from
+    }
+
+    /// Takes out the records behind the first one that is not known to be stored.
+    pub(in crate::write) fn take_held_back(&mut self) -> Vec<HeldBack> {
+        let Some(failed) = self.failed_from else {
+            return Vec::new();
+        };
+        // Positions rise.
+        let held = self.pending.partition_point(|slot| slot.position <= failed);
+        let held = self.pending.drain(held..);
+        held.map(|slot| HeldBack {
+            index: slot.index,
+            position: slot.position,
+            failed,
+        })
+        .collect()
     }
 
     pub(super) fn take(&mut self, step: &Step) -> Vec<usize> {

@@ -24,15 +24,15 @@ pub(super) enum Tail {
 
 /// A bucket as it was last seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Known {
-    pub(super) id: String,
-    pub(super) place: Place,
+pub(in crate::write) struct Known {
+    pub(in crate::write) id: String,
+    pub(in crate::write) place: Place,
     pub(super) count: u32,
     /// The size of its items, where the model counts it.
     pub(super) bytes: u64,
     /// The number of records that it takes: its own where it carries one, else the key's.
     pub(super) size: u32,
-    pub(super) start: DateTime,
+    pub(in crate::write) start: DateTime,
     pub(super) end: DateTime,
     /// It is marked as full or as closed.
     pub(super) marked: bool,

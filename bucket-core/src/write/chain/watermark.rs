@@ -8,7 +8,7 @@ use super::{Chain, Kind};
 use crate::{
     id::Place,
     read::{self, FindPlan, ReadLevel},
-    write::source::Source,
+    write::{batch::Slot, source::Source},
 };
 
 /// What is known of the source's position in the chain's buckets.
@@ -85,21 +85,28 @@ impl Chain {
             return Vec::new();
         };
         watermark.asked = true;
-        let position = found.and_then(|bucket| stored_position(bucket, &watermark.path));
-        if let Some(position) = position {
-            watermark.reach(position);
-        }
+        // Its word counts, also where an earlier batch has left another one.
+        watermark.stored = found.and_then(|bucket| stored_position(bucket, &watermark.path));
         self.skip_stored()
     }
 
-    /// Goes by a position that an earlier batch has reached. Gives the indexes of the records that
-    /// are stored already.
-    pub(super) fn recall_watermark(&mut self, position: i64) -> Vec<usize> {
-        if let Some(watermark) = &mut self.watermark {
+    /// Whether this bucket has a position of the source.
+    pub(super) fn has_position(&self, bucket: &RawDocument) -> bool {
+        let path = self.watermark.as_ref().map(Watermark::path);
+        path.is_some_and(|path| stored_position(bucket, path).is_some())
+    }
+
+    /// Goes by a position that an earlier batch has reached: only where every record stands behind it,
+    /// so that the statements ask whether it is still the last one. That a record is stored is for the
+    /// server to say: the buckets may be gone.
+    pub(super) fn recall_watermark(&mut self, position: i64) {
+        let is_behind = |slot: &Slot| slot.position > position;
+        if let Some(watermark) = &mut self.watermark
+            && self.pending.front().is_some_and(is_behind)
+        {
             watermark.asked = true;
-            watermark.reach(position);
+            watermark.stored = Some(position);
         }
-        self.skip_stored()
     }
 
     /// The position up to which the source's records of this chain are known to be stored.

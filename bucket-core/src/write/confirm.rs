@@ -1,0 +1,82 @@
+//! Full buckets that a batch goes by because an earlier one has left them: whether they still exist.
+//!
+//! A bucket behind a full one is opened under an id that follows from it, and that a statement cannot
+//! ask about another document. So before anything is built on it, the server is asked: had the buckets
+//! of the key been removed meanwhile, the numbers of the next ones would leave a gap.
+
+use std::collections::HashMap;
+
+use bson::{RawDocument, RawDocumentBuf};
+
+use super::Batch;
+use crate::{
+    bucket::{stored_fields, stored_place},
+    id::Place,
+    read::{self, FindPlan, Remembered},
+    record::Record,
+    spec::ID,
+};
+
+impl<T: Record> Batch<T> {
+    /// The read that finds the full buckets that these chains go by, for
+    /// [`Need::Confirmation`](super::Need::Confirmation).
+    #[must_use]
+    pub fn remembered(&self, chains: &[usize]) -> FindPlan {
+        let chains = chains.iter().filter_map(|at| self.chains().get(*at));
+        let buckets: Vec<Remembered<'_>> = chains
+            .filter_map(|chain| {
+                let known = chain.remembered()?;
+                Some(Remembered {
+                    key: chain.key(),
+                    id: &known.id,
+                    start: known.start,
+                    place: known.place,
+                })
+            })
+            .collect();
+        let position = self.source().map(super::Source::path);
+        read::remembered(T::SPEC, &buckets, position)
+    }
+
+    /// That read has found these buckets: the chains go on as they are now, and those whose bucket is
+    /// gone look anew. Gives the indexes of the records that are stored already.
+    pub fn saw_remembered(&mut self, chains: &[usize], found: &[RawDocumentBuf]) -> Vec<usize> {
+        let by_name: HashMap<Vec<u8>, &RawDocumentBuf> = found
+            .iter()
+            .filter_map(|bucket| Some((name_of::<T>(bucket)?, bucket)))
+            .collect();
+        let mut stored = Vec::new();
+        for at in chains {
+            let Some(chain) = self.chains.get_mut(*at) else {
+                continue;
+            };
+            let name = chain.remembered().map(|known| {
+                if T::SPEC.object_ids() {
+                    name(chain.key(), known.place)
+                } else {
+                    known.id.clone().into_bytes()
+                }
+            });
+            let bucket = name.and_then(|name| by_name.get(&name).copied());
+            stored.extend(chain.confirm(bucket.map(|bucket| &**bucket)));
+        }
+        stored
+    }
+}
+
+/// What tells a bucket from all others.
+fn name_of<T: Record>(bucket: &RawDocument) -> Option<Vec<u8>> {
+    if !T::SPEC.object_ids() {
+        return Some(bucket.get_str(ID).ok()?.as_bytes().to_vec());
+    }
+    let fields = stored_fields(T::SPEC, bucket).ok()?;
+    let place = stored_place(T::SPEC, &fields, bucket).ok()?;
+    Some(name(&read::stored_key::<T>(bucket).ok()?, place))
+}
+
+fn name(key: &[u8], place: Place) -> Vec<u8> {
+    let mut name = key.to_vec();
+    name.extend_from_slice(&place.time.to_le_bytes());
+    name.extend_from_slice(&place.sequence.to_le_bytes());
+    name
+}
