@@ -124,7 +124,7 @@ fn limit(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(0) => Err("a limit is at least 1".to_owned()),
         Ok(number) => Ok(number),
-        Err(_) => Err("a limit is a whole number from 1".to_owned()),
+        Err(_) => Err(format!("a limit is a whole number from 1 to {}", u32::MAX)),
     }
 }
 

@@ -9,6 +9,8 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod readme;
+
 use std::{
     fs,
     path::PathBuf,
@@ -24,6 +26,8 @@ use bucket_mongo::{
 use futures_util::TryStreamExt as _;
 use serde_json::Value;
 use tokio::sync::OnceCell;
+
+pub use self::readme::Readme;
 
 static SERVER: OnceCell<DevServer> = OnceCell::const_new();
 

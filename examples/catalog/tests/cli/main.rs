@@ -9,5 +9,6 @@ mod demo;
 mod find;
 mod load;
 mod migrate;
+mod readme;
 mod server;
 mod usage;

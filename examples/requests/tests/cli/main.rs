@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bucket_mongo::bson::{Bson, Document};
-use example_kit::testing::{Program, documents, server, uri};
+use example_kit::testing::{Program, Readme, documents, server, uri};
 
 static REQUESTS: Program = Program {
     binary: env!("CARGO_BIN_EXE_requests"),
@@ -140,4 +140,16 @@ async fn stopped_it_says_what_is_recorded() {
         ran.stderr.ends_with("\nerror: interrupted (SIGTERM)\n"),
         "{ran:?}"
     );
+}
+
+#[tokio::test]
+async fn the_readme_shows_what_comes() {
+    let readme = Readme {
+        text: include_str!("../../README.md"),
+        program: &REQUESTS,
+        changing: &[],
+        changing_from: Some("one bucket as it is stored:"),
+        file: None,
+    };
+    readme.check().await;
 }

@@ -10,6 +10,7 @@ mod latest;
 mod limits;
 mod load;
 mod readings;
+mod readme;
 mod rollup;
 mod server;
 mod stats;

@@ -6,7 +6,7 @@ use bucket_mongo::{bson::Document, mongodb::Database};
 use example_kit::testing::{self, Program, Running};
 pub(crate) use example_kit::testing::{Ran, server, uri};
 
-static TRADES: Program = Program {
+pub(crate) static TRADES: Program = Program {
     binary: env!("CARGO_BIN_EXE_trades"),
     folder: env!("CARGO_TARGET_TMPDIR"),
 };

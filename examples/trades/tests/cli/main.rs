@@ -14,6 +14,7 @@ mod interrupted;
 mod load;
 mod lost;
 mod page;
+mod readme;
 mod server;
 mod show;
 mod usage;
