@@ -8,6 +8,7 @@ use foldhash::fast::RandomState;
 use super::{
     Chain, ElementSink, HeldBack, Holds, Kind, Recollection, Source,
     chain::push_parts,
+    command::MAX_STATEMENTS,
     own_ids::{OwnId, OwnIds},
 };
 use crate::{
@@ -50,6 +51,9 @@ pub struct Batch<T> {
     in_order: bool,
     /// Another writer opens buckets of the same keys.
     raced: bool,
+    /// The most statements of a command: lowered when the server refuses a whole one, to find the record to
+    /// blame.
+    max_statements: usize,
     source: Option<Source>,
     /// The position of the next record.
     position: i64,
@@ -110,6 +114,7 @@ impl<T> Default for Batch<T> {
             size: RecordSize::default(),
             in_order: false,
             raced: false,
+            max_statements: MAX_STATEMENTS,
             source: None,
             position: 0,
             holds: Holds::default(),
@@ -408,6 +413,22 @@ impl<T> Batch<T> {
     /// Gives up on every pending record. Gives their indexes.
     pub fn give_up(&mut self) -> Vec<usize> {
         self.chains.iter_mut().flat_map(Chain::give_up).collect()
+    }
+
+    /// Takes out the records whose index is one of these, as long as they are not settled: nothing of them
+    /// was sent, or all that was sent was refused. Gives their indexes.
+    pub fn withdraw(&mut self, is_gone: impl Fn(usize) -> bool) -> Vec<usize> {
+        let chains = self.chains.iter_mut();
+        chains.flat_map(|chain| chain.withdraw(&is_gone)).collect()
+    }
+
+    /// The most statements of a command.
+    pub(super) fn max_statements(&self) -> usize {
+        self.max_statements
+    }
+
+    pub(super) fn set_max_statements(&mut self, statements: usize) {
+        self.max_statements = statements.clamp(1, MAX_STATEMENTS);
     }
 
     /// Whether every command is to be ordered.

@@ -21,9 +21,11 @@ const RESULT_TOO_LARGE: i32 = 17_419;
 /// An opening matched a bucket that stands behind it.
 const IMMUTABLE_FIELD: i32 = 66;
 
-/// Shutting down, write conflict, stepped down, not primary, interrupted: nothing is wrong with the
-/// statement.
-const TRANSIENT: [i32; 9] = [91, 112, 189, 10_058, 10_107, 11_600, 11_602, 13_435, 13_436];
+/// Shutting down, write conflict, stepped down, temporarily unavailable, not primary, interrupted: nothing
+/// is wrong with the statement.
+const TRANSIENT: [i32; 10] = [
+    91, 112, 189, 365, 10_058, 10_107, 11_600, 11_602, 13_435, 13_436,
+];
 
 /// Whether a server's error code only means that it cannot take a write just now.
 ///
@@ -62,6 +64,14 @@ pub struct WriteFailure {
     pub code: i32,
     /// The server's message.
     pub message: String,
+}
+
+impl WriteFailure {
+    /// What the server says of a whole command.
+    #[must_use]
+    pub fn new(code: i32, message: String) -> Self {
+        Self { code, message }
+    }
 }
 
 /// The reply to an `update` command.

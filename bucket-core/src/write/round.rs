@@ -166,11 +166,27 @@ impl<T: Record> Batch<T> {
         chain.may_go_at_once(steps) && (!self.is_raced() || steps.len() >= LONG_CHAIN)
     }
 
+    /// The server refused a whole command, for what one of its records is; nothing of it was executed. Smaller
+    /// commands come next, until the record to blame is alone. Gives the indexes of the records that cannot
+    /// be stored.
+    pub fn refused(&mut self, round: &Round, failure: &WriteFailure) -> Vec<usize> {
+        let statements = round.steps.len();
+        if let [(index, step)] = round.steps.as_slice() {
+            let chain = self.chains_mut().get_mut(*index);
+            let failed = chain.map_or_else(Vec::new, |chain| chain.failed(step, failure));
+            self.set_held_back_aside();
+            return failed;
+        }
+        self.set_max_statements(self.max_statements().min(statements / 2));
+        Vec::new()
+    }
+
     /// Takes the reply to a round into account.
     pub fn settle(&mut self, round: &Round, reply: &Document, doubt: Doubt) -> Settled {
         let steps: Vec<&Step> = round.steps.iter().map(|(_, step)| step).collect();
         let reply = Reply::read(T::SPEC, &steps, round.ordered, reply);
         let opened = reply.opened;
+        self.set_max_statements(self.max_statements().saturating_mul(2));
         let mut settled = Settled {
             write_concern_error: reply.write_concern_error,
             ..Settled::default()
@@ -294,6 +310,11 @@ impl<T: Record> Commands<'_, T> {
         let mut carried = Vec::new();
         let mut begun = 0;
         for (index, chain, steps) in chains {
+            let room = self.batch.max_statements() - carried.len();
+            if room == 0 {
+                break;
+            }
+            let steps = &steps[..steps.len().min(room)];
             let (encoded, now) = (self.batch.encoded(), self.batch.now());
             let fitted = chain.encode(steps, encoded, now, &mut builder);
             carried.extend(steps.iter().take(fitted).map(|step| (*index, step.clone())));

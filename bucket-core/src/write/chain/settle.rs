@@ -144,6 +144,19 @@ impl Chain {
         self.lose(step.take)
     }
 
+    /// Takes out the pending records whose index is one of these. Gives their indexes.
+    pub(in crate::write) fn withdraw(&mut self, is_gone: impl Fn(usize) -> bool) -> Vec<usize> {
+        let mut gone = Vec::new();
+        self.pending.retain(|slot| {
+            let goes = is_gone(slot.index);
+            if goes {
+                gone.push(slot.index);
+            }
+            !goes
+        });
+        gone
+    }
+
     /// Gives up on every pending record.
     pub fn give_up(&mut self) -> Vec<usize> {
         self.lose(self.pending.len())
