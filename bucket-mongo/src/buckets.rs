@@ -79,8 +79,9 @@ impl<T: Record> Buckets<T> {
     /// is sent again until then, as it is: the server applies it once. An `insert_many` of more than
     /// 262,144 records has as long for each 262,144 of them. What is not settled by then ends with a
     /// typed error: [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if it may be stored,
-    /// another one if it is not. The driver's own time limits (the choice of a server, connecting)
-    /// stay what they are.
+    /// another one if it is not. The server is told how much time is left, and a command that it does
+    /// not answer at all is given up a quarter of a second after the deadline, with its connection. The
+    /// driver's own time limits (the choice of a server, connecting) stay what they are.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets};

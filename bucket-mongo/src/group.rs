@@ -4,7 +4,9 @@
 //! write to the same bucket get in each other's way. So a batch goes at once where little is under
 //! way. Else it waits until what is under way is done, and shares its statements with all others that
 //! have waited. A batch that is done holds the door for a moment: its caller often has the next one
-//! at hand.
+//! at hand. The first of those that wait and is looked at then starts the group, in its own runtime. A
+//! call that is dropped leaves its group as long as nothing of it has left, and none waits for longer than its
+//! own deadline.
 
 use std::{
     fmt,
@@ -15,18 +17,20 @@ use std::{
 use bucket_core::{Record, write::Batch};
 use tokio::{
     sync::{Notify, oneshot},
-    time::{Instant, timeout},
+    time::{Instant, sleep_until, timeout_at},
 };
 
 use self::pass::Pass;
 use crate::{
     Buckets,
     error::{Context, Error, ErrorKind},
-    writer::{Settings, Writer, Written},
+    writer::{LONGEST_DEADLINE, Settings, Writer, Written},
 };
 
-mod deal;
+mod callers;
 mod pass;
+
+pub(crate) use self::callers::Callers;
 
 /// Beside so many statements another batch goes at once.
 const FREE_STATEMENTS: usize = 64;
@@ -38,12 +42,16 @@ const MAX_GROUP_BYTES: usize = 32 * 1024 * 1024;
 /// A batch waits for no longer than this, nor than this part of its deadline.
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
 const WAITING_PART: u32 = 8;
+/// How much longer than its deadline a call waits for its group, which is to say why first.
+const GRACE: Duration = Duration::from_millis(750);
+/// So many groups go without the door being held after nobody came.
+const HURRY: u8 = 8;
 
 /// The batches of a handle and its clones that are under way or wait.
 pub(crate) struct Groups<T> {
     state: Mutex<State<T>>,
-    /// Somebody has begun to wait.
-    joined: Notify,
+    /// For those that wait: they may go, or will soon.
+    moved: Notify,
 }
 
 struct State<T> {
@@ -56,6 +64,35 @@ struct State<T> {
     number: u64,
     /// So many groups go without holding the door: nobody came.
     hurry: u8,
+    /// What was under way is done: those that wait go once this is shut.
+    door: Option<Door>,
+}
+
+/// The door that is held after a group for those who may come again.
+#[derive(Debug)]
+struct Door {
+    until: Instant,
+    /// Where so many wait, nobody is missing.
+    expected: usize,
+    /// So many waited when it was opened.
+    present: usize,
+    /// They count as under way as long as it is open.
+    statements: usize,
+    /// Nobody was in a hurry.
+    is_held: bool,
+}
+
+/// What those that wait do.
+#[derive(Debug, PartialEq, Eq)]
+enum Turn {
+    /// Their group has gone.
+    Gone,
+    /// They go.
+    Now,
+    /// They go then.
+    At(Instant),
+    /// What goes before is under way.
+    Later,
 }
 
 /// A batch that waits.
@@ -82,10 +119,11 @@ impl<T> Default for Groups<T> {
             since: Instant::now(),
             number: 0,
             hurry: 0,
+            door: None,
         };
         Self {
             state: Mutex::new(state),
-            joined: Notify::new(),
+            moved: Notify::new(),
         }
     }
 }
@@ -98,9 +136,49 @@ impl<T> Groups<T> {
 }
 
 impl<T> State<T> {
-    fn may_go(&self, batch: &Batch<T>) -> bool {
-        let statements = self.statements + batch.chains().len();
-        self.waiting.is_empty() && (self.statements == 0 || statements <= FREE_STATEMENTS)
+    fn may_go(&mut self, batch: &Batch<T>) -> bool {
+        if !self.waiting.is_empty() {
+            return false;
+        }
+        let mut under_way = self.statements;
+        match &self.door {
+            Some(door) if door.until > Instant::now() => under_way += door.statements,
+            Some(_) => self.shut_the_door(),
+            None => {}
+        }
+        under_way == 0 || under_way + batch.chains().len() <= FREE_STATEMENTS
+    }
+
+    /// Has those that wait go once the door is shut.
+    fn hold_the_door(&mut self, mut door: Door) {
+        if self.hurry > 0 {
+            self.hurry -= 1;
+            door.is_held = false;
+            door.until = Instant::now();
+        }
+        self.door = Some(door);
+    }
+
+    /// If nobody came while the door was held, the next groups go without.
+    fn shut_the_door(&mut self) {
+        if let Some(door) = self.door.take()
+            && door.is_held
+            && self.waiting.len() <= door.present
+        {
+            self.hurry = HURRY;
+        }
+    }
+
+    /// What those of the group of this number do.
+    fn turn(&self, number: u64) -> Turn {
+        match &self.door {
+            _ if self.number != number => Turn::Gone,
+            Some(door) if self.waiting.len() >= door.expected || door.until <= Instant::now() => {
+                Turn::Now
+            }
+            Some(door) => Turn::At(door.until),
+            None => Turn::Later,
+        }
     }
 
     /// Whether there is room for a batch with those that wait.
@@ -115,6 +193,7 @@ impl<T> State<T> {
     /// Those that wait and still want to go.
     fn take_waiting(&mut self) -> Vec<Member<T>> {
         self.number += 1;
+        self.shut_the_door();
         let mut members = std::mem::take(&mut self.waiting);
         members.retain(|member| !member.result.is_closed());
         members
@@ -137,21 +216,72 @@ pub(crate) async fn store<T: Record>(
             drop(pass);
             Ok(written)
         }
-        Entry::Waits(mut result, number, indexes) => {
-            let patience = LONGEST_WAIT.min(buckets.deadline() / WAITING_PART);
-            let ended = if let Ok(ended) = timeout(patience, &mut result).await {
-                ended
-            } else {
-                pass::start(buckets, number);
-                result.await
-            };
-            Ok(ended.unwrap_or_else(|_| {
-                let message = "the runtime that was writing it was shut down".to_owned();
-                let error = Error::new(ErrorKind::OutcomeUnknown { message }, context);
+        Entry::Waits(result, number, indexes) => {
+            Ok(wait(buckets, result, number).await.unwrap_or_else(|kind| {
+                let error = Error::new(kind, context);
                 Written::all_failed(indexes, &error)
             }))
         }
     }
+}
+
+/// What a group tells of a batch that waits in it, or why nothing is told.
+async fn wait<T: Record>(
+    buckets: &Buckets<T>,
+    mut result: oneshot::Receiver<Written>,
+    number: u64,
+) -> Result<Written, ErrorKind> {
+    let begun = Instant::now();
+    let patience = LONGEST_WAIT.min(buckets.deadline() / WAITING_PART);
+    let groups = buckets.groups();
+    // The first of those that wait and is looked at has all of them go.
+    let go = async {
+        loop {
+            let mut moved = std::pin::pin!(groups.moved.notified());
+            // From here on nothing is missed.
+            moved.as_mut().enable();
+            let turn = groups.lock().turn(number);
+            let until = match turn {
+                Turn::Gone => break,
+                Turn::Now => {
+                    pass::start(buckets, number);
+                    break;
+                }
+                Turn::At(until) => until.min(begun + patience),
+                Turn::Later => begun + patience,
+            };
+            if timeout_at(until, moved).await.is_err() && until >= begun + patience {
+                pass::start(buckets, number);
+                break;
+            }
+        }
+        std::future::pending::<()>().await;
+    };
+    let end = begun + buckets.deadline().min(LONGEST_DEADLINE) + GRACE;
+    tokio::select! {
+        biased;
+        ended = &mut result => return ended.map_err(|_| {
+            let message = "the runtime that was writing it was shut down".to_owned();
+            ErrorKind::OutcomeUnknown { message }
+        }),
+        () = go => {}
+        () = sleep_until(end) => {}
+    }
+    // Whoever takes the group from here on leaves this one out.
+    result.close();
+    if let Ok(written) = result.try_recv() {
+        return Ok(written);
+    }
+    let has_gone = groups.lock().number != number;
+    Err(if has_gone {
+        let message = "the group that it shares statements with is not done by the deadline";
+        ErrorKind::OutcomeUnknown {
+            message: message.to_owned(),
+        }
+    } else {
+        let message = "it waited for other calls until the deadline".to_owned();
+        ErrorKind::Unreachable { message }
+    })
 }
 
 fn enter<T: Record>(buckets: &Buckets<T>, batch: Batch<T>, end: usize) -> Entry<T> {
@@ -163,7 +293,7 @@ fn enter<T: Record>(buckets: &Buckets<T>, batch: Batch<T>, end: usize) -> Entry<
     if state.may_go(&batch) || !state.has_room(&batch) {
         let statements = batch.chains().len();
         state.statements += statements;
-        return Entry::Goes(Box::new(batch), Some(Pass::new(buckets, statements)));
+        return Entry::Goes(Box::new(batch), Some(Pass::new(buckets, statements, 1)));
     }
     if state.waiting.is_empty() {
         state.since = Instant::now();
@@ -172,8 +302,11 @@ fn enter<T: Record>(buckets: &Buckets<T>, batch: Batch<T>, end: usize) -> Entry<
     let indexes = batch.indexes();
     state.waiting.push(Member { batch, end, result });
     let number = state.number;
+    let is_complete = state.turn(number) == Turn::Now;
     drop(state);
-    groups.joined.notify_waiters();
+    if is_complete {
+        groups.moved.notify_waiters();
+    }
     Entry::Waits(ended, number, indexes)
 }
 

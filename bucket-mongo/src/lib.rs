@@ -68,6 +68,7 @@
 
 pub mod action;
 mod attributed;
+mod backoff;
 mod bucketed;
 mod buckets;
 pub mod documents;

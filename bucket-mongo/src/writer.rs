@@ -9,7 +9,7 @@ use std::time::Duration;
 use bson::RawDocumentBuf;
 use bucket_core::{
     Record,
-    write::{Batch, Chain, Doubt, Doubtful, Need, Round},
+    write::{Batch, Chain, Doubt, Doubtful, Need, Round, WriteFailure},
 };
 use mongodb::{
     ClientSession,
@@ -22,8 +22,9 @@ use self::{
     delivery::{Answer, Trust},
 };
 use crate::{
-    Buckets,
+    Buckets, backoff,
     error::{Context, Error, ErrorKind},
+    group::Callers,
 };
 
 mod commitment;
@@ -47,7 +48,7 @@ const FREE_MISSES: u32 = 12;
 /// The longest pause between two tries, in milliseconds.
 const MAX_PAUSE_MS: u64 = 16;
 /// The server keeps the record of a session for 30 minutes.
-const LONGEST_DEADLINE: Duration = Duration::from_secs(20 * 60);
+pub(crate) const LONGEST_DEADLINE: Duration = Duration::from_secs(20 * 60);
 
 /// What became of a batch.
 #[derive(Debug, Default)]
@@ -99,6 +100,8 @@ pub(crate) struct Writer<'a, T: Record> {
     is_uncertain: bool,
     deadline: Instant,
     context: Context,
+    /// Who waits for the records, where several calls share them.
+    callers: Option<&'a mut Callers>,
     written: Written,
 }
 
@@ -137,6 +140,7 @@ impl<'a, T: Record> Writer<'a, T> {
             is_uncertain: false,
             deadline: Instant::now() + patience.min(LONGEST_DEADLINE),
             context,
+            callers: None,
             written: Written::default(),
         })
     }
@@ -145,6 +149,12 @@ impl<'a, T: Record> Writer<'a, T> {
     pub(crate) fn since(mut self, since: Instant) -> Self {
         // No less than `since`, so it is never too early for the clock.
         self.deadline -= since.elapsed().min(LONGEST_DEADLINE);
+        self
+    }
+
+    /// The records of each of these calls are stored as long as it waits for them.
+    pub(crate) fn of_callers(mut self, callers: &'a mut Callers) -> Self {
+        self.callers = Some(callers);
         self
     }
 
@@ -166,7 +176,9 @@ impl<'a, T: Record> Writer<'a, T> {
             let moved = self.sort_out_late(batch);
             self.give_up_on_contention(batch);
             self.report_held_back(batch);
-            let rounds = batch.rounds(self.write_concern.as_deref());
+            self.let_go_of_callers(batch);
+            // Its write concern is the delivery's to say, which knows how much time is left.
+            let rounds = batch.rounds(None);
             if rounds.is_empty() && moved == 0 {
                 break;
             }
@@ -217,11 +229,51 @@ impl<'a, T: Record> Writer<'a, T> {
             for (round, answer) in group.iter().zip(answers) {
                 self.written.commands += 1;
                 match answer {
-                    Ok(answer) => self.settle(batch, round, answer).await,
+                    Ok(Some(answer)) => self.settle(batch, round, answer).await,
+                    // Called off: it is planned anew.
+                    Ok(None) => {}
+                    Err(error) if self.blames_a_record(&error) => {
+                        self.refused(batch, round, &error);
+                    }
                     Err(error) => self.lost(batch, round, &error),
                 }
             }
         }
+    }
+
+    /// Takes out the records of calls that are gone: of those that are still pending nothing was sent.
+    fn let_go_of_callers(&mut self, batch: &mut Batch<T>) {
+        let Some(callers) = &self.callers else {
+            return;
+        };
+        if !callers.miss_any() {
+            return;
+        }
+        let withdrawn = batch.withdraw(|index| callers.is_gone(index));
+        let message = "the call that brought it was dropped before it was sent".to_owned();
+        let error = Error::new(ErrorKind::Unreachable { message }, &self.context);
+        self.written
+            .failed
+            .extend(withdrawn.into_iter().map(|index| (index, error.clone())));
+    }
+
+    /// Whether the server refused a command for what one of its records is. In a transaction that is the
+    /// end of all of them.
+    fn blames_a_record(&self, error: &Error) -> bool {
+        let is_blamed = matches!(error.kind(), ErrorKind::Server { code, .. } if verdict::blames_a_record(*code));
+        is_blamed && self.session.is_none()
+    }
+
+    /// The server refused a whole command: smaller ones are sent until the record to blame is alone.
+    fn refused(&mut self, batch: &mut Batch<T>, round: &Round, error: &Error) {
+        let ErrorKind::Server { code, message } = error.kind() else {
+            return;
+        };
+        let failure = WriteFailure::new(*code, message.clone());
+        let failed = batch.refused(round, &failure).into_iter();
+        self.written
+            .failed
+            .extend(failed.map(|index| (index, error.clone())));
     }
 
     async fn settle(&mut self, batch: &mut Batch<T>, round: &Round, answer: Answer) {
@@ -286,13 +338,21 @@ impl<'a, T: Record> Writer<'a, T> {
             .extend(records.map(|index| (index, error.clone())));
     }
 
-    /// A command without a result by the deadline: what it carried is not tried again.
+    /// A command without a result: what it carried is not tried again. Nor is anything else if there is
+    /// no more time, or no other command can fare better.
     fn lost(&mut self, batch: &mut Batch<T>, round: &Round, error: &Error) {
         let records = batch.abandon(round).into_iter();
         self.written
             .failed
             .extend(records.map(|index| (index, error.clone())));
-        self.written.stopped_by = Some(error.clone());
+        let goes_on = error.is_outcome_unknown()
+            && self.session.is_none()
+            // No record of a source is stored while one before it may not be.
+            && batch.source().is_none()
+            && Instant::now() < self.deadline;
+        if !goes_on {
+            self.written.stopped_by = Some(error.clone());
+        }
     }
 
     fn give_up_on_contention(&mut self, batch: &mut Batch<T>) {
@@ -326,17 +386,9 @@ impl<'a, T: Record> Writer<'a, T> {
         let misses = going_on.map(Chain::misses).max();
         let misses = misses.unwrap_or_default();
         if misses > FREE_MISSES {
-            let ceiling = 1_u64
-                .checked_shl(misses - FREE_MISSES)
-                .unwrap_or(MAX_PAUSE_MS);
-            let pause = jitter() % ceiling.clamp(1, MAX_PAUSE_MS) + 1;
+            let ceiling = backoff::ceiling(1, misses - FREE_MISSES, MAX_PAUSE_MS);
+            let pause = backoff::jitter() % ceiling + 1;
             tokio::time::sleep(Duration::from_millis(pause)).await;
         }
     }
-}
-
-/// A number that differs from writer to writer, so that they do not wait in step.
-pub(crate) fn jitter() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(0)
 }

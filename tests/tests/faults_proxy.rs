@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use bucket_mongo::{Bucketed, Record, mongodb::Database};
+use bucket_mongo::{Bucketed, Record, mongodb::Database, testing::DevServer};
 use bucket_tests::faults::{
     Seed, duration,
     ledger::Ledger,
@@ -225,4 +225,89 @@ async fn a_batch_whose_writes_are_damaged_is_stored_once() {
         )
     }))
     .await;
+}
+
+/// The connection string is about the driver's own writes; the library's carry their own write concern, and
+/// their numbers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_asks_for_no_acknowledgement_still_stores_each_record_once() {
+    let calm = server::start().await.database("weak").await.unwrap();
+    Sample::<{ sample::COUNT }>::buckets(&calm)
+        .ensure()
+        .await
+        .unwrap();
+    let proxy = server::proxy().await;
+    let client = proxy.client_with("&w=0").await;
+    let buckets = Sample::<{ sample::COUNT }>::buckets(&client.database(calm.name()));
+    let mut writer = Writer::new(buckets.clone(), &Ledger::default(), 1, 0);
+    for number in 0..6 {
+        let record = Sample {
+            device: format!("weak {number}"),
+            ..writer.record(1)
+        };
+        proxy.set_plan(Plan::next(Fault::CutAfter, 2));
+        let told = buckets.insert(&record).await;
+        assert!(told.is_ok(), "{told:?}");
+        assert_eq!(proxy.injected()[&Fault::CutAfter], 2);
+        let stored = Sample::<{ sample::COUNT }>::buckets(&calm)
+            .count(record.key())
+            .await;
+        assert_eq!(stored.unwrap(), 1);
+    }
+    let mut session = client.start_session().await.unwrap();
+    proxy.set_plan(Plan::next(Fault::CutAfter, 2));
+    let record = writer.record(1);
+    let insert = buckets.insert(&record).session(&mut session);
+    insert.await.unwrap();
+    assert_eq!(proxy.injected()[&Fault::CutAfter], 2);
+}
+
+/// A server without a replica set keeps no numbers: what a lost command carried is not known. Everything
+/// else is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_reply_of_a_server_without_numbers_is_about_the_records_of_its_command_alone() {
+    const KEYS: i64 = 70;
+    let server = DevServer::builder().own().standalone().await.unwrap();
+    let database = server.database("standalone").await.unwrap();
+    let calm = Sample::<{ sample::COUNT }>::buckets(&database);
+    calm.ensure().await.unwrap();
+    let proxy = Proxy::start(server.members()[0].address(), Plan::off()).await;
+    let database = proxy.client().await.database(database.name());
+    let buckets = Sample::<{ sample::COUNT }>::buckets(&database);
+    let mut writer = Writer::new(buckets.clone(), &Ledger::default(), 1, 0);
+    // Each key has an open bucket, so that what fills it goes before all else.
+    let first = (0..KEYS).map(|number| Sample {
+        device: format!("key {number}"),
+        ..writer.record(1)
+    });
+    let first: Vec<_> = first.collect();
+    calm.insert_many(&first).await.unwrap();
+    let mut batches = Vec::new();
+    for _ in 0..8 {
+        // More than one statement of each key.
+        let records = (0..KEYS * i64::from(sample::CAPACITY) * 3).map(|number| Sample {
+            device: format!("key {}", number % KEYS),
+            ..writer.record(1)
+        });
+        batches.push(records.collect::<Vec<_>>());
+    }
+    proxy.set_plan(Plan::next(Fault::CutAfter, 1));
+    let calls = batches
+        .iter()
+        .map(|records| buckets.insert_many(records).into_future());
+    let mut stored = 0;
+    let mut unknown = 0;
+    for report in join_all(calls).await {
+        let report = report.unwrap();
+        stored += report.stored();
+        for failed in report.failed() {
+            assert!(failed.error.is_outcome_unknown(), "{}", failed.error);
+            unknown += 1;
+        }
+        if report.failed().is_empty() {
+            assert!(report.stopped_by().is_none());
+        }
+    }
+    assert!(unknown > 0, "nothing was lost");
+    assert!(stored > unknown, "{stored} stored, {unknown} unknown");
 }

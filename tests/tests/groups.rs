@@ -1,7 +1,15 @@
 //! Calls of `insert_many` that come at the same time share their statements: each is told of its own
 //! records alone, and nothing is lost or doubled.
 
-use std::{collections::BTreeMap, thread, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
 
 use bucket_mongo::{
     Bucketed, Buckets,
@@ -301,4 +309,113 @@ async fn a_runtime_that_is_shut_down_holds_up_nobody_in_another_one() {
         own += if task < 10 { number } else { 0 };
     }
     assert!(own >= sure, "{own} stored, {sure} acknowledged");
+}
+
+/// A handle can be used by several runtimes, some of which are not driven for a while: they hold up nobody
+/// in another one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runtime_that_stands_still_holds_up_nobody_in_another_one() {
+    const STILL: Duration = Duration::from_secs(9);
+    let database = database().await;
+    let buckets = Windowed::buckets(&database).with_deadline(Duration::from_secs(1));
+    buckets.ensure().await.unwrap();
+    let still: Vec<_> = (0..12)
+        .map(|task| {
+            let buckets = buckets.clone();
+            thread::spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()
+                    .unwrap();
+                for number in 0..2 {
+                    let records: Vec<Windowed> = batch(task, number * SENSORS, SENSORS);
+                    runtime.block_on(async {
+                        buckets.insert_many(&records).await.unwrap();
+                        // It stops in the midst of whatever it has to do for others.
+                        let shortly = u64::try_from(2 + task * 4).unwrap();
+                        tokio::time::sleep(Duration::from_millis(shortly)).await;
+                    });
+                    thread::sleep(STILL);
+                }
+            })
+        })
+        .collect();
+    let stop = Arc::new(AtomicBool::new(false));
+    let calls = (20..28).map(|task| {
+        let (buckets, stop) = (buckets.clone(), Arc::clone(&stop));
+        tokio::spawn(async move {
+            let mut longest = Duration::ZERO;
+            for number in 0.. {
+                let records: Vec<Windowed> = batch(task, number % 20 * SENSORS, SENSORS);
+                let begun = Instant::now();
+                let report = buckets.insert_many(&records).await.unwrap();
+                longest = longest.max(begun.elapsed());
+                assert_eq!(report.tried(), records.len());
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+            longest
+        })
+    });
+    let calls: Vec<_> = calls.collect();
+    for still in still {
+        let joined = tokio::task::spawn_blocking(move || still.join().unwrap());
+        joined.await.unwrap();
+    }
+    stop.store(true, Ordering::Relaxed);
+    let calls = join_all(calls).await.into_iter();
+    let longest = calls.map(Result::unwrap).max().unwrap();
+    assert!(longest < STILL / 2, "a call took {longest:?}");
+}
+
+/// A record with a document so deep that the server takes no command with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "nested", items = "items", capacity = 10)]
+struct Nested {
+    #[bucket(key)]
+    sensor: i64,
+    #[bucket(time)]
+    at: DateTime,
+    deep: Document,
+}
+
+impl Nested {
+    fn of(sensor: i64, levels: usize) -> Self {
+        let deep = (0..levels).fold(doc! {}, |inner, _| doc! { "d": inner });
+        let at = DateTime::from_millis(1_700_000_000_000);
+        Self { sensor, at, deep }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_for_which_the_server_refuses_a_shared_command_fails_alone() {
+    let database = database().await;
+    let buckets = Nested::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let batches: Vec<Vec<Nested>> = (0..40)
+        .map(|call| {
+            let levels = if call == 17 { 195 } else { 1 };
+            (0..SENSORS)
+                .map(|it| Nested::of(it, if it == 5 { levels } else { 1 }))
+                .collect()
+        })
+        .collect();
+    let calls = batches.into_iter().map(|records| {
+        let buckets = buckets.clone();
+        tokio::spawn(async move { buckets.insert_many(&records).await.unwrap() })
+    });
+    for (call, report) in join_all(calls).await.into_iter().enumerate() {
+        let report = report.unwrap();
+        let failed: Vec<usize> = report.failed().iter().map(|failed| failed.index).collect();
+        let expected = if call == 17 { vec![5] } else { vec![] };
+        assert_eq!(failed, expected, "call {call}: {:?}", report.failed());
+        assert!(
+            report
+                .failed()
+                .iter()
+                .all(|it| !it.error.is_outcome_unknown())
+        );
+        assert!(report.stopped_by().is_none());
+    }
 }

@@ -5,22 +5,20 @@
 //! record. So the very same command may be sent any number of times. What cannot be had is a
 //! second try under another number as long as the first one may still arrive.
 
-use std::{
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use bson::{Document, RawDocumentBuf, doc, oid::ObjectId, raw::cstr};
+use bson::{Document, RawDocument, RawDocumentBuf, doc, oid::ObjectId, raw::cstr};
 use mongodb::{ClientSession, Database};
 use tokio::time::{Instant, sleep};
 
 use super::{
-    jitter,
     selection::Selection,
-    session,
+    send,
+    session::{self, Numbering},
     verdict::{self, Failure},
 };
 use crate::{
+    backoff,
     error::{Context, Error, ErrorKind},
     trace,
 };
@@ -56,6 +54,8 @@ pub(super) struct Delivery<'a> {
     pub(super) session: &'a mut ClientSession,
     /// The session is the caller's.
     pub(super) borrowed: bool,
+    /// In a session of the caller's none, unless the call has one of its own.
+    pub(super) write_concern: Option<&'a RawDocument>,
     pub(super) deadline: Instant,
     pub(super) selection: Selection,
     /// The server is known to take no numbered commands.
@@ -108,7 +108,7 @@ impl Delivery<'_> {
                 Ok(reply) => return Ok(self.answer(reply, number, &tries).await),
                 Err(error) => error,
             };
-            match Failure::of(&error) {
+            match self.failure(&error) {
                 Failure::NotSent => self.selection.reset(tries.maybe),
                 Failure::BrokenOff { transient } => {
                     tries.maybe = true;
@@ -151,7 +151,8 @@ impl Delivery<'_> {
         }
         loop {
             match session::next_number(self.session).await {
-                Ok(number) => return Ok(number),
+                Ok(Numbering::Number(number)) => return Ok(Some(number)),
+                Ok(Numbering::InTransaction | Numbering::Unavailable) => return Ok(None),
                 // The driver has not met its server yet.
                 Err(error) if Failure::of(&error).is_passing() && !self.is_late() => {
                     self.pause(tries).await;
@@ -169,7 +170,7 @@ impl Delivery<'_> {
                 Ok(reply) => return Ok(Answer::sure(reply, &tries)),
                 Err(error) => error,
             };
-            match Failure::of(&error) {
+            match self.failure(&error) {
                 Failure::NotSent if !self.borrowed && !self.is_late() => {
                     self.selection.reset(false);
                     self.pause(&mut tries).await;
@@ -187,7 +188,7 @@ impl Delivery<'_> {
         body: &RawDocumentBuf,
         number: Option<i64>,
     ) -> mongodb::error::Result<Document> {
-        let mut body = body.clone();
+        let mut body = self.limited(body);
         let Some(number) = number else {
             let run = self.database.run_raw_command(body);
             let run = if self.borrowed {
@@ -204,6 +205,35 @@ impl Delivery<'_> {
             .selection_criteria(self.selection.criteria())
             .session(&mut *self.session)
             .await
+    }
+
+    /// What a try brought that failed. What was never handed to a connection was not sent, whatever
+    /// broke.
+    fn failure(&self, error: &mongodb::error::Error) -> Failure {
+        match Failure::of(error) {
+            Failure::Lost
+                if verdict::is_of_the_network(error)
+                    && !session::has_lost_a_command(self.session) =>
+            {
+                Failure::NotSent
+            }
+            failure => failure,
+        }
+    }
+
+    /// The command with the time that is left, for the server to end what nobody waits for: the work
+    /// on it, and its wait for the members of a set. That of the caller's own write concern stays.
+    fn limited(&self, body: &RawDocumentBuf) -> RawDocumentBuf {
+        let mut body = body.clone();
+        if let Some(concern) = self.write_concern {
+            let mut concern = concern.to_owned();
+            if !matches!(concern.get("wtimeout"), Ok(Some(_))) {
+                concern.append(cstr!("wtimeout"), send::patience(self.deadline));
+            }
+            body.append(cstr!("writeConcern"), concern);
+        }
+        body.append(cstr!("maxTimeMS"), send::time_limit(self.deadline));
+        body
     }
 
     /// A reply that ends the matter. If a try got no reply before, it may have arrived after this
@@ -231,7 +261,8 @@ impl Delivery<'_> {
             return false;
         };
         // So that the driver counts with us; the number is the next one whatever it says.
-        if !matches!(session::next_number(self.session).await, Ok(Some(_))) {
+        let next = session::next_number(self.session).await;
+        if !matches!(next, Ok(Numbering::Number(_))) {
             return false;
         }
         let mut tries = Tries::default();
@@ -249,12 +280,10 @@ impl Delivery<'_> {
     }
 
     async fn pause(&self, tries: &mut Tries) {
-        let ceiling = FIRST_PAUSE_MS.checked_shl(tries.resent);
-        let ceiling = ceiling.unwrap_or(LONGEST_PAUSE_MS).min(LONGEST_PAUSE_MS);
+        let ceiling = backoff::ceiling(FIRST_PAUSE_MS, tries.resent, LONGEST_PAUSE_MS);
         tries.resent = tries.resent.saturating_add(1);
-        let pause = Duration::from_millis(ceiling / 2 + jitter() % (ceiling / 2 + 1));
         let left = self.deadline.saturating_duration_since(Instant::now());
-        sleep(pause.min(left)).await;
+        sleep(backoff::spread(ceiling).min(left)).await;
     }
 
     fn given_up(&self, error: mongodb::error::Error, tries: &Tries) -> Error {

@@ -7,21 +7,33 @@ use std::sync::{
 };
 
 use mongodb::{ServerType, options::SelectionCriteria};
+use tokio::sync::Notify;
 
+/// No server is chosen: nothing can have left.
 const WAITING: u8 = 0;
+/// A server is chosen: the command may have left.
 const CHOSEN: u8 = 1;
-const CALLED_OFF: u8 = 2;
+/// A server is chosen, and nobody wants another try unless something may have left.
+const LET_GO: u8 = 2;
+/// Nothing has left, and nothing will.
+const CALLED_OFF: u8 = 3;
 
-/// The choice of a server for one try of a command.
+/// The choice of a server for the tries of a command.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Selection {
-    state: Arc<AtomicU8>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: AtomicU8,
+    called_off: Notify,
 }
 
 impl Selection {
-    /// Servers that take writes, unless the try was called off.
+    /// Servers that take writes, unless the command was called off.
     pub(super) fn criteria(&self) -> SelectionCriteria {
-        let state = Arc::clone(&self.state);
+        let shared = Arc::clone(&self.shared);
         SelectionCriteria::Predicate(Arc::new(move |server| {
             let takes_writes = matches!(
                 server.server_type(),
@@ -30,31 +42,63 @@ impl Selection {
                     | ServerType::Mongos
                     | ServerType::LoadBalancer
             );
-            if !takes_writes {
-                return false;
-            }
-            let chosen =
-                state.compare_exchange(WAITING, CHOSEN, Ordering::AcqRel, Ordering::Acquire);
-            !matches!(chosen, Err(CALLED_OFF))
+            takes_writes && shared.goes()
         }))
     }
 
-    /// A try sent nothing, so the next one chooses anew; unless one before `maybe` did.
+    /// A try sent nothing: the next one chooses anew, unless the command was let go of. What `maybe`
+    /// left in an earlier try is tried on.
     pub(super) fn reset(&self, maybe: bool) {
-        if !maybe {
-            // One that was called off stays so.
-            let _ =
-                self.state
-                    .compare_exchange(CHOSEN, WAITING, Ordering::AcqRel, Ordering::Acquire);
+        if maybe {
+            return;
+        }
+        self.shared.change(CHOSEN, WAITING);
+        self.shared.change(LET_GO, CALLED_OFF);
+    }
+
+    /// Calls the command off, or lets go of it where it may have left; whether it was in time, so that
+    /// nothing is sent.
+    pub(super) fn call_off(&self) -> bool {
+        loop {
+            // A server may be chosen, or the choice reset, between these steps.
+            self.shared.change(WAITING, CALLED_OFF);
+            self.shared.change(CHOSEN, LET_GO);
+            match self.shared.state.load(Ordering::Acquire) {
+                CALLED_OFF => return true,
+                LET_GO => return false,
+                _ => {}
+            }
         }
     }
 
-    /// Calls the try off; whether that was in time, so that it sends nothing.
-    pub(super) fn call_off(&self) -> bool {
-        let called_off =
-            self.state
-                .compare_exchange(WAITING, CALLED_OFF, Ordering::AcqRel, Ordering::Acquire);
-        matches!(called_off, Ok(_) | Err(CALLED_OFF))
+    /// Whether the command was called off: nothing of it was sent.
+    pub(super) fn is_called_off(&self) -> bool {
+        self.shared.state.load(Ordering::Acquire) == CALLED_OFF
+    }
+
+    /// Ends when the command is called off.
+    pub(super) async fn called_off(&self) {
+        while !self.is_called_off() {
+            self.shared.called_off.notified().await;
+        }
+    }
+}
+
+impl Shared {
+    /// A server is chosen; not if the command was called off.
+    fn goes(&self) -> bool {
+        self.change(WAITING, CHOSEN);
+        self.state.load(Ordering::Acquire) != CALLED_OFF
+    }
+
+    fn change(&self, from: u8, to: u8) {
+        let changed = self
+            .state
+            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
+        // In any other state there is nothing to change.
+        if changed.is_ok() && to == CALLED_OFF {
+            self.called_off.notify_one();
+        }
     }
 }
 
@@ -63,9 +107,42 @@ mod tests {
     use super::Selection;
 
     #[test]
-    fn a_try_that_was_called_off_stays_so() {
+    fn a_command_that_was_called_off_stays_so() {
         let selection = Selection::default();
         assert!(selection.call_off());
         assert!(selection.call_off());
+        assert!(!selection.shared.goes());
+        selection.reset(false);
+        assert!(selection.is_called_off());
+    }
+
+    #[test]
+    fn a_command_that_may_have_left_is_not_called_off() {
+        let selection = Selection::default();
+        assert!(selection.shared.goes());
+        assert!(!selection.call_off());
+        assert!(selection.shared.goes());
+        // It may have been applied, so it is seen through.
+        selection.reset(true);
+        assert!(!selection.is_called_off());
+    }
+
+    #[test]
+    fn a_command_that_was_let_go_of_and_has_not_left_is_not_tried_again() {
+        let selection = Selection::default();
+        assert!(selection.shared.goes());
+        assert!(!selection.call_off());
+        selection.reset(false);
+        assert!(selection.is_called_off());
+        assert!(!selection.shared.goes());
+    }
+
+    #[test]
+    fn a_command_that_has_not_left_is_tried_again_while_somebody_waits() {
+        let selection = Selection::default();
+        assert!(selection.shared.goes());
+        selection.reset(false);
+        assert!(!selection.is_called_off());
+        assert!(selection.shared.goes());
     }
 }

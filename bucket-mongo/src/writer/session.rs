@@ -11,41 +11,74 @@ use mongodb::{
     ClientSession,
     bson::doc,
     error::{Error, ErrorKind},
+    options::WriteConcern,
 };
 
 /// How the driver's debug form of a session names the number of its last retryable write.
 const NUMBER: &str = "txn_number: ";
+/// And the mark of one whose connection broke with a command on its way; it stands before the number.
+const MARK: &str = "dirty: ";
+/// How it refuses a transaction inside of another.
+const IN_TRANSACTION: &str = "already in progress";
 
-/// The number of the next command of this session; `None` if the session is in a transaction,
-/// where commands have none of their own.
+/// What the next command of a session goes by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Numbering {
+    /// Its number.
+    Number(i64),
+    /// The session is in a transaction, where commands have no number of their own.
+    InTransaction,
+    /// The server takes none.
+    Unavailable,
+}
+
+/// The number of the next command of this session.
 ///
 /// Sessions come from the pool of the driver and go back to it, so the driver has to count with
 /// us: were it behind, its next write would be refused as an old one (225). It counts up where a
 /// transaction is begun, and nothing is sent for one that is given up at once.
-pub(super) async fn next_number(
-    session: &mut ClientSession,
-) -> mongodb::error::Result<Option<i64>> {
-    let begun = match session.start_transaction().await {
+pub(super) async fn next_number(session: &mut ClientSession) -> mongodb::error::Result<Numbering> {
+    let begun = match begin(session).await {
         Err(error) if is_unmet(&error) => {
             // The driver has not met its server yet, and calls that "not supported": a command of
             // any kind waits for it.
             meet_server(session).await?;
-            session.start_transaction().await
+            begin(session).await
         }
         begun => begun,
     };
     match begun {
         Ok(()) => session.abort_transaction().await?,
-        Err(error) if matches!(*error.kind, ErrorKind::Transaction { .. }) => return Ok(None),
-        Err(error) => return Err(error),
+        Err(error) => {
+            return match error.kind.as_ref() {
+                ErrorKind::Transaction { message, .. } if message.contains(IN_TRANSACTION) => {
+                    Ok(Numbering::InTransaction)
+                }
+                ErrorKind::Transaction { .. } => Ok(Numbering::Unavailable),
+                _ => Err(error),
+            };
+        }
     }
     // Should the driver's form change, the server says by its refusal which number is next.
-    Ok(Some(last_number(session).unwrap_or(1)))
+    Ok(Numbering::Number(last_number(session).unwrap_or(1)))
+}
+
+/// Begins a transaction of which nothing is ever sent. With a write concern of its own: that of the
+/// client may be one that transactions cannot have, which says nothing of numbers.
+async fn begin(session: &mut ClientSession) -> mongodb::error::Result<()> {
+    let begin = session.start_transaction();
+    begin.write_concern(WriteConcern::majority()).await
 }
 
 /// Whether the session is in a transaction.
 pub(super) async fn is_in_transaction(session: &mut ClientSession) -> bool {
-    matches!(next_number(session).await, Ok(None))
+    matches!(next_number(session).await, Ok(Numbering::InTransaction))
+}
+
+/// Whether a command of this session can have reached a connection: the driver marks its session
+/// where that breaks, and not where none could be had. True as well where that cannot be told.
+pub(super) fn has_lost_a_command(session: &ClientSession) -> bool {
+    Search::in_session(session).mark().unwrap_or(true)
 }
 
 fn is_unmet(error: &Error) -> bool {
@@ -68,10 +101,7 @@ pub(super) fn number_after(refusal: &str) -> Option<i64> {
 
 /// The driver shows the number nowhere but in its debug form.
 fn last_number(session: &ClientSession) -> Option<i64> {
-    let mut search = Search::default();
-    // The search ends the printing once it has the number: that is no error.
-    let _ = write!(search, "{session:?}");
-    search.number()
+    Search::in_session(session).number()
 }
 
 /// Takes text until it has seen the number.
@@ -81,20 +111,33 @@ struct Search {
 }
 
 impl Search {
-    fn digits(&self) -> Option<&str> {
-        let (_, behind) = self.seen.split_once(NUMBER)?;
-        behind.split_once([' ', ',', '}']).map(|(digits, _)| digits)
+    fn in_session(session: &ClientSession) -> Self {
+        let mut search = Self::default();
+        // The search ends the printing once it has the number: that is no error.
+        let _ = write!(search, "{session:?}");
+        search
+    }
+
+    /// What is shown under this name, once it is there as a whole.
+    fn value(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.seen.split_once(name)?;
+        let (value, _) = value.split_once([' ', ',', '}'])?;
+        Some(value)
     }
 
     fn number(&self) -> Option<i64> {
-        self.digits()?.parse().ok()
+        self.value(NUMBER)?.parse().ok()
+    }
+
+    fn mark(&self) -> Option<bool> {
+        self.value(MARK)?.parse().ok()
     }
 }
 
 impl Write for Search {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.seen.push_str(text);
-        match self.digits() {
+        match self.value(NUMBER) {
             Some(_) => Err(fmt::Error),
             None => Ok(()),
         }
@@ -109,12 +152,14 @@ mod tests {
 
     #[test]
     fn the_number_is_found_however_the_text_is_cut() {
-        let text = "ClientSession { server_session: ServerSession { txn_number: 170 }, rest";
+        let text =
+            "ClientSession { server_session: ServerSession { dirty: true, txn_number: 170 }, r";
         for cut in 0..text.len() {
             let mut search = Search::default();
             let _ = search.write_str(&text[..cut]);
             let _ = search.write_str(&text[cut..]);
             assert_eq!(search.number(), Some(170), "cut at {cut}");
+            assert_eq!(search.mark(), Some(true), "cut at {cut}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! taken back by a failover costs no more, but where the next bucket is numbered by it: there it is read
 //! from what a majority has (see `commitment`).
 
-use std::{collections::HashMap, time::Duration};
+use std::collections::HashMap;
 
 use bson::{Document, RawDocument, RawDocumentBuf, raw::cstr};
 use bucket_core::{
@@ -14,16 +14,19 @@ use bucket_core::{
 };
 
 use futures_util::future::try_join_all;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 
-use super::{Writer, send::ReadError, session, verdict::Failure};
-use crate::error::{Context, Error, ErrorKind};
+use super::{Writer, delivery::no_answer_in_time, send::ReadError, session, verdict::Failure};
+use crate::{
+    backoff,
+    error::{Context, Error, ErrorKind},
+};
 
 /// Keys that are looked up by one read.
 const KEYS: usize = 500;
-/// The pause before a read is tried again; it doubles up to the longest one.
-const PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// The pause before a read is tried again, in milliseconds; it doubles up to the longest one.
+const FIRST_PAUSE_MS: u64 = 10;
+const LONGEST_PAUSE_MS: u64 = 1_000;
 /// Reads of one bucket each that are under way at the same time.
 pub(super) const READS: usize = 16;
 
@@ -150,40 +153,50 @@ impl<T: Record> Writer<'_, T> {
     }
 
     async fn find(&mut self, plan: &FindPlan) -> Result<Vec<RawDocumentBuf>, Error> {
-        let Some(session) = &mut self.session else {
+        if self.session.is_none() {
             return self.find_alone(plan).await;
-        };
+        }
         let mut concern = self.commitment.read_concern(plan.level);
-        if concern.is_some() && session::is_in_transaction(session).await {
+        if concern.is_some() && self.is_in_transaction().await? {
             // It has a read concern of its own, and stays with its primary or comes to nothing.
             concern = None;
         }
-        let mut pause = PAUSE;
+        let mut tries = 0;
         loop {
             let command = command::<T>(plan, concern.as_ref());
-            let run = self.buckets.database().run_raw_command(command);
-            let error = match run.session(&mut **session).await {
+            let error = match self.read_in_session(command).await {
                 Ok(reply) => {
                     self.commitment.saw(&reply);
                     return documents(&reply, &self.context);
                 }
-                Err(error) => error,
+                Err(ReadError::Late(error)) => return Err(error),
+                Err(ReadError::Driver(error)) => error,
             };
-            let again = Failure::of(&error).is_passing() && Instant::now() + pause < self.deadline;
             // A transaction that lost its connection is the caller's to run again.
-            if !again || session::is_in_transaction(session).await {
+            if !Failure::of(&error).is_passing()
+                || self.is_in_transaction().await?
+                || !self.waits_for_another(&mut tries).await
+            {
                 return Err(Error::read_by(&plan.hint, error, &self.context));
             }
-            sleep(pause).await;
-            pause = (2 * pause).min(LONGEST_PAUSE);
         }
+    }
+
+    async fn is_in_transaction(&mut self) -> Result<bool, Error> {
+        let Some(session) = &mut self.session else {
+            return Ok(false);
+        };
+        // A driver that has not met its server yet waits for it.
+        timeout_at(self.deadline, session::is_in_transaction(session))
+            .await
+            .map_err(|_| no_answer_in_time(&self.context))
     }
 
     /// Outside of a session a read is tried again until the deadline, as long as the server may
     /// come back.
     async fn find_alone(&self, plan: &FindPlan) -> Result<Vec<RawDocumentBuf>, Error> {
         let concern = self.commitment.read_concern(plan.level);
-        let mut pause = PAUSE;
+        let mut tries = 0;
         loop {
             let error = match self.read(command::<T>(plan, concern.as_ref())).await {
                 Ok(reply) => {
@@ -193,13 +206,22 @@ impl<T: Record> Writer<'_, T> {
                 Err(ReadError::Late(error)) => return Err(error),
                 Err(ReadError::Driver(error)) => error,
             };
-            let again = Failure::of(&error).is_passing();
-            if !again || Instant::now() + pause >= self.deadline {
+            if !Failure::of(&error).is_passing() || !self.waits_for_another(&mut tries).await {
                 return Err(Error::read_by(&plan.hint, error, &self.context));
             }
-            sleep(pause).await;
-            pause = (2 * pause).min(LONGEST_PAUSE);
         }
+    }
+
+    /// Waits before another try; not if there is no time for one.
+    async fn waits_for_another(&self, tries: &mut u32) -> bool {
+        let ceiling = backoff::ceiling(FIRST_PAUSE_MS, *tries, LONGEST_PAUSE_MS);
+        *tries = tries.saturating_add(1);
+        let pause = backoff::spread(ceiling);
+        let is_left = Instant::now() + pause < self.deadline;
+        if is_left {
+            sleep(pause).await;
+        }
+        is_left
     }
 }
 

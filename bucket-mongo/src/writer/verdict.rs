@@ -8,6 +8,7 @@ use bucket_core::write::is_transient;
 use mongodb::error::{Error, ErrorKind, TRANSIENT_TRANSACTION_ERROR};
 
 const ILLEGAL_OPERATION: i32 = 20;
+const TIME_LIMIT: i32 = 50;
 const WRITE_CONCERN_FAILED: i32 = 64;
 const TRANSACTION_TOO_OLD: i32 = 225;
 
@@ -19,9 +20,36 @@ const UNREACHABLE: [i32; 6] = [6, 7, 89, 133, 262, 9_001];
 const NOT_COMMITTED_YET: [i32; 2] = [134, 246];
 
 /// Codes of commands that are refused before anything is executed: a bad value, failure to parse,
-/// not authorised, authentication failed, no such namespace, a bad option, no such command, an
-/// invalid option, a document that is too large.
-const NOT_STARTED: [i32; 9] = [2, 9, 13, 18, 26, 40, 59, 72, 10_334];
+/// not authorised, nested too deep, authentication failed, no BSON, no such namespace, a bad option,
+/// no such command, an invalid option, an invalid namespace, a view, the versions of the API, a document
+/// that cannot be, one that is too large, and fields of the command that come twice, are not known or
+/// are missing.
+const NOT_STARTED: [i32; 19] = [
+    2, 9, 13, 15, 18, 22, 26, 40, 59, 72, 73, 166, 322, 323, 378, 10_334, 40_413, 40_414, 40_415,
+];
+
+/// Those of them for which one record is to blame: nested too deep, no BSON, a document that cannot be,
+/// one that is too large.
+const BLAMES_A_RECORD: [i32; 4] = [15, 22, 378, 10_334];
+
+/// Whether the server refused a whole command because of a record in it.
+pub(super) fn blames_a_record(code: i32) -> bool {
+    BLAMES_A_RECORD.contains(&code)
+}
+
+/// Whether a connection broke, or none could be had.
+pub(super) fn is_of_the_network(error: &Error) -> bool {
+    let kind = error.kind.as_ref();
+    matches!(
+        kind,
+        ErrorKind::Io(_) | ErrorKind::ConnectionPoolCleared { .. }
+    )
+}
+
+/// Whether the server broke off a command because its time was over.
+pub(super) fn is_out_of_time(error: &Error) -> bool {
+    matches!(error.kind.as_ref(), ErrorKind::Command(error) if error.code == TIME_LIMIT)
+}
 
 /// Why a try of a command brought no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +123,9 @@ pub(crate) fn asks_again(reply: &Document) -> bool {
     let concern = reply.get_document("writeConcernError");
     let concern = concern.is_ok_and(|error| {
         let code = code(error);
-        code == WRITE_CONCERN_FAILED || is_transient(code) || UNREACHABLE.contains(&code)
+        [WRITE_CONCERN_FAILED, TIME_LIMIT].contains(&code)
+            || is_transient(code)
+            || UNREACHABLE.contains(&code)
     });
     write_errors || concern
 }
@@ -146,6 +176,7 @@ mod tests {
     fn a_write_that_is_not_replicated_yet_is_asked_for_again() {
         let concern = |code: i32| doc! { "ok": 1, "n": 1, "writeConcernError": { "code": code } };
         assert!(asks_again(&concern(64)));
+        assert!(asks_again(&concern(50)));
         assert!(asks_again(&concern(91)));
         // No such nodes: that does not change by itself.
         assert!(!asks_again(&concern(100)));
@@ -157,7 +188,13 @@ mod tests {
         assert_eq!(broken_off, Failure::BrokenOff { transient: true });
         let internal = Failure::of_code(1);
         assert_eq!(internal, Failure::BrokenOff { transient: false });
-        assert_eq!(Failure::of_code(13), Failure::Refused);
+        for nothing_ran in [13, 15, 73, 40_415] {
+            assert_eq!(Failure::of_code(nothing_ran), Failure::Refused);
+        }
+        let passing = Failure::of_code(365);
+        assert_eq!(passing, Failure::BrokenOff { transient: true });
+        let in_the_midst = Failure::of_code(50);
+        assert_eq!(in_the_midst, Failure::BrokenOff { transient: false });
         assert_eq!(Failure::of_code(225), Failure::TooOld);
         assert_eq!(Failure::of_code(20), Failure::NoNumbers);
     }

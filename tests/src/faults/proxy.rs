@@ -83,8 +83,18 @@ impl Proxy {
     ///
     /// Never: the connection string is a valid one.
     pub async fn client(&self) -> Client {
+        self.client_with("").await
+    }
+
+    /// The same with further options in its connection string, each after an ampersand.
+    ///
+    /// # Panics
+    ///
+    /// If the options make no valid connection string.
+    pub async fn client_with(&self, options: &str) -> Client {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
-        let uri = format!("mongodb://{address}/?directConnection=true&heartbeatFrequencyMS=500");
+        let uri =
+            format!("mongodb://{address}/?directConnection=true&heartbeatFrequencyMS=500{options}");
         Client::with_uri_str(uri).await.expect("a client")
     }
 

@@ -11,17 +11,14 @@ use tokio::time::sleep;
 
 use super::{patience::Patience, walk::Walk};
 use crate::{
-    Error, ErrorKind, Result,
-    writer::{
-        jitter,
-        verdict::{Failure, asks_again},
-    },
+    Error, ErrorKind, Result, backoff,
+    writer::verdict::{Failure, asks_again},
 };
 
 /// How often a document is looked at that others change.
 const PASSES: u32 = 32;
-/// The longest pause before another look is two to the power of this, in milliseconds.
-const LONGEST_PAUSE: u32 = 6;
+/// The longest pause before another look, in milliseconds.
+const LONGEST_PAUSE_MS: u64 = 64;
 
 /// What a command came to.
 struct Sent {
@@ -49,8 +46,8 @@ impl Walk<'_> {
                 continue;
             }
             if pass > 0 {
-                let most = 1 << pass.min(LONGEST_PAUSE);
-                sleep(Duration::from_millis(jitter() % most)).await;
+                let most = backoff::ceiling(1, pass, LONGEST_PAUSE_MS);
+                sleep(Duration::from_millis(backoff::jitter() % most)).await;
             }
             self.has_begun = true;
             let sent = self.send(&batch).await?;

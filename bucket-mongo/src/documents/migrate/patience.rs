@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::writer::jitter;
+use crate::backoff;
 
 /// A server that is away for longer ends the move.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -16,14 +16,14 @@ const LONGEST_PAUSE_MS: u64 = 1_000;
 #[derive(Debug)]
 pub(super) struct Patience {
     since: Instant,
-    pause_ms: u64,
+    tries: u32,
 }
 
 impl Patience {
     pub(super) fn new() -> Self {
         Self {
             since: Instant::now(),
-            pause_ms: FIRST_PAUSE_MS,
+            tries: 0,
         }
     }
 
@@ -32,11 +32,9 @@ impl Patience {
         if self.since.elapsed() > LONGEST {
             return false;
         }
-        sleep(Duration::from_millis(
-            self.pause_ms / 2 + jitter() % self.pause_ms,
-        ))
-        .await;
-        self.pause_ms = LONGEST_PAUSE_MS.min(self.pause_ms * 2);
+        let pause = backoff::ceiling(FIRST_PAUSE_MS, self.tries, LONGEST_PAUSE_MS);
+        self.tries = self.tries.saturating_add(1);
+        sleep(backoff::spread(pause)).await;
         true
     }
 }

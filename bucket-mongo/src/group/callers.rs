@@ -1,4 +1,6 @@
-//! What became of a group, told to each of its calls.
+//! The calls of a group: who still waits, and what is told to each.
+
+use std::{future::poll_fn, task::Poll};
 
 use tokio::sync::oneshot;
 
@@ -6,7 +8,7 @@ use crate::writer::Written;
 
 /// The calls of a group, in their order.
 #[derive(Debug, Default)]
-pub(super) struct Seats {
+pub(crate) struct Callers {
     seats: Vec<Seat>,
 }
 
@@ -18,9 +20,11 @@ struct Seat {
     /// .. and the first one behind them.
     end: usize,
     result: oneshot::Sender<Written>,
+    /// Nobody waits for it any more.
+    is_gone: bool,
 }
 
-impl Seats {
+impl Callers {
     /// Adds a call of this number of records, whose own indexes are below `end`. Gives what its
     /// indexes grow by.
     pub(super) fn add(
@@ -35,6 +39,7 @@ impl Seats {
             offset,
             end: offset + end,
             result,
+            is_gone: false,
         });
         offset
     }
@@ -43,8 +48,35 @@ impl Seats {
         self.seats.len()
     }
 
-    /// Tells each call. What concerns no record of its own (the commands, their fate) is the same for
-    /// all.
+    /// Ends when another one has gone: its caller has dropped it.
+    pub(crate) async fn leave(&mut self) {
+        poll_fn(|cx| {
+            let mut someone_left = false;
+            for seat in self.seats.iter_mut().filter(|seat| !seat.is_gone) {
+                seat.is_gone = seat.result.poll_closed(cx).is_ready();
+                someone_left |= seat.is_gone;
+            }
+            if someone_left {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
+    }
+
+    /// Whether one of them has gone.
+    pub(crate) fn miss_any(&self) -> bool {
+        self.seats.iter().any(|seat| seat.result.is_closed())
+    }
+
+    /// Whether the call of this record has gone.
+    pub(crate) fn is_gone(&self, index: usize) -> bool {
+        let seat = self.seats.get(self.at(index));
+        seat.is_some_and(|seat| seat.result.is_closed())
+    }
+
+    /// Tells each call what became of its own records. The figures of the commands are the same for all.
     pub(super) fn deal_out(self, written: Written) {
         let mut parts: Vec<Written> = self
             .seats
@@ -53,7 +85,6 @@ impl Seats {
                 commands: written.commands,
                 resent: written.resent,
                 missed: written.missed,
-                stopped_by: written.stopped_by.clone(),
                 ..Written::default()
             })
             .collect();
@@ -75,14 +106,22 @@ impl Seats {
         for (seat, mut part) in self.seats.into_iter().zip(parts) {
             let others = part.failed.len() + part.duplicates.len();
             part.stored = seat.records.saturating_sub(others);
+            if !part.failed.is_empty() {
+                part.stopped_by.clone_from(&written.stopped_by);
+            }
             // A caller that has gone does not mind.
             let _ = seat.result.send(part);
         }
     }
 
+    /// The place of the call of this record.
+    fn at(&self, index: usize) -> usize {
+        self.seats.partition_point(|seat| seat.end <= index)
+    }
+
     /// The part of the call whose record this is, and the call's own index of it.
     fn own<'a>(&self, parts: &'a mut [Written], index: usize) -> Option<(&'a mut Written, usize)> {
-        let at = self.seats.partition_point(|seat| seat.end <= index);
+        let at = self.at(index);
         let seat = self.seats.get(at)?;
         Some((parts.get_mut(at)?, index.checked_sub(seat.offset)?))
     }
@@ -91,13 +130,15 @@ impl Seats {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "in a test it is the point")]
 mod tests {
+    use futures_util::FutureExt as _;
     use tokio::sync::oneshot;
 
     use super::*;
+    use crate::error::{Context, Error, ErrorKind};
 
     #[test]
     fn each_call_is_told_of_its_own_records_by_their_own_indexes() {
-        let mut seats = Seats::default();
+        let mut seats = Callers::default();
         let mut results = Vec::new();
         for (records, end, offset) in [(3, 3, 0), (2, 10, 3), (4, 4, 13)] {
             let (result, ended) = oneshot::channel();
@@ -123,5 +164,51 @@ mod tests {
         assert_eq!(opened, [&[0][..], &[8, 9], &[3]]);
         assert_eq!(duplicates, [&[2][..], &[], &[0]]);
         assert!(parts.iter().all(|part| part.commands == 5));
+    }
+
+    #[test]
+    fn what_stopped_a_group_is_told_to_those_that_it_concerns() {
+        let mut seats = Callers::default();
+        let (first, mut is_stored) = oneshot::channel();
+        let (second, mut is_lost) = oneshot::channel();
+        seats.add(1, 1, first);
+        seats.add(1, 1, second);
+        let context = Context {
+            operation: "insert_many",
+            collection: "samples",
+            spec: None,
+            key: None,
+        };
+        let error = Error::new(ErrorKind::ShutDown, &context);
+        seats.deal_out(Written {
+            stored: 1,
+            failed: vec![(1, error.clone())],
+            stopped_by: Some(error),
+            ..Written::default()
+        });
+        let part = is_stored.try_recv().unwrap();
+        assert!(part.stopped_by.is_none() && part.stored == 1);
+        let part = is_lost.try_recv().unwrap();
+        assert!(part.stopped_by.is_some() && part.stored == 0);
+    }
+
+    #[test]
+    fn the_records_of_a_call_that_is_gone_are_known() {
+        let mut seats = Callers::default();
+        let mut results = Vec::new();
+        for (records, end) in [(3, 3), (2, 10), (4, 4)] {
+            let (result, ended) = oneshot::channel();
+            seats.add(records, end, result);
+            results.push(ended);
+        }
+        assert!(!seats.miss_any());
+        assert!(seats.leave().now_or_never().is_none());
+        drop(results.remove(1));
+        assert!(seats.leave().now_or_never().is_some());
+        // Once each.
+        assert!(seats.leave().now_or_never().is_none());
+        assert!(seats.miss_any());
+        let gone: Vec<usize> = (0..17).filter(|index| seats.is_gone(*index)).collect();
+        assert_eq!(gone, (3..13).collect::<Vec<_>>());
     }
 }
