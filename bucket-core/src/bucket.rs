@@ -7,7 +7,7 @@ mod key;
 mod shared;
 mod stored;
 
-use bson::DateTime;
+use bson::{DateTime, RawDocument};
 
 pub use self::{
     decode::{decode, decode_within},
@@ -22,7 +22,7 @@ pub(crate) use self::{
     key::{StoredKey, key_of},
     shared::{SplitItem, has_exact_equality, write_all},
 };
-use crate::{id::BucketId, record::Record, stats::StoredStats};
+use crate::{form::Form, id::BucketId, record::Record, stats::StoredStats};
 
 /// The parts of every bucket, whatever its fields are called.
 #[derive(Debug)]
@@ -123,6 +123,26 @@ pub trait BucketDocument: Sized {
 
     /// A view of the parts.
     fn as_ref(&self) -> BucketRef<'_, Self::Record>;
+}
+
+/// Whether a stored bucket has records: in the manual's form the last one of a key may have none for a moment, while
+/// whole ones are stored before it. Reads show nothing of it.
+///
+/// ```
+/// # use bson::RawDocument;
+/// # use bucket_core::{Record, bucket};
+/// fn is_page<T: Record>(stored: &RawDocument) -> bool {
+///     bucket::has_records::<T>(stored)
+/// }
+/// ```
+#[must_use]
+pub fn has_records<T: Record>(stored: &RawDocument) -> bool {
+    let is_count = matches!(T::SPEC.form(), Form::Count { .. });
+    // One that is damaged is to be reported.
+    let has_no_items =
+        || items(T::SPEC, stored).is_ok_and(|items| items.into_iter().next().is_none());
+    let is_empty = || stored_count(T::SPEC, stored).is_ok_and(|count| count == 0) && has_no_items();
+    !is_count || !is_empty()
 }
 
 /// The records of a bucket, each with the bucket's key.

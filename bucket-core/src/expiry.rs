@@ -12,6 +12,7 @@ use crate::{
     error::EncodeError,
     form::Form,
     index::{IndexPlan, UpdatePlan},
+    read::has_records,
     spec::BucketSpec,
 };
 
@@ -136,9 +137,11 @@ pub(crate) fn refuse_expired(
 #[must_use]
 pub fn date_buckets(spec: &BucketSpec, now: DateTime) -> Option<UpdatePlan> {
     let name = spec.dated_by()?;
+    let mut filter = doc! { name: { "$exists": false } };
+    filter.extend(has_records(spec));
     let latest = doc! { "$max": format!("${}.{}", spec.items(), spec.time().name) };
     Some(UpdatePlan {
-        filter: doc! { name: { "$exists": false } },
+        filter,
         pipeline: vec![doc! { "$set": { name: { "$min": [latest, now] } } }],
     })
 }

@@ -43,7 +43,7 @@ pub use self::{
     },
     live::{Live, live},
     newest::Newest,
-    pages::{page, page_count, pages, record_count},
+    pages::{key_document, last_page, page, page_count, pages, record_count},
     range_stats::{RangeTotals, StatsReader},
     rollup::{RollupReader, RollupSteps, RollupTotals, StepTotals},
     span::{is_whole, longest, overlapping},
@@ -228,6 +228,18 @@ fn order(spec: &BucketSpec, direction: i32) -> Document {
             doc! { names.start: direction, names.part: direction }
         }
         _ => doc! { ID: direction },
+    }
+}
+
+/// What a bucket with records fulfils, in the form in which the last one of a key may be without for a
+/// moment, and any one that is damaged.
+pub(crate) fn has_records(spec: &BucketSpec) -> Document {
+    match spec.form() {
+        Form::Count { .. } => {
+            let empty = doc! { spec.names().count: 0, spec.items(): { "$size": 0 } };
+            doc! { "$nor": [empty] }
+        }
+        _ => Document::new(),
     }
 }
 

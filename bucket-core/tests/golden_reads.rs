@@ -37,9 +37,13 @@ fn every_key_field_is_named_in_every_read() {
     let named = doc! { "device": "a.b|c", "channel": "^x_" };
     let spec = <Reading as Record>::SPEC;
     assert_eq!(filter(&read::page(spec, &key, 1)), named);
-    assert_eq!(filter(&read::pages(spec, &key, None)), named);
+    let empty = doc! { "$nor": [{ "count": 0, "readings": { "$size": 0 } }] };
+    let mut pages = named.clone();
+    pages.extend(empty.clone());
+    assert_eq!(filter(&read::pages(spec, &key, None)), pages);
     assert_eq!(filter(&read::newest(spec, &key)), named);
-    let behind = doc! { "device": "a.b|c", "channel": "^x_", "_id": { "$gt": "x" } };
+    let mut behind = doc! { "device": "a.b|c", "channel": "^x_", "_id": { "$gt": "x" } };
+    behind.extend(empty);
     assert_eq!(filter(&read::pages(spec, &key, Some("x"))), behind);
     let open = doc! { "device": "a.b|c", "channel": "^x_", "count": { "$lt": 3 } };
     assert_eq!(filter(&read::open_buckets(spec, &[&key])), open.clone());

@@ -39,7 +39,7 @@ fn a_record_is_appended_by_the_manuals_push_and_inc() {
         "ordered": true,
         "updates": [{
             "q": {
-                "_id": "123_1698335223", "customerId": 123_i64, "count": { "$lt": 10 },
+                "_id": "123_1698335223", "customerId": 123_i64, "count": { "$gt": 0, "$lt": 10 },
                 "history": { "$type": "array" }, "history.9": { "$exists": false },
             },
             "u": {
@@ -121,18 +121,130 @@ fn a_batch_fills_the_open_bucket_and_then_the_next_ones() {
         }
     };
     // The page was seen, so it must still exist.
-    let mut first = room("123_1698335223", doc! { "$lte": 8 }, "history.8");
+    let mut first = room("123_1698335223", doc! { "$gt": 0, "$lte": 8 }, "history.8");
     first.insert("$and", vec![doc! { "customerId": 123_i64 }]);
     assert_eq!(shape(0), (first, vec![0, 1], 2));
     let second = doc! { "customerId": 123_i64, "_id": { "$gt": "123_1698925390" } };
     assert_eq!(shape(1), (second, (2..11).collect(), 9));
-    let mut third = room("123_1698925390", doc! { "$lt": 10 }, "history.9");
+    let mut third = room("123_1698925390", doc! { "$gt": 0, "$lt": 10 }, "history.9");
     third.insert("$and", vec![doc! { "customerId": 123_i64 }]);
     assert_eq!(shape(2), (third, vec![11], 1));
     let fourth = doc! { "customerId": 123_i64, "_id": { "$gt": "123_1698925390_1" } };
     assert_eq!(shape(3), (fourth, vec![12, 13], 2));
     assert_eq!(updates.len(), 4);
     assert!(command.get_bool("ordered").unwrap());
+}
+
+/// The last bucket is reserved first, the whole ones go before it, and then it gets its records.
+#[test]
+fn whole_buckets_are_placed_before_one_that_is_reserved() {
+    let records: Vec<Trade> = (0..24).map(|n| Trade { qty: n, ..msft() }).collect();
+    let mut batch = batch(&records);
+    let seen = bson::rawdoc! { "_id": "123_1698335223", "count": 10 };
+    batch.chains_mut()[0].saw(&seen).unwrap();
+    let rounds = batch.rounds(None);
+    assert_eq!(rounds.len(), 1);
+    let command = document(rounds[0].command());
+    let updates: Vec<&Document> = command
+        .get_array("updates")
+        .unwrap()
+        .iter()
+        .map(|update| update.as_document().unwrap())
+        .collect();
+    let item = |qty: i32| {
+        doc! {
+            "type": "buy", "ticker": "MSFT", "qty": qty, "date": date("2023-11-02T11:43:10Z"),
+        }
+    };
+    let items = |qty: std::ops::Range<i32>| {
+        let each: Vec<Document> = qty.map(item).collect();
+        doc! { "history": { "$each": each } }
+    };
+    let ids = ["123_1698925390", "123_1698925390_1", "123_1698925390_2"];
+    let reserved = || doc! { "$type": "long", "$lte": 0 };
+    let reserve = doc! {
+        "q": { "customerId": 123_i64, "_id": { "$gt": ids[0], "$ne": ids[2] } },
+        "u": {
+            "$set": { "_id": ids[2] },
+            "$setOnInsert": { "count": 0_i64, "history": [] },
+        },
+        "upsert": true,
+        "hint": "bucket_pages",
+    };
+    let place = |at: usize, later: Document| {
+        let first = i32::try_from(at).unwrap() * 10;
+        doc! {
+            "q": {
+                "customerId": 123_i64, "_id": later, "$nor": [{ "count": reserved() }],
+            },
+            "u": {
+                "$push": items(first..first + 10),
+                "$inc": { "count": 10 },
+                "$set": { "_id": ids[at] },
+            },
+            "upsert": true,
+            "hint": "bucket_pages",
+        }
+    };
+    let begin = doc! {
+        "q": {
+            "_id": ids[2], "customerId": 123_i64, "$and": [{ "customerId": 123_i64 }],
+            "count": reserved(),
+            "history": { "$type": "array" }, "history.0": { "$exists": false },
+        },
+        "u": { "$push": items(20..24), "$set": { "count": 4 } },
+        "upsert": true,
+        "hint": "_id_",
+    };
+    assert_eq!(updates.len(), 4);
+    assert_eq!(updates[0], &reserve);
+    assert_eq!(updates[1], &place(0, doc! { "$gt": ids[0] }));
+    assert_eq!(updates[2], &place(1, doc! { "$gt": ids[0], "$ne": ids[1] }));
+    assert_eq!(updates[3], &begin);
+    assert!(command.get_bool("ordered").unwrap());
+}
+
+/// A writer that needs a bucket that another one has reserved ends the reservation first, alone in a
+/// command.
+#[test]
+fn a_reserved_bucket_is_taken_over_before_it_gets_records() {
+    let records: Vec<Trade> = (0..30).map(|n| Trade { qty: n, ..msft() }).collect();
+    let mut batch = batch(&records);
+    let seen = bson::rawdoc! { "_id": "123_1698335223", "count": 0_i64 };
+    batch.chains_mut()[0].saw(&seen).unwrap();
+    let rounds = batch.rounds(None);
+    assert_eq!(rounds.len(), 1);
+    let take_over = doc! {
+        "q": {
+            "_id": "123_1698335223", "customerId": 123_i64,
+            "$and": [{ "customerId": 123_i64 }], "count": { "$type": "long", "$lte": 0 },
+        },
+        "u": { "$set": { "count": 0 } },
+        "upsert": true,
+        "hint": "_id_",
+    };
+    let command = document(rounds[0].command());
+    assert_eq!(command.get_array("updates").unwrap(), &[take_over.into()]);
+    let reply = doc! { "ok": 1, "n": 1 };
+    let settled = batch.settle(&rounds[0], &reply, bucket_core::write::Doubt::None);
+    assert!(settled.stored.is_empty() && settled.opened.is_empty());
+
+    let rounds = batch.rounds(None);
+    let command = document(rounds[0].command());
+    let first = command.get_array("updates").unwrap()[0]
+        .as_document()
+        .unwrap();
+    let begin = doc! {
+        "_id": "123_1698335223", "customerId": 123_i64, "$and": [{ "customerId": 123_i64 }],
+        "count": { "$gte": 0, "$lte": 0 },
+        "history": { "$type": "array" }, "history.0": { "$exists": false },
+    };
+    assert_eq!(first.get_document("q").unwrap(), &begin);
+    let settled = batch.settle(&rounds[0], &reply, bucket_core::write::Doubt::None);
+    assert_eq!(
+        settled.opened[0], 0,
+        "it counts as opened with its first records"
+    );
 }
 
 #[test]

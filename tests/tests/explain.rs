@@ -185,7 +185,12 @@ async fn reads_walk_over_the_index_and_open_only_the_buckets_they_return() {
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_are_counted_on_the_index_alone() {
     let database = long_history(false).await;
-    let plan = read::page_count(Trade::SPEC_REF, &doc! { "customer": 1_i64 });
+    let key = read::key_elements::<Trade>(&1.into());
+    let last = read::last_page(Trade::SPEC_REF, &key).unwrap();
+    let explained = explain(&database, find("trades", last)).await;
+    assert_eq!((explained.keys, explained.documents), (1, 1));
+    let of_key = doc! { "customer": 1_i64 };
+    let plan = read::page_count(Trade::SPEC_REF, &of_key, Some("1_9"));
     let command = doc! {
         "aggregate": "trades", "pipeline": plan.pipeline, "cursor": {}, "hint": plan.hint,
     };

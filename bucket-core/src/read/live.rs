@@ -96,8 +96,13 @@ impl Live {
 
     /// The number of pages of a key that are shown; otherwise as [`page_count`](super::page_count).
     #[must_use]
-    pub fn page_count(&self, spec: &BucketSpec, key: &Document) -> AggregatePlan {
-        super::page_count(spec, &self.shown(key))
+    pub fn page_count(
+        &self,
+        spec: &BucketSpec,
+        key: &Document,
+        last: Option<&str>,
+    ) -> AggregatePlan {
+        super::page_count(spec, &self.shown(key), last)
     }
 
     /// The number of records of a key that are shown; otherwise as

@@ -53,6 +53,27 @@ impl<T: Record> Newest<T> {
             .map_err(|damage| DamagedBucket::new(printed_id(stored), damage))
     }
 
+    /// The key of a document of these plans whose bucket has no records, as the last one of the manual's
+    /// form may be for a moment; the newest record is then in the bucket before it.
+    ///
+    /// ```
+    /// # use bson::RawDocument;
+    /// # use bucket_core::{Record, read::Newest};
+    /// fn is_in_another_bucket<T: Record>(found: &RawDocument) -> bool {
+    ///     Newest::<T>::without_records(found).is_some()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn without_records(found: &RawDocument) -> Option<T::Key> {
+        let newest = found.get_document(NEWEST).ok()?;
+        let stored = newest.get_document(STORED).ok()?;
+        let is_count = matches!(T::SPEC.form(), Form::Count { .. });
+        let is_empty = is_count
+            && newest.get_i32(LENGTH).is_ok_and(|length| length == 0)
+            && bucket::stored_count(T::SPEC, stored).is_ok_and(|count| count == 0);
+        is_empty.then(|| bucket::key_of::<T>(stored).ok()).flatten()
+    }
+
     fn read_parts(newest: &RawDocument, stored: &RawDocument) -> Result<Self, Damage> {
         let spec = T::SPEC;
         let head = bucket::head(spec, stored)?;

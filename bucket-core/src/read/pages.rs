@@ -2,11 +2,15 @@
 
 use bson::{Document, doc};
 
-use super::{AggregatePlan, FindPlan, aggregate, find, key_filter};
+use super::{
+    AggregatePlan, FindPlan, aggregate, fields, find, has_records, key_elements, key_filter,
+    newest_with,
+};
 use crate::{
     form::Form,
     id,
     raw::RawWriter,
+    record::Record,
     spec::{BucketSpec, ID},
 };
 
@@ -56,17 +60,58 @@ pub fn pages(spec: &BucketSpec, key: &[u8], after: Option<&str>) -> FindPlan {
                 writer.end(behind);
             }
         }
+        fields(writer, &has_records(spec));
     });
     find(spec, filter)
 }
 
 /// The number of pages of a key, under `pages`; no document if there are none.
+///
+/// In the manual's form the last bucket may be without records and is no page: then it is the number of those up to `last`, what
+/// [`last_page`] has found.
 #[must_use]
-pub fn page_count(spec: &BucketSpec, key: &Document) -> AggregatePlan {
+pub fn page_count(spec: &BucketSpec, key: &Document, last: Option<&str>) -> AggregatePlan {
+    let mut filter = key.clone();
+    if let Some(last) = last {
+        filter.insert(ID, doc! { "$lte": last });
+    }
     aggregate(
         spec,
-        vec![doc! { "$match": key }, doc! { "$count": "pages" }],
+        vec![doc! { "$match": filter }, doc! { "$count": "pages" }],
     )
+}
+
+/// The `_id` of the last bucket of a key that has records, in the form of which one may be without.
+///
+/// ```
+/// # use bucket_core::{BucketSpec, read};
+/// fn are_all_pages(spec: &BucketSpec, key: &[u8]) -> bool {
+///     read::last_page(spec, key).is_none()
+/// }
+/// ```
+#[must_use]
+pub fn last_page(spec: &BucketSpec, key: &[u8]) -> Option<FindPlan> {
+    if !matches!(spec.form(), Form::Count { .. }) {
+        return None;
+    }
+    Some(FindPlan {
+        projection: doc! { ID: 1 },
+        ..newest_with(spec, key, &has_records(spec))
+    })
+}
+
+/// The key fields as a condition.
+///
+/// ```
+/// # use bucket_core::{Record, read};
+/// fn every_bucket<T: Record>(key: &T::Key) -> bson::Document {
+///     read::key_document::<T>(key)
+/// }
+/// ```
+#[must_use]
+pub fn key_document<T: Record>(key: &T::Key) -> Document {
+    // Written element by element, so it is valid.
+    Document::try_from(key_filter(&key_elements::<T>(key))).unwrap_or_default()
 }
 
 /// The number of records of a key, from the stored counts, under `records`; the ids of buckets whose

@@ -3,7 +3,7 @@
 use bson::{DateTime, Document, doc};
 
 use super::{
-    FindPlan, ReadKey, fields,
+    FindPlan, ReadKey, fields, has_records,
     places::{Places, starts_reaching},
 };
 use crate::{
@@ -58,6 +58,7 @@ fn branch(
         Form::Window { .. } | Form::Hybrid { .. } => reaches(spec, range),
         Form::Count { .. } | Form::Numbered { .. } => any_inside(spec, range),
     });
+    condition.extend(has_records(spec));
     writer.elements(key.elements());
     fields(writer, &condition);
 }

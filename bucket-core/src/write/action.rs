@@ -28,6 +28,34 @@ pub enum Action {
         /// that was seen as the newest.
         behind: String,
     },
+    /// Opens the bucket of this id without records, so that no other one of the key can be opened: whole
+    /// ones are placed before it. The manual's form.
+    Reserve {
+        /// The `_id` of the new bucket.
+        id: String,
+        /// As of [`Open`](Self::Open).
+        behind: String,
+    },
+    /// Inserts a whole bucket before the one that is reserved. The manual's form.
+    Place {
+        /// The `_id` of the new bucket.
+        id: String,
+        /// Only the reserved bucket may be after this id: the new one's, or that of the bucket before it.
+        behind: String,
+    },
+    /// Brings the first records of a bucket that was opened without any. The manual's form.
+    Begin {
+        /// The `_id` of the bucket.
+        id: String,
+        /// The bucket is this writer's own and still reserved.
+        reserved: bool,
+    },
+    /// Ends a reservation, another writer's as a rule: from then on nothing is placed before the bucket.
+    /// Brings no records. The manual's form.
+    TakeOver {
+        /// The `_id` of the bucket.
+        id: String,
+    },
     /// Appends to the bucket of this id or opens it, whichever it takes; where it takes no more,
     /// the miss shows as a duplicate key. The other forms.
     Put(Put),
@@ -76,6 +104,10 @@ impl Action {
             Self::Append { id }
             | Self::Fill { id }
             | Self::Open { id, .. }
+            | Self::Reserve { id, .. }
+            | Self::Place { id, .. }
+            | Self::Begin { id, .. }
+            | Self::TakeOver { id }
             | Self::Close { id, .. } => id,
             Self::Put(put) => &put.id,
         }
@@ -92,7 +124,9 @@ impl Action {
     #[must_use]
     pub fn index(&self, spec: &BucketSpec) -> String {
         match self {
-            Self::Open { .. } => spec.pages_index_name(),
+            Self::Open { .. } | Self::Reserve { .. } | Self::Place { .. } => {
+                spec.pages_index_name()
+            }
             _ => spec.identity_index_name(),
         }
     }
@@ -100,8 +134,12 @@ impl Action {
     /// Whether it opens a bucket that is not known to exist.
     pub(super) fn is_opening(&self) -> bool {
         match self {
-            Self::Append { .. } | Self::Fill { .. } | Self::Close { .. } => false,
-            Self::Open { .. } => true,
+            Self::Append { .. }
+            | Self::Fill { .. }
+            | Self::Begin { .. }
+            | Self::TakeOver { .. }
+            | Self::Close { .. } => false,
+            Self::Open { .. } | Self::Reserve { .. } | Self::Place { .. } => true,
             Self::Put(put) => put.fresh,
         }
     }
@@ -110,7 +148,12 @@ impl Action {
     pub(super) fn upserts(&self) -> bool {
         match self {
             Self::Append { .. } | Self::Close { .. } => false,
-            Self::Fill { .. } | Self::Open { .. } => true,
+            Self::Fill { .. }
+            | Self::Open { .. }
+            | Self::Reserve { .. }
+            | Self::Place { .. }
+            | Self::Begin { .. }
+            | Self::TakeOver { .. } => true,
             Self::Put(put) => !put.lone,
         }
     }
@@ -128,6 +171,7 @@ impl Action {
     pub(super) fn is_known(&self) -> bool {
         match self {
             Self::Fill { .. } => true,
+            Self::Begin { reserved, .. } => !reserved,
             Self::Put(put) => !put.fresh && !put.lone,
             _ => false,
         }

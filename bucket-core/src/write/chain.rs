@@ -27,6 +27,7 @@ mod numbered;
 mod plan;
 mod recollection;
 mod repeats;
+mod reserve;
 mod seen;
 mod settle;
 mod tail;
@@ -46,6 +47,10 @@ const MAX_TAKEN: u32 = 8;
 
 /// The records of one sequence of buckets on their way into them.
 #[derive(Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each of them is true or not whatever the others are"
+)]
 pub struct Chain {
     spec: &'static BucketSpec,
     kind: Kind,
@@ -78,6 +83,8 @@ pub struct Chain {
     /// The bucket that the server lets grow no further, whatever its count says: it is as good as
     /// full.
     outgrown: Option<String>,
+    /// No bucket without records can be opened.
+    unreserved: bool,
     misses: u32,
     /// Lowered when a statement fails, to find the record that cannot be stored.
     max_take: usize,
@@ -172,6 +179,7 @@ impl Chain {
             refused: None,
             taken: None,
             outgrown: None,
+            unreserved: false,
             misses: 0,
             max_take: usize::MAX,
         }

@@ -4,9 +4,12 @@ use super::{Action, Statement};
 use crate::raw::RawWriter;
 
 impl Action {
-    /// Whether it may append to a bucket that is there: only then can that hold a record of it.
+    /// Whether it may append to a bucket with records: only then can that hold one of its own.
     pub(super) fn is_guarded(&self) -> bool {
-        !matches!(self, Self::Open { .. } | Self::Close { .. })
+        matches!(
+            self,
+            Self::Append { .. } | Self::Fill { .. } | Self::Put { .. }
+        )
     }
 }
 

@@ -72,9 +72,14 @@ impl Stages<'_> {
 /// The counts and the aggregates.
 fn write_records(statement: &Statement<'_>, writer: &mut RawWriter) {
     let names = statement.spec.names();
-    add(writer, names.count, names.count, |writer| {
-        writer.int32("1", statement.taken());
-    });
+    if statement.begins() {
+        // Of the type that counts have.
+        writer.int32(names.count, statement.taken());
+    } else {
+        add(writer, names.count, names.count, |writer| {
+            writer.int32("1", statement.taken());
+        });
+    }
     if let Some(bytes) = statement.counted_bytes() {
         add(writer, names.bytes, names.bytes, |writer| {
             writer.int64("1", bytes);
@@ -125,7 +130,7 @@ fn write_records(statement: &Statement<'_>, writer: &mut RawWriter) {
 /// What is set whatever was there, and what is set where a bucket is opened.
 fn write_marks(statement: &Statement<'_>, writer: &mut RawWriter) {
     let names = statement.spec.names();
-    if let Action::Open { id, .. } = statement.action {
+    if let Action::Open { id, .. } | Action::Place { id, .. } = statement.action {
         // On a match this must fail.
         let literal = writer.begin_document(ID);
         writer.string("$literal", id);

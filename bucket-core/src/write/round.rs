@@ -202,8 +202,10 @@ impl<T: Record> Batch<T> {
             };
             match (outcome, doubt) {
                 (Outcome::Applied, _) => {
+                    // One that was opened without records counts from then on.
+                    let begins = matches!(step.action(), Action::Begin { .. });
                     let stored = chain.applied(step);
-                    if round.inserts || opened.binary_search(&at).is_ok() {
+                    if begins || round.inserts || opened.binary_search(&at).is_ok() {
                         settled.opened.extend(stored.first());
                     }
                     settled.stored.extend(stored);

@@ -23,7 +23,7 @@ pub struct Statement<'a> {
     pub(super) key: &'a [u8],
     /// What to do.
     pub(super) action: &'a Action,
-    /// The items, each a BSON document; at least one but for a closing.
+    /// The items, each a BSON document; none where the action brings no records.
     pub(super) items: &'a [&'a [u8]],
     /// Their ids, each a BSON element, where the model has record ids.
     pub(super) ids: &'a [&'a [u8]],
@@ -88,10 +88,11 @@ impl Statement<'_> {
     /// Writes the statement's fields into a document that the caller has begun.
     pub(super) fn write(&self, writer: &mut RawWriter) {
         self.write_filter(writer);
-        if let Action::Close { .. } = self.action {
-            self.write_closing(writer);
-        } else {
-            self.write_update(writer);
+        match self.action {
+            Action::Close { .. } => self.write_closing(writer),
+            Action::Reserve { id, .. } => self.write_reservation(writer, id),
+            Action::TakeOver { .. } => self.write_taking_over(writer),
+            _ => self.write_update(writer),
         }
         if self.action.upserts() || self.closes_for_good() {
             writer.bool("upsert", true);
@@ -112,15 +113,33 @@ impl Statement<'_> {
                 }
                 self.write_room(writer, self.kind.size());
             }
-            Action::Open { id, behind } => {
+            Action::Open { id, behind } | Action::Reserve { id, behind } => {
+                self.write_none_after(writer, id, behind);
+            }
+            Action::Place { id, behind } => {
+                self.write_none_after(writer, id, behind);
+                let none = writer.begin_array("$nor");
+                let reserved = writer.begin_element(0);
+                self.write_is_reserved(writer);
+                writer.end(reserved);
+                writer.end(none);
+            }
+            Action::Begin { id, reserved } => {
+                writer.string(ID, id);
                 writer.elements(self.key);
-                let later = writer.begin_document(ID);
-                writer.string("$gt", behind);
-                if behind != id {
-                    // That one would match and take the records whether it has room or not.
-                    writer.string("$ne", id);
+                self.write_must_exist(writer);
+                if *reserved {
+                    self.write_is_reserved(writer);
+                    self.write_array(writer, 0);
+                } else {
+                    self.write_exactly(writer, 0);
                 }
-                writer.end(later);
+            }
+            Action::TakeOver { id } => {
+                writer.string(ID, id);
+                writer.elements(self.key);
+                self.write_must_exist(writer);
+                self.write_is_reserved(writer);
             }
             Action::Put(put) => {
                 if !self.spec.object_ids() {
@@ -155,6 +174,26 @@ impl Statement<'_> {
         }
         self.write_guards(writer);
         writer.end(filter);
+    }
+
+    /// The condition that a bucket of the key is after the place of a new one, which must not be.
+    fn write_none_after(&self, writer: &mut RawWriter, id: &str, behind: &str) {
+        writer.elements(self.key);
+        let later = writer.begin_document(ID);
+        writer.string("$gt", behind);
+        if behind != id {
+            // That one would match and take the records whether it has room or not.
+            writer.string("$ne", id);
+        }
+        writer.end(later);
+    }
+
+    /// The condition that the bucket is reserved. Nobody but who reserves one stores a count of that type.
+    fn write_is_reserved(&self, writer: &mut RawWriter) {
+        let count = writer.begin_document(self.spec.names().count);
+        writer.string("$type", "long");
+        writer.int32("$lte", 0);
+        writer.end(count);
     }
 
     /// A key field once more: to open a bucket the server would have to set it twice, which it
@@ -215,6 +254,10 @@ impl Statement<'_> {
         let taken = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
         let room = size.saturating_sub(taken);
         let count = writer.begin_document(names.count);
+        if let Kind::Count { .. } = self.kind {
+            // One without records may be reserved: another statement brings the first ones.
+            writer.int32("$gt", 0);
+        }
         if taken == 1 {
             writer.int32("$lt", int32(size));
         } else {
@@ -274,7 +317,9 @@ impl Statement<'_> {
         }
         writer.end(push);
         writer.operator("$inc", |writer| {
-            writer.int32(names.count, self.taken());
+            if !self.begins() {
+                writer.int32(names.count, self.taken());
+            }
             if let Some(bytes) = self.counted_bytes() {
                 writer.int64(names.bytes, bytes);
             }
@@ -298,9 +343,13 @@ impl Statement<'_> {
                 .each_largest(|path, value| value.write(writer, path));
         });
         writer.operator("$set", |writer| {
-            if let Action::Open { id, .. } = self.action {
+            if let Action::Open { id, .. } | Action::Place { id, .. } = self.action {
                 // Not `$setOnInsert`: on a match this must fail, not do nothing.
                 writer.string(ID, id);
+            }
+            if self.begins() {
+                // Of the type that counts have.
+                writer.int32(names.count, self.taken());
             }
             if self.fills() {
                 writer.bool(self.mark(), true);
@@ -356,6 +405,11 @@ impl Statement<'_> {
         matches!(self.action, Action::Put(put) if put.fills_from.is_some())
     }
 
+    /// Whether it brings the first records of a bucket that is there.
+    pub(super) fn begins(&self) -> bool {
+        matches!(self.action, Action::Begin { .. })
+    }
+
     /// Whether a bucket that is opened is one for late records.
     pub(super) fn opens_late(&self) -> bool {
         matches!(self.kind, Kind::Late { .. })
@@ -365,6 +419,34 @@ impl Statement<'_> {
     /// closed already, the statement is refused and stops those behind it.
     fn closes_for_good(&self) -> bool {
         matches!(self.action, Action::Close { .. }) && matches!(self.kind, Kind::Numbered { .. })
+    }
+
+    /// An empty bucket that is known to be reserved by the type of its count.
+    fn write_reservation(&self, writer: &mut RawWriter, id: &str) {
+        let names = self.spec.names();
+        let update = writer.begin_document("u");
+        // On a match this must fail.
+        writer.operator("$set", |writer| writer.string(ID, id));
+        writer.operator("$setOnInsert", |writer| {
+            writer.int64(names.count, 0);
+            if self.spec.max_bytes().is_some() {
+                writer.int64(names.bytes, 0);
+            }
+            let none = writer.begin_array(self.spec.items());
+            writer.end(none);
+            if let Some(name) = names.created_at {
+                writer.date(name, self.now.timestamp_millis());
+            }
+        });
+        writer.end(update);
+    }
+
+    fn write_taking_over(&self, writer: &mut RawWriter) {
+        let update = writer.begin_document("u");
+        writer.operator("$set", |writer| {
+            writer.int32(self.spec.names().count, 0);
+        });
+        writer.end(update);
     }
 
     fn write_closing(&self, writer: &mut RawWriter) {

@@ -93,7 +93,7 @@ impl Collection {
             None if statement.get_bool("upsert").unwrap_or(false) => {
                 let mut new = Document::new();
                 for (path, value) in filter {
-                    if !is_condition(value) {
+                    if !path.starts_with('$') && !is_condition(value) {
                         assert!(!path.contains('.'), "{path}");
                         new.insert(path, value.clone());
                     }
@@ -216,6 +216,12 @@ pub fn matches(filter: &Document, document: &Document) -> bool {
                 .map(|branch| branch.as_document().unwrap())
                 .all(|branch| matches(branch, document));
         }
+        if path == "$nor" {
+            let branches = wanted.as_array().unwrap().iter();
+            return !branches
+                .map(|branch| branch.as_document().unwrap())
+                .any(|branch| matches(branch, document));
+        }
         if path == "$or" {
             let branches = wanted.as_array().unwrap().iter();
             return branches
@@ -256,7 +262,13 @@ pub fn matches(filter: &Document, document: &Document) -> bool {
                     "$type" if operand.as_str() == Some("date") => {
                         matches!(found, Some(Bson::DateTime(_)))
                     }
+                    "$type" if operand.as_str() == Some("long") => {
+                        matches!(found, Some(Bson::Int64(_)))
+                    }
                     "$type" => matches!(found, Some(Bson::Array(_))),
+                    "$size" => found
+                        .and_then(Bson::as_array)
+                        .is_some_and(|items| i32::try_from(items.len()).ok() == operand.as_i32()),
                     "$not" => !matches(&doc! { path: operand.clone() }, document),
                     "$elemMatch" => found.and_then(Bson::as_array).is_some_and(|items| {
                         let mut items = items.iter().filter_map(Bson::as_document);
@@ -373,6 +385,7 @@ fn add(old: Option<&Bson>, by: &Bson) -> Bson {
         (None, by) => by.clone(),
         (Some(Bson::Int32(a)), Bson::Int32(b)) => Bson::Int32(a + b),
         (Some(Bson::Int64(a)), Bson::Int64(b)) => Bson::Int64(a.checked_add(*b).unwrap()),
+        (Some(Bson::Int64(a)), Bson::Int32(b)) => Bson::Int64(a + i64::from(*b)),
         (Some(Bson::Double(a)), Bson::Double(b)) => Bson::Double(a + b),
         other => panic!("{other:?}"),
     }

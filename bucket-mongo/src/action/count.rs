@@ -7,7 +7,7 @@ use mongodb::{
 };
 use tracing::Instrument;
 
-use super::{ActionFuture, find, number, page_count::key_document};
+use super::{ActionFuture, find, number};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 
 impl<T: Record> Buckets<T> {
@@ -52,7 +52,7 @@ impl<'a, T: Record> Count<'a, T> {
 
     async fn run(self) -> Result<u64> {
         let context = Context::of::<T>("count", &self.key);
-        let key = key_document::<T>(&self.key);
+        let key = read::key_document::<T>(&self.key);
         let collection = self.buckets.collection::<RawDocumentBuf>();
         let plan = read::live(T::SPEC, DateTime::now()).record_count(T::SPEC, &key);
         let found = find::aggregate(&collection, plan, self.session)

@@ -30,6 +30,11 @@ pub(super) async fn one(
         .sort(plan.sort)
         .skip(plan.skip)
         .hint(Hint::Name(plan.hint));
+    let find = if plan.projection.is_empty() {
+        find
+    } else {
+        find.projection(plan.projection)
+    };
     match session {
         Some(session) => find.session(session).await,
         None => find.await,

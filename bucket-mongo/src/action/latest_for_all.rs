@@ -97,14 +97,35 @@ impl<T: Record> LatestForAll<'_, T> {
         let records = keys.ready_chunks(TOGETHER).map(move |found| {
             let look = Arc::clone(&look);
             async move {
+                let (found, elsewhere) = without_records::<T>(found);
                 let records = look.records(found).await;
-                stream::iter(look.shown(records).await)
+                let mut shown = look.shown(records).await;
+                for key in elsewhere {
+                    shown.extend(look.buckets.latest(key).await.transpose());
+                }
+                stream::iter(shown)
             }
         });
         Ok(LatestRecords {
             records: records.buffer_unordered(SIDE_BY_SIDE).flatten().boxed(),
         })
     }
+}
+
+/// Sets aside the keys whose last bucket has no records yet.
+fn without_records<T: Record>(
+    found: Vec<Result<RawDocumentBuf>>,
+) -> (Vec<Result<RawDocumentBuf>>, Vec<T::Key>) {
+    let mut keys = Vec::new();
+    let mut others = found;
+    others.retain(|found| {
+        let found = found.as_ref().ok();
+        let key = found.and_then(|found| Newest::<T>::without_records(found));
+        let has_records = key.is_none();
+        keys.extend(key);
+        has_records
+    });
+    (others, keys)
 }
 
 /// Finds what the newest bucket of a key does not tell.

@@ -164,6 +164,8 @@ impl<'a, T: Record> PageQuery<'a, T> {
         let found = find::one(&collection, plan, self.session)
             .await
             .map_err(|error| Error::read(error, &context))?;
+        // The last bucket may have no records yet; it is no page then.
+        let found = found.filter(|stored| bucket::has_records::<T>(stored));
         let decode = |stored: RawDocumentBuf| bucket::decode_within::<T>(&stored, live.range());
         let bucket = found.map(decode).transpose();
         let bucket = bucket.map_err(|damage| Error::new(ErrorKind::Damaged(damage), &context))?;

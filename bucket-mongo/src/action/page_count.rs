@@ -3,7 +3,7 @@
 use bucket_core::{Record, read};
 use mongodb::{
     ClientSession,
-    bson::{DateTime, Document, RawDocumentBuf},
+    bson::{DateTime, RawDocumentBuf},
 };
 use tracing::Instrument;
 
@@ -16,7 +16,7 @@ impl<T: Record> Buckets<T> {
     /// The last page is of this number, but for numbered buckets of a model with `expire_after`: there a
     /// page keeps its number when those before it are removed.
     ///
-    /// The server walks over the index entries of the key's buckets and reads none of them.
+    /// The server walks over the index entries of the key's buckets and reads at most two of them.
     ///
     /// Settings: `session`.
     ///
@@ -58,22 +58,27 @@ impl<'a, T: Record> PageCount<'a, T> {
 
     async fn run(self) -> Result<u64> {
         let context = Context::of::<T>("page_count", &self.key);
-        let key = key_document::<T>(&self.key);
+        let key = read::key_document::<T>(&self.key);
         let collection = self.buckets.collection::<RawDocumentBuf>();
-        let plan = read::live(T::SPEC, DateTime::now()).page_count(T::SPEC, &key);
-        let found = find::aggregate(&collection, plan, self.session)
-            .await
-            .map_err(|error| Error::read(error, &context))?;
+        let failed = |error| Error::read(error, &context);
+        let mut session = self.session;
+        let mut last = None;
+        if let Some(plan) = read::last_page(T::SPEC, &read::key_elements::<T>(&self.key)) {
+            let found = find::one(&collection, plan, session.as_deref_mut()).await;
+            let Some(found) = found.map_err(failed)? else {
+                return Ok(0);
+            };
+            // An id that is no text is that of a damaged bucket, which is counted.
+            last = found.get_str("_id").ok().map(str::to_owned);
+        }
+        let live = read::live(T::SPEC, DateTime::now());
+        let plan = live.page_count(T::SPEC, &key, last.as_deref());
+        let found = find::aggregate(&collection, plan, session);
+        let found = found.await.map_err(failed)?;
         let pages = found.map_or(0, |found| number(&found, "pages"));
         tracing::debug!(target: trace::READ, pages, "page_count");
         Ok(pages)
     }
-}
-
-pub(super) fn key_document<T: Record>(key: &T::Key) -> Document {
-    let filter = read::pages(T::SPEC, &read::key_elements::<T>(key), None).filter;
-    // Core wrote these bytes element by element; they are valid.
-    Document::try_from(filter).unwrap_or_default()
 }
 
 impl<'a, T: Record> IntoFuture for PageCount<'a, T> {

@@ -105,7 +105,7 @@ impl Error {
 /// The `_id` of the document that cannot be appended to.
 fn damaged_id(action: &Action) -> Option<String> {
     match action {
-        Action::Open { .. } => None,
+        Action::Open { .. } | Action::Reserve { .. } | Action::Place { .. } => None,
         action => Some(format!("{:?}", action.id())),
     }
 }

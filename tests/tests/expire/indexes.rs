@@ -157,7 +157,7 @@ pub(crate) async fn every_read_is_an_index_scan_over_the_buckets_of_the_key<
     for command in [
         find(live.find(read::pages(S::SPEC, &key, None))),
         find(live.find(read::page(S::SPEC, &key, buckets))),
-        aggregate(live.page_count(S::SPEC, &filter)),
+        aggregate(live.page_count(S::SPEC, &filter, None)),
         aggregate(live.record_count(S::SPEC, &filter)),
     ] {
         let explained = explain(&database, command.clone()).await;

@@ -9,7 +9,7 @@ use crate::{
     range::TimeRange,
     raw::RawWriter,
     read::{
-        FindPlan, Live, ReadKey, fields, find,
+        FindPlan, Live, ReadKey, fields, find, has_records,
         order::{Order, Position},
         parts::complete_items_of,
         places::{Bound, Places},
@@ -214,6 +214,7 @@ impl<T: Record> Route<T> {
             Form::Count { .. } | Form::Numbered { .. } => any_inside(spec, range),
             Form::Window { .. } | Form::Hybrid { .. } => reaches(spec, range),
         });
+        condition.extend(has_records(spec));
         condition
     }
 

@@ -1,6 +1,6 @@
 //! The manual's form: pages of a key, one open at a time, each behind all that exist.
 
-use super::{Chain, Known, Step, Tail};
+use super::{Chain, Known, Step, Tail, tail::Reservation};
 use crate::{
     error::{Damage, DamagedBucket},
     id::Place,
@@ -25,51 +25,80 @@ impl Chain {
     }
 
     pub(super) fn next_page(&self, tail: &Tail, from: usize) -> Option<Step> {
-        let (known, action, room) = match tail {
-            Tail::Unknown => return None,
+        match tail {
+            Tail::Unknown => None,
+            Tail::Open(known) if known.reserved => Some(Self::take_over(known)),
             Tail::Open(known) => {
                 let id = known.id.clone();
-                (known.clone(), Action::Fill { id }, known.room())
-            }
-            Tail::NoneOpen | Tail::Full(_) => {
-                let time = self.time_at(from);
-                let own = Place::at(time, self.spec.id_unit());
-                let place = match tail {
-                    Tail::Full(last) => own.after(last.place),
-                    _ => own,
+                let take = self.fit(from, known, known.room());
+                let action = match known.count {
+                    0 => Action::Begin {
+                        id,
+                        reserved: false,
+                    },
+                    _ => Action::Fill { id },
                 };
-                let id = self.id(place);
-                let size = self.kind.size();
-                let known = Known::fresh(id.clone(), place, size, time);
-                // One place stays free, so that the index on open buckets sees every opening.
-                let seen = size.min(self.spec.raised_from().unwrap_or(size));
-                // Nothing may have been opened since the newest one was seen: where the index loses
-                // sight of a bucket before it is full, and where what others have opened and
-                // filled may hold records of the same source.
-                let strict = self.spec.raised_from().is_some() || self.watermark.is_some();
-                let behind = match tail {
-                    _ if !strict => id.clone(),
-                    Tail::Full(last) => last.id.clone(),
-                    _ => self.prefix.clone(),
-                };
-                (
-                    known,
-                    Action::Open { id, behind },
-                    seen.saturating_sub(1).max(1),
-                )
+                Some(self.page_step(known, action, from, take))
             }
+            Tail::Reserved(reservation) => Some(self.next_reserved(reservation, from)),
+            Tail::NoneOpen => Some(self.open_page(None, from)),
+            Tail::Full(last) => Some(self.open_page(Some(last), from)),
+        }
+    }
+
+    /// Opens the bucket after this one.
+    fn open_page(&self, last: Option<&Known>, from: usize) -> Step {
+        let known = self.page_after(last.map(|last| last.place), from);
+        let id = known.id.clone();
+        // Nothing may have been opened since the newest one was seen: where the index loses
+        // sight of a bucket before it is full, and where what others have opened and
+        // filled may hold records of the same source.
+        let strict = self.spec.raised_from().is_some() || self.watermark.is_some();
+        let behind = match last {
+            _ if !strict => id.clone(),
+            Some(last) => last.id.clone(),
+            None => self.prefix.clone(),
         };
-        let take = self.fit(from, &known, room);
+        if let Some(bucket) = self.worth_reserving(&known, from) {
+            return Self::reserve(Reservation {
+                bucket,
+                last: last.map(|last| last.place),
+                behind,
+            });
+        }
+        // One place stays free, so that the index on open buckets sees every opening.
+        let size = self.kind.size();
+        let seen = size.min(self.spec.raised_from().unwrap_or(size));
+        let take = self.fit(from, &known, seen.saturating_sub(1).max(1));
+        self.page_step(&known, Action::Open { id, behind }, from, take)
+    }
+
+    /// The statement that brings so many records to this bucket.
+    pub(super) fn page_step(
+        &self,
+        known: &Known,
+        action: Action,
+        from: usize,
+        take: usize,
+    ) -> Step {
         let after = known.with(take, self.bytes(from, take));
         let after = if after.has_room(self.spec) {
             Tail::Open(after)
         } else {
             Tail::Full(after)
         };
-        Some(Step {
+        Step {
             action,
             take,
             after,
-        })
+        }
+    }
+
+    /// The bucket that the record at `from` opens after this place.
+    pub(super) fn page_after(&self, last: Option<Place>, from: usize) -> Known {
+        let time = self.time_at(from);
+        let own = Place::at(time, self.spec.id_unit());
+        let place = last.map_or(own, |last| own.after(last));
+        Known::fresh(self.id(place), place, self.kind.size(), time)
     }
 }

@@ -17,7 +17,7 @@ impl Chain {
         let time = self.time_at(from);
         let own = Place::at(time, self.spec.id_unit());
         let place = match tail {
-            Tail::Unknown => return None,
+            Tail::Unknown | Tail::Reserved(_) => return None,
             Tail::Open(known) if !known.has_room(self.spec) => return Some(Self::close(known)),
             Tail::Open(known) if self.kind.covers(known.start, time) => {
                 return Some(self.put(known, from));

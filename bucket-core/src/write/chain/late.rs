@@ -67,7 +67,7 @@ impl Chain {
                 return Some(self.put(known, from));
             }
             // The next record needs another bucket, which is to be looked for.
-            Tail::Unknown | Tail::Open(_) => return None,
+            Tail::Unknown | Tail::Open(_) | Tail::Reserved(_) => return None,
             Tail::NoneOpen => first,
             Tail::Full(last) => first.after(last.place),
         };

@@ -14,7 +14,7 @@ impl Chain {
             return None;
         };
         let number = match tail {
-            Tail::Unknown => return None,
+            Tail::Unknown | Tail::Reserved(_) => return None,
             Tail::Open(known) if known.has_room(self.spec) => return Some(self.put(known, from)),
             // Another tool left it without its mark.
             Tail::Open(known) => return Some(Self::close(known)),

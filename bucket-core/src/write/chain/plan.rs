@@ -60,8 +60,16 @@ impl Chain {
             from += step.take;
             tail = step.after.clone();
             steps.push(step);
-            if matches!(self.kind, Kind::Late { .. }) {
-                // The next record may need another bucket, which is to be looked for.
+            let takes_over = matches!(
+                steps.last(),
+                Some(Step {
+                    action: Action::TakeOver { .. },
+                    ..
+                })
+            );
+            if takes_over || matches!(self.kind, Kind::Late { .. }) {
+                // The next record may need another bucket, which is to be looked for; and what is taken
+                // over gets its records by a command of its own.
                 break;
             }
         }

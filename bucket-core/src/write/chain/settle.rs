@@ -7,7 +7,7 @@ impl Chain {
     /// The statement was applied: its records are stored. Gives their indexes.
     pub fn applied(&mut self, step: &Step) -> Vec<usize> {
         self.last = match &step.after {
-            Tail::Full(_) => None,
+            Tail::Full(_) | Tail::Reserved(_) => None,
             _ => Some(step.action.id().to_owned()),
         };
         self.guess = None;
@@ -23,6 +23,9 @@ impl Chain {
             watermark.reach(last.position);
         }
         let stored = self.take(step);
+        if let Action::TakeOver { .. } = step.action {
+            self.took_over();
+        }
         if matches!(self.kind, Kind::Late { .. }) && !self.goes_on_late() {
             self.tail = Tail::Unknown;
         }
@@ -49,6 +52,8 @@ impl Chain {
             let taken = u32::try_from(step.take).unwrap_or(u32::MAX);
             let (size, fills_from) = match &step.action {
                 Action::Put(put) => (put.size, put.fills_from),
+                // It asks for a bucket without records.
+                Action::Begin { .. } => (self.kind.size(), Some(0)),
                 _ => (self.kind.size(), None),
             };
             let marks = self.kind.marks();
@@ -115,6 +120,11 @@ impl Chain {
         self.tail = Tail::Unknown;
         self.guess = None;
         self.confirmed = false;
+        if let Action::Reserve { .. } = step.action {
+            // The collection may refuse empty buckets.
+            self.unreserved = true;
+            return Vec::new();
+        }
         if step.take == 0 {
             return self.give_up();
         }

@@ -1,10 +1,11 @@
 //! What is known of the bucket at the end of a chain.
 
-use bson::{DateTime, Document, RawDocument, doc};
+use bson::{DateTime, Document, RawBsonRef, RawDocument, doc};
 
 use crate::{
     bucket::{printed_id, stored_count, stored_fields, stored_place},
     error::{Damage, DamagedBucket},
+    form::Form,
     id::{self, Place},
     spec::{BucketSpec, ID},
 };
@@ -20,10 +21,27 @@ pub(super) enum Tail {
     Open(Known),
     /// The newest bucket takes no more.
     Full(Known),
+    /// A bucket without records that this chain has reserved.
+    Reserved(Reservation),
+}
+
+/// A bucket that is open and without records, so that no other one can be opened while whole ones are
+/// placed before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Reservation {
+    pub(super) bucket: Known,
+    /// The bucket that the next whole one comes after, if there is one.
+    pub(super) last: Option<Place>,
+    /// Of the buckets after this id there is the reserved one only.
+    pub(super) behind: String,
 }
 
 /// A bucket as it was last seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each of them is true or not whatever the others are"
+)]
 pub(in crate::write) struct Known {
     pub(in crate::write) id: String,
     pub(in crate::write) place: Place,
@@ -40,6 +58,8 @@ pub(in crate::write) struct Known {
     pub(super) late: bool,
     /// It is not known to exist.
     pub(super) fresh: bool,
+    /// It has no records yet, and may get whole buckets placed before it by who has opened it.
+    pub(super) reserved: bool,
 }
 
 impl Known {
@@ -56,6 +76,7 @@ impl Known {
             marked: false,
             late: false,
             fresh: true,
+            reserved: false,
         }
     }
 
@@ -107,6 +128,7 @@ impl Known {
             marked: fields.is_full || fields.is_closed,
             late: fields.is_late,
             fresh: false,
+            reserved: is_reserved(spec, stored),
         })
     }
 
@@ -141,7 +163,14 @@ impl Known {
             count: self.count.saturating_add(taken),
             bytes: self.bytes.saturating_add(bytes),
             fresh: false,
+            reserved: false,
             ..self.clone()
         }
     }
+}
+
+/// Whether a bucket is reserved: it has no records, and its count is of a type that none has otherwise.
+fn is_reserved(spec: &BucketSpec, stored: &RawDocument) -> bool {
+    let count = stored.get(spec.names().count);
+    matches!(spec.form(), Form::Count { .. }) && matches!(count, Ok(Some(RawBsonRef::Int64(0))))
 }

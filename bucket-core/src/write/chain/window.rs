@@ -37,6 +37,7 @@ impl Chain {
         let first = Place::at(start, self.spec.id_unit());
         let place = match tail {
             Tail::Open(known) => return Some(self.put(known, from)),
+            Tail::Reserved(_) => return None,
             Tail::Unknown | Tail::NoneOpen => first,
             Tail::Full(last) => first.after(last.place),
         };

@@ -1,0 +1,394 @@
+//! Whole pages of one key at once: the last bucket is reserved without records, the whole ones go before it.
+
+use std::{collections::HashSet, time::Instant};
+
+use bucket_mongo::testing::TestDatabase;
+use bucket_mongo::{
+    Bucketed, Buckets, Every,
+    bson::{DateTime, Document, doc},
+};
+use bucket_tests::{database, documents, profiled};
+use futures_util::TryStreamExt;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "events", items = "events", capacity = 10)]
+struct Event {
+    #[bucket(key)]
+    source: i64,
+    #[bucket(time, first = "first", last = "last")]
+    at: DateTime,
+    #[bucket(min, max, sum, avg)]
+    value: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "pairs", items = "pairs", capacity = 2)]
+struct Pair {
+    #[bucket(key)]
+    source: i64,
+    #[bucket(time)]
+    at: DateTime,
+    value: i64,
+}
+
+fn at(second: i64) -> DateTime {
+    DateTime::from_millis(1_700_000_000_000 + second * 1_000)
+}
+
+fn event(source: i64, value: i64) -> Event {
+    Event {
+        source,
+        at: at(value),
+        value,
+    }
+}
+
+fn pair(value: i64) -> Pair {
+    Pair {
+        source: 1,
+        at: at(value),
+        value,
+    }
+}
+
+/// What every read gives, as text.
+async fn every_read(events: &Buckets<Event>) -> Vec<String> {
+    let mut seen = Vec::new();
+    for number in 1..=4 {
+        let page = events.page(1, number).await.unwrap();
+        seen.push(format!("page {number}: {:?}", page.bucket()));
+    }
+    seen.push(format!("{:?}", events.page_count(1).await.unwrap()));
+    seen.push(format!("{:?}", events.count(1).await.unwrap()));
+    let pages: Vec<_> = events.pages(1).await.unwrap().try_collect().await.unwrap();
+    seen.push(format!("{pages:?}"));
+    for newest_first in [false, true] {
+        let records = || {
+            let query = events.records(1).limit(7);
+            if newest_first {
+                query.newest_first()
+            } else {
+                query
+            }
+        };
+        let mut token = None;
+        loop {
+            let query = match &token {
+                None => records(),
+                Some(token) => records().after(token),
+            };
+            let page = query.await.unwrap();
+            seen.push(format!("{page:?}"));
+            match page.next() {
+                Some(next) => token = Some(next.clone()),
+                None => break,
+            }
+        }
+        let all = if newest_first {
+            events
+                .records(1)
+                .newest_first()
+                .stream()
+                .try_collect()
+                .await
+        } else {
+            events.records(1).stream().try_collect().await
+        };
+        let all: Vec<Event> = all.unwrap();
+        seen.push(format!("{all:?}"));
+    }
+    seen.push(format!("{:?}", events.latest(1).await.unwrap()));
+    seen.push(format!("{:?}", events.latest_n(1, 13).await.unwrap()));
+    let latest = events.latest_for_all().await.unwrap();
+    let mut latest: Vec<Event> = latest.try_collect().await.unwrap();
+    latest.sort_by_key(|event| event.source);
+    seen.push(format!("{latest:?}"));
+    for range in [at(-9)..at(999), at(5)..at(15)] {
+        let found = events.range(1, range.clone());
+        let pipeline = found.pipeline().unwrap();
+        seen.push(format!("{:?}", found.await.unwrap()));
+        seen.push(format!("{:?}", aggregated(events, pipeline).await));
+        let several = events.range_of([1, 2], range.clone());
+        let several: Vec<Event> = several.stream().try_collect().await.unwrap();
+        seen.push(format!("{several:?}"));
+        let stats = events.stats(1, range.clone());
+        let pipeline = stats.pipeline().unwrap();
+        seen.push(format!("{:?}", stats.await.unwrap()));
+        seen.push(format!("{:?}", aggregated(events, pipeline).await));
+    }
+    let rollup = events.rollup(1, at(0)..at(40), Every::seconds(7));
+    seen.push(format!("{:?}", rollup.await.unwrap()));
+    seen
+}
+
+async fn aggregated(events: &Buckets<Event>, pipeline: Vec<Document>) -> Vec<Document> {
+    let found = events.collection::<Document>().aggregate(pipeline).await;
+    found.unwrap().try_collect().await.unwrap()
+}
+
+/// As a writer leaves it that ends before the bucket gets its records.
+fn without_records() -> Document {
+    doc! { "_id": "1_1700000900", "source": 1_i64, "count": 0_i64, "events": [] }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_bucket_without_records_is_seen_by_no_read_and_used_by_the_next_writer() {
+    let database = database().await;
+    let events = Event::buckets(&database);
+    events.ensure().await.unwrap();
+    let records: Vec<Event> = (0..20).map(|value| event(1, value)).collect();
+    events.insert_many(&records).await.unwrap();
+    events.insert(&event(2, 3)).await.unwrap();
+    let expected = every_read(&events).await;
+
+    let collection = events.collection::<Document>();
+    let empty = without_records();
+    let of_empty = doc! { "_id": "1_1700000900" };
+    collection.insert_one(&empty).await.unwrap();
+    // A handle of its own, as that of another program.
+    let others = Event::buckets(&database);
+    let seen = every_read(&others).await;
+    for (seen, expected) in seen.iter().zip(&expected) {
+        assert_eq!(seen, expected);
+    }
+    let taken_over = doc! { "$set": { "count": 0 } };
+    collection
+        .update_one(of_empty.clone(), taken_over)
+        .await
+        .unwrap();
+    assert_eq!(every_read(&others).await, expected);
+    let typed = others.collection::<EventBucket>();
+    let typed = typed.find_one(of_empty.clone()).await.unwrap().unwrap();
+    assert_eq!((typed.count, typed.events.len()), (0, 0));
+    assert!(others.ensure().await.unwrap().drift.is_empty());
+
+    for reserved in [false, true] {
+        collection.delete_one(of_empty.clone()).await.unwrap();
+        let mut empty = empty.clone();
+        if !reserved {
+            empty.insert("count", 0);
+        }
+        collection.insert_one(&empty).await.unwrap();
+        let next = Event::buckets(&database);
+        next.insert(&event(1, 20)).await.unwrap();
+        let stored = collection.find_one(of_empty.clone()).await.unwrap();
+        let stored = stored.unwrap();
+        assert_eq!(stored.get_i32("count").unwrap(), 1, "{stored}");
+        assert_eq!(next.page_count(1).await.unwrap(), 3);
+        assert_eq!(next.latest(1).await.unwrap(), Some(event(1, 20)));
+        assert_eq!(next.count(1).await.unwrap(), 21);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_fills_what_another_writer_has_reserved_and_counts_it_as_opened() {
+    let database = database().await;
+    let events = Event::buckets(&database);
+    events.ensure().await.unwrap();
+    let empty = without_records();
+    events
+        .collection::<Document>()
+        .insert_one(&empty)
+        .await
+        .unwrap();
+    let records: Vec<Event> = (0..64).map(|value| event(1, value)).collect();
+    let report = events.insert_many(&records).await.unwrap();
+    assert_eq!((report.stored(), report.opened_buckets()), (64, 7));
+    let stored: Vec<Event> = events.records(1).collect().await.unwrap();
+    assert_eq!(stored, records);
+    check_pages(&database, "events", 10).await;
+}
+
+/// Pages are full but for the last one, and their counts of the type that counts have.
+async fn check_pages(database: &TestDatabase, name: &str, capacity: i32) -> usize {
+    let buckets = documents(database, name).await;
+    let sizes: Vec<i32> = buckets
+        .iter()
+        .map(|it| it.get_i32("count").unwrap())
+        .collect();
+    let (last, full) = sizes.split_last().unwrap();
+    assert!(full.iter().all(|size| *size == capacity), "{sizes:?}");
+    assert!((1..=capacity).contains(last), "{sizes:?}");
+    for bucket in &buckets {
+        let items = bucket.get_array(name).unwrap().len();
+        assert_eq!(usize::try_from(bucket.get_i32("count").unwrap()), Ok(items));
+    }
+    buckets.len()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bulk_loads_of_one_key_by_8_writers_are_exact_and_readers_miss_nothing() {
+    const WRITERS: i64 = 8;
+    const BATCHES: i64 = 4;
+    const BATCH: i64 = 500;
+    let database = database().await;
+    let events = Event::buckets(&database);
+    events.ensure().await.unwrap();
+    let total = usize::try_from(WRITERS * BATCHES * BATCH).unwrap();
+    let writers = (0..WRITERS).map(|writer| {
+        let events = Event::buckets(&database);
+        tokio::spawn(async move {
+            let mut opened = 0;
+            for batch in 0..BATCHES {
+                let first = (batch * WRITERS + writer) * BATCH;
+                let records: Vec<Event> = (first..first + BATCH).map(|n| event(1, n)).collect();
+                let report = events.insert_many(&records).await.unwrap();
+                opened += report.opened_buckets();
+            }
+            opened
+        })
+    });
+    let writers: Vec<_> = writers.collect();
+    let readers = (0..2).map(|reader| {
+        let events = events.clone();
+        tokio::spawn(async move {
+            let mut token = None;
+            let mut read = Vec::new();
+            while read.len() < total {
+                let query = events.records(1).limit(90 + reader * 37);
+                let page = match &token {
+                    None => query.await,
+                    Some(token) => query.after(token).await,
+                };
+                let page = page.unwrap();
+                token = page.end().cloned().or(token);
+                read.extend(page.records().iter().map(|event| event.value));
+            }
+            read
+        })
+    });
+    let readers: Vec<_> = readers.collect();
+    let mut opened = 0;
+    for writer in writers {
+        opened += writer.await.unwrap();
+    }
+    assert_eq!(check_pages(&database, "events", 10).await, opened);
+    let stored: Vec<Event> = events.records(1).collect().await.unwrap();
+    let stored: Vec<i64> = stored.into_iter().map(|event| event.value).collect();
+    assert_eq!(stored.iter().collect::<HashSet<_>>().len(), total);
+    for reader in readers {
+        assert_eq!(reader.await.unwrap(), stored);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn consumers_of_one_source_store_each_record_once_in_bulk() {
+    let database = database().await;
+    Event::buckets(&database).ensure().await.unwrap();
+    let records: Vec<Event> = (0..3_000).map(|value| event(1, value)).collect();
+    let consumers = (0..6).map(|consumer| {
+        let events = Event::buckets(&database);
+        let records = records.clone();
+        tokio::spawn(async move {
+            for (at, part) in records.chunks(300 + consumer * 100).enumerate() {
+                let position = u64::try_from(at * (300 + consumer * 100)).unwrap();
+                events
+                    .insert_many(part)
+                    .from_source("s", position)
+                    .await
+                    .unwrap();
+            }
+        })
+    });
+    let consumers: Vec<_> = consumers.collect();
+    for consumer in consumers {
+        consumer.await.unwrap();
+    }
+    let events = Event::buckets(&database);
+    let stored: Vec<Event> = events.records(1).collect().await.unwrap();
+    assert_eq!(stored, records);
+    check_pages(&database, "events", 10).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collection_that_refuses_buckets_without_records_takes_a_bulk_load() {
+    let database = database().await;
+    let events = Event::buckets(&database);
+    events.ensure().await.unwrap();
+    let validator = doc! { "events.0": { "$exists": true } };
+    let command = doc! { "collMod": "events", "validator": validator };
+    database.run_command(command).await.unwrap();
+    let records: Vec<Event> = (0..64).map(|value| event(1, value)).collect();
+    events.insert_many(&records).await.unwrap();
+    let stored: Vec<Event> = events.records(1).collect().await.unwrap();
+    assert_eq!(stored, records);
+    check_pages(&database, "events", 10).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bulk_load_is_one_transaction_with_what_else_is_in_it() {
+    let database = database().await;
+    let events = Event::buckets(&database);
+    events.ensure().await.unwrap();
+    let records: Vec<Event> = (0..64).map(|value| event(1, value)).collect();
+    let mut session = database.client().start_session().await.unwrap();
+    session.start_transaction().await.unwrap();
+    events
+        .insert_many(&records)
+        .session(&mut session)
+        .await
+        .unwrap();
+    assert_eq!(events.page_count(1).session(&mut session).await.unwrap(), 7);
+    assert_eq!(events.page_count(1).await.unwrap(), 0);
+    session.commit_transaction().await.unwrap();
+    let stored: Vec<Event> = events.records(1).collect().await.unwrap();
+    assert_eq!(stored, records);
+}
+
+/// The statements of a bulk load by what they examine: no more, however many buckets the key has.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_statement_of_a_bulk_load_examines_at_most_2_keys() {
+    let database = database().await;
+    let events = Event::buckets(&database);
+    events.ensure().await.unwrap();
+    let load = |from: i64| {
+        (from..from + 3_000)
+            .map(|n| event(1, n))
+            .collect::<Vec<_>>()
+    };
+    events.insert_many(&load(0)).await.unwrap();
+    let records = load(3_000);
+    let work = async { events.insert_many(&records).await.unwrap() };
+    let (_, profile) = profiled(&database, "events", work).await;
+    let statements: Vec<&Document> = profile
+        .iter()
+        .filter(|entry| entry.get_str("op").is_ok_and(|op| op == "update"))
+        .collect();
+    // One for each whole bucket, one that reserves and one that begins the last bucket.
+    assert!(
+        (300..=302).contains(&statements.len()),
+        "{}",
+        statements.len()
+    );
+    for statement in statements {
+        let examined = |name: &str| statement.get_i32(name).unwrap_or_default();
+        let (keys, documents) = (examined("keysExamined"), examined("docsExamined"));
+        assert!(keys <= 2 && documents <= 1, "{statement}");
+    }
+}
+
+/// Far more than the noise of a machine apart: a bulk load that takes each bucket through the index on
+/// open buckets gets ten times slower here.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_twelfth_bulk_load_of_a_key_is_about_as_fast_as_the_first() {
+    const BATCH: i64 = 4_000;
+    let database = database().await;
+    let pairs = Pair::buckets(&database);
+    pairs.ensure().await.unwrap();
+    let mut times = Vec::new();
+    for batch in 0..12 {
+        let records: Vec<Pair> = (batch * BATCH..(batch + 1) * BATCH).map(pair).collect();
+        let start = Instant::now();
+        pairs.insert_many(&records).await.unwrap();
+        times.push(start.elapsed());
+    }
+    let median = |times: &[std::time::Duration]| {
+        let mut times = times.to_vec();
+        times.sort_unstable();
+        times[times.len() / 2]
+    };
+    let (first, last) = (median(&times[..3]), median(&times[9..]));
+    assert!(last < first * 3, "{times:?}");
+    check_pages(&database, "pairs", 2).await;
+}
