@@ -417,6 +417,13 @@ impl<T> Batch<T> {
 
     /// Takes out the records whose index is one of these, as long as they are not settled: nothing of them
     /// was sent, or all that was sent was refused. Gives their indexes.
+    ///
+    /// ```
+    /// # use bucket_core::write::Batch;
+    /// fn keep_the_first<T>(batch: &mut Batch<T>) -> usize {
+    ///     batch.withdraw(|index| index > 0).len()
+    /// }
+    /// ```
     pub fn withdraw(&mut self, is_gone: impl Fn(usize) -> bool) -> Vec<usize> {
         let chains = self.chains.iter_mut();
         chains.flat_map(|chain| chain.withdraw(&is_gone)).collect()

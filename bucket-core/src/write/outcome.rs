@@ -68,6 +68,13 @@ pub struct WriteFailure {
 
 impl WriteFailure {
     /// What the server says of a whole command.
+    ///
+    /// ```
+    /// use bucket_core::write::WriteFailure;
+    ///
+    /// let failure = WriteFailure::new(15, "nested too deep".to_owned());
+    /// assert_eq!(failure.code, 15);
+    /// ```
     #[must_use]
     pub fn new(code: i32, message: String) -> Self {
         Self { code, message }

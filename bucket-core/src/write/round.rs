@@ -169,6 +169,14 @@ impl<T: Record> Batch<T> {
     /// The server refused a whole command, for what one of its records is; nothing of it was executed. Smaller
     /// commands come next, until the record to blame is alone. Gives the indexes of the records that cannot
     /// be stored.
+    ///
+    /// ```
+    /// # use bucket_core::{Record, write::{Batch, Round, WriteFailure}};
+    /// fn too_deep<T: Record>(batch: &mut Batch<T>, round: &Round) -> usize {
+    ///     let failure = WriteFailure::new(15, "nested too deep".to_owned());
+    ///     batch.refused(round, &failure).len() // the next rounds are smaller
+    /// }
+    /// ```
     pub fn refused(&mut self, round: &Round, failure: &WriteFailure) -> Vec<usize> {
         let statements = round.steps.len();
         if let [(index, step)] = round.steps.as_slice() {
