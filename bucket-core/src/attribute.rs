@@ -15,6 +15,7 @@ mod element;
 mod filter;
 mod fold;
 mod index;
+mod insert;
 mod migrate;
 mod rest;
 mod same;
@@ -28,6 +29,7 @@ pub use self::{
     filter::{Attribute, AttributeFilter, TextAttribute, Unit},
     fold::fold,
     index::AttributeIndex,
+    insert::{NewDocument, NewDocuments, StoredDocuments},
     migrate::{DocumentForm, FormBatch, FormChange, FormReply, Migration, Sampled},
     rest::{AttributeRest, OtherEntries},
     unfold::unfold,

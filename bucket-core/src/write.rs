@@ -68,6 +68,7 @@ use crate::{
 };
 
 pub(crate) use self::chain::Kind;
+pub(crate) use self::outcome::number;
 pub use self::{
     action::{Action, Put},
     batch::{Batch, SortedOut},

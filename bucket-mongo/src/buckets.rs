@@ -8,7 +8,7 @@ use mongodb::{Collection, Database, options::WriteConcern};
 use crate::{group::Groups, writer::Learnt};
 
 /// How long a write goes on being tried unless the caller says otherwise.
-const DEADLINE: Duration = Duration::from_secs(30);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The buckets of `T` in one database.
 ///
@@ -221,7 +221,7 @@ impl<T: Record> Buckets<T> {
 }
 
 /// Stored on the disks of a majority: what no single fault takes back.
-fn durable() -> WriteConcern {
+pub(crate) fn durable() -> WriteConcern {
     let mut concern = WriteConcern::majority();
     concern.journal = Some(true);
     concern

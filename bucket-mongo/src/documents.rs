@@ -3,17 +3,22 @@
 mod ensure;
 mod find;
 mod insert;
+mod inserted;
 mod migrate;
+mod storing;
 
-use std::{fmt, marker::PhantomData};
+use std::{fmt, marker::PhantomData, sync::Arc};
 
 use bucket_core::attribute::{Attributed, DocumentSpec};
 use mongodb::{Collection, Database, bson::RawDocumentBuf};
+
+use crate::writer::Learnt;
 
 pub use self::{
     ensure::{DocumentsReport, EnsureDocuments},
     find::{FindDocuments, FoundDocuments},
     insert::{InsertDocument, InsertDocuments},
+    inserted::{FailedDocument, InsertedDocuments},
     migrate::{MigrateDocuments, MigrationProgress, MigrationReport, RefusedDocument},
 };
 
@@ -29,6 +34,7 @@ pub use self::{
 /// ```
 pub struct Documents<T: Attributed> {
     database: Database,
+    learnt: Arc<Learnt>,
     document: PhantomData<fn() -> T>,
 }
 
@@ -36,6 +42,7 @@ impl<T: Attributed> Documents<T> {
     pub(crate) fn new(database: &Database) -> Self {
         Self {
             database: database.clone(),
+            learnt: Arc::default(),
             document: PhantomData,
         }
     }
@@ -73,7 +80,11 @@ impl<T: Attributed> Documents<T> {
 
 impl<T: Attributed> Clone for Documents<T> {
     fn clone(&self) -> Self {
-        Self::new(&self.database)
+        Self {
+            database: self.database.clone(),
+            learnt: Arc::clone(&self.learnt),
+            document: PhantomData,
+        }
     }
 }
 

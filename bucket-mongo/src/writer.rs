@@ -9,7 +9,7 @@ use std::time::Duration;
 use bson::RawDocumentBuf;
 use bucket_core::{
     Record,
-    write::{Batch, Chain, Doubt, Doubtful, Need, Round, WriteFailure},
+    write::{Batch, Chain, Doubtful, Need, Round, WriteFailure},
 };
 use mongodb::{
     ClientSession,
@@ -17,16 +17,14 @@ use mongodb::{
 };
 use tokio::time::Instant;
 
-use self::{
-    commitment::Commitment,
-    delivery::{Answer, Trust},
-};
+use self::{commitment::Commitment, delivery::Answer};
 use crate::{
     Buckets, backoff,
     error::{Context, Error, ErrorKind},
     group::Callers,
 };
 
+mod channel;
 mod commitment;
 mod delivery;
 mod learnt;
@@ -37,7 +35,7 @@ mod session;
 mod tails;
 pub(crate) mod verdict;
 
-pub(crate) use self::learnt::Learnt;
+pub(crate) use self::{channel::Channel, learnt::Learnt, session::is_in_transaction};
 
 /// Commands of one round that are under way at the same time.
 const IN_FLIGHT: usize = 4;
@@ -117,20 +115,7 @@ impl<'a, T: Record> Writer<'a, T> {
         let default = session.is_none().then(|| buckets.write_concern());
         let concern = settings.write_concern.as_ref().or(default);
         let commitment = Commitment::of(concern);
-        let write_concern = match concern {
-            None => None,
-            // Without replies nothing is known of any record.
-            Some(concern) if concern.w == Some(Acknowledgment::Nodes(0)) => {
-                let message = "a write concern of `w: 0` gives no replies to go by".to_owned();
-                return Err(Error::new(ErrorKind::InvalidArgument { message }, &context));
-            }
-            Some(concern) => Some(bson::serialize_to_raw_document_buf(concern).map_err(
-                |source| {
-                    let message = format!("the write concern cannot be encoded: {source}");
-                    Error::new(ErrorKind::InvalidArgument { message }, &context)
-                },
-            )?),
-        };
+        let write_concern = raw_write_concern(concern, &context)?;
         let patience = settings.deadline.unwrap_or(buckets.deadline());
         Ok(Self {
             buckets,
@@ -278,11 +263,7 @@ impl<'a, T: Record> Writer<'a, T> {
 
     async fn settle(&mut self, batch: &mut Batch<T>, round: &Round, answer: Answer) {
         self.written.resent += usize::try_from(answer.resent).unwrap_or(usize::MAX);
-        let doubt = match answer.trust {
-            Trust::Sure => Doubt::None,
-            Trust::Overtaken => Doubt::Overtaken,
-            Trust::Loose => Doubt::Open,
-        };
+        let doubt = answer.trust.doubt();
         let settled = batch.settle(round, &answer.reply, doubt);
         self.written.opened.extend(settled.opened);
         self.written.missed += settled.missed;
@@ -390,5 +371,30 @@ impl<'a, T: Record> Writer<'a, T> {
             let pause = backoff::jitter() % ceiling + 1;
             tokio::time::sleep(Duration::from_millis(pause)).await;
         }
+    }
+}
+
+/// A write concern as a command has it.
+///
+/// # Errors
+///
+/// [`ErrorKind::InvalidArgument`] if it gives no replies to go by.
+pub(crate) fn raw_write_concern(
+    concern: Option<&WriteConcern>,
+    context: &Context,
+) -> Result<Option<RawDocumentBuf>, Error> {
+    let refused = |message| Error::new(ErrorKind::InvalidArgument { message }, context);
+    match concern {
+        None => Ok(None),
+        // Without replies nothing is known of any record.
+        Some(concern) if concern.w == Some(Acknowledgment::Nodes(0)) => Err(refused(
+            "a write concern of `w: 0` gives no replies to go by".to_owned(),
+        )),
+        Some(concern) => match bson::serialize_to_raw_document_buf(concern) {
+            Ok(concern) => Ok(Some(concern)),
+            Err(source) => Err(refused(format!(
+                "the write concern cannot be encoded: {source}"
+            ))),
+        },
     }
 }

@@ -118,7 +118,8 @@ async fn stored() -> (TestDatabase, Documents<Flask>, Vec<Flask>) {
     let flasks = Flask::documents(&database);
     flasks.ensure().await.unwrap();
     // As they are read: a decimal number has more digits before.
-    flasks.insert_many(&self::flasks()).await.unwrap();
+    let report = flasks.insert_many(&self::flasks()).await.unwrap();
+    report.into_result().unwrap();
     let all = flasks.find(doc! {}).sort(doc! { "_id": 1 }).await.unwrap();
     (database, flasks, all)
 }
@@ -317,7 +318,7 @@ async fn any_unit_finds_numbers_and_those_stored_as_text() {
         jar(4, Some(6), Some(7), Some(8)),
         jar(5, None, None, None),
     ];
-    jars.insert_many(&all).await.unwrap();
+    jars.insert_many(&all).await.unwrap().into_result().unwrap();
     let any = Jar::specs().volume().any_unit();
     for (filter, expected) in [
         (any.eq(5), vec![1, 2, 3]),

@@ -150,9 +150,9 @@ pub enum DocumentFault {
     Serde(Arc<bson::error::Error>),
     /// In the other form it would tell something else.
     NotKept,
-    /// The statement that changes its form is too large to be sent.
+    /// It is too large to be stored, or the statement that changes its form to be sent.
     TooLarge {
-        /// The size of the statement, in bytes.
+        /// Its size or that of the statement, in bytes.
         bytes: usize,
         /// The largest that can be sent, in bytes.
         limit: usize,
@@ -194,7 +194,7 @@ impl fmt::Display for DocumentError {
             }
             DocumentFault::TooLarge { bytes, limit } => write!(
                 f,
-                ": its change takes {bytes} bytes, a statement at most {limit}"
+                ": {bytes} bytes are to be sent for it, at most {limit} can be"
             ),
             DocumentFault::Refused { code, message } => {
                 write!(f, ": the server refused ({code}): {message}")

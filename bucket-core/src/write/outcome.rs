@@ -165,7 +165,7 @@ fn is_own(spec: &BucketSpec, index: &str) -> bool {
 }
 
 impl WriteFailure {
-    fn read(error: &Document) -> Self {
+    pub(crate) fn read(error: &Document) -> Self {
         let code = number(error, "code").and_then(|code| i32::try_from(code).ok());
         let message = error.get_str("errmsg").unwrap_or_default().to_owned();
         Self {
@@ -212,7 +212,7 @@ impl WriteFailure {
     }
 }
 
-fn number(document: &Document, name: &str) -> Option<i64> {
+pub(crate) fn number(document: &Document, name: &str) -> Option<i64> {
     match document.get(name)? {
         Bson::Int32(value) => Some(i64::from(*value)),
         Bson::Int64(value) => Some(*value),

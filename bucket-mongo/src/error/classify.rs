@@ -49,35 +49,24 @@ impl Error {
         Self::with_driver(ErrorKind::OutcomeUnknown { message }, context, Some(driver))
     }
 
-    /// An error of documents that were sent to be stored.
-    pub(crate) fn stored(driver: mongodb::error::Error, context: &Context) -> Self {
-        let refused = match driver.kind.as_ref() {
-            DriverKind::Write(mongodb::error::WriteFailure::WriteError(error)) => {
-                Some((error.code, error.message.clone()))
-            }
-            DriverKind::InsertMany(errors) => errors
-                .write_errors
-                .as_ref()
-                .and_then(|errors| errors.first())
-                .map(|error| (error.code, error.message.clone())),
-            _ => None,
-        };
-        let kind = match refused {
-            Some((DUPLICATE_KEY, message)) => ErrorKind::DuplicateKey {
-                index: String::new(),
+    /// A document that the server refused.
+    pub(crate) fn refused_document(failure: &WriteFailure, context: &Context) -> Self {
+        let WriteFailure { code, message, .. } = failure.clone();
+        let kind = match code {
+            DUPLICATE_KEY => ErrorKind::DuplicateKey {
+                index: failure.index().unwrap_or_default().to_owned(),
                 message,
             },
-            Some((code, message)) => command(code, message),
-            None => match reading(&driver) {
-                ErrorKind::Driver { message } => ErrorKind::OutcomeUnknown { message },
-                // The connection may have been lost behind the documents.
-                ErrorKind::Unreachable { message } if sent(&driver) => {
-                    ErrorKind::OutcomeUnknown { message }
-                }
-                kind => kind,
-            },
+            _ => command(code, message),
         };
-        Self::with_driver(kind, context, Some(driver))
+        Self::new(kind, context)
+    }
+
+    /// The error of a command that was sent before, and may have been executed then.
+    pub(crate) fn after_a_lost_try(&self, context: &Context) -> Self {
+        let message = self.kind().to_string();
+        let kind = ErrorKind::OutcomeUnknown { message };
+        Self::with_driver(kind, context, self.driver().cloned())
     }
 
     /// A record that the server refused.
@@ -142,11 +131,6 @@ fn reading(driver: &mongodb::error::Error) -> ErrorKind {
         DriverKind::InvalidArgument { .. } => ErrorKind::InvalidArgument { message },
         _ => ErrorKind::Driver { message },
     }
-}
-
-/// Whether something may have been sent: neither the choice of a server nor the pool failed.
-fn sent(driver: &mongodb::error::Error) -> bool {
-    matches!(driver.kind.as_ref(), DriverKind::Io(_))
 }
 
 fn command(code: i32, message: String) -> ErrorKind {

@@ -46,7 +46,7 @@ pub enum ErrorKind {
         /// The name of the index.
         name: String,
     },
-    /// A unique index that is not of the model refused the record; nothing was stored.
+    /// A unique index that is not of the model refused the record or document, which is not stored.
     DuplicateKey {
         /// The name of the index.
         index: String,

@@ -8,6 +8,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bson::{Document, RawDocument, RawDocumentBuf, doc, oid::ObjectId, raw::cstr};
+use bucket_core::write::Doubt;
 use mongodb::{ClientSession, Database};
 use tokio::time::{Instant, sleep};
 
@@ -71,6 +72,17 @@ struct Tries {
     maybe: bool,
     /// A try without a reply may still arrive.
     late: bool,
+}
+
+impl Trust {
+    /// What the reply leaves open.
+    pub(super) fn doubt(self) -> Doubt {
+        match self {
+            Self::Sure => Doubt::None,
+            Self::Overtaken => Doubt::Overtaken,
+            Self::Loose => Doubt::Open,
+        }
+    }
 }
 
 impl Answer {

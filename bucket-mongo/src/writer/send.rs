@@ -23,7 +23,7 @@ use super::{
 use crate::error::{Context, Error, ErrorKind};
 
 /// How much longer than its deadline a command is waited for, so that it is the one to say why.
-const GRACE: Duration = Duration::from_millis(250);
+pub(super) const GRACE: Duration = Duration::from_millis(250);
 /// How much longer than its deadline the server may work on something, so that its reply comes within the grace.
 const SERVER_GRACE: Duration = Duration::from_millis(100);
 
@@ -164,13 +164,13 @@ pub(super) enum ReadError {
 
 /// A command and all that its task needs.
 #[derive(Debug)]
-struct Command {
-    database: Database,
-    learnt: Arc<Learnt>,
-    write_concern: Option<RawDocumentBuf>,
-    deadline: Instant,
-    selection: Selection,
-    context: Context,
+pub(super) struct Command {
+    pub(super) database: Database,
+    pub(super) learnt: Arc<Learnt>,
+    pub(super) write_concern: Option<RawDocumentBuf>,
+    pub(super) deadline: Instant,
+    pub(super) selection: Selection,
+    pub(super) context: Context,
 }
 
 /// Calls a command off when nobody waits for it any more, unless it may have left.
@@ -183,7 +183,7 @@ impl Drop for Waiting {
 }
 
 impl Command {
-    async fn deliver(self, body: RawDocumentBuf) -> Sent {
+    pub(super) async fn deliver(self, body: RawDocumentBuf) -> Sent {
         let waiting = Waiting(self.selection.clone());
         let context = self.context.clone();
         let ended = tokio::spawn(self.run(body)).await;

@@ -71,7 +71,7 @@ async fn begin(session: &mut ClientSession) -> mongodb::error::Result<()> {
 }
 
 /// Whether the session is in a transaction.
-pub(super) async fn is_in_transaction(session: &mut ClientSession) -> bool {
+pub(crate) async fn is_in_transaction(session: &mut ClientSession) -> bool {
     matches!(next_number(session).await, Ok(Numbering::InTransaction))
 }
 

@@ -33,7 +33,7 @@ const NOT_STARTED: [i32; 19] = [
 const BLAMES_A_RECORD: [i32; 4] = [15, 22, 378, 10_334];
 
 /// Whether the server refused a whole command because of a record in it.
-pub(super) fn blames_a_record(code: i32) -> bool {
+pub(crate) fn blames_a_record(code: i32) -> bool {
     BLAMES_A_RECORD.contains(&code)
 }
 

@@ -121,8 +121,10 @@ pub(crate) async fn insert(
 ) -> Result<u64, Error> {
     let mut stored = 0;
     for batch in products.chunks(BATCH) {
-        stored += documents.insert_many(batch).await?;
-        bar.inc(batch.len() as u64);
+        let report = documents.insert_many(batch).await?;
+        stored += report.stored() as u64;
+        bar.inc(report.stored() as u64);
+        report.into_result()?;
     }
     Ok(stored)
 }

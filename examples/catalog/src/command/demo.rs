@@ -37,7 +37,7 @@ async fn store<T: Attributed>(
 ) -> Result<(), Error> {
     let collection = documents.spec().collection();
     writeln!(out, "`{collection}`: {}\n", documents.ensure().await?)?;
-    documents.insert_many(all).await?;
+    documents.insert_many(all).await?.into_result()?;
     let stored = documents.collection::<Document>();
     let stored = stored.find(doc! {}).sort(doc! { "_id": 1 }).await?;
     let stored: Vec<Document> = stored.try_collect().await?;
