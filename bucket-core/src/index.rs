@@ -281,6 +281,47 @@ pub fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
     plans
 }
 
+/// Those of the indexes that writes rest on, whatever is read: the unique ones, and the one by which the
+/// next bucket is found. Gives the first that is missing, or else how the first that is another one differs.
+///
+/// ```
+/// use bucket_core::index::Unmet;
+/// # use bucket_core::{BucketSpec, index};
+/// fn must_be_set_up(spec: &BucketSpec) -> bool {
+///     matches!(index::unmet(spec, &[]), Some(Unmet::Missing { .. }))
+/// }
+/// ```
+#[must_use]
+pub fn unmet(spec: &BucketSpec, found: &[Document]) -> Option<Unmet> {
+    let pages = spec.pages_index_name();
+    let is_needed = |plan: &&IndexPlan| plan.unique || plan.name == pages;
+    let (missing, drift) = compare(spec, found);
+    if let Some(plan) = missing.iter().find(is_needed) {
+        let name = plan.name.clone();
+        return Some(Unmet::Missing { name });
+    }
+    let plans = plan(spec);
+    let needed: Vec<&IndexPlan> = plans.iter().filter(is_needed).collect();
+    let differs = |drift: &Drift| match drift {
+        Drift::Index { name, .. } => needed.iter().any(|plan| plan.name == *name),
+        _ => false,
+    };
+    drift.into_iter().find(differs).map(Unmet::Differs)
+}
+
+/// What a collection lacks for writes to be exact.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Unmet {
+    /// There is no index of this name.
+    Missing {
+        /// The name of the index.
+        name: String,
+    },
+    /// An index of the name does something else.
+    Differs(Drift),
+}
+
 /// What a bucket fulfils that takes records; empty for windows, which have no such index.
 pub(crate) fn open_condition(spec: &BucketSpec) -> Document {
     let names = spec.names();

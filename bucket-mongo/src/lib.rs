@@ -73,6 +73,7 @@ mod bucketed;
 mod buckets;
 pub mod documents;
 pub mod error;
+mod footing;
 mod group;
 pub mod ingest;
 mod read;

@@ -21,12 +21,14 @@ use self::{commitment::Commitment, delivery::Answer};
 use crate::{
     Buckets, backoff,
     error::{Context, Error, ErrorKind},
+    footing::Ground,
     group::Callers,
 };
 
 mod channel;
 mod commitment;
 mod delivery;
+mod ground;
 mod learnt;
 mod repeats;
 mod selection;
@@ -96,6 +98,12 @@ pub(crate) struct Writer<'a, T: Record> {
     commitment: Commitment,
     /// The write concern of something that was stored was not met.
     is_uncertain: bool,
+    /// What the writes rest on.
+    ground: Option<Ground>,
+    /// The indexes were looked at.
+    has_looked: bool,
+    /// The collection is another one than that.
+    is_astray: bool,
     deadline: Instant,
     context: Context,
     /// Who waits for the records, where several calls share them.
@@ -123,6 +131,9 @@ impl<'a, T: Record> Writer<'a, T> {
             write_concern,
             commitment,
             is_uncertain: false,
+            ground: None,
+            has_looked: false,
+            is_astray: false,
             deadline: Instant::now() + patience.min(LONGEST_DEADLINE),
             context,
             callers: None,
@@ -145,6 +156,9 @@ impl<'a, T: Record> Writer<'a, T> {
 
     /// Stores the records of a batch.
     pub(crate) async fn store(mut self, batch: &mut Batch<T>) -> Written {
+        if let Err(error) = self.find_ground().await {
+            self.written.stopped_by = Some(error);
+        }
         if self.session.is_some() {
             batch.look_first();
         } else {
@@ -167,7 +181,14 @@ impl<'a, T: Record> Writer<'a, T> {
             if rounds.is_empty() && moved == 0 {
                 break;
             }
+            if let Err(error) = self.look_before(&rounds).await {
+                self.written.stopped_by = Some(error);
+                break;
+            }
             self.run(batch, rounds).await;
+            if self.is_astray {
+                self.go_elsewhere(batch).await;
+            }
             self.pause(batch).await;
         }
         self.remember(batch);
@@ -267,9 +288,11 @@ impl<'a, T: Record> Writer<'a, T> {
         let settled = batch.settle(round, &answer.reply, doubt);
         self.written.opened.extend(settled.opened);
         self.written.missed += settled.missed;
+        self.is_astray |= settled.other_collection;
         for failed in settled.failed {
             let error = Error::refused(&failed.action, &failed.failure, &self.context);
             if matches!(error.kind(), ErrorKind::MissingIndex { .. }) {
+                self.buckets.learnt().footing.leave(self.ground.as_ref());
                 self.written.stopped_by = Some(error.clone());
             }
             self.written.failed.push((failed.index, error));

@@ -20,6 +20,8 @@ const TOO_LARGE: i32 = 10_334;
 const RESULT_TOO_LARGE: i32 = 17_419;
 /// An opening matched a bucket that stands behind it.
 const IMMUTABLE_FIELD: i32 = 66;
+/// The collection has another UUID than the one that was asked for.
+const OTHER_COLLECTION: i32 = 361;
 
 /// Shutting down, write conflict, stepped down, temporarily unavailable, not primary, interrupted: nothing
 /// is wrong with the statement.
@@ -50,6 +52,8 @@ pub enum Outcome {
     OtherOpen,
     /// A bucket of the key has the record id of one of its records; nothing was changed.
     Repeated,
+    /// The collection is another one than before, or gone; nothing was changed.
+    OtherCollection,
     /// The server refused it; nothing was changed.
     Failed(WriteFailure),
     /// An ordered command stopped before it.
@@ -146,6 +150,7 @@ impl Reply {
 fn refused(spec: &BucketSpec, failure: WriteFailure) -> Outcome {
     match (failure.code, failure.index()) {
         (IMMUTABLE_FIELD | SET_TWICE, _) => Outcome::Missed,
+        (OTHER_COLLECTION, _) => Outcome::OtherCollection,
         (DUPLICATE_KEY, Some(index)) if is_open(spec, index) => Outcome::OtherOpen,
         (DUPLICATE_KEY, Some(UNIQUE_INDEX)) if spec.unique().is_some() => Outcome::Repeated,
         (DUPLICATE_KEY, Some(index)) if is_own(spec, index) => Outcome::Missed,

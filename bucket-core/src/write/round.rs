@@ -55,6 +55,16 @@ impl Round {
         self.steps.iter().map(|(_, step)| step.take()).sum()
     }
 
+    /// Whether a statement of it makes a bucket where there is none.
+    #[must_use]
+    pub fn opens(&self) -> bool {
+        self.inserts
+            || self
+                .steps
+                .iter()
+                .any(|(_, step)| step.action().is_opening())
+    }
+
     /// This statement and those of the same chain behind it.
     fn steps_from(&self, at: usize) -> Vec<Step> {
         let rest = self.steps.get(at..).unwrap_or_default();
@@ -72,6 +82,8 @@ pub struct Settled {
     pub stored: Vec<usize>,
     /// The first record of each bucket that was opened.
     pub opened: Vec<usize>,
+    /// The collection is not the one that was asked for: see [`Batch::forget`].
+    pub other_collection: bool,
     /// The records that cannot be stored, and why.
     pub failed: Vec<Failed>,
     /// The statements that were refused because a bucket was not as last seen.
@@ -235,6 +247,11 @@ impl<T: Record> Batch<T> {
                     settled.missed += 1;
                     chain.repeated(step);
                 }
+                (Outcome::OtherCollection, _) => {
+                    settled.other_collection = true;
+                    settled.missed += 1;
+                    chain.missed(step);
+                }
                 (Outcome::Failed(failure), _) => {
                     let failed = chain.refused(step, &failure);
                     settled.fail(failed, step, &failure);
@@ -245,6 +262,12 @@ impl<T: Record> Batch<T> {
         // Only now: what was sent with a record that failed may be stored.
         self.set_held_back_aside();
         settled
+    }
+
+    /// The collection is another one than before: nothing that was seen of it counts any more, and every
+    /// chain looks anew.
+    pub fn forget(&mut self) {
+        self.chains_mut().iter_mut().for_each(Chain::forget);
     }
 
     /// Gives up on the records of a round whose reply was lost. Gives their indexes.

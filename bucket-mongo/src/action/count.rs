@@ -1,10 +1,7 @@
 //! `count`: how many records a key has.
 
 use bucket_core::{Damage, DamagedBucket, Record, read};
-use mongodb::{
-    ClientSession,
-    bson::{DateTime, RawDocumentBuf},
-};
+use mongodb::{ClientSession, bson::DateTime};
 use tracing::Instrument;
 
 use super::{ActionFuture, find, number};
@@ -53,7 +50,7 @@ impl<'a, T: Record> Count<'a, T> {
     async fn run(self) -> Result<u64> {
         let context = Context::of::<T>("count", &self.key);
         let key = read::key_document::<T>(&self.key);
-        let collection = self.buckets.collection::<RawDocumentBuf>();
+        let collection = self.buckets.readable(&context).await?;
         let plan = read::live(T::SPEC, DateTime::now()).record_count(T::SPEC, &key);
         let found = find::aggregate(&collection, plan, self.session)
             .await

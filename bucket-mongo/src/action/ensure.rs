@@ -3,10 +3,10 @@
 use bucket_core::{Record, index::Drift};
 use tracing::Instrument;
 
-use self::collection::{check_size, collection_drift, compression_drift};
+use self::collection::{check_size, compression_drift};
 pub use self::report::{EnsureReport, SizeWarning};
 use super::ActionFuture;
-use crate::{Buckets, Error, Result, error::Context, trace};
+use crate::{Buckets, Error, Result, error::Context, footing::collection_drift, trace};
 
 mod collection;
 mod indexes;

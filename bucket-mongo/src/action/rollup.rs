@@ -8,10 +8,7 @@ use bucket_core::{
     read::{self, RollupReader, RollupSteps, RollupTotals, StepTotals, WalkOrder},
     step::Filled,
 };
-use mongodb::{
-    ClientSession,
-    bson::{DateTime, RawDocumentBuf},
-};
+use mongodb::{ClientSession, bson::DateTime};
 use tracing::Instrument;
 
 use super::{ActionFuture, find, stats::totals};
@@ -276,7 +273,7 @@ impl<'a, T: Record> RollupQuery<'a, T> {
     async fn read(&mut self, steps: &RollupSteps, context: &Context) -> Result<RollupTotals> {
         let failed = |kind| Error::new(kind, context);
         let limits = self.buckets.limits_of(&self.key);
-        let collection = self.buckets.collection::<RawDocumentBuf>();
+        let collection = self.buckets.readable(context).await?;
         let reader = 'again: loop {
             let (key, known) = (self.key.clone(), self.buckets.longest());
             let live = read::live(T::SPEC, DateTime::now());

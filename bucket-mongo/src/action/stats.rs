@@ -8,7 +8,7 @@ use bucket_core::{
 };
 use mongodb::{
     ClientSession,
-    bson::{DateTime, Document, RawDocumentBuf},
+    bson::{DateTime, Document},
 };
 use tracing::Instrument;
 
@@ -152,7 +152,7 @@ pub(super) async fn totals<T: Record>(
 ) -> Result<Option<RangeTotals>> {
     let failed = |kind| Error::new(kind, context);
     let limits = buckets.limits_of(key);
-    let collection = buckets.collection::<RawDocumentBuf>();
+    let collection = buckets.readable(context).await?;
     let reader = loop {
         let (key, known) = (key.clone(), buckets.longest());
         let live = read::live(T::SPEC, DateTime::now());

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use bucket_core::{
-    DamagedBucket, EncodeError, SumOverflow, TokenError, attribute::DocumentError, text::Shortened,
-    write::is_transient,
+    DamagedBucket, EncodeError, SumOverflow, TokenError, attribute::DocumentError, index::Drift,
+    text::Shortened, write::is_transient,
 };
 use mongodb::bson::Bson;
 
@@ -46,6 +46,9 @@ pub enum ErrorKind {
         /// The name of the index.
         name: String,
     },
+    /// The collection is not as the model needs it: it has a collation, is none, or has an index of the
+    /// model's name that does something else. Nothing was stored or read.
+    Drift(Box<Drift>),
     /// A unique index that is not of the model refused the record or document, which is not stored.
     DuplicateKey {
         /// The name of the index.
@@ -183,6 +186,19 @@ impl fmt::Display for ErrorKind {
                     f,
                     "the index `{name}` is missing: call `ensure()` before writing"
                 )
+            }
+            Self::Drift(drift) => {
+                write!(f, "{drift}")?;
+                f.write_str(match &**drift {
+                    Drift::Collation { .. } => {
+                        ": copy the buckets into a collection that was created without a collation"
+                    }
+                    Drift::Index { .. } => {
+                        ": `ensure().replace_indexes()` makes it the one that the model needs"
+                    }
+                    Drift::Kind { .. } => ": use a collection of another name",
+                    _ => "",
+                })
             }
             Self::DuplicateKey { index, message } => {
                 write!(

@@ -6,10 +6,7 @@ use bucket_core::{
     CursorToken, EncodeError, FieldPath, Record, TimeRange,
     read::{self, Placed, Walk, WalkOrder},
 };
-use mongodb::{
-    ClientSession,
-    bson::{DateTime, RawDocumentBuf},
-};
+use mongodb::{ClientSession, bson::DateTime};
 use serde::de::DeserializeOwned;
 
 use super::{rows::Rows, stream::Chunks};
@@ -151,7 +148,7 @@ impl<'a, T: Record, R> Request<'a, T, R> {
                 more: false,
             });
         }
-        let collection = self.buckets.collection::<RawDocumentBuf>();
+        let collection = self.buckets.readable(&context).await?;
         let mut wanted = buckets_of::<T>(most.saturating_add(1));
         loop {
             let session = self.session.as_deref_mut();

@@ -4,7 +4,7 @@ use bucket_core::{
     Record,
     read::{Placed, Tokens, Walk},
 };
-use mongodb::{ClientSession, bson::RawDocumentBuf};
+use mongodb::ClientSession;
 
 use super::rows::Rows;
 use crate::{Buckets, Error, ErrorKind, Result, error::Context};
@@ -74,7 +74,7 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
         let rows = match &mut self.rows {
             Some(rows) => rows,
             none => {
-                let collection = self.buckets.collection::<RawDocumentBuf>();
+                let collection = self.buckets.readable(context).await?;
                 let rows = Rows::open(&collection, walk.find(0), self.batch, self.session.take());
                 none.insert(rows.await.map_err(|error| Error::read(error, context))?)
             }

@@ -47,6 +47,8 @@ impl Channel<'_> {
                 deadline: self.deadline,
                 selection: Selection::default(),
                 unnumbered: self.learnt.unnumbered(),
+                collection: None,
+                naming: self.learnt.footing.naming(),
                 context: self.context,
             };
             let answer = timeout_at(self.deadline + GRACE, delivery.run(body)).await;
@@ -58,6 +60,7 @@ impl Channel<'_> {
                 write_concern: self.write_concern.map(RawDocument::to_owned),
                 deadline: self.deadline,
                 selection: Selection::default(),
+                collection: None,
                 context: self.context.clone(),
             };
             // Nobody else calls it off.

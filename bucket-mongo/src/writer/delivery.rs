@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bson::{Document, RawDocument, RawDocumentBuf, doc, oid::ObjectId, raw::cstr};
+use bson::{Binary, Document, RawDocument, RawDocumentBuf, doc, oid::ObjectId, raw::cstr};
 use bucket_core::write::Doubt;
 use mongodb::{ClientSession, Database};
 use tokio::time::{Instant, sleep};
@@ -21,6 +21,7 @@ use super::{
 use crate::{
     backoff,
     error::{Context, Error, ErrorKind},
+    footing::Naming,
     trace,
 };
 
@@ -61,6 +62,9 @@ pub(super) struct Delivery<'a> {
     pub(super) selection: Selection,
     /// The server is known to take no numbered commands.
     pub(super) unnumbered: &'a AtomicBool,
+    /// The UUID of the collection that it is for.
+    pub(super) collection: Option<Binary>,
+    pub(super) naming: &'a Naming,
     pub(super) context: &'a Context,
 }
 
@@ -120,6 +124,10 @@ impl Delivery<'_> {
                 Ok(reply) => return Ok(self.answer(reply, number, &tries).await),
                 Err(error) => error,
             };
+            if self.forgoes_collection(&error) {
+                self.selection.reset(tries.maybe);
+                continue;
+            }
             match self.failure(&error) {
                 Failure::NotSent => self.selection.reset(tries.maybe),
                 Failure::BrokenOff { transient } => {
@@ -182,6 +190,10 @@ impl Delivery<'_> {
                 Ok(reply) => return Ok(Answer::sure(reply, &tries)),
                 Err(error) => error,
             };
+            if self.forgoes_collection(&error) {
+                self.selection.reset(false);
+                continue;
+            }
             match self.failure(&error) {
                 Failure::NotSent if !self.borrowed && !self.is_late() => {
                     self.selection.reset(false);
@@ -201,6 +213,31 @@ impl Delivery<'_> {
         number: Option<i64>,
     ) -> mongodb::error::Result<Document> {
         let mut body = self.limited(body);
+        if let Some(collection) = &self.collection {
+            body.append(cstr!("collectionUUID"), collection.clone());
+        }
+        let reply = self.send_body(body, number).await?;
+        if self.collection.is_some() {
+            self.naming.saw_taken();
+        }
+        Ok(reply)
+    }
+
+    /// Whether the server does not know that a command can be for a collection of one UUID. Then it is for
+    /// the one of the name.
+    fn forgoes_collection(&mut self, error: &mongodb::error::Error) -> bool {
+        let refuses = self.collection.is_some() && self.naming.is_refused_by(error);
+        if refuses {
+            self.collection = None;
+        }
+        refuses
+    }
+
+    async fn send_body(
+        &mut self,
+        mut body: RawDocumentBuf,
+        number: Option<i64>,
+    ) -> mongodb::error::Result<Document> {
         let Some(number) = number else {
             let run = self.database.run_raw_command(body);
             let run = if self.borrowed {

@@ -21,6 +21,7 @@ use bucket_core::{
 };
 
 use super::Writer;
+use crate::footing::Footing;
 
 /// Keys that are remembered; beyond that everything is forgotten, which costs each key one read.
 const MAX_KEYS: usize = 10_000;
@@ -40,6 +41,8 @@ pub(crate) struct Learnt {
     unnumbered: AtomicBool,
     /// The index on record ids was there.
     record_ids: AtomicBool,
+    /// What the collection was like.
+    pub(crate) footing: Footing,
     /// The longest span of time of a bucket, in milliseconds.
     longest: AtomicI64,
 }
@@ -75,6 +78,12 @@ impl Learnt {
 
     pub(super) fn saw_record_ids(&self) {
         self.record_ids.store(true, Relaxed);
+    }
+
+    /// The collection is another one: nothing counts any more that was learnt of what it held.
+    pub(super) fn forget_keys(&self) {
+        self.lock().clear();
+        self.record_ids.store(false, Relaxed);
     }
 
     /// What is remembered, unless others are known to write to the key; an open bucket `anyway`.

@@ -8,7 +8,7 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use bson::{Document, RawDocumentBuf, raw::cstr};
+use bson::{Binary, Document, RawDocumentBuf, raw::cstr};
 use bucket_core::{Record, write::Round};
 use futures_util::future::{Either, join_all, select};
 use mongodb::Database;
@@ -36,6 +36,7 @@ impl<T: Record> Writer<'_, T> {
         if self.session.is_some() {
             return self.send_in_session(rounds).await;
         }
+        let collection = self.collection_uuid();
         let (selections, commands): (Vec<_>, Vec<_>) = rounds
             .iter_mut()
             .map(|round| {
@@ -45,6 +46,7 @@ impl<T: Record> Writer<'_, T> {
                     write_concern: self.write_concern.clone(),
                     deadline: self.deadline,
                     selection: Selection::default(),
+                    collection: collection.clone(),
                     context: self.context.clone(),
                 };
                 let selection = command.selection.clone();
@@ -68,6 +70,7 @@ impl<T: Record> Writer<'_, T> {
 
     async fn send_in_session(&mut self, rounds: &mut [Round]) -> Vec<Sent> {
         let mut answers = Vec::with_capacity(rounds.len());
+        let collection = self.collection_uuid();
         let Some(session) = &mut self.session else {
             return answers;
         };
@@ -80,6 +83,8 @@ impl<T: Record> Writer<'_, T> {
                 deadline: self.deadline,
                 selection: Selection::default(),
                 unnumbered: self.buckets.learnt().unnumbered(),
+                collection: collection.clone(),
+                naming: self.buckets.learnt().footing.naming(),
                 context: &self.context,
             };
             let delivered = timeout_at(self.deadline + GRACE, delivery.run(round.take_body()));
@@ -170,6 +175,8 @@ pub(super) struct Command {
     pub(super) write_concern: Option<RawDocumentBuf>,
     pub(super) deadline: Instant,
     pub(super) selection: Selection,
+    /// The UUID of the collection that it is for.
+    pub(super) collection: Option<Binary>,
     pub(super) context: Context,
 }
 
@@ -216,6 +223,8 @@ impl Command {
             deadline: self.deadline,
             selection: self.selection,
             unnumbered: self.learnt.unnumbered(),
+            collection: self.collection,
+            naming: self.learnt.footing.naming(),
             context: &self.context,
         };
         delivery.run(body).await

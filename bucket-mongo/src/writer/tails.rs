@@ -192,22 +192,29 @@ impl<T: Record> Writer<'_, T> {
             .map_err(|_| no_answer_in_time(&self.context))
     }
 
-    /// Outside of a session a read is tried again until the deadline, as long as the server may
-    /// come back.
     async fn find_alone(&self, plan: &FindPlan) -> Result<Vec<RawDocumentBuf>, Error> {
         let concern = self.commitment.read_concern(plan.level);
+        match self.ask(&command::<T>(plan, concern.as_ref())).await {
+            Ok(reply) => {
+                self.commitment.saw(&reply);
+                documents(&reply, &self.context)
+            }
+            Err(ReadError::Late(error)) => Err(error),
+            Err(ReadError::Driver(error)) => Err(Error::read_by(&plan.hint, error, &self.context)),
+        }
+    }
+
+    /// Outside of a session a read is tried again until the deadline, as long as the server may
+    /// come back.
+    pub(super) async fn ask(&self, command: &RawDocumentBuf) -> Result<Document, ReadError> {
         let mut tries = 0;
         loop {
-            let error = match self.read(command::<T>(plan, concern.as_ref())).await {
-                Ok(reply) => {
-                    self.commitment.saw(&reply);
-                    return documents(&reply, &self.context);
-                }
-                Err(ReadError::Late(error)) => return Err(error),
+            let error = match self.read(command.clone()).await {
                 Err(ReadError::Driver(error)) => error,
+                done => return done,
             };
             if !Failure::of(&error).is_passing() || !self.waits_for_another(&mut tries).await {
-                return Err(Error::read_by(&plan.hint, error, &self.context));
+                return Err(ReadError::Driver(error));
             }
         }
     }

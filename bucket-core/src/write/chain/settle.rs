@@ -102,6 +102,20 @@ impl Chain {
         }
     }
 
+    /// Nothing that was seen of the buckets counts any more.
+    pub(in crate::write) fn forget(&mut self) {
+        self.tail = Tail::Unknown;
+        self.look_behind = true;
+        self.guess = None;
+        self.remembered = None;
+        self.last = None;
+        self.confirmed = false;
+        self.refused = None;
+        self.taken = None;
+        self.outgrown = None;
+        self.forget_watermark();
+    }
+
     /// The server refused the statement; nothing was changed. Gives the indexes of the records that
     /// are given up.
     pub fn refused(&mut self, step: &Step, failure: &WriteFailure) -> Vec<usize> {

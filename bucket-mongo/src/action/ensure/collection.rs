@@ -83,29 +83,6 @@ impl<T: Record> Ensure<'_, T> {
     }
 }
 
-pub(super) fn collection_drift(found: &Document) -> Option<Drift> {
-    let kind = found.get_str("type").unwrap_or("collection");
-    if kind != "collection" {
-        return Some(Drift::Kind {
-            found: kind.to_owned(),
-        });
-    }
-    let options = found.get_document("options").ok()?;
-    if options.get_bool("capped").unwrap_or(false) {
-        return Some(Drift::Kind {
-            found: "capped collection".to_owned(),
-        });
-    }
-    let locale = options
-        .get_document("collation")
-        .ok()?
-        .get_str("locale")
-        .unwrap_or("?");
-    (locale != "simple").then(|| Drift::Collation {
-        locale: locale.to_owned(),
-    })
-}
-
 /// The storage options of a collection that are not the model's.
 pub(super) fn compression_drift<T: Record>(found: &Document) -> Option<Drift> {
     let expected = T::SPEC.compression()?;

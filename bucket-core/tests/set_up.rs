@@ -1,0 +1,103 @@
+//! What a collection must have for writes to be exact, and what a batch does where it is another one.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in a test they are the point"
+)]
+
+#[path = "common/sample.rs"]
+mod sample;
+
+use bson::{DateTime, Document, doc};
+use bucket_core::{
+    Record,
+    index::{self, Drift, Unmet},
+    write::{Batch, Doubt, Need},
+};
+use sample::{
+    COUNT, HYBRID_MERGE, NUMBERED, NUMBERED_IDS, NUMBERED_OBJECT, Sample, WINDOW, WINDOW_EXPIRE,
+    WINDOW_OBJECT,
+};
+
+fn check<const F: usize>(needed: &[&str]) {
+    let spec = Sample::<F>::SPEC;
+    let found: Vec<Document> = index::plan(spec)
+        .iter()
+        .map(index::IndexPlan::definition)
+        .collect();
+    assert_eq!(index::unmet(spec, &found), None);
+    for missing in &found {
+        let name = missing.get_str("name").unwrap();
+        let others: Vec<Document> = found.iter().filter(|it| *it != missing).cloned().collect();
+        let is_needed = needed.contains(&name);
+        let unmet = is_needed.then(|| Unmet::Missing {
+            name: name.to_owned(),
+        });
+        assert_eq!(index::unmet(spec, &others), unmet, "{name}");
+        // Another definition of the same name.
+        let mut other = missing.clone();
+        other.insert("key", doc! { "others": 1 });
+        let others: Vec<Document> = others.into_iter().chain([other]).collect();
+        let unmet = index::unmet(spec, &others);
+        let differs = |unmet: &Unmet| matches!(unmet, Unmet::Differs(Drift::Index { .. }));
+        assert_eq!(unmet.as_ref().is_some_and(differs), is_needed, "{name}");
+        assert_eq!(unmet.is_some(), is_needed, "{name}");
+    }
+    for name in needed {
+        assert!(
+            found
+                .iter()
+                .any(|index| index.get_str("name").unwrap() == *name)
+        );
+    }
+}
+
+#[test]
+fn writes_rest_on_the_unique_indexes_and_on_the_one_that_orders_buckets() {
+    check::<COUNT>(&["bucket_open_4", "bucket_pages"]);
+    check::<WINDOW>(&["bucket_pages"]);
+    check::<WINDOW_EXPIRE>(&["bucket_pages"]);
+    check::<WINDOW_OBJECT>(&["device_time_idx"]);
+    check::<HYBRID_MERGE>(&["device_open_idx", "bucket_pages"]);
+    check::<NUMBERED>(&["device_full_idx", "device_order_idx"]);
+    check::<NUMBERED_OBJECT>(&["device_full_idx", "device_order_idx"]);
+    check::<NUMBERED_IDS>(&["device_full_idx", "device_order_idx", "bucket_unique"]);
+}
+
+fn check_other_collection<const F: usize>() {
+    let mut batch = Batch::<Sample<F>>::default();
+    for (index, device) in ["a", "b"].into_iter().enumerate() {
+        let record = Sample {
+            device: device.to_owned(),
+            at: DateTime::from_millis(0),
+            unique: 0,
+            value: 1,
+            level: None,
+            code: String::new(),
+        };
+        batch.push(index, &record).unwrap();
+    }
+    for chain in batch.chains_mut() {
+        chain.saw_none_open();
+    }
+    let rounds = batch.rounds(None);
+    assert!(rounds.iter().any(bucket_core::write::Round::opens));
+    let refused = doc! { "index": 0, "code": 361, "errmsg": "Collection UUID does not match" };
+    let reply = doc! { "ok": 1, "n": 0, "writeErrors": [refused] };
+    let settled = batch.settle(&rounds[0], &reply, Doubt::None);
+    assert!(settled.other_collection);
+    assert!(settled.failed.is_empty() && settled.stored.is_empty());
+    batch.forget();
+    for chain in batch.chains() {
+        assert_eq!(chain.need(), Need::NewestBucket);
+        assert_eq!(chain.recollection(false), None);
+    }
+    assert_eq!(batch.indexes(), [0, 1]);
+}
+
+#[test]
+fn a_collection_that_is_another_one_has_every_chain_look_anew() {
+    check_other_collection::<COUNT>();
+    check_other_collection::<HYBRID_MERGE>();
+    check_other_collection::<NUMBERED>();
+}

@@ -1,0 +1,273 @@
+//! Nothing is stored in a collection that is not as the model needs it, and nothing is read in one that
+//! mixes keys: never set up, dropped under a living handle, with a collation, of another kind.
+
+use bucket_mongo::{
+    Bucketed, Buckets, Error, ErrorKind,
+    core::index::Drift,
+    mongodb::{
+        Client,
+        bson::{DateTime, Document, doc},
+        options::{ClientOptions, Collation, CreateCollectionOptions, ServerApi, ServerApiVersion},
+    },
+    testing::TestDatabase,
+};
+use bucket_tests::{database, documents};
+use serde::{Deserialize, Serialize};
+
+macro_rules! models {
+    ($($name:ident: [$($attributes:tt)*] [$($id:tt)*])*) => {$(
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+        #[bucket(collection = "readings", items = "items", $($attributes)*)]
+        struct $name {
+            #[bucket(key)]
+            sensor: String,
+            #[bucket(time)]
+            at: DateTime,
+            $($id)*
+            number: i64,
+        }
+
+        impl $name {
+            fn of(sensor: &str, number: i64) -> Self {
+                let at = DateTime::from_millis(1_700_000_000_000 + number);
+                Self { sensor: sensor.to_owned(), at, number }
+            }
+        }
+    )*};
+}
+
+models! {
+    Counted: [capacity = 4] []
+    Windowed: [window = "1h"] []
+    Parts: [window = "1h", capacity = 4] []
+    Objects: [window = "1h", capacity = 4, object_ids] []
+    Hybrid: [capacity = 4, max_duration = "1h"] []
+    Numbered: [capacity = 4, numbered] []
+    Unique: [capacity = 4] [#[bucket(unique)]]
+    UniqueNumbered: [capacity = 4, numbered] [#[bucket(unique)]]
+}
+
+fn missing(error: &Error) -> &str {
+    match error.kind() {
+        ErrorKind::MissingIndex { name } => name,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn batch<T>(of: fn(&str, i64) -> T) -> Vec<T> {
+    (0..30)
+        .map(|number| of("abc".split_at(2).0, number))
+        .collect()
+}
+
+async fn no_record_is_taken<T: Bucketed>(buckets: &Buckets<T>, of: fn(&str, i64) -> T, name: &str) {
+    let error = buckets.insert(&of("a", 1)).await.unwrap_err();
+    assert_eq!(missing(&error), name);
+    let report = buckets.insert_many(batch(of)).await.unwrap();
+    assert_eq!((report.stored(), report.failed().len()), (0, 30));
+    assert_eq!(missing(&report.failed()[29].error), name);
+}
+
+async fn check<T: Bucketed>(of: fn(&str, i64) -> T, name: &str) {
+    let database = database().await;
+    let buckets = T::buckets(&database);
+    no_record_is_taken(&buckets, of, name).await;
+    let names = database.list_collection_names().await.unwrap();
+    assert!(names.is_empty(), "{names:?}");
+    buckets.ensure().await.unwrap();
+    assert_eq!(buckets.insert_many(batch(of)).await.unwrap().stored(), 30);
+    // Under a living handle, which remembers open and full buckets.
+    let readings = database.collection::<Document>("readings");
+    for rest in [28, 30] {
+        readings.drop().await.unwrap();
+        no_record_is_taken(&buckets, of, name).await;
+        let names = database.list_collection_names().await.unwrap();
+        assert!(names.is_empty(), "{names:?}");
+        database.create_collection("readings").await.unwrap();
+        no_record_is_taken(&buckets, of, name).await;
+        assert!(documents(&database, "readings").await.is_empty());
+        T::buckets(&database).ensure().await.unwrap();
+        let report = buckets.insert_many(batch(of).drain(..rest)).await.unwrap();
+        assert_eq!(report.stored(), rest, "{:?}", report.failed());
+        // And where it was set up again before this handle wrote.
+        readings.drop().await.unwrap();
+        T::buckets(&database).ensure().await.unwrap();
+        let report = buckets.insert_many(batch(of).drain(..rest)).await.unwrap();
+        assert_eq!(report.stored(), rest, "{:?}", report.failed());
+        assert!(report.duplicates().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn pages_take_no_record_where_nothing_was_set_up() {
+    check(Counted::of, "bucket_open_4").await;
+}
+
+#[tokio::test]
+async fn windows_take_no_record_where_nothing_was_set_up() {
+    check(Windowed::of, "bucket_pages").await;
+    check(Parts::of, "bucket_pages").await;
+    check(Objects::of, "sensor_time_idx").await;
+}
+
+#[tokio::test]
+async fn hybrid_buckets_take_no_record_where_nothing_was_set_up() {
+    check(Hybrid::of, "sensor_open_idx").await;
+}
+
+#[tokio::test]
+async fn numbered_buckets_take_no_record_where_nothing_was_set_up() {
+    check(Numbered::of, "sensor_full_idx").await;
+}
+
+#[tokio::test]
+async fn records_with_ids_are_not_taken_where_nothing_was_set_up() {
+    check(Unique::of, "bucket_open_4").await;
+    check(UniqueNumbered::of, "sensor_full_idx").await;
+}
+
+async fn collated(database: &TestDatabase) {
+    let collation = Collation::builder()
+        .locale("en")
+        .strength(bucket_mongo::mongodb::options::CollationStrength::Secondary);
+    let options = CreateCollectionOptions::builder().collation(collation.build());
+    let created = database.create_collection("readings");
+    created.with_options(options.build()).await.unwrap();
+}
+
+fn is_collation(error: &Error) -> bool {
+    let text = error.to_string();
+    assert!(text.contains("`en`") && text.contains("copy"), "{text}");
+    matches!(error.kind(), ErrorKind::Drift(drift) if matches!(**drift, Drift::Collation { .. }))
+}
+
+#[tokio::test]
+async fn a_collection_with_a_collation_is_refused_before_the_first_write_and_read() {
+    let database = database().await;
+    collated(&database).await;
+    Windowed::buckets(&database).ensure().await.unwrap();
+    let new = || Windowed::buckets(&database);
+    let error = new().insert(&Windowed::of("A", 1)).await.unwrap_err();
+    assert!(is_collation(&error));
+    let report = new().insert_many(batch(Windowed::of)).await.unwrap();
+    assert!(is_collation(&report.failed()[0].error));
+    assert!(documents(&database, "readings").await.is_empty());
+    let of = || "A".to_owned();
+    assert!(is_collation(&new().page(of(), 1).await.unwrap_err()));
+    assert!(is_collation(&new().page_count(of()).await.unwrap_err()));
+    assert!(is_collation(&new().count(of()).await.unwrap_err()));
+    assert!(is_collation(&new().records(of()).await.unwrap_err()));
+    assert!(is_collation(&new().latest(of()).await.unwrap_err()));
+    assert!(is_collation(&new().stats(of(), ..).await.unwrap_err()));
+    assert!(is_collation(&new().range(of(), ..).await.unwrap_err()));
+    let buckets = new();
+    let error = buckets.records(of()).collect().await.unwrap_err();
+    assert!(is_collation(&error));
+}
+
+#[tokio::test]
+async fn a_collection_that_is_made_anew_with_a_collation_takes_no_further_record() {
+    let database = database().await;
+    let buckets = Counted::buckets(&database);
+    buckets.ensure().await.unwrap();
+    buckets.insert(&Counted::of("a", 0)).await.unwrap();
+    database
+        .collection::<Document>("readings")
+        .drop()
+        .await
+        .unwrap();
+    collated(&database).await;
+    Counted::buckets(&database).ensure().await.unwrap();
+    let error = buckets.insert(&Counted::of("A", 1)).await.unwrap_err();
+    assert!(is_collation(&error));
+    assert!(documents(&database, "readings").await.is_empty());
+}
+
+#[tokio::test]
+async fn an_index_of_the_name_that_is_not_unique_is_refused() {
+    let database = database().await;
+    let index = doc! {
+        "key": { "sensor": 1 },
+        "name": "bucket_open_4",
+        "partialFilterExpression": { "count": { "$lt": 4 } },
+    };
+    let create = doc! { "createIndexes": "readings", "indexes": [index] };
+    database.run_command(create).await.unwrap();
+    let buckets = Counted::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let error = buckets.insert(&Counted::of("a", 0)).await.unwrap_err();
+    let is_index =
+        |drift: &Drift| matches!(drift, Drift::Index { name, .. } if name == "bucket_open_4");
+    assert!(
+        matches!(error.kind(), ErrorKind::Drift(drift) if is_index(drift)),
+        "{error:?}"
+    );
+    assert!(error.to_string().contains("replace_indexes"), "{error}");
+    buckets.ensure().replace_indexes().await.unwrap();
+    buckets.insert(&Counted::of("a", 0)).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_no_collection_takes_no_record() {
+    let database = database().await;
+    let view = doc! { "create": "readings", "viewOn": "others", "pipeline": [] };
+    database.run_command(view).await.unwrap();
+    let buckets = Counted::buckets(&database);
+    let error = buckets.insert(&Counted::of("a", 0)).await.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::Drift(drift) if matches!(**drift, Drift::Kind { .. })),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_first_write_in_a_transaction_looks_as_well() {
+    let database = database().await;
+    let buckets = Counted::buckets(&database);
+    let mut session = database.client().start_session().await.unwrap();
+    session.start_transaction().await.unwrap();
+    let record = Counted::of("a", 0);
+    let refused = buckets.insert(&record).session(&mut session);
+    let error = refused.await.unwrap_err();
+    assert_eq!(missing(&error), "bucket_open_4");
+    session.abort_transaction().await.unwrap();
+    buckets.ensure().await.unwrap();
+    session.start_transaction().await.unwrap();
+    for number in 0..3 {
+        let record = Counted::of("a", number);
+        buckets.insert(&record).session(&mut session).await.unwrap();
+    }
+    session.commit_transaction().await.unwrap();
+    let stored = documents(&database, "readings").await;
+    assert_eq!(stored[0].get_i32("count").unwrap(), 3);
+}
+
+/// The stable API has no field for the UUID, as servers before MongoDB 6.0 have none.
+#[tokio::test]
+async fn where_commands_cannot_name_the_collection_each_call_looks_before_it_opens_buckets() {
+    let database = database().await;
+    let uri = bucket_tests::server().await.uri();
+    let mut options = ClientOptions::parse(uri).await.unwrap();
+    let strict = ServerApi::builder().version(ServerApiVersion::V1);
+    options.server_api = Some(strict.strict(true).build());
+    let client = Client::with_options(options).unwrap();
+    let strict = client.database(database.name());
+    let buckets = UniqueNumbered::buckets(&strict);
+    let readings = database.collection::<Document>("readings");
+    for _ in 0..3 {
+        no_record_is_taken(&buckets, UniqueNumbered::of, "sensor_full_idx").await;
+        buckets.ensure().await.unwrap();
+        let report = buckets
+            .insert_many(batch(UniqueNumbered::of))
+            .await
+            .unwrap();
+        assert_eq!(report.stored(), 30, "{:?}", report.failed());
+        let again = buckets
+            .insert_many(batch(UniqueNumbered::of))
+            .await
+            .unwrap();
+        assert_eq!(again.duplicates().len(), 30);
+        readings.drop().await.unwrap();
+    }
+    client.shutdown().await;
+}
