@@ -15,7 +15,8 @@ use crate::{
 
 /// The number of records of a key in the range under `count`, that of the buckets that they are in
 /// under `buckets`, and the smallest and largest values, sums and averages that the model keeps under
-/// their own paths; no document if there are no records.
+/// their own paths; no document if there are no records. Where the model has an aggregate of such a name,
+/// the number has it with an underscore at its end.
 ///
 /// Buckets that lie in the range as a whole are told by their aggregates, of the others the items in
 /// the range are looked at, as far as they are stored as numbers. Only what is shown counts. `longest` is that of [`overlapping`].
@@ -43,7 +44,10 @@ pub fn stats_pipeline(
         "count": { "$sum": "$count" },
         "buckets": { "$sum": { "$cond": [{ "$gt": ["$count", 0] }, 1, 0] } },
     };
-    let mut shown = doc! { "_id": 0, "count": 1, "buckets": 1 };
+    let mut shown = doc! { "_id": 0 };
+    for name in ["count", "buckets"] {
+        shown.insert(free_name(spec, name), format!("${name}"));
+    }
     for (at, aggregate) in spec.aggregates().iter().enumerate() {
         let name = format!("a{at}");
         if let Some(operator) = operator(aggregate.kind) {
@@ -70,6 +74,19 @@ pub fn stats_pipeline(
         doc! { "$match": { "count": { "$gt": 0 } } },
         doc! { "$project": shown },
     ]
+}
+
+/// The name, made longer until no aggregate has it.
+fn free_name(spec: &BucketSpec, name: &str) -> String {
+    let mut free = name.to_owned();
+    let is_taken = |name: &str| {
+        let mut paths = spec.aggregates().iter().map(|aggregate| aggregate.path);
+        paths.any(|path| path.split('.').next() == Some(name))
+    };
+    while is_taken(&free) {
+        free.push('_');
+    }
+    free
 }
 
 /// The operator that adds up both values and what is kept of them.
