@@ -15,8 +15,8 @@ pub use self::{
 };
 pub(crate) use self::{
     head::{
-        Head, bson_damage, date_field, field, head, printed_id, stored_count, stored_fields,
-        stored_place, whole_field, wrong_field,
+        Head, bson_damage, date_field, field, head, place_alone, printed_id, stored_count,
+        stored_fields, stored_place, whole_field, wrong_field,
     },
     items::{ItemReader, item_time, items},
     key::{StoredKey, key_of},

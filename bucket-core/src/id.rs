@@ -66,6 +66,17 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// The first place that there can be.
+    pub(crate) const FIRST: Self = Self {
+        time: i64::MIN,
+        sequence: 0,
+    };
+    /// The last place that there can be.
+    pub(crate) const LAST: Self = Self {
+        time: i64::MAX,
+        sequence: u64::MAX,
+    };
+
     /// The place that a record's own time asks for.
     pub(crate) fn at(date: DateTime, unit: TimeUnit) -> Self {
         Self {

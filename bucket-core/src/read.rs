@@ -19,6 +19,7 @@ use crate::{
 };
 
 mod across;
+mod in_commands;
 mod latest;
 mod live;
 mod newest;
@@ -37,6 +38,7 @@ mod walk;
 
 pub use self::{
     across::{LONGEST_WINDOW, across_keys},
+    in_commands::in_commands,
     latest::{
         FieldValue, FurtherLook, is_key_value, newest_by_field, newest_by_next, newest_since,
         other_ends, with_others,
@@ -50,7 +52,7 @@ pub use self::{
     stats_pipeline::stats_pipeline,
     tails::{by_id, newest, open_buckets},
     token::{CursorToken, IntoCursorToken, TokenError},
-    walk::{Placed, RecordPlace, Tokens, Walk, WalkOrder},
+    walk::{Placed, Ready, RecordPlace, Tokens, Turns, Walk, WalkOrder},
 };
 pub(crate) use self::{
     repeats::repeats,

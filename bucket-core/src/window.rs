@@ -133,6 +133,20 @@ impl Window {
     }
 }
 
+/// Whether a bucket can have been made for a window with this start and this end.
+pub(crate) fn is_window(start: DateTime, end: DateTime) -> bool {
+    let (first, behind) = (start.timestamp_millis(), end.timestamp_millis());
+    let is_cut = start == DateTime::MIN || end == DateTime::MAX;
+    let length = behind.saturating_sub(first);
+    let is_fixed = length > 0
+        && length <= i64::from(MAX_SECONDS) * 1_000
+        && (is_cut || length % 1_000 == 0 && first % length == 0);
+    is_fixed
+        || [Window::Week, Window::Month]
+            .map(|window| window.span(start))
+            .contains(&(start, end))
+}
+
 pub(crate) fn clamped(millis: i128) -> DateTime {
     let end = if millis < 0 { i64::MIN } else { i64::MAX };
     DateTime::from_millis(i64::try_from(millis).unwrap_or(end))

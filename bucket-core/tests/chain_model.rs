@@ -239,7 +239,9 @@ impl Reader {
         let found = collection.find(&walk.find(2));
         let mut records = Vec::new();
         for stored in found {
-            records.extend(walk.take(&stored).unwrap());
+            let ready = walk.take(&stored);
+            assert!(ready.damaged.is_empty());
+            records.extend(ready.records);
         }
         records.truncate(most);
         for placed in records {

@@ -235,3 +235,39 @@ fn statistics_leave_out_what_was_refused() {
     let (found, _) = totals::<HYBRID_REJECT>(&collection, &key, TimeRange::ALL);
     assert_eq!(found.unwrap().count, 2);
 }
+
+#[test]
+fn the_last_time_is_known_whatever_the_sums_come_to() {
+    let mut collection = Collection::new(Sample::<COUNT>::SPEC);
+    for number in 0..8_i64 {
+        let mut batch = Batch::default();
+        for index in 0..4 {
+            let drawn = Drawn {
+                device: 0,
+                at: number * 10 + i64::try_from(index).unwrap(),
+                value: 1,
+                level: None,
+                code: String::new(),
+            };
+            batch.push(index, &drawn.sample::<COUNT>(index)).unwrap();
+        }
+        Writer::new(batch, None).finish(&mut collection);
+    }
+    for document in &mut collection.documents {
+        let stats = document.get_document_mut("stats").unwrap();
+        stats.insert("sum", i64::MAX);
+    }
+    let range = TimeRange::new(None, Some(DateTime::from_millis(72)));
+    let key = SampleKey("0".to_owned());
+    let mut reader =
+        StatsReader::<Sample<COUNT>>::new(key, range, None, 0, Live::default()).unwrap();
+    let plan = reader.plan();
+    assert_eq!(reader.last_time(), None);
+    for found in collection.find(&plan) {
+        let found = project(&plan.projection, &Document::try_from(found).unwrap());
+        let found = RawDocumentBuf::try_from(&found).unwrap();
+        reader.take(&found).unwrap();
+    }
+    assert_eq!(reader.last_time(), Some(DateTime::from_millis(71)));
+    assert!(reader.finish().is_err());
+}

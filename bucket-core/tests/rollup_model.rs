@@ -390,3 +390,33 @@ fn bounds_and_numbers_of_steps_are_checked_before_they_are_counted_out() {
         Err(RollupError::TooManySteps { .. })
     ));
 }
+
+#[test]
+fn no_command_of_a_rollup_passes_what_the_server_takes_however_long_the_keys_are() {
+    let collection = stored::<COUNT>(&[vec![record(500), record(1_500)]], None);
+    let range = (DateTime::from_millis(0)..DateTime::from_millis(2_000)).into_time_range();
+    let steps = RollupSteps::new(range, &Every::seconds(1)).unwrap();
+    let key = SampleKey("0".to_owned());
+    let mut reader =
+        RollupReader::<Sample<COUNT>>::new(key, &steps, None, 0, Live::default()).unwrap();
+    let plan = reader.next_plan().unwrap();
+    let found = Document::try_from(collection.find(&plan).remove(0)).unwrap();
+    let mut bucket = project(&plan.projection, &found);
+    let long = "k".repeat(2_000);
+    for number in 0..8_800 {
+        bucket.insert("_id", format!("{long}_{number:010}"));
+        let sent = RawDocumentBuf::try_from(&bucket).unwrap();
+        reader.take(&sent).unwrap();
+    }
+    let (mut ids, mut commands) = (0, 0);
+    while let Some(plan) = reader.next_plan() {
+        commands += 1;
+        let bytes = plan.filter.as_bytes().len();
+        assert!(bytes < 8 * 1024 * 1024, "{bytes} bytes in one command");
+        let filter = Document::try_from(plan.filter).unwrap();
+        let of_id = filter.get_document("_id").unwrap();
+        ids += of_id.get_array("$in").unwrap().len();
+    }
+    assert_eq!(ids, 8_800);
+    assert!(commands < 10, "{commands} commands");
+}

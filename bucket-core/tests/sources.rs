@@ -167,7 +167,8 @@ fn learn<const F: usize>(
                     delivered.duplicates.extend(chain.saw_watermark(found));
                 }
                 Need::Repeats => {
-                    let found = collection.find(&batch.repeats(at).unwrap());
+                    let plans = batch.repeats(at).into_iter();
+                    let found: Vec<_> = plans.flat_map(|plan| collection.find(&plan)).collect();
                     let repeats = batch.saw_repeats(at, &found);
                     delivered.duplicates.extend(repeats.duplicates);
                     let conflicts = repeats.conflicts.into_iter();

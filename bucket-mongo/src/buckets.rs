@@ -129,8 +129,10 @@ impl<T: Record> Buckets<T> {
     /// A read of a span of time looks for buckets that begin before it and reach into it, as far back
     /// as buckets are long: the model's window or longest duration, or what
     /// [`with_limits`](Self::with_limits) gives for the key. Where they were longer once, and buckets
-    /// of that time are still stored, say so here. A handle that meets a longer bucket learns it, and
-    /// says so with [`LongerBucket`](crate::ErrorKind::LongerBucket) if it has given records already.
+    /// of that time are still stored, say so here. A handle that meets a longer bucket learns it and reads
+    /// again, or says so with [`LongerBucket`](crate::ErrorKind::LongerBucket) where a stream has given
+    /// records already. It believes a bucket that covers a window that there can be; of another one only
+    /// what its records cover, so that one damaged date doesn't make reads look at a year of buckets.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets};

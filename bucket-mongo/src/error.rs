@@ -5,7 +5,11 @@ mod kind;
 
 use std::{fmt, sync::Arc};
 
-use bucket_core::{Attributed, BucketSpec, Record, write::HeldBack};
+use bucket_core::{
+    Attributed, BucketSpec, CursorToken, DamagedBucket, Record,
+    read::{Placed, Tokens},
+    write::HeldBack,
+};
 use mongodb::bson::Bson;
 
 pub use self::kind::ErrorKind;
@@ -38,6 +42,7 @@ struct Inner {
     collection: &'static str,
     key: Option<String>,
     driver: Option<mongodb::error::Error>,
+    continue_after: Option<CursorToken>,
 }
 
 /// Where an error happened.
@@ -103,6 +108,32 @@ impl Error {
                 collection,
                 key,
                 driver,
+                continue_after: None,
+            }),
+        }
+    }
+
+    /// A bucket that is none of the model, met on a walk.
+    pub(crate) fn damaged(
+        placed: Placed<DamagedBucket>,
+        tokens: Option<Tokens>,
+        context: &Context,
+    ) -> Self {
+        let Context {
+            operation,
+            collection,
+            key,
+            ..
+        } = context.clone();
+        let continue_after = tokens.map(|tokens| tokens.of(&placed));
+        Self {
+            inner: Arc::new(Inner {
+                kind: ErrorKind::Damaged(placed.record),
+                operation,
+                collection,
+                key,
+                driver: None,
+                continue_after,
             }),
         }
     }
@@ -192,6 +223,42 @@ impl Error {
     #[must_use]
     pub fn is_outcome_unknown(&self) -> bool {
         self.inner.kind.is_outcome_unknown()
+    }
+
+    /// Where a walk over the records of a key goes on after a damaged bucket, in the direction in which
+    /// it went: what to give to [`after`](crate::action::RecordsQuery::after), or to
+    /// [`before`](crate::action::RecordsQuery::before) where the page was one before a token. Everything that
+    /// stands before the bucket can be read without it.
+    ///
+    /// None of other errors, and of reads in the order of time, which have no tokens.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, CursorToken, ErrorKind, Result};
+    /// /// Every record that can be read, and the damaged buckets.
+    /// async fn salvage<T: Bucketed>(buckets: &Buckets<T>, key: T::Key) -> Result<(Vec<T>, Vec<String>)> {
+    ///     let (mut records, mut damaged) = (Vec::new(), Vec::new());
+    ///     let mut token: Option<CursorToken> = None;
+    ///     loop {
+    ///         match buckets.records(key.clone()).after(token.clone()).await {
+    ///             Ok(page) => {
+    ///                 token = page.next().cloned();
+    ///                 records.extend(page);
+    ///             }
+    ///             Err(error) => {
+    ///                 let ErrorKind::Damaged(bucket) = error.kind() else { return Err(error) };
+    ///                 damaged.push(bucket.id().to_owned());
+    ///                 token = error.continue_after().cloned();
+    ///             }
+    ///         }
+    ///         if token.is_none() {
+    ///             return Ok((records, damaged));
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    #[must_use]
+    pub fn continue_after(&self) -> Option<&CursorToken> {
+        self.inner.continue_after.as_ref()
     }
 
     /// Whether the driver's error carries this label, such as `TransientTransactionError`.

@@ -260,7 +260,16 @@ async fn damaged_documents_are_named_by_every_read() {
             ErrorKind::Damaged(bucket) => assert_eq!(bucket.id(), id, "{damage}"),
             other => panic!("{damage}: {other:?}"),
         };
-        named(readings.records(1).limit(60).await.unwrap_err());
+        // What stands before it comes first, and what stands after it can be reached.
+        let before = readings.records(1).limit(60).await.unwrap();
+        assert_eq!(before.len(), 6, "{damage}");
+        let error = readings.records(1).limit(60).after(before.next());
+        let error = error.await.unwrap_err();
+        let token = error.continue_after().cloned();
+        named(error);
+        let after = readings.records(1).limit(60).after(token.unwrap());
+        let after = after.await.unwrap();
+        assert_eq!((after.len(), after.next()), (21, None), "{damage}");
         named(
             readings
                 .records(1)
@@ -283,4 +292,93 @@ async fn damaged_documents_are_named_by_every_read() {
             21
         );
     }
+}
+
+#[tokio::test]
+async fn a_damaged_bucket_keeps_no_page_from_its_records_in_either_direction() {
+    let (database, readings) = filled().await;
+    let collection = database.collection::<Document>("readings");
+    let start = DateTime::from_millis(300_000);
+    let of_key = doc! { "device": 1, "bucket_start": start };
+    let damage = doc! { "$set": { "count": 9 } };
+    collection.update_one(of_key, damage).await.unwrap();
+    let healthy: Vec<i64> = (0..60)
+        .filter(|value| value % 2 == 1 && value / 6 != 5)
+        .collect();
+    for newest_first in [false, true] {
+        for limit in [1, 4, 15, 100] {
+            for before in [false, true] {
+                let query = || {
+                    let query = readings.records(1).limit(limit);
+                    if newest_first == before {
+                        query
+                    } else {
+                        query.newest_first()
+                    }
+                };
+                // From beyond the last one, to go back from there.
+                let mut token = if before {
+                    let last = query().limit(100).collect().await;
+                    let token = last.unwrap_err().continue_after().cloned();
+                    let rest = query().limit(100).after(token.unwrap()).await.unwrap();
+                    let beyond = query().after(rest.end()).await.unwrap();
+                    assert!(beyond.is_empty());
+                    beyond.prev().cloned()
+                } else {
+                    None
+                };
+                let (mut seen, mut errors) = (Vec::new(), 0);
+                loop {
+                    let page = if before {
+                        query().before(token).await
+                    } else {
+                        query().after(token).await
+                    };
+                    token = match page {
+                        Ok(page) => {
+                            let mut values: Vec<i64> =
+                                page.records().iter().map(|each| each.value).collect();
+                            if before {
+                                values.reverse();
+                            }
+                            seen.extend(values);
+                            let next = if before { page.prev() } else { page.next() };
+                            next.cloned()
+                        }
+                        Err(error) => {
+                            errors += 1;
+                            Some(error.continue_after().unwrap().clone())
+                        }
+                    };
+                    if token.is_none() {
+                        break;
+                    }
+                }
+                assert_eq!(errors, 1);
+                let mut expected = healthy.clone();
+                if newest_first {
+                    expected.reverse();
+                }
+                assert_eq!(seen, expected, "{newest_first} {limit} {before}");
+            }
+        }
+        // A stream gives what is ready, then the error, and goes on.
+        let stream = readings.records(1);
+        let stream = if newest_first {
+            stream.newest_first()
+        } else {
+            stream
+        };
+        let found: Vec<_> = stream.stream().collect().await;
+        let at = found.iter().position(Result::is_err).unwrap();
+        assert_eq!(at, if newest_first { 12 } else { 15 });
+        let error = found[at].as_ref().unwrap_err();
+        assert!(error.continue_after().is_some());
+        assert_eq!(found.len(), 28);
+    }
+    // What is newer than the damaged bucket does not depend on it.
+    assert_eq!(readings.latest_n(1, 12).await.unwrap().len(), 12);
+    assert!(readings.latest_n(1, 13).await.is_err());
+    let first = readings.records(1).limit(15).collect().await.unwrap();
+    assert_eq!(first.len(), 15);
 }

@@ -300,3 +300,69 @@ async fn a_damaged_bucket_is_a_typed_error_also_when_it_is_read_once_more() {
         assert!(matches!(error.kind(), ErrorKind::Damaged(_)), "{error:?}");
     }
 }
+
+mod counted {
+    use bucket_mongo::bson::DateTime;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Debug, Clone, Serialize, Deserialize, bucket_mongo::Bucketed)]
+    #[bucket(collection = "counted", items = "items", capacity = 4)]
+    pub(super) struct Counted {
+        #[bucket(key)]
+        pub(super) key: String,
+        #[bucket(time, first = "first_at", last = "last_at")]
+        pub(super) at: DateTime,
+        #[bucket(sum)]
+        pub(super) value: i64,
+    }
+}
+
+use self::counted::Counted;
+
+fn counted(key: &str, minute: i64, value: i64) -> Counted {
+    let (key, at) = (key.to_owned(), at(minute));
+    Counted { key, at, value }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_value_before_the_range_is_found_whatever_all_before_it_come_to() {
+    let database = database().await;
+    let buckets = Counted::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let large = (0..40).map(|minute| counted("a", minute, i64::MAX / 4));
+    let records: Vec<Counted> = large.chain([counted("a", 100, 7)]).collect();
+    buckets
+        .insert_many(records)
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
+    let rollup = buckets.rollup("a", at(120)..at(180), Every::hours(1));
+    let rollup = rollup.fill(Fill::Previous).await.unwrap();
+    #[allow(clippy::cast_precision_loss, reason = "a small number")]
+    let series = rollup.series(|stats| stats.value().sum().map(|sum| sum as f64));
+    let values: Vec<Option<f64>> = series.iter().map(|point| point.value).collect();
+    assert_eq!(values, [Some(7.0)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_keys_and_many_buckets_that_steps_cut_take_several_commands() {
+    let database = database().await;
+    let buckets = Counted::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let key = "k".repeat(2_000);
+    // Each bucket of four has two in one step and two in the next.
+    let records: Vec<Counted> = (0..35_200)
+        .map(|n| counted(&key, (n + 2) / 4 * 60 + n % 4, 1))
+        .collect();
+    buckets
+        .insert_many(records)
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
+    let rollup = buckets.rollup(key, at(0)..at(8_801 * 60), Every::hours(1));
+    let rollup = rollup.await.unwrap();
+    let count: u64 = rollup.rows().iter().map(RollupRow::count).sum();
+    assert_eq!((count, rollup.opened()), (35_200, 8_800));
+}

@@ -37,6 +37,28 @@ pub(crate) fn head(spec: &BucketSpec, stored: &RawDocument) -> Result<Head, Dama
     })
 }
 
+/// Where a bucket stands in the order of its key's buckets, if what they are ordered by can be read.
+pub(crate) fn place_alone(spec: &BucketSpec, stored: &RawDocument) -> Option<Place> {
+    let names = spec.names();
+    match (spec.form(), spec.object_ids()) {
+        (Form::Numbered { .. }, _) => Some(Place {
+            time: whole_field(stored, names.number).ok()?,
+            sequence: 0,
+        }),
+        (_, true) => {
+            let fields = BucketFields {
+                start: date_field(stored, names.start).ok()?,
+                ..BucketFields::default()
+            };
+            stored_place(spec, &fields, stored).ok()
+        }
+        (_, false) => match stored.get(ID) {
+            Ok(Some(RawBsonRef::String(text))) => parse_place(spec, text).ok(),
+            _ => None,
+        },
+    }
+}
+
 impl Head {
     /// The number of items, as far as it can be believed.
     pub(crate) fn capacity(&self, spec: &BucketSpec) -> usize {

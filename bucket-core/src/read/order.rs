@@ -30,6 +30,19 @@ pub(crate) struct Position {
     pub(crate) index: u32,
 }
 
+impl Position {
+    /// The place of a bucket that cannot be read: after all records of its group in this direction. No
+    /// record has it, not even in the order of arrival: there its time is that of its bucket.
+    pub(crate) const fn of_damaged(place: Place, descending: bool) -> Self {
+        let (time, index) = if descending {
+            (i64::MIN, 0)
+        } else {
+            (i64::MAX, u32::MAX)
+        };
+        Self { place, time, index }
+    }
+}
+
 impl Order {
     pub(crate) const fn of(spec: &BucketSpec) -> Self {
         match spec.form() {
@@ -55,6 +68,60 @@ impl Order {
                 time: place.time,
                 sequence: 0,
             },
+        }
+    }
+
+    /// The neighbour of a place in this order: nothing lies between the two. `None` at the ends of
+    /// what a place can be.
+    pub(crate) fn neighbour(self, of: &Position, descending: bool) -> Option<Position> {
+        let Position { place, time, index } = *of;
+        let step = |value: i64| value.checked_add(if descending { -1 } else { 1 });
+        let (far, edge) = if descending {
+            (i64::MAX, u32::MAX)
+        } else {
+            (i64::MIN, 0)
+        };
+        let sequence_edge = if descending { u64::MAX } else { 0 };
+        let next_index = if descending {
+            index.checked_sub(1)
+        } else {
+            index.checked_add(1)
+        };
+        let next_sequence = if descending {
+            place.sequence.checked_sub(1)
+        } else {
+            place.sequence.checked_add(1)
+        };
+        if let Some(index) = next_index {
+            return Some(Position { index, ..*of });
+        }
+        let at = |place: Place, time: i64| Position {
+            place,
+            time,
+            index: edge,
+        };
+        let same_place = |sequence: u64| Place { sequence, ..place };
+        let next_place = || {
+            let by_time = |time: i64| Place {
+                time,
+                sequence: sequence_edge,
+            };
+            step(place.time).map(by_time)
+        };
+        match self {
+            // Of no account is the time in this one.
+            Self::Arrival => next_sequence
+                .map(same_place)
+                .or_else(next_place)
+                .map(|place| at(place, place.time)),
+            Self::Bucket => step(time).map(|time| at(place, time)).or_else(|| {
+                let place = next_sequence.map(same_place).or_else(next_place);
+                place.map(|place| at(place, far))
+            }),
+            Self::Window => next_sequence
+                .map(|sequence| at(same_place(sequence), time))
+                .or_else(|| step(time).map(|time| at(same_place(sequence_edge), time)))
+                .or_else(|| next_place().map(|place| at(place, far))),
         }
     }
 

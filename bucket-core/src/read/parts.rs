@@ -5,7 +5,7 @@ use bson::{Bson, DateTime, Document, RawArray, RawBsonRef, RawDocument, doc};
 
 use super::{
     FindPlan, ReadKey, fields, overlapping,
-    span::{is_whole, reach},
+    span::{believed_span, is_whole, reach},
 };
 use crate::{
     aggregate::AggregateKind,
@@ -25,6 +25,10 @@ use crate::{
 /// In place of the items: how many there are, and those inside of the range.
 const NUMBER: &str = "n";
 const INSIDE: &str = "in";
+/// Of a bucket that says that it is longer than the read goes by: the first and the last time of its
+/// items.
+const FIRST: &str = "first";
+const LAST: &str = "last";
 
 /// The buckets of a key that can hold records of `range`: their aggregates, and the items of those
 /// that the aggregates do not suffice for. `longest` is that of [`overlapping`].
@@ -33,10 +37,14 @@ const INSIDE: &str = "in";
 /// are no array. They are left out where the fields of the bucket say that all of its records lie
 /// in the range, and no aggregate is missing to which each record brings something.
 pub(super) fn parts(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest: i64) -> FindPlan {
+    let mut without_items = suffices(spec, range);
+    if let (Some(conditions), true) = (&mut without_items, has_span(spec)) {
+        conditions.push(doc! { "$not": [is_longer(spec, longest)] }.into());
+    }
     FindPlan {
         // Sums do not depend on it.
         sort: Document::new(),
-        projection: projection(spec, range, suffices(spec, range)),
+        projection: projection(spec, range, longest, without_items),
         ..overlapping(spec, key, range, longest)
     }
 }
@@ -44,7 +52,7 @@ pub(super) fn parts(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest:
 /// The same with the items of every bucket.
 pub(super) fn opened(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest: i64) -> FindPlan {
     FindPlan {
-        projection: projection(spec, range, None),
+        projection: projection(spec, range, longest, None),
         ..parts(spec, key, range, longest)
     }
 }
@@ -54,6 +62,7 @@ pub(super) fn opened_by_id(
     spec: &BucketSpec,
     key: &ReadKey,
     range: TimeRange,
+    longest: i64,
     ids: Vec<Bson>,
 ) -> FindPlan {
     let filter = RawWriter::build(|writer| {
@@ -62,7 +71,7 @@ pub(super) fn opened_by_id(
     });
     FindPlan {
         sort: Document::new(),
-        projection: projection(spec, range, None),
+        projection: projection(spec, range, longest, None),
         // Every form has it; that of pages is ordered by the id in some only.
         hint: "_id_".to_owned(),
         ..super::find(spec, filter)
@@ -70,7 +79,12 @@ pub(super) fn opened_by_id(
 }
 
 /// The items are left out under these conditions.
-fn projection(spec: &BucketSpec, range: TimeRange, without_items: Option<Vec<Bson>>) -> Document {
+fn projection(
+    spec: &BucketSpec,
+    range: TimeRange,
+    longest: i64,
+    without_items: Option<Vec<Bson>>,
+) -> Document {
     let names = spec.names();
     let mut projection = doc! { ID: 1, names.count: 1 };
     if has_span(spec) {
@@ -88,11 +102,16 @@ fn projection(spec: &BucketSpec, range: TimeRange, without_items: Option<Vec<Bso
         projection.insert(array.name, 1);
     }
     let items = format!("${}", spec.items());
-    let opened = doc! { "$cond": [
-        { "$isArray": [&items] },
-        { NUMBER: { "$size": &items }, INSIDE: inside(spec, range) },
-        null,
-    ] };
+    let mut opened = doc! { NUMBER: { "$size": &items }, INSIDE: inside(spec, range) };
+    if has_span(spec) {
+        let times = format!("{items}.{}", spec.time().name);
+        for (name, operator) in [(FIRST, "$min"), (LAST, "$max")] {
+            let of_longer = doc! { operator: &times };
+            let is_longer = is_longer(spec, longest);
+            opened.insert(name, doc! { "$cond": [is_longer, of_longer, "$$REMOVE"] });
+        }
+    }
+    let opened = doc! { "$cond": [{ "$isArray": [&items] }, opened, null] };
     match without_items {
         Some(conditions) if conditions.is_empty() => {}
         Some(conditions) => {
@@ -102,6 +121,19 @@ fn projection(spec: &BucketSpec, range: TimeRange, without_items: Option<Vec<Bso
         None => drop(projection.insert(spec.items(), opened)),
     }
     projection
+}
+
+/// Whether a bucket says that it covers more than `longest` milliseconds. Nothing of it fails on the
+/// server, whatever is stored.
+fn is_longer(spec: &BucketSpec, longest: i64) -> Document {
+    let names = spec.names();
+    // Whose digits hold every difference of two dates.
+    let millis = |name: &str| {
+        doc! { "$convert": {
+            "input": format!("${name}"), "to": "decimal", "onError": null, "onNull": null,
+        } }
+    };
+    doc! { "$gt": [{ "$subtract": [millis(names.end), millis(names.start)] }, longest] }
 }
 
 /// Whether buckets of the form say which span of time they cover.
@@ -225,9 +257,13 @@ fn lies_in(spec: &BucketSpec, range: TimeRange) -> Option<Vec<Bson>> {
     })
 }
 
-/// The span of time that a bucket covers, in milliseconds; 0 where its form sets none.
+/// The span of time that a bucket covers, in milliseconds, as far as it can be believed; 0 where its
+/// form sets none.
 pub(super) fn span(spec: &BucketSpec, stored: &RawDocument) -> Result<i64, Damage> {
-    times(spec, stored).map(|times| times.span())
+    let times = times(spec, stored)?;
+    let items = stored.get_document(spec.items()).ok();
+    let date = |name: &str| items?.get_datetime(name).ok();
+    Ok(believed_span(spec, &times, date(FIRST).zip(date(LAST))))
 }
 
 /// What the fields of a bucket say of its times, as far as its form has them.

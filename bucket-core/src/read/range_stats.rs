@@ -1,6 +1,6 @@
 //! Statistics of a span of time: the plan of the read, and the sum of what it gives.
 
-use bson::RawDocument;
+use bson::{DateTime, RawDocument};
 
 use super::{
     FindPlan, Live, ReadKey, longest,
@@ -41,6 +41,7 @@ pub struct StatsReader<T: Record> {
     total: Total,
     buckets: u64,
     opened: u64,
+    last_time: Option<DateTime>,
     /// The longest span of a bucket so far, in milliseconds.
     longest_seen: i64,
 }
@@ -83,6 +84,7 @@ impl<T: Record> StatsReader<T> {
             total: Total::new(T::SPEC, form.size()),
             buckets: 0,
             opened: 0,
+            last_time: None,
             longest_seen: 0,
         })
     }
@@ -107,12 +109,14 @@ impl<T: Record> StatsReader<T> {
         let before = self.total.count();
         let part = Part::read(T::SPEC, self.range, stored);
         let opened = part.and_then(|part| match part {
-            Part::Whole(stats, _) => {
+            Part::Whole(stats, reach) => {
+                self.last_time = self.last_time.max(reach.map(|(_, last)| last));
                 self.total.add_bucket(stats);
                 Ok(0)
             }
             Part::Opened(items) => {
                 each_record::<T>(&self.key, stored, items, |time, record| {
+                    self.last_time = self.last_time.max(Some(time));
                     self.total
                         .add_record(time, |sink| record.visit_inputs(sink));
                 })?;
@@ -134,6 +138,15 @@ impl<T: Record> StatsReader<T> {
     pub fn longer(&self) -> Option<i64> {
         let matters = self.range.start().is_some() && self.longest_seen > self.longest;
         matters.then_some(self.longest_seen)
+    }
+
+    /// A moment that no record so far is after. In models without windows it is the time of the latest
+    /// one, if the range has an end.
+    ///
+    /// It is known whatever the sums come to.
+    #[must_use]
+    pub fn last_time(&self) -> Option<DateTime> {
+        self.last_time.filter(|_| self.total.count() > 0)
     }
 
     /// What all of them come to; `None` if the range has no records.

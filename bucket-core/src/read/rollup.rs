@@ -3,7 +3,7 @@
 use bson::{Bson, DateTime, RawBsonRef, RawDocument};
 
 use super::{
-    FindPlan, Live, ReadKey, longest,
+    FindPlan, Live, ReadKey, in_commands, longest,
     parts::{Part, each_record, opened, opened_by_id, parts, span},
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 /// The most steps of a rollup.
 const MOST_STEPS: u64 = 100_000;
 
-/// So many ids in one filter are far less than the largest document.
+/// Buckets that are asked for in one command, if their ids are not too long for that: an id holds its key.
 const MOST_IDS: usize = 10_000;
 
 /// A span of time that is cut into steps.
@@ -221,10 +221,10 @@ impl<'s, T: Record> RollupReader<'s, T> {
         let key = ReadKey::of::<T>(&self.key);
         let range = self.range;
         if self.turn != Turn::Nothing {
-            let rest = self.cut.len().saturating_sub(MOST_IDS);
-            let ids = self.cut.split_off(rest);
+            let ids = self.next_ids();
             self.turn = Turn::Opened;
-            return (!ids.is_empty()).then(|| opened_by_id(T::SPEC, &key, range, ids));
+            let longest = self.longest;
+            return (!ids.is_empty()).then(|| opened_by_id(T::SPEC, &key, range, longest, ids));
         }
         if self.steps.is_empty() || range.is_empty() {
             return None;
@@ -237,6 +237,14 @@ impl<'s, T: Record> RollupReader<'s, T> {
             parts(T::SPEC, &key, range, self.longest)
         };
         Some(self.live.find_undated(T::SPEC, plan))
+    }
+
+    /// As many of the cut buckets as fit into one command.
+    fn next_ids(&mut self) -> Vec<Bson> {
+        let length = |id: &Bson| id.as_str().map_or(0, str::len);
+        let parts = in_commands(&self.cut, MOST_IDS, length);
+        let first = parts.first().map_or(0, |part| part.len());
+        self.cut.drain(..first).collect()
     }
 
     /// Adds a bucket.

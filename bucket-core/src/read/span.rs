@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     aggregate::AggregateKind, bucket::BucketFields, error::EncodeError, form::Form, limits::Limits,
-    range::TimeRange, raw::RawWriter, spec::BucketSpec, stats::StoredStats,
+    range::TimeRange, raw::RawWriter, spec::BucketSpec, stats::StoredStats, window::is_window,
 };
 
 /// The longest span of time that one bucket of the model covers, in milliseconds; 0 where the form
@@ -27,6 +27,32 @@ pub fn longest(spec: &BucketSpec, limits: Option<Limits>) -> Result<i64, EncodeE
         Form::Hybrid { max_duration, .. } => max_duration,
         Form::Count { .. } | Form::Numbered { .. } => 0,
     })
+}
+
+/// The span of time that a bucket covers, in milliseconds, as far as it can be believed: that of a
+/// window that there can be, else that of its records. 0 where the form sets none.
+///
+/// Reads go by the longest span that they have met. One damaged date must not make them look at
+/// a year of buckets.
+pub(super) fn believed_span(
+    spec: &BucketSpec,
+    fields: &BucketFields,
+    records: Option<(DateTime, DateTime)>,
+) -> i64 {
+    let of_records = |past: i64, from: Option<DateTime>| {
+        records.map_or(0, |(first, last)| {
+            let from = from.unwrap_or(first).timestamp_millis();
+            let span = last.timestamp_millis().saturating_sub(from);
+            span.saturating_add(past).clamp(0, fields.span().max(0))
+        })
+    };
+    match spec.form() {
+        Form::Window { .. } if is_window(fields.start, fields.end) => fields.span(),
+        // The end of a window is after its last record.
+        Form::Window { .. } => of_records(1, Some(fields.start)),
+        Form::Hybrid { .. } => of_records(0, None),
+        Form::Count { .. } | Form::Numbered { .. } => 0,
+    }
 }
 
 /// The buckets of a key that can hold records of `range`, in the order of their places. `longest` is

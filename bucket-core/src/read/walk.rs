@@ -5,15 +5,28 @@
 //! one window in several buckets, and, in the order of time, those of buckets whose spans overlap.
 //! They are held until no bucket that is still to come can have one that belongs before them.
 
-use bson::{DateTime, Document, RawBsonRef};
+use bson::{DateTime, Document, RawBsonRef, RawDocument};
 use serde::de::DeserializeOwned;
 
 use self::route::Route;
-use super::{CursorToken, FindPlan, Live, TokenError, order::Position, token::Query};
-use crate::{bucket::ItemReader, error::Damage, id::Place, range::TimeRange, record::Record};
+use super::{
+    CursorToken, FindPlan, Live, TokenError,
+    order::{Order, Position},
+    token::Query,
+};
+use crate::{
+    bucket::ItemReader,
+    error::{Damage, DamagedBucket},
+    form::Form,
+    id::Place,
+    range::TimeRange,
+    record::Record,
+};
 
 mod route;
 mod take;
+
+pub use self::take::Ready;
 
 /// The order of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +51,8 @@ pub struct Placed<R> {
 pub struct Tokens {
     query: Query,
     unit: i64,
+    order: Order,
+    newest_first: bool,
 }
 
 impl Tokens {
@@ -47,10 +62,53 @@ impl Tokens {
         self.at(placed.place())
     }
 
+    /// A token just before the place of this one in the direction of the walk: going on after it visits
+    /// that place as well. `None` where there is nothing before it.
+    #[must_use]
+    pub fn just_before(self, token: &CursorToken) -> Option<CursorToken> {
+        self.neighbour(token, !self.newest_first)
+    }
+
+    /// A token just after the place of this one in the direction of the walk: going back before it visits
+    /// that place as well. `None` where there is nothing after it.
+    #[must_use]
+    pub fn just_after(self, token: &CursorToken) -> Option<CursorToken> {
+        self.neighbour(token, self.newest_first)
+    }
+
+    fn neighbour(self, token: &CursorToken, descending: bool) -> Option<CursorToken> {
+        let position = token.position(self.query, self.unit).ok()?;
+        let neighbour = self.order.neighbour(&position, descending)?;
+        Some(CursorToken::new(self.query, &neighbour, self.unit))
+    }
+
     /// The token of this place.
     #[must_use]
     pub fn at(self, place: RecordPlace) -> CursorToken {
         CursorToken::new(self.query, &place.0, self.unit)
+    }
+}
+
+/// Which of several buckets comes first on a walk over several keys.
+#[derive(Debug, Clone, Copy)]
+pub struct Turns {
+    /// The field that decides, if the buckets are in an order at all.
+    start: Option<&'static str>,
+    descending: bool,
+}
+
+impl Turns {
+    /// The turn of this bucket: the least one comes first. A damaged one has its turn at once.
+    #[must_use]
+    pub fn of(self, stored: &RawDocument) -> i64 {
+        let Some(name) = self.start else {
+            return 0;
+        };
+        match stored.get_datetime(name).map(DateTime::timestamp_millis) {
+            Err(_) => i64::MIN,
+            Ok(start) if self.descending => start.saturating_neg(),
+            Ok(start) => start,
+        }
     }
 }
 
@@ -74,6 +132,8 @@ pub struct Walk<T: Record, R = T> {
     /// The place of the last bucket that came.
     last: Option<Place>,
     held: Vec<Placed<R>>,
+    /// Of the group that is held.
+    damaged: Vec<Placed<DamagedBucket>>,
     /// The longest span of a bucket that came, in milliseconds.
     longest_seen: i64,
 }
@@ -90,8 +150,8 @@ impl<T: Record> Walk<T> {
         Self::over(Route::new(keys, longest), take::record::<T>)
     }
 
-    /// The same walk, with these fields of each item instead of records. Paths outside of the array
-    /// are of no account: fields of the key are known.
+    /// The same walk, with these fields of each item instead of records, and with these of the key.
+    /// Other paths outside of the array are of no account.
     #[must_use]
     pub fn select<P: DeserializeOwned>(mut self, paths: &[&str]) -> Walk<T, P> {
         self.route.select(paths);
@@ -106,6 +166,7 @@ impl<T: Record, R> Walk<T, R> {
             decode,
             last: None,
             held: Vec::new(),
+            damaged: Vec::new(),
             longest_seen: 0,
         }
     }
@@ -138,7 +199,7 @@ impl<T: Record, R> Walk<T, R> {
     ///
     /// [`TokenError`] if it is no token of this query.
     pub fn from_token(mut self, token: &CursorToken, before: bool) -> Result<Self, TokenError> {
-        let Tokens { query, unit } = self.tokens();
+        let Tokens { query, unit, .. } = self.tokens();
         self.route.from = Some(token.position(query, unit)?);
         self.route.backwards = before;
         Ok(self)
@@ -162,6 +223,8 @@ impl<T: Record, R> Walk<T, R> {
         Tokens {
             query: self.route.query(),
             unit: self.route.unit(),
+            order: self.route.order,
+            newest_first: self.route.newest_first,
         }
     }
 
@@ -189,6 +252,7 @@ impl<T: Record, R> Walk<T, R> {
         self.route.since = None;
         self.last = None;
         self.held.clear();
+        self.damaged.clear();
     }
 
     /// The buckets behind the last one that came, at most so many; 0 for all.
@@ -197,6 +261,26 @@ impl<T: Record, R> Walk<T, R> {
         FindPlan {
             limit: buckets.into(),
             ..self.route.find(self.last)
+        }
+    }
+
+    /// All buckets, in one find or in several: each of them gives its buckets in order, and they are to be
+    /// merged by [`turns`](Self::turns).
+    #[must_use]
+    pub fn finds(&self) -> Vec<FindPlan> {
+        self.route.finds()
+    }
+
+    /// What the buckets of several finds are merged by.
+    #[must_use]
+    pub fn turns(&self) -> Turns {
+        Turns {
+            start: match T::SPEC.form() {
+                Form::Window { .. } => Some(T::SPEC.names().start),
+                // In no order.
+                _ => None,
+            },
+            descending: self.route.descending(),
         }
     }
 

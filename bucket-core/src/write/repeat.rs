@@ -28,19 +28,23 @@ impl<T: Record> Batch<T> {
         let _ = T::SPEC.unique().is_some() && self.chains.iter_mut().any(Chain::suspect_first);
     }
 
-    /// The read that finds records of a chain that are stored already, for
+    /// The reads that find records of a chain that are stored already, for
     /// [`Need::Repeats`](super::Need::Repeats).
     #[must_use]
-    pub fn repeats(&self, chain: usize) -> Option<FindPlan> {
-        let chain = self.chains().get(chain)?;
+    pub fn repeats(&self, chain: usize) -> Vec<FindPlan> {
+        let Some(chain) = self.chains().get(chain) else {
+            return Vec::new();
+        };
         let suspects = chain.suspects();
         let ids: Vec<&[u8]> = suspects
             .filter_map(|slot| self.encoded().id(slot))
             .collect();
-        Some(read::repeats(T::SPEC, chain.key(), &ids))
+        let parts = read::in_commands(&ids, usize::MAX, |id| id.len());
+        let of_part = |ids: &[&[u8]]| read::repeats(T::SPEC, chain.key(), ids);
+        parts.into_iter().map(of_part).collect()
     }
 
-    /// That read has found these buckets. The records whose ids are in them are done with.
+    /// Those reads have found these buckets. The records whose ids are in them are done with.
     pub fn saw_repeats(&mut self, chain: usize, found: &[RawDocumentBuf]) -> Repeats {
         let mut stored: HashMap<Vec<u8>, Vec<Cow<'_, RawDocument>>> = HashMap::new();
         for bucket in found {

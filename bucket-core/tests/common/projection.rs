@@ -81,6 +81,29 @@ fn call(operator: &str, operand: &Bson, document: &Document, this: Option<&Bson>
                 items.filter(|item| is_true(evaluate(&operand["cond"], document, Some(item))));
             return Some(Bson::Array(kept.cloned().collect()));
         }
+        "$convert" => {
+            let input = evaluate(&operand.as_document().unwrap()["input"], document, this);
+            let millis = input.as_ref().and_then(Bson::as_datetime);
+            return Some(millis.map_or(Bson::Null, |date| Bson::Int64(date.timestamp_millis())));
+        }
+        "$subtract" => {
+            let number = |at| value(at).and_then(|value| value.as_i64());
+            let difference = number(0).zip(number(1)).map(|(a, b)| a.saturating_sub(b));
+            return Some(difference.map_or(Bson::Null, Bson::Int64));
+        }
+        "$min" | "$max" => {
+            let (array, name) = operand.as_str().unwrap()[1..].split_once('.').unwrap();
+            let items = document.get_array(array).unwrap().iter();
+            let values = items.filter_map(|item| item.as_document()?.get(name));
+            let best = if operator == "$min" {
+                values.min_by(|a, b| compare(a, b))
+            } else {
+                values.max_by(|a, b| compare(a, b))
+            };
+            return Some(best.cloned().unwrap_or(Bson::Null));
+        }
+        "$not" => !is_true(value(0)),
+        "$gt" => value(0) != Some(Bson::Null) && order() == Ordering::Greater,
         "$and" => (0..list.len()).all(|at| is_true(value(at))),
         "$or" => (0..list.len()).any(|at| is_true(value(at))),
         "$isArray" => value(0).is_some_and(|value| value.as_array().is_some()),

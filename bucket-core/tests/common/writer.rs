@@ -156,7 +156,8 @@ impl<T: Record> Writer<T> {
         let mut looked = false;
         for at in 0..self.batch.chains().len() {
             while self.batch.chains()[at].need() == Need::Repeats {
-                let found = collection.find(&self.batch.repeats(at).unwrap());
+                let plans = self.batch.repeats(at).into_iter();
+                let found: Vec<_> = plans.flat_map(|plan| collection.find(&plan)).collect();
                 let repeats = self.batch.saw_repeats(at, &found);
                 let conflicts = repeats.conflicts.into_iter();
                 self.conflicts.extend(conflicts.map(|(index, _)| index));

@@ -58,9 +58,9 @@ pub(super) async fn each(
     mut take: impl FnMut(&RawDocument) -> std::result::Result<(), DamagedBucket>,
 ) -> crate::Result<()> {
     let failed = |error| Error::read(error, context);
-    let rows = Rows::open(collection, plan, BATCH, session).await;
+    let rows = Rows::open(collection, vec![plan], BATCH, session).await;
     let mut rows = rows.map_err(failed)?;
-    while let Some(stored) = rows.next().await.map_err(failed)? {
+    while let Some(stored) = rows.next(|_| 0).await.map_err(failed)? {
         take(stored).map_err(|damage| Error::new(ErrorKind::Damaged(damage), context))?;
     }
     Ok(())

@@ -91,7 +91,7 @@ pub struct LatestN<'a, T: Record> {
 
 async fn newest<T: Record>(request: Request<'_, T>, number: usize) -> Result<Vec<T>> {
     let walk = request.walk()?;
-    let part = request.first(walk, number).await?;
+    let part = request.first(walk, number).await?.at_least(number)?;
     Ok(part
         .records
         .into_iter()

@@ -207,6 +207,19 @@ impl<T: Record> Look<T> {
         known: &mut HashMap<T::Key, Newest<T>>,
         records: &mut Vec<Result<Newest<T>>>,
     ) -> Result<()> {
+        let length = |look: &FurtherLook| look.key.elements().len();
+        for looks in read::in_commands(looks, TOGETHER, length) {
+            self.look_at(looks, known, records).await?;
+        }
+        Ok(())
+    }
+
+    async fn look_at(
+        &self,
+        looks: &[FurtherLook],
+        known: &mut HashMap<T::Key, Newest<T>>,
+        records: &mut Vec<Result<Newest<T>>>,
+    ) -> Result<()> {
         let plan = read::newest_since(T::SPEC, looks);
         let hint = plan.hint.clone();
         let failed = |error| Error::read_by(&hint, error, &self.context);

@@ -25,7 +25,8 @@ impl<T: Record> Buckets<T> {
     ///
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the span ends before it starts,
     /// [`Damaged`](crate::ErrorKind::Damaged) if a document is no bucket of the model,
-    /// [`LongerBucket`](crate::ErrorKind::LongerBucket) if a bucket is longer than was known of.
+    /// from a stream that has given records [`LongerBucket`](crate::ErrorKind::LongerBucket) if a bucket is
+    /// longer than was known of.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result, bson::DateTime};
@@ -137,6 +138,10 @@ impl<'a, T: Record, R: Send + 'a> IntoFuture for RangeQuery<'a, T, R> {
     fn into_future(self) -> Self::IntoFuture {
         let span =
             tracing::debug_span!(target: trace::READ, "range", collection = T::SPEC.collection());
-        Box::pin(self.stream().into_vec("range").instrument(span))
+        let all = async {
+            let walk = self.request.walk()?;
+            self.request.all(walk, None).await
+        };
+        Box::pin(all.instrument(span))
     }
 }

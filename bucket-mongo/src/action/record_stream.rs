@@ -12,9 +12,9 @@ use bucket_core::{
     read::{Placed, RecordPlace, Tokens},
 };
 use futures_core::{Stream, stream::BoxStream};
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{StreamExt, stream};
 
-use crate::{Error, Result, read::Chunks, trace};
+use crate::{Error, Result, read::Chunks};
 
 /// A stream of records, or of what was selected of them; see
 /// [`Buckets::records`](crate::Buckets::records) and [`Buckets::range`](crate::Buckets::range).
@@ -60,24 +60,6 @@ impl<'a, R: Send + 'a> Records<'a, R> {
             tokens: None,
             last: None,
         }
-    }
-
-    pub(crate) async fn into_vec(mut self, operation: &'static str) -> Result<Vec<R>> {
-        let mut records = Vec::new();
-        while let Some(chunk) = self.chunks.try_next().await? {
-            records.extend(
-                chunk
-                    .into_iter()
-                    .take(self.left)
-                    .map(|placed| placed.record),
-            );
-            if records.len() >= self.left {
-                records.truncate(self.left);
-                break;
-            }
-        }
-        tracing::debug!(target: trace::READ, records = records.len(), "{operation}");
-        Ok(records)
     }
 }
 

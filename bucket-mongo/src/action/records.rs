@@ -2,7 +2,7 @@
 
 use bucket_core::{
     CursorToken, FieldPath, IntoTimeRange, Record,
-    read::{IntoCursorToken, WalkOrder},
+    read::{IntoCursorToken, Walk, WalkOrder},
 };
 use mongodb::ClientSession;
 use serde::de::DeserializeOwned;
@@ -40,7 +40,9 @@ impl<T: Record> Buckets<T> {
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a limit of 0 or over 10,000, a span of
     /// time that ends before it starts, or both `after` and `before`;
     /// [`InvalidToken`](crate::ErrorKind::InvalidToken) for a token that is none or is of another query;
-    /// [`Damaged`](crate::ErrorKind::Damaged) if a document is no bucket of the model.
+    /// [`Damaged`](crate::ErrorKind::Damaged) if a document is no bucket of the model: a page ends before
+    /// it, with a `next`, and the page that would begin with it is the error, with the token to
+    /// [`continue_after`](crate::Error::continue_after).
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, CursorToken, Result};
@@ -119,15 +121,16 @@ impl<T> RecordPage<T> {
         self.records.is_empty()
     }
 
-    /// What to give to [`after`](RecordsQuery::after) for the page behind this one; none if nothing
-    /// was stored behind it.
+    /// What to give to [`after`](RecordsQuery::after) for the page after this one; none if nothing
+    /// was stored after it. A page can be shorter than its limit and have a next one: it ends before a
+    /// damaged bucket.
     #[must_use]
     pub fn next(&self) -> Option<&CursorToken> {
         self.next.as_ref()
     }
 
     /// What to give to [`before`](RecordsQuery::before) for the page before this one; none if this is
-    /// the first one, or is empty.
+    /// the first one.
     #[must_use]
     pub fn prev(&self) -> Option<&CursorToken> {
         self.prev.as_ref()
@@ -223,7 +226,8 @@ impl<'a, T: Record, R: Send + 'a> RecordsQuery<'a, T, R> {
 
     /// The records as a stream over one cursor, which is opened when the stream is first polled.
     ///
-    /// A damaged bucket is an error in its place, behind which the stream goes on.
+    /// A damaged bucket is an error in its place, after everything that stands before it; the stream goes on
+    /// after it, as does a later one from [`continue_after`](crate::Error::continue_after).
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -238,17 +242,20 @@ impl<'a, T: Record, R: Send + 'a> RecordsQuery<'a, T, R> {
     /// }
     /// ```
     pub fn stream(self) -> Records<'a, R> {
-        let checked = self
-            .check(usize::MAX)
-            .and_then(|()| match &self.request.token {
-                Some((_, true)) => Err(self.request.invalid(
-                    "a stream goes forward: use `newest_first` and `after` instead of `before`",
-                )),
-                _ => self.request.walk(),
-            });
-        match checked {
+        match self.forward() {
             Err(error) => Records::failed(error),
             Ok(walk) => Records::new(self.request.chunks(walk, self.limit), self.limit),
+        }
+    }
+
+    /// The walk of a stream.
+    fn forward(&self) -> Result<Walk<T, R>> {
+        self.check(usize::MAX)?;
+        match &self.request.token {
+            Some((_, true)) => Err(self.request.invalid(
+                "a stream goes forward: use `newest_first` and `after` instead of `before`",
+            )),
+            _ => self.request.walk(),
         }
     }
 
@@ -256,7 +263,8 @@ impl<'a, T: Record, R: Send + 'a> RecordsQuery<'a, T, R> {
     ///
     /// # Errors
     ///
-    /// Those of [`Buckets::records`].
+    /// Those of [`Buckets::records`]. A damaged bucket among them is the error of all: pages and streams
+    /// give what stands before it and after it.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -265,10 +273,11 @@ impl<'a, T: Record, R: Send + 'a> RecordsQuery<'a, T, R> {
     /// }
     /// ```
     pub async fn collect(self) -> Result<Vec<R>> {
-        self.stream()
-            .into_vec("records")
-            .instrument(span::<T>())
-            .await
+        let all = async {
+            let walk = self.forward()?;
+            self.request.all(walk, self.limit).await
+        };
+        all.instrument(span::<T>()).await
     }
 
     async fn page(self) -> Result<RecordPage<R>> {
@@ -277,29 +286,32 @@ impl<'a, T: Record, R: Send + 'a> RecordsQuery<'a, T, R> {
         let walk = self.request.walk()?;
         let tokens = walk.tokens();
         let from = self.request.token.clone();
-        let part = self.request.first(walk, limit).await?;
+        let part = self.request.first(walk, limit).await?.at_least(1)?;
+        let is_backwards = matches!(from, Some((_, true)));
         let mut records = part.records;
-        let (after, before) = match from {
-            Some((_, true)) => {
-                records.reverse();
-                (None, true)
-            }
-            Some((token, false)) => (Some(token), false),
-            None => (None, false),
-        };
+        if is_backwards {
+            records.reverse();
+        }
         let first = records.first().map(|placed| tokens.of(placed));
         let last = records.last().map(|placed| tokens.of(placed));
-        let (next, prev) = if before {
-            (last.clone(), first.filter(|_| part.more))
-        } else {
-            let prev = first.filter(|_| after.is_some());
-            (last.clone().filter(|_| part.more), prev)
+        let (next, prev, end) = match (&from, first, last) {
+            // From an empty page, too, one can go back to where the token is from.
+            (Some((token, true)), first, last) => {
+                let end = last.or_else(|| tokens.just_before(token));
+                (end.clone(), first.filter(|_| part.more), end)
+            }
+            (Some((token, false)), first, last) => {
+                let prev = first.or_else(|| tokens.just_after(token));
+                let end = last.clone().unwrap_or_else(|| token.clone());
+                (last.filter(|_| part.more), prev, Some(end))
+            }
+            (None, _, last) => (last.clone().filter(|_| part.more), None, last),
         };
         Ok(RecordPage {
             records: records.into_iter().map(|placed| placed.record).collect(),
             next,
             prev,
-            end: last.or(after),
+            end,
         })
     }
 }
@@ -307,7 +319,8 @@ impl<'a, T: Record, R: Send + 'a> RecordsQuery<'a, T, R> {
 impl<'a, T: Record> RecordsQuery<'a, T> {
     /// Only these fields of each item, read as `P`; for wide records, of which little is needed.
     ///
-    /// The time is always among them. Key fields are not: they are in the query.
+    /// The time is always among them. Fields of the key can be asked for as well
+    /// (`ReadingBucket::FIELDS.device`), and come with each item.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Result, bson::DateTime, mongodb::Database};

@@ -4,14 +4,16 @@ use std::fmt;
 
 use bucket_core::{
     Every, Fill, Form, IntoTimeRange, Record, TimeRange,
-    aggregate::AggregateKind,
     read::{self, RollupReader, RollupSteps, RollupTotals, StepTotals, WalkOrder},
     step::Filled,
 };
 use mongodb::{ClientSession, bson::DateTime};
 use tracing::Instrument;
 
-use super::{ActionFuture, find, stats::totals};
+use super::{
+    ActionFuture, find,
+    stats::{read_all, totals},
+};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, read::Request, trace};
 
 impl<T: Record> Buckets<T> {
@@ -322,12 +324,10 @@ impl<'a, T: Record> RollupQuery<'a, T> {
     ) -> Result<Option<DateTime>> {
         let range = TimeRange::new(None, Some(start));
         let session = self.session.as_deref_mut();
-        let mut kept = T::SPEC.aggregates().iter();
-        let last_time = kept.position(|each| each.kind == AggregateKind::LastTime);
-        if let (Form::Count { .. } | Form::Numbered { .. }, Some(at)) = (T::SPEC.form(), last_time)
-        {
-            let totals = totals(self.buckets, &self.key, range, session, context).await?;
-            return Ok(totals.and_then(|totals| totals.stats.time(at)));
+        if let Form::Count { .. } | Form::Numbered { .. } = T::SPEC.form() {
+            // Their sums may pass what a number can hold, and are of no account.
+            let read = read_all(self.buckets, &self.key, range, session, context);
+            return Ok(read.await?.last_time());
         }
         let keys = vec![self.key.clone()];
         let mut request = Request::new(self.buckets, context.operation, keys, WalkOrder::Time);
@@ -335,7 +335,7 @@ impl<'a, T: Record> RollupQuery<'a, T> {
         request.range = range;
         request.session = session;
         let walk = request.walk()?;
-        let newest = request.first(walk, 1).await?.records.pop();
+        let newest = request.first(walk, 1).await?.at_least(1)?.records.pop();
         Ok(newest.map(|newest| newest.record.time()))
     }
 }

@@ -67,7 +67,8 @@ pub struct StatsQuery<'a, T: Record> {
 }
 
 /// The statistics of a span of time that has records; see [`Buckets::stats`]. It stands for the
-/// model's stats: `stats.value().avg()`.
+/// model's stats: `stats.value().avg()`. Its own methods come first: an aggregated field that is called
+/// `count`, `buckets`, `opened`, `stats` or `into_stats` is read by `stats.stats().count()`.
 ///
 /// ```
 /// # use bucket_mongo::{Record, action::RangeStats};
@@ -147,13 +148,27 @@ pub(super) async fn totals<T: Record>(
     buckets: &Buckets<T>,
     key: &T::Key,
     range: TimeRange,
-    mut session: Option<&mut ClientSession>,
+    session: Option<&mut ClientSession>,
     context: &Context,
 ) -> Result<Option<RangeTotals>> {
+    let reader = read_all(buckets, key, range, session, context).await?;
+    reader
+        .finish()
+        .map_err(|source| Error::new(ErrorKind::Overflow(source), context))
+}
+
+/// Reads the buckets of a key that have records in the range.
+pub(super) async fn read_all<T: Record>(
+    buckets: &Buckets<T>,
+    key: &T::Key,
+    range: TimeRange,
+    mut session: Option<&mut ClientSession>,
+    context: &Context,
+) -> Result<StatsReader<T>> {
     let failed = |kind| Error::new(kind, context);
     let limits = buckets.limits_of(key);
     let collection = buckets.readable(context).await?;
-    let reader = loop {
+    loop {
         let (key, known) = (key.clone(), buckets.longest());
         let live = read::live(T::SPEC, DateTime::now());
         let reader = StatsReader::<T>::new(key, range, limits, known, live);
@@ -162,14 +177,11 @@ pub(super) async fn totals<T: Record>(
         let take = |stored: &_| reader.take(stored);
         find::each(&collection, plan, session, context, take).await?;
         match reader.longer() {
-            None => break reader,
+            None => return Ok(reader),
             // Which is not longer than what is known next time.
             Some(longest) => buckets.saw_longest(longest),
         }
-    };
-    reader
-        .finish()
-        .map_err(|source| failed(ErrorKind::Overflow(source)))
+    }
 }
 
 impl<'a, T: Record> StatsQuery<'a, T> {
@@ -183,7 +195,8 @@ impl<'a, T: Record> StatsQuery<'a, T> {
     /// pipeline: the bucket tutorial's `getStats` with bounds on the index, and exact at the edges.
     ///
     /// It has the number of records (`count`) and of buckets (`buckets`), and the smallest and largest
-    /// values, sums and averages under their own paths. There is no document if there are no records.
+    /// values, sums and averages under their own paths. Where the model has an aggregate of such a name, the
+    /// number has an underscore at its end (`count_`). There is no document if there are no records.
     ///
     /// # Errors
     ///

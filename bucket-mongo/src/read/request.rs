@@ -4,7 +4,7 @@ use std::fmt;
 
 use bucket_core::{
     CursorToken, EncodeError, FieldPath, Record, TimeRange,
-    read::{self, Placed, Walk, WalkOrder},
+    read::{self, Placed, Ready, Walk, WalkOrder},
 };
 use mongodb::{ClientSession, bson::DateTime};
 use serde::de::DeserializeOwned;
@@ -86,8 +86,37 @@ impl<'a, T: Record> Request<'a, T> {
 /// The records of a part of a walk, in the order of the walk.
 pub(crate) struct Part<R> {
     pub(crate) records: Vec<Placed<R>>,
-    /// Whether there are more behind them.
+    /// Whether there is more after them.
     pub(crate) more: bool,
+    /// A bucket that is none of the model and stands after them; with more records than were asked
+    /// for it is of no account yet.
+    damaged: Option<Error>,
+}
+
+impl<R> Part<R> {
+    const EMPTY: Self = Self {
+        records: Vec::new(),
+        more: false,
+        damaged: None,
+    };
+
+    /// These records, if there are so many of them before the first damaged bucket.
+    pub(crate) fn at_least(self, records: usize) -> Result<Self> {
+        match self.damaged {
+            Some(error) if self.records.len() < records => Err(error),
+            _ => Ok(self),
+        }
+    }
+}
+
+impl<R> Part<R> {
+    fn extend<T: Record>(&mut self, ready: Ready<R>, walk: &Walk<T, R>, context: &Context) {
+        self.records.extend(ready.records);
+        if let (None, Some(first)) = (&self.damaged, ready.damaged.into_iter().next()) {
+            let tokens = walk.has_tokens().then(|| walk.tokens());
+            self.damaged = Some(Error::damaged(first, tokens, context));
+        }
+    }
 }
 
 /// Buckets of one round trip.
@@ -141,57 +170,63 @@ impl<'a, T: Record, R> Request<'a, T, R> {
     pub(crate) async fn first(mut self, walk: Walk<T, R>, most: usize) -> Result<Part<R>> {
         let context = self.context();
         let mut walk = walk;
-        let mut records = Vec::new();
+        let mut part = Part::EMPTY;
         if walk.is_empty() {
-            return Ok(Part {
-                records,
-                more: false,
-            });
+            return Ok(part);
         }
         let collection = self.buckets.readable(&context).await?;
         let mut wanted = buckets_of::<T>(most.saturating_add(1));
         loop {
             let session = self.session.as_deref_mut();
-            let rows = Rows::open(&collection, walk.find(wanted), 0, session).await;
+            let rows = Rows::open(&collection, vec![walk.find(wanted)], 0, session).await;
             let mut rows = rows.map_err(|error| Error::read(error, &context))?;
             let mut found = 0;
             let mut longer = None;
-            while records.len() <= most && longer.is_none() {
-                let next = rows.next().await;
+            while part.records.len() <= most && part.damaged.is_none() && longer.is_none() {
+                let next = rows.next(|_| 0).await;
                 let Some(stored) = next.map_err(|error| Error::read(error, &context))? else {
                     break;
                 };
                 found += 1;
                 let ready = walk.take(stored);
-                records.extend(
-                    ready.map_err(|damage| Error::new(ErrorKind::Damaged(damage), &context))?,
-                );
+                part.extend(ready, &walk, &context);
                 longer = walk.longer();
             }
             if let Some(longest) = longer {
                 self.buckets.saw_longest(longest);
                 walk.begin_again(longest);
-                records.clear();
+                part = Part::EMPTY;
                 continue;
             }
-            if records.len() <= most && found < wanted {
-                records.extend(walk.end());
+            let is_complete = part.records.len() > most || part.damaged.is_some();
+            if !is_complete && found < wanted {
+                let rest = walk.end();
+                part.extend(rest, &walk, &context);
                 break;
             }
-            if records.len() > most {
+            if is_complete {
                 break;
             }
-            walk.narrow(&records, most);
+            walk.narrow(&part.records, most);
             wanted = wanted.saturating_mul(2).min(MOST);
         }
-        let more = records.len() > most;
-        records.truncate(most);
-        let operation = context.operation;
-        tracing::debug!(target: trace::READ, records = records.len(), more, "{operation}");
-        Ok(Part { records, more })
+        part.more = part.records.len() > most || part.damaged.is_some();
+        part.records.truncate(most);
+        let (operation, more, records) = (context.operation, part.more, part.records.len());
+        tracing::debug!(target: trace::READ, records, more, "{operation}");
+        Ok(part)
     }
 
-    /// All records of the walk.
+    /// All records of the walk, at most so many.
+    pub(crate) async fn all(self, walk: Walk<T, R>, most: Option<usize>) -> Result<Vec<R>> {
+        let operation = self.operation;
+        let chunks = self.chunks(walk, most);
+        let records = chunks.all(most.unwrap_or(usize::MAX)).await?;
+        tracing::debug!(target: trace::READ, records = records.len(), "{operation}");
+        Ok(records)
+    }
+
+    /// All records of the walk, piece by piece.
     pub(crate) fn chunks(self, walk: Walk<T, R>, batch: Option<usize>) -> Chunks<'a, T, R> {
         let batch = batch.map_or(0, |records| buckets_of::<T>(records));
         Chunks::new(

@@ -1,9 +1,13 @@
-//! The documents of a plan, one after the other, in a session or outside of one.
+//! The documents of one plan or of several, one after the other, in a session or outside of one.
 
-use std::{pin::pin, time::Duration};
+use std::{cmp::Reverse, collections::BinaryHeap, pin::pin, time::Duration};
 
 use bucket_core::read::FindPlan;
-use futures_util::future::{Either, select};
+use futures_util::{
+    StreamExt, TryStreamExt,
+    future::{Either, select},
+    stream,
+};
 use mongodb::{
     ClientSession, Collection, Cursor, SessionCursor,
     action::Find,
@@ -15,6 +19,9 @@ use tokio::{sync::oneshot, time::timeout};
 
 /// How long the reply to a read is waited for that nobody wants any more.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// Cursors that are opened at the same time.
+const SIDE_BY_SIDE: usize = 4;
 
 /// The find of a plan, not sent yet.
 pub(crate) fn prepared(
@@ -78,44 +85,100 @@ async fn opened(
     }
 }
 
-/// A cursor over stored documents, of which none is copied.
-pub(crate) enum Rows<'a> {
-    Plain(Cursor<RawDocumentBuf>),
-    InSession(SessionCursor<RawDocumentBuf>, &'a mut ClientSession),
+/// Cursors over stored documents, of which none is copied.
+pub(crate) struct Rows<'a> {
+    cursors: Cursors<'a>,
+    /// The turns of the cursors' documents, each with the number of its cursor.
+    heads: BinaryHeap<Reverse<(i64, usize)>>,
+    /// Cursors whose next document is not known yet.
+    to_advance: Vec<usize>,
+}
+
+enum Cursors<'a> {
+    Plain(Vec<Cursor<RawDocumentBuf>>),
+    InSession(Vec<SessionCursor<RawDocumentBuf>>, &'a mut ClientSession),
 }
 
 impl<'a> Rows<'a> {
-    /// Sends the plan. `batch` is how many documents the server sends at once; 0 leaves it to the
+    /// Sends the plans. `batch` is how many documents the server sends at once; 0 leaves it to the
     /// server.
     pub(crate) async fn open(
         collection: &Collection<RawDocumentBuf>,
-        plan: FindPlan,
+        plans: Vec<FindPlan>,
         batch: u32,
         session: Option<&'a mut ClientSession>,
     ) -> Result<Self> {
-        let Some(session) = session else {
-            return Ok(Self::Plain(opened(collection.clone(), plan, batch).await?));
+        let cursors = if let Some(session) = session {
+            let mut cursors = Vec::with_capacity(plans.len());
+            for plan in plans {
+                let find = with_batches(prepared(collection, plan)?, batch);
+                cursors.push(find.session(&mut *session).await?);
+            }
+            Cursors::InSession(cursors, session)
+        } else {
+            let opening = stream::iter(plans)
+                .map(|plan| opened(collection.clone(), plan, batch))
+                .buffered(SIDE_BY_SIDE);
+            Cursors::Plain(opening.try_collect().await?)
         };
-        let find = with_batches(prepared(collection, plan)?, batch);
-        Ok(Self::InSession(find.session(&mut *session).await?, session))
+        let number = match &cursors {
+            Cursors::Plain(cursors) => cursors.len(),
+            Cursors::InSession(cursors, _) => cursors.len(),
+        };
+        Ok(Self {
+            cursors,
+            heads: BinaryHeap::new(),
+            to_advance: (0..number).collect(),
+        })
     }
 
     /// The session, to be used for another plan.
     pub(super) fn into_session(self) -> Option<&'a mut ClientSession> {
-        match self {
-            Self::Plain(_) => None,
-            Self::InSession(_, session) => Some(session),
+        match self.cursors {
+            Cursors::Plain(_) => None,
+            Cursors::InSession(_, session) => Some(session),
         }
     }
 
-    /// The next document.
-    pub(crate) async fn next(&mut self) -> Result<Option<&RawDocument>> {
+    /// The next document. That of several plans is the one with the least turn, of one turn that of the
+    /// plan before.
+    pub(crate) async fn next(
+        &mut self,
+        turn: impl Fn(&RawDocument) -> i64,
+    ) -> Result<Option<&RawDocument>> {
+        while let Some(at) = self.to_advance.last().copied() {
+            if let Some(head) = self.cursors.advance(at).await? {
+                self.heads.push(Reverse((turn(head), at)));
+            }
+            self.to_advance.pop();
+        }
+        let Some(Reverse((_, at))) = self.heads.pop() else {
+            return Ok(None);
+        };
+        self.to_advance.push(at);
+        Ok(Some(self.cursors.current(at)))
+    }
+}
+
+impl Cursors<'_> {
+    async fn advance(&mut self, at: usize) -> Result<Option<&RawDocument>> {
         Ok(match self {
-            Self::Plain(cursor) => cursor.advance().await?.then(|| cursor.current()),
-            Self::InSession(cursor, session) => {
-                let more = cursor.advance(session).await?;
-                more.then(|| cursor.current())
+            Self::Plain(cursors) => {
+                let cursor = &mut cursors[at];
+                cursor.advance().await?.then(|| cursor.current())
+            }
+            Self::InSession(cursors, session) => {
+                let cursor = &mut cursors[at];
+                cursor.advance(session).await?.then(|| cursor.current())
             }
         })
+    }
+
+    /// The document that a cursor was advanced to.
+    fn current(&self, at: usize) -> &RawDocument {
+        match self {
+            Self::Plain(cursors) => cursors[at].current(),
+            Self::InSession(cursors, _) => cursors[at].current(),
+        }
     }
 }

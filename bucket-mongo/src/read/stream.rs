@@ -1,8 +1,10 @@
-//! All records of a walk, over one cursor.
+//! All records of a walk, over one cursor, or over one for some of its keys each.
+
+use std::collections::VecDeque;
 
 use bucket_core::{
-    Record,
-    read::{Placed, Tokens, Walk},
+    DamagedBucket, Record,
+    read::{Placed, Ready, Tokens, Walk},
 };
 use mongodb::ClientSession;
 
@@ -17,9 +19,18 @@ pub(crate) struct Chunks<'a, T: Record, R> {
     batch: u32,
     session: Option<&'a mut ClientSession>,
     rows: Option<Rows<'a>>,
-    /// Something was given.
+    /// Buckets that are none of the model, after the records that were given.
+    damaged: VecDeque<Placed<DamagedBucket>>,
+    /// Something has reached the caller.
     given: bool,
     ended: bool,
+}
+
+/// What comes next.
+enum Step<R> {
+    Ready(Ready<R>),
+    /// A bucket is longer than the walk goes by: everything from the beginning on, by this length.
+    Again(i64),
 }
 
 impl<'a, T: Record, R> Chunks<'a, T, R> {
@@ -38,6 +49,7 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
             batch,
             session,
             rows: None,
+            damaged: VecDeque::new(),
             given: false,
         }
     }
@@ -49,52 +61,97 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
 
     /// The next records; none at the end.
     ///
-    /// A damaged bucket is an error in its place, behind which it goes on; every other error is the
+    /// A damaged bucket is an error in its place, after which it goes on; every other error is the
     /// end.
     pub(crate) async fn next(&mut self) -> Option<Result<Vec<Placed<R>>>> {
-        while !self.ended {
-            let next = self.step().await;
-            match next {
-                Ok(records) if records.is_empty() => {}
-                Ok(records) => {
-                    self.given = true;
-                    return Some(Ok(records));
+        loop {
+            if let Some(damaged) = self.damaged.pop_front() {
+                self.given = true;
+                return Some(Err(self.damage(damaged)));
+            }
+            if self.ended {
+                return None;
+            }
+            match self.step().await {
+                Ok(Step::Ready(ready)) => {
+                    self.damaged.extend(ready.damaged);
+                    if !ready.records.is_empty() {
+                        self.given = true;
+                        return Some(Ok(ready.records));
+                    }
                 }
+                Ok(Step::Again(longest)) if self.given => {
+                    self.ended = true;
+                    let seconds = longest.div_euclid(1_000);
+                    let kind = ErrorKind::LongerBucket { seconds };
+                    return Some(Err(Error::new(kind, &self.context)));
+                }
+                Ok(Step::Again(longest)) => self.begin_again(longest),
                 Err(error) => {
-                    self.ended |= !matches!(error.kind(), ErrorKind::Damaged(_));
+                    self.ended = true;
                     return Some(Err(error));
                 }
             }
         }
-        None
     }
 
-    async fn step(&mut self) -> Result<Vec<Placed<R>>> {
+    /// All records, at most so many.
+    pub(crate) async fn all(mut self, most: usize) -> Result<Vec<R>> {
+        let mut records = Vec::new();
+        while !self.ended && records.len() < most {
+            match self.step().await? {
+                Step::Ready(ready) => {
+                    let left = most.saturating_sub(records.len());
+                    let taken = ready.records.into_iter().take(left);
+                    records.extend(taken.map(|placed| placed.record));
+                    if let Some(damaged) = ready.damaged.into_iter().next()
+                        && records.len() < most
+                    {
+                        return Err(self.damage(damaged));
+                    }
+                }
+                // Nothing has reached the caller.
+                Step::Again(longest) => {
+                    records.clear();
+                    self.begin_again(longest);
+                }
+            }
+        }
+        Ok(records)
+    }
+
+    fn damage(&self, damaged: Placed<DamagedBucket>) -> Error {
+        Error::damaged(damaged, self.tokens(), &self.context)
+    }
+
+    fn begin_again(&mut self, longest: i64) {
+        self.walk.begin_again(longest);
+        self.session = self.rows.take().and_then(Rows::into_session);
+    }
+
+    async fn step(&mut self) -> Result<Step<R>> {
         let Self { context, walk, .. } = self;
         let rows = match &mut self.rows {
             Some(rows) => rows,
             none => {
                 let collection = self.buckets.readable(context).await?;
-                let rows = Rows::open(&collection, walk.find(0), self.batch, self.session.take());
+                let rows = Rows::open(&collection, walk.finds(), self.batch, self.session.take());
                 none.insert(rows.await.map_err(|error| Error::read(error, context))?)
             }
         };
-        let next = rows.next().await;
+        let turns = walk.turns();
+        let next = rows.next(|stored| turns.of(stored)).await;
         let Some(stored) = next.map_err(|error| Error::read(error, context))? else {
             self.ended = true;
-            return Ok(self.walk.end());
+            return Ok(Step::Ready(self.walk.end()));
         };
-        let taken = walk.take(stored);
-        let Some(longest) = walk.longer() else {
-            return taken.map_err(|damage| Error::new(ErrorKind::Damaged(damage), context));
-        };
-        self.buckets.saw_longest(longest);
-        if self.given {
-            let seconds = longest.div_euclid(1_000);
-            return Err(Error::new(ErrorKind::LongerBucket { seconds }, context));
-        }
-        walk.begin_again(longest);
-        self.session = self.rows.take().and_then(Rows::into_session);
-        Ok(Vec::new())
+        let ready = walk.take(stored);
+        Ok(match walk.longer() {
+            None => Step::Ready(ready),
+            Some(longest) => {
+                self.buckets.saw_longest(longest);
+                Step::Again(longest)
+            }
+        })
     }
 }

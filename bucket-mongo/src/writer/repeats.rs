@@ -23,10 +23,15 @@ impl<T: Record> Writer<'_, T> {
         }
         let asking = indexes(batch, |chain| chain.need() == Need::Repeats);
         for group in asking.chunks(READS) {
-            let plans = group.iter().filter_map(|at| batch.repeats(*at));
-            let found = self.find_each(plans.collect()).await?;
+            let plans: Vec<_> = group.iter().map(|at| batch.repeats(*at)).collect();
+            let lengths: Vec<usize> = plans.iter().map(Vec::len).collect();
+            let found = self
+                .find_each(plans.into_iter().flatten().collect())
+                .await?;
             self.buckets.learnt().saw_record_ids();
-            for (at, found) in group.iter().zip(found) {
+            let mut found = found.into_iter();
+            for (at, reads) in group.iter().zip(lengths) {
+                let found: Vec<_> = found.by_ref().take(reads).flatten().collect();
                 let repeats = batch.saw_repeats(*at, &found);
                 self.written.duplicates.extend(repeats.duplicates);
                 for (index, id) in repeats.conflicts {

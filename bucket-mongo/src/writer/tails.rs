@@ -51,7 +51,8 @@ impl<T: Record> Writer<'_, T> {
         }
         let asks = |chain: &Chain| matches!(chain.need(), Need::OpenBucket | Need::NewestBucket);
         let asking = indexes(batch, |chain| asks(chain) && chain.has_open_index());
-        for group in asking.chunks(KEYS) {
+        let length = |at: &usize| batch.chains()[*at].key().len();
+        for group in read::in_commands(&asking, KEYS, length) {
             let keys: Vec<&[u8]> = group.iter().map(|at| batch.chains()[*at].key()).collect();
             let found = self.find(&read::open_buckets(T::SPEC, &keys)).await?;
             self.tell_open(batch, group, &found);

@@ -102,7 +102,7 @@ async fn with_1_000_buckets_behind_it_a_write_examines_two_keys_and_a_look_a_few
             batch.push(index, record).unwrap();
         }
         batch.look_first();
-        let explained = explain(&database, find("orders", batch.repeats(0).unwrap())).await;
+        let explained = explain(&database, find("orders", batch.repeats(0).remove(0))).await;
         assert!(
             explained.plan.contains("bucket_unique"),
             "{}",

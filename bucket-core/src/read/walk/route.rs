@@ -9,7 +9,7 @@ use crate::{
     range::TimeRange,
     raw::RawWriter,
     read::{
-        FindPlan, Live, ReadKey, fields, find, has_records,
+        FindPlan, Live, ReadKey, fields, find, has_records, in_commands,
         order::{Order, Position},
         parts::complete_items_of,
         places::{Bound, Places},
@@ -21,6 +21,9 @@ use crate::{
     spec::ID,
 };
 
+/// Keys of one find: at most so many. The server merges the index entries of at most 200 keys in the
+/// order of time; for more it sorts the buckets themselves, for which it may have no room.
+const MOST_KEYS: usize = 100;
 /// The way of a walk.
 #[derive(Debug)]
 pub(super) struct Route<T: Record> {
@@ -40,6 +43,8 @@ pub(super) struct Route<T: Record> {
     pub(super) since: Option<DateTime>,
     pub(super) from: Option<Position>,
     projection: Document,
+    /// Key fields that are asked for with the items.
+    pub(super) key_fields: Vec<&'static str>,
 }
 
 impl<T: Record> Route<T> {
@@ -58,6 +63,7 @@ impl<T: Record> Route<T> {
             since: None,
             from: None,
             projection: Document::new(),
+            key_fields: Vec::new(),
         }
     }
 
@@ -108,6 +114,8 @@ impl<T: Record> Route<T> {
             projection.insert(path, 1);
         }
         self.projection = projection;
+        let keys = spec.keys().iter().map(|key| key.path);
+        self.key_fields = keys.filter(|path| paths.contains(path)).collect();
     }
 
     pub(super) fn is_of_several(&self) -> bool {
@@ -143,17 +151,37 @@ impl<T: Record> Route<T> {
 
     /// The buckets behind this place.
     pub(super) fn find(&self, behind: Option<Place>) -> FindPlan {
-        let spec = T::SPEC;
         let plan = match self.read.as_slice() {
             [key] => {
                 let filter = RawWriter::build(|writer| {
                     writer.elements(key.elements());
                     fields(writer, &self.condition(key, behind));
                 });
-                find(spec, filter)
+                find(T::SPEC, filter)
             }
-            keys => overlapping_any(spec, keys, self.range, self.longest),
+            keys => overlapping_any(T::SPEC, keys, self.range, self.longest),
         };
+        self.in_direction(plan)
+    }
+
+    /// All buckets: those of several keys in finds for some of them each.
+    pub(super) fn finds(&self) -> Vec<FindPlan> {
+        if !self.is_of_several() {
+            return vec![self.find(None)];
+        }
+        let length = |key: &ReadKey| key.elements().len();
+        let groups = in_commands(&self.read, MOST_KEYS, length);
+        groups
+            .into_iter()
+            .map(|keys| {
+                let plan = overlapping_any(T::SPEC, keys, self.range, self.longest);
+                self.in_direction(plan)
+            })
+            .collect()
+    }
+
+    fn in_direction(&self, plan: FindPlan) -> FindPlan {
+        let spec = T::SPEC;
         let plan = self.live.find_undated(spec, plan);
         let mut sort = plan.sort;
         if self.descending() {

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use bson::{RawBsonRef, RawDocument};
+use bson::{DateTime, RawBsonRef, RawDocument, RawDocumentBuf};
 use serde::de::DeserializeOwned;
 
 use super::{Placed, Walk};
@@ -11,43 +11,154 @@ use crate::{
     error::{Damage, DamagedBucket},
     form::Form,
     id::Place,
-    read::order::{Order, Position},
+    raw::RawWriter,
+    read::{
+        key_elements,
+        order::{Order, Position},
+        span::believed_span,
+    },
     record::Record,
 };
 
+/// What a walk gives when a bucket comes.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Ready<R> {
+    /// The records whose turn it is.
+    pub records: Vec<Placed<R>>,
+    /// Buckets whose turn comes after these records, and which are none of the model.
+    pub damaged: Vec<Placed<DamagedBucket>>,
+}
+
+impl<R> Default for Ready<R> {
+    fn default() -> Self {
+        Self {
+            records: Vec::new(),
+            damaged: Vec::new(),
+        }
+    }
+}
+
+impl<R> Ready<R> {
+    /// Whether there is nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.damaged.is_empty()
+    }
+}
+
+/// The records of a bucket that are asked for, and the first and the last time of all that it holds.
+type Decoded<R> = (Vec<Placed<R>>, Option<(DateTime, DateTime)>);
+
+/// A bucket as it came.
+enum Came<R> {
+    Again,
+    Healthy(Head, Vec<Placed<R>>),
+    /// With what it says of itself, if that can be read.
+    Damaged(Option<Head>, Damage),
+}
+
 impl<T: Record, R> Walk<T, R> {
-    /// Takes the next bucket. Gives the records whose turn it is.
+    /// Takes the next bucket. Gives what is ready: records, and after them the buckets that are none of the
+    /// model. The walk can go on after these.
     ///
-    /// # Errors
-    ///
-    /// [`DamagedBucket`] if the document is no bucket of the model. The walk can go on behind it.
-    pub fn take(&mut self, stored: &RawDocument) -> Result<Vec<Placed<R>>, DamagedBucket> {
-        let damaged = |damage: Damage| DamagedBucket::new(bucket::printed_id(stored), damage);
-        let head = bucket::head(T::SPEC, stored).map_err(damaged)?;
+    /// A damaged bucket has its turn after all records that lie among its own, so what comes before
+    /// it is complete: a token of its place leaves nothing out.
+    pub fn take(&mut self, stored: &RawDocument) -> Ready<R> {
+        match self.read(stored) {
+            Came::Again => Ready::default(),
+            Came::Healthy(head, records) => {
+                let ready = self.ready(Some(&head), head.place);
+                self.last = Some(head.place);
+                self.hold(records);
+                self.or_all(ready)
+            }
+            Came::Damaged(head, damage) => {
+                let place = bucket::place_alone(T::SPEC, stored);
+                let place = place.filter(|place| !self.has_come(*place));
+                let mut ready = match place {
+                    Some(place) => self.ready(head.as_ref(), place),
+                    None => Ready::default(),
+                };
+                self.last = place.or(self.last);
+                let damage = DamagedBucket::new(bucket::printed_id(stored), damage);
+                let placed = Placed {
+                    position: self.position_of_damaged(),
+                    record: damage,
+                };
+                if self.route.by_time {
+                    // What is held may lie before it or after it.
+                    ready.damaged.push(placed);
+                } else if self.is_news(&placed.position) {
+                    self.damaged.push(placed);
+                }
+                self.or_all(ready)
+            }
+        }
+    }
+
+    /// What is left when no more buckets come.
+    #[must_use]
+    pub fn end(&mut self) -> Ready<R> {
+        Ready {
+            records: std::mem::take(&mut self.held),
+            damaged: std::mem::take(&mut self.damaged),
+        }
+    }
+
+    /// All there is, where no other bucket has records among those that came.
+    fn or_all(&mut self, ready: Ready<R>) -> Ready<R> {
+        if !self.route.by_time && self.route.order != Order::Window {
+            return self.end();
+        }
+        ready
+    }
+
+    fn read(&mut self, stored: &RawDocument) -> Came<R> {
+        let head = match bucket::head(T::SPEC, stored) {
+            Ok(head) => head,
+            Err(damage) => return Came::Damaged(None, damage),
+        };
         if self.has_come(head.place) {
-            return Ok(Vec::new());
+            return Came::Again;
         }
         // That of a single one is known.
         let key = match self.route.keys.as_slice() {
-            [key] => key.clone(),
-            _ => bucket::key_of::<T>(stored).map_err(damaged)?,
+            [key] => Ok(key.clone()),
+            _ => bucket::key_of::<T>(stored),
         };
-        self.longest_seen = self.longest_seen.max(head.fields.span());
-        let records = self.decode(&key, &head, stored).map_err(damaged)?;
-        let ready = self.ready(&head);
-        self.last = Some(head.place);
-        self.hold(records);
-        if !self.route.by_time && self.route.order != Order::Window {
-            // No other bucket has records among them.
-            return Ok(self.end());
+        match key.and_then(|key| self.decode(&key, &head, stored)) {
+            Ok((records, times)) => {
+                let span = believed_span(T::SPEC, &head.fields, times);
+                self.longest_seen = self.longest_seen.max(span);
+                Came::Healthy(head, records)
+            }
+            Err(damage) => Came::Damaged(Some(head), damage),
         }
-        Ok(ready)
     }
 
-    /// The records that are left when no more buckets come.
-    #[must_use]
-    pub fn end(&mut self) -> Vec<Placed<R>> {
-        std::mem::take(&mut self.held)
+    /// The place of a damaged bucket: its own, or of the last bucket whose place is known.
+    fn position_of_damaged(&self) -> Position {
+        let descending = self.route.descending();
+        let from = self.route.from.map(|from| from.place);
+        let edge = if descending {
+            Place::LAST
+        } else {
+            Place::FIRST
+        };
+        Position::of_damaged(self.last.or(from).unwrap_or(edge), descending)
+    }
+
+    /// Whether a damaged bucket at this place was not given before the walk began.
+    fn is_news(&self, position: &Position) -> bool {
+        let Some(from) = &self.route.from else {
+            return true;
+        };
+        match self.route.order.compare(position, from) {
+            // Where the bucket of the last record ends, there may be one without a place of its own.
+            Ordering::Equal => position != from,
+            order => (order == Ordering::Less) == self.route.descending(),
+        }
     }
 
     /// Where parts of a window are found again.
@@ -62,23 +173,36 @@ impl<T: Record, R> Walk<T, R> {
         }
     }
 
-    /// The records of a bucket that are asked for, as they stand in the array.
+    /// The records of a bucket that are asked for, as they stand in the array; the first and the last
+    /// time of all that it holds.
     fn decode(
         &self,
         key: &T::Key,
         head: &Head,
         stored: &RawDocument,
-    ) -> Result<Vec<Placed<R>>, Damage> {
+    ) -> Result<Decoded<R>, Damage> {
         let spec = T::SPEC;
         let place = head.place;
         let reader = ItemReader::new(spec, stored)?;
+        let key_fields = self.key_fields(key);
         let mut records = Vec::with_capacity(head.capacity(spec));
         let mut items = 0;
+        let mut times: Option<(i64, i64)> = None;
         for item in bucket::items(spec, stored)? {
             let index = items;
             items += 1;
             let item = item.map_err(bucket::bson_damage)?;
+            let item_with_key;
+            let item = match (item, &key_fields) {
+                (RawBsonRef::Document(own), Some(key)) => {
+                    item_with_key = with_key(own, key);
+                    RawBsonRef::Document(&item_with_key)
+                }
+                (item, _) => item,
+            };
             let (time, record) = (self.decode)(key, &reader, index, item)?;
+            let (first, last) = times.unwrap_or((time, time));
+            times = Some((first.min(time), last.max(time)));
             // A document has at most 16 MB.
             let index = u32::try_from(index).unwrap_or(u32::MAX);
             let position = Position {
@@ -90,14 +214,34 @@ impl<T: Record, R> Walk<T, R> {
                 },
                 index,
             };
-            if self.route.range.contains(bson::DateTime::from_millis(time))
-                && self.is_behind(&position)
-            {
+            if self.route.range.contains(DateTime::from_millis(time)) && self.is_behind(&position) {
                 records.push(Placed { position, record });
             }
         }
         head.check_count(items)?;
-        Ok(records)
+        let date = DateTime::from_millis;
+        Ok((
+            records,
+            times.map(|(first, last)| (date(first), date(last))),
+        ))
+    }
+
+    /// The key fields that are asked for with each item.
+    fn key_fields(&self, key: &T::Key) -> Option<RawDocumentBuf> {
+        let asked = &self.route.key_fields;
+        if asked.is_empty() {
+            return None;
+        }
+        let elements = key_elements::<T>(key);
+        let all = RawWriter::build(|writer| writer.elements(&elements));
+        let of_key = all.iter_elements().filter_map(Result::ok);
+        let mut fields = RawDocumentBuf::new();
+        for element in of_key.filter(|element| asked.contains(&element.key().as_str())) {
+            if let Ok(value) = element.value() {
+                fields.append(element.key(), value);
+            }
+        }
+        Some(fields)
     }
 
     fn is_behind(&self, position: &Position) -> bool {
@@ -112,17 +256,17 @@ impl<T: Record, R> Walk<T, R> {
         }
     }
 
-    /// What belongs before all records of this bucket and of those behind it.
-    fn ready(&mut self, next: &Head) -> Vec<Placed<R>> {
+    /// What belongs before all records of the bucket at this place and of those after it.
+    fn ready(&mut self, next: Option<&Head>, place: Place) -> Ready<R> {
         if !self.route.by_time {
-            let same = |last| self.route.order.same_group(last, next.place);
+            let same = |last| self.route.order.same_group(last, place);
             if self.last.is_some_and(same) {
-                return Vec::new();
+                return Ready::default();
             }
-            return std::mem::take(&mut self.held);
+            return self.end();
         }
-        let Some((first, behind)) = self.times_to_come(next) else {
-            return Vec::new();
+        let Some((first, behind)) = next.and_then(|next| self.times_to_come(next)) else {
+            return Ready::default();
         };
         let ready = if self.route.descending() {
             self.held
@@ -130,10 +274,14 @@ impl<T: Record, R> Walk<T, R> {
         } else {
             self.held.partition_point(|held| held.position.time < first)
         };
-        if ready == self.held.len() {
-            return std::mem::take(&mut self.held);
+        Ready {
+            records: if ready == self.held.len() {
+                std::mem::take(&mut self.held)
+            } else {
+                self.held.drain(..ready).collect()
+            },
+            damaged: Vec::new(),
         }
-        self.held.drain(..ready).collect()
     }
 
     /// Bounds on the times of the records of this bucket and of those behind it in the order of the
@@ -195,6 +343,17 @@ impl<T: Record, R> Walk<T, R> {
             self.held.sort_by(compare);
         }
     }
+}
+
+/// An item with the fields of its key before its own.
+fn with_key(item: &RawDocument, key: &RawDocument) -> RawDocumentBuf {
+    RawWriter::build(|writer| {
+        for document in [key, item] {
+            let bytes = document.as_bytes();
+            // Between the length and the closing NUL.
+            writer.elements(bytes.get(4..bytes.len() - 1).unwrap_or_default());
+        }
+    })
 }
 
 pub(super) fn record<T: Record>(

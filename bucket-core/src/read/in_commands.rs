@@ -1,0 +1,33 @@
+//! Lists that are cut so that each part fits into one command.
+
+/// What the values of one list may take in a command: the server takes 16 MB, and a value may stand in it
+/// more than once, as a key does that is also in the ids of its buckets.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
+/// What BSON takes for an element beside its value, generously.
+const OF_ELEMENT: usize = 16;
+
+/// The parts of a list that are asked for in one command each: at most so many values, whose bytes fit. A
+/// value that is too long by itself has a part of its own.
+///
+/// ```
+/// let keys = ["a".repeat(3 << 20), "b".repeat(3 << 20), "c".into(), "d".into()];
+/// let parts = bucket_core::read::in_commands(&keys, 2, String::len);
+/// assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), [1, 2, 1]);
+/// ```
+pub fn in_commands<T>(mut list: &[T], most: usize, bytes: impl Fn(&T) -> usize) -> Vec<&[T]> {
+    let mut parts = Vec::new();
+    while !list.is_empty() {
+        let mut total = 0_usize;
+        let fits = |value: &&T| {
+            total = total
+                .saturating_add(bytes(value))
+                .saturating_add(OF_ELEMENT);
+            total <= MOST_BYTES
+        };
+        let number = list.iter().take(most).take_while(fits).count();
+        let (part, rest) = list.split_at(number.max(1));
+        parts.push(part);
+        list = rest;
+    }
+    parts
+}
