@@ -46,7 +46,7 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> ValueType {
     };
     if !input.generics.params.is_empty() {
         let message = "the value of an attribute has no generic parameters";
-        let help = format_args!("struct {}(f64);", input.ident);
+        let help = format!("struct {}(f64);", input.ident);
         cx.error(&input.generics, message, help);
     }
     ValueType {
@@ -60,7 +60,7 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> ValueType {
 fn refuse(cx: &mut Diagnostics, input: &DeriveInput, at: impl ToTokens) -> Form {
     let message = "`AttributeValue` expects a newtype, an enum of unit variants, or an enum whose \
                    variants hold one value each";
-    let help = format_args!(
+    let help = format!(
         "#[serde(untagged)] enum {} {{ Number(f64), Text(String) }}",
         input.ident
     );
@@ -87,7 +87,7 @@ fn of_enum(cx: &mut Diagnostics, input: &DeriveInput, data: &DataEnum) -> Form {
     let mut entries = entry::entries(&input.attrs, SERDE);
     if !entries.any(|entry| entry.is(serde::UNTAGGED)) {
         let message = "an enum of values is stored as the value alone, and read by its type";
-        let help = format_args!("#[serde(untagged)] enum {} {{ .. }}", input.ident);
+        let help = format!("#[serde(untagged)] enum {} {{ .. }}", input.ident);
         cx.error(&input.ident, message, help);
     }
     Form::Values(variants().map(|variant| variant.ident.clone()).collect())
@@ -110,7 +110,7 @@ pub(crate) fn full(value: &ValueType) -> TokenStream {
         Form::Values(variants) => {
             let values = quote! {
                 match self {
-                    #(Self::#variants(value) => #private::AttributeValue::to_bson(value),)*
+                    #(Self::#variants(__value) => #private::AttributeValue::to_bson(__value),)*
                 }
             };
             (quote!(#private::ValueKind::Any), values)

@@ -24,18 +24,18 @@ pub(super) fn container(cx: &mut Diagnostics, input: &DeriveInput) {
     ];
     for entry in entry::entries(&input.attrs, SERDE) {
         if let Some(key) = refused.iter().find(|key| entry.is(**key)) {
-            let message = format_args!(
+            let message = format!(
                 "`#[serde({key})]` on a struct with attributes: its fields must be written under \
                  their own names"
             );
-            let help = format_args!("remove `{key}` from `#[serde(..)]`");
+            let help = format!("remove `{key}` from `#[serde(..)]`");
             cx.error(&entry, message, help);
         }
     }
     if !input.generics.params.is_empty() {
         let message =
             "a struct with attributes has no generic parameters: each is a model by itself";
-        let help = format_args!("struct {} {{ .. }}", input.ident);
+        let help = format!("struct {} {{ .. }}", input.ident);
         cx.error(&input.generics, message, help);
     }
 }
@@ -47,7 +47,7 @@ pub(super) fn any(cx: &mut Diagnostics, fields: &[Raw<'_>]) {
         fields.first(),
     ) {
         let message = "no field of the struct is an attribute";
-        let help = format_args!(
+        let help = format!(
             "#[bucket(attribute(array = \"specs\", k = \"{}\"))]",
             field.ident
         );
@@ -60,11 +60,11 @@ pub(super) fn fields(cx: &mut Diagnostics, fields: &[Raw<'_>]) {
     for field in fields.iter().filter(|field| field.attr.is_some()) {
         if field.stored.name != field.stored.read_name {
             let entry = field.serde.iter().find(|entry| entry.is(serde::RENAME));
-            let message = format_args!(
+            let message = format!(
                 "`{}` is written as `{}` and read as `{}`: an attribute has one name",
                 field.ident, field.stored.name, field.stored.read_name
             );
-            let help = format_args!("#[serde(rename = \"{}\")]", field.stored.name);
+            let help = format!("#[serde(rename = \"{}\")]", field.stored.name);
             match entry {
                 Some(entry) => cx.error(entry, message, help),
                 None => cx.error(field.ident, message, help),
@@ -78,11 +78,11 @@ pub(super) fn fields(cx: &mut Diagnostics, fields: &[Raw<'_>]) {
         let entry = field.serde.iter().find(|entry| {
             entry.is(refused) || (refused == serde::SKIP && entry.is(serde::SKIP_SERIALIZING))
         });
-        let message = format_args!(
+        let message = format!(
             "`{refused}` on `{}`, which is an attribute: it is stored as an entry",
             field.ident
         );
-        let help = format_args!("remove `{refused}` from `#[serde(..)]`");
+        let help = format!("remove `{refused}` from `#[serde(..)]`");
         match entry {
             Some(entry) => cx.error(entry, message, help),
             None => cx.error(field.ident, message, help),
@@ -106,7 +106,7 @@ pub(super) fn arrays(
                 && !is_of(field, array)
         });
         if let Some(field) = plain {
-            let message = format_args!(
+            let message = format!(
                 "`{}` is stored as `{}`, which is an array of attributes",
                 field.ident, array.name
             );
@@ -138,7 +138,7 @@ fn array_attrs(cx: &mut Diagnostics, arrays: &[Array], given: &[ArrayAttr]) {
             other.is_some_and(|other| other.value() == text)
         };
         if given[..index].iter().any(|other| is_same(&other)) {
-            let message = format_args!("`attributes(..)` names the array `{text}` twice");
+            let message = format!("`attributes(..)` names the array `{text}` twice");
             cx.error(
                 &attr.key,
                 message,
@@ -166,7 +166,7 @@ fn array_attrs(cx: &mut Diagnostics, arrays: &[Array], given: &[ArrayAttr]) {
         let names: Vec<&String> = names.into_iter().flatten().collect();
         let twice = (1..names.len()).find(|at| names[..*at].contains(&names[*at]));
         if let Some(at) = twice {
-            let message = format_args!("two fields of an entry are called `{}`", names[at]);
+            let message = format!("two fields of an entry are called `{}`", names[at]);
             let help =
                 "#[bucket(attributes(array = \"releases\", k = \"location\", v = \"date\"))]";
             cx.error(&attr.key, message, help);
@@ -183,7 +183,7 @@ fn rests(cx: &mut Diagnostics, array: &Array, fields: &[Raw<'_>]) {
         (of.value() == array.name).then_some(rest)
     });
     for rest in rests.skip(1) {
-        let message = format_args!("a second field for the rest of `{}`", array.name);
+        let message = format!("a second field for the rest of `{}`", array.name);
         cx.error(rest, message, "one field with `rest` for each array");
     }
 }
@@ -193,8 +193,8 @@ fn twice(cx: &mut Diagnostics, array: &Array) {
     for (index, field) in array.fields.iter().enumerate() {
         let unit = |field: &Attribute| field.u.as_ref().map(syn::LitStr::value);
         if let (None, Some(u)) = (&array.u, &field.u) {
-            let message = format_args!("the entries of `{}` have no unit", array.name);
-            let help = format_args!(
+            let message = format!("the entries of `{}` have no unit", array.name);
+            let help = format!(
                 "#[bucket(attributes(array = \"{}\", k = \"{}\", v = \"{}\", u = \"u\"))] above the \
                  struct",
                 array.name, array.k, array.v
@@ -206,7 +206,7 @@ fn twice(cx: &mut Diagnostics, array: &Array) {
             .find(|other| other.k.value() == field.k.value() && unit(other) == unit(field));
         if let Some(other) = same {
             let unit = unit(field).map(|unit| format!(" in `{unit}`"));
-            let message = format_args!(
+            let message = format!(
                 "the field `{}` is `{}`{} already",
                 other.ident,
                 field.k.value(),
@@ -232,20 +232,19 @@ fn units(cx: &mut Diagnostics, array: &Array) {
         let text = key.value();
         for field in of_key.iter().filter(|field| field.factor.is_none()) {
             let at = field.u.as_ref().unwrap_or(&field.k);
-            let message =
-                format_args!("other units of `{text}` have a `factor`, this one has none");
+            let message = format!("other units of `{text}` have a `factor`, this one has none");
             cx.error(at, message, "factor = 1");
         }
         let base = of_key.iter().filter(|field| field.factor == Some(1.0));
         if base.count() != 1 && of_key.iter().all(|field| field.factor.is_some()) {
-            let message = format_args!(
+            let message = format!(
                 "one unit of `{text}` is the base, of which the others are so much: its `factor` is 1"
             );
             cx.error(&of_key[0].k, message, "factor = 1 on one unit");
         }
         apart(cx, &text, &of_key);
         if of_key.len() == 1 {
-            let message = format_args!("`{text}` has one unit alone: nothing is converted");
+            let message = format!("`{text}` has one unit alone: nothing is converted");
             cx.error(&of_key[0].k, message, "remove `factor`");
         }
     }

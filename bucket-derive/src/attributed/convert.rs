@@ -67,7 +67,7 @@ fn method(
     Some(quote! {
         #[doc = #doc]
         #[must_use]
-        #vis fn #method(&self) -> ::core::option::Option<f64> {
+        #vis fn #method(&self) -> ::core::option::Option<::core::primitive::f64> {
             #private::convert([#(#values),*])
         }
     })

@@ -43,7 +43,7 @@ pub(crate) fn full(model: &Attributed) -> TokenStream {
                     &[#(#arrays),*],
                 );
                 /// The collection of the documents.
-                #vis const COLLECTION: &'static str = #collection;
+                #vis const COLLECTION: &'static ::core::primitive::str = #collection;
                 #methods
                 #conversions
             }
@@ -74,7 +74,7 @@ pub(crate) fn fallback(model: &Attributed) -> TokenStream {
             #[allow(dead_code)]
             impl #ident {
                 #vis const SPEC: #private::DocumentSpec = #private::DocumentSpec::__new("", "", &[]);
-                #vis const COLLECTION: &'static str = "";
+                #vis const COLLECTION: &'static ::core::primitive::str = "";
                 #methods
                 #conversions
             }

@@ -198,7 +198,7 @@ impl<'a> Context<'a> {
             Some(quote! {
                 #[doc = #doc]
                 #[must_use]
-                #vis fn #method(self) -> #private::Attribute<f64> {
+                #vis fn #method(self) -> #private::Attribute<::core::primitive::f64> {
                     #private::Attribute::new(#spec, #k, #private::Unit::Converted(&[#(#each),*]))
                 }
             })
@@ -221,9 +221,9 @@ impl<'a> Context<'a> {
             #[must_use]
             #vis fn #method(
                 self,
-                #method: impl ::core::convert::Into<::std::borrow::Cow<'static, str>>,
+                __key: impl ::core::convert::Into<::std::borrow::Cow<'static, ::core::primitive::str>>,
             ) -> #ty {
-                #private::Attribute::new(#spec, #method, #private::Unit::Any)
+                #private::Attribute::new(#spec, __key, #private::Unit::Any)
             }
         }
     }

@@ -213,7 +213,7 @@ fn container(cx: &mut Diagnostics, input: &DeriveInput) -> Container {
         if let Some(attr) = attrs.next() {
             cx.error(attr, "missing `collection` of `#[bucket(..)]`", EXAMPLE);
         } else {
-            let message = format_args!("`{}` has no `#[bucket(..)]`", input.ident);
+            let message = format!("`{}` has no `#[bucket(..)]`", input.ident);
             cx.error(&input.ident, message, EXAMPLE);
         }
     }

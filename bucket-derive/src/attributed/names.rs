@@ -70,7 +70,7 @@ impl Names {
             let call = self.call;
             let kind = if call.is_empty() { "the type `.." } else { "`" };
             let message =
-                format_args!("{what} would be asked for by {kind}{name}{call}`, which is {other}");
+                format!("{what} would be asked for by {kind}{name}{call}`, which is {other}");
             cx.error(at, message, help);
             return;
         }
@@ -174,7 +174,7 @@ fn unraw(ident: &syn::Ident) -> syn::Ident {
 fn named(cx: &mut Diagnostics, text: &LitStr) -> Option<String> {
     let name = snake(&text.value());
     if name.is_none() {
-        let message = format_args!("`{}` has no letter to name a method by", text.value());
+        let message = format!("`{}` has no letter to name a method by", text.value());
         cx.error(text, message, "a text with letters or digits");
     }
     name.map(|name| name.to_string())

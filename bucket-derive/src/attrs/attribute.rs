@@ -122,7 +122,7 @@ impl AttributeAttr {
             ];
             for (given, symbol) in others {
                 if let Some(given) = given {
-                    let message = format_args!(
+                    let message = format!(
                         "`{symbol}` on the rest of an array, which is of every key and unit"
                     );
                     cx.error(given, message, "attribute(array = \"specs\", rest)");
@@ -140,7 +140,7 @@ impl AttributeAttr {
             .map(|symbol| symbol.as_str())
             .collect();
         if !missing.is_empty() && !unknown {
-            let message = format_args!("missing {} of `attribute(..)`", list(&missing));
+            let message = format!("missing {} of `attribute(..)`", list(&missing));
             cx.error(entry, message, EXAMPLE);
         }
         if let (Some(factor), None, None) = (self.factor.given(), self.u.given(), self.rest.given())

@@ -48,8 +48,8 @@ pub(crate) fn max_bytes(cx: &mut Diagnostics, entry: &Entry) -> Option<u32> {
                 ("large", "8MB")
             };
             let shown = shown.escape_debug();
-            let message = format_args!("`{shown}` is too {what}: from 1KB to 8MB are allowed");
-            let help = format_args!("{MAX_BYTES} = \"{instead}\"");
+            let message = format!("`{shown}` is too {what}: from 1KB to 8MB are allowed");
+            let help = format!("{MAX_BYTES} = \"{instead}\"");
             cx.error(entry.value_or_self(), message, help);
             None
         }

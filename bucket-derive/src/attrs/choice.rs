@@ -70,7 +70,7 @@ pub(crate) fn parse<T: Copy>(
         list(&names)
     );
     let meant = did_you_mean(&text, names);
-    let help = format_args!("{symbol} = \"{}\"", meant.unwrap_or(first));
+    let help = format!("{symbol} = \"{}\"", meant.unwrap_or(first));
     cx.error(given, suggest(&message, meant), help);
     None
 }

@@ -79,7 +79,7 @@ fn mapped(
     };
     let (name, comma, rest) = parse.parse2(list.clone()).ok()?;
     let Some(name) = name else {
-        let message = format_args!("`{symbol}` expects a name, then {what}");
+        let message = format!("`{symbol}` expects a name, then {what}");
         let at = if list.is_empty() {
             entry.to_token_stream()
         } else {
@@ -98,7 +98,7 @@ fn mapped(
         name: Some(name),
     };
     if comma.is_none() || rest.is_empty() {
-        let message = format_args!("`{symbol}` expects {what} behind the name");
+        let message = format!("`{symbol}` expects {what} behind the name");
         cx.error(entry, message, example);
         let of = Mapping::Broken;
         return Some(Mapped { named, of });
@@ -145,14 +145,13 @@ fn closure(
                 0 => "none".to_owned(),
                 several => several.to_string(),
             };
-            let message = format_args!(
-                "{what} takes one argument, the field by reference; this takes {taken}"
-            );
+            let message =
+                format!("{what} takes one argument, the field by reference; this takes {taken}");
             cx.error(quote!(#bar #inputs #end), message, example);
             None
         }
         _ => {
-            let message = format_args!("{what} is a closure or the path of a function");
+            let message = format!("{what} is a closure or the path of a function");
             cx.error(tokens, message, example);
             None
         }

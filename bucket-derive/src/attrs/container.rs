@@ -212,7 +212,7 @@ pub(crate) fn meant_as(entry: &Entry) -> Option<&'static str> {
 
 fn unknown(cx: &mut Diagnostics, entry: &Entry) {
     if let Some(symbol) = FIELD_KEYS.iter().find(|key| entry.is(**key)) {
-        let message = format_args!("`{symbol}` belongs on a field, not on the struct");
+        let message = format!("`{symbol}` belongs on a field, not on the struct");
         let field = match *symbol {
             TIME => "date: DateTime",
             KEY => "customer_id: i64",
@@ -220,7 +220,7 @@ fn unknown(cx: &mut Diagnostics, entry: &Entry) {
             ATTRIBUTE => "volume_ml: Option<i32>",
             _ => "price: f64",
         };
-        let help = format_args!("#[bucket({})] {field}", entry.printed());
+        let help = format!("#[bucket({})] {field}", entry.printed());
         cx.error(entry, message, help);
         return;
     }

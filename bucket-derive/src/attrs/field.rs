@@ -77,7 +77,7 @@ impl FieldAttrs {
 /// Reports an unknown entry and gives the key that it resembles.
 fn unknown(cx: &mut Diagnostics, entry: &Entry) -> Option<&'static str> {
     if let Some(symbol) = CONTAINER_KEYS.iter().find(|key| entry.is(**key)) {
-        let message = format_args!("`{symbol}` belongs on the struct, not on a field");
+        let message = format!("`{symbol}` belongs on the struct, not on a field");
         let moved = entry.to_token_stream().to_string().replace(" :: ", "::");
         cx.error(
             entry,
@@ -94,7 +94,7 @@ fn unknown(cx: &mut Diagnostics, entry: &Entry) -> Option<&'static str> {
         Some(meant) if meant != KEY.as_str() && meant != TIME.as_str() => entry.renamed(meant),
         _ => meant.unwrap_or(KEY.as_str()).to_owned(),
     };
-    let help = format_args!("#[bucket({fixed})]");
+    let help = format!("#[bucket({fixed})]");
     cx.error(entry.key_tokens(), suggest(&message, meant), help);
     meant
 }

@@ -105,7 +105,7 @@ fn word_or(
         Form::Word => None,
         Form::Value(_) => name(cx),
         Form::List(_) | Form::Malformed => {
-            let message = format_args!("`{key}` stands alone or is given a name");
+            let message = format!("`{key}` stands alone or is given a name");
             cx.error(entry, message, format_args!("{key} = \"{default}\""));
             None
         }

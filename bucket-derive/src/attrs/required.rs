@@ -34,7 +34,7 @@ pub(crate) fn check(
     let missing = required.iter().filter(|(given, _)| given.is_none());
     let missing: Vec<&str> = missing.map(|(_, symbol)| symbol.as_str()).collect();
     let Some(attr) = attrs.iter().find(|attr| entry::is(attr, BUCKET)) else {
-        let message = format_args!("`{record}` has no `#[bucket(..)]`");
+        let message = format!("`{record}` has no `#[bucket(..)]`");
         cx.error(record, message, EXAMPLE);
         return;
     };
@@ -49,7 +49,7 @@ pub(crate) fn check(
         return;
     }
     let names: Vec<&str> = missing.into_iter().filter(|name| !is_meant(name)).collect();
-    let message = format_args!("missing {} of `#[bucket(..)]`", list(&names));
+    let message = format!("missing {} of `#[bucket(..)]`", list(&names));
     cx.error(attr, message, completed(given, entries));
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn capacity(cx: &mut Diagnostics, entry: &Entry, symbol: Symbol) -> O
         }
         Ok(capacity @ 1..=MAX_CAPACITY) => Some(capacity),
         _ if number.base10_digits().starts_with('-') => {
-            let message = format_args!("a capacity is a number from 1 to {MAX_CAPACITY}");
+            let message = format!("a capacity is a number from 1 to {MAX_CAPACITY}");
             cx.error(
                 entry.value_or_self(),
                 message,
@@ -52,7 +52,7 @@ pub(crate) fn capacity(cx: &mut Diagnostics, entry: &Entry, symbol: Symbol) -> O
             None
         }
         _ => {
-            let message = format_args!(
+            let message = format!(
                 "a capacity above {MAX_CAPACITY} is not safe: a document is limited to 16 MiB, \
                  and (16 MiB - 500 bytes) / 100 bytes a record is {MAX_CAPACITY}"
             );
@@ -139,7 +139,7 @@ pub(crate) fn reserved(name: &str) -> Option<&'static str> {
 /// Reports a bare word's value: `key = true` or `key(..)`.
 pub(crate) fn word(cx: &mut Diagnostics, entry: &Entry, symbol: Symbol) {
     if !matches!(entry.form, Form::Word) {
-        let help = format_args!("#[bucket({symbol})]");
+        let help = format!("#[bucket({symbol})]");
         cx.error(entry, format_args!("`{symbol}` takes no value"), help);
     }
 }
@@ -159,7 +159,7 @@ pub(crate) fn wrong_kind(cx: &mut Diagnostics, entry: &Entry, kind: &str, exampl
         .as_ref()
         .map(ToString::to_string)
         .unwrap_or_default();
-    let message = format_args!("`{key}` expects {kind}");
+    let message = format!("`{key}` expects {kind}");
     cx.error(entry.value_or_self(), message, example);
 }
 

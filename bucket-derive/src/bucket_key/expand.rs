@@ -41,11 +41,12 @@ fn enum_key(key: &KeyType, variants: &[KeyVariant]) -> TokenStream {
         })
     };
     let from_key = quote! {
-        let name = <::std::string::String as #krate::__private::BucketKey>::from_key(value)?;
-        match name.as_str() {
+        let __name =
+            <::std::string::String as #krate::__private::BucketKey>::from_key(__value)?;
+        match __name.as_str() {
             #(#patterns => ::core::result::Result::Ok(Self::#idents),)*
             _ => ::core::result::Result::Err(
-                #krate::__private::KeyError::new(::std::format!("`{name}` {}", #unknown)),
+                #krate::__private::KeyError::new(::std::format!("`{}` {}", __name, #unknown)),
             ),
         }
     };
@@ -63,7 +64,7 @@ fn newtype_key(key: &KeyType, ty: &Type) -> TokenStream {
         key,
         bound,
         &quote!(#to_key(&self.0)),
-        &quote!(::core::result::Result::Ok(Self(#from_key(value)?))),
+        &quote!(::core::result::Result::Ok(Self(#from_key(__value)?))),
     )
 }
 
@@ -96,7 +97,7 @@ fn implement(
                 }
 
                 fn from_key(
-                    value: #krate::__private::KeyValue<'_>,
+                    __value: #krate::__private::KeyValue<'_>,
                 ) -> ::core::result::Result<Self, #krate::__private::KeyError> {
                     #from_key
                 }

@@ -100,10 +100,9 @@ fn check_container(cx: &mut Diagnostics, input: &DeriveInput) {
     ];
     for entry in entry::entries(&input.attrs, SERDE) {
         if let Some(key) = refused.iter().find(|key| entry.is(**key)) {
-            let message = format_args!(
-                "`#[serde({key})]` on a key type: the derive cannot tell what is stored"
-            );
-            let help = format_args!(
+            let message =
+                format!("`#[serde({key})]` on a key type: the derive cannot tell what is stored");
+            let help = format!(
                 "remove `{key}`, or write `impl BucketKey for {}` by hand",
                 input.ident
             );
@@ -114,7 +113,7 @@ fn check_container(cx: &mut Diagnostics, input: &DeriveInput) {
 
 fn enum_form(cx: &mut Diagnostics, input: &DeriveInput, data: &DataEnum) -> KeyForm {
     if data.variants.is_empty() {
-        let message = format_args!("`{}` has no variants: a key has a value", input.ident);
+        let message = format!("`{}` has no variants: a key has a value", input.ident);
         cx.error(
             &input.ident,
             message,
@@ -152,7 +151,7 @@ fn check_variant(
 ) {
     let ident = &variant.ident;
     if !matches!(variant.fields, Fields::Unit) {
-        let message = format_args!("the variant `{ident}` of a key has data");
+        let message = format!("the variant `{ident}` of a key has data");
         cx.error(
             &variant.fields,
             message,
@@ -162,7 +161,7 @@ fn check_variant(
     let entries: Vec<Entry> = entry::entries(&variant.attrs, SERDE).collect();
     let rename = entries.iter().find(|entry| entry.is(serde::RENAME));
     if rename.is_some() && stored.name != stored.read_name {
-        let message = format_args!(
+        let message = format!(
             "`{ident}` is written as `{}` and read as `{}`: a key has one name for it",
             stored.name, stored.read_name
         );
@@ -185,9 +184,8 @@ fn check_entry(cx: &mut Diagnostics, ident: &Ident, entry: &Entry) {
         serde::OTHER,
     ];
     if let Some(key) = refused.iter().find(|key| entry.is(**key)) {
-        let message =
-            format_args!("`{key}` on `{ident}`: every variant of a key is written and read");
-        let help = format_args!("remove `{key}` from `#[serde(..)]`");
+        let message = format!("`{key}` on `{ident}`: every variant of a key is written and read");
+        let help = format!("remove `{key}` from `#[serde(..)]`");
         cx.error(entry, message, help);
     }
 }
@@ -198,7 +196,7 @@ fn check_names(cx: &mut Diagnostics, variants: &mut [KeyVariant]) {
     for variant in variants.iter() {
         let KeyVariant { ident, name, .. } = variant;
         if let Some(first) = taken.insert(name.clone(), ident.clone()) {
-            let message = format_args!("`{first}` and `{ident}` are both stored as `{name}`");
+            let message = format!("`{first}` and `{ident}` are both stored as `{name}`");
             cx.error(
                 ident,
                 message,

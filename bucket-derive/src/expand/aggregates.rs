@@ -101,7 +101,7 @@ pub(super) fn visit(cx: &Expand<'_>) -> Option<TokenStream> {
                 quote! {
                     #private::InputSink::flag(
                         __sink,
-                        #private::apply::<_, bool>(&self.#field, #of),
+                        #private::apply::<_, ::core::primitive::bool>(&self.#field, #of),
                     );
                 }
             }

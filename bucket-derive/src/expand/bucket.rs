@@ -48,7 +48,7 @@ pub(super) fn declaration(cx: &Expand<'_>) -> TokenStream {
             #own
             #stats
             #count_doc
-            #vis count: u32,
+            #vis count: ::core::primitive::u32,
             #items_doc
             #vis #items: ::std::vec::Vec<#item>,
         }
@@ -181,21 +181,21 @@ pub(super) fn serde(cx: &Expand<'_>) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl #params #private::serde::Serialize for #bucket #bounds {
-            fn serialize<__S>(&self, serializer: __S) -> ::core::result::Result<__S::Ok, __S::Error>
+            fn serialize<__S>(&self, __serializer: __S) -> ::core::result::Result<__S::Ok, __S::Error>
             where
                 __S: #private::serde::Serializer,
             {
-                #private::serialize_bucket(self, serializer)
+                #private::serialize_bucket(self, __serializer)
             }
         }
 
         #[automatically_derived]
         impl #de_params #private::serde::Deserialize<'__de> for #bucket #bounds {
-            fn deserialize<__D>(deserializer: __D) -> ::core::result::Result<Self, __D::Error>
+            fn deserialize<__D>(__deserializer: __D) -> ::core::result::Result<Self, __D::Error>
             where
                 __D: #private::serde::Deserializer<'__de>,
             {
-                #private::deserialize_bucket(deserializer)
+                #private::deserialize_bucket(__deserializer)
             }
         }
     }

@@ -31,10 +31,10 @@ impl Conditional<'_> {
         let debug = self.one(
             &quote!(::core::fmt::Debug),
             &quote! {
-                fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                    let mut fields = ::core::fmt::Formatter::debug_struct(f, #name);
-                    #(::core::fmt::DebugStruct::field(&mut fields, #labels, &self.#members);)*
-                    ::core::fmt::DebugStruct::finish(&mut fields)
+                fn fmt(&self, __f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                    let mut __fields = ::core::fmt::Formatter::debug_struct(__f, #name);
+                    #(::core::fmt::DebugStruct::field(&mut __fields, #labels, &self.#members);)*
+                    ::core::fmt::DebugStruct::finish(&mut __fields)
                 }
             },
         );
@@ -49,12 +49,12 @@ impl Conditional<'_> {
         let equal = if members.is_empty() {
             quote!(true)
         } else {
-            quote!(#(::core::cmp::PartialEq::eq(&self.#members, &other.#members))&&*)
+            quote!(#(::core::cmp::PartialEq::eq(&self.#members, &__other.#members))&&*)
         };
         let partial_eq = self.one(
             &quote!(::core::cmp::PartialEq),
             &quote! {
-                fn eq(&self, other: &Self) -> bool {
+                fn eq(&self, __other: &Self) -> ::core::primitive::bool {
                     #equal
                 }
             },

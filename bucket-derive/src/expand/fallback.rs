@@ -36,7 +36,7 @@ fn key(cx: &Expand<'_>) -> TokenStream {
             }
         }
         impl #params ::core::cmp::PartialEq for #ty #own {
-            fn eq(&self, _: &Self) -> bool {
+            fn eq(&self, _: &Self) -> ::core::primitive::bool {
                 loop {}
             }
         }

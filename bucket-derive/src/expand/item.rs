@@ -102,8 +102,8 @@ pub(super) fn default(cx: &Expand<'_>) -> TokenStream {
         #[automatically_derived]
         impl #params ::core::default::Default for #item #bounds {
             fn default() -> Self {
-                let record: #record = #value;
-                Self { #(#idents: record.#idents),* }
+                let __record: #record = #value;
+                Self { #(#idents: __record.#idents),* }
             }
         }
     }

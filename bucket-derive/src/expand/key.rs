@@ -79,17 +79,17 @@ pub(super) fn record_key(cx: &Expand<'_>) -> TokenStream {
     let reads = cx.model.keys().map(|field| {
         let Field { ident, ty, .. } = field;
         let call = quote_spanned!(ty.span()=> <#ty as #private::BucketKey>::from_key);
-        quote!(#ident: #call(#private::KeySource::part(source)?)?)
+        quote!(#ident: #call(#private::KeySource::part(__source)?)?)
     });
     quote! {
         #[automatically_derived]
         impl #params #private::RecordKey for #ty #bounds {
-            fn visit(&self, sink: &mut dyn #private::KeySink) {
+            fn visit(&self, __sink: &mut dyn #private::KeySink) {
                 #visits
             }
 
             fn read(
-                source: &mut dyn #private::KeySource,
+                __source: &mut dyn #private::KeySource,
             ) -> ::core::result::Result<Self, #private::KeyError> {
                 ::core::result::Result::Ok(Self { #(#reads),* })
             }
@@ -105,7 +105,7 @@ pub(super) fn visits(cx: &Expand<'_>) -> TokenStream {
     let visits = cx.model.keys().map(|field| {
         let Field { ident, ty, .. } = field;
         let call = quote_spanned!(ty.span()=> <#ty as #private::BucketKey>::to_key);
-        quote!(#private::KeySink::part(sink, #call(&self.#ident));)
+        quote!(#private::KeySink::part(__sink, #call(&self.#ident));)
     });
     quote!(#(#visits)*)
 }
@@ -128,12 +128,16 @@ fn from_one(cx: &Expand<'_>, field: &Field) -> TokenStream {
         ty: field_ty,
         ..
     } = field;
+    // The name may be that of a type of the user's: then it depends on what that one has.
     let from_str = types::is_literally(field_ty, "String").then(|| {
         quote! {
             #[automatically_derived]
-            impl ::core::convert::From<&str> for #ty {
-                fn from(value: &str) -> Self {
-                    Self { #ident: ::core::convert::From::from(value) }
+            impl ::core::convert::From<&::core::primitive::str> for #ty
+            where
+                for<'__a> #field_ty: ::core::convert::From<&'__a ::core::primitive::str>,
+            {
+                fn from(__value: &::core::primitive::str) -> Self {
+                    Self { #ident: ::core::convert::From::from(__value) }
                 }
             }
         }
@@ -141,8 +145,8 @@ fn from_one(cx: &Expand<'_>, field: &Field) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl #params ::core::convert::From<#field_ty> for #ty #bounds {
-            fn from(value: #field_ty) -> Self {
-                Self { #ident: value }
+            fn from(__value: #field_ty) -> Self {
+                Self { #ident: __value }
             }
         }
         #from_str
@@ -167,8 +171,8 @@ fn from_tuple(cx: &Expand<'_>, fields: &[&Field]) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl #params ::core::convert::From<(#(#parts,)*)> for #ty #bounds {
-            fn from(values: (#(#parts,)*)) -> Self {
-                Self { #(#idents: ::core::convert::Into::into(values.#places)),* }
+            fn from(__values: (#(#parts,)*)) -> Self {
+                Self { #(#idents: ::core::convert::Into::into(__values.#places)),* }
             }
         }
     }

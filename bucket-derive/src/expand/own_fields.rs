@@ -28,9 +28,9 @@ pub(super) fn declarations(cx: &Expand<'_>) -> TokenStream {
 fn ty(private: &TokenStream, role: OwnRole) -> TokenStream {
     match role {
         OwnRole::Start | OwnRole::End => quote!(#private::bson::DateTime),
-        OwnRole::Closed | OwnRole::Late | OwnRole::Full => quote!(bool),
-        OwnRole::Number | OwnRole::Bytes => quote!(u64),
-        OwnRole::Size | OwnRole::Count => quote!(u32),
+        OwnRole::Closed | OwnRole::Late | OwnRole::Full => quote!(::core::primitive::bool),
+        OwnRole::Number | OwnRole::Bytes => quote!(::core::primitive::u64),
+        OwnRole::Size | OwnRole::Count => quote!(::core::primitive::u32),
         OwnRole::CreatedAt | OwnRole::ExpireFrom => {
             quote!(::core::option::Option<#private::bson::DateTime>)
         }

@@ -37,8 +37,8 @@ pub(super) fn record(cx: &Expand<'_>) -> TokenStream {
     let assembled = model.fields.iter().map(|field| {
         let ident = &field.ident;
         match field.role {
-            Role::Key => quote!(#ident: key.#ident),
-            Role::Time | Role::Plain => quote!(#ident: item.#ident),
+            Role::Key => quote!(#ident: __key.#ident),
+            Role::Time | Role::Plain => quote!(#ident: __item.#ident),
         }
     });
     quote! {
@@ -50,7 +50,7 @@ pub(super) fn record(cx: &Expand<'_>) -> TokenStream {
             type Bucket = #bucket_ty;
             type Stats = #stats_ty;
 
-            fn visit_key(&self, sink: &mut dyn #private::KeySink) {
+            fn visit_key(&self, __sink: &mut dyn #private::KeySink) {
                 #record_id
                 #visits
             }
@@ -65,7 +65,7 @@ pub(super) fn record(cx: &Expand<'_>) -> TokenStream {
 
             #visit_inputs
 
-            fn assemble(key: #key_ty, item: #item_ty) -> Self {
+            fn assemble(__key: #key_ty, __item: #item_ty) -> Self {
                 Self { #(#assembled),* }
             }
         }

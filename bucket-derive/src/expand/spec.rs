@@ -45,7 +45,7 @@ pub(super) fn constants(cx: &Expand<'_>) -> TokenStream {
         let capacity = Literal::u32_unsuffixed(capacity);
         quote! {
             /// The largest number of records in one bucket.
-            #vis const CAPACITY: u32 = #capacity;
+            #vis const CAPACITY: ::core::primitive::u32 = #capacity;
         }
     });
     quote! {
@@ -73,7 +73,7 @@ pub(super) fn constants(cx: &Expand<'_>) -> TokenStream {
                 });
             #capacity
             /// The collection that holds the buckets.
-            #vis const COLLECTION: &'static str = #collection;
+            #vis const COLLECTION: &'static ::core::primitive::str = #collection;
         }
     }
 }

@@ -139,7 +139,7 @@ fn body(
     parts: &TokenStream,
 ) -> (TokenStream, TokenStream, TokenStream, TokenStream) {
     let option = quote!(::core::option::Option);
-    let float = quote!(#option<f64>);
+    let float = quote!(#option<::core::primitive::f64>);
     let call = |name: TokenStream, arguments: TokenStream| quote!(#private::StoredStats::#name(#parts, #arguments));
     // The span of the user's type: that is where a type that cannot be aggregated is reported.
     let measure = view.map(|view| &view.measure);
@@ -159,7 +159,10 @@ fn body(
     match reads {
         Reads::Min(at) | Reads::Max(at) => plain(output(quote!(Value)), of(quote!(value), at)),
         Reads::Sum(at) => plain(output(quote!(Sum)), of(quote!(sum), at)),
-        Reads::SumOfSquares(at) => plain(float, call(quote!(value::<f64>), index(at))),
+        Reads::SumOfSquares(at) => plain(
+            float,
+            call(quote!(value::<::core::primitive::f64>), index(at)),
+        ),
         Reads::First(at) | Reads::Last(at) => {
             plain(output(quote!(Value)), of(quote!(value_in_time), at))
         }
@@ -185,22 +188,33 @@ fn body(
             };
             plain(float, call(name, quote!(#sum, #squares, #count)))
         }
-        Reads::Count(at) | Reads::CountIf(at) => plain(quote!(u64), call(quote!(count), index(at))),
+        Reads::Count(at) | Reads::CountIf(at) => plain(
+            quote!(::core::primitive::u64),
+            call(quote!(count), index(at)),
+        ),
         Reads::Tally(at) => {
             let key = view.map(|view| &view.tallied);
             let name = quote_spanned!(key.span()=> tally::<#key>);
-            plain(quote!(::std::vec::Vec<(#key, u64)>), call(name, index(at)))
+            plain(
+                quote!(::std::vec::Vec<(#key, ::core::primitive::u64)>),
+                call(name, index(at)),
+            )
         }
         Reads::MappedTally(at) => (
             quote!(<__K: #private::BucketKey>),
             TokenStream::new(),
-            quote!(::std::vec::Vec<(__K, u64)>),
+            quote!(::std::vec::Vec<(__K, ::core::primitive::u64)>),
             call(quote!(tally::<__K>), index(at)),
         ),
         Reads::Percentile { at, error_ppm } => {
             let (at, error) = (index(at), Literal::u32_unsuffixed(error_ppm));
             let body = call(quote!(percentile), quote!(#at, #error, __q));
-            (TokenStream::new(), quote!(, __q: f64), float, body)
+            (
+                TokenStream::new(),
+                quote!(, __q: ::core::primitive::f64),
+                float,
+                body,
+            )
         }
         Reads::Sketch { at, error_ppm } => {
             let (at, error) = (index(at), Literal::u32_unsuffixed(error_ppm));

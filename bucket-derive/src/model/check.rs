@@ -37,7 +37,7 @@ pub(crate) fn roles(
                 && types::wrong_key(&field.ty).is_none()
         });
         let help = likely.map_or_else(|| "customer_id: i64".to_owned(), Field::declaration);
-        let message = format_args!("no field of `{}` is a key", record.ident);
+        let message = format!("no field of `{}` is a key", record.ident);
         cx.error(
             &record.ident,
             message,
@@ -49,7 +49,7 @@ pub(crate) fn roles(
             .iter()
             .find(|field| types::looks_like_time(&field.ty));
         let help = likely.map_or_else(|| "date: DateTime".to_owned(), Field::declaration);
-        let message = format_args!("no field of `{}` is the time", record.ident);
+        let message = format!("no field of `{}` is the time", record.ident);
         cx.error(
             &record.ident,
             message,
@@ -63,7 +63,7 @@ fn further_times(cx: &mut Diagnostics, fields: &[Field], roles: &Roles) {
     if let [first, others @ ..] = roles.times.as_slice() {
         for field in others.iter().filter_map(|index| fields.get(*index)) {
             let message = "a record has one time, this is another";
-            let help = format_args!("remove `#[bucket(time)]` from `{}`", field.ident);
+            let help = format!("remove `#[bucket(time)]` from `{}`", field.ident);
             cx.error(&field.ident, message, help);
         }
         if let Some(first) = fields.get(*first).filter(|_| !others.is_empty()) {
@@ -85,8 +85,8 @@ pub(crate) fn types(cx: &mut Diagnostics, fields: &[Field]) {
             }
         };
         if let Some(WrongType { reason, instead }) = wrong {
-            let message = format_args!("`{}` cannot be {role}: {reason}", field.declaration());
-            let help = format_args!("#[bucket({word})] {}: {instead}", field.ident);
+            let message = format!("`{}` cannot be {role}: {reason}", field.declaration());
+            let help = format!("#[bucket({word})] {}: {instead}", field.ident);
             cx.error(&field.ty, message, help);
         }
     }
@@ -96,7 +96,7 @@ fn borrowed(cx: &mut Diagnostics, field: &Field) {
     if let (Type::Reference(ty), false) =
         (types::ungroup(&field.ty), field.storage == Storage::Skipped)
     {
-        let message = format_args!(
+        let message = format!(
             "`{}` cannot be read back: a record owns its data",
             field.declaration()
         );

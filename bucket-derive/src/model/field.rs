@@ -167,7 +167,7 @@ fn attribute(cx: &mut Diagnostics, field: &Ident, attrs: &mut FieldAttrs) -> Opt
     let other = others.into_iter().find(|(given, ..)| given.is_some());
     if let Some((_, what, reason)) = other {
         let message =
-            format_args!("`{field}` is {what}, which {reason}: it cannot be an attribute as well");
+            format!("`{field}` is {what}, which {reason}: it cannot be an attribute as well");
         cx.error(
             given,
             message,

@@ -95,11 +95,11 @@ pub(crate) fn check(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
     };
     if let [first, others @ ..] = attrs.forms.as_slice() {
         for other in different(others, first) {
-            let message = format_args!(
+            let message = format!(
                 "`{other}` beside `{first}`: one of `{WINDOW}`, `{MAX_DURATION}` and `{NUMBERED}` \
                  says how buckets are closed"
             );
-            let help = format_args!("remove `{first}` or `{other}`");
+            let help = format!("remove `{first}` or `{other}`");
             cx.error(&other, message, help);
             cx.also(first, format_args!("`{first}` is given here"));
         }
@@ -113,7 +113,7 @@ pub(crate) fn check(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
 fn ids(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
     let identified = attrs.window.given().is_some() || attrs.numbered.given().is_some();
     if let (Some(given), false) = (attrs.object_ids.given(), identified) {
-        let message = format_args!(
+        let message = format!(
             "`{OBJECT_IDS}` without `{WINDOW}` or `{NUMBERED}`: nothing but its id would tell a \
              bucket from others of its key"
         );
@@ -125,8 +125,7 @@ fn ids(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
         cx.error(given, message, help);
     }
     if let (Some(id), Some(_)) = (attrs.id.given(), attrs.object_ids.given()) {
-        let message =
-            format_args!("`{ID}` beside `{OBJECT_IDS}`: an object id has no text to choose");
+        let message = format!("`{ID}` beside `{OBJECT_IDS}`: an object id has no text to choose");
         cx.error(id, message, format_args!("remove `{ID}` or `{OBJECT_IDS}`"));
     }
 }
@@ -137,7 +136,7 @@ fn raised_from(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
         return;
     };
     if let Some(form) = attrs.forms.first() {
-        let message = format_args!(
+        let message = format!(
             "`{RAISED_FROM}` beside `{form}`: only without it is the capacity part of an index"
         );
         cx.error(given, message, format_args!("remove `{RAISED_FROM}`"));
@@ -146,8 +145,7 @@ fn raised_from(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
     if let (Some(old), Some(new)) = (attrs.raised_from.get(), attrs.capacity.get())
         && old >= new
     {
-        let message =
-            format_args!("`{RAISED_FROM}` is {old}, which is not below the capacity of {new}");
+        let message = format!("`{RAISED_FROM}` is {old}, which is not below the capacity of {new}");
         cx.error(given, message, format_args!("remove `{RAISED_FROM}`"));
     }
 }
@@ -175,7 +173,7 @@ fn foreign_keys(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
         (EXPIRE_FROM, names.expire_from.given(), expires, ages),
     ];
     if let (Some(given), true, true) = (names.expire_from.given(), expires, window || hybrid) {
-        let message = format_args!(
+        let message = format!(
             "`{EXPIRE_FROM}` names a field that buckets with `{WINDOW}` or `{MAX_DURATION}` do not \
              have: their age counts from their end"
         );

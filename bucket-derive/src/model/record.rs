@@ -76,8 +76,8 @@ pub(crate) fn named_fields<'a>(
         Data::Enum(data) => (data.enum_token.to_token_stream(), "an enum"),
         Data::Union(data) => (data.union_token.to_token_stream(), "a union"),
     };
-    let message = format_args!("`{derive}` expects a struct with named fields, not {what}");
-    let help = format_args!("struct {} {{ {example}, .. }}", input.ident);
+    let message = format!("`{derive}` expects a struct with named fields, not {what}");
+    let help = format!("struct {} {{ {example}, .. }}", input.ident);
     cx.error(at, message, help);
     None
 }
@@ -88,7 +88,7 @@ pub(crate) fn check_generics(cx: &mut Diagnostics, generics: &Generics) {
         if let GenericParam::Lifetime(param) = param {
             let lifetime = &param.lifetime;
             let message =
-                format_args!("a record owns its data: it cannot have the lifetime `{lifetime}`");
+                format!("a record owns its data: it cannot have the lifetime `{lifetime}`");
             cx.error(
                 param,
                 message,

@@ -43,7 +43,7 @@ pub(crate) fn fields(cx: &mut Diagnostics, fields: &[Field]) {
                 continue;
             }
         };
-        let message = format_args!("`{first}` on `{}`, {reason}", field.ident);
+        let message = format!("`{first}` on `{}`, {reason}", field.ident);
         cx.error(first, message, format_args!("remove {}", list(&all)));
     }
 }
@@ -52,11 +52,11 @@ pub(crate) fn fields(cx: &mut Diagnostics, fields: &[Field]) {
 fn time(cx: &mut Diagnostics, field: &Field) {
     let given = &field.aggregates.given;
     if let Some(other) = given.iter().find(|key| **key != FIRST && **key != LAST) {
-        let message = format_args!(
+        let message = format!(
             "`{other}` on `{}`, which is the time: of it a bucket keeps the first and the last",
             field.ident
         );
-        let help = format_args!("#[bucket(time, first, last)] {}", field.declaration());
+        let help = format!("#[bucket(time, first, last)] {}", field.declaration());
         cx.error(other, message, help);
     }
 }
@@ -65,7 +65,7 @@ fn of_numbers(cx: &mut Diagnostics, field: &Field) {
     let attrs = &field.aggregates;
     let Some(first) = attrs.first_of_numbers() else {
         if let Some(key) = attrs.non_finite.given() {
-            let message = format_args!(
+            let message = format!(
                 "`{key}` on `{}`, of which no aggregate of numbers is kept",
                 field.ident
             );
@@ -78,7 +78,7 @@ fn of_numbers(cx: &mut Diagnostics, field: &Field) {
         return;
     };
     if let Some(WrongType { reason, instead }) = types::wrong_measure(&field.ty) {
-        let message = format_args!("`{}` has no `{first}`: {reason}", field.declaration());
+        let message = format!("`{}` has no `{first}`: {reason}", field.declaration());
         cx.error(
             &field.ty,
             message,
@@ -99,8 +99,8 @@ fn of_values(cx: &mut Diagnostics, field: &Field) {
         } else {
             reason
         };
-        let message = format_args!("`{}` cannot be tallied: {reason}", field.declaration());
-        let help = format_args!("{TALLY}(\"{name}\", |value| ..)");
+        let message = format!("`{}` cannot be tallied: {reason}", field.declaration());
+        let help = format!("{TALLY}(\"{name}\", |value| ..)");
         cx.error(&field.ty, message, help);
     }
 }
@@ -131,7 +131,7 @@ pub(crate) fn names(cx: &mut Diagnostics, model: &Model) {
             {
                 continue;
             }
-            let message = format_args!("two methods would be called `{}()`", method.ident);
+            let message = format!("two methods would be called `{}()`", method.ident);
             let renamed = at.and_then(|at| stored.get(at));
             let help = renamed.map_or("another name", |stored| &stored.origin.renamed);
             cx.error(&method.at, message, help);

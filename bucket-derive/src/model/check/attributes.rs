@@ -17,7 +17,7 @@ pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs)
     if !generics.params.is_empty() {
         let message = "a record with attributes has no generic parameters: its filters are methods of \
                        one type";
-        let help = format_args!("struct {} {{ .. }}", model.record.ident);
+        let help = format!("struct {} {{ .. }}", model.record.ident);
         cx.error(generics, message, help);
     }
     for array in &model.arrays {

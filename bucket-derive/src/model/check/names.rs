@@ -30,11 +30,11 @@ pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs)
         .filter(|field| field.storage == Storage::Named)
     {
         if let Some(first) = seen.insert(&field.name, field) {
-            let message = format_args!(
+            let message = format!(
                 "`{}` and `{}` are both stored as `{}`",
                 first.ident, field.ident, field.name
             );
-            let help = format_args!(
+            let help = format!(
                 "#[serde(rename = \"{}_2\")] {}",
                 field.name,
                 field.declaration()
@@ -172,7 +172,7 @@ fn bad_name(cx: &mut Diagnostics, model: &Model, field: &Field, taken: &[OwnName
             }
             name => format!("`{}` cannot be stored as `{name}`: {reason}", field.ident),
         };
-        let help = format_args!(
+        let help = format!(
             "#[serde(rename = \"another_name\")] {}",
             field.declaration()
         );
@@ -188,12 +188,12 @@ fn taken_ident(cx: &mut Diagnostics, model: &Model, field: &Field) {
     let Some(taken_by) = taken_by(model, &name) else {
         return;
     };
-    let message = format_args!(
+    let message = format!(
         "a key field cannot be called `{name}`: in `{}Bucket` that is {taken_by}",
         model.record.ident
     );
     let ty = printed_type(&field.ty);
-    let help = format_args!("#[serde(rename = \"{}\")] {name}_key: {ty}", field.name);
+    let help = format!("#[serde(rename = \"{}\")] {name}_key: {ty}", field.name);
     cx.error(&field.ident, message, help);
 }
 

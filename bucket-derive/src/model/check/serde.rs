@@ -29,7 +29,7 @@ pub(crate) fn container(cx: &mut Diagnostics, input: &DeriveInput, stored: &Serd
         // Serde itself says that a transparent struct has one field.
         let reported = stored.broken && entry.is(serde::TRANSPARENT);
         if let Some(key) = refused.iter().find(|key| entry.is(**key) && !reported) {
-            let message = format_args!(
+            let message = format!(
                 "`#[serde({key})]` on a record: its fields must be stored under their own names"
             );
             cx.error(
@@ -50,7 +50,7 @@ pub(crate) fn fields(cx: &mut Diagnostics, fields: &[Field], container: &SerdeSt
     let container_default = !matches!(container.default, ContainerDefault::None);
     for (field, stored) in fields.iter().zip(&container.fields) {
         if field.serde(serde::RENAME).is_some() && stored.name != stored.read_name {
-            let message = format_args!(
+            let message = format!(
                 "`{}` is written as `{}` and read as `{}`: a bucket has one name for it",
                 field.ident, stored.name, stored.read_name
             );
@@ -129,7 +129,7 @@ const UNIQUE_REFUSED: [Refusal; 8] = [
 fn refuse(cx: &mut Diagnostics, field: &Field, role: &str, refused: &[Refusal]) {
     for entry in &field.serde {
         if let Some((key, reason)) = refused.iter().find(|(key, _)| entry.is(*key)) {
-            let message = format_args!("`{key}` on `{}`, which is {role}: {reason}", field.ident);
+            let message = format!("`{key}` on `{}`, which is {role}: {reason}", field.ident);
             cx.error(
                 entry,
                 message,
@@ -172,7 +172,7 @@ fn unreadable(cx: &mut Diagnostics, field: &Field, stored: &SerdeField, containe
     } else {
         "could not"
     };
-    let message = format_args!(
+    let message = format!(
         "`{}` {written} stored item {cannot} be read back",
         field.ident
     );

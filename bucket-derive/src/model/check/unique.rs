@@ -22,7 +22,7 @@ pub(crate) fn check(cx: &mut Diagnostics, fields: &[Field]) {
                     None => first = Some(word),
                     Some(first) => {
                         let message = "a record has one id, this is another";
-                        let help = format_args!("remove `{UNIQUE}` from `{}`", field.ident);
+                        let help = format!("remove `{UNIQUE}` from `{}`", field.ident);
                         cx.error(word, message, help);
                         cx.also(first, format_args!("the first `{UNIQUE}` is here"));
                     }
@@ -31,7 +31,7 @@ pub(crate) fn check(cx: &mut Diagnostics, fields: &[Field]) {
                 continue;
             }
         };
-        let message = format_args!("`{UNIQUE}` on `{}`, {reason}", field.ident);
+        let message = format!("`{UNIQUE}` on `{}`, {reason}", field.ident);
         let help = "#[bucket(unique)] on the field that tells the records of a key apart";
         cx.error(word, message, help);
     }
@@ -48,10 +48,10 @@ fn wrong_type(cx: &mut Diagnostics, field: &Field) {
     } else {
         reason
     };
-    let message = format_args!(
+    let message = format!(
         "`{}` cannot be the id of a record: {reason}",
         field.declaration()
     );
-    let help = format_args!("#[bucket({UNIQUE})] {}: {instead}", field.ident);
+    let help = format!("#[bucket({UNIQUE})] {}: {instead}", field.ident);
     cx.error(&field.ty, message, help);
 }
