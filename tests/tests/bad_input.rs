@@ -39,6 +39,22 @@ async fn page_0_is_an_invalid_argument() {
     assert!(events.page(1, u64::MAX).await.unwrap().is_empty());
 }
 
+/// Gives two records, then none, then two more: as a channel that is filled meanwhile.
+#[tokio::test]
+async fn what_an_iterator_gives_after_its_end_is_not_asked_for() {
+    let (database, events) = events().await;
+    let mut polled = 0;
+    let source = std::iter::from_fn(|| {
+        polled += 1;
+        (polled != 3 && polled < 6).then(|| event(1, "a"))
+    });
+    let report = events.insert_many(source).await.unwrap();
+    assert_eq!((report.tried(), report.stored()), (2, 2));
+    assert_eq!(polled, 3);
+    assert_eq!(events.count(1).await.unwrap(), 2);
+    drop(database);
+}
+
 #[tokio::test]
 async fn a_record_over_16_mb_is_refused_and_the_others_of_its_batch_are_stored() {
     let (database, events) = events().await;

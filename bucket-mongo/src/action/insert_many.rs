@@ -1,6 +1,6 @@
 //! `insert_many`: records grouped by bucket, in bounded chunks.
 
-use std::{borrow::Borrow, time::Duration};
+use std::{borrow::Borrow, iter::Fuse, time::Duration};
 
 use bson::DateTime;
 use bucket_core::{
@@ -142,7 +142,7 @@ where
 }
 
 /// The running operation: one chunk is on its way while the next one is encoded.
-struct Chunks<'a, T: Record, I> {
+struct Chunks<'a, T: Record, I: Iterator> {
     buckets: &'a Buckets<T>,
     session: Option<&'a mut ClientSession>,
     settings: Settings,
@@ -216,9 +216,10 @@ where
 }
 
 /// Takes records from the iterator and encodes them.
-struct Records<'a, T: Record, I> {
+struct Records<'a, T: Record, I: Iterator> {
     buckets: &'a Buckets<T>,
-    iterator: I,
+    /// Behind its end nothing is asked for: there are iterators that go on there.
+    iterator: Fuse<I>,
     report: InsertReport,
     context: Context,
     /// Where they come from, and the position of the first one.
@@ -335,7 +336,7 @@ where
             settings,
             records: Records {
                 buckets,
-                iterator: records.into_iter(),
+                iterator: records.into_iter().fuse(),
                 report: InsertReport::default(),
                 context: Context::of_all::<T>("insert_many"),
                 source: None,
