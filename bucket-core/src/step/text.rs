@@ -19,7 +19,8 @@ const CALENDAR: [(&str, Every); 5] = [
 
 /// A duration, such as `"15m"`, `"1h30m"` and `"7d"` (units `s`, `m`, `h` and `d`, each at most
 /// once, the longest first), or one of `"day"`, `"week"`, `"month"`, `"quarter"` and `"year"`, which
-/// are those of UTC.
+/// are those of UTC unless a zone stands behind them, as in `"month in Europe/Berlin"` (with the feature
+/// `time-zones`). Whatever step is printed is read again, but for one of no length, which is none.
 ///
 /// ```
 /// use bucket_core::Every;
@@ -32,6 +33,10 @@ impl FromStr for Every {
     type Err = StepError;
 
     fn from_str(text: &str) -> Result<Self, StepError> {
+        #[cfg(feature = "time-zones")]
+        if let Some((step, zone)) = text.split_once(" in ") {
+            return step.parse::<Self>()?.in_zone(zone);
+        }
         if let Some((_, step)) = CALENDAR.iter().find(|(name, _)| *name == text) {
             return Ok(step.clone());
         }
@@ -111,4 +116,39 @@ fn write_duration(f: &mut fmt::Formatter<'_>, seconds: u64) -> fmt::Result {
         }
     }
     Ok(())
+}
+
+#[cfg(all(test, feature = "time-zones"))]
+mod tests {
+    use super::Every;
+
+    #[test]
+    fn what_is_printed_is_read_again() {
+        let calendar = ["day", "week", "month", "quarter", "year"];
+        let of_zone = |step: &str| format!("{step} in America/New_York");
+        let zoned = calendar.iter().map(|step| of_zone(step));
+        let fixed = [
+            "1s",
+            "90s",
+            "15m",
+            "1h30m",
+            "24h",
+            "25h",
+            "7d",
+            "4294967295d",
+        ];
+        let plain = calendar.iter().chain(&fixed).map(|&text| text.to_owned());
+        for text in zoned.chain(plain) {
+            let step: Every = text.parse().unwrap();
+            assert_eq!(step.to_string().parse(), Ok(step), "{text}");
+        }
+        for wrong in [
+            "1h in Europe/Berlin",
+            "day in Nowhere",
+            "day in ",
+            " in UTC",
+        ] {
+            assert!(wrong.parse::<Every>().is_err(), "{wrong}");
+        }
+    }
 }
