@@ -36,6 +36,6 @@ pub use self::{
     value::{AttributeValue, ValueKind},
 };
 pub(crate) use self::{
-    element::{Element, elements},
+    element::{Element, Elements, element_parts, elements},
     unfold::{SharedArray, unfold_with},
 };

@@ -11,15 +11,46 @@
 use serde::{Serialize, Serializer};
 
 use self::{
-    elements::{Elements, StructElements},
+    elements::{Elements, Entries, Fields, StructElements},
     special::Special,
 };
 
+mod check;
 mod elements;
+mod names;
 mod special;
 
-pub(crate) use self::special::{is_special, no_document};
+pub(crate) use self::{
+    check::{DOCUMENT_LEVELS, Findings, ITEM_LEVELS, Refusal, check_read},
+    names::{Constants, KnownNames, Names},
+    special::{is_special, no_document},
+};
 pub(crate) use bson::error::Error;
+
+/// Appends a value that is a document to `buffer`, of at most so many levels of documents and arrays.
+///
+/// # Errors
+///
+/// If it is none, or cannot be stored; the buffer is to be cut off then.
+pub(crate) fn append_document<T: Serialize>(
+    value: &T,
+    levels: usize,
+    buffer: &mut Vec<u8>,
+) -> Result<Findings, Refusal> {
+    let at = buffer.len();
+    // In the place of an element's type.
+    buffer.push(0);
+    let mut findings = Findings::default();
+    let mut known = KnownNames::default();
+    let mut encoder = Encoder::over(buffer, at, levels, &mut findings, &mut known);
+    let written = value.serialize(&mut encoder);
+    findings.of(written)?;
+    if buffer.get(at) != Some(&kind::DOCUMENT) {
+        return Err(Refusal::Serialize(special::error_of(value)));
+    }
+    buffer.remove(at);
+    Ok(findings)
+}
 
 /// Bytes of element types, from the BSON specification 1.1.
 pub(crate) mod kind {
@@ -54,18 +85,55 @@ pub(crate) mod kind {
 pub(crate) struct Encoder<'a> {
     bytes: &'a mut Vec<u8>,
     type_at: usize,
+    /// How many levels of documents and arrays may still be begun.
+    levels: usize,
+    findings: &'a mut Findings,
+    known: &'a mut KnownNames,
 }
 
 impl<'a> Encoder<'a> {
-    /// An encoder that goes on in this buffer.
-    pub(crate) fn over(bytes: &'a mut Vec<u8>) -> Self {
-        let type_at = bytes.len();
-        Self { bytes, type_at }
+    /// An encoder that goes on in this buffer, with at most so many levels of documents and arrays.
+    pub(crate) fn over(
+        bytes: &'a mut Vec<u8>,
+        type_at: usize,
+        levels: usize,
+        findings: &'a mut Findings,
+        known: &'a mut KnownNames,
+    ) -> Self {
+        Self {
+            bytes,
+            type_at,
+            levels,
+            findings,
+            known,
+        }
     }
 
     /// Begins a document. Gives its start.
+    ///
+    /// # Errors
+    ///
+    /// If that is a level too many: the server stores no deeper ones, and refuses the whole command
+    /// that has one.
     #[inline]
-    pub(crate) fn begin(&mut self) -> usize {
+    pub(crate) fn begin(&mut self) -> Result<usize, Error> {
+        let Some(levels) = self.levels.checked_sub(1) else {
+            return Err(self.findings.refuse(Refusal::TooDeep));
+        };
+        self.levels = levels;
+        Ok(self.length())
+    }
+
+    /// Begins the first document, which is a level less for others. Gives its start.
+    #[inline]
+    pub(crate) fn begin_first(&mut self) -> usize {
+        self.levels = self.levels.saturating_sub(1);
+        self.length()
+    }
+
+    /// Room for a length.
+    #[inline]
+    fn length(&mut self) -> usize {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&[0; 4]);
         start
@@ -74,6 +142,7 @@ impl<'a> Encoder<'a> {
     /// Ends the document that began at `start`.
     #[inline]
     pub(crate) fn end(&mut self, start: usize) {
+        self.levels += 1;
         self.bytes.push(0);
         let length = length(self.bytes.len() - start);
         self.bytes[start..start + 4].copy_from_slice(&length);
@@ -89,12 +158,21 @@ impl<'a> Encoder<'a> {
         if name.as_bytes().contains(&0) {
             return Err(special::bad_name(name));
         }
+        if name.starts_with('$') {
+            self.findings.has_operators = true;
+        }
         self.type_at = self.bytes.len();
         self.bytes.reserve(name.len() + 16);
         self.bytes.push(0);
         self.bytes.extend_from_slice(name.as_bytes());
         self.bytes.push(0);
         Ok(())
+    }
+
+    /// Notes that names are data which may be those of other fields.
+    #[inline]
+    pub(crate) fn has_flattened(&mut self) {
+        self.findings.has_flattened = true;
     }
 
     /// Begins the element of an array.
@@ -150,9 +228,9 @@ impl<'e, 'a> Serializer for &'e mut Encoder<'a> {
     type SerializeTuple = Elements<'e, 'a>;
     type SerializeTupleStruct = Elements<'e, 'a>;
     type SerializeTupleVariant = Elements<'e, 'a>;
-    type SerializeMap = Elements<'e, 'a>;
+    type SerializeMap = Entries<'e, 'a>;
     type SerializeStruct = StructElements<'e, 'a>;
-    type SerializeStructVariant = Elements<'e, 'a>;
+    type SerializeStructVariant = Fields<'e, 'a>;
 
     fn is_human_readable(&self) -> bool {
         false
@@ -271,7 +349,7 @@ impl<'e, 'a> Serializer for &'e mut Encoder<'a> {
         value: &T,
     ) -> Result<(), Error> {
         self.kind(kind::DOCUMENT);
-        let start = self.begin();
+        let start = self.begin()?;
         self.name(variant)?;
         value.serialize(&mut *self)?;
         self.end(start);
@@ -280,17 +358,17 @@ impl<'e, 'a> Serializer for &'e mut Encoder<'a> {
 
     #[inline]
     fn serialize_seq(self, _: Option<usize>) -> Result<Elements<'e, 'a>, Error> {
-        Ok(Elements::begin(self, kind::ARRAY))
+        Elements::begin(self, kind::ARRAY)
     }
 
     #[inline]
     fn serialize_tuple(self, _: usize) -> Result<Elements<'e, 'a>, Error> {
-        Ok(Elements::begin(self, kind::ARRAY))
+        Elements::begin(self, kind::ARRAY)
     }
 
     #[inline]
     fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Elements<'e, 'a>, Error> {
-        Ok(Elements::begin(self, kind::ARRAY))
+        Elements::begin(self, kind::ARRAY)
     }
 
     #[inline]
@@ -301,12 +379,20 @@ impl<'e, 'a> Serializer for &'e mut Encoder<'a> {
         variant: &'static str,
         _: usize,
     ) -> Result<Elements<'e, 'a>, Error> {
-        Elements::begin_variant(self, variant, kind::ARRAY)
+        self.kind(kind::DOCUMENT);
+        let around = self.begin()?;
+        self.name(variant)?;
+        Elements::begin_within(self, Some(around), kind::ARRAY)
     }
 
     #[inline]
-    fn serialize_map(self, _: Option<usize>) -> Result<Elements<'e, 'a>, Error> {
-        Ok(Elements::begin(self, kind::DOCUMENT))
+    fn serialize_map(self, len: Option<usize>) -> Result<Entries<'e, 'a>, Error> {
+        // Serde's form of a struct with a flattened field, which may bring names that other fields are
+        // read from.
+        if len.is_none() {
+            self.has_flattened();
+        }
+        Entries::begin(self)
     }
 
     #[inline]
@@ -318,7 +404,7 @@ impl<'e, 'a> Serializer for &'e mut Encoder<'a> {
         Ok(if is_special(name) {
             StructElements::Special(Special::begin(self, name, len))
         } else {
-            StructElements::Document(Elements::begin(self, kind::DOCUMENT))
+            StructElements::Document(Fields::begin(self)?)
         })
     }
 
@@ -329,7 +415,10 @@ impl<'e, 'a> Serializer for &'e mut Encoder<'a> {
         _: u32,
         variant: &'static str,
         _: usize,
-    ) -> Result<Elements<'e, 'a>, Error> {
-        Elements::begin_variant(self, variant, kind::DOCUMENT)
+    ) -> Result<Fields<'e, 'a>, Error> {
+        self.kind(kind::DOCUMENT);
+        let around = self.begin()?;
+        self.name(variant)?;
+        Fields::begin_within(self, Some(around))
     }
 }

@@ -9,7 +9,7 @@
 
 use std::marker::PhantomData;
 
-use bson::{Bson, DateTime, RawDocument};
+use bson::{DateTime, RawDocument};
 use serde::{
     Serialize, Serializer,
     ser::{Error as _, Impossible, SerializeMap, SerializeStruct},
@@ -17,27 +17,60 @@ use serde::{
 
 use crate::{
     attribute::fold,
-    encode::{Encoder, Error, is_special, no_document},
+    encode::{
+        Constants, Encoder, Error, Findings, ITEM_LEVELS, KnownNames, Names, check_read,
+        is_special, no_document,
+    },
     error::EncodeError,
     record::Record,
 };
 
 /// Appends the item of `record` to `buffer` as a BSON document.
 ///
-/// On an error the buffer is as it was before.
+/// On an error the buffer is as it was before. The names of structs that were found sound once are looked
+/// up in `known`.
 pub(crate) fn append_item<T: Record>(
     record: &T,
     time: DateTime,
     buffer: &mut Vec<u8>,
+    known: &mut KnownNames,
 ) -> Result<(), EncodeError> {
     let start = buffer.len();
-    let result = append_fields(record, time, buffer);
-    let result = result.map_err(|source| EncodeError::Serialize(source.into()));
-    let result = result.and_then(|()| fold_behind::<T>(buffer, start));
+    let mut findings = Findings::default();
+    let written = record.serialize(ItemSerializer::<T> {
+        encoder: Encoder::over(buffer, start, ITEM_LEVELS, &mut findings, known),
+        filter: Filter {
+            time,
+            seen: 0,
+            record: PhantomData,
+        },
+    });
+    if written.is_ok() && findings.are_none() && T::SPEC.arrays().is_empty() {
+        return Ok(());
+    }
+    let result = finish::<T>(written, findings, buffer, start);
     if result.is_err() {
         buffer.truncate(start);
     }
     result
+}
+
+/// What is left to be done where there is more than plain fields.
+fn finish<T: Record>(
+    written: Result<(), Error>,
+    mut findings: Findings,
+    buffer: &mut Vec<u8>,
+    start: usize,
+) -> Result<(), EncodeError> {
+    let checked = findings.of(written).and_then(|()| {
+        if findings.is_doubtful() {
+            let item = buffer.get(start..).unwrap_or_default();
+            check_read::<T::Item>(item, &findings)?;
+        }
+        Ok(())
+    });
+    checked.map_err(|refusal| EncodeError::of(refusal, ITEM_LEVELS))?;
+    fold_behind::<T>(buffer, start)
 }
 
 /// Makes arrays of the attributes of the item that begins at `start`.
@@ -54,22 +87,11 @@ fn fold_behind<T: Record>(buffer: &mut Vec<u8>, start: usize) -> Result<(), Enco
     Ok(())
 }
 
-fn append_fields<T: Record>(record: &T, time: DateTime, buffer: &mut Vec<u8>) -> Result<(), Error> {
-    record.serialize(ItemSerializer::<T> {
-        encoder: Encoder::over(buffer),
-        filter: Filter {
-            time,
-            seen: 0,
-            record: PhantomData,
-        },
-    })
-}
-
-/// Writes ask for the room in an array by a place in it, `items.3`, which is also that field of each item:
-/// with it no further record would find room.
+/// Where the room in an array is asked for by a place in it, `items.3`, that is also the field of this name
+/// of each item: with it no further record would find room.
 fn not_a_place<T: Record>(name: &str) -> Result<(), Error> {
     let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number && T::SPEC.capacity().is_some() {
+    if is_number && T::SPEC.asks_for_places() {
         return Err(Error::custom(format_args!(
             "a flattened field brings the name `{name}`, which is a place in the array of items"
         )));
@@ -98,22 +120,21 @@ struct Filter<T> {
 }
 
 impl<T: Record> Filter<T> {
+    /// What becomes of a field; none if it came before and is not in the item to be found there.
     #[inline]
-    fn fate(&mut self, name: &str) -> Result<Fate, Error> {
+    fn fate(&mut self, name: &str) -> Option<Fate> {
         let (bit, fate) = if name == T::SPEC.time().name {
             (63, Fate::Date)
         } else if let Some(index) = T::SPEC.keys().iter().position(|key| key.path == name) {
             (index.min(62), Fate::Drop)
         } else {
-            return Ok(Fate::Keep);
+            return Some(Fate::Keep);
         };
         if self.seen & (1 << bit) != 0 {
-            return Err(Error::custom(format_args!(
-                "a flattened field brings a second value for `{name}`"
-            )));
+            return None;
         }
         self.seen |= 1 << bit;
-        Ok(fate)
+        Some(fate)
     }
 }
 
@@ -140,12 +161,12 @@ struct ItemSerializer<'a, T> {
 impl<'a, T: Record> ItemSerializer<'a, T> {
     #[inline]
     fn begin(mut self) -> ItemFields<'a, T> {
-        let start = self.encoder.begin();
+        let start = self.encoder.begin_first();
         ItemFields {
             encoder: self.encoder,
             start,
+            names: Constants::default(),
             filter: self.filter,
-            pending: Fate::Keep,
         }
     }
 }
@@ -170,7 +191,7 @@ impl<'a, R: Record> Serializer for ItemSerializer<'a, R> {
     type SerializeTuple = Impossible<(), Error>;
     type SerializeTupleStruct = Impossible<(), Error>;
     type SerializeTupleVariant = Impossible<(), Error>;
-    type SerializeMap = ItemFields<'a, R>;
+    type SerializeMap = ItemEntries<'a, R>;
     type SerializeStruct = ItemFields<'a, R>;
     type SerializeStructVariant = Impossible<(), Error>;
 
@@ -183,8 +204,13 @@ impl<'a, R: Record> Serializer for ItemSerializer<'a, R> {
     }
 
     #[inline]
-    fn serialize_map(self, _: Option<usize>) -> Result<ItemFields<'a, R>, Error> {
-        Ok(self.begin())
+    fn serialize_map(mut self, _: Option<usize>) -> Result<ItemEntries<'a, R>, Error> {
+        self.encoder.has_flattened();
+        Ok(ItemEntries {
+            fields: self.begin(),
+            names: Names::default(),
+            pending: Fate::Keep,
+        })
     }
 
     fn is_human_readable(&self) -> bool {
@@ -262,11 +288,20 @@ impl<'a, R: Record> Serializer for ItemSerializer<'a, R> {
 struct ItemFields<'a, T> {
     encoder: Encoder<'a>,
     start: usize,
+    names: Constants,
     filter: Filter<T>,
-    pending: Fate,
 }
 
 impl<T: Record> ItemFields<'_, T> {
+    /// What becomes of the field of this name.
+    #[inline]
+    fn fate(&mut self, name: &str) -> Result<Fate, Error> {
+        match self.filter.fate(name) {
+            Some(fate) => Ok(fate),
+            None => Err(self.encoder.repeats(name)),
+        }
+    }
+
     #[inline]
     fn finish(mut self) -> Result<(), Error> {
         self.filter.has_time()?;
@@ -285,10 +320,11 @@ impl<R: Record> SerializeStruct for ItemFields<'_, R> {
         name: &'static str,
         value: &T,
     ) -> Result<(), Error> {
-        let fate = self.filter.fate(name)?;
+        let fate = self.fate(name)?;
         if let Fate::Drop = fate {
             return Ok(());
         }
+        self.names.add(name);
         self.encoder.name(name)?;
         if let Fate::Date = fate {
             self.encoder.date(self.filter.time.timestamp_millis());
@@ -298,43 +334,59 @@ impl<R: Record> SerializeStruct for ItemFields<'_, R> {
     }
 
     #[inline]
-    fn end(self) -> Result<(), Error> {
+    fn end(mut self) -> Result<(), Error> {
+        self.encoder.all_constants(self.names, self.start)?;
         self.finish()
     }
 }
 
-/// The form of a struct with a flattened field.
-impl<R: Record> SerializeMap for ItemFields<'_, R> {
+/// The form of a struct with a flattened field, whose names are data.
+struct ItemEntries<'a, T> {
+    fields: ItemFields<'a, T>,
+    names: Names,
+    pending: Fate,
+}
+
+impl<R: Record> SerializeMap for ItemEntries<'_, R> {
     type Ok = ();
     type Error = Error;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Error> {
-        // A key that is no text is no name of ours, and the serializer's to judge.
-        self.pending = match bson::serialize_to_bson(&key) {
-            Ok(Bson::String(name)) => {
-                not_a_place::<R>(&name)?;
-                self.filter.fate(&name)?
-            }
-            _ => Fate::Keep,
+        let fields = &mut self.fields;
+        fields.encoder.key(key)?;
+        let (_, name) = fields.encoder.last_name();
+        // It was text when it was written.
+        let name = std::str::from_utf8(name).unwrap_or_default();
+        not_a_place::<R>(name)?;
+        let Some(fate) = fields.filter.fate(name) else {
+            let name = name.to_owned();
+            return Err(fields.encoder.repeats(&name));
         };
-        match self.pending {
-            Fate::Drop => Ok(()),
-            Fate::Keep | Fate::Date => self.encoder.key(key),
+        self.pending = fate;
+        if let Fate::Drop = self.pending {
+            fields.encoder.take_back();
+            return Ok(());
         }
+        let start = fields.start;
+        fields.encoder.written_name(&mut self.names, start)
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        let fields = &mut self.fields;
         match self.pending {
-            Fate::Keep => value.serialize(&mut self.encoder),
+            Fate::Keep => value.serialize(&mut fields.encoder),
             Fate::Drop => Ok(()),
             Fate::Date => {
-                self.encoder.date(self.filter.time.timestamp_millis());
+                let time = fields.filter.time;
+                fields.encoder.date(time.timestamp_millis());
                 Ok(())
             }
         }
     }
 
-    fn end(self) -> Result<(), Error> {
-        self.finish()
+    fn end(mut self) -> Result<(), Error> {
+        let start = self.fields.start;
+        self.fields.encoder.all_written(&self.names, start)?;
+        self.fields.finish()
     }
 }

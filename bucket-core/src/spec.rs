@@ -190,6 +190,13 @@ impl BucketSpec {
         Self { parts }
     }
 
+    /// Whether writes ask for the room in an array by a place in it, `items.3`, beside the count. That is
+    /// also the field `3` of each item: such items are refused then. It depends on nothing that may
+    /// change while there are buckets: windows may have a capacity or none, by key and later too.
+    pub(crate) const fn asks_for_places(&self) -> bool {
+        !matches!(self.parts.form, Form::Window { .. })
+    }
+
     /// The name of the record type.
     #[must_use]
     pub const fn record(&self) -> &'static str {

@@ -6,7 +6,11 @@ use bson::{RawDocument, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{AttributeArray, AttributeError, fold, unfold};
-use crate::{bucket::printed_id, decode};
+use crate::{
+    bucket::printed_id,
+    decode,
+    encode::{DOCUMENT_LEVELS, Refusal, append_document, check_read},
+};
 
 /// A type whose attributes are stored in arrays; implemented by `#[derive(Attributed)]` alone.
 ///
@@ -92,11 +96,22 @@ impl DocumentSpec {
 /// }
 /// ```
 pub fn encode<T: Attributed>(document: &T) -> Result<RawDocumentBuf, DocumentError> {
-    let error = |id: Option<String>, fault| DocumentError { id, fault };
-    let many = bson::serialize_to_raw_document_buf(document)
-        .map_err(|source| error(None, DocumentFault::Serde(Arc::new(source))))?;
-    fold(T::SPEC.arrays, &many)
-        .map_err(|source| error(Some(printed_id(&many)), DocumentFault::Attribute(source)))
+    let mut many = Vec::new();
+    let written = append_document(document, DOCUMENT_LEVELS, &mut many);
+    let many = written.and_then(|findings| {
+        let many = RawDocumentBuf::from_bytes(many).map_err(Refusal::Serialize)?;
+        Ok((many, findings))
+    });
+    let (many, findings) = many.map_err(|refusal| DocumentError::refused(None, refusal))?;
+    let refused = |refusal| DocumentError::refused(Some(printed_id(&many)), refusal);
+    if findings.is_doubtful() {
+        check_read::<T>(many.as_bytes(), &findings).map_err(refused)?;
+    }
+    let stored = fold(T::SPEC.arrays, &many).map_err(|source| DocumentError {
+        id: Some(printed_id(&many)),
+        fault: DocumentFault::Attribute(source),
+    })?;
+    Ok(stored)
 }
 
 /// The document of a stored form.
@@ -148,6 +163,19 @@ pub enum DocumentFault {
     Attribute(AttributeError),
     /// What serde says.
     Serde(Arc<bson::error::Error>),
+    /// It has a name twice: a flattened map may bring that of another field.
+    RepeatedName {
+        /// The name in serde's form of the document.
+        name: String,
+    },
+    /// Documents and arrays stand so deep in each other that the server would refuse it.
+    TooDeep {
+        /// The most levels that the server takes, the document itself being the first one.
+        limit: usize,
+    },
+    /// Its own type could not read what would be stored, such as a map that reads as MongoDB's extended
+    /// JSON and is none.
+    Unreadable(Arc<bson::error::Error>),
     /// In the other form it would tell something else.
     NotKept,
     /// It is too large to be stored, or the statement that changes its form to be sent.
@@ -167,6 +195,18 @@ pub enum DocumentFault {
 }
 
 impl DocumentError {
+    fn refused(id: Option<String>, refusal: Refusal) -> Self {
+        let fault = match refusal {
+            Refusal::Serialize(source) => DocumentFault::Serde(Arc::new(source)),
+            Refusal::Repeated(name) => DocumentFault::RepeatedName { name },
+            Refusal::TooDeep => DocumentFault::TooDeep {
+                limit: DOCUMENT_LEVELS,
+            },
+            Refusal::Unreadable(source) => DocumentFault::Unreadable(Arc::new(source)),
+        };
+        Self { id, fault }
+    }
+
     /// The document's `_id` as it prints, if it has one.
     #[must_use]
     pub fn id(&self) -> Option<&str> {
@@ -189,6 +229,19 @@ impl fmt::Display for DocumentError {
         match &self.fault {
             DocumentFault::Attribute(error) => write!(f, ": {error}"),
             DocumentFault::Serde(error) => write!(f, ": {error}"),
+            DocumentFault::RepeatedName { name } => write!(
+                f,
+                ": it has the name `{}` twice; a flattened map may bring the name of another field",
+                name.escape_debug()
+            ),
+            DocumentFault::TooDeep { limit } => write!(
+                f,
+                ": it has more than {limit} levels of documents and arrays, which the server does not \
+                 store"
+            ),
+            DocumentFault::Unreadable(source) => {
+                write!(f, ": it could not be read back once it is stored: {source}")
+            }
             DocumentFault::NotKept => {
                 f.write_str(": it would tell something else in the other form")
             }
@@ -207,7 +260,9 @@ impl std::error::Error for DocumentError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.fault {
             DocumentFault::Attribute(source) => Some(source),
-            DocumentFault::Serde(source) => Some(source.as_ref()),
+            DocumentFault::Serde(source) | DocumentFault::Unreadable(source) => {
+                Some(source.as_ref())
+            }
             _ => None,
         }
     }

@@ -75,16 +75,32 @@ impl<'a> Iterator for Elements<'a> {
 /// The first element and what is behind it.
 #[inline]
 fn split(bytes: &[u8]) -> Option<(Element<'_>, &[u8])> {
+    let (Parts { name, kind, bytes }, rest) = element_parts(bytes)?;
+    let element = Element {
+        name: std::str::from_utf8(name).ok()?,
+        kind,
+        bytes,
+        value: value(kind, bytes)?,
+    };
+    Some((element, rest))
+}
+
+/// An element whose name and value were not looked into.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parts<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) kind: u8,
+    pub(crate) bytes: &'a [u8],
+}
+
+/// The first element as it stands, and what is behind it.
+#[inline]
+pub(crate) fn element_parts(bytes: &[u8]) -> Option<(Parts<'_>, &[u8])> {
     let (kind, rest) = bytes.split_first()?;
     let (name, rest) = until_nul(rest)?;
     let (bytes, rest) = rest.split_at_checked(length(*kind, rest)?)?;
-    let element = Element {
-        name: std::str::from_utf8(name).ok()?,
-        kind: *kind,
-        bytes,
-        value: value(*kind, bytes)?,
-    };
-    Some((element, rest))
+    let kind = *kind;
+    Some((Parts { name, kind, bytes }, rest))
 }
 
 fn until_nul(bytes: &[u8]) -> Option<(&[u8], &[u8])> {

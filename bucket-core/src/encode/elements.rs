@@ -8,10 +8,9 @@ use serde::{
     },
 };
 
-use super::{Encoder, Error, kind, special::Special};
+use super::{Constants, Encoder, Error, Names, Refusal, kind, special::Special};
 
-/// A document or an array that is being written; around that of a variant there is a document with
-/// the variant's name.
+/// An array that is being written; around that of a variant there is a document with the variant's name.
 #[derive(Debug)]
 pub(crate) struct Elements<'e, 'a> {
     encoder: &'e mut Encoder<'a>,
@@ -22,36 +21,24 @@ pub(crate) struct Elements<'e, 'a> {
 
 impl<'e, 'a> Elements<'e, 'a> {
     #[inline]
-    pub(super) fn begin(encoder: &'e mut Encoder<'a>, kind: u8) -> Self {
-        encoder.kind(kind);
-        let start = encoder.begin();
-        Self {
-            encoder,
-            start,
-            around: None,
-            count: 0,
-        }
+    pub(super) fn begin(encoder: &'e mut Encoder<'a>, kind: u8) -> Result<Self, Error> {
+        Self::begin_within(encoder, None, kind)
     }
 
     #[inline]
-    pub(super) fn begin_variant(
+    pub(super) fn begin_within(
         encoder: &'e mut Encoder<'a>,
-        variant: &'static str,
+        around: Option<usize>,
         kind: u8,
     ) -> Result<Self, Error> {
-        encoder.kind(kind::DOCUMENT);
-        let around = encoder.begin();
-        encoder.name(variant)?;
+        encoder.kind(kind);
+        let start = encoder.begin()?;
         Ok(Self {
-            around: Some(around),
-            ..Self::begin(encoder, kind)
+            encoder,
+            start,
+            around,
+            count: 0,
         })
-    }
-
-    #[inline]
-    fn named<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), Error> {
-        self.encoder.name(name)?;
-        value.serialize(&mut *self.encoder)
     }
 
     #[inline]
@@ -95,7 +82,99 @@ sequences! {
     SerializeTupleStruct::serialize_field, SerializeTupleVariant::serialize_field,
 }
 
-impl SerializeStructVariant for Elements<'_, '_> {
+/// The entries of a map, whose names are data.
+#[derive(Debug)]
+pub(crate) struct Entries<'e, 'a> {
+    encoder: &'e mut Encoder<'a>,
+    start: usize,
+    names: Names,
+}
+
+impl<'e, 'a> Entries<'e, 'a> {
+    #[inline]
+    pub(super) fn begin(encoder: &'e mut Encoder<'a>) -> Result<Self, Error> {
+        encoder.kind(kind::DOCUMENT);
+        let start = encoder.begin()?;
+        Ok(Self {
+            encoder,
+            start,
+            names: Names::default(),
+        })
+    }
+}
+
+impl SerializeMap for Entries<'_, '_> {
+    type Ok = ();
+    type Error = Error;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Error> {
+        self.encoder.key(key)?;
+        self.encoder.written_name(&mut self.names, self.start)
+    }
+
+    #[inline]
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        value.serialize(&mut *self.encoder)
+    }
+
+    #[inline]
+    fn end(self) -> Result<(), Error> {
+        self.encoder.all_written(&self.names, self.start)?;
+        self.encoder.end(self.start);
+        Ok(())
+    }
+}
+
+/// The fields of a struct, whose names are constants; around those of a variant there is a document with
+/// the variant's name.
+#[derive(Debug)]
+pub(crate) struct Fields<'e, 'a> {
+    encoder: &'e mut Encoder<'a>,
+    start: usize,
+    around: Option<usize>,
+    names: Constants,
+}
+
+impl<'e, 'a> Fields<'e, 'a> {
+    #[inline]
+    pub(super) fn begin(encoder: &'e mut Encoder<'a>) -> Result<Self, Error> {
+        Self::begin_within(encoder, None)
+    }
+
+    #[inline]
+    pub(super) fn begin_within(
+        encoder: &'e mut Encoder<'a>,
+        around: Option<usize>,
+    ) -> Result<Self, Error> {
+        encoder.kind(kind::DOCUMENT);
+        let start = encoder.begin()?;
+        Ok(Self {
+            encoder,
+            start,
+            around,
+            names: Constants::default(),
+        })
+    }
+
+    #[inline]
+    fn named<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Error> {
+        self.names.add(name);
+        self.encoder.name(name)?;
+        value.serialize(&mut *self.encoder)
+    }
+
+    #[inline]
+    fn finish(self) -> Result<(), Error> {
+        self.encoder.all_constants(self.names, self.start)?;
+        self.encoder.end(self.start);
+        if let Some(around) = self.around {
+            self.encoder.end(around);
+        }
+        Ok(())
+    }
+}
+
+impl SerializeStructVariant for Fields<'_, '_> {
     type Ok = ();
     type Error = Error;
 
@@ -110,35 +189,14 @@ impl SerializeStructVariant for Elements<'_, '_> {
 
     #[inline]
     fn end(self) -> Result<(), Error> {
-        self.finish();
-        Ok(())
-    }
-}
-
-impl SerializeMap for Elements<'_, '_> {
-    type Ok = ();
-    type Error = Error;
-
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Error> {
-        self.encoder.key(key)
-    }
-
-    #[inline]
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        value.serialize(&mut *self.encoder)
-    }
-
-    #[inline]
-    fn end(self) -> Result<(), Error> {
-        self.finish();
-        Ok(())
+        self.finish()
     }
 }
 
 /// The fields of a struct.
 #[derive(Debug)]
 pub(crate) enum StructElements<'e, 'a> {
-    Document(Elements<'e, 'a>),
+    Document(Fields<'e, 'a>),
     Special(Special<'e, 'a>),
 }
 
@@ -153,7 +211,7 @@ impl SerializeStruct for StructElements<'_, '_> {
         value: &T,
     ) -> Result<(), Error> {
         match self {
-            Self::Document(elements) => elements.named(name, value),
+            Self::Document(fields) => fields.named(name, value),
             Self::Special(special) => special.field(name, value),
         }
     }
@@ -161,9 +219,70 @@ impl SerializeStruct for StructElements<'_, '_> {
     #[inline]
     fn end(self) -> Result<(), Error> {
         match self {
-            Self::Document(elements) => elements.finish(),
-            Self::Special(special) => special.finish()?,
+            Self::Document(fields) => fields.finish(),
+            Self::Special(special) => special.finish(),
+        }
+    }
+}
+
+impl Encoder<'_> {
+    /// Takes in the name of the element that was just begun.
+    ///
+    /// # Errors
+    ///
+    /// If the document has the name already.
+    pub(crate) fn written_name(&mut self, names: &mut Names, start: usize) -> Result<(), Error> {
+        let (before, name) = self.last_name();
+        if names.has(name, before, start) {
+            let name = String::from_utf8_lossy(name).into_owned();
+            return Err(self.repeats(&name));
         }
         Ok(())
+    }
+
+    /// The bytes before the element that was just begun, and its name.
+    pub(crate) fn last_name(&self) -> (&[u8], &[u8]) {
+        let (before, element) = self.bytes.split_at(self.type_at.min(self.bytes.len()));
+        // Between its type and its NUL.
+        let name = element.get(1..element.len().max(2) - 1);
+        (before, name.unwrap_or_default())
+    }
+
+    /// Takes back the element that was just begun.
+    pub(crate) fn take_back(&mut self) {
+        self.bytes.truncate(self.type_at);
+    }
+
+    /// Says that all entries of the map that began at `start` have come.
+    ///
+    /// # Errors
+    ///
+    /// If a name stands there twice.
+    pub(crate) fn all_written(&mut self, names: &Names, start: usize) -> Result<(), Error> {
+        let repeated = names.repeated(self.bytes, start);
+        let repeated = repeated.map(|name| String::from_utf8_lossy(name).into_owned());
+        repeated.map_or(Ok(()), |name| Err(self.repeats(&name)))
+    }
+
+    /// Says that all fields of the struct that began at `start` have come.
+    ///
+    /// # Errors
+    ///
+    /// If a name stands there twice.
+    #[inline]
+    pub(crate) fn all_constants(&mut self, names: Constants, start: usize) -> Result<(), Error> {
+        match self.known.repeated(names, self.bytes, start) {
+            None => Ok(()),
+            Some(name) => {
+                let name = String::from_utf8_lossy(name).into_owned();
+                Err(self.repeats(&name))
+            }
+        }
+    }
+
+    /// The error of a name that its document has already.
+    #[cold]
+    pub(crate) fn repeats(&mut self, name: &str) -> Error {
+        self.findings.refuse(Refusal::Repeated(name.to_owned()))
     }
 }

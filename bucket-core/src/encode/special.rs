@@ -6,7 +6,8 @@ use serde::{
     ser::{Error as _, SerializeMap, SerializeStruct},
 };
 
-use super::{Encoder, Error};
+use super::{Encoder, Error, check};
+use crate::attribute::element_parts;
 
 /// A document of one element with an empty name: length, type, and the NUL of the name.
 const BEFORE_VALUE: usize = 6;
@@ -20,7 +21,15 @@ impl Encoder<'_> {
         self.bytes.drain(start..start + BEFORE_VALUE);
         // The document's own NUL.
         self.bytes.pop();
-        Ok(())
+        let element = self.bytes.get(self.type_at..).unwrap_or_default();
+        let whole = element_parts(element).filter(|(_, behind)| behind.is_empty());
+        let looked = match whole {
+            Some((value, _)) => self
+                .findings
+                .look_into(value.kind, value.bytes, self.levels),
+            None => Err(check::malformed()),
+        };
+        looked.map_err(|refusal| self.findings.refuse(refusal))
     }
 
     /// The name of a map's entry as `bson` writes it; the value must follow.
@@ -31,6 +40,9 @@ impl Encoder<'_> {
         self.bytes.drain(self.type_at..self.type_at + 4);
         self.bytes[self.type_at] = 0;
         self.bytes.pop();
+        if self.bytes.get(self.type_at + 1) == Some(&b'$') {
+            self.findings.has_operators = true;
+        }
         Ok(())
     }
 }
@@ -47,7 +59,9 @@ pub(crate) fn no_document(name: &'static str) -> Error {
     error_of(&Fields::<()>(name, &[], None))
 }
 
-fn error_of(value: &impl Serialize) -> Error {
+/// Why `bson` does not take it for a document.
+#[cold]
+pub(super) fn error_of<T: Serialize>(value: &T) -> Error {
     bson::serialize_to_vec(value)
         .err()
         .unwrap_or_else(|| Error::custom("this cannot be encoded"))

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::attribute::AttributeError;
+use crate::{attribute::AttributeError, encode::Refusal};
 
 /// A record cannot become an item of a bucket; nothing was sent.
 #[derive(Debug, Clone)]
@@ -12,6 +12,21 @@ pub enum EncodeError {
     Serialize(Arc<bson::error::Error>),
     /// An attribute is of another type than its field says, or a flattened map brings one twice.
     Attribute(AttributeError),
+    /// One of the record's documents has a name twice: a flattened map may bring that of another field. The
+    /// bucket could not be read with it.
+    RepeatedName {
+        /// The name as it would be stored.
+        name: String,
+    },
+    /// Documents and arrays stand so deep in each other that the server would refuse the whole command.
+    TooDeep {
+        /// The most levels that the server takes, the record itself being the first one.
+        limit: usize,
+    },
+    /// The record's own type could not read what would be stored. Such are maps that read as MongoDB's
+    /// extended JSON and are none (`{"$oid": "x"}` as a `Bson`), and flattened maps that bring the name
+    /// of a field which is left out, with a value of another type.
+    Unreadable(Arc<bson::error::Error>),
     /// The record is so large that a full bucket of such records would pass the limit of a
     /// document.
     TooLarge {
@@ -67,11 +82,40 @@ pub enum EncodeError {
     },
 }
 
+impl EncodeError {
+    /// The error of a document that may have so many levels.
+    pub(crate) fn of(refusal: Refusal, limit: usize) -> Self {
+        match refusal {
+            Refusal::Serialize(source) => Self::Serialize(source.into()),
+            Refusal::Repeated(name) => Self::RepeatedName { name },
+            Refusal::TooDeep => Self::TooDeep { limit },
+            Refusal::Unreadable(source) => Self::Unreadable(source.into()),
+        }
+    }
+}
+
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Serialize(source) => write!(f, "the record cannot be encoded: {source}"),
             Self::Attribute(source) => write!(f, "the record cannot be encoded: {source}"),
+            Self::RepeatedName { name } => write!(
+                f,
+                "the record has the name `{}` twice in one document, which could not be read back; a \
+                 flattened map may bring the name of another field",
+                name.escape_debug()
+            ),
+            Self::TooDeep { limit } => write!(
+                f,
+                "the record has more than {limit} levels of documents and arrays, which the server \
+                 does not store"
+            ),
+            Self::Unreadable(source) => {
+                write!(
+                    f,
+                    "the record could not be read back once it is stored: {source}"
+                )
+            }
             Self::TooLarge { bytes, limit } => write!(
                 f,
                 "the record takes {bytes} bytes, a bucket of this capacity takes records of at \
@@ -108,7 +152,7 @@ impl fmt::Display for EncodeError {
 impl std::error::Error for EncodeError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Serialize(source) => Some(source.as_ref()),
+            Self::Serialize(source) | Self::Unreadable(source) => Some(source.as_ref()),
             Self::Attribute(source) => Some(source),
             _ => None,
         }

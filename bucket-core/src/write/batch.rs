@@ -12,8 +12,8 @@ use super::{
     own_ids::{OwnId, OwnIds},
 };
 use crate::{
-    error::EncodeError, expiry, fold::Inputs, form::LatePolicy, id, item::append_item,
-    limits::Limits, raw::RawWriter, record::Record, size::RecordSize,
+    encode::KnownNames, error::EncodeError, expiry, fold::Inputs, form::LatePolicy, id,
+    item::append_item, limits::Limits, raw::RawWriter, record::Record, size::RecordSize,
 };
 
 /// An array element has a type byte, an index of up to six digits and a NUL besides its item.
@@ -41,6 +41,8 @@ pub struct Batch<T> {
     pub(super) chains: Vec<Chain>,
     /// By key as BSON and what the form adds to it.
     by_identity: HashMap<Box<[u8]>, usize, RandomState>,
+    /// Names that were checked.
+    known: KnownNames,
     /// The key of the record that is being encoded.
     key: Vec<u8>,
     /// What the chain that is looked for is found by.
@@ -108,6 +110,7 @@ impl<T> Default for Batch<T> {
             now: DateTime::MIN,
             chains: Vec::new(),
             by_identity: HashMap::default(),
+            known: KnownNames::default(),
             key: Vec::new(),
             identity: Vec::new(),
             key_bytes: 0,
@@ -161,7 +164,7 @@ impl<T: Record> Batch<T> {
             return Ok(());
         }
         let start = self.encoded.items.len();
-        let encoded = append_item(record, time, &mut self.encoded.items);
+        let encoded = append_item(record, time, &mut self.encoded.items, &mut self.known);
         self.take_key(record);
         let filed = encoded.and_then(|()| self.file(index, record, kind, time, start));
         if !matches!(filed, Ok(true)) {

@@ -294,7 +294,7 @@ impl Statement<'_> {
         let array = writer.begin_document(self.spec.items());
         writer.string("$type", "array");
         writer.end(array);
-        if room <= MAX_PLACE {
+        if room <= MAX_PLACE && self.spec.asks_for_places() {
             let beyond = writer.begin_document(&format!("{}.{room}", self.spec.items()));
             writer.bool("$exists", false);
             writer.end(beyond);
