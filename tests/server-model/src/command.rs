@@ -1,0 +1,191 @@
+//! Commands: what is asked, and the reply.
+
+mod catalog;
+mod delete;
+mod find;
+mod insert;
+mod update;
+mod write;
+
+use std::sync::Arc;
+
+use bson::{Document, RawBsonRef, RawDocument};
+
+use crate::{
+    error::Refusal,
+    oplog::Change,
+    replica,
+    server::{Answer, Server},
+    session::{Session, SessionId},
+    value::{Value, damaged},
+};
+
+/// What runs between an upsert's look and its insertion.
+pub type Between<'a> = &'a mut dyn FnMut(&mut Server);
+
+/// Fields of every command that change nothing here.
+const COMMON: [&str; 9] = [
+    "$db",
+    "lsid",
+    "txnNumber",
+    "$clusterTime",
+    "$readPreference",
+    "comment",
+    "maxTimeMS",
+    "apiVersion",
+    "writeConcern",
+];
+
+/// A command as it came.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Command<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) body: &'a RawDocument,
+}
+
+pub(crate) fn execute(
+    server: &mut Server,
+    body: &RawDocument,
+    between: Option<Between<'_>>,
+) -> Answer {
+    let result = parse(body).and_then(|command| dispatch(server, command, between));
+    let mut answer = result.unwrap_or_else(|refusal| Answer::Reply(refusal.of_command()));
+    if let Answer::Reply(reply) | Answer::Held { reply, .. } = &mut answer {
+        reply.insert("operationTime", Server::time(server.oplog.last()));
+    }
+    answer
+}
+
+fn parse(body: &RawDocument) -> Result<Command<'_>, Refusal> {
+    let first = body.iter().next();
+    let (name, _) = first
+        .ok_or_else(|| Refusal::new(59, "no command"))?
+        .map_err(damaged)?;
+    Ok(Command {
+        name: name.as_str(),
+        body,
+    })
+}
+
+fn dispatch(
+    server: &mut Server,
+    command: Command<'_>,
+    between: Option<Between<'_>>,
+) -> Result<Answer, Refusal> {
+    server.check_primary()?;
+    match command.name {
+        "insert" => insert::run(server, command),
+        "update" => update::run(server, command, between),
+        "delete" => delete::run(server, command),
+        "find" => find::run(server, command),
+        "create" => catalog::create(server, command),
+        "createIndexes" => catalog::create_indexes(server, command),
+        "dropIndexes" => catalog::drop_indexes(server, command),
+        "drop" => catalog::drop(server, command),
+        "collMod" => catalog::change(server, command),
+        "listIndexes" => catalog::list_indexes(server, command),
+        "listCollections" => catalog::list_collections(server, command),
+        "ping" | "endSessions" => Ok(Answer::Reply(bson::doc! { "ok": 1.0 })),
+        name => Err(Refusal::unknown(format_args!("the command `{name}`"))),
+    }
+}
+
+impl<'a> Command<'a> {
+    pub(crate) fn get(&self, name: &str) -> Result<Option<RawBsonRef<'a>>, Refusal> {
+        self.body.get(name).map_err(damaged)
+    }
+
+    pub(crate) fn value(&self, name: &str) -> Result<Option<Value>, Refusal> {
+        self.get(name)?.map(Value::read).transpose()
+    }
+
+    /// A flag, if it is there.
+    pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
+        Ok(self.value(name)?.map(|value| value.is_truthy()))
+    }
+
+    /// The collection, with its database.
+    pub(crate) fn namespace(&self) -> Result<Arc<str>, Refusal> {
+        let database = self
+            .get("$db")?
+            .and_then(RawBsonRef::as_str)
+            .unwrap_or("test");
+        let collection = self.get(self.name)?.and_then(RawBsonRef::as_str);
+        match collection.filter(|name| !name.is_empty()) {
+            Some(collection) => Ok(format!("{database}.{collection}").into()),
+            None => Err(Refusal::new(
+                73,
+                "collection name has invalid type or is empty",
+            )),
+        }
+    }
+
+    /// Refuses fields that the model does not know.
+    pub(crate) fn check_fields(&self, known: &[&str]) -> Result<(), Refusal> {
+        for field in self.body {
+            let (name, _) = field.map_err(damaged)?;
+            let name = name.as_str();
+            if name != self.name && !known.contains(&name) && !COMMON.contains(&name) {
+                let command = self.name;
+                return Err(Refusal::unknown(format_args!(
+                    "the field `{name}` of `{command}`"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the reply is to wait for a majority, which is the server's own default.
+    fn waits_for_majority(&self) -> Result<bool, Refusal> {
+        let Some(concern) = self.get("writeConcern")?.and_then(RawBsonRef::as_document) else {
+            return Ok(true);
+        };
+        Ok(match concern.get("w").map_err(damaged)? {
+            None | Some(RawBsonRef::String("majority")) => true,
+            Some(w) => match Value::read(w)?.as_whole() {
+                // With `j` a single server's own journal is waited for, of which the model has none.
+                Some(0) => return Err(Refusal::unknown("writes that are not acknowledged")),
+                Some(1) => false,
+                _ => return Err(Refusal::unknown("a write concern of some members")),
+            },
+        })
+    }
+
+    /// The answer of a write.
+    fn written(&self, server: &Server, reply: Document) -> Result<Answer, Refusal> {
+        // A write that changed nothing waits as well: it may rest on what is not replicated yet.
+        let until = server.oplog.last();
+        if until > server.oplog.majority() && self.waits_for_majority()? {
+            return Ok(Answer::Held { reply, until });
+        }
+        Ok(Answer::Reply(reply))
+    }
+}
+
+impl Server {
+    /// A change was made.
+    pub(crate) fn written(
+        &mut self,
+        change: Change,
+        session: Option<(SessionId, Option<Arc<Session>>)>,
+    ) {
+        self.oplog.push(change, session);
+        if !self.lags {
+            self.oplog.commit(u64::MAX);
+        }
+    }
+
+    /// The interruption that is due before this statement.
+    pub(crate) fn interrupted(&mut self, statement: usize) -> Result<Option<Refusal>, Refusal> {
+        match self.interruption {
+            Some(due) if statement >= due.after => {
+                if due.whole {
+                    self.interruption = None;
+                    return Err(replica::refusal(due.code));
+                }
+                Ok(Some(replica::refusal(due.code)))
+            }
+            _ => Ok(None),
+        }
+    }
+}

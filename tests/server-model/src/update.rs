@@ -1,0 +1,184 @@
+//! Updates by operators: `$push`, `$inc`, `$min`, `$max`, `$set`, `$setOnInsert`.
+
+mod apply;
+mod number;
+
+use std::cmp::Ordering;
+
+use crate::{
+    error::Refusal,
+    path, text,
+    upsert::is_within,
+    value::{Fields, Value},
+};
+
+/// What an update does to one path.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    pub(crate) path: Box<str>,
+    pub(crate) operation: Operation,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Operation {
+    Set(Value),
+    SetOnInsert(Value),
+    Add(Value),
+    Min(Value),
+    Max(Value),
+    Push(Vec<Value>),
+}
+
+/// The changes in the order in which the server makes them: by path.
+pub(crate) fn parse(update: &Fields) -> Result<Vec<Change>, Refusal> {
+    let mut changes: Vec<Change> = Vec::with_capacity(8);
+    for (name, fields) in &update.0 {
+        if !matches!(
+            &**name,
+            "$push" | "$inc" | "$min" | "$max" | "$set" | "$setOnInsert"
+        ) {
+            return Err(match &**name {
+                "$unset" | "$rename" | "$mul" | "$currentDate" | "$pull" | "$pullAll" | "$pop"
+                | "$addToSet" | "$bit" => Refusal::unknown(format_args!("the operator `{name}`")),
+                name => Refusal::new(
+                    9,
+                    format!(
+                        "Unknown modifier: {name}. Expected a valid update modifier or pipeline-style \
+                     update specified as an array"
+                    ),
+                ),
+            });
+        }
+        let Some(fields) = fields.as_document() else {
+            return Err(Refusal::new(
+                9,
+                format!(
+                    "Modifiers operate on fields but we found type {} instead. For example: \
+                 {{$mod: {{<field>: ...}}}} not {{{name}: {}}}",
+                    fields.type_name(),
+                    text::value(fields),
+                ),
+            ));
+        };
+        for (path, operand) in &fields.0 {
+            check_path(path)?;
+            let operation = operation(name, path, operand)?;
+            for other in &changes {
+                let meets = *other.path == **path
+                    || is_within(path, &other.path)
+                    || is_within(&other.path, path);
+                if meets {
+                    let at = if other.path.len() < path.len() {
+                        &other.path
+                    } else {
+                        &**path
+                    };
+                    return Err(Refusal::new(
+                        40,
+                        format!("Updating the path '{path}' would create a conflict at '{at}'"),
+                    ));
+                }
+            }
+            changes.push(Change {
+                path: (**path).into(),
+                operation,
+            });
+        }
+    }
+    changes.sort_by(|a, b| compare_paths(&a.path, &b.path));
+    Ok(changes)
+}
+
+fn check_path(path: &str) -> Result<(), Refusal> {
+    if path
+        .split('.')
+        .any(|name| name.is_empty() || name.starts_with('$'))
+    {
+        return Err(Refusal::unknown(format_args!(
+            "the path `{path}` of an update"
+        )));
+    }
+    Ok(())
+}
+
+fn operation(name: &str, path: &str, operand: &Value) -> Result<Operation, Refusal> {
+    let value = operand.clone();
+    Ok(match name {
+        "$set" => Operation::Set(value),
+        "$setOnInsert" => Operation::SetOnInsert(value),
+        "$min" => Operation::Min(value),
+        "$max" => Operation::Max(value),
+        "$inc" if value.is_number() => Operation::Add(value),
+        "$inc" => {
+            let value = text::value(&value);
+            let message =
+                format!("Cannot increment with non-numeric argument: {{{path}: {value}}}");
+            return Err(Refusal::new(14, message));
+        }
+        _ => Operation::Push(pushed(operand)?),
+    })
+}
+
+fn pushed(operand: &Value) -> Result<Vec<Value>, Refusal> {
+    let modifiers = operand
+        .as_document()
+        .filter(|fields| fields.0.iter().any(|(name, _)| name.starts_with('$')));
+    let Some(modifiers) = modifiers else {
+        return Ok(vec![operand.clone()]);
+    };
+    match &*modifiers.0 {
+        [(name, Value::Array(items))] if &**name == "$each" => Ok(items.to_vec()),
+        [(name, other)] if &**name == "$each" => Err(Refusal::new(
+            2,
+            format!(
+                "The argument to $each in $push must be an array but it was of type: {}",
+                other.type_name()
+            ),
+        )),
+        _ => Err(Refusal::unknown("modifiers of `$push` other than `$each`")),
+    }
+}
+
+/// Name by name; places in arrays by their number.
+fn compare_paths(a: &str, b: &str) -> Ordering {
+    let (a_names, b_names) = (a.split('.'), b.split('.'));
+    for (a, b) in a_names.zip(b_names) {
+        let order = match (path::place(a), path::place(b)) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            _ => a.cmp(b),
+        };
+        if order.is_ne() {
+            return order;
+        }
+    }
+    a.len().cmp(&b.len())
+}
+
+/// Makes the changes. Gives whether there were any.
+pub(crate) fn apply(
+    changes: &[Change],
+    fields: &mut Fields,
+    inserting: bool,
+) -> Result<bool, Refusal> {
+    let mut is_other = false;
+    let id = fields.get("_id").cloned();
+    for change in changes {
+        if matches!(change.operation, Operation::SetOnInsert(_)) && !inserting {
+            continue;
+        }
+        let made = apply::at_path(fields, change)?;
+        let of_id = &*change.path == "_id" || change.path.starts_with("_id.");
+        if made && of_id && id.is_some() {
+            return Err(immutable(&change.path));
+        }
+        is_other |= made;
+    }
+    Ok(is_other)
+}
+
+/// The refusal of another `_id`.
+pub(crate) fn immutable(path: &str) -> Refusal {
+    let message =
+        format!("Performing an update on the path '{path}' would modify the immutable field '_id'");
+    Refusal::new(66, message)
+}

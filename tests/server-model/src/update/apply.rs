@@ -1,0 +1,173 @@
+//! One change of a document, at its path.
+
+use std::sync::Arc;
+
+use super::{Change, Operation, number::add};
+use crate::{
+    error::Refusal,
+    order::compare,
+    path, text,
+    value::{Fields, Value},
+};
+
+/// The server fills no more places of an array with null at once.
+const MAX_PADDING: usize = 1_500_000;
+
+struct Context<'a> {
+    change: &'a Change,
+    id: Option<&'a Value>,
+}
+
+/// Makes the change. Gives whether it was one.
+pub(super) fn at_path(fields: &mut Fields, change: &Change) -> Result<bool, Refusal> {
+    let id = fields.get("_id").cloned();
+    let context = Context {
+        change,
+        id: id.as_ref(),
+    };
+    context.in_document(fields, &change.path)
+}
+
+impl Context<'_> {
+    fn in_document(&self, fields: &mut Fields, path: &str) -> Result<bool, Refusal> {
+        let (name, rest) = path::split(path);
+        match (fields.get_mut(name), rest) {
+            (None, rest) => {
+                let value = self.created(rest);
+                fields.0.push((name.into(), value));
+                Ok(true)
+            }
+            (Some(value), None) => self.of_value(value, name),
+            (Some(value), Some(rest)) => self.in_value(value, name, rest),
+        }
+    }
+
+    fn in_value(&self, value: &mut Value, name: &str, path: &str) -> Result<bool, Refusal> {
+        let not_viable = |value: &Value| {
+            let (next, _) = path::split(path);
+            let value = text::value(value);
+            Refusal::new(
+                28,
+                format!("Cannot create field '{next}' in element {{{name}: {value}}}"),
+            )
+        };
+        match value {
+            Value::Document(inner) => self.in_document(Arc::make_mut(inner), path),
+            Value::Array(items) => {
+                let (next, rest) = path::split(path);
+                let Some(place) = path::place(next) else {
+                    return Err(not_viable(value));
+                };
+                if place >= items.len() + MAX_PADDING {
+                    return Err(Refusal::unknown("arrays of millions of items"));
+                }
+                let items = Arc::make_mut(items);
+                match (items.get_mut(place), rest) {
+                    (Some(item), None) => self.of_value(item, next),
+                    (Some(item), Some(rest)) => self.in_value(item, next, rest),
+                    (None, rest) => {
+                        let new = self.created(rest);
+                        items.resize(place, Value::Null);
+                        items.push(new);
+                        Ok(true)
+                    }
+                }
+            }
+            value => Err(not_viable(value)),
+        }
+    }
+
+    /// The value of a path that leads nowhere yet.
+    fn created(&self, rest: Option<&str>) -> Value {
+        if let Some(rest) = rest {
+            let (name, rest) = path::split(rest);
+            let inner = Fields(vec![(name.into(), self.created(rest))]);
+            return Value::Document(Arc::new(inner));
+        }
+        match &self.change.operation {
+            Operation::Set(value)
+            | Operation::SetOnInsert(value)
+            | Operation::Add(value)
+            | Operation::Min(value)
+            | Operation::Max(value) => value.clone(),
+            Operation::Push(items) => Value::Array(Arc::new(items.clone())),
+        }
+    }
+
+    fn of_value(&self, value: &mut Value, name: &str) -> Result<bool, Refusal> {
+        let new = match &self.change.operation {
+            Operation::Set(new) | Operation::SetOnInsert(new) if value.is_same(new) => None,
+            Operation::Set(new) | Operation::SetOnInsert(new) => Some(new.clone()),
+            Operation::Min(new) => compare(new, value).is_lt().then(|| new.clone()),
+            Operation::Max(new) => compare(new, value).is_gt().then(|| new.clone()),
+            Operation::Add(by) => self.sum(value, by, name)?,
+            Operation::Push(new) => {
+                let Value::Array(items) = value else {
+                    let path = &self.change.path;
+                    return Err(Refusal::new(
+                        2,
+                        format!(
+                            "The field '{path}' must be an array but is of type {} in document {{{}}}",
+                            value.type_name(),
+                            self.id(),
+                        ),
+                    ));
+                };
+                if new.is_empty() {
+                    return Ok(false);
+                }
+                Arc::make_mut(items).extend(new.iter().cloned());
+                return Ok(true);
+            }
+        };
+        let changed = new.is_some();
+        if let Some(new) = new {
+            *value = new;
+        }
+        Ok(changed)
+    }
+
+    /// The sum, if it is another number than before.
+    fn sum(&self, old: &Value, by: &Value, name: &str) -> Result<Option<Value>, Refusal> {
+        if !old.is_number() {
+            return Err(Refusal::new(
+                14,
+                format!(
+                    "Cannot apply $inc to a value of non-numeric type. {{{}}} has the field '{name}' of \
+                 non-numeric type {}",
+                    self.id(),
+                    old.type_name(),
+                ),
+            ));
+        }
+        let Some(sum) = add(old, by) else {
+            let kind = match old {
+                Value::Int32(_) => "NumberInt",
+                _ => "NumberLong",
+            };
+            return Err(Refusal::new(
+                2,
+                format!(
+                    "Failed to apply $inc operations to current value (({kind}){}) for document {{{}}}",
+                    text::value(old),
+                    self.id(),
+                ),
+            ));
+        };
+        // The server compares numbers here, not bytes: a zero keeps its sign.
+        let is_old = match (old, &sum) {
+            (Value::Double(_), Value::Double(_)) => {
+                compare(old, &sum).is_eq() && old.as_double() == sum.as_double()
+            }
+            _ => old.is_same(&sum),
+        };
+        Ok((!is_old).then_some(sum))
+    }
+
+    fn id(&self) -> String {
+        self.id.map_or_else(
+            || "no id".to_owned(),
+            |id| format!("_id: {}", text::value(id)),
+        )
+    }
+}
