@@ -204,6 +204,23 @@ fn whole_buckets_are_placed_before_one_that_is_reserved() {
     assert!(command.get_bool("ordered").unwrap());
 }
 
+/// In a transaction a refused statement ends everything, and a collection may refuse buckets without records.
+#[test]
+fn nothing_is_reserved_in_a_callers_session() {
+    let records: Vec<Trade> = (0..24).map(|n| Trade { qty: n, ..msft() }).collect();
+    let mut batch = batch(&records);
+    batch.look_first();
+    let seen = bson::rawdoc! { "_id": "123_1698335223", "count": 10 };
+    batch.chains_mut()[0].saw(&seen).unwrap();
+    let rounds = batch.rounds(None);
+    let command = document(rounds[0].command());
+    let updates = command.get_array("updates").unwrap();
+    for update in updates {
+        let update = update.as_document().unwrap().get_document("u").unwrap();
+        assert!(update.contains_key("$push"), "{update}");
+    }
+}
+
 /// A writer that needs a bucket that another one has reserved ends the reservation first, alone in a
 /// command.
 #[test]

@@ -108,6 +108,8 @@ pub(crate) struct Writer<'a, T: Record> {
     context: Context,
     /// Who waits for the records, where several calls share them.
     callers: Option<&'a mut Callers>,
+    /// So many of them had gone when the records of those were last taken out.
+    let_go: usize,
     written: Written,
 }
 
@@ -137,6 +139,7 @@ impl<'a, T: Record> Writer<'a, T> {
             deadline: Instant::now() + patience.min(LONGEST_DEADLINE),
             context,
             callers: None,
+            let_go: 0,
             written: Written::default(),
         })
     }
@@ -228,7 +231,8 @@ impl<'a, T: Record> Writer<'a, T> {
     /// Sends the commands of a round and takes their replies into account.
     async fn run(&mut self, batch: &mut Batch<T>, mut rounds: Vec<Round>) {
         for group in rounds.chunks_mut(IN_FLIGHT) {
-            if self.written.stopped_by.is_some() {
+            // What comes next may carry records of a call that has gone since it was planned.
+            if self.written.stopped_by.is_some() || self.missing() > self.let_go {
                 return;
             }
             let answers = self.send(group).await;
@@ -247,14 +251,18 @@ impl<'a, T: Record> Writer<'a, T> {
         }
     }
 
+    /// How many of the calls whose records these are have gone.
+    fn missing(&self) -> usize {
+        self.callers.as_ref().map_or(0, |callers| callers.missing())
+    }
+
     /// Takes out the records of calls that are gone: of those that are still pending nothing was sent.
     fn let_go_of_callers(&mut self, batch: &mut Batch<T>) {
-        let Some(callers) = &self.callers else {
+        // Counted first: who goes from here on counts as missing until the next time.
+        self.let_go = self.missing();
+        let Some(callers) = self.callers.as_ref().filter(|_| self.let_go > 0) else {
             return;
         };
-        if !callers.miss_any() {
-            return;
-        }
         let withdrawn = batch.withdraw(|index| callers.is_gone(index));
         let message = "the call that brought it was dropped before it was sent".to_owned();
         let error = Error::new(ErrorKind::Unreachable { message }, &self.context);

@@ -276,6 +276,53 @@ async fn a_call_that_is_dropped_leaves_its_group_while_nothing_has_left() {
     assert_eq!(stored, [0, 2, 4, 6]);
 }
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "hours", items = "items", window = "1h")]
+struct Hourly {
+    #[bucket(key)]
+    source: i32,
+    #[bucket(time)]
+    at: DateTime,
+}
+
+/// Of a group that takes many commands, some have left when the call is dropped; the others are not sent.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_dropped_leaves_the_commands_of_its_group_that_have_not_left() {
+    let server = DevServer::builder().own().await.unwrap();
+    let client = server.client().await.unwrap();
+    let buckets = Hourly::buckets(&client.database("later"));
+    buckets.ensure().await.unwrap();
+    let call = |sources: std::ops::Range<i32>| {
+        let records: Vec<Hourly> = sources
+            .map(|source| Hourly {
+                source,
+                at: DateTime::from_millis(1_700_000_000_000),
+            })
+            .collect();
+        let buckets = buckets.clone();
+        tokio::spawn(async move { buckets.insert_many(&records).await.unwrap() })
+    };
+    // What a handle looks at before its first write.
+    call(0..1).await.unwrap();
+    server.members()[0].pause().await.unwrap();
+    let first = call(0..100);
+    sleep(Duration::from_millis(200)).await;
+    let stays = call(1_000..4_000);
+    sleep(Duration::from_millis(50)).await;
+    let goes = call(4_000..7_000);
+    sleep(Duration::from_millis(1_500)).await;
+    goes.abort();
+    sleep(Duration::from_millis(500)).await;
+    server.members()[0].resume().await.unwrap();
+    for (call, records) in [(first, 100), (stays, 3_000)] {
+        let report = timeout(AMPLE, call).await.unwrap().unwrap();
+        assert_eq!(report.stored(), records, "{:?}", report.failed().first());
+    }
+    let stored = buckets.collection::<Document>();
+    let dropped = doc! { "source": { "$gte": 4_000 } };
+    assert_eq!(stored.count_documents(dropped).await.unwrap(), 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn dropped_streams_and_reads_leave_no_cursor_open() {
     let database = database().await;

@@ -339,9 +339,11 @@ impl Chain {
     }
 
     /// Asks for the newest bucket before anything is opened. Inside a transaction the first
-    /// refused statement is the last, so nothing may be tried on trust.
+    /// refused statement is the last, so nothing may be tried on trust: no reservation either, which
+    /// the collection may refuse for having no records.
     pub fn look_first(&mut self) {
         self.look_behind = true;
+        self.unreserved = true;
         self.suspect_all();
     }
 }
