@@ -6,6 +6,7 @@ use crate::{plan::Plan, scale::Scale};
 
 mod append;
 mod batches;
+mod bulk;
 mod contention;
 mod encode;
 mod ingest;
@@ -32,6 +33,7 @@ pub(crate) struct Workload {
 pub(crate) const ALL: &[Workload] = &[
     ingest::WORKLOAD,
     batches::WORKLOAD,
+    bulk::WORKLOAD,
     encode::WORKLOAD,
     append::WORKLOAD,
     storage::WORKLOAD,

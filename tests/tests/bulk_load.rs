@@ -1,6 +1,6 @@
 //! Whole pages of one key at once: the last bucket is reserved without records, the whole ones go before it.
 
-use std::{collections::HashSet, time::Instant};
+use std::collections::HashSet;
 
 use bucket_mongo::testing::TestDatabase;
 use bucket_mongo::{
@@ -22,16 +22,6 @@ struct Event {
     value: i64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
-#[bucket(collection = "pairs", items = "pairs", capacity = 2)]
-struct Pair {
-    #[bucket(key)]
-    source: i64,
-    #[bucket(time)]
-    at: DateTime,
-    value: i64,
-}
-
 fn at(second: i64) -> DateTime {
     DateTime::from_millis(1_700_000_000_000 + second * 1_000)
 }
@@ -39,14 +29,6 @@ fn at(second: i64) -> DateTime {
 fn event(source: i64, value: i64) -> Event {
     Event {
         source,
-        at: at(value),
-        value,
-    }
-}
-
-fn pair(value: i64) -> Pair {
-    Pair {
-        source: 1,
         at: at(value),
         value,
     }
@@ -336,9 +318,10 @@ async fn a_bulk_load_is_one_transaction_with_what_else_is_in_it() {
     assert_eq!(stored, records);
 }
 
-/// The statements of a bulk load by what they examine: no more, however many buckets the key has.
+/// The server walks over what was taken out of the index on open buckets for minutes, at each opening of
+/// the key, and no figure of a plan shows it.
 #[tokio::test(flavor = "multi_thread")]
-async fn each_statement_of_a_bulk_load_examines_at_most_2_keys() {
+async fn a_bulk_load_takes_one_entry_out_of_the_index_and_examines_2_keys_a_statement() {
     let database = database().await;
     let events = Event::buckets(&database);
     events.ensure().await.unwrap();
@@ -361,34 +344,13 @@ async fn each_statement_of_a_bulk_load_examines_at_most_2_keys() {
         "{}",
         statements.len()
     );
+    let mut taken_out = 0;
     for statement in statements {
+        taken_out += statement.get_i64("keysDeleted").unwrap_or_default();
+        taken_out += i64::from(statement.get_i32("keysDeleted").unwrap_or_default());
         let examined = |name: &str| statement.get_i32(name).unwrap_or_default();
         let (keys, documents) = (examined("keysExamined"), examined("docsExamined"));
         assert!(keys <= 2 && documents <= 1, "{statement}");
     }
-}
-
-/// Far more than the noise of a machine apart: a bulk load that takes each bucket through the index on
-/// open buckets gets ten times slower here.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_twelfth_bulk_load_of_a_key_is_about_as_fast_as_the_first() {
-    const BATCH: i64 = 4_000;
-    let database = database().await;
-    let pairs = Pair::buckets(&database);
-    pairs.ensure().await.unwrap();
-    let mut times = Vec::new();
-    for batch in 0..12 {
-        let records: Vec<Pair> = (batch * BATCH..(batch + 1) * BATCH).map(pair).collect();
-        let start = Instant::now();
-        pairs.insert_many(&records).await.unwrap();
-        times.push(start.elapsed());
-    }
-    let median = |times: &[std::time::Duration]| {
-        let mut times = times.to_vec();
-        times.sort_unstable();
-        times[times.len() / 2]
-    };
-    let (first, last) = (median(&times[..3]), median(&times[9..]));
-    assert!(last < first * 3, "{times:?}");
-    check_pages(&database, "pairs", 2).await;
+    assert_eq!(taken_out, 1);
 }
