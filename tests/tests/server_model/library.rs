@@ -198,10 +198,12 @@ impl<const F: usize> Writer<F> {
                 }
             }
             while self.batch.chains()[at].need() == Need::Repeats {
-                let plan = self.batch.repeats(at).unwrap();
-                let found = find(pair, &plan).await?;
+                let mut found = Vec::new();
+                for plan in self.batch.repeats(at) {
+                    found.extend(find(pair, &plan).await?);
+                    commands += 1;
+                }
                 self.batch.saw_repeats(at, &found);
-                commands += 1;
             }
         }
         Ok(commands)
