@@ -375,12 +375,14 @@ fn scan(minute: i64, volume_ml: Option<i32>, volume_ounces: Option<f64>, site: &
 async fn the_first_record_says_what_a_bucket_holds_and_others_keep_their_own() {
     let database = database().await;
     let scans = Scan::buckets(&database);
+    scans.ensure().await.unwrap();
     let all = [
         scan(0, Some(500), Some(16.9), "Ulm"),
         scan(1, None, None, "Ulm"),
         scan(2, Some(8), None, "Jena"),
     ];
-    scans.insert_many(&all).await.unwrap();
+    let report = scans.insert_many(&all).await.unwrap();
+    assert_eq!(report.stored(), all.len(), "{:?}", report.failed());
     let at = |minute: i64| DateTime::from_millis(START + minute * MINUTE);
     let stored = documents(&database, "scans").await;
     let both = [
@@ -551,13 +553,15 @@ fn a_value_is_read_in_each_unit_that_has_a_factor() {
 async fn records_are_sorted_by_an_attribute_wherever_it_stands() {
     let database = database().await;
     let scans = Scan::buckets(&database);
+    scans.ensure().await.unwrap();
     let all = [
         scan(0, Some(500), None, "Ulm"),
         scan(1, None, None, "Jena"),
         scan(2, Some(1_000), None, "Ulm"),
         scan(3, Some(8), None, "Aalen"),
     ];
-    scans.insert_many(&all).await.unwrap();
+    let report = scans.insert_many(&all).await.unwrap();
+    assert_eq!(report.stored(), all.len(), "{:?}", report.failed());
     let volume = Scan::specs().volume().ml().sort_stages("by", true);
     let site = Scan::origin().site().sort_stages("by", false);
     for (sort, expected) in [(volume, [2, 0, 3, 1]), (site, [3, 1, 0, 2])] {
