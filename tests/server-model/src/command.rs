@@ -9,15 +9,16 @@ mod write;
 
 use std::sync::Arc;
 
-use bson::{Document, RawBsonRef, RawDocument};
+use bson::{Document, RawDocument};
 
 use crate::{
+    elements::{Element, Elements},
     error::Refusal,
     oplog::Change,
     replica,
     server::{Answer, Server},
     session::{Session, SessionId},
-    value::{Value, damaged},
+    value::Value,
 };
 
 /// What runs between an upsert's look and its insertion.
@@ -37,10 +38,10 @@ const COMMON: [&str; 9] = [
 ];
 
 /// A command as it came.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Command<'a> {
     pub(crate) name: &'a str,
-    pub(crate) body: &'a RawDocument,
+    fields: Vec<Element<'a>>,
 }
 
 pub(crate) fn execute(
@@ -48,7 +49,7 @@ pub(crate) fn execute(
     body: &RawDocument,
     between: Option<Between<'_>>,
 ) -> Answer {
-    let result = parse(body).and_then(|command| dispatch(server, command, between));
+    let result = parse(body).and_then(|command| dispatch(server, &command, between));
     let mut answer = result.unwrap_or_else(|refusal| Answer::Reply(refusal.of_command()));
     if let Answer::Reply(reply) | Answer::Held { reply, .. } = &mut answer {
         reply.insert("operationTime", Server::time(server.oplog.last()));
@@ -57,19 +58,19 @@ pub(crate) fn execute(
 }
 
 fn parse(body: &RawDocument) -> Result<Command<'_>, Refusal> {
-    let first = body.iter().next();
-    let (name, _) = first
-        .ok_or_else(|| Refusal::new(59, "no command"))?
-        .map_err(damaged)?;
-    Ok(Command {
-        name: name.as_str(),
-        body,
-    })
+    let mut elements = Elements::of(body.as_bytes())?;
+    let mut fields = Vec::with_capacity(8);
+    while let Some(element) = elements.next()? {
+        fields.push(element);
+    }
+    let first = fields.first();
+    let name = first.ok_or_else(|| Refusal::new(59, "no command"))?.name;
+    Ok(Command { name, fields })
 }
 
 fn dispatch(
     server: &mut Server,
-    command: Command<'_>,
+    command: &Command<'_>,
     between: Option<Between<'_>>,
 ) -> Result<Answer, Refusal> {
     server.check_primary()?;
@@ -91,12 +92,12 @@ fn dispatch(
 }
 
 impl<'a> Command<'a> {
-    pub(crate) fn get(&self, name: &str) -> Result<Option<RawBsonRef<'a>>, Refusal> {
-        self.body.get(name).map_err(damaged)
+    pub(crate) fn get(&self, name: &str) -> Option<&Element<'a>> {
+        self.fields.iter().find(|field| field.name == name)
     }
 
     pub(crate) fn value(&self, name: &str) -> Result<Option<Value>, Refusal> {
-        self.get(name)?.map(Value::read).transpose()
+        self.get(name).map(Element::value).transpose()
     }
 
     /// A flag, if it is there.
@@ -104,15 +105,15 @@ impl<'a> Command<'a> {
         Ok(self.value(name)?.map(|value| value.is_truthy()))
     }
 
+    pub(crate) fn database(&self) -> &'a str {
+        self.get("$db").and_then(Element::as_str).unwrap_or("test")
+    }
+
     /// The collection, with its database.
     pub(crate) fn namespace(&self) -> Result<Arc<str>, Refusal> {
-        let database = self
-            .get("$db")?
-            .and_then(RawBsonRef::as_str)
-            .unwrap_or("test");
-        let collection = self.get(self.name)?.and_then(RawBsonRef::as_str);
+        let collection = self.get(self.name).and_then(Element::as_str);
         match collection.filter(|name| !name.is_empty()) {
-            Some(collection) => Ok(format!("{database}.{collection}").into()),
+            Some(collection) => Ok(format!("{}.{collection}", self.database()).into()),
             None => Err(Refusal::new(
                 73,
                 "collection name has invalid type or is empty",
@@ -122,10 +123,8 @@ impl<'a> Command<'a> {
 
     /// Refuses fields that the model does not know.
     pub(crate) fn check_fields(&self, known: &[&str]) -> Result<(), Refusal> {
-        for field in self.body {
-            let (name, _) = field.map_err(damaged)?;
-            let name = name.as_str();
-            if name != self.name && !known.contains(&name) && !COMMON.contains(&name) {
+        for Element { name, .. } in &self.fields {
+            if *name != self.name && !known.contains(name) && !COMMON.contains(name) {
                 let command = self.name;
                 return Err(Refusal::unknown(format_args!(
                     "the field `{name}` of `{command}`"
@@ -137,12 +136,15 @@ impl<'a> Command<'a> {
 
     /// Whether the reply is to wait for a majority, which is the server's own default.
     fn waits_for_majority(&self) -> Result<bool, Refusal> {
-        let Some(concern) = self.get("writeConcern")?.and_then(RawBsonRef::as_document) else {
-            return Ok(true);
+        let concern = self.get("writeConcern").and_then(Element::as_document);
+        let w = match concern {
+            Some(concern) => Elements::of(concern)?.find("w")?,
+            None => None,
         };
-        Ok(match concern.get("w").map_err(damaged)? {
-            None | Some(RawBsonRef::String("majority")) => true,
-            Some(w) => match Value::read(w)?.as_whole() {
+        Ok(match w {
+            None => true,
+            Some(w) if w.as_str() == Some("majority") => true,
+            Some(w) => match w.value()?.as_whole() {
                 // With `j` a single server's own journal is waited for, of which the model has none.
                 Some(0) => return Err(Refusal::unknown("writes that are not acknowledged")),
                 Some(1) => false,

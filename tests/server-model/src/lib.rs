@@ -24,6 +24,7 @@
 
 mod collection;
 mod command;
+mod elements;
 mod error;
 mod expression;
 mod filter;

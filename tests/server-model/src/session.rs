@@ -5,11 +5,13 @@ use std::{
     sync::Arc,
 };
 
-use bson::{Bson, RawDocument};
+use bson::Bson;
 
 use crate::{
+    command::Command,
+    elements::{Element, Elements},
     error::Refusal,
-    value::{Value, damaged},
+    value::Value,
 };
 
 /// The id of a session, as its bytes.
@@ -49,16 +51,18 @@ pub(crate) struct Numbered {
 
 impl Numbered {
     /// Of a command; none where it has no number.
-    pub(crate) fn of(command: &RawDocument) -> Result<Option<Self>, Refusal> {
-        let Some(number) = command.get("txnNumber").map_err(damaged)? else {
+    pub(crate) fn of(command: &Command<'_>) -> Result<Option<Self>, Refusal> {
+        let Some(number) = command.get("txnNumber") else {
             return Ok(None);
         };
         let number = number.as_i64();
-        let id = command.get_document("lsid").ok();
-        let id = id.and_then(|id| id.get_binary("id").ok());
-        match (number, id) {
+        let id = match command.get("lsid").and_then(Element::as_document) {
+            Some(lsid) => Elements::of(lsid)?.find("id")?,
+            None => None,
+        };
+        match (number, id.as_ref().and_then(Element::as_binary)) {
             (Some(number), Some(id)) => Ok(Some(Self {
-                session: id.bytes.into(),
+                session: id.into(),
                 number,
             })),
             _ => Err(Refusal::new(

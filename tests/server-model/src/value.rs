@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use bson::{
-    Binary, Bson, DateTime, Document, RawBsonRef, RawDocument, Timestamp, oid::ObjectId,
-    spec::BinarySubtype,
-};
+use bson::{Binary, Bson, DateTime, Document, Timestamp, oid::ObjectId, spec::BinarySubtype};
 
 use crate::error::Refusal;
 
@@ -35,48 +32,6 @@ pub(crate) enum Value {
 pub(crate) struct Fields(pub(crate) Vec<(Arc<str>, Value)>);
 
 impl Value {
-    pub(crate) fn read(raw: RawBsonRef<'_>) -> Result<Self, Refusal> {
-        Ok(match raw {
-            RawBsonRef::MinKey => Self::MinKey,
-            RawBsonRef::Null => Self::Null,
-            RawBsonRef::Int32(value) => Self::Int32(value),
-            RawBsonRef::Int64(value) => Self::Int64(value),
-            RawBsonRef::Double(value) => Self::Double(value),
-            RawBsonRef::String(value) => Self::String(value.into()),
-            RawBsonRef::Document(value) => Self::Document(Arc::new(Fields::read(value)?)),
-            RawBsonRef::Array(array) => {
-                let mut items = Vec::new();
-                for item in array {
-                    items.push(Self::read(item.map_err(damaged)?)?);
-                }
-                Self::Array(Arc::new(items))
-            }
-            RawBsonRef::Binary(value) => {
-                Self::Binary(Arc::new((value.subtype, value.bytes.to_vec())))
-            }
-            RawBsonRef::ObjectId(value) => Self::ObjectId(value),
-            RawBsonRef::Boolean(value) => Self::Boolean(value),
-            RawBsonRef::DateTime(value) => Self::DateTime(value.timestamp_millis()),
-            RawBsonRef::Timestamp(value) if value.time == 0 && value.increment == 0 => {
-                return Err(Refusal::unknown("the timestamp that means now"));
-            }
-            RawBsonRef::Timestamp(value) => Self::Timestamp(value),
-            RawBsonRef::MaxKey => Self::MaxKey,
-            RawBsonRef::Decimal128(_)
-            | RawBsonRef::RegularExpression(_)
-            | RawBsonRef::JavaScriptCode(_)
-            | RawBsonRef::JavaScriptCodeWithScope(_)
-            | RawBsonRef::Symbol(_)
-            | RawBsonRef::Undefined
-            | RawBsonRef::DbPointer(_) => {
-                return Err(Refusal::unknown(format_args!(
-                    "values of the type {:?}",
-                    raw.element_type()
-                )));
-            }
-        })
-    }
-
     pub(crate) fn to_bson(&self) -> Bson {
         match self {
             Self::MinKey => Bson::MinKey,
@@ -230,19 +185,6 @@ impl Value {
 }
 
 impl Fields {
-    pub(crate) fn read(raw: &RawDocument) -> Result<Self, Refusal> {
-        let mut fields: Vec<(Arc<str>, Value)> = Vec::with_capacity(8);
-        for field in raw {
-            let (name, value) = field.map_err(damaged)?;
-            let name = name.as_str();
-            if fields.iter().any(|(other, _)| **other == *name) {
-                return Err(Refusal::unknown("documents with two fields of one name"));
-            }
-            fields.push((name.into(), Value::read(value)?));
-        }
-        Ok(Self(fields))
-    }
-
     pub(crate) fn to_document(&self) -> Document {
         let fields = self.0.iter();
         fields

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use bson::{Binary, Bson, RawBsonRef, doc, spec::BinarySubtype};
+use bson::{Binary, Bson, doc, spec::BinarySubtype};
 
 use super::Command;
 use crate::{
     collection::Collection,
+    elements::Element,
     error::Refusal,
     filter,
     index::Index,
@@ -49,7 +50,7 @@ impl Server {
     }
 }
 
-pub(super) fn create(server: &mut Server, command: Command<'_>) -> Result<Answer, Refusal> {
+pub(super) fn create(server: &mut Server, command: &Command<'_>) -> Result<Answer, Refusal> {
     command.check_fields(&["validator", "storageEngine"])?;
     let namespace = command.namespace()?;
     if server.collections.contains_key(&namespace) {
@@ -69,7 +70,7 @@ pub(super) fn create(server: &mut Server, command: Command<'_>) -> Result<Answer
 }
 
 /// `collMod`: another validator, another limit of an index.
-pub(super) fn change(server: &mut Server, command: Command<'_>) -> Result<Answer, Refusal> {
+pub(super) fn change(server: &mut Server, command: &Command<'_>) -> Result<Answer, Refusal> {
     command.check_fields(&["validator", "index"])?;
     let namespace = command.namespace()?;
     let mut collection = existing(server, &namespace)?.clone();
@@ -100,8 +101,8 @@ pub(super) fn change(server: &mut Server, command: Command<'_>) -> Result<Answer
     command.written(server, reply)
 }
 
-fn set_validator(collection: &mut Collection, command: Command<'_>) -> Result<(), Refusal> {
-    let Some(validator) = command.get("validator")?.and_then(RawBsonRef::as_document) else {
+fn set_validator(collection: &mut Collection, command: &Command<'_>) -> Result<(), Refusal> {
+    let Some(validator) = command.get("validator").and_then(Element::as_document) else {
         return Ok(());
     };
     let fields = Fields::read(validator)?;
@@ -114,7 +115,7 @@ fn set_validator(collection: &mut Collection, command: Command<'_>) -> Result<()
     Ok(())
 }
 
-pub(super) fn drop(server: &mut Server, command: Command<'_>) -> Result<Answer, Refusal> {
+pub(super) fn drop(server: &mut Server, command: &Command<'_>) -> Result<Answer, Refusal> {
     command.check_fields(&[])?;
     let namespace = command.namespace()?;
     let Some(collection) = server.collections.get(&namespace) else {
@@ -128,10 +129,13 @@ pub(super) fn drop(server: &mut Server, command: Command<'_>) -> Result<Answer, 
     )
 }
 
-pub(super) fn create_indexes(server: &mut Server, command: Command<'_>) -> Result<Answer, Refusal> {
+pub(super) fn create_indexes(
+    server: &mut Server,
+    command: &Command<'_>,
+) -> Result<Answer, Refusal> {
     command.check_fields(&["indexes", "commitQuorum"])?;
     let namespace = command.namespace()?;
-    let Some(definitions) = command.get("indexes")?.and_then(RawBsonRef::as_array) else {
+    let Some(mut definitions) = command.get("indexes").and_then(Element::as_array) else {
         return Err(Refusal::new(
             40_414,
             "BSON field 'createIndexes.indexes' is missing but a required field",
@@ -139,8 +143,8 @@ pub(super) fn create_indexes(server: &mut Server, command: Command<'_>) -> Resul
     };
     let is_new = !server.collections.contains_key(&namespace);
     let mut indexes = Vec::new();
-    for definition in definitions {
-        let definition = definition.map_err(damaged)?.as_document();
+    while let Some(definition) = definitions.next()? {
+        let definition = definition.as_document();
         let definition = definition.ok_or_else(|| Refusal::new(14, "an index is a document"))?;
         indexes.push(Index::parse(&Fields::read(definition)?)?);
     }
@@ -208,7 +212,7 @@ pub(super) fn create_indexes(server: &mut Server, command: Command<'_>) -> Resul
     command.written(server, reply)
 }
 
-pub(super) fn drop_indexes(server: &mut Server, command: Command<'_>) -> Result<Answer, Refusal> {
+pub(super) fn drop_indexes(server: &mut Server, command: &Command<'_>) -> Result<Answer, Refusal> {
     command.check_fields(&["index"])?;
     let namespace = command.namespace()?;
     let mut collection = existing(server, &namespace)?.clone();
@@ -239,7 +243,7 @@ pub(super) fn drop_indexes(server: &mut Server, command: Command<'_>) -> Result<
     command.written(server, doc! { "nIndexesWas": before, "ok": 1.0 })
 }
 
-pub(super) fn list_indexes(server: &mut Server, command: Command<'_>) -> Result<Answer, Refusal> {
+pub(super) fn list_indexes(server: &mut Server, command: &Command<'_>) -> Result<Answer, Refusal> {
     command.check_fields(&["cursor"])?;
     let namespace = command.namespace()?;
     let collection = existing(server, &namespace)?;
@@ -256,14 +260,11 @@ pub(super) fn list_indexes(server: &mut Server, command: Command<'_>) -> Result<
 
 pub(super) fn list_collections(
     server: &mut Server,
-    command: Command<'_>,
+    command: &Command<'_>,
 ) -> Result<Answer, Refusal> {
     command.check_fields(&["filter", "cursor", "nameOnly", "authorizedCollections"])?;
-    let database = command
-        .get("$db")?
-        .and_then(RawBsonRef::as_str)
-        .unwrap_or("test");
-    let filter = command.get("filter")?.and_then(RawBsonRef::as_document);
+    let database = command.database();
+    let filter = command.get("filter").and_then(Element::as_document);
     let filter = filter.map_or(Ok(Fields::default()), Fields::read)?;
     let filter = filter::parse_fields(&filter)?;
     let within = format!("{database}.");
@@ -284,7 +285,7 @@ pub(super) fn list_collections(
             "idIndex": { "v": 2, "key": { "_id": 1 }, "name": "_id_" },
         };
         let raw = bson::RawDocumentBuf::try_from(&document).map_err(damaged)?;
-        if filter.matches(&Fields::read(&raw)?) {
+        if filter.matches(&Fields::read(raw.as_bytes())?) {
             found.push(document);
         }
     }

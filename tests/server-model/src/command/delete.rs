@@ -7,29 +7,29 @@ use super::{
     write::{self, Outcome},
 };
 use crate::{
+    elements::Elements,
     error::Refusal,
     filter,
     oplog::Change,
     server::{Answer, Server},
     session::{Done, Numbered},
-    value::{Value, damaged},
 };
 
-pub(super) fn run(server: &mut Server, command: Command<'_>) -> Result<Answer, Refusal> {
+pub(super) fn run(server: &mut Server, command: &Command<'_>) -> Result<Answer, Refusal> {
     command.check_fields(&["deletes", "ordered", "collectionUUID"])?;
     let namespace = command.namespace()?;
-    let is_numbered = Numbered::of(command.body)?.is_some();
+    let is_numbered = Numbered::of(command)?.is_some();
     write::run(server, command, "deletes", |server, statement| {
         if let Some(refusal) = write::check_uuid(server, command)? {
             return Err(refusal);
         }
         let (mut filter, mut limit, mut hint) = (None, None, None);
-        for field in statement {
-            let (name, value) = field.map_err(damaged)?;
-            match (name.as_str(), value) {
-                ("q", bson::RawBsonRef::Document(query)) => filter = Some(filter::parse(query)?),
-                ("limit", value) => limit = Value::read(value)?.as_whole(),
-                ("hint", value) => hint = Some(Value::read(value)?),
+        let mut fields = Elements::of(statement)?;
+        while let Some(field) = fields.next()? {
+            match (field.name, field.as_document()) {
+                ("q", Some(query)) => filter = Some(filter::parse(query)?),
+                ("limit", _) => limit = field.value()?.as_whole(),
+                ("hint", _) => hint = Some(field.value()?),
                 (name, _) => {
                     return Err(Refusal::unknown(format_args!(
                         "the field `{name}` of a statement"

@@ -2,22 +2,23 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use bson::{Bson, RawBsonRef, Timestamp, doc};
+use bson::{Timestamp, doc};
 
 use super::{Command, write};
 use crate::{
+    elements::{Element, Elements},
     error::Refusal,
     filter,
     projection::Projection,
     server::{Answer, Server},
     sort::Sort,
-    value::{Fields, Value, damaged},
+    value::{Fields, Value},
 };
 
 /// What the first batch holds where the command does not say.
 const FIRST_BATCH: usize = 101;
 
-pub(super) fn run(server: &mut Server, command: Command<'_>) -> Result<Answer, Refusal> {
+pub(super) fn run(server: &mut Server, command: &Command<'_>) -> Result<Answer, Refusal> {
     command.check_fields(&[
         "filter",
         "sort",
@@ -39,7 +40,7 @@ pub(super) fn run(server: &mut Server, command: Command<'_>) -> Result<Answer, R
         return Err(refusal);
     }
     let document = |name: &str| -> Result<Fields, Refusal> {
-        let raw = command.get(name)?.and_then(RawBsonRef::as_document);
+        let raw = command.get(name).and_then(Element::as_document);
         raw.map_or(Ok(Fields::default()), Fields::read)
     };
     let filter = filter::parse_fields(&document("filter")?)?;
@@ -88,7 +89,7 @@ pub(super) fn run(server: &mut Server, command: Command<'_>) -> Result<Answer, R
     }))
 }
 
-fn count(command: Command<'_>, name: &str) -> Result<Option<usize>, Refusal> {
+fn count(command: &Command<'_>, name: &str) -> Result<Option<usize>, Refusal> {
     let Some(value) = command.value(name)? else {
         return Ok(None);
     };
@@ -108,25 +109,21 @@ enum Level {
 }
 
 impl Level {
-    fn of(command: Command<'_>) -> Result<Self, Refusal> {
-        let Some(concern) = command
-            .get("readConcern")?
-            .and_then(RawBsonRef::as_document)
-        else {
+    fn of(command: &Command<'_>) -> Result<Self, Refusal> {
+        let concern = command.get("readConcern").and_then(Element::as_document);
+        let Some(concern) = concern.map(Elements::of).transpose()? else {
             return Ok(Self::Local { after: None });
         };
-        let after = match concern.get("afterClusterTime").map_err(damaged)? {
-            None => None,
-            Some(RawBsonRef::Timestamp(time)) => Some(time),
-            Some(_) => return Err(Refusal::new(14, "`afterClusterTime` is a timestamp")),
+        let after = concern.clone().find("afterClusterTime")?;
+        let after = match after.map(|it| it.as_timestamp()) {
+            Some(None) => return Err(Refusal::new(14, "`afterClusterTime` is a timestamp")),
+            after => after.flatten(),
         };
-        match concern.get("level").map_err(damaged)? {
-            None | Some(RawBsonRef::String("local")) => Ok(Self::Local { after }),
-            Some(RawBsonRef::String("majority")) => Ok(Self::Majority { after }),
-            Some(other) => {
-                let level = Value::read(other).map_or(Bson::Null, |it| it.to_bson());
-                Err(Refusal::unknown(format_args!("the read concern {level}")))
-            }
+        let level = concern.find("level")?;
+        match level.map(|it| it.as_str()) {
+            None | Some(Some("local")) => Ok(Self::Local { after }),
+            Some(Some("majority")) => Ok(Self::Majority { after }),
+            Some(level) => Err(Refusal::unknown(format_args!("the read concern {level:?}"))),
         }
     }
 

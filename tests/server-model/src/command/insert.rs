@@ -14,7 +14,7 @@ use crate::{
     value::{Fields, Value},
 };
 
-pub(super) fn run(server: &mut Server, command: Command<'_>) -> Result<Answer, Refusal> {
+pub(super) fn run(server: &mut Server, command: &Command<'_>) -> Result<Answer, Refusal> {
     command.check_fields(&["documents", "ordered", "collectionUUID"])?;
     let namespace = command.namespace()?;
     write::run(server, command, "documents", |server, document| {

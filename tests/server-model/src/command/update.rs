@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use bson::RawDocument;
-
 use super::{
     Between, Command, insert,
     write::{self, Outcome},
 };
 use crate::{
+    elements::Elements,
     error::Refusal,
     filter::{self, Filter},
     oplog::Change,
@@ -17,7 +16,7 @@ use crate::{
     session::Done,
     update::{self, immutable},
     upsert,
-    value::{Fields, Value, damaged},
+    value::{Fields, Value},
 };
 
 /// How often the server looks again after a duplicate key.
@@ -38,7 +37,7 @@ enum Effect {
 
 pub(super) fn run(
     server: &mut Server,
-    command: Command<'_>,
+    command: &Command<'_>,
     mut between: Option<Between<'_>>,
 ) -> Result<Answer, Refusal> {
     command.check_fields(&["updates", "ordered", "collectionUUID"])?;
@@ -48,7 +47,9 @@ pub(super) fn run(
             return Err(refusal);
         }
         // Before anything else is read of the statement.
-        if statement.get_bool("upsert").unwrap_or(false) {
+        let upserts = Elements::of(statement)?.find("upsert")?;
+        let upserts = upserts.map(|it| it.value()).transpose()?;
+        if matches!(upserts, Some(Value::Boolean(true))) {
             server.ensure_collection(&namespace);
         }
         let statement = Statement::parse(statement)?;
@@ -57,16 +58,16 @@ pub(super) fn run(
 }
 
 impl Statement {
-    fn parse(raw: &RawDocument) -> Result<Self, Refusal> {
+    fn parse(raw: &[u8]) -> Result<Self, Refusal> {
         let (mut filter, mut effect, mut upsert, mut hint) = (None, None, false, None);
-        for field in raw {
-            let (name, value) = field.map_err(damaged)?;
-            match (name.as_str(), value) {
-                ("q", bson::RawBsonRef::Document(query)) => filter = Some(filter::parse(query)?),
-                ("u", value) => effect = Some(Effect::parse(Value::read(value)?)?),
-                ("upsert", value) => upsert = Value::read(value)?.is_truthy(),
-                ("hint", value) => hint = Some(Value::read(value)?),
-                ("multi", value) if !Value::read(value)?.is_truthy() => {}
+        let mut fields = Elements::of(raw)?;
+        while let Some(field) = fields.next()? {
+            match (field.name, field.as_document()) {
+                ("q", Some(query)) => filter = Some(filter::parse(query)?),
+                ("u", _) => effect = Some(Effect::parse(field.value()?)?),
+                ("upsert", _) => upsert = field.value()?.is_truthy(),
+                ("hint", _) => hint = Some(field.value()?),
+                ("multi", _) if !field.value()?.is_truthy() => {}
                 (name, _) => {
                     return Err(Refusal::unknown(format_args!(
                         "the field `{name}` of a statement"

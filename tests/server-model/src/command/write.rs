@@ -1,14 +1,14 @@
 //! What all write commands share: statements one after the other, their records, their errors.
 
-use bson::{Bson, Document, RawBsonRef, RawDocument, doc};
+use bson::{Binary, Bson, Document, doc, spec::BinarySubtype};
 
 use super::Command;
 use crate::{
+    elements::Element,
     error::Refusal,
     oplog::Change,
     server::{Answer, Server},
     session::{Done, Numbered},
-    value::damaged,
 };
 
 /// What one statement came to.
@@ -25,16 +25,16 @@ pub(super) struct Outcome {
 /// Runs the statements of a command.
 pub(super) fn run(
     server: &mut Server,
-    command: Command<'_>,
+    command: &Command<'_>,
     list: &str,
-    mut execute: impl FnMut(&mut Server, &RawDocument) -> Result<Outcome, Refusal>,
+    mut execute: impl FnMut(&mut Server, &[u8]) -> Result<Outcome, Refusal>,
 ) -> Result<Answer, Refusal> {
     let ordered = command.flag("ordered")?.unwrap_or(true);
     let is_update = command.name == "update";
-    let numbered = Numbered::of(command.body)?;
+    let numbered = Numbered::of(command)?;
     command.waits_for_majority()?;
-    let statements = command.get(list)?.and_then(RawBsonRef::as_array);
-    let statements = statements.ok_or_else(|| {
+    let statements = command.get(list).and_then(Element::as_array);
+    let mut statements = statements.ok_or_else(|| {
         Refusal::new(
             40_414,
             format!(
@@ -43,7 +43,7 @@ pub(super) fn run(
             ),
         )
     })?;
-    let count = statements.into_iter().count();
+    let count = statements.clone().count()?;
     let max = server.limits().statements;
     if count == 0 || count > max {
         return Err(Refusal::new(
@@ -58,8 +58,8 @@ pub(super) fn run(
     let mut errors = Vec::new();
     let mut upserted: Vec<Bson> = Vec::new();
     let mut retried: Vec<Bson> = Vec::new();
-    for (at, statement) in statements.into_iter().enumerate() {
-        let statement = statement.map_err(damaged)?.as_document();
+    for at in 0..count {
+        let statement = statements.next()?.and_then(|it| it.as_document());
         let statement = statement.ok_or_else(|| Refusal::new(14, "a statement is a document"))?;
         // There are at most as many as the limit says.
         let index = i32::try_from(at).unwrap_or(i32::MAX);
@@ -133,31 +133,28 @@ pub(super) fn run(
 /// The refusal of a command that is meant for another collection of this name.
 pub(super) fn check_uuid(
     server: &Server,
-    command: Command<'_>,
+    command: &Command<'_>,
 ) -> Result<Option<Refusal>, Refusal> {
-    let Some(expected) = command.get("collectionUUID")? else {
+    let Some(expected) = command.get("collectionUUID") else {
         return Ok(None);
     };
     let Some(binary) = expected.as_binary() else {
         return Err(Refusal::new(14, "a `collectionUUID` is a UUID"));
     };
     let namespace = command.namespace()?;
-    if server
-        .uuid(&namespace)
-        .is_some_and(|uuid| uuid == *binary.bytes)
-    {
+    if server.uuid(&namespace).is_some_and(|uuid| uuid == *binary) {
         return Ok(None);
     }
     let (database, name) = namespace.split_once('.').unwrap_or_default();
     let within = format!("{database}.");
     let mut others = server.collections.iter();
     let actual = others.find_map(|(other, collection)| {
-        (collection.uuid == *binary.bytes).then(|| other.strip_prefix(&within))?
+        (collection.uuid == *binary).then(|| other.strip_prefix(&within))?
     });
     Ok(Some(Refusal {
         details: Some(Box::new(doc! {
             "db": database,
-            "collectionUUID": binary.to_binary(),
+            "collectionUUID": Binary { subtype: BinarySubtype::Uuid, bytes: binary.to_vec() },
             "expectedCollection": name,
             "actualCollection": actual,
         })),

@@ -1,7 +1,5 @@
 //! Filters from BSON.
 
-use bson::RawDocument;
-
 use super::{Comparison, Filter, Kind, Test};
 use crate::{
     error::Refusal,
@@ -25,7 +23,7 @@ const KINDS: [(&str, i64); 14] = [
     ("maxKey", 127),
 ];
 
-pub(crate) fn parse(filter: &RawDocument) -> Result<Filter, Refusal> {
+pub(crate) fn parse(filter: &[u8]) -> Result<Filter, Refusal> {
     parse_fields(&Fields::read(filter)?)
 }
 
