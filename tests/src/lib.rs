@@ -1,5 +1,5 @@
-//! What the live tests share: one development server for each test binary, and a database of its
-//! own for each test.
+//! What the live tests share: one development server for all of them, and a database of its own for each
+//! test. A test that disturbs its server has a server of its own.
 //!
 //! The pages of the repository are tested as documentation of this crate.
 
@@ -17,7 +17,7 @@ pub mod faults;
 
 static SERVER: OnceCell<DevServer> = OnceCell::const_new();
 
-/// The server of this test binary. It stops when the process ends.
+/// The server of all tests that only need one. It stops when the process ends.
 ///
 /// # Panics
 ///

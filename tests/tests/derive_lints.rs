@@ -1,4 +1,5 @@
-//! Generated code is clean where the user's lints are strict.
+//! Generated code is clean where the user's lints are strict. A binary of its own, as some of them can be set
+//! for a whole crate only.
 #![deny(
     warnings,
     missing_docs,

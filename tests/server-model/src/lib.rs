@@ -2,7 +2,7 @@
 //! server would give them. No clock, no randomness, no I/O: the same commands give the same replies.
 //!
 //! What it knows is what the library sends, and is compared with a real server statement by statement
-//! (`tests/tests/server_model.rs`). What it does not know it answers with an error ([`UNKNOWN`]) that says
+//! (`tests/tests/live/server_model.rs`). What it does not know it answers with an error ([`UNKNOWN`]) that says
 //! what; the README of the package lists it.
 //!
 //! ```

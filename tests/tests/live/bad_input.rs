@@ -1,0 +1,441 @@
+//! Bad arguments, bad records, bad documents: a typed error each, nothing half-written.
+
+use crate::common::event::{Event, assert_not_stored, event};
+use bucket_mongo::{
+    Bucketed, Buckets, Error, ErrorKind,
+    bson::{Bson, DateTime, Document, doc},
+    core::EncodeError,
+    testing::TestDatabase,
+};
+use bucket_tests::{database, documents};
+use futures_util::StreamExt;
+use serde::{Deserialize, Serialize};
+
+async fn events() -> (TestDatabase, Buckets<Event>) {
+    let database = database().await;
+    let events = Event::buckets(&database);
+    events.ensure().await.unwrap();
+    (database, events)
+}
+
+#[tokio::test]
+async fn page_0_is_an_invalid_argument() {
+    let (_database, events) = events().await;
+    let error = events.page(1, 0).await.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::InvalidArgument { .. }),
+        "{error:?}"
+    );
+    assert!(!error.is_retryable());
+    assert_eq!(error.operation(), "page");
+    assert!(error.key().unwrap().contains("source: 1"));
+    assert!(
+        error
+            .to_string()
+            .starts_with("page on `events` for { source: 1 }: pages are")
+    );
+    assert!(events.page(1, u64::MAX).await.unwrap().is_empty());
+}
+
+/// Gives two records, then none, then two more: as a channel that is filled meanwhile.
+#[tokio::test]
+async fn what_an_iterator_gives_after_its_end_is_not_asked_for() {
+    let (database, events) = events().await;
+    let mut polled = 0;
+    let source = std::iter::from_fn(|| {
+        polled += 1;
+        (polled != 3 && polled < 6).then(|| event(1, "a"))
+    });
+    let report = events.insert_many(source).await.unwrap();
+    assert_eq!((report.tried(), report.stored()), (2, 2));
+    assert_eq!(polled, 3);
+    assert_eq!(events.count(1).await.unwrap(), 2);
+    drop(database);
+}
+
+#[tokio::test]
+async fn a_record_over_16_mb_is_refused_and_the_others_of_its_batch_are_stored() {
+    let (database, events) = events().await;
+    let huge = event(1, &"x".repeat(17 * 1024 * 1024));
+    let error = events.insert(&huge).await.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::Encode(_)),
+        "{:?}",
+        error.kind()
+    );
+    assert_not_stored(&error);
+    assert!(!error.is_retryable());
+
+    let batch = [event(1, "a"), huge, event(1, "b"), event(2, "c")];
+    let report = events.insert_many(&batch).await.unwrap();
+    assert_eq!(
+        (report.tried(), report.stored(), report.failed().len()),
+        (4, 3, 1)
+    );
+    assert_eq!(report.failed()[0].index, 1);
+    assert!(report.is_stored(0) && !report.is_stored(1) && report.is_stored(3));
+    assert!(!report.is_stored(4));
+    let error = report.into_result().unwrap_err();
+    assert!(
+        error.to_string().contains("the record takes 178"),
+        "{error}"
+    );
+    assert_eq!(documents(&database, "events").await.len(), 2);
+}
+
+#[tokio::test]
+async fn records_of_the_largest_size_fill_a_bucket_that_the_server_takes() {
+    let (_database, events) = events().await;
+    let room = bucket_mongo::core::size::max_record_bytes(Event::CAPACITY) - 200;
+    let text = "x".repeat(room);
+    for _ in 0..4 {
+        events.insert(&event(1, &text)).await.unwrap();
+    }
+    assert_eq!(events.page(1, 1).await.unwrap().len(), 3);
+    let many: Vec<Event> = (0..4).map(|_| event(2, &text)).collect();
+    events
+        .insert_many(&many)
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
+    assert_eq!(events.page_count(2).await.unwrap(), 2);
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "named", items = "items", capacity = 1)]
+struct Named {
+    #[bucket(key)]
+    name: String,
+    #[bucket(time)]
+    at: DateTime,
+    text: String,
+}
+
+#[tokio::test]
+async fn the_limit_of_a_record_counts_its_key_and_what_the_id_makes_of_it() {
+    let database = database().await;
+    let named = Named::buckets(&database);
+    named.ensure().await.unwrap();
+    for bytes in [20_000, 2_500_000] {
+        let name = "%".repeat(bytes);
+        let mut record = Named {
+            name,
+            at: DateTime::from_millis(0),
+            text: String::new(),
+        };
+        record.text = "x".repeat(16 * 1024 * 1024);
+        let error = named.insert(&record).await.unwrap_err();
+        let ErrorKind::Encode(EncodeError::TooLarge { bytes, limit }) = error.kind() else {
+            panic!("{error:?}")
+        };
+        if *limit > 0 {
+            record.text.truncate(record.text.len() - (bytes - limit));
+            named.insert(&record).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_bucket_is_named_with_what_is_wrong() {
+    let (database, events) = events().await;
+    let item = doc! { "at": DateTime::from_millis(0), "text": "a" };
+    let id = "1_1698335223";
+    let good = doc! { "_id": id, "source": 1, "count": 1, "events": [item] };
+    let damage = |field: &str, value: Bson| {
+        let mut bucket = good.clone();
+        bucket.insert(field, value);
+        bucket
+    };
+    let cases = [
+        (
+            damage("count", 2.into()),
+            "its count is 2, its array holds 1 items",
+        ),
+        (
+            damage("count", "1".into()),
+            "`count` is missing or is not a whole number",
+        ),
+        (
+            damage("count", 1.5.into()),
+            "`count` is missing or is not a whole number",
+        ),
+        (
+            damage("count", (-1).into()),
+            "its count is -1, its array holds 1 items",
+        ),
+        (
+            damage("events", "none".into()),
+            "`events` is missing or is not an array",
+        ),
+        (
+            damage("events", doc! { "0": 1 }.into()),
+            "`events` is missing or is not an array",
+        ),
+        (
+            damage("events", vec![1].into()),
+            "`events.0` is missing or is not a document",
+        ),
+        (
+            damage("events", vec![doc! { "at": 1, "text": "a" }].into()),
+            "its item 0:",
+        ),
+        (
+            damage("events", vec![doc! { "text": "a" }].into()),
+            "its item 0:",
+        ),
+        (
+            damage("_id", 7.into()),
+            "`_id` is missing or is not a string",
+        ),
+        (
+            damage("_id", "seven".into()),
+            "`seven` is no bucket id: the time is missing",
+        ),
+    ];
+    let collection = database.collection::<Document>("events");
+    for (bucket, expected) in cases {
+        collection.delete_many(doc! {}).await.unwrap();
+        collection.insert_one(&bucket).await.unwrap();
+        let error = events.page(1, 1).await.unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Damaged(_)), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains(expected), "{text}");
+        assert!(
+            text.contains(&bucket.get("_id").unwrap().to_string()),
+            "{text}"
+        );
+        assert_eq!(
+            documents(&database, "events").await,
+            [bucket],
+            "a read changed something"
+        );
+    }
+    collection.delete_many(doc! {}).await.unwrap();
+    collection
+        .insert_one(damage("count", "1".into()))
+        .await
+        .unwrap();
+    let error = events.count(1).await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Damaged(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_stream_goes_on_behind_a_damaged_bucket() {
+    let (database, events) = events().await;
+    let records: Vec<Event> = (0..7).map(|n| event(1, &n.to_string())).collect();
+    events
+        .insert_many(&records)
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
+    let collection = database.collection::<Document>("events");
+    let damage = doc! { "$set": { "count": 9 } };
+    collection
+        .update_one(doc! { "_id": "1_1698335223_1" }, damage)
+        .await
+        .unwrap();
+    let found: Vec<Result<Event, Error>> = events.records(1).stream().collect().await;
+    assert_eq!(found.len(), 5);
+    assert!(found[3].is_err());
+    assert_eq!(*found[4].as_ref().unwrap(), records[6]);
+    let all: Result<Vec<Event>, Error> = events.records(1).collect().await;
+    assert!(all.is_err());
+}
+
+/// Open by its count, and not to be written to: it is named, and neither overfilled nor changed.
+#[tokio::test]
+async fn a_record_for_a_damaged_bucket_is_refused_and_changes_nothing() {
+    let (database, events) = events().await;
+    let item = doc! { "at": DateTime::from_millis(0), "text": "a" };
+    let bucket = |count: Bson, items: Bson| doc! { "_id": "1_1698335223", "source": 1, "count": count, "events": items };
+    let three = Bson::Array(vec![
+        item.clone().into(),
+        item.clone().into(),
+        item.clone().into(),
+    ]);
+    let cases = [
+        bucket(1.into(), "none".into()),
+        bucket(1.into(), Bson::Null),
+        bucket(1.into(), doc! { "0": 1 }.into()),
+        bucket(1.into(), three.clone()),
+        bucket((-5).into(), three),
+        bucket(0.5.into(), vec![item.clone()].into()),
+        bucket(Bson::Decimal128("1".parse().unwrap()), vec![item].into()),
+    ];
+    let collection = database.collection::<Document>("events");
+    for damaged in cases {
+        collection.delete_many(doc! {}).await.unwrap();
+        collection.insert_one(&damaged).await.unwrap();
+        let error = Event::buckets(&database)
+            .insert(&event(1, "a"))
+            .await
+            .unwrap_err();
+        assert_not_stored(&error);
+        assert!(
+            matches!(error.kind(), ErrorKind::Damaged(_)),
+            "{damaged}: {error:?}"
+        );
+        assert!(!error.is_retryable());
+        assert!(
+            error
+                .to_string()
+                .contains("bucket \"1_1698335223\" is damaged"),
+            "{error}"
+        );
+        let batch = [event(1, "a"), event(1, "b"), event(2, "c")];
+        let report = events.insert_many(batch).await.unwrap();
+        assert_eq!(
+            (report.stored(), report.failed().len()),
+            (1, 2),
+            "{damaged}"
+        );
+        for failed in report.failed() {
+            assert!(
+                matches!(failed.error.kind(), ErrorKind::Damaged(_)),
+                "{:?}",
+                failed.error
+            );
+        }
+        assert_eq!(documents(&database, "events").await[0], damaged);
+    }
+}
+
+#[tokio::test]
+async fn a_full_bucket_behind_which_no_id_sorts_is_named() {
+    let (database, events) = events().await;
+    let item = doc! { "at": DateTime::from_millis(0), "text": "a" };
+    // The manual's own code writes nine digits for a date before September 2001.
+    let full = doc! { "_id": "1_999999999", "source": 1, "count": 3, "events": vec![item; 3] };
+    database
+        .collection::<Document>("events")
+        .insert_one(&full)
+        .await
+        .unwrap();
+    assert_eq!(events.page(1, 1).await.unwrap().len(), 3);
+    let error = events.insert(&event(1, "a")).await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Damaged(_)), "{error:?}");
+    assert!(
+        error
+            .to_string()
+            .contains("no bucket can be opened behind it"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_count_that_is_no_count_is_named_when_records_are_counted() {
+    let (database, events) = events().await;
+    let collection = database.collection::<Document>("events");
+    for count in [
+        Bson::Double(f64::NAN),
+        f64::INFINITY.into(),
+        2.5.into(),
+        (-1).into(),
+        i64::MAX.into(),
+    ] {
+        collection.delete_many(doc! {}).await.unwrap();
+        let bucket = doc! { "_id": "1_1698335223", "source": 1, "count": count, "events": [] };
+        collection.insert_one(&bucket).await.unwrap();
+        let error = events.count(1).await.unwrap_err();
+        assert!(
+            matches!(error.kind(), ErrorKind::Damaged(_)),
+            "{bucket}: {error:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_a_validator_refuses_does_not_keep_its_neighbours_out() {
+    let (database, events) = events().await;
+    let rule = doc! { "events.text": { "$ne": "bad" } };
+    let command = doc! { "collMod": "events", "validator": rule };
+    database.run_command(command).await.unwrap();
+    let texts = ["a", "b", "bad", "c", "d", "bad", "e"];
+    let batch: Vec<Event> = texts.iter().map(|text| event(1, text)).collect();
+    let report = events.insert_many(&batch).await.unwrap();
+    let failed: Vec<usize> = report.failed().iter().map(|failed| failed.index).collect();
+    assert_eq!((report.stored(), failed), (5, vec![2, 5]));
+    for failed in report.failed() {
+        assert!(matches!(
+            failed.error.kind(),
+            ErrorKind::Server { code: 121, .. }
+        ));
+    }
+    let stored: Vec<Event> = events.records(1).collect().await.unwrap();
+    let stored: Vec<&str> = stored.iter().map(|event| event.text.as_str()).collect();
+    assert_eq!(stored, ["a", "b", "c", "d", "e"]);
+}
+
+#[tokio::test]
+async fn a_unique_index_of_ones_own_shows_as_a_duplicate_key() {
+    let (database, events) = events().await;
+    let index = doc! { "name": "text", "key": { "events.text": 1 }, "unique": true };
+    let command = doc! { "createIndexes": "events", "indexes": [index] };
+    database.run_command(command).await.unwrap();
+    events.insert(&event(1, "a")).await.unwrap();
+    let error = events.insert(&event(2, "a")).await.unwrap_err();
+    assert!(
+        error.is_duplicate_key() && !error.is_retryable(),
+        "{error:?}"
+    );
+    assert!(matches!(error.kind(), ErrorKind::DuplicateKey { index, .. } if index == "text"));
+    assert_eq!(documents(&database, "events").await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_missing_index_is_named_by_every_operation_that_needs_it() {
+    let (database, events) = events().await;
+    events.insert(&event(1, "a")).await.unwrap();
+    let missing = |error: &Error| match error.kind() {
+        ErrorKind::MissingIndex { name } => name.clone(),
+        other => panic!("{other:?}"),
+    };
+    let drop = |name: &str| {
+        let command = doc! { "dropIndexes": "events", "index": name };
+        async { database.run_command(command).await.unwrap() }
+    };
+    drop("bucket_pages").await;
+    assert_eq!(
+        missing(&events.page(1, 1).await.unwrap_err()),
+        "bucket_pages"
+    );
+    assert_eq!(missing(&events.count(1).await.unwrap_err()), "bucket_pages");
+    assert_eq!(missing(&events.pages(1).await.unwrap_err()), "bucket_pages");
+    assert_eq!(
+        missing(&events.insert(&event(2, "a")).await.unwrap_err()),
+        "bucket_pages"
+    );
+    drop("bucket_open_3").await;
+    // This handle knows the bucket of key 1 and needs no index to append to it; a new one does.
+    let events = Event::buckets(&database);
+    let error = events.insert(&event(1, "b")).await.unwrap_err();
+    assert_eq!(missing(&error), "bucket_open_3");
+    assert!(error.to_string().contains("call `ensure()`"), "{error}");
+    let report = events
+        .insert_many([event(1, "b"), event(2, "b")])
+        .await
+        .unwrap();
+    assert_eq!(report.stored(), 0);
+    assert_eq!(missing(&report.failed()[1].error), "bucket_open_3");
+    assert_eq!(documents(&database, "events").await.len(), 1);
+    events.ensure().await.unwrap();
+    events.insert(&event(1, "b")).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_collection_that_was_never_set_up_takes_no_record() {
+    let database = database().await;
+    let events = Event::buckets(&database);
+    let error = events.insert(&event(1, "a")).await.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::MissingIndex { .. }),
+        "{error:?}"
+    );
+    let report = events.insert_many([event(1, "a")]).await.unwrap();
+    assert_eq!(report.stored(), 0);
+    assert!(documents(&database, "events").await.is_empty());
+    events.ensure().await.unwrap();
+    assert!(events.page(1, 1).await.unwrap().is_empty());
+}

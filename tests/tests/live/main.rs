@@ -1,0 +1,77 @@
+//! Everything that is tested on a server, and the code of the derives: one module for each property.
+//!
+//! One binary, as each links the driver and starts a server. `cargo test -p bucket-tests --test live NAME`
+//! runs the tests with NAME in their path, which begins with the module: `cursors::`.
+
+mod common;
+
+mod attribute_edges;
+mod attribute_units;
+mod attributes;
+mod away;
+mod bad_forms;
+mod bad_input;
+mod bad_reads;
+mod bad_server;
+mod bucket_attributes;
+mod bulk_load;
+mod changed_limits;
+mod concurrency;
+mod cursors;
+mod damaged_forms;
+mod derive_forms;
+mod derive_model;
+mod derive_names;
+mod derive_serde_names;
+mod documents;
+mod documents_stored;
+mod ended_streams;
+mod ends_of_time;
+mod ensure;
+mod expire;
+mod explain;
+mod faults_failover;
+mod faults_proxy;
+mod faults_record_ids;
+mod faults_rollback;
+mod faults_transactions;
+mod forms;
+mod forms_explain;
+mod forms_sessions;
+mod groups;
+mod hidden_buckets;
+mod ingest;
+mod ingest_bounds;
+mod ingest_end;
+mod ingest_metrics;
+mod keys;
+mod late_records;
+mod latest_for_all;
+mod latest_reads;
+mod learnt_spans;
+mod manual_trades;
+mod many_parts;
+mod migrate_concurrent;
+mod migrate_documents;
+mod migrate_faults;
+mod range_all;
+mod range_pipelines;
+mod range_stats;
+mod range_stats_forms;
+mod range_stats_reads;
+mod ranges;
+mod record_ids;
+mod remembered;
+mod rollup;
+mod rollup_reads;
+mod selected_fields;
+mod server_model;
+mod sessions;
+mod set_up;
+mod settings_together;
+mod sources;
+mod stability;
+mod time_types;
+mod tracing;
+mod tutorial;
+mod typed_stats;
