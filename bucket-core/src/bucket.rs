@@ -22,7 +22,7 @@ pub(crate) use self::{
     key::{StoredKey, key_of},
     shared::{SplitItem, has_exact_equality, write_all},
 };
-use crate::{form::Form, id::BucketId, record::Record, stats::StoredStats};
+use crate::{id::BucketId, record::Record, stats::StoredStats};
 
 /// The parts of every bucket, whatever its fields are called.
 #[derive(Debug)]
@@ -137,12 +137,11 @@ pub trait BucketDocument: Sized {
 /// ```
 #[must_use]
 pub fn has_records<T: Record>(stored: &RawDocument) -> bool {
-    let is_count = matches!(T::SPEC.form(), Form::Count { .. });
     // One that is damaged is to be reported.
     let has_no_items =
         || items(T::SPEC, stored).is_ok_and(|items| items.into_iter().next().is_none());
     let is_empty = || stored_count(T::SPEC, stored).is_ok_and(|count| count == 0) && has_no_items();
-    !is_count || !is_empty()
+    !T::SPEC.form().reserves() || !is_empty()
 }
 
 /// The records of a bucket, each with the bucket's key.

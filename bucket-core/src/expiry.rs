@@ -10,7 +10,6 @@ use bson::{DateTime, Document, doc};
 
 use crate::{
     error::EncodeError,
-    form::Form,
     index::{IndexPlan, UpdatePlan},
     read::has_records,
     spec::BucketSpec,
@@ -62,17 +61,18 @@ impl BucketSpec {
     /// The field that buckets have for their age alone: in forms without an end, where the model has
     /// a limit.
     pub(crate) const fn dated_by(&self) -> Option<&'static str> {
-        match (self.expire_after(), self.form()) {
-            (Some(_), Form::Count { .. } | Form::Numbered { .. }) => Some(self.names().expire_from),
+        match self.expire_after() {
+            Some(_) if !self.form().has_span() => Some(self.names().expire_from),
             _ => None,
         }
     }
 
     /// The date from which the age of a bucket counts.
     pub(crate) const fn age_field(&self) -> &'static str {
-        match self.form() {
-            Form::Window { .. } | Form::Hybrid { .. } => self.names().end,
-            Form::Count { .. } | Form::Numbered { .. } => self.names().expire_from,
+        if self.form().has_span() {
+            self.names().end
+        } else {
+            self.names().expire_from
         }
     }
 }
@@ -85,7 +85,6 @@ pub(crate) fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
     let Some(seconds) = spec.expire_after() else {
         return Vec::new();
     };
-    let names = spec.names();
     let index = |name: &str, partial: Option<Document>| IndexPlan {
         name: name.to_owned(),
         keys: doc! { spec.age_field(): 1 },
@@ -93,23 +92,15 @@ pub(crate) fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
         partial,
         expire_after: Some(seconds),
     };
-    match spec.form() {
-        Form::Window { .. } => vec![index(EXPIRE_INDEX, None)],
-        Form::Hybrid { .. } => vec![index(EXPIRE_INDEX, Some(doc! { names.closed: true }))],
-        Form::Numbered { .. } => vec![index(EXPIRE_INDEX, Some(doc! { names.full: true }))],
-        Form::Count { capacity } => {
-            // Buckets of a smaller capacity are full as well. The newest of them may still take
-            // records; its writers notice if it is gone.
-            let full = capacity.min(spec.raised_from().unwrap_or(capacity));
-            let full = i32::try_from(full).unwrap_or(i32::MAX);
-            let by_count = index(EXPIRE_INDEX, Some(doc! { names.count: { "$gte": full } }));
-            let by_bytes = spec.max_bytes().map(|max| {
-                let full = doc! { names.bytes: { "$gte": i64::from(max) } };
-                index(EXPIRE_BYTES_INDEX, Some(full))
-            });
-            [by_count].into_iter().chain(by_bytes).collect()
-        }
+    let closed = spec.closed_conditions();
+    if closed.is_empty() {
+        return vec![index(EXPIRE_INDEX, None)];
     }
+    let names = [EXPIRE_INDEX, EXPIRE_BYTES_INDEX].into_iter();
+    let indexes = names.zip(closed);
+    indexes
+        .map(|(name, closed)| index(name, Some(closed)))
+        .collect()
 }
 
 /// A late delivery would bring back what was removed.

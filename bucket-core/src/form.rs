@@ -1,5 +1,27 @@
 //! Forms: what closes a bucket and opens the next one.
+//!
+//! Whoever needs to know something of a form asks it here, so that nothing else goes by which form it is:
+//!
+//! | question | file |
+//! | --- | --- |
+//! | which fields its buckets have, and which of them says that one takes no more | `fields` |
+//! | what a bucket says of the times of its records, and how records follow each other | `time` |
+//! | which indexes it rests on, and what its buckets are ordered by | `indexes` |
+//! | what it is with other limits for a key | `limited` |
+//! | which sequence of buckets a record goes into | `kind` |
 
+mod fields;
+mod indexes;
+mod kind;
+mod limited;
+mod time;
+
+pub(crate) use self::{
+    fields::OwnField,
+    indexes::OrderedBy,
+    kind::Kind,
+    time::{Order, Span},
+};
 use crate::window::Window;
 
 /// How records are grouped into buckets.

@@ -10,8 +10,7 @@ use self::same::{EXPIRE_AFTER, expire_after, same};
 pub use crate::expiry::date_buckets;
 use crate::{
     expiry::{self, EXPIRE_BYTES_INDEX, EXPIRE_INDEX},
-    form::Form,
-    spec::{BucketSpec, ID, UNIQUE_INDEX},
+    spec::{BucketSpec, UNIQUE_INDEX},
 };
 
 /// An index as the server's `createIndexes` takes it.
@@ -208,20 +207,6 @@ impl std::fmt::Display for Drift {
 #[must_use]
 pub fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
     let names = spec.names();
-    let keys: Document = spec
-        .keys()
-        .iter()
-        .map(|key| (key.path.to_owned(), Bson::Int32(1)))
-        .collect();
-    let with = |fields: &[(&str, i32)]| {
-        let mut keys = keys.clone();
-        keys.extend(
-            fields
-                .iter()
-                .map(|(n, d)| ((*n).to_owned(), Bson::Int32(*d))),
-        );
-        keys
-    };
     let plain = |name: String, keys: Document| IndexPlan {
         name,
         keys,
@@ -229,40 +214,23 @@ pub fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
         partial: None,
         expire_after: None,
     };
-    let unique = |name: Option<String>, keys: Document, partial: Document| IndexPlan {
-        name: name.unwrap_or_default(),
-        keys,
-        unique: true,
-        partial: Some(partial),
-        expire_after: None,
+    let of_key = |fields: &[(&str, i32)]| -> Document {
+        let keys = spec.keys().iter().map(|key| (key.path, 1));
+        let fields = keys.chain(fields.iter().copied());
+        fields
+            .map(|(name, direction)| (name.to_owned(), Bson::Int32(direction)))
+            .collect()
     };
-    let open = spec.open_index_name();
-    let pages = plain(spec.pages_index_name(), with(&[(ID, 1)]));
-    let time = spec.time_index_name().unwrap_or_default();
+    let of_form = spec.form_indexes().into_iter().map(|index| IndexPlan {
+        unique: index.unique,
+        partial: index.partial,
+        ..plain(index.name, of_key(&index.fields))
+    });
+    let mut plans: Vec<IndexPlan> = of_form.collect();
     let record_ids = spec.unique_path().map(|path| IndexPlan {
         unique: true,
-        ..plain(UNIQUE_INDEX.to_owned(), with(&[(&path, 1)]))
+        ..plain(UNIQUE_INDEX.to_owned(), of_key(&[(&path, 1)]))
     });
-    let mut plans = match spec.form() {
-        Form::Count { .. } => vec![unique(open, keys.clone(), open_condition(spec)), pages],
-        Form::Window { .. } if spec.object_ids() => vec![IndexPlan {
-            unique: true,
-            ..plain(time, with(&[(names.start, 1), (names.part, 1)]))
-        }],
-        Form::Window { .. } => vec![pages, plain(time, with(&[(names.start, 1)]))],
-        Form::Hybrid { .. } => vec![
-            unique(open, keys.clone(), open_condition(spec)),
-            pages,
-            plain(time, with(&[(names.closed, 1), (names.start, 1)])),
-        ],
-        Form::Numbered { .. } => vec![
-            unique(open, with(&[(names.full, 1)]), open_condition(spec)),
-            IndexPlan {
-                unique: true,
-                ..plain(spec.pages_index_name(), with(&[(names.number, -1)]))
-            },
-        ],
-    };
     plans.extend(spec.arrays().iter().flat_map(|array| {
         let keys = array.index_keys().into_iter().enumerate();
         keys.map(|(at, keys)| {
@@ -320,31 +288,6 @@ pub enum Unmet {
     },
     /// An index of the name does something else.
     Differs(Drift),
-}
-
-/// What a bucket fulfils that takes records; empty for windows, which have no such index.
-pub(crate) fn open_condition(spec: &BucketSpec) -> Document {
-    let names = spec.names();
-    match spec.form() {
-        Form::Count { capacity } => {
-            // Full buckets of a smaller capacity must not count as open.
-            let below = capacity.min(spec.raised_from().unwrap_or(capacity));
-            let below = i32::try_from(below).unwrap_or(i32::MAX);
-            let mut condition = doc! { names.count: { "$lt": below } };
-            if spec.raised_from().is_some() {
-                // True of every bucket: while the capacity is raised both indexes stand side by
-                // side, which they may under different conditions only.
-                condition.insert(spec.items(), doc! { "$exists": true });
-            }
-            if let Some(bytes) = spec.max_bytes() {
-                condition.insert(names.bytes, doc! { "$lt": i64::from(bytes) });
-            }
-            condition
-        }
-        Form::Window { .. } => Document::new(),
-        Form::Hybrid { .. } => doc! { names.closed: false },
-        Form::Numbered { .. } => doc! { names.full: false },
-    }
 }
 
 /// Compares the definitions that `listIndexes` gives with the model: what is missing, and what

@@ -93,37 +93,7 @@ impl Limits {
         {
             return refused("a longest duration is from 1 second to 366 days");
         }
-        if self.window.is_some() && !matches!(form, Form::Window { .. }) {
-            return refused("the model has no window");
-        }
-        if self.max_duration.is_some() && !matches!(form, Form::Hybrid { .. }) {
-            return refused("the model has no longest duration");
-        }
-        Ok(match form {
-            Form::Count { capacity } => {
-                if self.capacity.is_some_and(|other| other != capacity) {
-                    return refused("a capacity that is part of an index is the same for all keys");
-                }
-                form
-            }
-            Form::Window { window, capacity } => Form::Window {
-                window: self.window.unwrap_or(window),
-                capacity: self.capacity.or(capacity),
-            },
-            Form::Hybrid {
-                capacity,
-                max_duration,
-                late,
-            } => Form::Hybrid {
-                capacity: self.capacity.unwrap_or(capacity),
-                max_duration: self
-                    .max_duration
-                    .map_or(max_duration, |seconds| i64::from(seconds) * 1_000),
-                late,
-            },
-            Form::Numbered { capacity } => Form::Numbered {
-                capacity: self.capacity.unwrap_or(capacity),
-            },
-        })
+        let form = form.limited(self.window, self.capacity, self.max_duration);
+        form.or_else(refused)
     }
 }

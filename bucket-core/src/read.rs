@@ -9,7 +9,7 @@ use bson::{Document, RawDocument, RawDocumentBuf, doc};
 use crate::{
     bucket::StoredKey,
     error::KeyError,
-    form::Form,
+    form::OrderedBy,
     id,
     key::RecordKey,
     raw::RawWriter,
@@ -224,25 +224,21 @@ fn find(spec: &BucketSpec, filter: RawDocumentBuf) -> FindPlan {
 /// The order of a key's buckets: by id, and by number where they are numbered.
 fn order(spec: &BucketSpec, direction: i32) -> Document {
     let names = spec.names();
-    match spec.form() {
-        Form::Numbered { .. } => doc! { names.number: direction },
-        Form::Window { .. } if spec.object_ids() => {
-            doc! { names.start: direction, names.part: direction }
-        }
-        _ => doc! { ID: direction },
+    match spec.ordered_by() {
+        OrderedBy::Id => doc! { ID: direction },
+        OrderedBy::Start => doc! { names.start: direction, names.part: direction },
+        OrderedBy::Number => doc! { names.number: direction },
     }
 }
 
 /// What a bucket with records fulfils, in the form in which the last one of a key may be without for a
 /// moment, and any one that is damaged.
 pub(crate) fn has_records(spec: &BucketSpec) -> Document {
-    match spec.form() {
-        Form::Count { .. } => {
-            let empty = doc! { spec.names().count: 0, spec.items(): { "$size": 0 } };
-            doc! { "$nor": [empty] }
-        }
-        _ => Document::new(),
+    if !spec.form().reserves() {
+        return Document::new();
     }
+    let empty = doc! { spec.names().count: 0, spec.items(): { "$size": 0 } };
+    doc! { "$nor": [empty] }
 }
 
 /// Writes the fields of a document as elements of the one that is open.

@@ -190,13 +190,6 @@ impl BucketSpec {
         Self { parts }
     }
 
-    /// Whether writes ask for the room in an array by a place in it, `items.3`, beside the count. That is
-    /// also the field `3` of each item: such items are refused then. It depends on nothing that may
-    /// change while there are buckets: windows may have a capacity or none, by key and later too.
-    pub(crate) const fn asks_for_places(&self) -> bool {
-        !matches!(self.parts.form, Form::Window { .. })
-    }
-
     /// The name of the record type.
     #[must_use]
     pub const fn record(&self) -> &'static str {
@@ -322,54 +315,6 @@ impl BucketSpec {
         }
     }
 
-    /// The name of the unique partial index that lets a key have one open bucket; none for
-    /// windows, whose buckets are told apart by their ids.
-    ///
-    /// In the manual's form the limits are part of the name: a writer whose limits are not those
-    /// that the index was made for finds no such index and is refused, instead of filling buckets
-    /// by another rule.
-    #[must_use]
-    pub fn open_index_name(&self) -> Option<String> {
-        match self.form() {
-            Form::Count { capacity } => Some(match self.max_bytes() {
-                None => format!("bucket_open_{capacity}"),
-                Some(bytes) => format!("bucket_open_{capacity}_{bytes}"),
-            }),
-            Form::Window { .. } => None,
-            Form::Hybrid { .. } => Some(self.tutorial_name("open")),
-            Form::Numbered { .. } => Some(self.tutorial_name("full")),
-        }
-    }
-
-    /// The name of the index that orders the buckets of a key.
-    #[must_use]
-    pub fn pages_index_name(&self) -> String {
-        match self.form() {
-            Form::Numbered { .. } => self.tutorial_name("order"),
-            Form::Window { .. } if self.object_ids() => self.tutorial_name("time"),
-            _ => "bucket_pages".to_owned(),
-        }
-    }
-
-    /// The name of the index on the times of buckets, where there is one.
-    #[must_use]
-    pub fn time_index_name(&self) -> Option<String> {
-        match self.form() {
-            Form::Window { .. } => Some(self.tutorial_name("time")),
-            Form::Hybrid { .. } => Some(self.tutorial_name("closed_time")),
-            Form::Count { .. } | Form::Numbered { .. } => None,
-        }
-    }
-
-    /// The name of the index on the spans of all windows, whatever their keys; none for other forms.
-    #[must_use]
-    pub fn span_index_name(&self) -> Option<String> {
-        match self.form() {
-            Form::Window { .. } => Some("bucket_times".to_owned()),
-            Form::Count { .. } | Form::Hybrid { .. } | Form::Numbered { .. } => None,
-        }
-    }
-
     /// The name of the unique index on record ids, where the model has them.
     #[must_use]
     pub fn unique_index_name(&self) -> Option<String> {
@@ -392,7 +337,7 @@ impl BucketSpec {
 
     /// A name as the bucket tutorial gives them: `service_endpoint_order_idx` for the keys
     /// `service_name` and `endpoint`.
-    fn tutorial_name(&self, role: &str) -> String {
+    pub(crate) fn tutorial_name(&self, role: &str) -> String {
         let mut name = String::new();
         for key in self.keys() {
             let path = ["_id", "_name", "Id", "Name"]

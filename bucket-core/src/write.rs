@@ -67,7 +67,6 @@ use crate::{
     spec::BucketSpec,
 };
 
-pub(crate) use self::chain::Kind;
 pub(crate) use self::outcome::number;
 pub use self::{
     action::{Action, Put},
@@ -83,6 +82,7 @@ pub use self::{
     source::{SOURCES, Source, SourceError},
     statement::Statement,
 };
+pub(crate) use crate::form::Kind;
 
 /// Writes key parts as top-level elements under the names of the model.
 pub(crate) struct ElementSink<'a> {

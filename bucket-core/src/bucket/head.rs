@@ -5,7 +5,7 @@ use bson::{Bson, DateTime, RawBsonRef, RawDocument};
 use super::BucketFields;
 use crate::{
     error::Damage,
-    form::Form,
+    form::{OrderedBy, OwnField},
     id::{Place, parse_place},
     key::whole_value,
     spec::{BucketSpec, ID},
@@ -40,19 +40,19 @@ pub(crate) fn head(spec: &BucketSpec, stored: &RawDocument) -> Result<Head, Dama
 /// Where a bucket stands in the order of its key's buckets, if what they are ordered by can be read.
 pub(crate) fn place_alone(spec: &BucketSpec, stored: &RawDocument) -> Option<Place> {
     let names = spec.names();
-    match (spec.form(), spec.object_ids()) {
-        (Form::Numbered { .. }, _) => Some(Place {
+    match spec.ordered_by() {
+        OrderedBy::Number => Some(Place {
             time: whole_field(stored, names.number).ok()?,
             sequence: 0,
         }),
-        (_, true) => {
+        OrderedBy::Start => {
             let fields = BucketFields {
                 start: date_field(stored, names.start).ok()?,
                 ..BucketFields::default()
             };
             stored_place(spec, &fields, stored).ok()
         }
-        (_, false) => match stored.get(ID) {
+        OrderedBy::Id => match stored.get(ID) {
             Ok(Some(RawBsonRef::String(text))) => parse_place(spec, text).ok(),
             _ => None,
         },
@@ -107,7 +107,7 @@ pub(crate) fn stored_place(
     fields: &BucketFields,
     stored: &RawDocument,
 ) -> Result<Place, Damage> {
-    if let Form::Numbered { .. } = spec.form() {
+    if spec.ordered_by() == OrderedBy::Number {
         return Ok(Place {
             time: i64::try_from(fields.number).unwrap_or(i64::MAX),
             sequence: 0,
@@ -123,53 +123,53 @@ pub(crate) fn stored_place(
     })
 }
 
-/// The fields that the model's form asks for.
+/// The bucket's own fields.
 pub(crate) fn stored_fields(
     spec: &BucketSpec,
     stored: &RawDocument,
 ) -> Result<BucketFields, Damage> {
-    let names = spec.names();
     let mut fields = BucketFields::default();
-    match spec.form() {
-        Form::Count { .. } => {}
-        Form::Window { .. } => {
-            fields.start = date_field(stored, names.start)?;
-            fields.end = date_field(stored, names.end)?;
-        }
-        Form::Hybrid { .. } => {
-            fields.start = date_field(stored, names.start)?;
-            fields.end = date_field(stored, names.end)?;
-            fields.is_closed = bool_field(stored, names.closed)?;
-            fields.is_late =
-                field(stored, names.late)?.is_some_and(|late| late.as_bool() == Some(true));
-        }
-        Form::Numbered { .. } => {
-            let positive = |name: &str| {
-                let number = whole_field(stored, name)?;
-                u64::try_from(number)
-                    .ok()
-                    .filter(|number| *number > 0)
-                    .ok_or_else(|| wrong_field(name, "a positive number"))
-            };
-            fields.number = positive(names.number)?;
-            fields.size = u32::try_from(positive(names.size)?).unwrap_or(u32::MAX);
-            fields.is_full = bool_field(stored, names.full)?;
-        }
-    }
-    // A bucket from before the model counted bytes has none.
-    if spec.max_bytes().is_some() && field(stored, names.bytes)?.is_some() {
-        let bytes = whole_field(stored, names.bytes)?;
-        fields.bytes = u64::try_from(bytes).map_err(|_| wrong_field(names.bytes, "a size"))?;
-    }
-    if let Some(name) = names.created_at {
-        // A bucket that was opened before the model asked for it has none.
-        fields.created_at = field(stored, name)?.and_then(RawBsonRef::as_datetime);
-    }
-    if let Some(name) = spec.dated_by() {
-        // Nor has one that was filled before the model had a limit.
-        fields.expire_from = field(stored, name)?.and_then(RawBsonRef::as_datetime);
+    for own in spec.own_fields() {
+        fields.read(own, own.name(spec.names()), stored)?;
     }
     Ok(fields)
+}
+
+impl BucketFields {
+    fn read(&mut self, own: OwnField, name: &str, stored: &RawDocument) -> Result<(), Damage> {
+        let positive = || {
+            let number = u64::try_from(whole_field(stored, name)?).ok();
+            let number = number.filter(|number| *number > 0);
+            number.ok_or_else(|| wrong_field(name, "a positive number"))
+        };
+        match own {
+            OwnField::Start => self.start = date_field(stored, name)?,
+            OwnField::End => self.end = date_field(stored, name)?,
+            OwnField::Closed => self.is_closed = bool_field(stored, name)?,
+            OwnField::Late => {
+                let late = field(stored, name)?;
+                self.is_late = late.and_then(RawBsonRef::as_bool) == Some(true);
+            }
+            OwnField::Number => self.number = positive()?,
+            OwnField::Size => self.size = u32::try_from(positive()?).unwrap_or(u32::MAX),
+            OwnField::Full => self.is_full = bool_field(stored, name)?,
+            // A bucket from before the model counted bytes has none.
+            OwnField::Bytes if field(stored, name)?.is_some() => {
+                let bytes = whole_field(stored, name)?;
+                self.bytes = u64::try_from(bytes).map_err(|_| wrong_field(name, "a size"))?;
+            }
+            // A bucket that was opened before the model asked for these has none.
+            OwnField::CreatedAt => {
+                self.created_at = field(stored, name)?.and_then(RawBsonRef::as_datetime);
+            }
+            OwnField::ExpireFrom => {
+                self.expire_from = field(stored, name)?.and_then(RawBsonRef::as_datetime);
+            }
+            // It is part of the bucket's place.
+            OwnField::Part | OwnField::Bytes => {}
+        }
+        Ok(())
+    }
 }
 
 pub(crate) fn field<'a>(

@@ -1,6 +1,6 @@
 //! Typed buckets with the plain driver: as the stored document, and back.
 
-use bson::{Bson, Document, RawDocumentBuf};
+use bson::{Bson, RawDocumentBuf};
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer, de::Error as _, ser::Error as _,
     ser::SerializeMap,
@@ -9,7 +9,7 @@ use serde::{
 use super::{BucketDocument, BucketFields, SplitItem, decode::decode, shared::write_all};
 use crate::{
     attribute::fold,
-    form::Form,
+    form::{OrderedBy, OwnField},
     key::RecordKey,
     raw::RawWriter,
     record::Record,
@@ -41,12 +41,14 @@ pub fn serialize_bucket<B: BucketDocument, S: Serializer>(
         let (name, value) = element.map_err(S::Error::custom)?;
         map.serialize_entry(&name, &value)?;
     }
-    if spec.object_ids() && parts.id.sequence() > 0 && matches!(spec.form(), Form::Window { .. }) {
+    if spec.identified_by() == OrderedBy::Start && parts.id.sequence() > 0 {
         let part = i64::try_from(parts.id.sequence()).unwrap_or(i64::MAX);
         map.serialize_entry(spec.names().part, &integer(part))?;
     }
-    for (name, value) in form_fields(spec, &parts.fields) {
-        map.serialize_entry(&name, &value)?;
+    for own in spec.own_fields() {
+        if let Some(value) = parts.fields.value(own) {
+            map.serialize_entry(own.name(spec.names()), &value)?;
+        }
     }
     map.serialize_entry(spec.names().count, &integer(i64::from(parts.count)))?;
     for (name, value) in parts.stats.to_document(spec) {
@@ -80,42 +82,25 @@ fn folded<I: Serialize>(
     each.collect()
 }
 
-/// The fields that the model's form asks for, as they are stored.
-fn form_fields(spec: &BucketSpec, fields: &BucketFields) -> Document {
-    let names = spec.names();
-    let mut document = Document::new();
-    match spec.form() {
-        Form::Count { .. } => {}
-        Form::Window { .. } => {
-            document.insert(names.start, fields.start);
-            document.insert(names.end, fields.end);
-        }
-        Form::Hybrid { .. } => {
-            document.insert(names.start, fields.start);
-            document.insert(names.end, fields.end);
-            document.insert(names.closed, fields.is_closed);
-            if fields.is_late {
-                document.insert(names.late, true);
-            }
-        }
-        Form::Numbered { .. } => {
-            let number = i64::try_from(fields.number).unwrap_or(i64::MAX);
-            document.insert(names.number, integer(number));
-            document.insert(names.size, integer(i64::from(fields.size)));
-            document.insert(names.full, fields.is_full);
-        }
+impl BucketFields {
+    /// A field as it is stored, where the bucket has it.
+    fn value(&self, own: OwnField) -> Option<Bson> {
+        let whole = |number: u64| integer(i64::try_from(number).unwrap_or(i64::MAX));
+        Some(match own {
+            OwnField::Start => self.start.into(),
+            OwnField::End => self.end.into(),
+            OwnField::Closed => self.is_closed.into(),
+            OwnField::Late if self.is_late => true.into(),
+            OwnField::Number => whole(self.number),
+            OwnField::Size => whole(self.size.into()),
+            OwnField::Full => self.is_full.into(),
+            OwnField::Bytes => i64::try_from(self.bytes).unwrap_or(i64::MAX).into(),
+            OwnField::CreatedAt => self.created_at?.into(),
+            OwnField::ExpireFrom => self.expire_from?.into(),
+            // It is part of the bucket's place.
+            OwnField::Late | OwnField::Part => return None,
+        })
     }
-    if spec.max_bytes().is_some() {
-        let bytes = i64::try_from(fields.bytes).unwrap_or(i64::MAX);
-        document.insert(names.bytes, bytes);
-    }
-    if let (Some(name), Some(date)) = (names.created_at, fields.created_at) {
-        document.insert(name, date);
-    }
-    if let (Some(name), Some(date)) = (spec.dated_by(), fields.expire_from) {
-        document.insert(name, date);
-    }
-    document
 }
 
 /// As the server counts: 32 bits where they suffice.

@@ -3,7 +3,7 @@
 use bson::{DateTime, Document, RawDocumentBuf, doc};
 
 use super::{FindPlan, ReadLevel};
-use crate::{form::Form, range::TimeRange, spec::BucketSpec, window::MAX_SECONDS};
+use crate::{range::TimeRange, spec::BucketSpec, window::MAX_SECONDS};
 
 /// The longest span that a bucket of windows can cover at all, in milliseconds.
 pub const LONGEST_WINDOW: i64 = MAX_SECONDS as i64 * 1_000;
@@ -16,9 +16,7 @@ pub const LONGEST_WINDOW: i64 = MAX_SECONDS as i64 * 1_000;
 /// of shorter windows that come less than `longest` behind `range`.
 #[must_use]
 pub fn across_keys(spec: &BucketSpec, range: TimeRange, longest: i64) -> Option<FindPlan> {
-    let Form::Window { .. } = spec.form() else {
-        return None;
-    };
+    let hint = spec.span_index_name()?;
     let names = spec.names();
     // Not `$gt` and `$lt`, which would pass over a bucket without these dates instead of reporting
     // it.
@@ -49,7 +47,7 @@ pub fn across_keys(spec: &BucketSpec, range: TimeRange, longest: i64) -> Option<
         skip: 0,
         limit: 0,
         projection: Document::new(),
-        hint: spec.span_index_name().unwrap_or_default(),
+        hint,
         level: ReadLevel::Local,
     })
 }

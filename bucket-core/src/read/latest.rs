@@ -11,7 +11,7 @@ use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 
 use super::{AggregatePlan, ReadKey, order, overlapping, tails::header};
 use crate::{
-    form::Form,
+    form::{Order, OrderedBy},
     range::TimeRange,
     spec::{BucketSpec, ID},
 };
@@ -215,10 +215,10 @@ fn field(spec: &BucketSpec, index: usize) -> Option<String> {
 /// How the key fields are ordered where each key's newest bucket comes first: the index can be read
 /// backwards as a whole, not in part.
 fn direction(spec: &BucketSpec) -> i32 {
-    match spec.form() {
-        // Its numbers descend.
-        Form::Numbered { .. } => 1,
-        _ => -1,
+    match spec.ordered_by() {
+        // In the index they descend.
+        OrderedBy::Number => 1,
+        OrderedBy::Id | OrderedBy::Start => -1,
     }
 }
 
@@ -266,7 +266,7 @@ fn newest(spec: &BucketSpec) -> Document {
 fn place_of_newest(spec: &BucketSpec, items: &str) -> Document {
     let length = doc! { "$size": items };
     let last = doc! { "$subtract": [&length, 1] };
-    if let Form::Count { .. } | Form::Numbered { .. } = spec.form() {
+    if spec.form().order() == Order::Arrival {
         return last;
     }
     let times = format!("{items}.{}", spec.time().name);

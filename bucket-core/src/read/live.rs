@@ -7,7 +7,7 @@
 use bson::{DateTime, Document, doc};
 
 use super::{AggregatePlan, FindPlan, fields};
-use crate::{form::Form, range::TimeRange, raw::RawWriter, spec::BucketSpec};
+use crate::{range::TimeRange, raw::RawWriter, spec::BucketSpec};
 
 /// What a read shows at one moment; see [`live`].
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -88,9 +88,10 @@ impl Live {
     /// The same read of those buckets alone, if it is bounded by the times that are shown: they say it
     /// all of buckets that have a span of time.
     pub(super) fn find_undated(&self, spec: &BucketSpec, plan: FindPlan) -> FindPlan {
-        match spec.form() {
-            Form::Window { .. } | Form::Hybrid { .. } => plan,
-            Form::Count { .. } | Form::Numbered { .. } => self.find(plan),
+        if spec.form().has_span() {
+            plan
+        } else {
+            self.find(plan)
         }
     }
 
@@ -136,7 +137,7 @@ fn shown_count(spec: &BucketSpec, first: DateTime) -> Document {
         "input": &items, "as": "item", "cond": { "$gte": [time, first] },
     } };
     let mut is_counted = vec![doc! { "$isArray": &items }, doc! { "$isNumber": &count }];
-    if let Form::Window { .. } | Form::Hybrid { .. } = spec.form() {
+    if spec.form().has_span() {
         // Nothing in it is older than its start.
         is_counted.push(doc! { "$lt": [format!("${}", names.start), first] });
     }

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     bucket::{self, ItemReader, printed_id},
     error::{Damage, DamagedBucket},
-    form::Form,
+    form::Order,
     id::Place,
     record::Record,
 };
@@ -67,8 +67,7 @@ impl<T: Record> Newest<T> {
     pub fn without_records(found: &RawDocument) -> Option<T::Key> {
         let newest = found.get_document(NEWEST).ok()?;
         let stored = newest.get_document(STORED).ok()?;
-        let is_count = matches!(T::SPEC.form(), Form::Count { .. });
-        let is_empty = is_count
+        let is_empty = T::SPEC.form().reserves()
             && newest.get_i32(LENGTH).is_ok_and(|length| length == 0)
             && bucket::stored_count(T::SPEC, stored).is_ok_and(|count| count == 0);
         is_empty.then(|| bucket::key_of::<T>(stored).ok()).flatten()
@@ -94,10 +93,10 @@ impl<T: Record> Newest<T> {
         let item = reader.decode(usize::try_from(at).unwrap_or(0), item)?;
         let record = T::assemble(key.clone(), item);
         Ok(Self {
-            others: match spec.form() {
-                Form::Count { .. } | Form::Numbered { .. } => false,
-                Form::Window { .. } => head.place.sequence > 0,
-                Form::Hybrid { .. } => true,
+            others: match spec.form().order() {
+                Order::Arrival => false,
+                Order::Window => head.place.sequence > 0,
+                Order::Bucket => true,
             },
             time: record.time(),
             dated: head.fields.expire_from,

@@ -6,18 +6,7 @@
 
 use std::cmp::Ordering;
 
-use crate::{form::Form, id::Place, spec::BucketSpec};
-
-/// How the records of a key follow each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// As they arrived: bucket by bucket, and inside a bucket as they stand in the array.
-    Arrival,
-    /// Bucket by bucket, and inside a bucket by time.
-    Bucket,
-    /// Window by window, and inside a window by time, whichever of its buckets they are in.
-    Window,
-}
+use crate::{form::Order, id::Place};
 
 /// Where a record stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,14 +33,6 @@ impl Position {
 }
 
 impl Order {
-    pub(crate) const fn of(spec: &BucketSpec) -> Self {
-        match spec.form() {
-            Form::Count { .. } | Form::Numbered { .. } => Self::Arrival,
-            Form::Hybrid { .. } => Self::Bucket,
-            Form::Window { .. } => Self::Window,
-        }
-    }
-
     /// Whether the records of two buckets lie among each other.
     pub(crate) fn same_group(self, one: Place, other: Place) -> bool {
         match self {

@@ -7,7 +7,7 @@ use super::{
     newest_with,
 };
 use crate::{
-    form::Form,
+    form::OrderedBy,
     id,
     raw::RawWriter,
     record::Record,
@@ -17,7 +17,7 @@ use crate::{
 /// Page `number` of a key, counted from 1: its `number`-th bucket, or the one of that number.
 #[must_use]
 pub fn page(spec: &BucketSpec, key: &[u8], number: u64) -> FindPlan {
-    if let Form::Numbered { .. } = spec.form() {
+    if spec.ordered_by() == OrderedBy::Number {
         let filter = RawWriter::build(|writer| {
             writer.elements(key);
             // No bucket has a number beyond that.
@@ -46,9 +46,9 @@ pub fn pages(spec: &BucketSpec, key: &[u8], after: Option<&str>) -> FindPlan {
     let filter = RawWriter::build(|writer| {
         writer.elements(key);
         if let Some(after) = after {
-            let number = match spec.form() {
-                Form::Numbered { .. } => id::parse_place(spec, after).ok(),
-                _ => None,
+            let number = match spec.ordered_by() {
+                OrderedBy::Number => id::parse_place(spec, after).ok(),
+                OrderedBy::Id | OrderedBy::Start => None,
             };
             if let Some(place) = number {
                 let behind = writer.begin_document(spec.names().number);
@@ -91,7 +91,7 @@ pub fn page_count(spec: &BucketSpec, key: &Document, last: Option<&str>) -> Aggr
 /// ```
 #[must_use]
 pub fn last_page(spec: &BucketSpec, key: &[u8]) -> Option<FindPlan> {
-    if !matches!(spec.form(), Form::Count { .. }) {
+    if !spec.form().reserves() {
         return None;
     }
     Some(FindPlan {

@@ -14,7 +14,7 @@ use crate::{
         wrong_field,
     },
     error::Damage,
-    form::Form,
+    form::Span,
     range::TimeRange,
     raw::RawWriter,
     record::Record,
@@ -38,7 +38,7 @@ const LAST: &str = "last";
 /// in the range, and no aggregate is missing to which each record brings something.
 pub(super) fn parts(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest: i64) -> FindPlan {
     let mut without_items = suffices(spec, range);
-    if let (Some(conditions), true) = (&mut without_items, has_span(spec)) {
+    if let (Some(conditions), true) = (&mut without_items, spec.form().has_span()) {
         conditions.push(doc! { "$not": [is_longer(spec, longest)] }.into());
     }
     FindPlan {
@@ -87,7 +87,7 @@ fn projection(
 ) -> Document {
     let names = spec.names();
     let mut projection = doc! { ID: 1, names.count: 1 };
-    if has_span(spec) {
+    if spec.form().has_span() {
         projection.insert(names.start, 1);
         projection.insert(names.end, 1);
     }
@@ -103,7 +103,7 @@ fn projection(
     }
     let items = format!("${}", spec.items());
     let mut opened = doc! { NUMBER: { "$size": &items }, INSIDE: inside(spec, range) };
-    if has_span(spec) {
+    if spec.form().has_span() {
         let times = format!("{items}.{}", spec.time().name);
         for (name, operator) in [(FIRST, "$min"), (LAST, "$max")] {
             let of_longer = doc! { operator: &times };
@@ -134,11 +134,6 @@ fn is_longer(spec: &BucketSpec, longest: i64) -> Document {
         } }
     };
     doc! { "$gt": [{ "$subtract": [millis(names.end), millis(names.start)] }, longest] }
-}
-
-/// Whether buckets of the form say which span of time they cover.
-const fn has_span(spec: &BucketSpec) -> bool {
-    matches!(spec.form(), Form::Window { .. } | Form::Hybrid { .. })
 }
 
 /// The items of the range. One whose time is no date is among them, so that it is found.
@@ -230,9 +225,9 @@ fn lies_in(spec: &BucketSpec, range: TimeRange) -> Option<Vec<Bson>> {
             .flat_map(|date| bounds(&format!("${date}"), range))
             .collect()
     };
-    Some(match spec.form() {
+    Some(match spec.form().span() {
         _ if range == TimeRange::ALL => Vec::new(),
-        Form::Window { .. } => {
+        Span::Window => {
             let begins = bounds(
                 &format!("${}", names.start),
                 TimeRange::new(range.start(), None),
@@ -243,8 +238,8 @@ fn lies_in(spec: &BucketSpec, range: TimeRange) -> Option<Vec<Bson>> {
             });
             begins.into_iter().chain(ends).collect()
         }
-        Form::Hybrid { .. } => both(names.start, names.end),
-        Form::Count { .. } | Form::Numbered { .. } => {
+        Span::Records => both(names.start, names.end),
+        Span::None => {
             let path = |kind| {
                 let found = spec.aggregates().iter().find(|each| each.kind == kind);
                 found.map(|each| each.path)
@@ -269,7 +264,7 @@ pub(super) fn span(spec: &BucketSpec, stored: &RawDocument) -> Result<i64, Damag
 /// What the fields of a bucket say of its times, as far as its form has them.
 fn times(spec: &BucketSpec, stored: &RawDocument) -> Result<BucketFields, Damage> {
     let mut times = BucketFields::default();
-    if has_span(spec) {
+    if spec.form().has_span() {
         times.start = date_field(stored, spec.names().start)?;
         times.end = date_field(stored, spec.names().end)?;
     }

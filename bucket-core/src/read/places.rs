@@ -4,7 +4,7 @@ use bson::{DateTime, Document, doc};
 
 use super::ReadKey;
 use crate::{
-    form::Form,
+    form::{OrderedBy, Span},
     id::{Place, push_place},
     range::TimeRange,
     spec::{BucketSpec, ID, TimeUnit},
@@ -51,18 +51,18 @@ impl Places {
     pub(super) fn reaching(spec: &BucketSpec, range: TimeRange, longest: i64) -> Self {
         let unit = spec.id_unit().millis();
         let longest = longest.max(1);
-        let starts = match spec.form() {
-            Form::Window { .. } => starts_reaching(range, longest),
+        let starts = match spec.form().span() {
+            Span::Window => starts_reaching(range, longest),
             // Its place is cut to the unit of ids, and may lie behind its start.
-            Form::Hybrid { .. } => TimeRange::new(
+            Span::Records => TimeRange::new(
                 range.start().map(|start| later(start, -longest)),
                 range.end().map(|end| later(end, longest)),
             ),
-            Form::Count { .. } | Form::Numbered { .. } => TimeRange::ALL,
+            Span::None => TimeRange::ALL,
         };
-        let first = |start: DateTime| match spec.form() {
-            Form::Window { .. } => whole_units(start, unit),
-            _ => start.timestamp_millis().div_euclid(unit),
+        let first = |start: DateTime| match spec.form().span() {
+            Span::Window => whole_units(start, unit),
+            Span::None | Span::Records => start.timestamp_millis().div_euclid(unit),
         };
         // The first window that there is begins with time itself, amid a unit.
         let start = starts.start().filter(|start| *start > DateTime::MIN);
@@ -90,10 +90,10 @@ impl Places {
 
     /// The condition, on what the index on the buckets of a key is ordered by.
     pub(super) fn condition(self, spec: &BucketSpec, key: &ReadKey) -> Document {
-        match spec.form() {
-            Form::Numbered { .. } => self.numbers(spec.names().number),
-            Form::Window { .. } if spec.object_ids() => self.starts(spec),
-            _ => self.ids(key, spec.id_unit()),
+        match spec.ordered_by() {
+            OrderedBy::Id => self.ids(key, spec.id_unit()),
+            OrderedBy::Start => self.starts(spec),
+            OrderedBy::Number => self.numbers(spec.names().number),
         }
     }
 

@@ -96,7 +96,7 @@ impl RollupSteps {
 
     /// Whether hardly any bucket of the form lies in one step: its items are then asked for at once.
     fn cut_all(&self, form: Form) -> bool {
-        let (Form::Window { window, .. }, Some((start, end))) = (form, self.spans.first()) else {
+        let (Some(window), Some((start, end))) = (form.window(), self.spans.first()) else {
             return false;
         };
         let length = end

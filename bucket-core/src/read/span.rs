@@ -7,7 +7,7 @@ use super::{
     places::{Places, starts_reaching},
 };
 use crate::{
-    aggregate::AggregateKind, bucket::BucketFields, error::EncodeError, form::Form, limits::Limits,
+    aggregate::AggregateKind, bucket::BucketFields, error::EncodeError, form::Span, limits::Limits,
     range::TimeRange, raw::RawWriter, spec::BucketSpec, stats::StoredStats, window::is_window,
 };
 
@@ -22,11 +22,7 @@ use crate::{
 pub fn longest(spec: &BucketSpec, limits: Option<Limits>) -> Result<i64, EncodeError> {
     let own = spec.form();
     let form = limits.map_or(Ok(own), |limits| limits.apply(own))?;
-    Ok(match form {
-        Form::Window { window, .. } => window.longest_millis(),
-        Form::Hybrid { max_duration, .. } => max_duration,
-        Form::Count { .. } | Form::Numbered { .. } => 0,
-    })
+    Ok(form.longest_span())
 }
 
 /// The span of time that a bucket covers, in milliseconds, as far as it can be believed: that of a
@@ -46,12 +42,12 @@ pub(super) fn believed_span(
             span.saturating_add(past).clamp(0, fields.span().max(0))
         })
     };
-    match spec.form() {
-        Form::Window { .. } if is_window(fields.start, fields.end) => fields.span(),
+    match spec.form().span() {
+        Span::Window if is_window(fields.start, fields.end) => fields.span(),
         // The end of a window is after its last record.
-        Form::Window { .. } => of_records(1, Some(fields.start)),
-        Form::Hybrid { .. } => of_records(0, None),
-        Form::Count { .. } | Form::Numbered { .. } => 0,
+        Span::Window => of_records(1, Some(fields.start)),
+        Span::Records => of_records(0, None),
+        Span::None => 0,
     }
 }
 
@@ -80,11 +76,7 @@ fn branch(
     longest: i64,
 ) {
     let mut condition = Places::reaching(spec, range, longest).condition(spec, key);
-    condition.extend(match spec.form() {
-        Form::Window { .. } | Form::Hybrid { .. } => reaches(spec, range),
-        Form::Count { .. } | Form::Numbered { .. } => any_inside(spec, range),
-    });
-    condition.extend(has_records(spec));
+    condition.extend(holds_any(spec, range));
     writer.elements(key.elements());
     fields(writer, &condition);
 }
@@ -96,7 +88,7 @@ pub(super) fn overlapping_any(
     range: TimeRange,
     longest: i64,
 ) -> FindPlan {
-    if let Form::Window { .. } = spec.form() {
+    if spec.form().span() == Span::Window {
         let mut condition = date_bounds(spec.names().start, starts_reaching(range, longest));
         condition.extend(reaches(spec, range));
         let elements: Vec<&[u8]> = keys.iter().map(ReadKey::elements).collect();
@@ -121,12 +113,23 @@ pub(super) fn overlapping_any(
     }
 }
 
+/// A condition on a bucket: it can hold records of the range.
+pub(super) fn holds_any(spec: &BucketSpec, range: TimeRange) -> Document {
+    let mut condition = if spec.form().has_span() {
+        reaches(spec, range)
+    } else {
+        any_inside(spec, range)
+    };
+    condition.extend(has_records(spec));
+    condition
+}
+
 /// A condition on a bucket of a span of time: it reaches into the range.
 ///
 /// None of it is `$gt`, which would pass over a bucket without an end instead of reporting it.
-pub(super) fn reaches(spec: &BucketSpec, range: TimeRange) -> Document {
+fn reaches(spec: &BucketSpec, range: TimeRange) -> Document {
     let mut condition = ends_within_reach(spec, range);
-    if let (Form::Hybrid { .. }, Some(end)) = (spec.form(), range.end()) {
+    if let (Span::Records, Some(end)) = (spec.form().span(), range.end()) {
         condition.insert(spec.names().start, doc! { "$not": { "$gte": end } });
     }
     condition
@@ -137,9 +140,9 @@ fn ends_within_reach(spec: &BucketSpec, range: TimeRange) -> Document {
         return Document::new();
     };
     // The end of a window is behind its last record, that of a hybrid bucket is the last record.
-    let before = match spec.form() {
-        Form::Hybrid { .. } => "$lt",
-        _ => "$lte",
+    let before = match spec.form().span() {
+        Span::Records => "$lt",
+        Span::None | Span::Window => "$lte",
     };
     if start == DateTime::MAX {
         // The last window is cut off there and holds it.
@@ -150,7 +153,7 @@ fn ends_within_reach(spec: &BucketSpec, range: TimeRange) -> Document {
 
 /// Buckets with an item in the range, and those of which that cannot be told: they are damaged,
 /// which is to be reported and not passed over.
-pub(super) fn any_inside(spec: &BucketSpec, range: TimeRange) -> Document {
+fn any_inside(spec: &BucketSpec, range: TimeRange) -> Document {
     let time = spec.time().name;
     let bounds = date_bounds(time, range);
     if bounds.is_empty() {
@@ -174,15 +177,15 @@ pub fn is_whole(
     range: TimeRange,
 ) -> bool {
     let begins_in = |first: DateTime| range.start().is_none_or(|start| start <= first);
-    match spec.form() {
+    match spec.form().span() {
         _ if range == TimeRange::ALL => true,
         // The last window that there is ends with time itself, and holds that moment.
-        Form::Window { .. } => {
+        Span::Window => {
             let ends_in = |end| fields.end <= end && fields.end < DateTime::MAX;
             begins_in(fields.start) && range.end().is_none_or(ends_in)
         }
-        Form::Hybrid { .. } => range.contains(fields.start) && range.contains(fields.end),
-        Form::Count { .. } | Form::Numbered { .. } => reach(spec, fields, stats)
+        Span::Records => range.contains(fields.start) && range.contains(fields.end),
+        Span::None => reach(spec, fields, stats)
             .is_some_and(|(first, last)| range.contains(first) && range.contains(last)),
     }
 }
@@ -193,13 +196,13 @@ pub(super) fn reach(
     fields: &BucketFields,
     stats: &StoredStats,
 ) -> Option<(DateTime, DateTime)> {
-    match spec.form() {
-        Form::Window { .. } => {
+    match spec.form().span() {
+        Span::Window => {
             let last = fields.end.timestamp_millis().saturating_sub(1);
             Some((fields.start, DateTime::from_millis(last)))
         }
-        Form::Hybrid { .. } => Some((fields.start, fields.end)),
-        Form::Count { .. } | Form::Numbered { .. } => {
+        Span::Records => Some((fields.start, fields.end)),
+        Span::None => {
             let time = |kind| {
                 let at = spec.aggregates().iter().position(|each| each.kind == kind);
                 at.and_then(|at| stats.time(at))

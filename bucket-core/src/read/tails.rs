@@ -4,9 +4,8 @@ use bson::{Bson, DateTime, Document, doc};
 
 use super::{FindPlan, ReadLevel, any_key, fields, find, key_filter, order};
 use crate::{
-    form::Form,
+    form::OrderedBy,
     id::Place,
-    index::open_condition,
     raw::RawWriter,
     spec::{BucketSpec, ID},
 };
@@ -117,10 +116,10 @@ impl Remembered<'_> {
     fn write(&self, spec: &BucketSpec, writer: &mut RawWriter) {
         let names = spec.names();
         writer.elements(self.key);
-        match spec.form() {
-            _ if !spec.object_ids() => writer.string(ID, self.id),
-            Form::Numbered { .. } => writer.integer(names.number, self.place.time),
-            _ => {
+        match spec.identified_by() {
+            OrderedBy::Id => writer.string(ID, self.id),
+            OrderedBy::Number => writer.integer(names.number, self.place.time),
+            OrderedBy::Start => {
                 writer.date(names.start, self.start.timestamp_millis());
                 match i64::try_from(self.place.sequence).unwrap_or(i64::MAX) {
                     0 => {
@@ -189,15 +188,10 @@ pub(crate) fn remembered(
 pub(super) fn header(spec: &BucketSpec) -> Document {
     let names = spec.names();
     let mut header = doc! { ID: 1, names.count: 1 };
-    let form: &[&str] = match spec.form() {
-        Form::Count { .. } => &[],
-        Form::Window { .. } => &[names.start, names.end, names.part],
-        Form::Hybrid { .. } => &[names.start, names.end, names.closed, names.late],
-        Form::Numbered { .. } => &[names.number, names.size, names.full],
-    };
+    let form = spec.form().own_fields().iter().map(|own| own.name(names));
     let bytes = spec.max_bytes().map(|_| names.bytes);
     let shared = spec.shared_arrays().map(|array| array.name);
-    for name in form.iter().copied().chain(bytes).chain(shared) {
+    for name in form.chain(bytes).chain(shared) {
         header.insert(name, 1);
     }
     header
@@ -206,7 +200,7 @@ pub(super) fn header(spec: &BucketSpec) -> Document {
 /// The open buckets of these keys: key fields, id and count of each.
 #[must_use]
 pub fn open_buckets(spec: &BucketSpec, keys: &[&[u8]]) -> FindPlan {
-    let filter = any_key(spec, keys, &open_condition(spec));
+    let filter = any_key(spec, keys, &spec.open_condition());
     let mut projection = header(spec);
     for key in spec.keys() {
         projection.insert(key.path, 1);

@@ -9,15 +9,11 @@ use bson::{DateTime, Document, RawBsonRef, RawDocument};
 use serde::de::DeserializeOwned;
 
 use self::route::Route;
-use super::{
-    CursorToken, FindPlan, Live, TokenError,
-    order::{Order, Position},
-    token::Query,
-};
+use super::{CursorToken, FindPlan, Live, TokenError, order::Position, token::Query};
 use crate::{
     bucket::ItemReader,
     error::{Damage, DamagedBucket},
-    form::Form,
+    form::Order,
     id::Place,
     range::TimeRange,
     record::Record,
@@ -275,10 +271,10 @@ impl<T: Record, R> Walk<T, R> {
     #[must_use]
     pub fn turns(&self) -> Turns {
         Turns {
-            start: match T::SPEC.form() {
-                Form::Window { .. } => Some(T::SPEC.names().start),
+            start: match self.route.order {
+                Order::Window => Some(T::SPEC.names().start),
                 // In no order.
-                _ => None,
+                Order::Arrival | Order::Bucket => None,
             },
             descending: self.route.descending(),
         }

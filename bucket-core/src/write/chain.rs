@@ -21,7 +21,6 @@ use crate::{
 
 mod count;
 mod hybrid;
-mod kind;
 mod late;
 mod numbered;
 mod plan;
@@ -34,10 +33,10 @@ mod tail;
 mod watermark;
 mod window;
 
-pub(crate) use self::kind::Kind;
 use self::recollection::Recalled;
 pub use self::recollection::Recollection;
 use self::repeats::Repeats;
+use crate::form::Kind;
 
 /// Items of one statement stay below this, so that no single statement nears a full command.
 const MAX_STATEMENT_BYTES: u64 = 4 * 1024 * 1024;

@@ -6,7 +6,7 @@ use bson::{Bson, Document};
 
 use super::Step;
 use crate::{
-    form::Form,
+    form::OrderedBy,
     spec::{BucketSpec, UNIQUE_INDEX},
 };
 
@@ -166,7 +166,7 @@ fn is_open(spec: &BucketSpec, index: &str) -> bool {
 /// Whether a unique index is another one of the model's.
 fn is_own(spec: &BucketSpec, index: &str) -> bool {
     spec.identity_index_name() == index
-        || (matches!(spec.form(), Form::Numbered { .. }) && spec.pages_index_name() == index)
+        || (spec.ordered_by() == OrderedBy::Number && spec.pages_index_name() == index)
 }
 
 impl WriteFailure {

@@ -7,7 +7,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{form::Form, key::KeyValue, spec::BucketSpec, tally};
+use crate::{key::KeyValue, spec::BucketSpec, tally};
 
 /// The field of a bucket that keeps the positions.
 pub const SOURCES: &str = "sources";
@@ -54,7 +54,7 @@ impl Source {
         if name.is_empty() || name.len() > MAX_NAME {
             return refused(format!("the name of a source takes 1 to {MAX_NAME} bytes"));
         }
-        if let Form::Hybrid { .. } = spec.form() {
+        if spec.form().sorts() {
             return refused(
                 "buckets with a longest duration take records in order of time, so positions of a \
                  source do not rise in them"
@@ -107,23 +107,13 @@ impl Source {
 
 fn is_taken(spec: &BucketSpec) -> bool {
     let names = spec.names();
-    let own = [
-        spec.items(),
-        names.count,
-        names.start,
-        names.end,
-        names.number,
-        names.size,
-        names.full,
-        names.bytes,
-        names.created_at.unwrap_or_default(),
-        spec.dated_by().unwrap_or_default(),
-    ];
+    let own = spec.own_fields().map(|own| own.name(names));
+    let own = own.chain([spec.items(), names.count]);
     let keys = spec.keys().iter().map(|key| key.path);
     let aggregates = spec.aggregates().iter();
     let aggregates = aggregates.map(|aggregate| aggregate.path);
     let arrays = spec.shared_arrays().map(|array| array.name);
-    let paths = own.into_iter().chain(keys).chain(aggregates).chain(arrays);
+    let paths = own.chain(keys).chain(aggregates).chain(arrays);
     let mut heads = paths.map(|path| path.split('.').next().unwrap_or_default());
     heads.any(|head| head == SOURCES)
 }

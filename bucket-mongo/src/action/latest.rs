@@ -1,6 +1,6 @@
 //! `latest` and `latest_n`: the newest records of a key.
 
-use bucket_core::{Form, Record, read::WalkOrder};
+use bucket_core::{Record, read::WalkOrder};
 use mongodb::ClientSession;
 use tracing::Instrument;
 
@@ -64,10 +64,11 @@ fn request<'a, T: Record>(
     operation: &'static str,
     key: T::Key,
 ) -> Request<'a, T> {
-    let order = match T::SPEC.form() {
-        Form::Window { .. } | Form::Hybrid { .. } => WalkOrder::Time,
-        // Nothing bounds the times of their buckets.
-        _ => WalkOrder::Cursor,
+    let order = if T::SPEC.form().has_span() {
+        WalkOrder::Time
+    } else {
+        // Nothing bounds the times of the buckets.
+        WalkOrder::Cursor
     };
     let mut request = Request::new(buckets, operation, vec![key], order);
     request.newest_first = true;

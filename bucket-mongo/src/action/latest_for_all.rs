@@ -12,7 +12,7 @@ use std::{
 };
 
 use bucket_core::{
-    Form, Record,
+    Record,
     read::{self, FurtherLook, Newest},
 };
 use futures_core::{Stream, stream::BoxStream};
@@ -173,7 +173,7 @@ impl<T: Record> Look<T> {
         for newest in records {
             match newest {
                 Ok(newest) if !newest.is_shown(&live) => {
-                    if let Form::Count { .. } | Form::Numbered { .. } = T::SPEC.form() {
+                    if !T::SPEC.form().has_span() {
                         // One that arrived before it may be younger.
                         shown.extend(self.buckets.latest(newest.key).await.transpose());
                     }

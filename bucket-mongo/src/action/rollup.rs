@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bucket_core::{
-    Every, Fill, Form, IntoTimeRange, Record, TimeRange,
+    Every, Fill, IntoTimeRange, Record, TimeRange,
     read::{self, RollupReader, RollupSteps, RollupTotals, StepTotals, WalkOrder},
     step::Filled,
 };
@@ -324,7 +324,7 @@ impl<'a, T: Record> RollupQuery<'a, T> {
     ) -> Result<Option<DateTime>> {
         let range = TimeRange::new(None, Some(start));
         let session = self.session.as_deref_mut();
-        if let Form::Count { .. } | Form::Numbered { .. } = T::SPEC.form() {
+        if !T::SPEC.form().has_span() {
             // Their sums may pass what a number can hold, and are of no account.
             let read = read_all(self.buckets, &self.key, range, session, context);
             return Ok(read.await?.last_time());

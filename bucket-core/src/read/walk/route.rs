@@ -4,16 +4,16 @@ use bson::{Bson, DateTime, Document, doc};
 
 use crate::{
     attribute::AttributeArray,
-    form::Form,
+    form::Order,
     id::Place,
     range::TimeRange,
     raw::RawWriter,
     read::{
-        FindPlan, Live, ReadKey, fields, find, has_records, in_commands,
-        order::{Order, Position},
+        FindPlan, Live, ReadKey, fields, find, in_commands,
+        order::Position,
         parts::complete_items_of,
         places::{Bound, Places},
-        span::{any_inside, overlapping_any, reaches},
+        span::{holds_any, overlapping_any},
         tails::header,
         token::Query,
     },
@@ -51,7 +51,7 @@ impl<T: Record> Route<T> {
     pub(super) fn new(keys: Vec<T::Key>, longest: i64) -> Self {
         Self {
             read: keys.iter().map(ReadKey::of::<T>).collect(),
-            order: Order::of(T::SPEC),
+            order: T::SPEC.form().order(),
             by_time: keys.len() != 1,
             keys,
             newest_first: false,
@@ -128,8 +128,7 @@ impl<T: Record> Route<T> {
 
     /// Whether it matters how long the buckets' spans are.
     pub(super) fn goes_by_spans(&self) -> bool {
-        let has_spans = matches!(T::SPEC.form(), Form::Window { .. } | Form::Hybrid { .. });
-        has_spans && (self.by_time || self.range.start().is_some())
+        T::SPEC.form().has_span() && (self.by_time || self.range.start().is_some())
     }
 
     pub(super) fn query(&self) -> Query {
@@ -238,11 +237,7 @@ impl<T: Record> Route<T> {
             places = places.behind(bound, descending);
         }
         let mut condition = places.condition(spec, key);
-        condition.extend(match spec.form() {
-            Form::Count { .. } | Form::Numbered { .. } => any_inside(spec, range),
-            Form::Window { .. } | Form::Hybrid { .. } => reaches(spec, range),
-        });
-        condition.extend(has_records(spec));
+        condition.extend(holds_any(spec, range));
         condition
     }
 

@@ -9,14 +9,10 @@ use super::{Placed, Walk};
 use crate::{
     bucket::{self, Head, ItemReader},
     error::{Damage, DamagedBucket},
-    form::Form,
+    form::Order,
     id::Place,
     raw::RawWriter,
-    read::{
-        key_elements,
-        order::{Order, Position},
-        span::believed_span,
-    },
+    read::{key_elements, order::Position, span::believed_span},
     record::Record,
 };
 
@@ -289,20 +285,20 @@ impl<T: Record, R> Walk<T, R> {
     /// descending order. `None` where there are no bounds.
     fn times_to_come(&self, next: &Head) -> Option<(i64, i64)> {
         let longest = self.route.longest.max(self.longest_seen);
-        match T::SPEC.form() {
-            Form::Window { .. } => {
+        match self.route.order {
+            Order::Window => {
                 let start = next.fields.start.timestamp_millis();
                 Some((start, start.saturating_add(longest)))
             }
             // It begins at its place, or less than the longest duration before it.
-            Form::Hybrid { .. } if !self.route.is_of_several() => {
+            Order::Bucket if !self.route.is_of_several() => {
                 let unit = T::SPEC.id_unit().millis();
                 let place = next.place.time.saturating_mul(unit);
                 let end = place.saturating_add(unit).saturating_add(longest);
                 Some((place.saturating_sub(longest), end))
             }
             // Whatever comes may belong before what is there.
-            _ => None,
+            Order::Arrival | Order::Bucket => None,
         }
     }
 

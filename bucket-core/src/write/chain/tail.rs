@@ -5,7 +5,6 @@ use bson::{DateTime, Document, RawBsonRef, RawDocument, doc};
 use crate::{
     bucket::{printed_id, stored_count, stored_fields, stored_place},
     error::{Damage, DamagedBucket},
-    form::Form,
     id::{self, Place},
     spec::{BucketSpec, ID},
 };
@@ -172,5 +171,5 @@ impl Known {
 /// Whether a bucket is reserved: it has no records, and its count is of a type that none has otherwise.
 fn is_reserved(spec: &BucketSpec, stored: &RawDocument) -> bool {
     let count = stored.get(spec.names().count);
-    matches!(spec.form(), Form::Count { .. }) && matches!(count, Ok(Some(RawBsonRef::Int64(0))))
+    spec.form().reserves() && matches!(count, Ok(Some(RawBsonRef::Int64(0))))
 }

@@ -1,8 +1,9 @@
-//! What a chain stands for, by the model's form.
+//! Which sequence of buckets a record goes into, by the model's form.
 
 use bson::DateTime;
 
-use crate::{error::EncodeError, form::Form, form::LatePolicy, limits::Limits, spec::BucketSpec};
+use super::{Form, LatePolicy};
+use crate::{error::EncodeError, limits::Limits, spec::BucketSpec};
 
 /// A sequence of buckets that records go into one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -105,12 +106,12 @@ impl Kind {
     }
 
     /// Whether the records are taken in order of time instead of arrival.
-    pub(super) const fn sorts(self) -> bool {
+    pub(crate) const fn sorts(self) -> bool {
         matches!(self, Self::Hybrid { .. } | Self::Late { .. })
     }
 
     /// Whether a bucket that begins at `start` takes a record of this time.
-    pub(super) fn covers(self, start: DateTime, time: DateTime) -> bool {
+    pub(crate) fn covers(self, start: DateTime, time: DateTime) -> bool {
         match self {
             Self::Hybrid { max_duration, .. } | Self::Late { max_duration, .. } => {
                 let (start, time) = (start.timestamp_millis(), time.timestamp_millis());
