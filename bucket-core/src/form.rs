@@ -19,7 +19,7 @@ mod time;
 pub(crate) use self::{
     fields::OwnField,
     indexes::OrderedBy,
-    kind::Kind,
+    kind::{InTime, InWindow, Kind, Late, Numbered, Pages},
     time::{Order, Span},
 };
 use crate::window::Window;

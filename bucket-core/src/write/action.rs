@@ -2,7 +2,7 @@
 
 use bson::DateTime;
 
-use crate::spec::BucketSpec;
+use crate::{id, spec::BucketSpec};
 
 /// What a statement does; see the [module](super) for the forms.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +89,22 @@ pub struct Put {
     pub fresh: bool,
     /// It must exist: a miss leaves no trace, so the statement is sent alone.
     pub lone: bool,
+}
+
+impl Put {
+    /// An append to the bucket of this id, of which nothing else is known.
+    pub(super) fn lone(spec: &BucketSpec, id: &str, size: u32) -> Self {
+        Self {
+            id: id.to_owned(),
+            start: DateTime::MIN,
+            number: id::parse_place(spec, id).map_or(0, |place| place.time),
+            part: 0,
+            size,
+            fills_from: None,
+            fresh: false,
+            lone: true,
+        }
+    }
 }
 
 impl Action {

@@ -12,8 +12,8 @@ use super::{
     own_ids::{OwnId, OwnIds},
 };
 use crate::{
-    encode::KnownNames, error::EncodeError, expiry, fold::Inputs, form::LatePolicy, id,
-    item::append_item, limits::Limits, raw::RawWriter, record::Record, size::RecordSize,
+    encode::KnownNames, error::EncodeError, expiry, fold::Inputs, id, item::append_item,
+    limits::Limits, raw::RawWriter, record::Record, size::RecordSize,
 };
 
 /// An array element has a type byte, an index of up to six digits and a NUL besides its item.
@@ -277,13 +277,7 @@ impl<T: Record> Batch<T> {
         for at in 0..self.chains.len() {
             let chain = &mut self.chains[at];
             chain.sort();
-            let kind = chain.kind();
-            let Kind::Hybrid {
-                size,
-                max_duration,
-                late: policy,
-            } = kind
-            else {
+            let Some(in_time) = chain.kind().in_time() else {
                 continue;
             };
             let start = chain.newest_start();
@@ -294,15 +288,13 @@ impl<T: Record> Batch<T> {
             let (key, prefix) = (chain.key().to_vec(), chain.prefix().to_owned());
             for slot in late {
                 let time = slot.time;
-                if policy == LatePolicy::Reject {
+                if in_time.refuses_late() {
                     let refused = EncodeError::Late { time, start };
                     sorted_out.refused.push((slot.index, refused));
                     continue;
                 }
                 sorted_out.moved += 1;
-                let merge = policy == LatePolicy::Merge;
-                let kind = Kind::late(time, size, max_duration, merge);
-                let at = self.find_or_begin(&key, kind, || prefix.clone());
+                let at = self.find_or_begin(&key, in_time.late(time), || prefix.clone());
                 self.chains[at].push(slot);
             }
         }

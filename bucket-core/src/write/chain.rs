@@ -3,7 +3,7 @@
 //! A chain knows its pending records and what was last seen of the bucket at its end (its tail).
 //! What it knows may be out of date at any time: the statements are made so that a stale one is
 //! refused and changes nothing, and then the tail is forgotten and asked for again. What a chain
-//! does next is the form's own: see `count`, `window`, `hybrid`, `late` and `numbered`.
+//! does next is the form's own: see `rules`, and `count`, `window`, `hybrid`, `late` and `numbered`.
 
 use std::collections::VecDeque;
 
@@ -27,6 +27,7 @@ mod plan;
 mod recollection;
 mod repeats;
 mod reserve;
+mod rules;
 mod seen;
 mod settle;
 mod tail;
@@ -262,15 +263,12 @@ impl Chain {
     }
 
     fn next_need(&self) -> Need {
-        match (&self.tail, self.kind) {
+        match &self.tail {
             _ if self.pending.is_empty() => Need::Nothing,
             _ if self.remembered.is_some() => Need::Confirmation,
             _ if self.guess.is_some() => Need::Statements,
-            (Tail::Unknown, _) if self.look_behind => Need::NewestBucket,
-            (Tail::Unknown, Kind::Count { .. }) if self.has_open_index() => Need::OpenBucket,
-            // The first bucket of the window is tried on trust.
-            (Tail::Unknown, Kind::Window { .. }) => Need::Statements,
-            (Tail::Unknown, _) => Need::NewestBucket,
+            Tail::Unknown if self.look_behind => Need::NewestBucket,
+            Tail::Unknown => self.kind.rules().first_need(self),
             _ => Need::Statements,
         }
     }
@@ -279,23 +277,14 @@ impl Chain {
     /// read at once; see [`read::open_buckets`].
     #[must_use]
     pub fn has_open_index(&self) -> bool {
-        match self.kind {
-            Kind::Window { .. } | Kind::Late { .. } => false,
-            // The index does not hold every bucket with room.
-            Kind::Count { .. } => self.spec.raised_from().is_none(),
-            Kind::Hybrid { .. } | Kind::Numbered { .. } => true,
-        }
+        // While a capacity is raised, the index does not hold every bucket with room.
+        self.kind.identity().is_none() && self.spec.raised_from().is_none()
     }
 
     /// The read that finds the open bucket.
     #[must_use]
     pub fn open_bucket(&self) -> FindPlan {
-        match self.kind {
-            Kind::Window { .. } => self.open_in_window(),
-            Kind::Late { .. } => self.open_for_late(),
-            Kind::Count { .. } if !self.has_open_index() => self.newest_bucket(),
-            _ => read::open_buckets(self.spec, &[&self.key]),
-        }
+        self.kind.rules().open_bucket(self)
     }
 
     /// The read that finds the newest bucket.
@@ -305,19 +294,7 @@ impl Chain {
     /// forms nothing depends on the buckets before.
     #[must_use]
     pub fn newest_bucket(&self) -> FindPlan {
-        match self.kind {
-            Kind::Window { start, .. } | Kind::Late { start, .. } => {
-                self.newest_at(start).of_majority()
-            }
-            Kind::Hybrid { .. } => read::newest_in_order(self.spec, &self.key),
-            Kind::Numbered { .. } => read::newest(self.spec, &self.key).of_majority(),
-            Kind::Count { .. } => read::newest(self.spec, &self.key),
-        }
-    }
-
-    /// The newest bucket whose id is of this time, and fulfils the condition.
-    fn newest_at(&self, start: DateTime) -> FindPlan {
-        self.newest_of(start, Document::new())
+        self.kind.rules().newest_bucket(self)
     }
 
     /// The newest bucket of this time that fulfils the condition.

@@ -2,6 +2,7 @@
 //! fourth of what that costs the server.
 
 use super::{Kind, Put, Statement, pipeline};
+use crate::form::InWindow;
 use crate::{
     bucket::write_all,
     fold::Folded,
@@ -45,23 +46,23 @@ fn write_identity(statement: &Statement<'_>, put: &Put, writer: &mut RawWriter) 
     let names = statement.spec.names();
     let latest = statement.latest.timestamp_millis();
     match statement.kind {
-        Kind::Count { .. } => {}
-        Kind::Window { start, end, .. } => {
+        Kind::Count(_) => {}
+        Kind::Window(InWindow { start, end, .. }) => {
             writer.date(names.start, start.timestamp_millis());
             writer.date(names.end, end.timestamp_millis());
         }
-        Kind::Hybrid { .. } => {
+        Kind::Hybrid(_) => {
             writer.date(names.start, put.start.timestamp_millis());
             writer.date(names.end, latest);
             writer.bool(names.closed, statement.fills());
         }
-        Kind::Late { .. } => {
+        Kind::Late(_) => {
             writer.date(names.start, put.start.timestamp_millis());
             writer.date(names.end, latest);
             writer.bool(names.closed, true);
             writer.bool(names.late, true);
         }
-        Kind::Numbered { .. } => {
+        Kind::Numbered(_) => {
             writer.integer(names.number, put.number);
             writer.integer(names.size, i64::from(put.size));
             writer.bool(names.full, statement.fills());

@@ -3,6 +3,7 @@
 use bson::DateTime;
 
 use super::{Action, Kind, Put, pipeline};
+use crate::form::{InTime, InWindow};
 use crate::{
     fold::Fold,
     raw::RawWriter,
@@ -210,8 +211,8 @@ impl Statement<'_> {
     fn write_identity(&self, writer: &mut RawWriter, put: &Put) {
         let names = self.spec.names();
         match self.kind {
-            Kind::Count { .. } => {}
-            Kind::Window { start, end, .. } => {
+            Kind::Count(_) => {}
+            Kind::Window(InWindow { start, end, .. }) => {
                 writer.date(names.start, start.timestamp_millis());
                 writer.date(names.end, end.timestamp_millis());
                 match put.part {
@@ -224,7 +225,7 @@ impl Statement<'_> {
                     part => writer.integer(names.part, part),
                 }
             }
-            Kind::Hybrid { max_duration, .. } => {
+            Kind::Hybrid(InTime { max_duration, .. }) => {
                 if put.lone {
                     // By hearsay: the bucket itself says which records it covers.
                     let latest = self.latest.timestamp_millis();
@@ -237,8 +238,8 @@ impl Statement<'_> {
                 }
                 writer.bool(names.closed, false);
             }
-            Kind::Late { .. } => writer.date(names.start, put.start.timestamp_millis()),
-            Kind::Numbered { .. } => {
+            Kind::Late(_) => writer.date(names.start, put.start.timestamp_millis()),
+            Kind::Numbered(_) => {
                 writer.integer(names.number, put.number);
                 writer.integer(names.size, i64::from(put.size));
                 writer.bool(names.full, false);
@@ -254,7 +255,7 @@ impl Statement<'_> {
         let taken = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
         let room = size.saturating_sub(taken);
         let count = writer.begin_document(names.count);
-        if let Kind::Count { .. } = self.kind {
+        if let Kind::Count(_) = self.kind {
             // One without records may be reserved: another statement brings the first ones.
             writer.int32("$gt", 0);
         }
@@ -389,7 +390,7 @@ impl Statement<'_> {
 
     /// Whether the end of the bucket is the time of its latest record.
     pub(super) fn moves_end(&self) -> bool {
-        matches!(self.kind, Kind::Hybrid { .. } | Kind::Late { .. })
+        self.kind.sorts()
     }
 
     /// The field from which the age of the bucket counts, where the model has it, and up to when the
@@ -412,13 +413,13 @@ impl Statement<'_> {
 
     /// Whether a bucket that is opened is one for late records.
     pub(super) fn opens_late(&self) -> bool {
-        matches!(self.kind, Kind::Late { .. })
+        self.kind.is_late()
     }
 
     /// Whether this closes a bucket on which the number of the next one depends: where it is gone, or
     /// closed already, the statement is refused and stops those behind it.
     fn closes_for_good(&self) -> bool {
-        matches!(self.action, Action::Close { .. }) && matches!(self.kind, Kind::Numbered { .. })
+        matches!(self.action, Action::Close { .. }) && self.kind.builds_on_full()
     }
 
     /// An empty bucket that is known to be reserved by the type of its count.
@@ -459,7 +460,7 @@ impl Statement<'_> {
     pub(super) fn mark(&self) -> &'static str {
         let names = self.spec.names();
         match self.kind {
-            Kind::Numbered { .. } => names.full,
+            Kind::Numbered(_) => names.full,
             _ => names.closed,
         }
     }

@@ -1,19 +1,21 @@
 //! The manual's form: pages of a key, one open at a time, each behind all that exist.
 
-use super::{Chain, Known, Step, Tail, tail::Reservation};
+use super::{Chain, Known, Need, Step, Tail, rules::Rules, tail::Reservation};
 use crate::{
     error::{Damage, DamagedBucket},
+    form::Pages,
     id::Place,
+    read::{self, FindPlan},
     write::Action,
 };
 
-impl Chain {
+impl Rules for Pages {
     /// The open page, or the newest one.
-    pub(super) fn saw_page(&self, known: Known) -> Result<Tail, DamagedBucket> {
-        if known.has_room(self.spec) {
+    fn saw(&self, chain: &Chain, known: Known) -> Result<Tail, DamagedBucket> {
+        if known.has_room(chain.spec) {
             return Ok(Tail::Open(known));
         }
-        let next = self.id(known.place.after(known.place));
+        let next = chain.id(known.place.after(known.place));
         if next <= known.id {
             let message = format!("no bucket can be opened behind it: `{next}` sorts before it");
             return Err(DamagedBucket::new(
@@ -24,13 +26,13 @@ impl Chain {
         Ok(Tail::Full(known))
     }
 
-    pub(super) fn next_page(&self, tail: &Tail, from: usize) -> Option<Step> {
+    fn next(&self, chain: &Chain, tail: &Tail, from: usize) -> Option<Step> {
         match tail {
             Tail::Unknown => None,
-            Tail::Open(known) if known.reserved => Some(Self::take_over(known)),
+            Tail::Open(known) if known.reserved => Some(Chain::take_over(known)),
             Tail::Open(known) => {
                 let id = known.id.clone();
-                let take = self.fit(from, known, known.room());
+                let take = chain.fit(from, known, known.room());
                 let action = match known.count {
                     0 => Action::Begin {
                         id,
@@ -38,14 +40,40 @@ impl Chain {
                     },
                     _ => Action::Fill { id },
                 };
-                Some(self.page_step(known, action, from, take))
+                Some(chain.page_step(known, action, from, take))
             }
-            Tail::Reserved(reservation) => Some(self.next_reserved(reservation, from)),
-            Tail::NoneOpen => Some(self.open_page(None, from)),
-            Tail::Full(last) => Some(self.open_page(Some(last), from)),
+            Tail::Reserved(reservation) => Some(chain.next_reserved(reservation, from)),
+            Tail::NoneOpen => Some(chain.open_page(None, from)),
+            Tail::Full(last) => Some(chain.open_page(Some(last), from)),
         }
     }
 
+    fn first_need(&self, chain: &Chain) -> Need {
+        if chain.has_open_index() {
+            Need::OpenBucket
+        } else {
+            Need::NewestBucket
+        }
+    }
+
+    fn open_bucket(&self, chain: &Chain) -> FindPlan {
+        if chain.has_open_index() {
+            read::open_buckets(chain.spec, &[&chain.key])
+        } else {
+            self.newest_bucket(chain)
+        }
+    }
+
+    fn newest_bucket(&self, chain: &Chain) -> FindPlan {
+        read::newest(chain.spec, &chain.key)
+    }
+
+    fn guessed(&self, _: &Chain, id: &str) -> Action {
+        Action::Append { id: id.to_owned() }
+    }
+}
+
+impl Chain {
     /// Opens the bucket after this one.
     fn open_page(&self, last: Option<&Known>, from: usize) -> Step {
         let known = self.page_after(last.map(|last| last.place), from);

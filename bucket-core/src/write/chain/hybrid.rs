@@ -6,32 +6,45 @@
 
 use bson::DateTime;
 
-use super::{Chain, Kind, Known, Step, Tail};
-use crate::{id::Place, write::batch::Slot};
+use super::{Chain, Known, Step, Tail, rules::Rules};
+use crate::{
+    error::DamagedBucket,
+    form::InTime,
+    id::Place,
+    read::{self, FindPlan},
+    write::batch::Slot,
+};
 
-impl Chain {
-    pub(super) fn next_in_time(&self, tail: &Tail, from: usize) -> Option<Step> {
-        let Kind::Hybrid { size, .. } = self.kind else {
-            return None;
-        };
-        let time = self.time_at(from);
-        let own = Place::at(time, self.spec.id_unit());
+impl Rules for InTime {
+    fn newest_bucket(&self, chain: &Chain) -> FindPlan {
+        read::newest_in_order(chain.spec, &chain.key)
+    }
+
+    fn saw(&self, _: &Chain, known: Known) -> Result<Tail, DamagedBucket> {
+        Ok(known.by_mark())
+    }
+
+    fn next(&self, chain: &Chain, tail: &Tail, from: usize) -> Option<Step> {
+        let time = chain.time_at(from);
+        let own = Place::at(time, chain.spec.id_unit());
         let place = match tail {
             Tail::Unknown | Tail::Reserved(_) => return None,
-            Tail::Open(known) if !known.has_room(self.spec) => return Some(Self::close(known)),
-            Tail::Open(known) if self.kind.covers(known.start, time) => {
-                return Some(self.put(known, from));
+            Tail::Open(known) if !known.has_room(chain.spec) => return Some(Chain::close(known)),
+            Tail::Open(known) if chain.kind.covers(known.start, time) => {
+                return Some(chain.put(known, from));
             }
             Tail::Open(known) if time < known.start => return None,
-            Tail::Open(known) => return Some(Self::close(known)),
+            Tail::Open(known) => return Some(Chain::close(known)),
             Tail::NoneOpen => own,
             Tail::Full(last) if time < last.start => return None,
             Tail::Full(last) => own.after(last.place),
         };
-        let known = Known::fresh(self.id(place), place, size, time);
-        Some(self.put(&known, from))
+        let known = Known::fresh(chain.id(place), place, self.size, time);
+        Some(chain.put(&known, from))
     }
+}
 
+impl Chain {
     /// Where the newest bucket begins, if that is known.
     pub(in crate::write) fn newest_start(&self) -> Option<DateTime> {
         match &self.tail {

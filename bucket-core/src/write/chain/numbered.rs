@@ -5,19 +5,29 @@
 //! What was seen must stay: by a read of what a majority has, by an acknowledged write, or by a statement
 //! before it in the same command, which fails with it.
 
-use super::{Chain, Kind, Known, Step, Tail};
-use crate::id::Place;
+use super::{Chain, Known, Step, Tail, rules::Rules};
+use crate::{
+    error::DamagedBucket,
+    form::Numbered,
+    id::Place,
+    read::{self, FindPlan},
+};
 
-impl Chain {
-    pub(super) fn next_number(&self, tail: &Tail, from: usize) -> Option<Step> {
-        let Kind::Numbered { size } = self.kind else {
-            return None;
-        };
+impl Rules for Numbered {
+    fn newest_bucket(&self, chain: &Chain) -> FindPlan {
+        read::newest(chain.spec, &chain.key).of_majority()
+    }
+
+    fn saw(&self, _: &Chain, known: Known) -> Result<Tail, DamagedBucket> {
+        Ok(known.by_mark())
+    }
+
+    fn next(&self, chain: &Chain, tail: &Tail, from: usize) -> Option<Step> {
         let number = match tail {
             Tail::Unknown | Tail::Reserved(_) => return None,
-            Tail::Open(known) if known.has_room(self.spec) => return Some(self.put(known, from)),
+            Tail::Open(known) if known.has_room(chain.spec) => return Some(chain.put(known, from)),
             // Another tool left it without its mark.
-            Tail::Open(known) => return Some(Self::close(known)),
+            Tail::Open(known) => return Some(Chain::close(known)),
             Tail::NoneOpen => 1,
             Tail::Full(last) => last.place.time.saturating_add(1),
         };
@@ -25,7 +35,7 @@ impl Chain {
             time: number,
             sequence: 0,
         };
-        let known = Known::fresh(self.id(place), place, size, self.time_at(from));
-        Some(self.put(&known, from))
+        let known = Known::fresh(chain.id(place), place, self.size, chain.time_at(from));
+        Some(chain.put(&known, from))
     }
 }

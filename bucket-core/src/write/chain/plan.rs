@@ -2,10 +2,9 @@
 
 use bson::DateTime;
 
-use super::{Chain, Kind, Known, MAX_STATEMENT_BYTES, Step, Tail};
+use super::{Chain, Known, MAX_STATEMENT_BYTES, Step, Tail};
 use crate::{
     fold::Fold,
-    id::{self, Place},
     write::{Action, CommandBuilder, Put, Statement, batch::Encoded, statement::Positions},
 };
 
@@ -17,21 +16,8 @@ impl Chain {
         if !id.starts_with(&self.prefix) {
             return;
         }
-        if let Kind::Window { start, size, .. } = self.kind {
-            let first = Place::at(start, self.spec.id_unit());
-            let place = id::parse_place(self.spec, &id).ok();
-            if let Some(place) = place.filter(|place| place.time == first.time) {
-                // It was there: it is not begun again in its middle should it be gone.
-                self.tail = Tail::Open(Known {
-                    fresh: false,
-                    ..Known::fresh(id, place, size, start)
-                });
-            }
-            return;
-        }
-        if !matches!(self.kind, Kind::Late { .. }) {
-            self.guess = Some(id);
-        }
+        let kind = self.kind;
+        kind.rules().guess(self, id);
     }
 
     /// The statements that store the pending records, at most `limit`; they must be sent in this
@@ -40,23 +26,19 @@ impl Chain {
     pub fn plan(&self, limit: usize) -> Vec<Step> {
         if let Some(id) = &self.guess {
             return vec![Step {
-                action: self.guessed(id),
+                action: self.kind.rules().guessed(self, id),
                 take: 1,
                 after: Tail::Unknown,
             }];
         }
+        let rules = self.kind.rules();
         let mut steps = Vec::new();
         let mut tail = self.tail.clone();
         let mut from = 0;
         while from < self.pending.len() && steps.len() < limit {
-            let step = match self.kind {
-                Kind::Count { .. } => self.next_page(&tail, from),
-                Kind::Window { .. } => self.next_in_window(&tail, from),
-                Kind::Hybrid { .. } => self.next_in_time(&tail, from),
-                Kind::Late { .. } => self.next_for_late(&tail, from),
-                Kind::Numbered { .. } => self.next_number(&tail, from),
+            let Some(step) = rules.next(self, &tail, from) else {
+                break;
             };
-            let Some(step) = step else { break };
             from += step.take;
             tail = step.after.clone();
             steps.push(step);
@@ -67,7 +49,7 @@ impl Chain {
                     ..
                 })
             );
-            if takes_over || matches!(self.kind, Kind::Late { .. }) {
+            if takes_over || self.kind.is_late() {
                 // The next record may need another bucket, which is to be looked for; and what is taken
                 // over gets its records by a command of its own.
                 break;
@@ -87,24 +69,6 @@ impl Chain {
     /// The size of the items of these statements, in bytes.
     pub(in crate::write) fn bytes_of(&self, steps: &[Step]) -> u64 {
         self.bytes(0, steps.iter().map(Step::take).sum())
-    }
-
-    /// An append to a bucket that nothing is known of but its id.
-    fn guessed(&self, id: &str) -> Action {
-        let size = self.kind.size();
-        match self.kind {
-            Kind::Count { .. } => Action::Append { id: id.to_owned() },
-            _ => Action::Put(Put {
-                id: id.to_owned(),
-                start: DateTime::MIN,
-                number: id::parse_place(self.spec, id).map_or(0, |place| place.time),
-                part: 0,
-                size,
-                fills_from: None,
-                fresh: false,
-                lone: true,
-            }),
-        }
     }
 
     /// The pending record at this place.

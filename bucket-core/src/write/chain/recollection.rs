@@ -5,7 +5,7 @@
 
 use bson::RawDocument;
 
-use super::{Chain, Kind, Known, Tail};
+use super::{Chain, Known, Tail};
 
 /// The bucket that took the last record of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,10 +33,10 @@ impl Chain {
     pub fn recollection(&self, lone: bool) -> Option<Recollection> {
         let (id, known, is_full) = match (&self.tail, &self.last) {
             // Late records of one time come once.
-            _ if matches!(self.kind, Kind::Late { .. }) => return None,
+            _ if self.kind.is_late() => return None,
             // Others may have gone on to a later one since, and filled it: then the next record is late,
             // and no statement would be refused for that.
-            (Tail::Full(_), _) if matches!(self.kind, Kind::Hybrid { .. }) => return None,
+            (Tail::Full(_), _) if self.kind.sorts() => return None,
             (Tail::Full(known), _) => (&known.id, Some(known), true),
             (Tail::Open(known), Some(id)) if known.id == *id => (id, Some(known), false),
             // Without its count it is good for a lone record alone, whose miss shows.
@@ -70,7 +70,7 @@ impl Chain {
             return false;
         };
         let mut known = known.clone();
-        if !matches!(self.kind, Kind::Numbered { .. }) {
+        if !self.kind.carries_size() {
             // Limits may have been changed since.
             known.size = self.kind.size();
         }
@@ -93,8 +93,7 @@ impl Chain {
 
     /// Whether the next bucket is right only if the full one before it is there.
     fn builds_on_full(&self) -> bool {
-        let follows = matches!(self.kind, Kind::Numbered { .. } | Kind::Window { .. });
-        follows || self.watermark.is_some()
+        self.kind.builds_on_full() || self.watermark.is_some()
     }
 
     /// The full bucket that is to be asked for.

@@ -4,7 +4,7 @@
 //! filter or by the unique index, and changes nothing. Then the records that it brought are looked
 //! for, and where one is found all others of the chain too: what comes again comes in numbers.
 
-use super::{Chain, Kind, Step, Tail};
+use super::{Chain, Step, Tail};
 use crate::{spec::BucketSpec, write::batch::Slot};
 
 /// Ids that one read looks for ..
@@ -109,7 +109,7 @@ impl Chain {
             // That explains the refusals so far.
             self.refused = None;
             self.misses = 0;
-            if matches!(self.kind, Kind::Late { .. }) && !self.goes_on_late() {
+            if self.kind.is_late() && !self.goes_on_late() {
                 // The tail was looked for by the time of a record that is gone.
                 self.tail = Tail::Unknown;
             }

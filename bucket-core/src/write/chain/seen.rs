@@ -2,7 +2,7 @@
 
 use bson::RawDocument;
 
-use super::{Chain, Kind, Known, Refused, Tail};
+use super::{Chain, Known, Refused, Tail};
 use crate::error::{Damage, DamagedBucket};
 
 impl Chain {
@@ -24,27 +24,21 @@ impl Chain {
                 && refused.id == known.id
                 && known.count <= refused.count
                 && known.bytes <= refused.bytes
-                && (!known.marked || matches!(self.kind, Kind::Late { .. }))
+                && (!known.marked || self.kind.is_late())
         };
         if self.refused.as_ref().is_some_and(should_have) {
             let message = format!("its count of {} does not fit its array", known.count);
             let damage = Damage::Refused { message };
             return Err(DamagedBucket::new(format!("{:?}", known.id), damage));
         }
-        if self.outgrown.as_ref() == Some(&known.id) && !matches!(self.kind, Kind::Count { .. }) {
+        if self.outgrown.as_ref() == Some(&known.id) && self.kind.passes_by() {
             if !self.kind.marks() {
                 // It is passed by; the newest one tells which is next.
                 return Ok(());
             }
             known.size = known.count;
         }
-        self.tail = match self.kind {
-            Kind::Count { .. } => self.saw_page(known)?,
-            Kind::Window { end, .. } => Self::saw_in_window(self.spec, end, known),
-            Kind::Late { .. } => self.saw_for_late(known),
-            Kind::Hybrid { .. } | Kind::Numbered { .. } if known.marked => Tail::Full(known),
-            Kind::Hybrid { .. } | Kind::Numbered { .. } => Tail::Open(known),
-        };
+        self.tail = self.kind.rules().saw(self, known)?;
         Ok(())
     }
 
@@ -55,11 +49,10 @@ impl Chain {
     /// As [`saw`](Self::saw).
     pub fn saw_newest(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
         self.forget_watermark();
-        if let Kind::Late { .. } | Kind::Window { .. } = self.kind {
+        if self.kind.identity().is_some() {
             let known = self.known(stored)?;
-            let side_only = matches!(self.kind, Kind::Late { merge: false, .. });
             let passed_by = self.outgrown.as_ref() == Some(&known.id);
-            if passed_by || (side_only && !known.late) {
+            if passed_by || (self.kind.is_set_aside() && !known.late) {
                 // It only tells which sequence is the next one.
                 self.tail = Tail::Full(known);
                 return Ok(());

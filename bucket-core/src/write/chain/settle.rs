@@ -1,6 +1,6 @@
 //! What a reply tells a chain.
 
-use super::{Chain, Kind, Recalled, Refused, Step, Tail, Taken, repeats::has_ids};
+use super::{Chain, Recalled, Refused, Step, Tail, Taken, repeats::has_ids};
 use crate::write::{Action, HeldBack, Put, WriteFailure};
 
 impl Chain {
@@ -26,7 +26,7 @@ impl Chain {
         if let Action::TakeOver { .. } = step.action {
             self.took_over();
         }
-        if matches!(self.kind, Kind::Late { .. }) && !self.goes_on_late() {
+        if self.kind.is_late() && !self.goes_on_late() {
             self.tail = Tail::Unknown;
         }
         stored
@@ -143,7 +143,7 @@ impl Chain {
             return self.give_up();
         }
         let id = step.action.id();
-        let passes_by = step.take == 1 && !matches!(self.kind, Kind::Count { .. });
+        let passes_by = step.take == 1 && self.kind.passes_by();
         if passes_by && failure.is_outgrown() && self.outgrown.as_deref() != Some(id) {
             // Where that bucket is not there, the same id is tried once more.
             self.outgrown = Some(id.to_owned());

@@ -131,6 +131,15 @@ impl Known {
         })
     }
 
+    /// What it is in a form whose buckets are marked when they take no more.
+    pub(super) fn by_mark(self) -> Tail {
+        if self.marked {
+            Tail::Full(self)
+        } else {
+            Tail::Open(self)
+        }
+    }
+
     /// The number of records that still fit.
     pub(super) fn room(&self) -> u32 {
         self.size.saturating_sub(self.count)

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use bson::{Document, RawBsonRef, RawDocument, doc};
 
-use super::{Chain, Kind};
+use super::Chain;
 use crate::{
-    id::Place,
-    read::{self, FindPlan, ReadLevel},
+    read::{FindPlan, ReadLevel},
     write::{batch::Slot, source::Source},
 };
 
@@ -58,17 +57,7 @@ impl Chain {
             return self.newest_bucket();
         };
         let has_position = doc! { watermark.path(): { "$exists": true } };
-        let found = match self.kind {
-            Kind::Window { start, .. } if self.spec.object_ids() => {
-                read::newest_part(self.spec, &self.key, start, has_position)
-            }
-            Kind::Window { start, .. } => {
-                let first = self.id(Place::at(start, self.spec.id_unit()));
-                let ids = (first.as_str(), &*super::behind(&first));
-                read::newest_between(self.spec, &self.key, ids, &has_position)
-            }
-            _ => read::newest_with(self.spec, &self.key, &has_position),
-        };
+        let found = self.kind.rules().newest_with(self, &has_position);
         let mut projection = Document::new();
         projection.insert(watermark.path(), 1);
         FindPlan {

@@ -5,43 +5,67 @@
 //! full, under the id behind it: full buckets stay full and ids are unique, so there is one with
 //! room at most.
 
-use bson::DateTime;
+use bson::Document;
 
-use super::{Chain, Kind, Known, Step, Tail};
-use crate::{id::Place, read::FindPlan, spec::BucketSpec};
+use super::{Chain, Known, Need, Step, Tail, rules::Rules};
+use crate::{
+    error::DamagedBucket,
+    form::InWindow,
+    id::{self, Place},
+    read::FindPlan,
+};
 
-impl Chain {
+impl Rules for InWindow {
     /// The newest bucket with room of a window that ends where ours does: buckets from before the
     /// window was changed are left as they are.
-    pub(super) fn open_in_window(&self) -> FindPlan {
-        let Kind::Window { start, end, size } = self.kind else {
-            return self.newest_bucket();
-        };
-        let mut room = Known::room_condition(self.spec, size);
-        room.insert(self.spec.names().end, end);
-        self.newest_of(start, room)
+    fn open_bucket(&self, chain: &Chain) -> FindPlan {
+        let mut room = Known::room_condition(chain.spec, self.size);
+        room.insert(chain.spec.names().end, self.end);
+        chain.newest_of(self.start, room)
     }
 
-    pub(super) fn saw_in_window(spec: &BucketSpec, end: DateTime, known: Known) -> Tail {
-        if known.end == end && known.has_room(spec) {
-            Tail::Open(known)
-        } else {
-            Tail::Full(known)
+    fn newest_bucket(&self, chain: &Chain) -> FindPlan {
+        chain.newest_of(self.start, Document::new()).of_majority()
+    }
+
+    fn newest_with(&self, chain: &Chain, condition: &Document) -> FindPlan {
+        chain.newest_of(self.start, condition.clone())
+    }
+
+    /// The first bucket of the window is tried on trust.
+    fn first_need(&self, _: &Chain) -> Need {
+        Need::Statements
+    }
+
+    fn guess(&self, chain: &mut Chain, id: String) {
+        let first = Place::at(self.start, chain.spec.id_unit());
+        let place = id::parse_place(chain.spec, &id).ok();
+        if let Some(place) = place.filter(|place| place.time == first.time) {
+            // It was there: it is not begun again in its middle should it be gone.
+            chain.tail = Tail::Open(Known {
+                fresh: false,
+                ..Known::fresh(id, place, self.size, self.start)
+            });
         }
     }
 
-    pub(super) fn next_in_window(&self, tail: &Tail, from: usize) -> Option<Step> {
-        let Kind::Window { start, size, .. } = self.kind else {
-            return None;
-        };
-        let first = Place::at(start, self.spec.id_unit());
+    fn saw(&self, chain: &Chain, known: Known) -> Result<Tail, DamagedBucket> {
+        Ok(if known.end == self.end && known.has_room(chain.spec) {
+            Tail::Open(known)
+        } else {
+            Tail::Full(known)
+        })
+    }
+
+    fn next(&self, chain: &Chain, tail: &Tail, from: usize) -> Option<Step> {
+        let first = Place::at(self.start, chain.spec.id_unit());
         let place = match tail {
-            Tail::Open(known) => return Some(self.put(known, from)),
+            Tail::Open(known) => return Some(chain.put(known, from)),
             Tail::Reserved(_) => return None,
             Tail::Unknown | Tail::NoneOpen => first,
             Tail::Full(last) => first.after(last.place),
         };
-        let known = Known::fresh(self.id(place), place, size, start);
-        Some(self.put(&known, from))
+        let known = Known::fresh(chain.id(place), place, self.size, self.start);
+        Some(chain.put(&known, from))
     }
 }
