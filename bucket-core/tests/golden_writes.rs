@@ -135,13 +135,17 @@ fn a_batch_fills_the_open_bucket_and_then_the_next_ones() {
     assert!(command.get_bool("ordered").unwrap());
 }
 
-/// The last bucket is reserved first, the whole ones go before it, and then it gets its records.
+/// After what the open bucket takes, the last bucket is reserved first, the whole ones go before it, and
+/// then it gets its records.
 #[test]
 fn whole_buckets_are_placed_before_one_that_is_reserved() {
-    let records: Vec<Trade> = (0..24).map(|n| Trade { qty: n, ..msft() }).collect();
+    let records: Vec<Trade> = (-1..24).map(|n| Trade { qty: n, ..msft() }).collect();
     let mut batch = batch(&records);
-    let seen = bson::rawdoc! { "_id": "123_1698335223", "count": 10 };
+    let seen = bson::rawdoc! { "_id": "123_1698335223", "count": 9 };
     batch.chains_mut()[0].saw(&seen).unwrap();
+    let rounds = batch.rounds(None);
+    let reply = doc! { "ok": 1, "n": 1 };
+    batch.settle(&rounds[0], &reply, bucket_core::write::Doubt::None);
     let rounds = batch.rounds(None);
     assert_eq!(rounds.len(), 1);
     let command = document(rounds[0].command());

@@ -37,6 +37,7 @@ mod window;
 use self::recollection::Recalled;
 pub use self::recollection::Recollection;
 use self::repeats::Repeats;
+use self::reserve::EmptyBuckets;
 use crate::form::Kind;
 
 /// Items of one statement stay below this, so that no single statement nears a full command.
@@ -83,8 +84,7 @@ pub struct Chain {
     /// The bucket that the server lets grow no further, whatever its count says: it is as good as
     /// full.
     outgrown: Option<String>,
-    /// No bucket without records can be opened.
-    unreserved: bool,
+    empty_buckets: EmptyBuckets,
     misses: u32,
     /// Lowered when a statement fails, to find the record that cannot be stored.
     max_take: usize,
@@ -179,7 +179,7 @@ impl Chain {
             refused: None,
             taken: None,
             outgrown: None,
-            unreserved: false,
+            empty_buckets: EmptyBuckets::Reserved,
             misses: 0,
             max_take: usize::MAX,
         }
@@ -319,7 +319,7 @@ impl Chain {
     /// the collection may refuse for having no records.
     pub fn look_first(&mut self) {
         self.look_behind = true;
-        self.unreserved = true;
+        self.empty_buckets = EmptyBuckets::Unreserved;
         self.suspect_all();
     }
 }

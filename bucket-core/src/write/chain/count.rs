@@ -29,7 +29,7 @@ impl Rules for Pages {
     fn next(&self, chain: &Chain, tail: &Tail, from: usize) -> Option<Step> {
         match tail {
             Tail::Unknown => None,
-            Tail::Open(known) if known.reserved => Some(Chain::take_over(known)),
+            Tail::Open(known) if known.reserved => Some(chain.take_over(known, from)),
             Tail::Open(known) => {
                 let id = known.id.clone();
                 let take = chain.fit(from, known, known.room());

@@ -19,11 +19,25 @@ const WORTHWHILE: usize = 2;
 /// Buckets of one reservation: with those that reserve and begin they make one command.
 const MOST: usize = 998;
 
+/// What may be done with buckets without records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EmptyBuckets {
+    /// They may be opened, and taken over.
+    Reserved,
+    /// They are not opened: a refusal may be the end of all.
+    Unreserved,
+    /// The collection has refused one.
+    Refused,
+}
+
 impl Chain {
     /// The last of the buckets that the records from `from` on fill, the first of which is this one;
     /// none where they fill too few.
     pub(super) fn worth_reserving(&self, first: &Known, from: usize) -> Option<Known> {
-        if !self.can_reserve() {
+        // Behind a statement that stores records: were all of them refused, or stored before, the bucket
+        // would stay empty.
+        let follows = from > 0 || self.confirmed;
+        if !follows || !self.can_reserve() {
             return None;
         }
         let (mut known, mut at, mut whole) = (first.clone(), from, 0);
@@ -47,7 +61,7 @@ impl Chain {
             && self.spec.raised_from().is_none()
             && self.spec.shared_arrays().next().is_none();
         // After a lost race each bucket is asked for on its own.
-        by_model && !self.unreserved && self.misses == 0
+        by_model && self.empty_buckets == EmptyBuckets::Reserved && self.misses == 0
     }
 
     pub(super) fn reserve(reservation: Reservation) -> Step {
@@ -84,15 +98,23 @@ impl Chain {
                 }),
             };
         }
-        let bucket = &reservation.bucket;
+        self.begin(&reservation.bucket, from)
+    }
+
+    /// Brings a reserved bucket its first records.
+    fn begin(&self, bucket: &Known, from: usize) -> Step {
         let take = self.fit(from, bucket, bucket.room());
         let id = bucket.id.clone();
         let reserved = true;
         self.page_step(bucket, Action::Begin { id, reserved }, from, take)
     }
 
-    /// Ends a reservation: the bucket takes records then.
-    pub(super) fn take_over(known: &Known) -> Step {
+    /// Ends a reservation: the bucket takes records then. A collection that refuses that refuses
+    /// reservations too, so whoever made this one has ended: the bucket gets its first records at once.
+    pub(super) fn take_over(&self, known: &Known, from: usize) -> Step {
+        if self.empty_buckets == EmptyBuckets::Refused {
+            return self.begin(known, from);
+        }
         Step {
             action: Action::TakeOver {
                 id: known.id.clone(),

@@ -1,6 +1,6 @@
 //! What a reply tells a chain.
 
-use super::{Chain, Recalled, Refused, Step, Tail, Taken, repeats::has_ids};
+use super::{Chain, Recalled, Refused, Step, Tail, Taken, repeats::has_ids, reserve::EmptyBuckets};
 use crate::write::{Action, HeldBack, Put, WriteFailure};
 
 impl Chain {
@@ -134,9 +134,12 @@ impl Chain {
         self.tail = Tail::Unknown;
         self.guess = None;
         self.confirmed = false;
-        if let Action::Reserve { .. } = step.action {
-            // The collection may refuse empty buckets.
-            self.unreserved = true;
+        let empties = matches!(
+            step.action,
+            Action::Reserve { .. } | Action::TakeOver { .. }
+        );
+        if empties {
+            self.empty_buckets = EmptyBuckets::Refused;
             return Vec::new();
         }
         if step.take == 0 {

@@ -1,0 +1,139 @@
+//! Buckets without records: who has reserved one and ended, collections that refuse them, and batches
+//! that come again.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in a test they are the point"
+)]
+
+#[path = "common/collection.rs"]
+mod collection;
+#[path = "common/sample.rs"]
+mod sample;
+#[path = "common/writer.rs"]
+mod writer;
+
+use bson::{DateTime, Document, doc, rawdoc};
+use bucket_core::{
+    Record,
+    write::{Batch, Doubt, Need, Round},
+};
+use collection::Collection;
+use sample::{COUNT, COUNT_IDS, Sample};
+use writer::Writer;
+
+fn batch<const F: usize>(devices: &[&str], records: i64) -> Batch<Sample<F>> {
+    let mut batch = Batch::default();
+    let records = devices
+        .iter()
+        .flat_map(|device| (0..records).map(move |number| (device, number)));
+    for (index, (device, number)) in records.enumerate() {
+        let sample = Sample {
+            device: (*device).to_owned(),
+            at: DateTime::from_millis(number * 10),
+            unique: number,
+            value: number,
+            level: None,
+            code: String::new(),
+        };
+        batch.push(index, &sample).unwrap();
+    }
+    batch
+}
+
+fn updates(round: &Round) -> Vec<Document> {
+    let body = Document::try_from(round.command().body().to_owned()).unwrap();
+    let updates = body.get_array("updates").unwrap().iter();
+    let updates = updates.map(|update| update.as_document().unwrap().clone());
+    updates.collect()
+}
+
+fn refused() -> Document {
+    let error = doc! { "index": 0, "code": 121, "errmsg": "Document failed validation" };
+    doc! { "ok": 1, "n": 0, "writeErrors": [error] }
+}
+
+/// A validator that asks for `count >= 1` refuses the statement that ends a reservation.
+#[test]
+fn a_bucket_that_was_left_reserved_takes_records_where_the_collection_refuses_empty_ones() {
+    let mut batch = batch::<COUNT>(&["a"], 2);
+    let left_over = rawdoc! { "_id": "a_0000000001", "count": 0_i64 };
+    batch.chains_mut()[0].saw(&left_over).unwrap();
+    let rounds = batch.rounds(None);
+    let settled = batch.settle(&rounds[0], &refused(), Doubt::None);
+    assert!(settled.failed.is_empty(), "{:?}", settled.failed);
+
+    assert_ne!(batch.chains()[0].need(), Need::Nothing);
+    batch.chains_mut()[0].saw(&left_over).unwrap();
+    let rounds = batch.rounds(None);
+    let updates = updates(&rounds[0]);
+    let reserved = doc! { "$type": "long", "$lte": 0 };
+    let filter = updates[0].get_document("q").unwrap();
+    assert_eq!(filter.get_document("count").unwrap(), &reserved);
+    let update = updates[0].get_document("u").unwrap();
+    assert_eq!(
+        update.get_document("$set").unwrap(),
+        &doc! { "count": 2 },
+        "the first records come with it"
+    );
+    let settled = batch.settle(&rounds[0], &doc! { "ok": 1, "n": 1 }, Doubt::None);
+    assert_eq!(settled.stored, [0, 1]);
+}
+
+#[test]
+fn a_record_that_is_refused_with_a_reserved_bucket_is_given_back() {
+    let mut batch = batch::<COUNT>(&["a"], 2);
+    let mut failed = Vec::new();
+    for _ in 0..9 {
+        if batch.chains()[0].need() == Need::Nothing {
+            break;
+        }
+        let left_over = rawdoc! { "_id": "a_0000000001", "count": 0_i64 };
+        batch.chains_mut()[0].saw(&left_over).unwrap();
+        let rounds = batch.rounds(None);
+        let settled = batch.settle(&rounds[0], &refused(), Doubt::None);
+        failed.extend(settled.failed.into_iter().map(|failed| failed.index));
+    }
+    assert_eq!(failed, [0, 1]);
+}
+
+/// Nothing tells beforehand whether the records of a batch are stored already, or refused.
+#[test]
+fn nothing_is_reserved_before_a_record_of_the_batch_is_stored() {
+    let size = i64::from(Sample::<COUNT>::SPEC.capacity().unwrap());
+    let is_reservation =
+        |update: &Document| !update.get_document("u").unwrap().contains_key("$push");
+    let full = rawdoc! { "_id": "a_0000000000", "count": size };
+    for seen in [None, Some(&full)] {
+        let mut batch = batch::<COUNT>(&["a"], 4 * size);
+        match seen {
+            None => batch.chains_mut()[0].saw_none_open(),
+            Some(full) => batch.chains_mut()[0].saw(full).unwrap(),
+        }
+        let rounds = batch.rounds(None);
+        let updates = updates(&rounds[0]);
+        let reservation = updates.iter().position(is_reservation);
+        assert_eq!(reservation, Some(2), "{updates:?}");
+
+        let settled = batch.settle(&rounds[0], &refused(), Doubt::None);
+        assert!(settled.failed.is_empty());
+        batch.chains_mut()[0].saw_none_open();
+        let rounds = batch.rounds(None);
+        assert!(!self::updates(&rounds[0]).iter().any(is_reservation));
+    }
+}
+
+#[test]
+fn a_batch_that_comes_again_leaves_no_bucket_without_records() {
+    let size = i64::from(Sample::<COUNT_IDS>::SPEC.capacity().unwrap());
+    let mut collection = Collection::new(Sample::<COUNT_IDS>::SPEC);
+    let mut deliver = || {
+        let mut writer = Writer::new(batch::<COUNT_IDS>(&["a", "b", "c"], 4 * size), None);
+        writer.finish(&mut collection);
+        (writer, collection.documents.clone())
+    };
+    let (first, stored) = deliver();
+    let (again, unchanged) = deliver();
+    assert_eq!(again.duplicates.len(), first.stored.len());
+    assert_eq!(unchanged, stored);
+}
