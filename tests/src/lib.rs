@@ -14,6 +14,8 @@ use futures_util::TryStreamExt;
 use tokio::sync::OnceCell;
 
 pub mod faults;
+#[cfg(test)]
+mod pages;
 
 static SERVER: OnceCell<DevServer> = OnceCell::const_new();
 
@@ -99,6 +101,11 @@ pub fn date(text: &str) -> DateTime {
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 mod readme {}
+
+/// `CONTRIBUTING.md`, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../CONTRIBUTING.md")]
+mod contributing {}
 
 /// `docs/architecture.md`, compiled.
 #[cfg(doctest)]
