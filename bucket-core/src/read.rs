@@ -55,6 +55,7 @@ pub use self::{
     walk::{Placed, Ready, RecordPlace, Tokens, Turns, Walk, WalkOrder},
 };
 pub(crate) use self::{
+    in_commands::in_one_command,
     repeats::repeats,
     tails::{Remembered, newest_between, newest_in_order, newest_part, newest_with, remembered},
 };

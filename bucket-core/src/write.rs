@@ -8,6 +8,12 @@
 //! | one update statement as bytes | `statement`, `pipeline` |
 //! | a whole bucket as bytes | `insertion` |
 //! | statements become one command | `command` |
+//! | what to read and send next, until every record has its outcome | `call` |
+//! | one command until its outcome is known: numbers, faults, lost replies | `delivery` |
+//! | what the calls of a handle share | `learnt` |
+//! | which collection it is, and whether it can hold buckets | `ground` |
+//! | how long to wait before another try | `pauses` |
+//! | the server's codes and texts | `codes` |
 //! | the next commands of a batch, and what their replies settle | `round` |
 //! | a reply says what became of each statement | `outcome` |
 //! | how far a source has been stored | `source` |
@@ -43,17 +49,23 @@
 
 mod action;
 mod batch;
+mod call;
 mod chain;
+mod codes;
 mod command;
 mod confirm;
+mod delivery;
 mod doubt;
 mod equality;
+mod ground;
 mod guard;
 mod held_back;
 mod insertion;
 mod join;
+mod learnt;
 mod outcome;
 mod own_ids;
+mod pauses;
 mod pipeline;
 mod record_id;
 mod repeat;
@@ -71,12 +83,18 @@ pub(crate) use self::outcome::number;
 pub use self::{
     action::{Action, Put},
     batch::{Batch, SortedOut},
+    call::{Call, CallEvent, Delivered, Dispatch, Next, Reason, Report, Terms, Unstored},
     chain::{Chain, Need, Recollection, Step},
+    codes::{blames_a_record, is_out_of_time, is_transient, names_no_index},
     command::{Command, CommandBuilder, MAX_COMMAND_BYTES, MAX_STATEMENTS},
+    delivery::{Answer, COLLECTION_UUID, Deed, Delivery, Ended, Event, Fault, asks_again},
     doubt::{Doubt, Doubtful},
+    ground::{Ground, Listing, Look, collection_drift},
     held_back::{HeldBack, Holds},
-    outcome::{Outcome, Reply, WriteFailure, is_transient},
+    learnt::Learnt,
+    outcome::{Outcome, Reply, WriteFailure},
     own_ids::{OwnRepeat, Repetition},
+    pauses::Pauses,
     repeat::Repeats,
     round::{Failed, Round, Settled},
     source::{SOURCES, Source, SourceError},

@@ -10,6 +10,8 @@
 #[path = "common/collection.rs"]
 mod collection;
 mod common;
+#[path = "common/writer.rs"]
+mod writer;
 
 use std::collections::BTreeSet;
 
@@ -17,11 +19,12 @@ use bson::{Document, RawDocumentBuf};
 use bucket_core::{
     Record, bucket,
     read::{RecordPlace, Walk},
-    write::{Batch, Doubt, Need, Round},
+    write::Batch,
 };
-use collection::{Answer, Collection, reply};
+use collection::{Answer, Collection};
 use common::{Reading, ReadingKey, reading};
 use proptest::prelude::*;
+use writer::{Faults, Server, Writer};
 
 const CAPACITY: i32 = 3;
 const DEVICES: [&str; 2] = ["0", "1"];
@@ -112,112 +115,31 @@ enum Fate {
     Leaves,
 }
 
-struct UnderWay {
-    round: Round,
-    statements: Vec<Document>,
-    answers: Vec<Answer>,
-    ordered: bool,
-}
-
-impl UnderWay {
-    /// Executes a statement, if there is one left.
-    fn go_on(&mut self, collection: &mut Collection) -> bool {
-        let failed = matches!(self.answers.last(), Some(Answer::Refused(..)));
-        if self.statements.is_empty() || (self.ordered && failed) {
-            return false;
-        }
-        let statement = self.statements.remove(0);
-        self.answers.push(execute(collection, &statement));
-        true
-    }
-}
-
-/// A writer with commands under way: each statement is executed on its own, replies come last.
-struct Writer {
-    batch: Batch<Reading>,
-    under_way: Vec<UnderWay>,
-    stored: Vec<usize>,
-    unknown: Vec<usize>,
-    opened: usize,
-    commands: usize,
+/// A writer, and how it ends.
+struct Fated {
+    writer: Writer<Reading>,
     turns: usize,
     /// After so many turns.
     fate: (Fate, usize),
     has_left: bool,
 }
 
-impl Writer {
-    /// Does one thing: executes a statement, takes a reply, or plans the next round.
-    fn go_on(&mut self, collection: &mut Collection) {
+impl Fated {
+    fn go_on(&mut self, server: &mut Server) {
         self.turns += 1;
-        if self.has_left {
-            if !self.under_way[0].go_on(collection) {
-                self.under_way.remove(0);
-            }
-            return;
-        }
         let (fate, turns) = self.fate;
-        if fate != Fate::Lives && self.turns > turns && !self.under_way.is_empty() {
-            self.end(fate);
-            return;
-        }
-        let Some(under_way) = self.under_way.first_mut() else {
-            return self.plan(collection);
-        };
-        if under_way.go_on(collection) {
-            return;
-        }
-        let UnderWay { round, answers, .. } = self.under_way.remove(0);
-        let settled = self.batch.settle(&round, &reply(&answers), Doubt::None);
-        assert!(settled.failed.is_empty());
-        self.stored.extend(settled.stored);
-        self.opened += settled.opened.len();
-    }
-
-    fn end(&mut self, fate: Fate) {
-        for under_way in &self.under_way {
-            self.unknown.extend(self.batch.abandon(&under_way.round));
-        }
-        self.batch.give_up();
-        self.has_left = true;
-        if fate == Fate::Dies {
-            self.under_way.clear();
+        if fate != Fate::Lives && self.turns > turns && self.writer.is_sending() {
+            self.writer.drop_call(server, fate == Fate::Leaves);
+            self.has_left = true;
+        } else {
+            self.writer.go_on(server);
         }
     }
 
-    fn plan(&mut self, collection: &Collection) {
-        self.commands += 1;
-        assert!(self.commands < 10_000, "a writer does not come to an end");
-        for chain in self.batch.chains_mut() {
-            let need = chain.need();
-            if !matches!(need, Need::OpenBucket | Need::NewestBucket) {
-                continue;
-            }
-            let mut found = collection.find(&chain.open_bucket());
-            if found.is_empty() && need == Need::NewestBucket {
-                found = collection.find(&chain.newest_bucket());
-            }
-            match found.first() {
-                Some(tail) => chain.saw(tail).unwrap(),
-                None => chain.saw_none_open(),
-            }
+    fn finish(&mut self, server: &mut Server) {
+        while !self.writer.is_done() {
+            self.go_on(server);
         }
-        for round in self.batch.rounds(None) {
-            let body = Document::try_from(round.command().body().to_owned()).unwrap();
-            let statements = body.get_array("updates").unwrap().iter();
-            let statements = statements.map(|it| it.as_document().unwrap().clone());
-            self.under_way.push(UnderWay {
-                statements: statements.collect(),
-                ordered: body.get_bool("ordered").unwrap(),
-                round,
-                answers: Vec::new(),
-            });
-        }
-    }
-
-    fn is_done(&self) -> bool {
-        let mut chains = self.batch.chains().iter();
-        self.under_way.is_empty() && chains.all(|chain| chain.need() == Need::Nothing)
     }
 }
 
@@ -271,7 +193,7 @@ fn writers() -> impl Strategy<Value = Vec<Plan>> {
     prop::collection::vec(writer, 1..8)
 }
 
-fn begin(plans: &[Plan], first: usize) -> Vec<Writer> {
+fn begin(plans: &[Plan], first: usize, faults: &Faults) -> Vec<Fated> {
     let each = (first..).zip(plans).map(|(number, (plan, fate))| {
         let mut batch = Batch::default();
         for (index, (device, millis)) in plan.iter().enumerate() {
@@ -281,13 +203,8 @@ fn begin(plans: &[Plan], first: usize) -> Vec<Writer> {
         }
         let device = plans[0].0[0].0;
         batch.guess(|_| Some(format!("{device}_c_0000000000")));
-        Writer {
-            batch,
-            under_way: Vec::new(),
-            stored: Vec::new(),
-            unknown: Vec::new(),
-            opened: 0,
-            commands: 0,
+        Fated {
+            writer: Writer::new(batch, None).with_faults(faults.of(number)),
             turns: 0,
             fate: *fate,
             has_left: false,
@@ -306,79 +223,138 @@ fn values(collection: &Collection, device: &str) -> Vec<i32> {
     records.map(|record| record.value).collect()
 }
 
+/// Runs the writers, and checks what became of their records.
+fn run(
+    plans: &[Plan],
+    order: &[prop::sample::Index],
+    faults: &Faults,
+) -> Result<(), TestCaseError> {
+    let collection = Collection::new(<Reading as Record>::SPEC);
+    let mut server = Server::new(collection);
+    if !faults.take_numbers() {
+        server = server.executing(execute);
+    }
+    let mut writers = begin(plans, 0, faults);
+    let mut readers = DEVICES.map(|device| Reader {
+        device,
+        place: None,
+        values: Vec::new(),
+    });
+    for turn in order {
+        let at = turn.index(writers.len() + 1);
+        match writers.get_mut(at) {
+            Some(writer) if !writer.writer.is_done() => writer.go_on(&mut server),
+            Some(_) => server.go_on_late(turn.index(7)),
+            None => {
+                for reader in &mut readers {
+                    reader.read(&server.collection, 1 + turn.index(5));
+                }
+            }
+        }
+    }
+    for writer in &mut writers {
+        writer.finish(&mut server);
+    }
+    server.settle();
+    // What a writer left without records is for the next one.
+    let last = [(vec![(0, 0), (1, 0)], (Fate::Lives, 0))];
+    let mut last = begin(&last, LAST, &Faults::default()).remove(0);
+    last.finish(&mut server);
+    let collection = server.collection;
+
+    let devices = DEVICES.iter();
+    let stored: Vec<i32> = devices
+        .flat_map(|device| values(&collection, device))
+        .collect();
+    let own = |number: usize| {
+        let of = move |value: &&i32| usize::try_from(**value / 1000) == Ok(number);
+        let of = stored.iter().filter(of);
+        of.map(|value| usize::try_from(value % 1000).unwrap())
+    };
+    let mut opened = last.writer.opened;
+    let mut all_live = true;
+    for (number, ((plan, (fate, _)), fated)) in plans.iter().zip(&writers).enumerate() {
+        let writer = &fated.writer;
+        opened += writer.opened;
+        all_live &= !fated.has_left;
+        let mut found: Vec<usize> = own(number).collect();
+        found.sort_unstable();
+        let distinct: BTreeSet<usize> = found.iter().copied().collect();
+        prop_assert_eq!(distinct.len(), found.len(), "a record is stored twice");
+        let is_stored = |index: &usize| distinct.contains(index);
+        prop_assert!(writer.stored.iter().all(is_stored), "a record is lost");
+        let told = writer.stored.iter().chain(&writer.unknown).copied();
+        let told: BTreeSet<usize> = told.collect();
+        prop_assert!(
+            distinct.is_subset(&told),
+            "a record is stored that was said not to be"
+        );
+        if *fate == Fate::Lives && faults.are_none() {
+            prop_assert_eq!(found, (0..plan.len()).collect::<Vec<_>>());
+        }
+    }
+    if all_live && faults.are_none() {
+        prop_assert_eq!(opened, collection.documents.len());
+    }
+    for reader in readers.iter_mut().filter(|_| !faults.take_numbers()) {
+        loop {
+            let before = reader.values.len();
+            reader.read(&collection, 5);
+            if reader.values.len() == before {
+                break;
+            }
+        }
+        let all = values(&collection, reader.device);
+        prop_assert_eq!(&reader.values, &all, "the cursor");
+    }
+    for device in DEVICES.iter().filter(|_| faults.are_none()) {
+        let values = values(&collection, device);
+        for number in 0..plans.len() {
+            let of = |value: &&i32| usize::try_from(**value / 1000) == Ok(number);
+            let own = values.iter().filter(of);
+            prop_assert!(
+                own.is_sorted(),
+                "writer {number}'s records of one key changed order"
+            );
+        }
+    }
+    prop_assert_eq!(<Reading as Record>::SPEC.capacity(), Some(3));
+    Ok(())
+}
+
+fn order() -> impl Strategy<Value = Vec<prop::sample::Index>> {
+    prop::collection::vec(any::<prop::sample::Index>(), 100..1000)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn concurrent_writers_store_each_record_once_in_full_ordered_pages(
         plans in writers(),
-        order in prop::collection::vec(any::<prop::sample::Index>(), 100..1000),
+        order in order(),
     ) {
-        let mut collection = Collection::new(<Reading as Record>::SPEC);
-        let mut writers = begin(&plans, 0);
-        let mut readers = DEVICES.map(|device| Reader { device, place: None, values: Vec::new() });
-        for turn in &order {
-            let at = turn.index(writers.len() + 1);
-            match writers.get_mut(at) {
-                Some(writer) if !writer.is_done() => writer.go_on(&mut collection),
-                Some(_) => {}
-                None => for reader in &mut readers {
-                    reader.read(&collection, 1 + turn.index(5));
-                },
-            }
-        }
-        for writer in &mut writers {
-            while !writer.is_done() {
-                writer.go_on(&mut collection);
-            }
-        }
-        // What a writer left without records is for the next one.
-        let mut last = begin(&[(vec![(0, 0), (1, 0)], (Fate::Lives, 0))], LAST).remove(0);
-        while !last.is_done() {
-            last.go_on(&mut collection);
-        }
+        run(&plans, &order, &Faults::default())?;
+    }
 
-        let stored: Vec<i32> = DEVICES.iter().flat_map(|device| values(&collection, device)).collect();
-        let own = |number: usize| {
-            let of = move |value: &&i32| usize::try_from(**value / 1000) == Ok(number);
-            stored.iter().filter(of).map(|value| usize::try_from(value % 1000).unwrap())
-        };
-        let mut opened = last.opened;
-        let mut all_live = true;
-        for (number, ((plan, (fate, _)), writer)) in plans.iter().zip(&mut writers).enumerate() {
-            opened += writer.opened;
-            all_live &= !writer.has_left;
-            let mut found: Vec<usize> = own(number).collect();
-            found.sort_unstable();
-            let distinct: BTreeSet<usize> = found.iter().copied().collect();
-            prop_assert_eq!(distinct.len(), found.len(), "a record is stored twice");
-            prop_assert!(writer.stored.iter().all(|index| distinct.contains(index)), "a record is lost");
-            let told: BTreeSet<usize> = writer.stored.iter().chain(&writer.unknown).copied().collect();
-            prop_assert!(distinct.is_subset(&told), "a record is stored that was not sent");
-            if *fate == Fate::Lives {
-                prop_assert_eq!(found, (0..plan.len()).collect::<Vec<_>>());
-            }
-        }
-        if all_live {
-            prop_assert_eq!(opened, collection.documents.len());
-        }
-        for reader in &mut readers {
-            loop {
-                let before = reader.values.len();
-                reader.read(&collection, 5);
-                if reader.values.len() == before {
-                    break;
-                }
-            }
-            prop_assert_eq!(&reader.values, &values(&collection, reader.device), "the cursor");
-        }
-        for device in DEVICES {
-            let values = values(&collection, device);
-            for number in 0..plans.len() {
-                let own = values.iter().filter(|value| usize::try_from(**value / 1000) == Ok(number));
-                prop_assert!(own.is_sorted(), "writer {}'s records of one key changed order", number);
-            }
-        }
-        prop_assert_eq!(<Reading as Record>::SPEC.capacity(), Some(3));
+    #[test]
+    fn what_gets_lost_or_comes_late_stores_no_record_twice_and_hides_none(
+        plans in writers(),
+        order in order(),
+        one_in in 3..40_u64,
+        seed in any::<u64>(),
+    ) {
+        run(&plans, &order, &Faults::one_in(one_in, seed))?;
+    }
+
+    /// Pages may come out of order then: statements in the midst of a command are not executed.
+    #[test]
+    fn a_number_that_another_command_has_had_hides_no_record_and_doubles_none(
+        plans in writers(),
+        order in order(),
+        one_in in 1..5_u64,
+        seed in any::<u64>(),
+    ) {
+        run(&plans, &order, &Faults::taken_numbers(one_in, seed))?;
     }
 }

@@ -20,7 +20,7 @@ use bucket_core::{
 };
 use collection::Collection;
 use sample::{COUNT, COUNT_IDS, Sample};
-use writer::Writer;
+use writer::{Server, Writer};
 
 fn batch<const F: usize>(devices: &[&str], records: i64) -> Batch<Sample<F>> {
     let mut batch = Batch::default();
@@ -126,11 +126,11 @@ fn nothing_is_reserved_before_a_record_of_the_batch_is_stored() {
 #[test]
 fn a_batch_that_comes_again_leaves_no_bucket_without_records() {
     let size = i64::from(Sample::<COUNT_IDS>::SPEC.capacity().unwrap());
-    let mut collection = Collection::new(Sample::<COUNT_IDS>::SPEC);
+    let mut server = Server::new(Collection::new(Sample::<COUNT_IDS>::SPEC));
     let mut deliver = || {
         let mut writer = Writer::new(batch::<COUNT_IDS>(&["a", "b", "c"], 4 * size), None);
-        writer.finish(&mut collection);
-        (writer, collection.documents.clone())
+        writer.finish(&mut server);
+        (writer, server.collection.documents.clone())
     };
     let (first, stored) = deliver();
     let (again, unchanged) = deliver();

@@ -35,7 +35,7 @@ use self::{
         NUMBERED_OBJECT, Sample, SampleBucket, WINDOW, WINDOW_BYTES, WINDOW_CAPACITY,
         WINDOW_OBJECT,
     },
-    writer::Writer,
+    writer::{Faults, Server, Writer, store},
 };
 
 /// The time by the clock, in the midst of what is drawn.
@@ -67,7 +67,17 @@ fn run<const F: usize>(
     turns: u64,
     limits: impl Fn(usize, &str) -> Option<Limits>,
 ) -> Result<Vec<SampleBucket<F>>, TestCaseError> {
-    let mut collection = Collection::new(Sample::<F>::SPEC);
+    run_with(plans, turns, limits, &Faults::default())
+}
+
+/// The same with commands and replies that get lost.
+fn run_with<const F: usize>(
+    plans: &[Vec<Drawn>],
+    turns: u64,
+    limits: impl Fn(usize, &str) -> Option<Limits>,
+    faults: &Faults,
+) -> Result<Vec<SampleBucket<F>>, TestCaseError> {
+    let mut server = Server::new(Collection::new(Sample::<F>::SPEC));
     let mut expected: BTreeMap<i64, Sample<F>> = BTreeMap::new();
     let mut writers = Vec::new();
     for (number, plan) in plans.iter().enumerate() {
@@ -86,36 +96,47 @@ fn run<const F: usize>(
         next.set_now(NOW);
         batch.guess(|_| Some(format!("{}_0000000001", plan[0].device)));
         let next = (next.records() > 0).then_some(next);
-        writers.push(Writer::new(batch, next));
+        writers.push(Writer::new(batch, next).with_faults(faults.of(number)));
     }
     let mut turns = Turns(turns);
     for _ in 0..1_500 {
         let at = turns.next(writers.len());
         let writer = &mut writers[at];
         if !writer.is_done() {
-            writer.go_on(&mut collection);
+            writer.go_on(&mut server);
+        } else if !faults.are_none() {
+            server.go_on_late(at);
         }
     }
     for writer in &mut writers {
-        writer.finish(&mut collection);
+        writer.finish(&mut server);
     }
+    server.settle();
+    let collection = server.collection;
 
     let mut opened = 0;
     for (number, (plan, writer)) in plans.iter().zip(&mut writers).enumerate() {
         opened += writer.opened;
         let mut settled = writer.stored.clone();
         settled.extend(&writer.refused);
+        settled.extend(&writer.unknown);
         settled.sort_unstable();
         prop_assert_eq!(settled, (0..plan.len()).collect::<Vec<_>>());
         for index in &writer.refused {
             expected.remove(&i64::try_from(number * 1_000 + index).unwrap());
         }
     }
-    prop_assert_eq!(opened, collection.documents.len());
+    if faults.are_none() {
+        prop_assert_eq!(opened, collection.documents.len());
+    }
     let mut buckets = Vec::new();
     let mut stored = BTreeSet::new();
     for document in &collection.documents {
         let raw = RawDocumentBuf::try_from(document).unwrap();
+        if !faults.are_none() && !bucket::has_records::<Sample<F>>(&raw) {
+            // A call that was given up has reserved it.
+            continue;
+        }
         let bucket = bucket::decode::<Sample<F>>(&raw).unwrap();
         naive::check(&bucket);
         prop_assert_eq!(bucket.fields.created_at, Some(NOW));
@@ -128,12 +149,20 @@ fn run<const F: usize>(
                 "{} is stored twice",
                 item.unique
             );
-            let sent = &expected[&item.unique];
+            let sent = expected.get(&item.unique);
+            prop_assert!(sent.is_some(), "{} was said not to be stored", item.unique);
+            let sent = sent.unwrap();
             prop_assert_eq!((&sent.device, sent.at), (&bucket.key.0, item.at));
         }
         buckets.push(bucket);
     }
-    prop_assert!(stored.iter().eq(expected.keys()), "records are missing");
+    for (number, writer) in writers.iter().enumerate() {
+        for index in &writer.unknown {
+            expected.remove(&i64::try_from(number * 1_000 + index).unwrap());
+        }
+    }
+    let is_stored = |unique| stored.contains(unique);
+    prop_assert!(expected.keys().all(is_stored), "records are missing");
     buckets.sort_by_key(|bucket| {
         (
             bucket.key.0.clone(),
@@ -169,7 +198,7 @@ fn buckets_of_one<const F: usize>(plan: &[Drawn], beside: i64) -> Vec<Document> 
     }
     batch.set_now(NOW);
     let mut collection = Collection::new(Sample::<F>::SPEC);
-    Writer::new(batch, None).finish(&mut collection);
+    store(batch, &mut collection);
     let device = Drawn {
         device: 0,
         ..plan[0].clone()
@@ -242,6 +271,25 @@ proptest! {
         check_hybrid(&run::<HYBRID_SIDE>(&plans, turns, |_, _| None)?, LatePolicy::Side, false);
         check_hybrid(&run::<HYBRID_REJECT>(&plans, turns, |_, _| None)?, LatePolicy::Reject, false);
         check_hybrid(&run::<HYBRID_BYTES>(&plans, turns, |_, _| None)?, LatePolicy::Merge, true);
+    }
+
+    #[test]
+    fn what_gets_lost_or_comes_late_is_stored_once_at_most_in_every_form(
+        plans in plans(),
+        turns in any::<u64>(),
+        one_in in 3..40_u64,
+    ) {
+        let faults = Faults::one_in(one_in, turns);
+        let none = |_: usize, _: &str| None;
+        run_with::<COUNT>(&plans, turns, none, &faults)?;
+        run_with::<COUNT_RAISED>(&plans, turns, none, &faults)?;
+        check_numbered(&run_with::<NUMBERED>(&plans, turns, none, &faults)?, false);
+        check_numbered(&run_with::<NUMBERED_OBJECT>(&plans, turns, none, &faults)?, false);
+        let windows = run_with::<WINDOW_CAPACITY>(&plans, turns, none, &faults)?;
+        check_windows(&windows, sample::CAPACITY, false);
+        check_windows(&run_with::<WINDOW_OBJECT>(&plans, turns, none, &faults)?, u32::MAX, true);
+        run_with::<HYBRID_MERGE>(&plans, turns, none, &faults)?;
+        run_with::<HYBRID_SIDE>(&plans, turns, none, &faults)?;
     }
 
     /// Writers of different limits at once, as while a new version is rolled out.

@@ -36,7 +36,7 @@ use self::{
         NUMBERED_OBJECT, Sample, SampleBucket, SampleItem, SampleKey, WINDOW, WINDOW_BYTES,
         WINDOW_CAPACITY, WINDOW_OBJECT,
     },
-    writer::Writer,
+    writer::store,
 };
 
 fn bound() -> impl Strategy<Value = Option<DateTime>> {
@@ -66,7 +66,7 @@ fn stored<const F: usize>(plans: &[Vec<Drawn>]) -> Collection {
             let sample = drawn.sample::<F>(number * 1_000 + index);
             batch.push(index, &sample).unwrap();
         }
-        Writer::new(batch, None).finish(&mut collection);
+        store(batch, &mut collection);
     }
     collection
 }
@@ -251,7 +251,7 @@ fn the_last_time_is_known_whatever_the_sums_come_to() {
             };
             batch.push(index, &drawn.sample::<COUNT>(index)).unwrap();
         }
-        Writer::new(batch, None).finish(&mut collection);
+        store(batch, &mut collection);
     }
     for document in &mut collection.documents {
         let stats = document.get_document_mut("stats").unwrap();

@@ -38,7 +38,7 @@ use self::{
         Sample, SampleBucket, SampleItem, SampleKey, WINDOW, WINDOW_BYTES, WINDOW_CAPACITY,
         WINDOW_OBJECT,
     },
-    writer::Writer,
+    writer::store,
 };
 
 /// The records of a test lie around this moment, and so do its ranges.
@@ -138,7 +138,7 @@ fn stored<const F: usize>(plans: &[Vec<Drawn>], limits: Option<Limits>) -> Colle
             let sample = drawn.sample::<F>(number * 1_000 + index);
             batch.push_with(index, &sample, limits).unwrap();
         }
-        Writer::new(batch, None).finish(&mut collection);
+        store(batch, &mut collection);
     }
     collection
 }
@@ -344,7 +344,7 @@ fn a_bucket_that_is_read_once_more_counts_as_it_is_then() {
         let mut batch = Batch::default();
         let more = record(300 + plans).sample::<HYBRID_MERGE>(77);
         batch.push(0, &more).unwrap();
-        Writer::new(batch, None).finish(&mut collection);
+        store(batch, &mut collection);
     }
     assert_eq!(plans, 2);
     let found = reader.finish().unwrap();

@@ -32,7 +32,7 @@ use self::{
         COUNT, COUNT_BYTES, HYBRID_MERGE, HYBRID_SIDE, NUMBERED, NUMBERED_OBJECT, Sample,
         SampleKey, WINDOW, WINDOW_BYTES, WINDOW_CAPACITY, WINDOW_OBJECT,
     },
-    writer::Writer,
+    writer::store,
 };
 
 /// What several writers leave, one after the other.
@@ -44,7 +44,7 @@ fn stored<const F: usize>(plans: &[Vec<Drawn>]) -> Collection {
             let sample = drawn.sample::<F>(number * 1_000 + index);
             batch.push(index, &sample).unwrap();
         }
-        Writer::new(batch, None).finish(&mut collection);
+        store(batch, &mut collection);
     }
     collection
 }

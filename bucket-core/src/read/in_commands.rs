@@ -17,17 +17,22 @@ const OF_ELEMENT: usize = 16;
 pub fn in_commands<T>(mut list: &[T], most: usize, bytes: impl Fn(&T) -> usize) -> Vec<&[T]> {
     let mut parts = Vec::new();
     while !list.is_empty() {
-        let mut total = 0_usize;
-        let fits = |value: &&T| {
-            total = total
-                .saturating_add(bytes(value))
-                .saturating_add(OF_ELEMENT);
-            total <= MOST_BYTES
-        };
-        let number = list.iter().take(most).take_while(fits).count();
-        let (part, rest) = list.split_at(number.max(1));
+        let (part, rest) = list.split_at(in_one_command(list, most, &bytes));
         parts.push(part);
         list = rest;
     }
     parts
+}
+
+/// How many of the first values are asked for in one command; none of none.
+pub(crate) fn in_one_command<T>(list: &[T], most: usize, bytes: impl Fn(&T) -> usize) -> usize {
+    let mut total = 0_usize;
+    let fits = |value: &&T| {
+        total = total
+            .saturating_add(bytes(value))
+            .saturating_add(OF_ELEMENT);
+        total <= MOST_BYTES
+    };
+    let number = list.iter().take(most).take_while(fits).count();
+    number.max(1).min(list.len())
 }

@@ -380,7 +380,7 @@ impl<T> Batch<T> {
     }
 
     /// Lets chains go by what an earlier batch of the same source has left, before anything is read.
-    pub fn recall(&mut self, earlier: impl Fn(&Chain) -> Option<Recollection>) {
+    pub fn recall(&mut self, mut earlier: impl FnMut(&Chain) -> Option<Recollection>) {
         let lone = self.records == 1;
         for chain in &mut self.chains {
             if let Some(earlier) = earlier(chain) {

@@ -72,6 +72,8 @@ pub struct Chain {
     /// The position of the first record of the source that is not known to be stored: none behind it
     /// may be.
     failed_from: Option<i64>,
+    /// Records of the source were stored although some before them were not.
+    overtaken: bool,
     /// Which records may be stored already, where they have ids.
     repeats: Repeats,
     /// The last statement was applied: nobody else is known to write here.
@@ -173,6 +175,7 @@ impl Chain {
             remembered: None,
             watermark: source.map(Watermark::new),
             failed_from: None,
+            overtaken: false,
             repeats: Repeats::default(),
             confirmed: false,
             last: None,

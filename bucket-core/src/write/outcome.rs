@@ -1,44 +1,18 @@
 //! A reply says what became of each statement.
-//!
-//! Codes: the server's `error_codes.yml`.
 
 use bson::{Bson, Document};
 
-use super::Step;
+use super::{
+    Step,
+    codes::{
+        BAD_VALUE, CONVERSION_FAILURE, DUPLICATE_KEY, IMMUTABLE_FIELD, OTHER_COLLECTION,
+        RESULT_TOO_LARGE, SET_TWICE, TOO_LARGE, is_transient, names_no_index,
+    },
+};
 use crate::{
     form::OrderedBy,
     spec::{BucketSpec, UNIQUE_INDEX},
 };
-
-/// A unique index refused the statement.
-const DUPLICATE_KEY: i32 = 11_000;
-/// Appending to a bucket that must be there would have opened it.
-const SET_TWICE: i32 = 54;
-const BAD_VALUE: i32 = 2;
-const CONVERSION_FAILURE: i32 = 241;
-const TOO_LARGE: i32 = 10_334;
-const RESULT_TOO_LARGE: i32 = 17_419;
-/// An opening matched a bucket that stands behind it.
-const IMMUTABLE_FIELD: i32 = 66;
-/// The collection has another UUID than the one that was asked for.
-const OTHER_COLLECTION: i32 = 361;
-
-/// Shutting down, write conflict, stepped down, temporarily unavailable, not primary, interrupted: nothing
-/// is wrong with the statement.
-const TRANSIENT: [i32; 10] = [
-    91, 112, 189, 365, 10_058, 10_107, 11_600, 11_602, 13_435, 13_436,
-];
-
-/// Whether a server's error code only means that it cannot take a write just now.
-///
-/// ```
-/// assert!(bucket_core::write::is_transient(10_107));
-/// assert!(!bucket_core::write::is_transient(11_000));
-/// ```
-#[must_use]
-pub fn is_transient(code: i32) -> bool {
-    TRANSIENT.contains(&code)
-}
 
 /// What became of one statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -200,6 +174,19 @@ impl WriteFailure {
             BAD_VALUE => self.message.contains("Failed to apply $inc"),
             _ => false,
         }
+    }
+
+    /// Whether the index is missing that the statement names.
+    ///
+    /// ```
+    /// # use bucket_core::write::WriteFailure;
+    /// fn is_set_up(failure: &WriteFailure) -> bool {
+    ///     !failure.misses_an_index()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn misses_an_index(&self) -> bool {
+        self.code == BAD_VALUE && names_no_index(&self.message)
     }
 
     /// The unique index that a duplicate key was found in.

@@ -65,6 +65,13 @@ impl Round {
                 .any(|(_, step)| step.action().is_opening())
     }
 
+    /// Whether its statement at this place has opened a bucket, where these are said to have.
+    fn opened(&self, at: usize, opened: &[usize]) -> bool {
+        // One that was opened without records counts from then on.
+        let begins = matches!(self.steps[at].1.action(), Action::Begin { .. });
+        begins || self.inserts || opened.binary_search(&at).is_ok()
+    }
+
     /// This statement and those of the same chain behind it.
     fn steps_from(&self, at: usize) -> Vec<Step> {
         let rest = self.steps.get(at..).unwrap_or_default();
@@ -88,6 +95,8 @@ pub struct Settled {
     pub failed: Vec<Failed>,
     /// The statements that were refused because a bucket was not as last seen.
     pub missed: usize,
+    /// The records that were passed over, and cannot be sent any more.
+    pub(super) unsent: Vec<usize>,
     /// The records of which it is not known whether they are stored.
     pub unknown: Vec<usize>,
     /// Statements of which a look tells whether they were applied; see [`Doubtful`].
@@ -203,6 +212,17 @@ impl<T: Record> Batch<T> {
 
     /// Takes the reply to a round into account.
     pub fn settle(&mut self, round: &Round, reply: &Document, doubt: Doubt) -> Settled {
+        self.settle_but(round, reply, doubt, &[])
+    }
+
+    /// Takes the reply to a round into account, of which these statements were not executed.
+    pub(super) fn settle_but(
+        &mut self,
+        round: &Round,
+        reply: &Document,
+        doubt: Doubt,
+        taken: &[usize],
+    ) -> Settled {
         let steps: Vec<&Step> = round.steps.iter().map(|(_, step)| step).collect();
         let reply = Reply::read(T::SPEC, &steps, round.ordered, reply);
         let opened = reply.opened;
@@ -214,20 +234,33 @@ impl<T: Record> Batch<T> {
         if round.ordered && reply.outcomes.contains(&Outcome::NotTried) {
             self.set_raced();
         }
+        let mut passed_over = PassedOver::default();
         let chains = self.chains_mut();
         for (at, outcome) in reply.outcomes.into_iter().enumerate() {
             let (index, step) = &round.steps[at];
             let Some(chain) = chains.get_mut(*index) else {
                 continue;
             };
+            if taken.binary_search(&at).is_ok() {
+                settled.missed += 1;
+                passed_over.add(*index, step);
+                continue;
+            }
+            let before = passed_over.before(*index);
             match (outcome, doubt) {
+                (Outcome::Applied, _) if before > 0 => {
+                    let stored = chain.applied_past(step, before);
+                    settled
+                        .opened
+                        .extend(stored.first().filter(|_| round.opened(at, &opened)));
+                    settled.stored.extend(stored);
+                }
+                (_, _) if before > 0 => settled.missed += 1,
                 (Outcome::Applied, _) => {
-                    // One that was opened without records counts from then on.
-                    let begins = matches!(step.action(), Action::Begin { .. });
                     let stored = chain.applied(step);
-                    if begins || round.inserts || opened.binary_search(&at).is_ok() {
-                        settled.opened.extend(stored.first());
-                    }
+                    settled
+                        .opened
+                        .extend(stored.first().filter(|_| round.opened(at, &opened)));
                     settled.stored.extend(stored);
                 }
                 (_, Doubt::Open) => settled.unknown.extend(chain.abandon(step)),
@@ -259,6 +292,7 @@ impl<T: Record> Batch<T> {
                 (Outcome::NotTried, _) => {}
             }
         }
+        settled.unsent = passed_over.settle(chains);
         // Only now: what was sent with a record that failed may be stored.
         self.set_held_back_aside();
         settled
@@ -281,6 +315,41 @@ impl<T: Record> Batch<T> {
         }
         self.set_held_back_aside();
         abandoned
+    }
+}
+
+/// Statements of a round that the server did not execute although it went on after them, because another
+/// command had executed statements of its number.
+#[derive(Debug, Default)]
+struct PassedOver {
+    /// By chain: how many of its first records they were to bring.
+    chains: Vec<(usize, usize)>,
+}
+
+impl PassedOver {
+    fn add(&mut self, chain: usize, step: &Step) {
+        match self.chains.iter_mut().find(|(other, _)| *other == chain) {
+            Some((_, records)) => *records += step.take(),
+            None => self.chains.push((chain, step.take())),
+        }
+    }
+
+    /// How many records of a chain were passed over so far.
+    fn before(&self, chain: usize) -> usize {
+        let mut chains = self.chains.iter();
+        let chain = chains.find(|(other, _)| *other == chain);
+        chain.map_or(0, |(_, records)| *records)
+    }
+
+    /// They are planned anew. Gives those that cannot be sent any more.
+    fn settle(self, chains: &mut [Chain]) -> Vec<usize> {
+        let mut unsent = Vec::new();
+        for (chain, records) in self.chains {
+            if let Some(chain) = chains.get_mut(chain) {
+                unsent.extend(chain.passed_over(records));
+            }
+        }
+        unsent
     }
 }
 

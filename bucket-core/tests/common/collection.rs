@@ -16,7 +16,7 @@ pub struct Collection {
 }
 
 /// What the server answers to one statement.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     Matched,
     Upserted,

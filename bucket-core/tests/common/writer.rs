@@ -1,205 +1,382 @@
-//! A writer against the naive collection: each statement is executed on its own, replies come last,
-//! and what was read may be as stale as can be.
+//! The shipped machine against the naive collection: each statement is executed on its own, replies come
+//! last, and what was read may be as stale as can be. Commands and replies get lost on demand.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
-use bson::Document;
+use std::collections::BTreeSet;
+
+use bson::RawDocumentBuf;
 use bucket_core::{
     Record,
-    write::{Batch, Doubt, Need, Repetition, Round},
+    read::FindPlan,
+    write::{
+        Batch, Call, CallEvent, Deed, Delivered, Delivery, Ended, Event, Fault, Learnt, Listing,
+        Next, Reason, Report, Terms,
+    },
 };
 
-use super::collection::{Answer, Collection, reply};
+use super::collection::Collection;
+
+#[path = "server.rs"]
+mod server;
+
+pub use self::server::{Message, Server};
+
+/// What the executor says of a command that failed.
+type Failure = &'static str;
 
 pub struct Writer<T: Record> {
-    pub batch: Batch<T>,
+    call: Option<Call<T, Failure>>,
+    /// The indexes of the call's records.
+    indexes: Vec<usize>,
+    learnt: Learnt,
     /// The batch after this one goes by what this one leaves, however old that is by then.
     next: Option<Batch<T>>,
     under_way: Vec<UnderWay>,
+    ended: Vec<Delivered<Failure>>,
+    reads: Vec<FindPlan>,
+    faults: Faults,
+    /// The deadline has passed.
+    late: bool,
     pub stored: Vec<usize>,
     pub refused: Vec<usize>,
-    /// With record ids: those that were stored before, and those of which the id is.
+    /// Those that may be stored.
+    pub unknown: Vec<usize>,
+    /// With record ids or a source: those that were stored before, and those of which the id is.
     pub duplicates: Vec<usize>,
     pub conflicts: Vec<usize>,
     /// The reads for record ids.
     pub looks: usize,
     pub opened: usize,
-    commands: usize,
-    /// The open buckets were read and the newest ones not yet: others may go on in between.
-    between: bool,
+    steps: usize,
 }
 
+/// What goes wrong on the way.
+#[derive(Debug, Clone, Default)]
+pub struct Faults {
+    /// One step in so many, about; none if 0.
+    one_in: u64,
+    /// One session in so many has a number that another command has had.
+    taken_one_in: u64,
+    seed: u64,
+}
+
+impl Faults {
+    pub fn one_in(steps: u64, seed: u64) -> Self {
+        Self {
+            one_in: steps,
+            taken_one_in: 0,
+            seed,
+        }
+    }
+
+    /// Nothing gets lost, but other commands have had the numbers. Were both so, what the server answers to
+    /// a second try from its record could be the other command's.
+    pub fn taken_numbers(one_in: u64, seed: u64) -> Self {
+        Self {
+            one_in: 0,
+            taken_one_in: one_in,
+            seed,
+        }
+    }
+
+    pub fn take_numbers(&self) -> bool {
+        self.taken_one_in > 0
+    }
+
+    /// Fewer than the steps of most calls.
+    pub fn rarely(&self) -> u64 {
+        4 * self.one_in.max(1)
+    }
+
+    /// The same for one writer of many.
+    #[must_use]
+    pub fn of(&self, writer: usize) -> Self {
+        let writer = u64::try_from(writer).unwrap();
+        Self {
+            seed: self.seed.wrapping_add(writer.wrapping_mul(0x9e37_79b9)),
+            ..self.clone()
+        }
+    }
+
+    pub fn are_none(&self) -> bool {
+        self.one_in == 0 && !self.take_numbers()
+    }
+
+    /// Source of the constants: Knuth, "The Art of Computer Programming", volume 2, section 3.3.4.
+    pub fn draw(&mut self, below: u64) -> u64 {
+        self.seed = self
+            .seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.seed >> 33) % below
+    }
+
+    fn strikes(&mut self) -> bool {
+        self.one_in > 0 && self.draw(self.one_in) == 0
+    }
+}
+
+/// A command in the writer's hands.
 struct UnderWay {
-    round: Round,
-    statements: Vec<Document>,
-    answers: Vec<Answer>,
-    ordered: bool,
+    delivery: Delivery,
+    body: RawDocumentBuf,
+    session: usize,
+    /// The last number of the session.
+    number: i64,
+    message: Option<Message>,
+}
+
+impl UnderWay {
+    /// Does one thing for the command.
+    fn go_on(&mut self, server: &mut Server, faults: &mut Faults, late: &mut bool) {
+        let event = match self.delivery.next() {
+            Deed::Number { above } => {
+                self.number = self.number.max(above) + 1;
+                Event::Number(self.number)
+            }
+            Deed::Send { number, .. } => match self.send(number, server, faults) {
+                Some(event) => event,
+                None => return,
+            },
+            Deed::Fence { .. } if faults.strikes() => Event::Fault(Fault::Lost),
+            Deed::Fence { number } => match server.fence(self.session, number) {
+                Ok(()) => Event::Reply(bson::doc! { "ok": 1, "n": 0 }),
+                Err(newer) => Event::Fault(Fault::TooOld { newer: Some(newer) }),
+            },
+            Deed::Pause { .. } => {
+                *late |= faults.one_in > 0 && faults.draw(8) == 0;
+                if *late {
+                    Event::Deadline { sent: false }
+                } else {
+                    Event::Paused
+                }
+            }
+            Deed::End => return,
+        };
+        self.delivery.told(event);
+    }
+
+    fn send(
+        &mut self,
+        number: Option<i64>,
+        server: &mut Server,
+        faults: &mut Faults,
+    ) -> Option<Event> {
+        let is_new = self.message.is_none();
+        let session = self.session;
+        let body = &self.body;
+        let message = self
+            .message
+            .get_or_insert_with(|| Message::new(session, number, body));
+        if faults.strikes() {
+            let message = self.message.take()?;
+            match faults.draw(4) {
+                0 if is_new => return Some(Event::Fault(Fault::NotSent)),
+                // The server breaks off.
+                1 => {
+                    return Some(Event::Fault(Fault::BrokenOff { transient: true }));
+                }
+                2 => return Some(Event::Fault(Fault::Lost)),
+                // It arrives yet, or goes on.
+                _ => {
+                    server.lose(message);
+                    return Some(Event::Fault(Fault::Lost));
+                }
+            }
+        }
+        if server.go_on(message) {
+            return None;
+        }
+        let message = self.message.take()?;
+        Some(match message.reply() {
+            _ if faults.strikes() => Event::Fault(Fault::Lost),
+            Ok(reply) => Event::Reply(reply),
+            Err(newer) => Event::Fault(Fault::TooOld { newer: Some(newer) }),
+        })
+    }
 }
 
 impl<T: Record> Writer<T> {
     pub fn new(batch: Batch<T>, next: Option<Batch<T>>) -> Self {
-        Self {
-            batch,
+        let mut writer = Self {
+            call: None,
+            indexes: Vec::new(),
+            learnt: Learnt::default(),
             next,
             under_way: Vec::new(),
+            ended: Vec::new(),
+            reads: Vec::new(),
+            faults: Faults::default(),
+            late: false,
             stored: Vec::new(),
             refused: Vec::new(),
+            unknown: Vec::new(),
             duplicates: Vec::new(),
             conflicts: Vec::new(),
             looks: 0,
             opened: 0,
-            commands: 0,
-            between: false,
-        }
+            steps: 0,
+        };
+        writer.begin(batch);
+        writer
     }
 
-    /// Does one thing: executes a statement, takes a reply, or plans the next round.
-    pub fn go_on(&mut self, collection: &mut Collection) {
-        let Some(under_way) = self.under_way.first_mut() else {
-            let ended = self.is_at_end();
-            match self.next.take_if(|_| ended) {
-                Some(next) => self.begin(next),
-                None => self.plan(collection),
-            }
+    pub fn with_faults(mut self, faults: Faults) -> Self {
+        self.faults = faults;
+        self
+    }
+
+    fn begin(&mut self, batch: Batch<T>) {
+        self.indexes = batch.indexes();
+        self.call = Some(Call::new(batch, Terms::default()));
+    }
+
+    /// Does one thing: executes a statement, takes a reply, reads, or plans what comes next.
+    pub fn go_on(&mut self, server: &mut Server) {
+        self.steps += 1;
+        assert!(self.steps < 50_000, "a writer does not come to an end");
+        let Some(call) = &mut self.call else {
             return;
         };
-        let failed = matches!(under_way.answers.last(), Some(Answer::Refused(..)));
-        if under_way.statements.is_empty() || (under_way.ordered && failed) {
-            let UnderWay { round, answers, .. } = self.under_way.remove(0);
-            let settled = self.batch.settle(&round, &reply(&answers), Doubt::None);
-            assert!(settled.failed.is_empty(), "{:?}", settled.failed);
-            self.stored.extend(settled.stored);
-            self.opened += settled.opened.len();
-            return;
-        }
-        let statement = under_way.statements.remove(0);
-        under_way.answers.push(collection.execute(&statement));
-    }
-
-    pub fn finish(&mut self, collection: &mut Collection) {
-        while !self.is_done() {
-            self.go_on(collection);
-        }
-    }
-
-    fn plan(&mut self, collection: &Collection) {
-        self.commands += 1;
-        assert!(self.commands < 10_000, "a writer does not come to an end");
-        let between = std::mem::take(&mut self.between);
-        let asking = |chain: &bucket_core::write::Chain| chain.need() == Need::Confirmation;
-        let asking: Vec<usize> = (0..self.batch.chains().len())
-            .filter(|at| asking(&self.batch.chains()[*at]))
-            .collect();
-        if !asking.is_empty() {
-            let found = collection.find(&self.batch.remembered(&asking));
-            let stored = self.batch.saw_remembered(&asking, &found);
-            self.duplicates.extend(stored);
-            // Others may go on before the next plan.
-            return;
-        }
-        for chain in self.batch.chains_mut() {
-            let need = chain.need();
-            if !matches!(need, Need::OpenBucket | Need::NewestBucket) {
-                continue;
-            }
-            if between {
-                match collection.find(&chain.newest_bucket()).first() {
-                    Some(newest) => chain.saw_newest(newest).unwrap(),
-                    None => chain.saw_none_open(),
+        if let Some(under_way) = self.under_way.first_mut() {
+            under_way.go_on(server, &mut self.faults, &mut self.late);
+            if under_way.delivery.next() == Deed::End {
+                let ended = self.under_way.remove(0).delivery.end();
+                self.ended.push(delivered(ended));
+                if self.under_way.is_empty() {
+                    call.told(CallEvent::Ended {
+                        commands: std::mem::take(&mut self.ended),
+                        late: self.late,
+                    });
                 }
-            } else if let Some(open) = collection.find(&chain.open_bucket()).first() {
-                chain.saw(open).unwrap();
-            } else if need == Need::NewestBucket {
-                self.between = true;
-            } else {
-                chain.saw_none_open();
             }
-        }
-        if self.between {
             return;
         }
-        if self.look_for_repeats(collection) {
+        if !self.reads.is_empty() {
+            let reads = std::mem::take(&mut self.reads).into_iter();
+            let found = reads.map(|plan| server.collection.find(&plan)).collect();
+            call.told(CallEvent::Found(found));
             return;
         }
-        let sorted_out = self.batch.sort_out_late();
-        self.refused
-            .extend(sorted_out.refused.into_iter().map(|(index, _)| index));
-        for chain in self.batch.chains() {
-            assert!(chain.taken_id().is_none(), "{:?}", chain.taken_id());
-        }
-        let rounds = self.batch.rounds(None);
-        assert!(
-            !rounds.is_empty() || sorted_out.moved > 0 || self.is_at_end(),
-            "a writer is stuck"
-        );
-        for round in rounds {
-            let body = Document::try_from(round.command().body().to_owned()).unwrap();
-            let list = if body.contains_key("insert") {
-                "documents"
-            } else {
-                "updates"
-            };
-            let statements = body.get_array(list).unwrap().iter();
-            let statements = statements
-                .map(|statement| statement.as_document().unwrap().clone())
-                .collect();
-            self.under_way.push(UnderWay {
-                round,
-                statements,
-                answers: Vec::new(),
-                ordered: body.get_bool("ordered").unwrap(),
-            });
-        }
-    }
-
-    /// Looks for the records of the chains that ask for it; others may go on before the next plan.
-    fn look_for_repeats(&mut self, collection: &Collection) -> bool {
-        let mut looked = false;
-        for at in 0..self.batch.chains().len() {
-            while self.batch.chains()[at].need() == Need::Repeats {
-                let plans = self.batch.repeats(at).into_iter();
-                let found: Vec<_> = plans.flat_map(|plan| collection.find(&plan)).collect();
-                let repeats = self.batch.saw_repeats(at, &found);
-                let conflicts = repeats.conflicts.into_iter();
-                self.conflicts.extend(conflicts.map(|(index, _)| index));
-                self.duplicates.extend(repeats.duplicates);
-                self.looks += 1;
-                looked = true;
+        match call.next() {
+            Next::Consult => call.consult(&mut self.learnt),
+            Next::Look(_) => call.told(CallEvent::Listed(Listing::NotPermitted)),
+            Next::Read(plans) => {
+                let of_ids = |plan: &&FindPlan| plan.hint.contains("unique");
+                self.looks += plans.iter().filter(of_ids).count();
+                self.reads = plans;
             }
+            Next::Send(commands) => {
+                for command in commands {
+                    let faults = &mut self.faults;
+                    let taken = if faults.take_numbers() && faults.draw(faults.taken_one_in) == 0 {
+                        usize::try_from(faults.draw(4)).unwrap()
+                    } else {
+                        0
+                    };
+                    self.under_way.push(UnderWay {
+                        delivery: Delivery::new(command.statements),
+                        body: command.body,
+                        session: server.session(taken),
+                        number: 0,
+                        message: None,
+                    });
+                }
+            }
+            Next::Pause { .. } => call.told(CallEvent::Paused),
+            Next::Wait => panic!("nothing is under way"),
+            Next::Done => self.end(),
         }
-        looked
     }
 
-    fn begin(&mut self, next: Batch<T>) {
-        self.take_own_repeats();
-        let last = std::mem::replace(&mut self.batch, next);
-        let lone = last.records() == 1;
-        self.batch.recall(|chain| {
-            let mut same = last.chains().iter();
-            let same = same.find(|other| other.memory_key() == chain.memory_key());
-            same.and_then(|chain| chain.recollection(lone))
-        });
+    fn end(&mut self) {
+        let Some(call) = self.call.take() else { return };
+        let (batch, report) = call.end();
+        let is_stopped = report.stopped_by.is_some();
+        let stored = self.take(report);
+        self.stored.extend(stored);
+        let Some(mut next) = self.next.take() else {
+            return;
+        };
+        // They are parts of one call of the user.
+        next.hold_back(&batch.holds());
+        let held = next.take_held_back();
+        self.refused.extend(held.iter().map(|held| held.index));
+        if is_stopped {
+            self.refused.extend(next.indexes());
+        } else {
+            self.begin(next);
+        }
     }
 
-    /// What became of the records whose id came twice in the batch, which is at its end.
-    pub fn take_own_repeats(&mut self) {
-        for repeat in self.batch.own_repeats() {
-            let list = match repeat.repetition {
-                Repetition::Stored => &mut self.duplicates,
-                _ if self.refused.contains(&repeat.first) => &mut self.refused,
-                Repetition::Other { .. } => &mut self.conflicts,
-                _ if self.conflicts.contains(&repeat.first) => &mut self.conflicts,
-                _ => &mut self.duplicates,
+    /// Gives the records that are stored.
+    fn take(&mut self, report: Report<Failure>) -> Vec<usize> {
+        let mut left: BTreeSet<usize> = self.indexes.drain(..).collect();
+        let mut settles = |index: &usize| assert!(left.remove(index), "{index} is settled twice");
+        report.duplicates.iter().for_each(&mut settles);
+        for unstored in &report.failed {
+            unstored.records.iter().for_each(&mut settles);
+            let list = match &unstored.reason {
+                reason if reason.is_unknown() => &mut self.unknown,
+                Reason::Conflict { .. } => &mut self.conflicts,
+                Reason::Damaged(damage) => panic!("{damage:?}"),
+                Reason::Refused { action, failure } if self.faults.one_in == 0 => {
+                    panic!("{action:?}: {failure:?}")
+                }
+                _ => &mut self.refused,
             };
-            list.push(repeat.index);
+            list.extend(&unstored.records);
+        }
+        self.duplicates.extend(report.duplicates);
+        self.opened += report.opened.len();
+        assert_eq!(left.len(), report.stored);
+        left.into_iter().collect()
+    }
+
+    pub fn finish(&mut self, server: &mut Server) {
+        while !self.is_done() {
+            self.go_on(server);
         }
     }
 
     pub fn is_done(&self) -> bool {
-        self.next.is_none() && self.is_at_end()
+        self.call.is_none()
     }
 
-    fn is_at_end(&self) -> bool {
-        let chains = self.batch.chains();
-        self.under_way.is_empty() && chains.iter().all(|chain| chain.need() == Need::Nothing)
+    /// It ends in the middle of all; what it has sent goes on where it `leaves`.
+    pub fn drop_call(&mut self, server: &mut Server, leaves: bool) {
+        let Some(call) = self.call.take() else { return };
+        drop(call);
+        let under_way = std::mem::take(&mut self.under_way);
+        let messages = under_way.into_iter().filter_map(|it| it.message);
+        messages
+            .filter(|_| leaves)
+            .for_each(|message| server.lose(message));
+        self.unknown.append(&mut self.indexes);
     }
+
+    /// Whether commands of it are under way.
+    pub fn is_sending(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+}
+
+fn delivered(ended: Ended) -> Delivered<Failure> {
+    match ended {
+        Ended::Reply(answer) => Delivered::Answer(answer),
+        Ended::Failed { unknown, .. } => Delivered::Failed {
+            error: "the command failed",
+            unknown,
+            refusal: None,
+        },
+        Ended::CalledOff => Delivered::CalledOff,
+    }
+}
+
+/// Stores a batch without any fault.
+pub fn store<T: Record>(batch: Batch<T>, collection: &mut Collection) {
+    let lent = std::mem::replace(collection, Collection::new(T::SPEC));
+    let mut server = Server::new(lent);
+    Writer::new(batch, None).finish(&mut server);
+    *collection = server.collection;
 }

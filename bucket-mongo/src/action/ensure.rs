@@ -1,12 +1,12 @@
 //! `ensure`: the collection and its indexes, and how they differ from the model.
 
-use bucket_core::{Record, index::Drift};
+use bucket_core::{Record, index::Drift, write::collection_drift};
 use tracing::Instrument;
 
 use self::collection::{check_size, compression_drift};
 pub use self::report::{EnsureReport, SizeWarning};
 use super::ActionFuture;
-use crate::{Buckets, Error, Result, error::Context, footing::collection_drift, trace};
+use crate::{Buckets, Error, Result, error::Context, trace};
 
 mod collection;
 mod indexes;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bucket_core::{
     attribute::{Attributed, DocumentError, NewDocuments, StoredDocuments},
-    write::WriteFailure,
+    write::blames_a_record,
 };
 use mongodb::{ClientSession, bson::RawDocumentBuf, options::WriteConcern};
 use tokio::time::{Instant, sleep};
@@ -13,7 +13,7 @@ use super::{Documents, InsertedDocuments};
 use crate::{
     Error, ErrorKind, Result,
     error::Context,
-    writer::{Channel, Settings, raw_write_concern, verdict},
+    writer::{Channel, Settings, raw_write_concern},
 };
 
 /// What a transaction is that the server has ended.
@@ -103,8 +103,11 @@ impl<'a, T: Attributed> Storing<'a, T> {
         loop {
             let session = self.session.as_deref_mut();
             let borrowed = session.is_some();
-            match channel.deliver(session, command.clone()).await {
-                Ok((reply, doubt)) => return Ok(documents.settle(&reply, doubt, was_lost)),
+            let statements = documents.indexes().count();
+            match channel.deliver(session, command.clone(), statements).await {
+                // Some were not inserted, which the server takes for insertions of before.
+                Ok(answer) if !answer.taken.is_empty() => was_lost = true,
+                Ok(answer) => return Ok(documents.settle(&answer.reply, answer.doubt, was_lost)),
                 // Where it has no number, the server knows a repetition by its `_id`s.
                 Err(error)
                     if error.is_outcome_unknown()
@@ -131,13 +134,12 @@ impl<'a, T: Attributed> Storing<'a, T> {
             report.fail(index, documents.id(index), error);
         }
         if !settled.unknown.is_empty() {
-            let message = "a try whose connection was lost may have stored it".to_owned();
-            let error = Error::new(ErrorKind::OutcomeUnknown { message }, &self.context);
+            let message = "a try whose connection was lost may have stored it";
+            let error = Error::not_known(message, &self.context);
             fail(documents, settled.unknown, &error, report);
         }
-        if let Some(WriteFailure { code, message, .. }) = settled.write_concern_error {
-            let message = format!("the write concern was not met ({code}): {message}");
-            let error = Error::new(ErrorKind::OutcomeUnknown { message }, &self.context);
+        if let Some(failure) = &settled.write_concern_error {
+            let error = Error::concern_not_met(failure, &self.context);
             fail(documents, settled.stored, &error, report);
             report.stop(&error);
         }
@@ -190,7 +192,7 @@ fn fail(
 
 /// Whether one document may be the reason why the server refused the whole command.
 fn is_of_one(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Server { code, .. } if verdict::blames_a_record(*code))
+    matches!(error.kind(), ErrorKind::Server { code, .. } if blames_a_record(*code))
 }
 
 /// The error of a document that cannot be encoded.

@@ -2,11 +2,12 @@
 //!
 //! Codes: the server's `error_codes.yml`.
 
-use bucket_core::write::{Action, WriteFailure};
+use bucket_core::write::{Action, WriteFailure, names_no_index};
 use bucket_core::{BucketSpec, Damage, DamagedBucket};
 use mongodb::error::ErrorKind as DriverKind;
 
 use super::{Context, Error, ErrorKind};
+use crate::writer::faults;
 
 const BAD_VALUE: i32 = 2;
 const UNAUTHORIZED: i32 = 13;
@@ -20,9 +21,6 @@ const DUPLICATE_KEY: i32 = 11_000;
 /// How the names of indexes on open buckets begin.
 const OPEN_INDEX: &str = "bucket_open_";
 
-/// What the server says of a hint that names no index.
-const NO_SUCH_HINT: &str = "hint provided does not correspond to an existing index";
-
 impl Error {
     /// An error of a read that asked for the index on pages: nothing can have been stored.
     pub(crate) fn read(driver: mongodb::error::Error, context: &Context) -> Self {
@@ -33,7 +31,7 @@ impl Error {
     /// An error of a read that asked for this index.
     pub(crate) fn read_by(index: &str, driver: mongodb::error::Error, context: &Context) -> Self {
         let kind = match driver.kind.as_ref() {
-            DriverKind::Command(error) if error.message.contains(NO_SUCH_HINT) => {
+            DriverKind::Command(error) if names_no_index(&error.message) => {
                 ErrorKind::MissingIndex {
                     name: index.to_owned(),
                 }
@@ -47,6 +45,21 @@ impl Error {
     pub(crate) fn unknown(driver: mongodb::error::Error, context: &Context) -> Self {
         let message = text(&driver);
         Self::with_driver(ErrorKind::OutcomeUnknown { message }, context, Some(driver))
+    }
+
+    /// An error of something that may be stored or not.
+    pub(crate) fn not_known(message: &str, context: &Context) -> Self {
+        let message = message.to_owned();
+        Self::new(ErrorKind::OutcomeUnknown { message }, context)
+    }
+
+    /// An error of something that is stored, and may be rolled back.
+    pub(crate) fn concern_not_met(failure: &WriteFailure, context: &Context) -> Self {
+        let WriteFailure { code, message, .. } = failure;
+        Self::not_known(
+            &format!("the write concern was not met ({code}): {message}"),
+            context,
+        )
     }
 
     /// A document that the server refused.
@@ -76,7 +89,7 @@ impl Error {
         let kind = match code {
             DUPLICATE_KEY if index.starts_with(OPEN_INDEX) => ErrorKind::OtherCapacity { index },
             DUPLICATE_KEY => ErrorKind::DuplicateKey { index, message },
-            BAD_VALUE if message.contains(NO_SUCH_HINT) => missing_index(action, context),
+            _ if failure.misses_an_index() => missing_index(action, context),
             BAD_VALUE | TYPE_MISMATCH | CONVERSION_FAILURE | ADDS_NO_NUMBER => {
                 match damaged_id(action) {
                     Some(id) => {
@@ -121,7 +134,7 @@ fn reading(driver: &mongodb::error::Error) -> ErrorKind {
         DriverKind::Authentication { .. } => ErrorKind::Unauthorized { message },
         // Once a server has refused the credentials the driver counts it as not available, and
         // tells why in its text alone.
-        DriverKind::ServerSelection { .. } if message.contains("AuthenticationFailed") => {
+        DriverKind::ServerSelection { .. } if faults::refuses_credentials(driver) => {
             ErrorKind::Unauthorized { message }
         }
         DriverKind::ServerSelection { .. }

@@ -1,6 +1,6 @@
 //! The calls of a group: who still waits, and what is told to each.
 
-use std::{future::poll_fn, task::Poll};
+use std::{future::poll_fn, ops::Range, task::Poll};
 
 use tokio::sync::oneshot;
 
@@ -22,6 +22,8 @@ struct Seat {
     result: oneshot::Sender<Written>,
     /// Nobody waits for it any more.
     is_gone: bool,
+    /// Its records were taken out.
+    is_taken_out: bool,
 }
 
 impl Callers {
@@ -40,6 +42,7 @@ impl Callers {
             end: offset + end,
             result,
             is_gone: false,
+            is_taken_out: false,
         });
         offset
     }
@@ -65,16 +68,14 @@ impl Callers {
         .await;
     }
 
-    /// How many of them have gone.
-    pub(crate) fn missing(&self) -> usize {
-        let seats = self.seats.iter();
-        seats.filter(|seat| seat.result.is_closed()).count()
-    }
-
-    /// Whether the call of this record has gone.
-    pub(crate) fn is_gone(&self, index: usize) -> bool {
-        let seat = self.seats.get(self.at(index));
-        seat.is_some_and(|seat| seat.result.is_closed())
+    /// Gives the records of each call that has gone since the last time.
+    pub(crate) fn take_out_gone(&mut self, mut gone: impl FnMut(Range<usize>)) {
+        for seat in &mut self.seats {
+            if !seat.is_taken_out && seat.result.is_closed() {
+                seat.is_taken_out = true;
+                gone(seat.offset..seat.end);
+            }
+        }
     }
 
     /// Tells each call what became of its own records. The figures of the commands are the same for all.
@@ -202,14 +203,19 @@ mod tests {
             seats.add(records, end, result);
             results.push(ended);
         }
-        assert_eq!(seats.missing(), 0);
+        let gone = |seats: &mut Callers| {
+            let mut gone = Vec::new();
+            seats.take_out_gone(|records| gone.push(records));
+            gone
+        };
+        assert_eq!(gone(&mut seats), []);
         assert!(seats.leave().now_or_never().is_none());
         drop(results.remove(1));
         assert!(seats.leave().now_or_never().is_some());
         // Once each.
         assert!(seats.leave().now_or_never().is_none());
-        assert_eq!(seats.missing(), 1);
-        let gone: Vec<usize> = (0..17).filter(|index| seats.is_gone(*index)).collect();
-        assert_eq!(gone, (3..13).collect::<Vec<_>>());
+        let records: Vec<usize> = gone(&mut seats).into_iter().flatten().collect();
+        assert_eq!(records, (3..13).collect::<Vec<_>>());
+        assert_eq!(gone(&mut seats), []);
     }
 }

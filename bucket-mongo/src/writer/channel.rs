@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use bson::{Document, RawDocument, RawDocumentBuf};
-use bucket_core::write::Doubt;
+use bson::{RawDocument, RawDocumentBuf};
+use bucket_core::write::{Answer, Delivered};
 use mongodb::{ClientSession, Database};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::{
     Learnt,
-    delivery::{Delivery, no_reply_in_time, not_sent_in_time},
+    delivery::{Delivery, not_sent_in_time},
     selection::Selection,
-    send::{Command, GRACE},
+    send::Command,
 };
 use crate::error::{Context, Error};
 
@@ -26,8 +26,8 @@ pub(crate) struct Channel<'a> {
 }
 
 impl Channel<'_> {
-    /// Sends a command until its outcome is known: in the caller's session, or in a task of its own. Gives the
-    /// reply and what that leaves open.
+    /// Sends a command of so many statements until its outcome is known: in the caller's session, or in a
+    /// task of its own.
     ///
     /// # Errors
     ///
@@ -37,37 +37,41 @@ impl Channel<'_> {
         &self,
         session: Option<&mut ClientSession>,
         body: RawDocumentBuf,
-    ) -> Result<(Document, Doubt), Error> {
-        let answer = if let Some(session) = session {
+        statements: usize,
+    ) -> Result<Answer, Error> {
+        let selection = Selection::default();
+        let delivered = if let Some(session) = session {
             let delivery = Delivery {
                 database: self.database,
                 session,
                 borrowed: true,
                 write_concern: self.write_concern,
                 deadline: self.deadline,
-                selection: Selection::default(),
-                unnumbered: self.learnt.unnumbered(),
+                selection,
+                learnt: self.learnt,
                 collection: None,
-                naming: self.learnt.footing.naming(),
+                statements,
                 context: self.context,
             };
-            let answer = timeout_at(self.deadline + GRACE, delivery.run(body)).await;
-            answer.unwrap_or_else(|_| Err(no_reply_in_time(self.context)))?
+            delivery.run(body).await
         } else {
             let command = Command {
                 database: self.database.clone(),
                 learnt: Arc::clone(self.learnt),
                 write_concern: self.write_concern.map(RawDocument::to_owned),
                 deadline: self.deadline,
-                selection: Selection::default(),
+                selection,
                 collection: None,
+                statements,
                 context: self.context.clone(),
             };
-            // Nobody else calls it off.
-            let answer = command.deliver(body).await?;
-            answer.ok_or_else(|| not_sent_in_time(self.context))?
+            command.deliver(body).await
         };
-        let doubt = answer.trust.doubt();
-        Ok((answer.reply, doubt))
+        match delivered {
+            Delivered::Answer(answer) => Ok(answer),
+            Delivered::Failed { error, .. } => Err(error),
+            // Nobody else calls it off.
+            Delivered::CalledOff => Err(not_sent_in_time(self.context)),
+        }
     }
 }

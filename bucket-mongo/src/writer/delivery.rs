@@ -1,53 +1,25 @@
-//! One command, sent until its outcome is known or the deadline has passed.
-//!
-//! The command has a number in a session of its own (see `session`): the server keeps which
-//! statements of that number it has applied, across failovers, and answers a repetition from that
-//! record. So the very same command may be sent any number of times. What cannot be had is a
-//! second try under another number as long as the first one may still arrive.
-
-use std::sync::atomic::{AtomicBool, Ordering};
+//! One command on its way: does what core's delivery says next, with the driver, a clock and pauses.
 
 use bson::{Binary, Document, RawDocument, RawDocumentBuf, doc, oid::ObjectId, raw::cstr};
-use bucket_core::write::Doubt;
+use bucket_core::write::{self, Deed, Delivered, Ended, Event, Fault};
 use mongodb::{ClientSession, Database};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
+    faults,
+    learnt::Learnt,
     selection::Selection,
-    send,
+    send::{self, GRACE},
     session::{self, Numbering},
-    verdict::{self, Failure},
 };
 use crate::{
     backoff,
     error::{Context, Error, ErrorKind},
-    footing::Naming,
     trace,
 };
 
-/// The pause before the second try, in milliseconds; it doubles up to the longest one.
-const FIRST_PAUSE_MS: u64 = 10;
-const LONGEST_PAUSE_MS: u64 = 1_000;
-
-/// What a command came to.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) reply: Document,
-    /// How often the command was sent again.
-    pub(super) resent: u32,
-    pub(super) trust: Trust,
-}
-
-/// How far a reply says everything, where an earlier try may have arrived after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trust {
-    /// No try is left that could still arrive, or none that could do anything.
-    Sure,
-    /// An earlier try may have arrived after this reply and before now; none will any more.
-    Overtaken,
-    /// An earlier try may still arrive: what was not applied may be applied yet.
-    Loose,
-}
+/// Numbers that a session is counted up by, to be above one that was used already.
+const MOST_SKIPPED: usize = 1_000;
 
 /// Where and how a command is delivered.
 #[derive(Debug)]
@@ -60,213 +32,168 @@ pub(super) struct Delivery<'a> {
     pub(super) write_concern: Option<&'a RawDocument>,
     pub(super) deadline: Instant,
     pub(super) selection: Selection,
-    /// The server is known to take no numbered commands.
-    pub(super) unnumbered: &'a AtomicBool,
+    pub(super) learnt: &'a Learnt,
     /// The UUID of the collection that it is for.
     pub(super) collection: Option<Binary>,
-    pub(super) naming: &'a Naming,
+    /// The number of its statements.
+    pub(super) statements: usize,
     pub(super) context: &'a Context,
 }
 
-/// What the tries so far leave open.
-#[derive(Debug, Default)]
-struct Tries {
-    resent: u32,
-    /// Some statement may be applied.
-    maybe: bool,
-    /// A try without a reply may still arrive.
-    late: bool,
-}
-
-impl Trust {
-    /// What the reply leaves open.
-    pub(super) fn doubt(self) -> Doubt {
-        match self {
-            Self::Sure => Doubt::None,
-            Self::Overtaken => Doubt::Overtaken,
-            Self::Loose => Doubt::Open,
-        }
-    }
-}
-
-impl Answer {
-    fn sure(reply: Document, tries: &Tries) -> Self {
-        Self {
-            reply,
-            resent: tries.resent,
-            trust: Trust::Sure,
-        }
-    }
-}
-
 impl Delivery<'_> {
-    /// Sends the command until its outcome is known.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::OutcomeUnknown`] if something of it may be applied, else the reason why nothing
-    /// is.
-    pub(super) async fn run(mut self, body: RawDocumentBuf) -> Result<Answer, Error> {
-        let mut tries = Tries::default();
-        let Some(mut number) = self.number(&mut tries).await? else {
-            return self.once(body).await;
-        };
+    /// Sends the command until its outcome is known, or soon after the deadline.
+    pub(super) async fn run(mut self, body: RawDocumentBuf) -> Delivered<Error> {
+        let mut delivery = self.begin();
+        let mut last = None;
         loop {
-            let error = match self.send(&body, Some(number)).await {
-                Ok(reply) if verdict::asks_again(&reply) => {
-                    tries.maybe = true;
-                    if self.is_late() {
-                        return Ok(self.answer(reply, number, &tries).await);
-                    }
-                    self.pause(&mut tries).await;
-                    continue;
+            let deed = delivery.next();
+            let event = match deed {
+                Deed::End => break,
+                Deed::Pause { ceiling } => {
+                    self.pause(ceiling, delivery.resent(), last.as_ref()).await
                 }
-                Ok(reply) => return Ok(self.answer(reply, number, &tries).await),
-                Err(error) => error,
+                deed => {
+                    self.selection.reset(delivery.may_be_applied());
+                    let end = self.deadline + GRACE;
+                    match timeout_at(end, self.act(deed, &body)).await {
+                        Ok(Ok(event)) => {
+                            last = None;
+                            event
+                        }
+                        Ok(Err(error)) => {
+                            let fault = self.fault(&error, deed);
+                            last = Some(error);
+                            Event::Fault(fault)
+                        }
+                        Err(_) => Event::Deadline {
+                            sent: self.may_have_sent(deed),
+                        },
+                    }
+                }
             };
-            if self.forgoes_collection(&error) {
-                self.selection.reset(tries.maybe);
-                continue;
+            delivery.told(event);
+        }
+        if delivery.has_met_a_taken_number() {
+            self.learnt
+                .give_up_numbers("another command had the number of a write");
+        }
+        self.end(delivery.end(), last)
+    }
+
+    fn begin(&mut self) -> write::Delivery {
+        let mut delivery = write::Delivery::new(self.statements);
+        if self.borrowed {
+            delivery = delivery.in_session();
+        }
+        let learnt = self.learnt.lock();
+        if !learnt.has_numbers() {
+            delivery = delivery.without_number();
+        }
+        if !learnt.names_collections(self.borrowed) {
+            self.collection = None;
+        }
+        delivery
+    }
+
+    async fn act(&mut self, deed: Deed, body: &RawDocumentBuf) -> mongodb::error::Result<Event> {
+        match deed {
+            Deed::Number { above } => self.number(above).await,
+            Deed::Send { number, named } => {
+                let mut body = self.limited(body);
+                let collection = self.collection.as_ref().filter(|_| named);
+                if let Some(collection) = collection {
+                    body.append(cstr!("collectionUUID"), collection.clone());
+                }
+                let is_named = collection.is_some();
+                let reply = self.send(body, number).await?;
+                if is_named && !self.learnt.lock().has_tried_naming() {
+                    self.learnt.lock().saw_naming_taken();
+                }
+                Ok(Event::Reply(reply))
             }
-            match self.failure(&error) {
-                Failure::NotSent => self.selection.reset(tries.maybe),
-                Failure::BrokenOff { transient } => {
-                    tries.maybe = true;
-                    if !transient {
-                        return Err(self.given_up(error, &tries));
-                    }
-                }
-                Failure::Lost => {
-                    tries.maybe = true;
-                    tries.late = true;
-                }
-                Failure::TooOld if !tries.maybe => {
-                    let Some(next) = session::number_after(&error.to_string()) else {
-                        return Err(self.given_up(error, &tries));
-                    };
-                    number = next;
-                    self.selection.reset(false);
-                }
-                Failure::NoNumbers if !tries.maybe => {
-                    self.has_no_numbers();
-                    self.selection.reset(false);
-                    return self.once(body).await;
-                }
-                Failure::Refused | Failure::TooOld | Failure::NoNumbers => {
-                    return Err(self.given_up(error, &tries));
-                }
+            Deed::Fence { number } => {
+                let body = self.limited(&self.nothing());
+                self.send(body, Some(number)).await.map(Event::Reply)
             }
-            if self.is_late() {
-                return Err(self.given_up(error, &tries));
-            }
-            tracing::debug!(target: trace::WRITE, %error, resent = tries.resent, "sent again");
-            self.pause(&mut tries).await;
+            Deed::Pause { .. } | Deed::End => Ok(Event::Paused),
         }
     }
 
-    /// The number of the command; none in a transaction, and where the server takes none.
-    async fn number(&mut self, tries: &mut Tries) -> Result<Option<i64>, Error> {
-        if self.unnumbered.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        loop {
-            match session::next_number(self.session).await {
-                Ok(Numbering::Number(number)) => return Ok(Some(number)),
-                Ok(Numbering::InTransaction | Numbering::Unavailable) => return Ok(None),
-                // The driver has not met its server yet.
-                Err(error) if Failure::of(&error).is_passing() && !self.is_late() => {
-                    self.pause(tries).await;
+    /// The number of the command; none in a transaction, and where the server takes none or the driver
+    /// does not show how it counts.
+    async fn number(&mut self, above: i64) -> mongodb::error::Result<Event> {
+        for _ in 0..MOST_SKIPPED {
+            match session::next_number(self.session).await? {
+                Numbering::Number(number) if number <= above => {}
+                Numbering::Number(number) => return Ok(Event::Number(number)),
+                Numbering::InTransaction | Numbering::Unavailable => break,
+                Numbering::Unreadable => {
+                    self.learnt.give_up_numbers(
+                        "the driver does not show the number of its sessions as this version of the \
+                         library knows it",
+                    );
+                    break;
                 }
-                Err(error) => return Err(self.given_up(error, tries)),
             }
         }
-    }
-
-    /// A command without a number is sent again only while nothing of it was sent.
-    async fn once(mut self, body: RawDocumentBuf) -> Result<Answer, Error> {
-        let mut tries = Tries::default();
-        loop {
-            let error = match self.send(&body, None).await {
-                Ok(reply) => return Ok(Answer::sure(reply, &tries)),
-                Err(error) => error,
-            };
-            if self.forgoes_collection(&error) {
-                self.selection.reset(false);
-                continue;
-            }
-            match self.failure(&error) {
-                Failure::NotSent if !self.borrowed && !self.is_late() => {
-                    self.selection.reset(false);
-                    self.pause(&mut tries).await;
-                    continue;
-                }
-                Failure::NotSent | Failure::Refused | Failure::TooOld | Failure::NoNumbers => {}
-                Failure::BrokenOff { .. } | Failure::Lost => tries.maybe = true,
-            }
-            return Err(self.given_up(error, &tries));
-        }
+        Ok(Event::NoNumber)
     }
 
     async fn send(
         &mut self,
-        body: &RawDocumentBuf,
-        number: Option<i64>,
-    ) -> mongodb::error::Result<Document> {
-        let mut body = self.limited(body);
-        if let Some(collection) = &self.collection {
-            body.append(cstr!("collectionUUID"), collection.clone());
-        }
-        let reply = self.send_body(body, number).await?;
-        if self.collection.is_some() {
-            self.naming.saw_taken();
-        }
-        Ok(reply)
-    }
-
-    /// Whether the server does not know that a command can be for a collection of one UUID. Then it is for
-    /// the one of the name.
-    fn forgoes_collection(&mut self, error: &mongodb::error::Error) -> bool {
-        let refuses = self.collection.is_some() && self.naming.is_refused_by(error);
-        if refuses {
-            self.collection = None;
-        }
-        refuses
-    }
-
-    async fn send_body(
-        &mut self,
         mut body: RawDocumentBuf,
         number: Option<i64>,
     ) -> mongodb::error::Result<Document> {
-        let Some(number) = number else {
-            let run = self.database.run_raw_command(body);
-            let run = if self.borrowed {
-                // The choice of a server may be the transaction's.
-                run
-            } else {
-                run.selection_criteria(self.selection.criteria())
-            };
-            return run.session(&mut *self.session).await;
+        if let Some(number) = number {
+            body.append(cstr!("txnNumber"), number);
+        }
+        let run = self.database.run_raw_command(body);
+        let run = if self.borrowed && number.is_none() {
+            // The choice of a server may be the transaction's.
+            run
+        } else {
+            run.selection_criteria(self.selection.criteria())
         };
-        body.append(cstr!("txnNumber"), number);
-        self.database
-            .run_raw_command(body)
-            .selection_criteria(self.selection.criteria())
-            .session(&mut *self.session)
-            .await
+        run.session(&mut *self.session).await
+    }
+
+    /// Whether something of what was under way may have left. Then nothing more does.
+    fn may_have_sent(&self, deed: Deed) -> bool {
+        match deed {
+            Deed::Send { number: None, .. } if self.borrowed => true,
+            Deed::Send { .. } => !self.selection.call_off(),
+            _ => false,
+        }
     }
 
     /// What a try brought that failed. What was never handed to a connection was not sent, whatever
     /// broke.
-    fn failure(&self, error: &mongodb::error::Error) -> Failure {
-        match Failure::of(error) {
-            Failure::Lost
-                if verdict::is_of_the_network(error)
+    fn fault(&mut self, error: &mongodb::error::Error, deed: Deed) -> Fault {
+        match faults::fault(error) {
+            Fault::Lost
+                if faults::is_of_the_network(error)
                     && !session::has_lost_a_command(self.session) =>
             {
-                Failure::NotSent
+                Fault::NotSent
             }
-            failure => failure,
+            Fault::NoNaming => {
+                self.learnt.lock().saw_naming_unknown();
+                Fault::NoNaming
+            }
+            Fault::NoNumbers
+                if matches!(
+                    deed,
+                    Deed::Send {
+                        number: Some(_),
+                        ..
+                    }
+                ) =>
+            {
+                self.learnt
+                    .give_up_numbers("the server is no member of a replica set");
+                Fault::NoNumbers
+            }
+            fault => fault,
         }
     }
 
@@ -285,71 +212,58 @@ impl Delivery<'_> {
         body
     }
 
-    /// A reply that ends the matter. If a try got no reply before, it may have arrived after this
-    /// one, and have found what was refused here possible again.
-    async fn answer(&mut self, reply: Document, number: i64, tries: &Tries) -> Answer {
-        let trust = match tries.late && verdict::misses_some(&reply) {
-            false => Trust::Sure,
-            true if self.fence(number).await => Trust::Overtaken,
-            true => Trust::Loose,
-        };
-        Answer {
-            trust,
-            ..Answer::sure(reply, tries)
-        }
-    }
-
-    /// Begins the next number with a command that changes nothing: from then on the server refuses
-    /// whatever still comes under this one. Whether that is certain.
-    async fn fence(&mut self, number: i64) -> bool {
+    /// A command that changes nothing.
+    fn nothing(&self) -> RawDocumentBuf {
         let nothing = doc! {
             "update": self.context.collection,
             "updates": [{ "q": { "_id": ObjectId::new() }, "u": { "$set": { "fence": 1 } } }],
         };
-        let Ok(body) = RawDocumentBuf::try_from(&nothing) else {
-            return false;
-        };
-        // So that the driver counts with us; the number is the next one whatever it says.
-        let next = session::next_number(self.session).await;
-        if !matches!(next, Ok(Numbering::Number(_))) {
-            return false;
-        }
-        let mut tries = Tries::default();
-        loop {
-            match self.send(&body, number.checked_add(1)).await {
-                Ok(_) => return true,
-                Err(_) if self.is_late() => return false,
-                Err(_) => self.pause(&mut tries).await,
-            }
-        }
+        // The names and values are of types that BSON has.
+        RawDocumentBuf::try_from(&nothing).unwrap_or_default()
     }
 
-    fn is_late(&self) -> bool {
-        Instant::now() >= self.deadline
-    }
-
-    async fn pause(&self, tries: &mut Tries) {
-        let ceiling = backoff::ceiling(FIRST_PAUSE_MS, tries.resent, LONGEST_PAUSE_MS);
-        tries.resent = tries.resent.saturating_add(1);
+    async fn pause(
+        &self,
+        ceiling: u64,
+        resent: u32,
+        last: Option<&mongodb::error::Error>,
+    ) -> Event {
         let left = self.deadline.saturating_duration_since(Instant::now());
-        sleep(backoff::spread(ceiling).min(left)).await;
-    }
-
-    fn given_up(&self, error: mongodb::error::Error, tries: &Tries) -> Error {
-        if tries.maybe {
-            Error::unknown(error, self.context)
-        } else {
-            Error::read(error, self.context)
+        if left.is_zero() {
+            return Event::Deadline { sent: false };
         }
+        if let Some(error) = last {
+            let resent = resent.saturating_sub(1);
+            tracing::debug!(target: trace::WRITE, %error, resent, "sent again");
+        }
+        sleep(backoff::spread(ceiling).min(left)).await;
+        Event::Paused
     }
 
-    fn has_no_numbers(&self) {
-        if !self.unnumbered.swap(true, Ordering::Relaxed) {
-            tracing::warn!(
-                target: trace::WRITE,
-                "the server is no member of a replica set: a write whose reply is lost is reported \
-                 as not known and not sent again"
-            );
+    fn end(&self, ended: Ended, last: Option<mongodb::error::Error>) -> Delivered<Error> {
+        let (unknown, error) = match (ended, last) {
+            (Ended::Reply(answer), _) => return Delivered::Answer(answer),
+            (Ended::CalledOff, _) => return Delivered::CalledOff,
+            (
+                Ended::Failed {
+                    fault: Some(_),
+                    unknown,
+                },
+                Some(error),
+            ) => (unknown, Some(error)),
+            (Ended::Failed { unknown, .. }, _) => (unknown, None),
+        };
+        let refusal = error.as_ref().and_then(faults::refusal);
+        let error = match error {
+            Some(error) if unknown => Error::unknown(error, self.context),
+            Some(error) => Error::read(error, self.context),
+            None if unknown => no_reply_in_time(self.context),
+            None => not_sent_in_time(self.context),
+        };
+        Delivered::Failed {
+            error,
+            unknown,
+            refusal: refusal.filter(|_| !unknown),
         }
     }
 }
@@ -362,12 +276,5 @@ pub(super) fn not_sent_in_time(context: &Context) -> Error {
 
 /// Why a command was given up that is still under way at the deadline.
 pub(super) fn no_reply_in_time(context: &Context) -> Error {
-    let message = "there was no reply before the deadline".to_owned();
-    Error::new(ErrorKind::OutcomeUnknown { message }, context)
-}
-
-/// Why records were given up of whose buckets no read told by the deadline.
-pub(super) fn no_answer_in_time(context: &Context) -> Error {
-    let message = "the server did not answer a read before the deadline".to_owned();
-    Error::new(ErrorKind::Unreachable { message }, context)
+    Error::not_known("there was no reply before the deadline", context)
 }

@@ -54,6 +54,7 @@ mod many_parts;
 mod migrate_concurrent;
 mod migrate_documents;
 mod migrate_faults;
+mod numbers;
 mod range_all;
 mod range_pipelines;
 mod range_stats;

@@ -32,6 +32,38 @@ impl Chain {
         stored
     }
 
+    /// The statement was applied, and those before it were passed over, which bring so many records. Gives
+    /// the indexes of the records that are stored.
+    pub(in crate::write) fn applied_past(&mut self, step: &Step, passed: usize) -> Vec<usize> {
+        let from = passed.min(self.pending.len());
+        let to = passed.saturating_add(step.take).min(self.pending.len());
+        if let Some(watermark) = &mut self.watermark
+            && let Some(last) = to.checked_sub(1).and_then(|at| self.pending.get(at))
+        {
+            watermark.reach(last.position);
+            self.overtaken |= from < to;
+        }
+        self.pending
+            .drain(from..to)
+            .map(|slot| slot.index)
+            .collect()
+    }
+
+    /// The server passed over statements that bring so many records: they are planned anew. Gives the
+    /// indexes of those that cannot be, because their source has got further.
+    pub(in crate::write) fn passed_over(&mut self, records: usize) -> Vec<usize> {
+        self.misses = self.misses.saturating_add(1);
+        self.tail = Tail::Unknown;
+        self.look_behind = true;
+        self.guess = None;
+        self.confirmed = false;
+        self.forget_watermark();
+        if std::mem::take(&mut self.overtaken) {
+            return self.lose(records);
+        }
+        Vec::new()
+    }
+
     /// The statement was refused because the tail is not as last seen; nothing was changed.
     pub fn missed(&mut self, step: &Step) {
         self.misses = self.misses.saturating_add(1);

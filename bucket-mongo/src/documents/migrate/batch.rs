@@ -1,24 +1,21 @@
 //! One command of changes: sent until it is known what became of each, and compared.
 
-use std::{
-    collections::{HashMap, HashSet},
-    time::Duration,
-};
+use std::collections::{HashMap, HashSet};
 
 use bson::{Bson, RawDocument, RawDocumentBuf, doc, raw::cstr};
-use bucket_core::attribute::{FormBatch, FormChange, FormReply, Sampled};
+use bucket_core::{
+    attribute::{FormBatch, FormChange, FormReply, Sampled},
+    write::{Fault, Pauses, asks_again},
+};
 use tokio::time::sleep;
 
 use super::{patience::Patience, walk::Walk};
-use crate::{
-    Error, ErrorKind, Result, backoff,
-    writer::verdict::{Failure, asks_again},
-};
+use crate::{Error, Result, backoff, writer::faults};
 
 /// How often a document is looked at that others change.
 const PASSES: u32 = 32;
-/// The longest pause before another look, in milliseconds.
-const LONGEST_PAUSE_MS: u64 = 64;
+/// The pauses before another look, in milliseconds.
+const PAUSES: Pauses = Pauses::of(1, 64);
 
 /// What a command came to.
 struct Sent {
@@ -46,8 +43,7 @@ impl Walk<'_> {
                 continue;
             }
             if pass > 0 {
-                let most = backoff::ceiling(1, pass, LONGEST_PAUSE_MS);
-                sleep(Duration::from_millis(backoff::jitter() % most)).await;
+                sleep(backoff::below(PAUSES.after(pass))).await;
             }
             self.has_begun = true;
             let sent = self.send(&batch).await?;
@@ -172,25 +168,23 @@ impl Walk<'_> {
         loop {
             let error = match self.database.run_raw_command(command.clone()).await {
                 Ok(reply) if asks_again(&reply) => {
-                    let message = "no majority has confirmed the changes".to_owned();
-                    Error::new(ErrorKind::OutcomeUnknown { message }, self.context)
+                    Error::not_known("no majority has confirmed the changes", self.context)
                 }
                 Ok(reply) => {
                     if let Ok(concern) = reply.get_document("writeConcernError") {
-                        let message = concern.to_string();
-                        let error = ErrorKind::OutcomeUnknown { message };
-                        return Err(self.stopped(&Error::new(error, self.context)));
+                        let error = Error::not_known(&concern.to_string(), self.context);
+                        return Err(self.stopped(&error));
                     }
                     let reply = FormReply::of(&reply);
                     return Ok(Sent { reply, is_first });
                 }
                 Err(error) => {
-                    let failure = Failure::of(&error);
-                    let error = match failure {
-                        Failure::Lost => Error::unknown(error, self.context),
+                    let fault = faults::fault(&error);
+                    let error = match fault {
+                        Fault::Lost => Error::unknown(error, self.context),
                         _ => Error::read(error, self.context),
                     };
-                    if !failure.is_passing() {
+                    if !fault.is_passing() {
                         return Err(self.stopped(&error));
                     }
                     error

@@ -13,7 +13,7 @@ use super::{
     report::{MigrationProgress, MigrationReport},
     samples::Samples,
 };
-use crate::{Error, Result, error::Context, writer::verdict::Failure};
+use crate::{Error, Result, error::Context, writer::faults};
 
 /// A page of large documents ends here, in bytes.
 const PAGE_BYTES: usize = 16 * 1024 * 1024;
@@ -132,7 +132,7 @@ impl Walk<'_> {
         loop {
             match call().await {
                 Ok(read) => return Ok(read),
-                Err(error) if Failure::of(&error).is_passing() && patience.is_left().await => {}
+                Err(error) if faults::fault(&error).is_passing() && patience.is_left().await => {}
                 Err(error) => return Err(self.stopped(&Error::read(error, self.context))),
             }
         }

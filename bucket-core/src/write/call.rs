@@ -1,0 +1,314 @@
+//! One write call: what to read and send next, until every record of a batch is stored or has a reason
+//! why it is not.
+//!
+//! | what is decided | file |
+//! | --- | --- |
+//! | what is read before a write | `learning` |
+//! | what the replies mean for the records, and what comes after | `settling` |
+//! | which collection it is | `footing` |
+//! | what the call came to | `report` |
+//! | what it says to its executor, and hears from it | `exchange` |
+//! | in which order all of it is done | here |
+
+mod exchange;
+mod footing;
+mod learning;
+mod report;
+mod settling;
+
+use std::{ops::Range, vec::IntoIter};
+
+pub use self::{
+    exchange::{CallEvent, Delivered, Dispatch, Next, Terms},
+    report::{Reason, Report, Unstored},
+};
+use self::{footing::Purpose, learning::Learning};
+use super::{Batch, Chain, Doubtful, Ground, Look, Need, Pauses, Round};
+use crate::record::Record;
+
+/// Commands of one round that are under way at the same time.
+const IN_FLIGHT: usize = 4;
+/// Lost races of one key in a row after which its records are given back.
+const MAX_MISSES: u32 = 1_000;
+/// Lost races in a row that are tried again without a pause.
+const FREE_MISSES: u32 = 12;
+/// The pauses after lost races, in milliseconds.
+const PAUSES: Pauses = Pauses::of(1, 16);
+
+/// A write call.
+///
+/// It does nothing by itself: [`next`](Self::next) says what is to be done, and [`told`](Self::told) takes
+/// what came of it. It has no clock and draws no numbers, so the same events lead to the same commands. It
+/// may be dropped at any time.
+///
+/// ```
+/// # use bucket_core::{Record, write::{Batch, Call, CallEvent, Learnt, Next, Report, Terms}};
+/// # fn execute<T: Record>(deed: Next) -> CallEvent<String> { unimplemented!() }
+/// fn store<T: Record>(batch: Batch<T>, learnt: &mut Learnt) -> Report<String> {
+///     let mut call = Call::new(batch, Terms::default());
+///     loop {
+///         match call.next() {
+///             Next::Consult => call.consult(learnt),
+///             Next::Done => return call.end().1,
+///             deed => call.told(execute::<T>(deed)),
+///         }
+///     }
+/// }
+/// ```
+#[derive(Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each of them is true or not whatever the others are"
+)]
+pub struct Call<T, E> {
+    batch: Batch<T>,
+    terms: Terms,
+    phase: Phase,
+    /// What the writes rest on.
+    ground: Option<Ground>,
+    /// What was found, and has the indexes still to be looked at.
+    found: Option<Ground>,
+    /// It goes by what the handle remembers, and leaves it what it knows.
+    has_begun: bool,
+    /// The indexes were looked at.
+    has_looked: bool,
+    /// Servers before MongoDB 6.0 do not say that the collection is another one.
+    is_naming_unknown: bool,
+    /// The collection is another one than that.
+    is_astray: bool,
+    /// What the handle is to learn at the next opportunity.
+    lessons: Lessons,
+    /// The write concern of something that was stored was not met.
+    is_uncertain: bool,
+    /// The records of callers that have gone.
+    gone: Vec<Range<usize>>,
+    doubtful: Vec<Doubtful>,
+    report: Report<E>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// The handle is consulted, or looks are under way ..
+    Consults(Purpose),
+    Looks(Look, Purpose),
+    AwaitsLook(Look, Purpose),
+    Learns(Learning),
+    AwaitsReads(Learning),
+    Plans,
+    Sends(IntoIter<Round>),
+    AwaitsReplies(Vec<Round>, IntoIter<Round>),
+    /// Whether earlier tries have opened buckets after all.
+    AwaitsTraces(IntoIter<Round>),
+    HasRun,
+    Pauses,
+    Ends,
+    Done,
+}
+
+/// What the handle is to learn.
+#[derive(Debug, Default)]
+struct Lessons {
+    /// The collection is as the model needs it.
+    ground: Option<Ground>,
+    saw_record_ids: bool,
+    /// The collection is another one than the call has found, or has changed.
+    leaves: bool,
+    /// Nothing counts any more that was learnt of what it held.
+    forgets: bool,
+}
+
+impl<T: Record, E: Clone> Call<T, E> {
+    /// A call that stores the records of a batch.
+    #[must_use]
+    pub fn new(batch: Batch<T>, terms: Terms) -> Self {
+        Self {
+            batch,
+            terms,
+            phase: Phase::Consults(Purpose::Begin),
+            ground: None,
+            found: None,
+            has_begun: false,
+            has_looked: false,
+            is_naming_unknown: false,
+            is_astray: false,
+            lessons: Lessons::default(),
+            is_uncertain: false,
+            gone: Vec::new(),
+            doubtful: Vec::new(),
+            report: Report::default(),
+        }
+    }
+
+    /// The records of these indexes are not wanted any more: their caller has gone. What was sent of them
+    /// is seen through.
+    pub fn gone(&mut self, records: Range<usize>) {
+        self.gone.push(records);
+    }
+
+    /// What is to be done next.
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "an iterator goes on without hearing what came of it"
+    )]
+    pub fn next(&mut self) -> Next {
+        loop {
+            match std::mem::replace(&mut self.phase, Phase::Done) {
+                Phase::Done => return Next::Done,
+                Phase::Consults(purpose) => {
+                    self.phase = Phase::Consults(purpose);
+                    return Next::Consult;
+                }
+                Phase::Looks(look, purpose) => {
+                    self.phase = Phase::AwaitsLook(look, purpose);
+                    return Next::Look(look);
+                }
+                Phase::Learns(mut learning) => {
+                    let Some(plans) = learning.next(&self.batch) else {
+                        self.phase = Phase::Plans;
+                        continue;
+                    };
+                    self.phase = Phase::AwaitsReads(learning);
+                    return Next::Read(plans);
+                }
+                Phase::Plans => self.phase = self.plan(),
+                Phase::Sends(rest) => {
+                    if let Some(next) = self.send(rest) {
+                        return next;
+                    }
+                }
+                Phase::HasRun => self.phase = self.after_run(),
+                Phase::Pauses => {
+                    let Some(ceiling) = self.pause() else {
+                        self.phase = self.learn();
+                        continue;
+                    };
+                    self.phase = Phase::Pauses;
+                    return Next::Pause { ceiling };
+                }
+                Phase::Ends => {
+                    self.settle_the_rest();
+                    self.phase = Phase::Consults(Purpose::End);
+                }
+                waiting => {
+                    self.phase = waiting;
+                    return Next::Wait;
+                }
+            }
+        }
+    }
+
+    /// What came of it. What does not belong to it changes nothing.
+    pub fn told(&mut self, event: CallEvent<E>) {
+        let phase = std::mem::replace(&mut self.phase, Phase::Done);
+        self.phase = match (phase, event) {
+            (Phase::AwaitsLook(look, purpose), CallEvent::Listed(listing)) => {
+                self.listed(look, purpose, listing)
+            }
+            (Phase::AwaitsReads(mut learning), CallEvent::Found(found)) => {
+                let learned = learning.found(&mut self.batch, found);
+                self.learned(learned);
+                Phase::Learns(learning)
+            }
+            (Phase::AwaitsTraces(rest), CallEvent::Found(found)) => {
+                self.resolve(Some(&found));
+                Phase::Sends(rest)
+            }
+            (Phase::AwaitsTraces(rest), CallEvent::Failed(_)) => {
+                self.resolve(None);
+                Phase::Sends(rest)
+            }
+            (Phase::AwaitsLook(..) | Phase::AwaitsReads(_), CallEvent::Failed(error)) => {
+                let unknown = false;
+                self.report.stop(Reason::Failed { error, unknown });
+                Phase::Ends
+            }
+            (Phase::AwaitsReplies(rounds, rest), CallEvent::Ended { commands, late }) => {
+                for (round, command) in rounds.iter().zip(commands) {
+                    self.ended(round, command, late);
+                }
+                Phase::Sends(rest)
+            }
+            (Phase::Pauses, CallEvent::Paused) => self.learn(),
+            (phase, _) => phase,
+        };
+    }
+
+    /// The batch, and what the call came to. Before it is [`Next::Done`] that is what it has come to so far.
+    #[must_use]
+    pub fn end(self) -> (Batch<T>, Report<E>) {
+        (self.batch, self.report)
+    }
+
+    fn learn(&self) -> Phase {
+        Phase::Learns(Learning::new(&self.batch))
+    }
+
+    fn plan(&mut self) -> Phase {
+        let sorted_out = self.batch.sort_out_late();
+        for (index, error) in sorted_out.refused {
+            self.report.fail_one(index, Reason::Late(error));
+        }
+        self.give_up_on_contention();
+        self.report_held_back();
+        self.withdraw();
+        // Its write concern is the delivery's to say, which knows how much time is left.
+        let rounds = self.batch.rounds(None);
+        if rounds.is_empty() && sorted_out.moved == 0 {
+            return Phase::Ends;
+        }
+        if self.needs_a_look(&rounds) {
+            return Phase::Looks(Look::Indexes, Purpose::Send(rounds.into_iter()));
+        }
+        Phase::Sends(rounds.into_iter())
+    }
+
+    /// The next commands of a round; none if it has run.
+    fn send(&mut self, mut rest: IntoIter<Round>) -> Option<Next> {
+        if !self.doubtful.is_empty() {
+            let plans = self.traces();
+            self.phase = Phase::AwaitsTraces(rest);
+            return Some(Next::Read(plans));
+        }
+        // What comes next may carry records of a call that has gone since it was planned.
+        let is_off = self.report.stopped_by.is_some() || !self.gone.is_empty();
+        let mut rounds: Vec<Round> = rest.by_ref().take(IN_FLIGHT).collect();
+        if is_off || rounds.is_empty() {
+            self.phase = Phase::HasRun;
+            return None;
+        }
+        let collection = match &self.ground {
+            Some(Ground::Collection(uuid)) => Some(uuid),
+            _ => None,
+        };
+        let dispatch = |round: &mut Round| Dispatch {
+            statements: round.command().statements(),
+            body: round.take_body(),
+            collection: collection.cloned(),
+        };
+        let commands = rounds.iter_mut().map(dispatch).collect();
+        self.phase = Phase::AwaitsReplies(rounds, rest);
+        Some(Next::Send(commands))
+    }
+
+    fn after_run(&mut self) -> Phase {
+        if self.report.stopped_by.is_some() {
+            Phase::Ends
+        } else if std::mem::take(&mut self.is_astray) {
+            self.batch.forget();
+            self.lessons.leaves = true;
+            self.lessons.forgets = true;
+            Phase::Consults(Purpose::Elsewhere)
+        } else {
+            Phase::Pauses
+        }
+    }
+
+    /// Lets the winner of a race get on; the more races are lost the longer.
+    fn pause(&self) -> Option<u64> {
+        let chains = self.batch.chains().iter();
+        let going_on = chains.filter(|chain| chain.need() != Need::Nothing);
+        let misses = going_on.map(Chain::misses).max().unwrap_or_default();
+        let beyond = misses.checked_sub(FREE_MISSES)?;
+        (beyond > 0).then(|| PAUSES.after(beyond))
+    }
+}

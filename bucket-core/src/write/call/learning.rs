@@ -1,0 +1,236 @@
+//! What is open for which key, and what is stored already: the reads before a write.
+//!
+//! A tail that is out of date costs a refused statement. A tail that is taken back by a failover costs no
+//! more, but where the next bucket is numbered by it: there it is read from what a majority has.
+
+use std::collections::HashMap;
+
+use bson::{RawDocument, RawDocumentBuf};
+
+use crate::{
+    error::DamagedBucket,
+    read::{self, FindPlan},
+    record::Record,
+    write::{Batch, Chain, Need},
+};
+
+/// Keys that are looked up by one read.
+const KEYS: usize = 500;
+/// Reads of one bucket each that are under way at the same time.
+pub(super) const READS: usize = 16;
+
+/// The reads in their order. Each of them may be what the next ones depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Whether full buckets that are remembered are still there.
+    Confirm,
+    /// The open buckets of many keys.
+    Open,
+    /// The open bucket of one chain.
+    OpenOfOne,
+    /// The newest bucket of one chain.
+    Newest,
+    /// How far a source has been stored. After the looks at the tails: what others stored before those is
+    /// seen here.
+    Watermark,
+    /// Records with an id that may be stored already. After the looks at the tails, and then those are to
+    /// be looked at again: records that are gone may have been the reason for the bucket that was chosen.
+    Repeats,
+}
+
+/// How far the reads have got.
+#[derive(Debug, Clone)]
+pub(super) struct Learning {
+    stage: Stage,
+    /// The chains that ask for a read of this stage ..
+    asking: Vec<usize>,
+    /// .. of which so many were read for, ..
+    done: usize,
+    /// .. and so many are being read for.
+    reading: usize,
+    /// The reads of each of those, where they take several.
+    lengths: Vec<usize>,
+}
+
+/// What a read settled.
+#[derive(Debug, Default)]
+pub(super) struct Learned {
+    /// Records that are stored already.
+    pub(super) duplicates: Vec<usize>,
+    /// Records whose id is stored with other data.
+    pub(super) conflicts: Vec<(usize, String)>,
+    /// Records of keys with a document that is no bucket of theirs.
+    pub(super) damaged: Vec<(Vec<usize>, DamagedBucket)>,
+    /// The index on record ids is there.
+    pub(super) saw_record_ids: bool,
+}
+
+impl Stage {
+    fn after(self) -> Option<Self> {
+        match self {
+            Self::Confirm => Some(Self::Open),
+            Self::Open => Some(Self::OpenOfOne),
+            Self::OpenOfOne => Some(Self::Newest),
+            Self::Newest => Some(Self::Watermark),
+            Self::Watermark => Some(Self::Repeats),
+            Self::Repeats => None,
+        }
+    }
+
+    fn is_asked_by(self, chain: &Chain) -> bool {
+        let asks_for_tail = |need| matches!(need, Need::OpenBucket | Need::NewestBucket);
+        match (self, chain.need()) {
+            (Self::Confirm, Need::Confirmation)
+            | (Self::Newest, Need::NewestBucket)
+            | (Self::Watermark, Need::Watermark)
+            | (Self::Repeats, Need::Repeats) => true,
+            (Self::Open, need) => asks_for_tail(need) && chain.has_open_index(),
+            (Self::OpenOfOne, need) => asks_for_tail(need) && !chain.has_open_index(),
+            _ => false,
+        }
+    }
+}
+
+impl Learning {
+    pub(super) fn new<T: Record>(batch: &Batch<T>) -> Self {
+        Self::at(Stage::Confirm, batch)
+    }
+
+    fn at<T: Record>(stage: Stage, batch: &Batch<T>) -> Self {
+        let chains = batch.chains().iter().enumerate();
+        let asking = chains.filter(|(_, chain)| stage.is_asked_by(chain));
+        Self {
+            stage,
+            asking: asking.map(|(at, _)| at).collect(),
+            done: 0,
+            reading: 0,
+            lengths: Vec::new(),
+        }
+    }
+
+    /// The next reads, which may be sent at the same time; none if nothing is left to learn.
+    pub(super) fn next<T: Record>(&mut self, batch: &Batch<T>) -> Option<Vec<FindPlan>> {
+        while self.done == self.asking.len() {
+            let has_looked_for_repeats = self.stage == Stage::Repeats && self.done > 0;
+            let next = match self.stage.after() {
+                Some(stage) => stage,
+                None if has_looked_for_repeats => Stage::Confirm,
+                None => return None,
+            };
+            *self = Self::at(next, batch);
+        }
+        let left = &self.asking[self.done..];
+        let chain = |at: &usize| &batch.chains()[*at];
+        let length = |at: &usize| chain(at).key().len();
+        self.reading = match self.stage {
+            Stage::Confirm => left.len().min(KEYS),
+            Stage::Open => read::in_one_command(left, KEYS, length),
+            _ => left.len().min(READS),
+        };
+        let group = &left[..self.reading];
+        Some(match self.stage {
+            Stage::Confirm => vec![batch.remembered(group)],
+            Stage::Open => {
+                let keys: Vec<&[u8]> = group.iter().map(|at| chain(at).key()).collect();
+                vec![read::open_buckets(T::SPEC, &keys)]
+            }
+            Stage::OpenOfOne => group.iter().map(|at| chain(at).open_bucket()).collect(),
+            Stage::Newest => group.iter().map(|at| chain(at).newest_bucket()).collect(),
+            Stage::Watermark => group.iter().map(|at| chain(at).watermark()).collect(),
+            Stage::Repeats => {
+                let plans: Vec<_> = group.iter().map(|at| batch.repeats(*at)).collect();
+                self.lengths = plans.iter().map(Vec::len).collect();
+                plans.into_iter().flatten().collect()
+            }
+        })
+    }
+
+    /// What those reads have found, plan by plan.
+    pub(super) fn found<T: Record>(
+        &mut self,
+        batch: &mut Batch<T>,
+        found: Vec<Vec<RawDocumentBuf>>,
+    ) -> Learned {
+        let mut learned = Learned::default();
+        let group = self.done..self.done + std::mem::take(&mut self.reading);
+        self.done = group.end;
+        let group = &self.asking[group];
+        let all = || found.first().map_or(&[][..], Vec::as_slice);
+        let each = group.iter().zip(&found);
+        let each = each.map(|(at, found)| (*at, found.first().map(|bucket| &**bucket)));
+        match self.stage {
+            Stage::Confirm => learned.duplicates = batch.saw_remembered(group, all()),
+            Stage::Open => learned.saw_open(batch, group, all()),
+            Stage::OpenOfOne => {
+                for (at, found) in each {
+                    learned.saw(batch, at, found, Chain::saw);
+                }
+            }
+            Stage::Newest => {
+                for (at, found) in each {
+                    match found {
+                        None => batch.chains_mut()[at].saw_none_open(),
+                        found => learned.saw(batch, at, found, Chain::saw_newest),
+                    }
+                }
+            }
+            Stage::Watermark => {
+                for (at, found) in each {
+                    let stored = batch.chains_mut()[at].saw_watermark(found);
+                    learned.duplicates.extend(stored);
+                }
+            }
+            Stage::Repeats => {
+                learned.saw_record_ids = true;
+                let mut found = found.into_iter();
+                for (at, reads) in group.iter().zip(&self.lengths) {
+                    let found: Vec<_> = found.by_ref().take(*reads).flatten().collect();
+                    let repeats = batch.saw_repeats(*at, &found);
+                    learned.duplicates.extend(repeats.duplicates);
+                    learned.conflicts.extend(repeats.conflicts);
+                }
+            }
+        }
+        learned
+    }
+}
+
+impl Learned {
+    fn saw_open<T: Record>(
+        &mut self,
+        batch: &mut Batch<T>,
+        asking: &[usize],
+        found: &[RawDocumentBuf],
+    ) {
+        let mut open: HashMap<Vec<u8>, &RawDocumentBuf> = HashMap::with_capacity(found.len());
+        for bucket in found {
+            if let Ok(key) = read::stored_key::<T>(bucket) {
+                open.insert(key, bucket);
+            }
+        }
+        for at in asking {
+            let chain = &mut batch.chains_mut()[*at];
+            match open.get(chain.key()) {
+                Some(bucket) => self.saw(batch, *at, Some(bucket), Chain::saw),
+                None if chain.need() == Need::OpenBucket => chain.saw_none_open(),
+                // The newest bucket is read next.
+                None => {}
+            }
+        }
+    }
+
+    fn saw<T: Record>(
+        &mut self,
+        batch: &mut Batch<T>,
+        at: usize,
+        found: Option<&RawDocument>,
+        told: fn(&mut Chain, &RawDocument) -> Result<(), DamagedBucket>,
+    ) {
+        let chain = &mut batch.chains_mut()[at];
+        if let Some(bucket) = found
+            && let Err(damage) = told(chain, bucket)
+        {
+            self.damaged.push((chain.give_up(), damage));
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What the replies mean for the records.
+
+use bson::RawDocumentBuf;
+
+use super::{
+    Call, Delivered, MAX_MISSES, Reason,
+    learning::{Learned, READS},
+};
+use crate::{
+    read::{self, FindPlan},
+    record::Record,
+    write::{Answer, Round, WriteFailure, blames_a_record},
+};
+
+impl<T: Record, E: Clone> Call<T, E> {
+    pub(super) fn learned(&mut self, learned: Learned) {
+        self.report.duplicates.extend(learned.duplicates);
+        for (index, id) in learned.conflicts {
+            self.report.fail_one(index, Reason::Conflict { id });
+        }
+        for (records, damage) in learned.damaged {
+            self.report.fail(records, Reason::Damaged(damage));
+        }
+        self.lessons.saw_record_ids |= learned.saw_record_ids;
+    }
+
+    /// What a command came to.
+    pub(super) fn ended(&mut self, round: &Round, command: Delivered<E>, late: bool) {
+        self.report.commands += 1;
+        match command {
+            Delivered::Answer(answer) => self.settle(round, &answer),
+            // It is planned anew.
+            Delivered::CalledOff => {}
+            Delivered::Failed {
+                error,
+                unknown,
+                refusal,
+            } => match refusal {
+                // In a transaction that is the end of all of them.
+                Some(failure) if blames_a_record(failure.code) && !self.terms.in_session => {
+                    self.refused(round, &failure, error);
+                }
+                _ => self.lost(round, Reason::Failed { error, unknown }, late),
+            },
+        }
+    }
+
+    fn settle(&mut self, round: &Round, answer: &Answer) {
+        let Answer {
+            reply,
+            doubt,
+            resent,
+            taken,
+        } = answer;
+        self.report.resent += usize::try_from(*resent).unwrap_or(usize::MAX);
+        let settled = self.batch.settle_but(round, reply, *doubt, taken);
+        self.report.opened.extend(settled.opened);
+        self.report.missed += settled.missed;
+        self.is_astray |= settled.other_collection;
+        for failed in settled.failed {
+            let misses_an_index = failed.failure.misses_an_index();
+            let reason = Reason::Refused {
+                action: Box::new(failed.action),
+                failure: failed.failure,
+            };
+            if misses_an_index {
+                self.lessons.leaves = true;
+                self.report.stop(reason.clone());
+            }
+            self.report.fail_one(failed.index, reason);
+        }
+        self.report.fail(settled.unknown, Reason::LostTry);
+        self.report.fail(settled.unsent, Reason::TakenNumber);
+        self.doubtful.extend(settled.doubtful);
+        let Some(concern) = settled.write_concern_error else {
+            self.report.stored += settled.stored.len();
+            return;
+        };
+        self.is_uncertain = true;
+        let reason = Reason::Concern(concern);
+        self.report.fail(settled.stored, reason.clone());
+        self.report.stop(reason);
+    }
+
+    /// The server refused a whole command: smaller ones are sent until the record to blame is alone.
+    fn refused(&mut self, round: &Round, failure: &WriteFailure, error: E) {
+        let failed = self.batch.refused(round, failure);
+        let unknown = false;
+        self.report.fail(failed, Reason::Failed { error, unknown });
+    }
+
+    /// A command without a result: what it carried is not tried again. Nor is anything else if there is
+    /// no more time, or no other command can fare better.
+    fn lost(&mut self, round: &Round, reason: Reason<E>, late: bool) {
+        let records = self.batch.abandon(round);
+        let goes_on = reason.is_unknown()
+            && !self.terms.in_session
+            // No record of a source is stored while one before it may not be.
+            && self.batch.source().is_none()
+            && !late;
+        self.report.fail(records, reason.clone());
+        if !goes_on {
+            self.report.stop(reason);
+        }
+    }
+
+    /// The reads that tell whether earlier tries have opened buckets after all.
+    pub(super) fn traces(&self) -> Vec<FindPlan> {
+        let asked = self.doubtful.iter().take(READS);
+        asked.map(|doubtful| read::by_id(doubtful.id())).collect()
+    }
+
+    /// Those reads have found these documents, or failed.
+    pub(super) fn resolve(&mut self, found: Option<&[Vec<RawDocumentBuf>]>) {
+        let asked = self.doubtful.len().min(READS);
+        for (at, doubtful) in self.doubtful.drain(..asked).enumerate() {
+            let is_there = found
+                .as_ref()
+                .is_none_or(|found| found.get(at).is_none_or(|found| !found.is_empty()));
+            if is_there {
+                // Another writer may have opened it, or the look failed.
+                let records = self.batch.left_unknown(&doubtful);
+                self.report.fail(records, Reason::LostTry);
+            } else {
+                self.report.missed += 1;
+                self.batch.refused_after_all(&doubtful);
+            }
+        }
+    }
+
+    /// Records after one of their source that is not known to be stored.
+    pub(super) fn report_held_back(&mut self) {
+        for held in self.batch.take_held_back() {
+            self.report.fail_one(held.index, Reason::HeldBack(held));
+        }
+    }
+
+    /// Takes out the records of calls that are gone: of those that are still pending nothing was sent.
+    pub(super) fn withdraw(&mut self) {
+        if self.gone.is_empty() {
+            return;
+        }
+        let gone = std::mem::take(&mut self.gone);
+        let is_gone = |index| gone.iter().any(|records| records.contains(&index));
+        let withdrawn = self.batch.withdraw(is_gone);
+        self.report.fail(withdrawn, Reason::Withdrawn);
+    }
+
+    pub(super) fn give_up_on_contention(&mut self) {
+        for chain in self.batch.chains_mut() {
+            if let Some(damage) = chain.taken_id() {
+                let left = chain.give_up();
+                self.report.fail(left, Reason::Damaged(damage));
+            }
+            let attempts = chain.misses();
+            if attempts > MAX_MISSES {
+                let left = chain.give_up();
+                self.report.fail(left, Reason::Contention { attempts });
+            }
+        }
+    }
+
+    /// Nothing more is done.
+    pub(super) fn settle_the_rest(&mut self) {
+        self.report_held_back();
+        let left = self.batch.give_up();
+        // Nothing is left without a reason; should it be, no record vanishes silently.
+        let reason = match &self.report.stopped_by {
+            Some(reason) => Reason::NotSent(Box::new(reason.clone())),
+            None => Reason::Contention { attempts: 0 },
+        };
+        self.report.fail(left, reason);
+        self.report.settle_own_repeats(&self.batch);
+    }
+}

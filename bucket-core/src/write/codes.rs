@@ -1,0 +1,123 @@
+//! The server's error codes and texts that decisions hang on.
+//!
+//! Codes: the server's `error_codes.yml`. Which of them are worth another try: the driver
+//! specification "Retryable Writes".
+
+/// A bad value.
+pub(crate) const BAD_VALUE: i32 = 2;
+/// The server takes no numbered commands.
+pub(crate) const ILLEGAL_OPERATION: i32 = 20;
+/// The time that a command or the wait for its write concern may take is over.
+pub(crate) const TIME_LIMIT: i32 = 50;
+/// Appending to a bucket that must be there would have opened it.
+pub(crate) const SET_TWICE: i32 = 54;
+/// The write concern was not met in time.
+pub(crate) const WRITE_CONCERN_FAILED: i32 = 64;
+/// An opening matched a bucket that comes after it.
+pub(crate) const IMMUTABLE_FIELD: i32 = 66;
+/// The number of a command is an old one.
+pub(crate) const TRANSACTION_TOO_OLD: i32 = 225;
+/// A text is converted or added to.
+pub(crate) const CONVERSION_FAILURE: i32 = 241;
+/// The collection has another UUID than the one that was asked for.
+pub(crate) const OTHER_COLLECTION: i32 = 361;
+/// A document that is too large.
+pub(crate) const TOO_LARGE: i32 = 10_334;
+/// An update would make a document too large.
+pub(crate) const RESULT_TOO_LARGE: i32 = 17_419;
+/// A unique index refused the statement.
+pub(crate) const DUPLICATE_KEY: i32 = 11_000;
+
+/// What the server says of a hint that names no index.
+const NO_SUCH_HINT: &str = "hint provided does not correspond to an existing index";
+
+/// A field of a command that the server does not know, or that the stable API does not have.
+const UNKNOWN_FIELD: [i32; 2] = [40_415, 323];
+
+/// Shutting down, write conflict, stepped down, temporarily unavailable, not primary, interrupted: nothing
+/// is wrong with the statement.
+const TRANSIENT: [i32; 10] = [
+    91, 112, 189, 365, 10_058, 10_107, 11_600, 11_602, 13_435, 13_436,
+];
+
+/// Network errors between servers, a time limit inside of them, a failed choice of a server.
+const UNREACHABLE: [i32; 6] = [6, 7, 89, 133, 262, 9_001];
+
+/// A read of what a majority has: nothing is known to be that yet, or not since the collection was
+/// changed.
+const NOT_COMMITTED_YET: [i32; 2] = [134, 246];
+
+/// Codes of commands that are refused before anything is executed: a bad value, failure to parse,
+/// not authorised, nested too deep, authentication failed, no BSON, no such namespace, a bad option,
+/// no such command, an invalid option, an invalid namespace, a view, the versions of the API, a document
+/// that cannot be, one that is too large, and fields of the command that come twice, are not known or
+/// are missing.
+const NOT_STARTED: [i32; 19] = [
+    2, 9, 13, 15, 18, 22, 26, 40, 59, 72, 73, 166, 322, 323, 378, 10_334, 40_413, 40_414, 40_415,
+];
+
+/// Those of them for which one record is to blame: nested too deep, no BSON, a document that cannot be,
+/// one that is too large.
+const BLAMES_A_RECORD: [i32; 4] = [15, 22, 378, 10_334];
+
+/// Whether a server's error code only means that it cannot take a write just now.
+///
+/// ```
+/// assert!(bucket_core::write::is_transient(10_107));
+/// assert!(!bucket_core::write::is_transient(11_000));
+/// ```
+#[must_use]
+pub fn is_transient(code: i32) -> bool {
+    TRANSIENT.contains(&code)
+}
+
+/// Whether the server refused a whole command because of a record in it.
+///
+/// ```
+/// assert!(bucket_core::write::blames_a_record(15));
+/// assert!(!bucket_core::write::blames_a_record(13));
+/// ```
+#[must_use]
+pub fn blames_a_record(code: i32) -> bool {
+    BLAMES_A_RECORD.contains(&code)
+}
+
+/// Whether an error of the server is that the index does not exist which a statement or a read names.
+///
+/// ```
+/// assert!(!bucket_core::write::names_no_index("not authorized"));
+/// ```
+#[must_use]
+pub fn names_no_index(message: &str) -> bool {
+    message.contains(NO_SUCH_HINT)
+}
+
+/// Whether the server broke off a command because its time was over.
+///
+/// ```
+/// assert!(bucket_core::write::is_out_of_time(50));
+/// ```
+#[must_use]
+pub fn is_out_of_time(code: i32) -> bool {
+    code == TIME_LIMIT
+}
+
+/// Whether the server was not reached by another one, or by itself.
+pub(super) fn is_unreachable(code: i32) -> bool {
+    UNREACHABLE.contains(&code)
+}
+
+/// Whether nothing is known to be on a majority yet.
+pub(super) fn is_not_committed_yet(code: i32) -> bool {
+    NOT_COMMITTED_YET.contains(&code)
+}
+
+/// Whether the server refused a command before it executed anything.
+pub(super) fn is_not_started(code: i32) -> bool {
+    NOT_STARTED.contains(&code)
+}
+
+/// Whether the server does not know a field of the command.
+pub(super) fn is_unknown_field(code: i32) -> bool {
+    UNKNOWN_FIELD.contains(&code)
+}

@@ -1,0 +1,385 @@
+//! One command, sent until its outcome is known or there is no more time: what to do next, and what a
+//! reply, a fault or silence means.
+//!
+//! The command has a number in a session: the server keeps which statements of that number it has
+//! applied, across failovers, and answers a repetition from that record. So the very same command may be
+//! sent any number of times. What cannot be had is a second try under another number as long as the
+//! first one may still arrive.
+//!
+//! Source of the protocol: the retryable writes of MongoDB's driver specifications. The driver speaks it
+//! for its own operations, with one repetition; here it is spoken with as many as it takes.
+//!
+//! | what is decided | file |
+//! | --- | --- |
+//! | what a fault leaves open | `fault` |
+//! | what a reply says of the whole command | `reply` |
+//! | what it says to its executor, and hears from it | `exchange` |
+//! | whether a refusal is final after a lost try; what follows | here |
+
+mod exchange;
+mod fault;
+mod reply;
+
+use bson::Document;
+
+use self::reply::{misses_some, replayed};
+pub use self::{
+    exchange::{Answer, Deed, Ended, Event},
+    fault::{COLLECTION_UUID, Fault},
+    reply::asks_again,
+};
+use super::{Doubt, Pauses};
+
+/// After so many numbers that turned out to be old or another command's none is tried any more.
+const MAX_NUMBERS: u32 = 3;
+
+/// A command on its way to the server.
+///
+/// It does nothing by itself: [`next`](Self::next) says what is to be done, and
+/// [`told`](Self::told) takes what came of it. It may be dropped at any time.
+///
+/// ```
+/// use bson::doc;
+/// use bucket_core::write::{Deed, Delivery, Ended, Event, Fault};
+///
+/// let mut delivery = Delivery::new(1);
+/// assert_eq!(delivery.next(), Deed::Number { above: 0 });
+/// delivery.told(Event::Number(7));
+/// assert_eq!(delivery.next(), Deed::Send { number: Some(7), named: true });
+/// delivery.told(Event::Fault(Fault::Lost));
+/// assert_eq!(delivery.next(), Deed::Pause { ceiling: 10 });
+/// delivery.told(Event::Paused);
+/// // The same number: the server applies each statement once.
+/// assert_eq!(delivery.next(), Deed::Send { number: Some(7), named: true });
+/// delivery.told(Event::Reply(doc! { "ok": 1, "n": 1, "retriedStmtIds": [0] }));
+/// assert_eq!(delivery.next(), Deed::End);
+/// assert!(matches!(delivery.end(), Ended::Reply(answer) if answer.resent == 1));
+/// ```
+#[derive(Debug, Clone)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each of them is true or not whatever the others are"
+)]
+pub struct Delivery {
+    phase: Phase,
+    statements: usize,
+    /// Its number; none as long as it is not known, and where the server takes none.
+    number: Option<i64>,
+    /// It says by its UUID which collection it is for.
+    named: bool,
+    /// In the caller's session, who would run a transaction anew.
+    in_session: bool,
+    pauses: Pauses,
+    fence_pauses: Pauses,
+    /// Some statement may be applied.
+    maybe: bool,
+    /// A try without a reply may still arrive.
+    late: bool,
+    /// No try under this number can have been executed.
+    fresh: bool,
+    /// So many numbers were old ones or another command's.
+    wrong_numbers: u32,
+    has_met_a_taken_number: bool,
+    outcome: Outcome,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Does(Work),
+    /// Before it does that again, for at most so many milliseconds.
+    Waits(Work, u64),
+    Ended,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    /// Asks for a number.
+    Ask,
+    /// Is to be sent, or under way.
+    Send,
+    /// Asks for the number of a fence.
+    AskForFence,
+    /// The fence of this number is to be sent, or under way.
+    Fence(i64),
+}
+
+/// What the command has come to so far.
+#[derive(Debug, Clone)]
+enum Outcome {
+    Nothing,
+    Fault(Fault),
+    /// A reply, and the statements that another command had executed under this number.
+    Reply(Document, Doubt, Vec<usize>),
+    CalledOff,
+}
+
+impl Delivery {
+    /// A command of so many statements.
+    #[must_use]
+    pub fn new(statements: usize) -> Self {
+        Self {
+            phase: Phase::Does(Work::Ask),
+            statements,
+            number: None,
+            named: true,
+            in_session: false,
+            pauses: Pauses::OF_A_TRY,
+            fence_pauses: Pauses::OF_A_TRY,
+            maybe: false,
+            late: false,
+            fresh: true,
+            wrong_numbers: 0,
+            has_met_a_taken_number: false,
+            outcome: Outcome::Nothing,
+        }
+    }
+
+    /// In the caller's session, who may be in a transaction: what has no number there is not sent again.
+    #[must_use]
+    pub fn in_session(mut self) -> Self {
+        self.in_session = true;
+        self
+    }
+
+    /// Without a number: the server takes none, or numbers cannot be counted.
+    #[must_use]
+    pub fn without_number(mut self) -> Self {
+        self.phase = Phase::Does(Work::Send);
+        self
+    }
+
+    /// What is to be done next. Nothing changes by asking.
+    #[must_use]
+    pub fn next(&self) -> Deed {
+        match self.phase {
+            Phase::Does(Work::Ask | Work::AskForFence) => Deed::Number {
+                above: self.number.unwrap_or_default(),
+            },
+            Phase::Does(Work::Send) => Deed::Send {
+                number: self.number,
+                named: self.named,
+            },
+            Phase::Does(Work::Fence(number)) => Deed::Fence { number },
+            Phase::Waits(_, ceiling) => Deed::Pause { ceiling },
+            Phase::Ended => Deed::End,
+        }
+    }
+
+    /// What came of the deed. What does not belong to it changes nothing.
+    pub fn told(&mut self, event: Event) {
+        match (self.phase, event) {
+            (Phase::Ended, _) => {}
+            (Phase::Waits(work, _), Event::Paused) => self.phase = Phase::Does(work),
+            (
+                Phase::Does(Work::AskForFence | Work::Fence(_))
+                | Phase::Waits(Work::AskForFence | Work::Fence(_), _),
+                event,
+            ) => self.told_of_fence(event),
+            (_, Event::CalledOff) => self.call_off(),
+            (_, Event::Deadline { sent }) => self.give_up(sent),
+            (Phase::Does(Work::Ask), Event::Number(number)) => {
+                self.number = Some(number);
+                self.fresh = true;
+                self.phase = Phase::Does(Work::Send);
+            }
+            (Phase::Does(Work::Ask), Event::NoNumber) => {
+                self.number = None;
+                self.phase = Phase::Does(Work::Send);
+            }
+            (Phase::Does(Work::Ask), Event::Fault(fault)) => self.has_no_number(fault),
+            (Phase::Does(Work::Send), Event::Reply(reply)) => self.replied(reply),
+            (Phase::Does(Work::Send), Event::Fault(fault)) => self.failed(fault),
+            _ => {}
+        }
+    }
+
+    /// Whether something of the command may be applied. As long as it is not, the next try may choose
+    /// another server, and the command may be called off.
+    #[must_use]
+    pub fn may_be_applied(&self) -> bool {
+        self.maybe
+    }
+
+    /// Whether the server had executed another command under a number of this one: numbers of such
+    /// sessions cannot be relied on.
+    #[must_use]
+    pub fn has_met_a_taken_number(&self) -> bool {
+        self.has_met_a_taken_number
+    }
+
+    /// How often it was, or is about to be, sent again.
+    #[must_use]
+    pub fn resent(&self) -> u32 {
+        self.pauses.tries()
+    }
+
+    /// What it came to.
+    #[must_use]
+    pub fn end(self) -> Ended {
+        match self.outcome {
+            Outcome::Reply(reply, doubt, taken) => Ended::Reply(Answer {
+                reply,
+                doubt,
+                resent: self.pauses.tries(),
+                taken,
+            }),
+            Outcome::CalledOff => Ended::CalledOff,
+            Outcome::Fault(fault) => Ended::Failed {
+                fault: Some(fault),
+                unknown: self.maybe,
+            },
+            Outcome::Nothing => Ended::Failed {
+                fault: None,
+                unknown: self.maybe,
+            },
+        }
+    }
+
+    fn has_no_number(&mut self, fault: Fault) {
+        self.outcome = Outcome::Fault(fault);
+        // The driver has not met its server yet.
+        if fault.is_passing() {
+            self.wait_to(Work::Ask);
+        } else {
+            self.phase = Phase::Ended;
+        }
+    }
+
+    fn replied(&mut self, reply: Document) {
+        if self.number.is_none() {
+            return self.ends_with(reply, Vec::new());
+        }
+        if std::mem::take(&mut self.fresh) {
+            let taken = replayed(&reply);
+            if !taken.is_empty() {
+                return self.met_a_taken_number(reply, taken);
+            }
+        }
+        if asks_again(&reply) {
+            self.maybe = true;
+            // Should there be no more time, this is what is known.
+            self.outcome = Outcome::Reply(reply, Doubt::None, Vec::new());
+            return self.wait_to(Work::Send);
+        }
+        self.ends_with(reply, Vec::new());
+    }
+
+    /// A reply that ends the matter. If a try got no reply before, it may have arrived after this one,
+    /// and have found what was refused here possible again: unless a fence holds it off.
+    fn ends_with(&mut self, reply: Document, taken: Vec<usize>) {
+        let needs_fence = self.late && misses_some(&reply);
+        let (doubt, phase) = if needs_fence {
+            (Doubt::Open, Phase::Does(Work::AskForFence))
+        } else {
+            (Doubt::None, Phase::Ended)
+        };
+        self.outcome = Outcome::Reply(reply, doubt, taken);
+        self.phase = phase;
+    }
+
+    /// The server answers a first try from its record: another command had this number.
+    fn met_a_taken_number(&mut self, reply: Document, taken: Vec<usize>) {
+        self.has_met_a_taken_number = true;
+        if taken.len() < self.statements {
+            // The others were executed.
+            return self.ends_with(reply, taken);
+        }
+        self.needs_another_number();
+    }
+
+    fn needs_another_number(&mut self) {
+        self.wrong_numbers += 1;
+        if self.wrong_numbers < MAX_NUMBERS {
+            self.phase = Phase::Does(Work::Ask);
+        } else {
+            self.number = None;
+            self.phase = Phase::Does(Work::Send);
+        }
+    }
+
+    fn failed(&mut self, fault: Fault) {
+        self.outcome = Outcome::Fault(fault);
+        match fault {
+            Fault::NoNaming if self.named => {
+                self.named = false;
+                return;
+            }
+            Fault::NoNumbers if self.number.is_some() && !self.maybe => {
+                self.number = None;
+                return;
+            }
+            Fault::TooOld { newer: Some(newer) } if self.number.is_some() && !self.maybe => {
+                self.number = Some(newer);
+                return self.needs_another_number();
+            }
+            Fault::BrokenOff { .. } => self.maybe = true,
+            Fault::Lost => {
+                self.maybe = true;
+                self.late = true;
+            }
+            _ => {}
+        }
+        self.fresh &= fault == Fault::NotSent;
+        let goes_on = match self.number {
+            Some(_) => fault.is_passing(),
+            // Sent again only while nothing of it was sent.
+            None => fault == Fault::NotSent && !self.in_session,
+        };
+        if goes_on {
+            self.wait_to(Work::Send);
+        } else {
+            self.phase = Phase::Ended;
+        }
+    }
+
+    fn told_of_fence(&mut self, event: Event) {
+        match (self.phase, event) {
+            (Phase::Does(Work::AskForFence), Event::Number(number)) => {
+                self.phase = Phase::Does(Work::Fence(number));
+            }
+            // An old number as well: the server has seen a newer one than the command's.
+            (Phase::Does(Work::Fence(_)), Event::Reply(_) | Event::Fault(Fault::TooOld { .. })) => {
+                if let Outcome::Reply(_, doubt, _) = &mut self.outcome {
+                    *doubt = Doubt::Overtaken;
+                }
+                self.phase = Phase::Ended;
+            }
+            (Phase::Does(work @ Work::Fence(_)), Event::Fault(fault)) if fault.is_passing() => {
+                self.phase = Phase::Waits(work, self.fence_pauses.next_ceiling());
+            }
+            // What a try that may still arrive does stays open.
+            _ => self.phase = Phase::Ended,
+        }
+    }
+
+    fn wait_to(&mut self, work: Work) {
+        self.phase = Phase::Waits(work, self.pauses.next_ceiling());
+    }
+
+    fn call_off(&mut self) {
+        // What may have been applied is seen through.
+        if !self.maybe {
+            self.outcome = Outcome::CalledOff;
+            self.phase = Phase::Ended;
+        }
+    }
+
+    fn give_up(&mut self, sent: bool) {
+        self.phase = match self.phase {
+            Phase::Does(_) => {
+                self.maybe |= sent;
+                // Whatever came before, the try under way may change it.
+                self.outcome = Outcome::Nothing;
+                Phase::Ended
+            }
+            // A reply that asks for another try may follow one that was lost.
+            _ => match std::mem::replace(&mut self.outcome, Outcome::Nothing) {
+                Outcome::Reply(reply, _, taken) => return self.ends_with(reply, taken),
+                other => {
+                    self.outcome = other;
+                    Phase::Ended
+                }
+            },
+        };
+    }
+}

@@ -1,0 +1,136 @@
+//! What writes rest on: the collection is there, orders text as ids need it, and has the indexes that keep
+//! them exact.
+//!
+//! A statement fails where the index that it names is missing. But it names one index at most, a bucket that
+//! is inserted names none, and in a collection of another collation all of them are there and mix keys.
+//! So a handle looks once before its first write, and has the server refuse its commands wherever the
+//! collection is another one by then: they carry its UUID.
+
+use bson::{Binary, Bson, Document, doc};
+
+use crate::{index::Drift, spec::BucketSpec};
+
+const UNAUTHORIZED: i32 = 13;
+const NAMESPACE_NOT_FOUND: i32 = 26;
+
+/// What writes rest on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ground {
+    /// The collection of this UUID, which has the indexes.
+    Collection(Binary),
+    /// The collection that has the name: it may not be looked at.
+    Name,
+}
+
+/// What a look at a collection is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// The collection itself.
+    Collection,
+    /// Its indexes.
+    Indexes,
+}
+
+/// What a look has found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Listing {
+    /// These collections or indexes; none where there are none.
+    Found(Vec<Document>),
+    /// The server does not permit to look.
+    NotPermitted,
+}
+
+impl Look {
+    /// The command. It is sent outside of a transaction, in which the server lists nothing.
+    ///
+    /// ```
+    /// # use bucket_core::{BucketSpec, write::Look};
+    /// fn print(spec: &BucketSpec) {
+    ///     println!("{}", Look::Indexes.command(spec));
+    /// }
+    /// ```
+    #[must_use]
+    pub fn command(self, spec: &BucketSpec) -> Document {
+        let collection = spec.collection();
+        match self {
+            Self::Collection => {
+                doc! { "listCollections": 1, "filter": { "name": collection }, "cursor": {} }
+            }
+            // More than a collection can have.
+            Self::Indexes => doc! { "listIndexes": collection, "cursor": { "batchSize": 1_000 } },
+        }
+    }
+}
+
+impl Listing {
+    /// What the reply to such a command has found.
+    ///
+    /// ```
+    /// use bson::doc;
+    /// use bucket_core::write::Listing;
+    ///
+    /// let reply = doc! { "cursor": { "firstBatch": [{ "name": "trades" }] }, "ok": 1 };
+    /// assert!(matches!(Listing::of_reply(&reply), Listing::Found(found) if found.len() == 1));
+    /// ```
+    #[must_use]
+    pub fn of_reply(reply: &Document) -> Self {
+        let cursor = reply.get_document("cursor");
+        let batch = cursor.and_then(|cursor| cursor.get_array("firstBatch"));
+        let batch = batch.map(Vec::as_slice).unwrap_or_default().iter();
+        Self::Found(batch.filter_map(Bson::as_document).cloned().collect())
+    }
+
+    /// What an error of the server says of it, where it does.
+    #[must_use]
+    pub fn of_error(code: i32) -> Option<Self> {
+        match code {
+            UNAUTHORIZED => Some(Self::NotPermitted),
+            NAMESPACE_NOT_FOUND => Some(Self::Found(Vec::new())),
+            _ => None,
+        }
+    }
+}
+
+impl Ground {
+    /// The collection that was listed so.
+    pub(super) fn of_listed(found: &Document) -> Self {
+        let uuid = found.get_document("info").ok();
+        match uuid.and_then(|info| info.get("uuid")) {
+            Some(Bson::Binary(uuid)) => Self::Collection(uuid.clone()),
+            _ => Self::Name,
+        }
+    }
+}
+
+/// How a collection that was listed differs from one that can hold buckets.
+///
+/// ```
+/// use bson::doc;
+/// use bucket_core::write::collection_drift;
+///
+/// assert!(collection_drift(&doc! { "name": "trades", "type": "view" }).is_some());
+/// assert!(collection_drift(&doc! { "name": "trades", "type": "collection" }).is_none());
+/// ```
+#[must_use]
+pub fn collection_drift(found: &Document) -> Option<Drift> {
+    let kind = found.get_str("type").unwrap_or("collection");
+    if kind != "collection" {
+        return Some(Drift::Kind {
+            found: kind.to_owned(),
+        });
+    }
+    let options = found.get_document("options").ok()?;
+    if options.get_bool("capped").unwrap_or(false) {
+        return Some(Drift::Kind {
+            found: "capped collection".to_owned(),
+        });
+    }
+    let locale = options
+        .get_document("collation")
+        .ok()?
+        .get_str("locale")
+        .unwrap_or("?");
+    (locale != "simple").then(|| Drift::Collation {
+        locale: locale.to_owned(),
+    })
+}

@@ -1,0 +1,234 @@
+//! What a handle has learnt of its server, its collection and its keys.
+//!
+//! Which bucket took the last record of a key makes a single insert one round trip. It is hearsay and
+//! nothing depends on it: an append to a bucket that has filled up or gone away meanwhile changes
+//! nothing, and the tail is read. On a bucket that was full the next one is built: so it is remembered
+//! only once a majority has it, what was written with less is for such writes only, and the server is
+//! asked whether it is still there. A position of a source saves a look only where every record comes
+//! after it; that a record is a duplicate is always the server's word.
+
+use std::collections::{HashMap, hash_map};
+
+use foldhash::fast::RandomState;
+
+use super::{Batch, Chain, Ground, Recollection, Source};
+use crate::record::Record;
+
+/// Keys that are remembered; beyond that everything is forgotten, which costs each key one read.
+const MAX_KEYS: usize = 10_000;
+
+/// The most batches of a key in a row that look before they write.
+const MAX_LOOKS: u8 = 31;
+
+/// Longer keys, in bytes, are not remembered.
+const MAX_KEY_BYTES: usize = 1_024;
+
+/// What a handle and its clones have learnt. The calls of the handle share it.
+///
+/// ```
+/// use bucket_core::write::Learnt;
+///
+/// let learnt = Learnt::default();
+/// assert!(learnt.has_numbers());
+/// assert!(learnt.ground().is_none());
+/// ```
+#[derive(Debug, Default)]
+pub struct Learnt {
+    /// The last bucket of each key that was written to.
+    buckets: HashMap<Vec<u8>, Entry, RandomState>,
+    ground: Option<Ground>,
+    /// The collection has no collation.
+    readable: bool,
+    naming: Naming,
+    /// The server takes no numbered commands, or numbers cannot be counted.
+    unnumbered: bool,
+    /// The index on record ids was there.
+    record_ids: bool,
+}
+
+/// Whether commands can say by its UUID which collection they are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Naming {
+    #[default]
+    Untried,
+    /// The server has taken such a command.
+    Taken,
+    /// The server is one from before MongoDB 6.0.
+    Unknown,
+}
+
+#[derive(Debug)]
+struct Entry {
+    last: Recollection,
+    /// So many batches look before they write: others write to this key too.
+    looks: u8,
+    /// How many of them the next failure makes.
+    doubt: u8,
+}
+
+impl Learnt {
+    /// Whether commands may be numbered.
+    #[must_use]
+    pub fn has_numbers(&self) -> bool {
+        !self.unnumbered
+    }
+
+    /// The server takes no numbered commands, or numbers cannot be counted. Gives whether that is news.
+    pub fn give_up_numbers(&mut self) -> bool {
+        !std::mem::replace(&mut self.unnumbered, true)
+    }
+
+    /// What writes rest on, where it is known.
+    #[must_use]
+    pub fn ground(&self) -> Option<&Ground> {
+        self.ground.as_ref()
+    }
+
+    /// The server has taken a command that says by its UUID which collection it is for.
+    pub fn saw_naming_taken(&mut self) {
+        self.naming = Naming::Taken;
+    }
+
+    /// The server does not know such commands.
+    pub fn saw_naming_unknown(&mut self) {
+        self.naming = Naming::Unknown;
+    }
+
+    pub(super) fn is_naming_unknown(&self) -> bool {
+        self.naming == Naming::Unknown
+    }
+
+    /// Whether it is known if the server takes commands that say by its UUID which collection they are for.
+    #[must_use]
+    pub fn has_tried_naming(&self) -> bool {
+        self.naming != Naming::Untried
+    }
+
+    /// Whether commands are to say by its UUID which collection they are for.
+    #[must_use]
+    pub fn names_collections(&self, in_session: bool) -> bool {
+        match self.naming {
+            Naming::Taken => true,
+            // A transaction would end by a field that the server does not know.
+            Naming::Untried => !in_session,
+            Naming::Unknown => false,
+        }
+    }
+
+    /// Whether the collection is known to have no collation, so that reads find what they look for.
+    #[must_use]
+    pub fn is_readable(&self) -> bool {
+        self.readable
+    }
+
+    /// The collection has no collation.
+    pub fn saw_readable(&mut self) {
+        self.readable = true;
+    }
+
+    /// The collection is as the model needs it.
+    pub(super) fn stand_on(&mut self, ground: Ground) {
+        self.ground = Some(ground);
+        self.readable = true;
+    }
+
+    /// The collection is another one than this, or has changed.
+    pub(super) fn leave(&mut self, ground: Option<&Ground>) {
+        self.ground.take_if(|current| Some(&*current) == ground);
+        self.readable = false;
+    }
+
+    pub(super) fn has_record_ids(&self) -> bool {
+        self.record_ids
+    }
+
+    pub(super) fn saw_record_ids(&mut self) {
+        self.record_ids = true;
+    }
+
+    /// The collection is another one: nothing counts any more that was learnt of what it held.
+    pub(super) fn forget_keys(&mut self) {
+        self.buckets.clear();
+        self.record_ids = false;
+    }
+
+    /// Lets each chain go by the bucket that took the last record of its key and window.
+    pub(super) fn recall<T: Record>(&mut self, batch: &mut Batch<T>, for_good: bool) {
+        let lone = batch.records() == 1;
+        let source = batch.source().cloned();
+        batch.recall(|chain| {
+            // One read looks for the open buckets of many keys, but for one window.
+            let anyway = !chain.has_open_index();
+            let key = memory_key(chain, source.as_ref(), for_good);
+            self.get(&key, lone, anyway)
+        });
+    }
+
+    /// Remembers the buckets that took the last records; those that are `uncertain` are forgotten.
+    pub(super) fn remember<T: Record>(
+        &mut self,
+        batch: &Batch<T>,
+        for_good: bool,
+        uncertain: bool,
+    ) {
+        let lone = batch.records() == 1;
+        for chain in batch.chains() {
+            let last = chain.recollection(lone).filter(|_| !uncertain);
+            let in_vain = chain.recalled_in_vain();
+            self.set(memory_key(chain, batch.source(), for_good), last, in_vain);
+        }
+    }
+
+    /// What is remembered, unless others are known to write to the key; an open bucket `anyway`.
+    fn get(&mut self, key: &[u8], lone: bool, anyway: bool) -> Option<Recollection> {
+        let entry = self.buckets.get_mut(key)?;
+        if entry.looks > 0 && !lone && (entry.last.is_full() || !anyway) {
+            entry.looks -= 1;
+            return None;
+        }
+        Some(entry.last.clone())
+    }
+
+    fn set(&mut self, key: Vec<u8>, last: Option<Recollection>, in_vain: bool) {
+        if key.len() > MAX_KEY_BYTES {
+            return;
+        }
+        let Some(last) = last else {
+            self.buckets.remove(&key);
+            return;
+        };
+        if self.buckets.len() >= MAX_KEYS && !self.buckets.contains_key(&key) {
+            self.buckets.clear();
+        }
+        match self.buckets.entry(key) {
+            hash_map::Entry::Vacant(vacant) => {
+                let (looks, doubt) = (0, 0);
+                vacant.insert(Entry { last, looks, doubt });
+            }
+            hash_map::Entry::Occupied(mut occupied) => {
+                let entry = occupied.get_mut();
+                entry.last = last;
+                if in_vain {
+                    entry.doubt = (2 * entry.doubt + 1).min(MAX_LOOKS);
+                    entry.looks = entry.doubt;
+                } else if entry.looks == 0 {
+                    entry.doubt /= 2;
+                }
+            }
+        }
+    }
+}
+
+/// What a batch of this source goes by is what a batch of this source has left: where the source has
+/// got to and which bucket is open are true together or not at all.
+fn memory_key(chain: &Chain, source: Option<&Source>, for_good: bool) -> Vec<u8> {
+    let mut key = chain.memory_key();
+    if let Some(source) = source {
+        key.extend_from_slice(source.path().as_bytes());
+    }
+    if !for_good {
+        // No name of a field ends so.
+        key.push(0);
+    }
+    key
+}

@@ -1,0 +1,301 @@
+//! One command on its way, step by step: what a reply, a fault or silence leads to.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in a test they are the point"
+)]
+
+use bson::{Document, doc};
+use bucket_core::write::{Answer, Deed, Delivery, Doubt, Ended, Event, Fault};
+
+fn refused() -> Document {
+    doc! { "ok": 1, "n": 0, "writeErrors": [{ "index": 0, "code": 11_000 }] }
+}
+
+fn applied() -> Document {
+    doc! { "ok": 1, "n": 1 }
+}
+
+fn replayed(statements: &[i32]) -> Document {
+    doc! { "ok": 1, "n": 3, "retriedStmtIds": statements }
+}
+
+/// A command of three statements with the number 5.
+fn numbered() -> Delivery {
+    let mut delivery = Delivery::new(3);
+    delivery.told(Event::Number(5));
+    delivery
+}
+
+fn send(number: impl Into<Option<i64>>) -> Deed {
+    let number = number.into();
+    Deed::Send {
+        number,
+        named: true,
+    }
+}
+
+#[track_caller]
+fn answer(delivery: Delivery) -> Answer {
+    assert_eq!(delivery.next(), Deed::End);
+    match delivery.end() {
+        Ended::Reply(answer) => answer,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn failed(delivery: Delivery) -> (Option<Fault>, bool) {
+    assert_eq!(delivery.next(), Deed::End);
+    match delivery.end() {
+        Ended::Failed { fault, unknown } => (fault, unknown),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn loses(delivery: &mut Delivery) {
+    delivery.told(Event::Fault(Fault::Lost));
+    assert!(matches!(delivery.next(), Deed::Pause { .. }));
+    delivery.told(Event::Paused);
+}
+
+#[test]
+fn a_first_reply_says_everything() {
+    let mut delivery = numbered();
+    assert_eq!(delivery.next(), send(5));
+    delivery.told(Event::Reply(refused()));
+    assert_eq!(answer(delivery).doubt, Doubt::None);
+}
+
+#[test]
+fn a_lost_command_is_sent_again_under_its_own_number() {
+    let mut delivery = numbered();
+    for tries in 1..5 {
+        loses(&mut delivery);
+        assert_eq!(delivery.next(), send(5));
+        assert_eq!(delivery.resent(), tries);
+    }
+    // The server answers from its record: that is a success.
+    delivery.told(Event::Reply(replayed(&[0, 1, 2])));
+    let answer = answer(delivery);
+    assert_eq!((answer.doubt, answer.resent), (Doubt::None, 4));
+    assert!(answer.taken.is_empty());
+}
+
+#[test]
+fn a_refusal_after_a_lost_try_counts_once_a_fence_holds_that_try_off() {
+    let mut delivery = numbered();
+    loses(&mut delivery);
+    delivery.told(Event::Reply(refused()));
+    assert_eq!(delivery.next(), Deed::Number { above: 5 });
+    delivery.told(Event::Number(6));
+    assert_eq!(delivery.next(), Deed::Fence { number: 6 });
+    delivery.told(Event::Fault(Fault::Lost));
+    assert_eq!(delivery.next(), Deed::Pause { ceiling: 10 });
+    delivery.told(Event::Paused);
+    assert_eq!(delivery.next(), Deed::Fence { number: 6 });
+    delivery.told(Event::Reply(doc! { "ok": 1, "n": 0 }));
+    assert_eq!(answer(delivery).doubt, Doubt::Overtaken);
+}
+
+#[test]
+fn a_fence_whose_number_is_old_holds_as_well() {
+    let mut delivery = numbered();
+    loses(&mut delivery);
+    delivery.told(Event::Reply(refused()));
+    delivery.told(Event::Number(6));
+    delivery.told(Event::Fault(Fault::TooOld { newer: Some(9) }));
+    assert_eq!(answer(delivery).doubt, Doubt::Overtaken);
+}
+
+#[test]
+fn without_a_fence_a_refusal_after_a_lost_try_stays_open() {
+    let ends: [Event; 4] = [
+        Event::Deadline { sent: true },
+        Event::Fault(Fault::Refused),
+        Event::Fault(Fault::NoNumbers),
+        Event::NoNumber,
+    ];
+    for end in ends {
+        let mut delivery = numbered();
+        loses(&mut delivery);
+        delivery.told(Event::Reply(refused()));
+        if end != Event::NoNumber {
+            delivery.told(Event::Number(6));
+        }
+        delivery.told(end);
+        assert_eq!(answer(delivery).doubt, Doubt::Open);
+    }
+}
+
+#[test]
+fn what_was_applied_needs_no_fence() {
+    let mut delivery = numbered();
+    loses(&mut delivery);
+    delivery.told(Event::Reply(applied()));
+    assert_eq!(answer(delivery).doubt, Doubt::None);
+}
+
+#[test]
+fn a_reply_that_asks_for_another_try_is_what_is_known_at_the_deadline() {
+    let concern = doc! { "ok": 1, "n": 1, "writeConcernError": { "code": 64 } };
+    let mut delivery = numbered();
+    delivery.told(Event::Reply(concern.clone()));
+    assert!(delivery.may_be_applied());
+    delivery.told(Event::Deadline { sent: false });
+    assert_eq!(answer(delivery).reply, concern);
+    // Under way again, it may come to something else.
+    let mut delivery = numbered();
+    delivery.told(Event::Reply(concern));
+    delivery.told(Event::Paused);
+    delivery.told(Event::Deadline { sent: false });
+    assert_eq!(failed(delivery), (None, true));
+}
+
+#[test]
+fn a_command_that_never_left_is_not_stored() {
+    let mut delivery = numbered();
+    delivery.told(Event::Fault(Fault::NotSent));
+    assert!(!delivery.may_be_applied());
+    delivery.told(Event::Deadline { sent: false });
+    assert_eq!(failed(delivery), (Some(Fault::NotSent), false));
+    let mut delivery = numbered();
+    delivery.told(Event::Deadline { sent: false });
+    assert_eq!(failed(delivery), (None, false));
+    let mut delivery = numbered();
+    delivery.told(Event::Deadline { sent: true });
+    assert_eq!(failed(delivery), (None, true));
+}
+
+#[test]
+fn what_the_server_refuses_is_not_sent_again() {
+    for fault in [Fault::Refused, Fault::TooOld { newer: None }] {
+        let mut delivery = numbered();
+        delivery.told(Event::Fault(fault));
+        assert_eq!(failed(delivery), (Some(fault), false));
+        // Unless an earlier try may have been applied.
+        let mut delivery = numbered();
+        loses(&mut delivery);
+        delivery.told(Event::Fault(fault));
+        assert_eq!(failed(delivery), (Some(fault), true));
+    }
+}
+
+#[test]
+fn what_the_server_broke_off_for_good_may_be_applied_in_part() {
+    let fault = Fault::BrokenOff { transient: false };
+    let mut delivery = numbered();
+    delivery.told(Event::Fault(fault));
+    assert_eq!(failed(delivery), (Some(fault), true));
+}
+
+#[test]
+fn an_old_number_is_replaced_by_one_that_is_above_what_the_server_has_seen() {
+    let mut delivery = numbered();
+    delivery.told(Event::Fault(Fault::TooOld { newer: Some(8) }));
+    assert_eq!(delivery.next(), Deed::Number { above: 8 });
+    delivery.told(Event::Number(9));
+    assert_eq!(delivery.next(), send(9));
+    delivery.told(Event::Reply(applied()));
+    assert_eq!(answer(delivery).doubt, Doubt::None);
+}
+
+#[test]
+fn a_command_whose_number_another_one_has_had_is_sent_under_a_fresh_one() {
+    let mut delivery = numbered();
+    delivery.told(Event::Reply(replayed(&[0, 1, 2])));
+    assert!(delivery.has_met_a_taken_number());
+    assert!(!delivery.may_be_applied());
+    assert_eq!(delivery.next(), Deed::Number { above: 5 });
+    delivery.told(Event::Number(6));
+    delivery.told(Event::Reply(applied()));
+    assert_eq!(answer(delivery).reply, applied());
+}
+
+#[test]
+fn where_numbers_are_taken_again_and_again_none_is_used() {
+    let mut delivery = numbered();
+    for number in [6, 7] {
+        delivery.told(Event::Reply(replayed(&[0, 1, 2])));
+        delivery.told(Event::Number(number));
+    }
+    delivery.told(Event::Reply(replayed(&[0, 1, 2])));
+    assert_eq!(delivery.next(), send(None));
+    delivery.told(Event::Reply(applied()));
+    assert_eq!(answer(delivery).doubt, Doubt::None);
+}
+
+#[test]
+fn statements_that_were_not_executed_are_named_where_others_were() {
+    let mut delivery = numbered();
+    delivery.told(Event::Reply(replayed(&[1, 0])));
+    assert!(delivery.has_met_a_taken_number());
+    assert_eq!(answer(delivery).taken, [0, 1]);
+}
+
+#[test]
+fn a_number_that_was_not_sent_is_still_fresh() {
+    let mut delivery = numbered();
+    delivery.told(Event::Fault(Fault::NotSent));
+    delivery.told(Event::Paused);
+    delivery.told(Event::Reply(replayed(&[0])));
+    assert_eq!(answer(delivery).taken, [0]);
+}
+
+#[test]
+fn without_a_number_only_what_was_not_sent_is_sent_again() {
+    let mut delivery = Delivery::new(1).without_number();
+    assert_eq!(delivery.next(), send(None));
+    delivery.told(Event::Fault(Fault::NotSent));
+    delivery.told(Event::Paused);
+    assert_eq!(delivery.next(), send(None));
+    delivery.told(Event::Fault(Fault::Lost));
+    assert_eq!(failed(delivery), (Some(Fault::Lost), true));
+    // A transaction is the caller's to run again.
+    let mut delivery = Delivery::new(1).in_session();
+    delivery.told(Event::NoNumber);
+    delivery.told(Event::Fault(Fault::NotSent));
+    assert_eq!(failed(delivery), (Some(Fault::NotSent), false));
+}
+
+#[test]
+fn a_server_that_takes_no_numbers_gets_the_command_without() {
+    let mut delivery = numbered();
+    delivery.told(Event::Fault(Fault::NoNumbers));
+    assert_eq!(delivery.next(), send(None));
+}
+
+#[test]
+fn a_server_that_knows_no_uuids_of_collections_gets_the_command_without() {
+    let mut delivery = numbered();
+    delivery.told(Event::Fault(Fault::NoNaming));
+    let unnamed = Deed::Send {
+        number: Some(5),
+        named: false,
+    };
+    assert_eq!(delivery.next(), unnamed);
+    delivery.told(Event::Reply(applied()));
+    assert_eq!(answer(delivery).resent, 0);
+}
+
+#[test]
+fn a_command_is_called_off_only_while_nothing_can_have_left() {
+    let mut delivery = numbered();
+    delivery.told(Event::CalledOff);
+    assert_eq!(delivery.next(), Deed::End);
+    assert_eq!(delivery.end(), Ended::CalledOff);
+    let mut delivery = numbered();
+    loses(&mut delivery);
+    delivery.told(Event::CalledOff);
+    assert_eq!(delivery.next(), send(5));
+}
+
+#[test]
+fn the_number_is_asked_for_until_the_driver_has_met_its_server() {
+    let mut delivery = Delivery::new(1);
+    delivery.told(Event::Fault(Fault::NotSent));
+    assert_eq!(delivery.next(), Deed::Pause { ceiling: 10 });
+    delivery.told(Event::Paused);
+    assert_eq!(delivery.next(), Deed::Number { above: 0 });
+    delivery.told(Event::Fault(Fault::Refused));
+    assert_eq!(failed(delivery), (Some(Fault::Refused), false));
+}

@@ -1,0 +1,224 @@
+//! The reads and looks of a write call.
+//!
+//! They run on the primary, each in a task of its own unless it is in the caller's session.
+
+use bson::{Document, RawDocumentBuf, raw::cstr};
+use bucket_core::{
+    read::FindPlan,
+    write::{CallEvent, Fault, Listing, Look, Pauses},
+};
+use futures_util::future::try_join_all;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::{
+    Executor, faults,
+    send::{GRACE, runtime_stopped, time_limit},
+    session,
+};
+use crate::{
+    backoff,
+    error::{Context, Error, ErrorKind},
+};
+
+/// Why a read gave nothing.
+#[derive(Debug)]
+enum ReadError {
+    Driver(mongodb::error::Error),
+    Late(Error),
+}
+
+impl Executor<'_> {
+    /// What a look at the collection finds.
+    pub(super) async fn look(&self, look: Look) -> CallEvent<Error> {
+        let command = look.command(self.spec);
+        let command = RawDocumentBuf::try_from(&command).unwrap_or_default();
+        let error = match self.ask(&command).await {
+            Ok(reply) => return CallEvent::Listed(Listing::of_reply(&reply)),
+            Err(ReadError::Late(error)) => return CallEvent::Failed(error),
+            Err(ReadError::Driver(error)) => error,
+        };
+        match faults::code(&error).and_then(Listing::of_error) {
+            Some(listing) => {
+                if listing == Listing::NotPermitted {
+                    self.learnt.warn_of_no_look(self.spec);
+                }
+                CallEvent::Listed(listing)
+            }
+            None => CallEvent::Failed(Error::read(error, &self.context)),
+        }
+    }
+
+    /// The documents of each plan; at the same time, unless in a session.
+    pub(super) async fn find(&mut self, plans: &[FindPlan]) -> CallEvent<Error> {
+        let found = if self.session.is_none() {
+            try_join_all(plans.iter().map(|plan| self.find_alone(plan))).await
+        } else {
+            self.find_in_session(plans).await
+        };
+        found.map_or_else(CallEvent::Failed, CallEvent::Found)
+    }
+
+    async fn find_in_session(
+        &mut self,
+        plans: &[FindPlan],
+    ) -> Result<Vec<Vec<RawDocumentBuf>>, Error> {
+        let mut found = Vec::with_capacity(plans.len());
+        for plan in plans {
+            found.push(self.find_one_in_session(plan).await?);
+        }
+        Ok(found)
+    }
+
+    async fn find_one_in_session(&mut self, plan: &FindPlan) -> Result<Vec<RawDocumentBuf>, Error> {
+        let mut concern = self.commitment.read_concern(plan.level);
+        if concern.is_some() && self.is_in_transaction().await? {
+            // It has a read concern of its own, and stays with its primary or comes to nothing.
+            concern = None;
+        }
+        let mut pauses = Pauses::OF_A_TRY;
+        loop {
+            let command = self.command(plan, concern.as_ref());
+            let error = match self.read_in_session(command).await {
+                Ok(reply) => {
+                    self.commitment.saw(&reply);
+                    return documents(&reply, &self.context);
+                }
+                Err(ReadError::Late(error)) => return Err(error),
+                Err(ReadError::Driver(error)) => error,
+            };
+            // A transaction that lost its connection is the caller's to run again.
+            if !faults::fault(&error).is_passing()
+                || self.is_in_transaction().await?
+                || !self.waits_for_another(&mut pauses).await
+            {
+                return Err(Error::read_by(&plan.hint, error, &self.context));
+            }
+        }
+    }
+
+    async fn is_in_transaction(&mut self) -> Result<bool, Error> {
+        let Some(session) = &mut self.session else {
+            return Ok(false);
+        };
+        // A driver that has not met its server yet waits for it.
+        timeout_at(self.deadline, session::is_in_transaction(session))
+            .await
+            .map_err(|_| no_answer_in_time(&self.context))
+    }
+
+    async fn find_alone(&self, plan: &FindPlan) -> Result<Vec<RawDocumentBuf>, Error> {
+        let concern = self.commitment.read_concern(plan.level);
+        match self.ask(&self.command(plan, concern.as_ref())).await {
+            Ok(reply) => {
+                self.commitment.saw(&reply);
+                documents(&reply, &self.context)
+            }
+            Err(ReadError::Late(error)) => Err(error),
+            Err(ReadError::Driver(error)) => Err(Error::read_by(&plan.hint, error, &self.context)),
+        }
+    }
+
+    /// Outside of a session a read is tried again until the deadline, as long as the server may
+    /// come back.
+    async fn ask(&self, command: &RawDocumentBuf) -> Result<Document, ReadError> {
+        let mut pauses = Pauses::OF_A_TRY;
+        loop {
+            let error = match self.read(command.clone()).await {
+                Err(ReadError::Driver(error)) => error,
+                done => return done,
+            };
+            let fault: Fault = faults::fault(&error);
+            if !fault.is_passing() || !self.waits_for_another(&mut pauses).await {
+                return Err(ReadError::Driver(error));
+            }
+        }
+    }
+
+    /// Waits before another try; not if there is no time for one.
+    async fn waits_for_another(&self, pauses: &mut Pauses) -> bool {
+        let pause = backoff::spread(pauses.next_ceiling());
+        let is_left = Instant::now() + pause < self.deadline;
+        if is_left {
+            sleep(pause).await;
+        }
+        is_left
+    }
+
+    /// Runs a read in a task of its own, until the deadline.
+    async fn read(&self, mut command: RawDocumentBuf) -> Result<Document, ReadError> {
+        let database = self.database.clone();
+        let end = self.deadline + GRACE;
+        command.append(cstr!("maxTimeMS"), time_limit(self.deadline));
+        let task = tokio::spawn(timeout_at(end, async move {
+            database.run_raw_command(command).await
+        }));
+        match task.await {
+            Ok(Ok(read)) => self.in_time(read),
+            Ok(Err(_)) => Err(ReadError::Late(no_answer_in_time(&self.context))),
+            Err(stopped) => Err(ReadError::Late(runtime_stopped(&stopped, &self.context))),
+        }
+    }
+
+    /// The same in the caller's session, where nothing runs in a task of its own.
+    async fn read_in_session(
+        &mut self,
+        mut command: RawDocumentBuf,
+    ) -> Result<Document, ReadError> {
+        let Some(session) = &mut self.session else {
+            return self.read(command).await;
+        };
+        command.append(cstr!("maxTimeMS"), time_limit(self.deadline));
+        let run = self.database.run_raw_command(command);
+        let run = run.session(&mut **session).into_future();
+        match timeout_at(self.deadline + GRACE, run).await {
+            Ok(read) => self.in_time(read),
+            Err(_) => Err(ReadError::Late(no_answer_in_time(&self.context))),
+        }
+    }
+
+    fn command(&self, plan: &FindPlan, concern: Option<&RawDocumentBuf>) -> RawDocumentBuf {
+        let mut command = plan.single_batch(self.spec.collection());
+        if let Some(concern) = concern {
+            command.append(cstr!("readConcern"), concern.clone());
+        }
+        command
+    }
+
+    fn in_time(&self, read: mongodb::error::Result<Document>) -> Result<Document, ReadError> {
+        read.map_err(|error| {
+            if faults::has_run_out_of_time(&error) {
+                ReadError::Late(no_answer_in_time(&self.context))
+            } else {
+                ReadError::Driver(error)
+            }
+        })
+    }
+}
+
+fn documents(reply: &Document, context: &Context) -> Result<Vec<RawDocumentBuf>, Error> {
+    first_batch(reply).ok_or_else(|| {
+        let message = "the server's reply to `find` has no batch".to_owned();
+        Error::new(ErrorKind::Driver { message }, context)
+    })
+}
+
+fn first_batch(reply: &Document) -> Option<Vec<RawDocumentBuf>> {
+    let batch = reply
+        .get_document("cursor")
+        .ok()?
+        .get_array("firstBatch")
+        .ok()?;
+    batch
+        .iter()
+        .map(|found| RawDocumentBuf::try_from(found.as_document()?).ok())
+        .collect()
+}
+
+/// Why records were given up of whose buckets no read told by the deadline. The driver does not say what it
+/// waited for.
+fn no_answer_in_time(context: &Context) -> Error {
+    let message = "a read was not answered before the deadline: the server was silent, or no connection of the \
+                   client's pool was free"
+        .to_owned();
+    Error::new(ErrorKind::Unreachable { message }, context)
+}

@@ -1,0 +1,95 @@
+//! What became of a batch, in the words of this crate.
+
+use bucket_core::{
+    index::Unmet,
+    write::{Reason, Report, Unstored},
+};
+
+use crate::error::{Context, Error, ErrorKind};
+
+/// What became of a batch.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// Records that are stored.
+    pub(crate) stored: usize,
+    /// The first record of each bucket that was opened.
+    pub(crate) opened: Vec<usize>,
+    /// Commands that were sent.
+    pub(crate) commands: usize,
+    /// Commands that were sent again because of a fault.
+    pub(crate) resent: usize,
+    /// Statements that were refused because a bucket was not as last seen.
+    pub(crate) missed: usize,
+    /// Records that were stored before, by an earlier call or as an earlier record of this one.
+    pub(crate) duplicates: Vec<usize>,
+    /// Records that are not stored, or not known to be, and why.
+    pub(crate) failed: Vec<(usize, Error)>,
+    /// Why nothing more was tried: the connection is lost, or no record could be stored.
+    pub(crate) stopped_by: Option<Error>,
+}
+
+impl Written {
+    /// None of these records was stored.
+    pub(crate) fn all_failed(indexes: Vec<usize>, error: &Error) -> Self {
+        let failed = indexes.into_iter();
+        Self {
+            failed: failed.map(|index| (index, error.clone())).collect(),
+            stopped_by: Some(error.clone()),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn of(report: Report<Error>, context: &Context) -> Self {
+        let failed = report.failed.into_iter().flat_map(|unstored| {
+            let Unstored {
+                records, reason, ..
+            } = unstored;
+            let error = error(reason, context);
+            records.into_iter().map(move |index| (index, error.clone()))
+        });
+        Self {
+            failed: failed.collect(),
+            stopped_by: report.stopped_by.map(|reason| error(reason, context)),
+            stored: report.stored,
+            opened: report.opened,
+            commands: report.commands,
+            resent: report.resent,
+            missed: report.missed,
+            duplicates: report.duplicates,
+        }
+    }
+}
+
+fn error(reason: Reason<Error>, context: &Context) -> Error {
+    let kind = match reason {
+        Reason::Failed { error, .. } => return error,
+        Reason::Refused { action, failure } => return Error::refused(&action, &failure, context),
+        Reason::HeldBack(held) => return Error::held_back(&held, context),
+        Reason::NotSent(reason) => return error(*reason, context).not_sent(),
+        Reason::LostTry => {
+            let message = "a try whose connection was lost may have been applied late";
+            return Error::not_known(message, context);
+        }
+        Reason::TakenNumber => {
+            let message = "another command had the number of the one that brought it";
+            return Error::not_known(message, context);
+        }
+        Reason::Concern(failure) => return Error::concern_not_met(&failure, context),
+        Reason::Late(source) => ErrorKind::Encode(source),
+        Reason::Damaged(damage) => ErrorKind::Damaged(damage),
+        Reason::Drift(drift) | Reason::Unmet(Unmet::Differs(drift)) => {
+            ErrorKind::Drift(Box::new(drift))
+        }
+        Reason::Unmet(Unmet::Missing { name }) => ErrorKind::MissingIndex { name },
+        // What else an index may lack one day.
+        Reason::Unmet(_) => ErrorKind::MissingIndex {
+            name: String::new(),
+        },
+        Reason::Contention { attempts } => ErrorKind::Contention { attempts },
+        Reason::Conflict { id } => ErrorKind::Conflict { id },
+        Reason::Withdrawn => ErrorKind::Unreachable {
+            message: "the call that brought it was dropped before it was sent".to_owned(),
+        },
+    };
+    Error::new(kind, context)
+}

@@ -1,0 +1,81 @@
+//! Every command of a write has a number of its own in its session, so that it can be sent again.
+//!
+//! When this fails with a new version of the driver: see "Numbers" in `docs/architecture.md`.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use bucket_mongo::{
+    Bucketed,
+    bson::{DateTime, Document, doc},
+    mongodb::{
+        Client,
+        event::{EventHandler, command::CommandEvent},
+        options::ClientOptions,
+    },
+};
+use bucket_tests::{database, server};
+use futures_util::future::join_all;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "numbered_commands", items = "events", capacity = 3)]
+struct Event {
+    #[bucket(key)]
+    source: i32,
+    #[bucket(time)]
+    at: DateTime,
+}
+
+#[tokio::test]
+async fn numbers_are_the_drivers_and_no_session_has_one_twice() {
+    let seen: Arc<Mutex<Vec<Document>>> = Arc::default();
+    let mut options = ClientOptions::parse(server().await.uri()).await.unwrap();
+    options.command_event_handler = Some(EventHandler::callback({
+        let seen = Arc::clone(&seen);
+        move |event| {
+            if let CommandEvent::Started(started) = event {
+                seen.lock().unwrap().push(started.command);
+            }
+        }
+    }));
+    let client = Client::with_options(options).unwrap();
+    let database = database().await;
+    let events = Event::buckets(&client.database(database.name()));
+    events.ensure().await.unwrap();
+    let plain = client.database(database.name()).collection("plain");
+    for round in 0..8 {
+        let event = |source| Event {
+            source,
+            at: DateTime::from_millis(1_698_335_223_000 + round),
+        };
+        let records = [event(1), event(2), event(3)];
+        let inserts = records
+            .iter()
+            .map(|record| async { events.insert(record).await });
+        for inserted in join_all(inserts).await {
+            inserted.unwrap();
+        }
+        // The client's own writes take their sessions from the same pool.
+        plain.insert_one(doc! { "round": round }).await.unwrap();
+        events.insert_many(&records).await.unwrap();
+    }
+    let seen = std::mem::take(&mut *seen.lock().unwrap());
+    let mut last: HashMap<String, i64> = HashMap::new();
+    let mut updates = 0;
+    for command in seen {
+        let is_update = command.contains_key("update");
+        if !is_update && !command.contains_key("insert") {
+            continue;
+        }
+        let session = command.get_document("lsid").unwrap().to_string();
+        let number = command.get_i64("txnNumber");
+        let number = number.unwrap_or_else(|_| panic!("a command has no number: {command}"));
+        let before = last.insert(session, number).unwrap_or_default();
+        assert!(before < number, "{number} comes after {before}");
+        updates += u32::from(is_update);
+    }
+    assert!(updates >= 8 * 4, "{updates}");
+}
