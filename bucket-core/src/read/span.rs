@@ -153,7 +153,7 @@ fn ends_within_reach(spec: &BucketSpec, range: TimeRange) -> Document {
 
 /// Buckets with an item in the range, and those of which that cannot be told: they are damaged,
 /// which is to be reported and not passed over.
-fn any_inside(spec: &BucketSpec, range: TimeRange) -> Document {
+pub(super) fn any_inside(spec: &BucketSpec, range: TimeRange) -> Document {
     let time = spec.time().name;
     let bounds = date_bounds(time, range);
     if bounds.is_empty() {

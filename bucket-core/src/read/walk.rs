@@ -8,7 +8,7 @@
 use bson::{DateTime, Document, RawBsonRef, RawDocument};
 use serde::de::DeserializeOwned;
 
-use self::route::Route;
+use self::{filling::Filling, route::Route};
 use super::{CursorToken, FindPlan, Live, TokenError, order::Position, token::Query};
 use crate::{
     bucket::ItemReader,
@@ -19,6 +19,7 @@ use crate::{
     record::Record,
 };
 
+mod filling;
 mod route;
 mod take;
 
@@ -125,8 +126,9 @@ impl<R> Placed<R> {
 pub struct Walk<T: Record, R = T> {
     route: Route<T>,
     decode: Decode<T, R>,
-    /// The place of the last bucket that came.
+    /// The place of the last bucket that came and takes no more records.
     last: Option<Place>,
+    filling: Filling,
     held: Vec<Placed<R>>,
     /// Of the group that is held.
     damaged: Vec<Placed<DamagedBucket>>,
@@ -161,6 +163,7 @@ impl<T: Record, R> Walk<T, R> {
             route,
             decode,
             last: None,
+            filling: Filling::default(),
             held: Vec::new(),
             damaged: Vec::new(),
             longest_seen: 0,
@@ -251,7 +254,8 @@ impl<T: Record, R> Walk<T, R> {
         self.damaged.clear();
     }
 
-    /// The buckets behind the last one that came, at most so many; 0 for all.
+    /// The buckets behind the last one that came, that one again if it may have got more records, at most so
+    /// many; 0 for all.
     #[must_use]
     pub fn find(&self, buckets: u32) -> FindPlan {
         FindPlan {
@@ -264,7 +268,7 @@ impl<T: Record, R> Walk<T, R> {
     /// merged by [`turns`](Self::turns).
     #[must_use]
     pub fn finds(&self) -> Vec<FindPlan> {
-        self.route.finds()
+        self.route.finds(self.last)
     }
 
     /// What the buckets of several finds are merged by.

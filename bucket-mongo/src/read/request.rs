@@ -182,7 +182,12 @@ impl<'a, T: Record, R> Request<'a, T, R> {
             let mut rows = rows.map_err(|error| Error::read(error, &context))?;
             let mut found = 0;
             let mut longer = None;
-            while part.records.len() <= most && part.damaged.is_none() && longer.is_none() {
+            let mut to_settle = None;
+            while part.records.len() <= most
+                && part.damaged.is_none()
+                && longer.is_none()
+                && to_settle.is_none()
+            {
                 let next = rows.next(|_| 0).await;
                 let Some(stored) = next.map_err(|error| Error::read(error, &context))? else {
                     break;
@@ -191,6 +196,17 @@ impl<'a, T: Record, R> Request<'a, T, R> {
                 let ready = walk.take(stored);
                 part.extend(ready, &walk, &context);
                 longer = walk.longer();
+                to_settle = walk.to_settle();
+            }
+            if let Some(plan) = to_settle {
+                drop(rows);
+                let newest = Rows::one(&collection, plan, self.session.as_deref_mut()).await;
+                walk.settle(
+                    newest
+                        .map_err(|error| Error::read(error, &context))?
+                        .as_deref(),
+                );
+                continue;
             }
             if let Some(longest) = longer {
                 self.buckets.saw_longest(longest);

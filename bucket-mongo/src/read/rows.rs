@@ -132,6 +132,16 @@ impl<'a> Rows<'a> {
         })
     }
 
+    /// The only document of a plan.
+    pub(crate) async fn one(
+        collection: &Collection<RawDocumentBuf>,
+        plan: FindPlan,
+        session: Option<&'a mut ClientSession>,
+    ) -> Result<Option<RawDocumentBuf>> {
+        let mut rows = Self::open(collection, vec![plan], 0, session).await?;
+        Ok(rows.next(|_| 0).await?.map(RawDocument::to_owned))
+    }
+
     /// The session, to be used for another plan.
     pub(super) fn into_session(self) -> Option<&'a mut ClientSession> {
         match self.cursors {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bucket_core::{
     DamagedBucket, Record,
-    read::{Placed, Ready, Tokens, Walk},
+    read::{FindPlan, Placed, Ready, Tokens, Walk},
 };
 use mongodb::ClientSession;
 
@@ -129,6 +129,17 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
         self.session = self.rows.take().and_then(Rows::into_session);
     }
 
+    /// Goes on with another cursor.
+    async fn settle(&mut self, plan: FindPlan) -> Result<()> {
+        self.session = self.rows.take().and_then(Rows::into_session);
+        let Self { context, .. } = self;
+        let collection = self.buckets.readable(context).await?;
+        let newest = Rows::one(&collection, plan, self.session.as_deref_mut()).await;
+        let newest = newest.map_err(|error| Error::read(error, context))?;
+        self.walk.settle(newest.as_deref());
+        Ok(())
+    }
+
     async fn step(&mut self) -> Result<Step<R>> {
         let Self { context, walk, .. } = self;
         let rows = match &mut self.rows {
@@ -146,6 +157,10 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
             return Ok(Step::Ready(self.walk.end()));
         };
         let ready = walk.take(stored);
+        if let Some(plan) = walk.to_settle() {
+            self.settle(plan).await?;
+            return Ok(Step::Ready(Ready::default()));
+        }
         Ok(match walk.longer() {
             None => Step::Ready(ready),
             Some(longest) => {

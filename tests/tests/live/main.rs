@@ -76,3 +76,4 @@ mod time_types;
 mod tracing;
 mod tutorial;
 mod typed_stats;
+mod yielding_reads;

@@ -2,6 +2,7 @@
 
 use bson::{Bson, DateTime, Document, doc};
 
+use super::filling::takes_more;
 use crate::{
     attribute::AttributeArray,
     form::Order,
@@ -9,11 +10,11 @@ use crate::{
     range::TimeRange,
     raw::RawWriter,
     read::{
-        FindPlan, Live, ReadKey, fields, find, in_commands,
+        FindPlan, Live, ReadKey, fields, find, has_records, in_commands, newest_with,
         order::Position,
         parts::complete_items_of,
         places::{Bound, Places},
-        span::{holds_any, overlapping_any},
+        span::{any_inside, holds_any, overlapping_any},
         tails::header,
         token::Query,
     },
@@ -148,6 +149,18 @@ impl<T: Record> Route<T> {
         self.newest_first != self.backwards
     }
 
+    /// Whether it goes through the records in the order in which they arrive, and may meet the bucket that
+    /// takes the next ones.
+    pub(super) fn is_of_arrivals(&self) -> bool {
+        self.order == Order::Arrival && !self.by_time && !self.descending()
+    }
+
+    /// The newest bucket with records.
+    pub(super) fn newest(&self) -> Option<FindPlan> {
+        let key = self.read.first()?;
+        Some(newest_with(T::SPEC, key.elements(), &has_records(T::SPEC)))
+    }
+
     /// The buckets behind this place.
     pub(super) fn find(&self, behind: Option<Place>) -> FindPlan {
         let plan = match self.read.as_slice() {
@@ -163,10 +176,10 @@ impl<T: Record> Route<T> {
         self.in_direction(plan)
     }
 
-    /// All buckets: those of several keys in finds for some of them each.
-    pub(super) fn finds(&self) -> Vec<FindPlan> {
+    /// All buckets behind this place: those of several keys in finds for some of them each.
+    pub(super) fn finds(&self, behind: Option<Place>) -> Vec<FindPlan> {
         if !self.is_of_several() {
-            return vec![self.find(None)];
+            return vec![self.find(behind)];
         }
         let length = |key: &ReadKey| key.elements().len();
         let groups = in_commands(&self.read, MOST_KEYS, length);
@@ -181,7 +194,11 @@ impl<T: Record> Route<T> {
 
     fn in_direction(&self, plan: FindPlan) -> FindPlan {
         let spec = T::SPEC;
-        let plan = self.live.find_undated(spec, plan);
+        let plan = if self.is_of_arrivals() {
+            plan
+        } else {
+            self.live.find_undated(spec, plan)
+        };
         let mut sort = plan.sort;
         if self.descending() {
             sort.iter_mut()
@@ -237,6 +254,14 @@ impl<T: Record> Route<T> {
             places = places.behind(bound, descending);
         }
         let mut condition = places.condition(spec, key);
+        if self.is_of_arrivals() {
+            let mut asked = any_inside(spec, range);
+            asked.extend(self.live.condition().clone());
+            if !asked.is_empty() {
+                condition.insert("$or", [asked, takes_more(spec)].map(Bson::from).to_vec());
+            }
+            return condition;
+        }
         condition.extend(holds_any(spec, range));
         condition
     }

@@ -43,13 +43,21 @@ impl<R> Ready<R> {
     }
 }
 
-/// The records of a bucket that are asked for, and the first and the last time of all that it holds.
-type Decoded<R> = (Vec<Placed<R>>, Option<(DateTime, DateTime)>);
+/// The items of a bucket.
+struct Decoded<R> {
+    /// The records that are asked for, as they stand in the array.
+    records: Vec<Placed<R>>,
+    /// The number of all items.
+    count: u32,
+    /// The first and the last time of all of them.
+    times: Option<(DateTime, DateTime)>,
+}
 
 /// A bucket as it came.
 enum Came<R> {
     Again,
-    Healthy(Head, Vec<Placed<R>>),
+    /// With the records that are asked for, and the number of all that it holds.
+    Healthy(Head, Vec<Placed<R>>, u32),
     /// With what it says of itself, if that can be read.
     Damaged(Option<Head>, Damage),
 }
@@ -60,23 +68,34 @@ impl<T: Record, R> Walk<T, R> {
     ///
     /// A damaged bucket has its turn after all records that lie among its own, so what comes before
     /// it is complete: a token of its place leaves nothing out.
+    ///
+    /// Nothing of a bucket is given if one before it may have got more records since it came; see
+    /// [`to_settle`](Self::to_settle).
     pub fn take(&mut self, stored: &RawDocument) -> Ready<R> {
         match self.read(stored) {
             Came::Again => Ready::default(),
-            Came::Healthy(head, records) => {
+            Came::Healthy(head, records, count) => {
+                if count > 0 && self.overtakes(head.place) {
+                    return Ready::default();
+                }
                 let ready = self.ready(Some(&head), head.place);
-                self.last = Some(head.place);
+                self.pass(&head, count, stored);
                 self.hold(records);
                 self.or_all(ready)
             }
             Came::Damaged(head, damage) => {
                 let place = bucket::place_alone(T::SPEC, stored);
                 let place = place.filter(|place| !self.has_come(*place));
+                if place.is_some_and(|place| self.overtakes(place)) {
+                    return Ready::default();
+                }
                 let mut ready = match place {
                     Some(place) => self.ready(head.as_ref(), place),
                     None => Ready::default(),
                 };
-                self.last = place.or(self.last);
+                if let Some(place) = place {
+                    self.pass_for_good(place);
+                }
                 let damage = DamagedBucket::new(bucket::printed_id(stored), damage);
                 let placed = Placed {
                     position: self.position_of_damaged(),
@@ -124,10 +143,10 @@ impl<T: Record, R> Walk<T, R> {
             _ => bucket::key_of::<T>(stored),
         };
         match key.and_then(|key| self.decode(&key, &head, stored)) {
-            Ok((records, times)) => {
-                let span = believed_span(T::SPEC, &head.fields, times);
+            Ok(decoded) => {
+                let span = believed_span(T::SPEC, &head.fields, decoded.times);
                 self.longest_seen = self.longest_seen.max(span);
-                Came::Healthy(head, records)
+                Came::Healthy(head, decoded.records, decoded.count)
             }
             Err(damage) => Came::Damaged(Some(head), damage),
         }
@@ -142,7 +161,8 @@ impl<T: Record, R> Walk<T, R> {
         } else {
             Place::FIRST
         };
-        Position::of_damaged(self.last.or(from).unwrap_or(edge), descending)
+        let last = self.filling.open().or(self.last);
+        Position::of_damaged(last.or(from).unwrap_or(edge), descending)
     }
 
     /// Whether a damaged bucket at this place was not given before the walk began.
@@ -169,8 +189,7 @@ impl<T: Record, R> Walk<T, R> {
         }
     }
 
-    /// The records of a bucket that are asked for, as they stand in the array; the first and the last
-    /// time of all that it holds.
+    /// Reads the items of a bucket.
     fn decode(
         &self,
         key: &T::Key,
@@ -214,12 +233,12 @@ impl<T: Record, R> Walk<T, R> {
                 records.push(Placed { position, record });
             }
         }
-        head.check_count(items)?;
         let date = DateTime::from_millis;
-        Ok((
+        Ok(Decoded {
             records,
-            times.map(|(first, last)| (date(first), date(last))),
-        ))
+            count: head.check_count(items)?,
+            times: times.map(|(first, last)| (date(first), date(last))),
+        })
     }
 
     /// The key fields that are asked for with each item.

@@ -1,0 +1,434 @@
+//! Walks in the order of arrival while others write: finds that yield between any two buckets, as a server's do,
+//! against what is stored in the end.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in a test they are the point"
+)]
+
+#[path = "common/collection.rs"]
+mod collection;
+#[path = "common/drawn.rs"]
+mod drawn;
+#[path = "common/sample.rs"]
+mod sample;
+#[path = "common/writer.rs"]
+mod writer;
+
+use std::cmp::Ordering;
+
+use bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
+use bucket_core::{
+    CursorToken, Record, TimeRange,
+    read::{self, FindPlan, Placed, Walk},
+    write::Batch,
+};
+use proptest::prelude::*;
+
+use self::{
+    collection::{Collection, compare, matches},
+    drawn::{Drawn, drawn},
+    sample::{
+        COUNT, COUNT_BYTES, COUNT_BYTES_EXPIRE, COUNT_EXPIRE, COUNT_RAISED, EXPIRE_AFTER, NUMBERED,
+        NUMBERED_BYTES, NUMBERED_EXPIRE, NUMBERED_OBJECT, Sample, SampleKey,
+    },
+    writer::Writer,
+};
+
+/// The time by the clock of the writers: nothing since 1970 has expired.
+const NOW: i64 = EXPIRE_AFTER as i64 * 1_000;
+
+/// A collection, its writers, and when each of them goes on.
+struct World<const F: usize> {
+    collection: Collection,
+    writers: Vec<Writer<Sample<F>>>,
+    /// A writer, and how many things it does before the server goes on with a read.
+    yields: Vec<(usize, usize)>,
+    turn: usize,
+    /// Finds that were sent.
+    finds: usize,
+}
+
+impl<const F: usize> World<F> {
+    fn new(plans: &[Vec<Drawn>], yields: &[(usize, usize)]) -> Self {
+        let writer = |(number, plan): (usize, &Vec<Drawn>)| {
+            let mut batch = Batch::default();
+            batch.set_now(DateTime::from_millis(NOW));
+            for (index, drawn) in plan.iter().enumerate() {
+                // One that has expired is refused.
+                drop(batch.push(index, &drawn.sample::<F>(number * 1_000 + index)));
+            }
+            Writer::new(batch, None)
+        };
+        Self {
+            collection: Collection::new(Sample::<F>::SPEC),
+            writers: plans.iter().enumerate().map(writer).collect(),
+            yields: yields.to_vec(),
+            turn: 0,
+            finds: 0,
+        }
+    }
+
+    /// Others go on in the middle of a read.
+    fn give_way(&mut self) {
+        let Some((writer, things)) = self.yields.get(self.turn % self.yields.len().max(1)) else {
+            return;
+        };
+        self.turn += 1;
+        let writer = writer % self.writers.len();
+        for _ in 0..*things {
+            self.go_on(writer);
+        }
+    }
+
+    fn go_on(&mut self, writer: usize) {
+        if !self.writers[writer].is_done() {
+            self.writers[writer].go_on(&mut self.collection);
+        }
+    }
+
+    /// Lets a writer go on that is not at its end; whether there is one.
+    fn is_under_way(&mut self) -> bool {
+        let writing: Vec<usize> = (0..self.writers.len())
+            .filter(|at| !self.writers[*at].is_done())
+            .collect();
+        self.turn += 1;
+        if let Some(writer) = writing.get(self.turn % writing.len().max(1)) {
+            self.go_on(*writer);
+        }
+        !writing.is_empty()
+    }
+
+    /// Everything that is stored by now, in order.
+    fn all(&mut self, query: &Query) -> Vec<i64> {
+        let mut walk = query.walk::<F>(None, false);
+        let mut seen = Vec::new();
+        // Nobody comes in between.
+        let found = self.collection.find(&walk.find(0));
+        let ready = found.iter().map(|stored| walk.take(stored));
+        for ready in ready {
+            seen.extend(ready.records.iter().map(|placed| placed.record.unique));
+        }
+        seen
+    }
+}
+
+/// A find on its way through an index.
+struct Scan {
+    plan: FindPlan,
+    filter: Document,
+    at: Option<Document>,
+    left: i64,
+}
+
+impl Scan {
+    fn new<const F: usize>(plan: FindPlan, world: &mut World<F>) -> Self {
+        world.finds += 1;
+        Self {
+            filter: Document::try_from(plan.filter.clone()).unwrap(),
+            at: None,
+            left: if plan.limit > 0 { plan.limit } else { i64::MAX },
+            plan,
+        }
+    }
+
+    fn order(&self, one: &Document, other: &Document) -> Ordering {
+        let fields = self.plan.sort.iter().map(|(path, direction)| {
+            let order = match (one.get(path), other.get(path)) {
+                (Some(one), Some(other)) => compare(one, other),
+                (one, other) => one.is_some().cmp(&other.is_some()),
+            };
+            if *direction == Bson::Int32(-1) {
+                order.reverse()
+            } else {
+                order
+            }
+        });
+        fields.fold(Ordering::Equal, Ordering::then)
+    }
+
+    /// The next document, as it is when the server gets there; others go on before each index entry.
+    fn next<const F: usize>(&mut self, world: &mut World<F>) -> Option<RawDocumentBuf> {
+        loop {
+            if self.left == 0 {
+                return None;
+            }
+            world.give_way();
+            let documents = world.collection.documents.iter();
+            let behind = documents.filter(|document| {
+                let at = self.at.as_ref();
+                document.get_str("device").is_ok_and(|device| device == "0")
+                    && at.is_none_or(|at| self.order(at, document).is_lt())
+            });
+            let next = behind.min_by(|one, other| self.order(one, other))?.clone();
+            self.at = Some(next.clone());
+            if matches(&self.filter, &next) {
+                self.left -= 1;
+                return Some(RawDocumentBuf::try_from(&next).unwrap());
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Query {
+    newest_first: bool,
+    range: TimeRange,
+    /// Milliseconds by which the reader's clock is ahead.
+    ahead: i64,
+}
+
+impl Query {
+    fn walk<const F: usize>(&self, token: Option<&CursorToken>, before: bool) -> Walk<Sample<F>> {
+        let spec = Sample::<F>::SPEC;
+        let live = read::live(spec, DateTime::from_millis(NOW + self.ahead));
+        let walk = Walk::new(vec![SampleKey("0".to_owned())], 0)
+            .newest_first(self.newest_first)
+            .between(self.range, live);
+        match token {
+            None => walk,
+            Some(token) => walk.from_token(token, before).unwrap(),
+        }
+    }
+}
+
+struct Page<const F: usize> {
+    records: Vec<Placed<Sample<F>>>,
+    more: bool,
+}
+
+/// Reads as an executor does.
+fn settle<const F: usize>(walk: &mut Walk<Sample<F>>, plan: FindPlan, world: &mut World<F>) {
+    let newest = Scan::new(plan, world).next(world);
+    walk.settle(newest.as_deref());
+}
+
+fn page<const F: usize>(world: &mut World<F>, mut walk: Walk<Sample<F>>, most: usize) -> Page<F> {
+    let mut records = Vec::new();
+    let mut wanted = 2;
+    let mut came = wanted;
+    while records.len() <= most && came == wanted {
+        let mut scan = Scan::new(walk.find(wanted), world);
+        came = 0;
+        while let Some(stored) = scan.next(world) {
+            came += 1;
+            let ready = walk.take(&stored);
+            assert!(ready.damaged.is_empty());
+            records.extend(ready.records);
+            if records.len() > most || walk.to_settle().is_some() {
+                break;
+            }
+        }
+        if let Some(plan) = walk.to_settle() {
+            settle(&mut walk, plan, world);
+            came = wanted;
+            continue;
+        }
+        if came == wanted {
+            wanted *= 2;
+            came = wanted;
+        }
+        assert!(wanted < 10_000, "the walk does not come to an end");
+    }
+    assert!(walk.end().is_empty());
+    let more = records.len() > most;
+    records.truncate(most);
+    Page { records, more }
+}
+
+/// All records from the token on, over one cursor where none has to be read again.
+fn stream<const F: usize>(
+    world: &mut World<F>,
+    mut walk: Walk<Sample<F>>,
+) -> Vec<Placed<Sample<F>>> {
+    let mut records = Vec::new();
+    let mut scan = Scan::new(walk.find(0), world);
+    while let Some(stored) = scan.next(world) {
+        records.extend(walk.take(&stored).records);
+        if let Some(plan) = walk.to_settle() {
+            settle(&mut walk, plan, world);
+            scan = Scan::new(walk.find(0), world);
+        }
+    }
+    records
+}
+
+/// Asks for what has come since, as long as others write and once more after that. From the newest record on
+/// it is what comes after the first record of the first page, which is the first here.
+fn follow<const F: usize>(world: &mut World<F>, query: &Query, limits: &[usize]) -> Vec<i64> {
+    let mut seen = Vec::new();
+    let mut token: Option<CursorToken> = None;
+    // Going back from the newest record is what comes after it as well.
+    let before = query.newest_first;
+    for turn in 0.. {
+        assert!(turn < 5_000, "the follower does not come to an end");
+        let is_last = !world.is_under_way();
+        let walk = query.walk::<F>(token.as_ref(), before && token.is_some());
+        let tokens = walk.tokens();
+        // One in seven is a stream.
+        let (records, more) = match limits[turn % limits.len()] {
+            0 if token.is_some() || !query.newest_first => (stream(world, walk), false),
+            limit => {
+                let page = page(world, walk, limit.max(1));
+                (page.records, page.more)
+            }
+        };
+        let mut numbers: Vec<i64> = records.iter().map(|placed| placed.record.unique).collect();
+        let edge = if token.is_none() && query.newest_first {
+            numbers.truncate(1);
+            records.first()
+        } else {
+            records.last()
+        };
+        seen.append(&mut numbers);
+        token = edge.map(|placed| tokens.of(placed)).or(token);
+        if is_last && !more {
+            return seen;
+        }
+    }
+    unreachable!()
+}
+
+fn check<const F: usize>(
+    plans: &[Vec<Drawn>],
+    yields: &[(usize, usize)],
+    (range, ahead): (TimeRange, i64),
+    limits: &[usize],
+) -> Result<(), TestCaseError> {
+    for newest_first in [false, true] {
+        let query = Query {
+            newest_first,
+            range,
+            ahead,
+        };
+        let mut world = World::<F>::new(plans, yields);
+        let seen = follow(&mut world, &query, limits);
+        let ascending = Query {
+            newest_first: false,
+            ..query
+        };
+        let mut expected = world.all(&ascending);
+        if newest_first {
+            // Without those before it.
+            let first = expected.iter().position(|one| seen.first() == Some(one));
+            expected.drain(..first.unwrap_or(expected.len()));
+        }
+        prop_assert_eq!(&seen, &expected, "newest first: {}", newest_first);
+    }
+    Ok(())
+}
+
+fn plans() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
+    prop::collection::vec(prop::collection::vec(drawn(), 1..24), 2..5)
+}
+
+fn yields() -> impl Strategy<Value = Vec<(usize, usize)>> {
+    prop::collection::vec((0..5_usize, 0..12_usize), 1..20)
+}
+
+fn limits() -> impl Strategy<Value = Vec<usize>> {
+    prop::collection::vec(0..7_usize, 1..5)
+}
+
+fn range() -> impl Strategy<Value = (TimeRange, i64)> {
+    let bound = || prop::option::weighted(0.7, (-4_000..9_000_i64).prop_map(DateTime::from_millis));
+    let range = (bound(), bound()).prop_map(|bounds| match bounds {
+        (Some(a), Some(b)) => TimeRange::new(Some(a.min(b)), Some(a.max(b))),
+        (a, b) => TimeRange::new(a, b),
+    });
+    let range = prop_oneof![Just(TimeRange::ALL), range];
+    (range, 0..5_000_i64)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_follower_of_counted_buckets_misses_nothing(plans in plans(), yields in yields(), range in range(), limits in limits()) {
+        check::<COUNT>(&plans, &yields, range, &limits)?;
+        check::<COUNT_BYTES>(&plans, &yields, range, &limits)?;
+        check::<COUNT_RAISED>(&plans, &yields, range, &limits)?;
+    }
+
+    #[test]
+    fn a_follower_of_numbered_buckets_misses_nothing(plans in plans(), yields in yields(), range in range(), limits in limits()) {
+        check::<NUMBERED>(&plans, &yields, range, &limits)?;
+        check::<NUMBERED_BYTES>(&plans, &yields, range, &limits)?;
+        check::<NUMBERED_OBJECT>(&plans, &yields, range, &limits)?;
+    }
+
+    #[test]
+    fn a_follower_misses_nothing_of_what_has_not_expired(plans in plans(), yields in yields(), range in range(), limits in limits()) {
+        check::<COUNT_EXPIRE>(&plans, &yields, range, &limits)?;
+        check::<COUNT_BYTES_EXPIRE>(&plans, &yields, range, &limits)?;
+        check::<NUMBERED_EXPIRE>(&plans, &yields, range, &limits)?;
+    }
+}
+
+/// What a writer leaves that is on its own.
+fn written<const F: usize>(records: usize) -> World<F> {
+    let record = |at: usize| Drawn {
+        device: 0,
+        at: i64::try_from(at).unwrap() * 1_000,
+        value: 1,
+        level: None,
+        code: String::new(),
+    };
+    let mut world = World::<F>::new(&[(0..records).map(record).collect()], &[]);
+    while world.is_under_way() {}
+    world
+}
+
+const ALL: Query = Query {
+    newest_first: false,
+    range: TimeRange::ALL,
+    ahead: 0,
+};
+
+/// The finds of a page and of a stream.
+fn finds<const F: usize>(mut world: World<F>, query: &Query, limit: usize) -> (usize, usize) {
+    let most = page(&mut world, query.walk(None, false), limit);
+    assert_eq!(most.records.len(), limit);
+    let of_page = std::mem::take(&mut world.finds);
+    stream(&mut world, query.walk(None, false));
+    (of_page, world.finds)
+}
+
+#[test]
+fn nothing_is_read_again_where_nobody_writes() {
+    let some = TimeRange::new(Some(DateTime::from_millis(2_000)), None);
+    for query in [ALL, Query { range: some, ..ALL }] {
+        assert_eq!(finds(written::<COUNT>(18), &query, 4), (1, 1));
+        assert_eq!(finds(written::<COUNT_BYTES>(18), &query, 1), (1, 1));
+        assert_eq!(finds(written::<NUMBERED>(18), &query, 4), (1, 1));
+    }
+}
+
+#[test]
+fn buckets_that_were_full_before_the_capacity_was_raised_are_read_once_more_in_all() {
+    let mut world = written::<COUNT_RAISED>(0);
+    // What a capacity of four has left.
+    world.collection.documents = written::<COUNT>(18).collection.documents;
+    assert_eq!(finds(world, &ALL, 4), (3, 3));
+}
+
+#[test]
+fn a_bucket_that_is_reserved_and_filled_meanwhile_is_not_passed_over() {
+    let mut world = written::<COUNT>(6);
+    let filled = world.collection.documents[1].clone();
+    let mut reserved = filled.clone();
+    reserved.extend(doc! { "count": 0_i64, "items": [] });
+    let mut walk = ALL.walk::<COUNT>(None, false);
+    let raw = |document: &Document| RawDocumentBuf::try_from(document).unwrap();
+    let full = raw(&world.collection.documents[0]);
+    assert_eq!(walk.take(&full).records.len(), 4);
+    assert!(walk.take(&raw(&reserved)).is_empty());
+    let mut behind = filled.clone();
+    behind.insert("_id", format!("{}_9", filled.get_str("_id").unwrap()));
+    assert!(walk.take(&raw(&behind)).is_empty());
+    world.collection.documents.push(behind);
+    let plan = walk.to_settle().unwrap();
+    settle(&mut walk, plan, &mut world);
+    let rest = stream(&mut world, walk);
+    assert_eq!(rest.len(), 4);
+}
