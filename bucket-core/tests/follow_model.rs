@@ -32,7 +32,7 @@ use self::{
         COUNT, COUNT_BYTES, COUNT_BYTES_EXPIRE, COUNT_EXPIRE, COUNT_RAISED, EXPIRE_AFTER, NUMBERED,
         NUMBERED_BYTES, NUMBERED_EXPIRE, NUMBERED_OBJECT, Sample, SampleKey,
     },
-    writer::Writer,
+    writer::{Server, Writer},
 };
 
 /// The time by the clock of the writers: nothing since 1970 has expired.
@@ -40,7 +40,7 @@ const NOW: i64 = EXPIRE_AFTER as i64 * 1_000;
 
 /// A collection, its writers, and when each of them goes on.
 struct World<const F: usize> {
-    collection: Collection,
+    server: Server,
     writers: Vec<Writer<Sample<F>>>,
     /// A writer, and how many things it does before the server goes on with a read.
     yields: Vec<(usize, usize)>,
@@ -61,7 +61,7 @@ impl<const F: usize> World<F> {
             Writer::new(batch, None)
         };
         Self {
-            collection: Collection::new(Sample::<F>::SPEC),
+            server: Server::new(Collection::new(Sample::<F>::SPEC)),
             writers: plans.iter().enumerate().map(writer).collect(),
             yields: yields.to_vec(),
             turn: 0,
@@ -83,7 +83,7 @@ impl<const F: usize> World<F> {
 
     fn go_on(&mut self, writer: usize) {
         if !self.writers[writer].is_done() {
-            self.writers[writer].go_on(&mut self.collection);
+            self.writers[writer].go_on(&mut self.server);
         }
     }
 
@@ -104,7 +104,7 @@ impl<const F: usize> World<F> {
         let mut walk = query.walk::<F>(None, false);
         let mut seen = Vec::new();
         // Nobody comes in between.
-        let found = self.collection.find(&walk.find(0));
+        let found = self.server.collection.find(&walk.find(0));
         let ready = found.iter().map(|stored| walk.take(stored));
         for ready in ready {
             seen.extend(ready.records.iter().map(|placed| placed.record.unique));
@@ -154,7 +154,7 @@ impl Scan {
                 return None;
             }
             world.give_way();
-            let documents = world.collection.documents.iter();
+            let documents = world.server.collection.documents.iter();
             let behind = documents.filter(|document| {
                 let at = self.at.as_ref();
                 document.get_str("device").is_ok_and(|device| device == "0")
@@ -408,25 +408,25 @@ fn nothing_is_read_again_where_nobody_writes() {
 fn buckets_that_were_full_before_the_capacity_was_raised_are_read_once_more_in_all() {
     let mut world = written::<COUNT_RAISED>(0);
     // What a capacity of four has left.
-    world.collection.documents = written::<COUNT>(18).collection.documents;
+    world.server.collection.documents = written::<COUNT>(18).server.collection.documents;
     assert_eq!(finds(world, &ALL, 4), (3, 3));
 }
 
 #[test]
 fn a_bucket_that_is_reserved_and_filled_meanwhile_is_not_passed_over() {
     let mut world = written::<COUNT>(6);
-    let filled = world.collection.documents[1].clone();
+    let filled = world.server.collection.documents[1].clone();
     let mut reserved = filled.clone();
     reserved.extend(doc! { "count": 0_i64, "items": [] });
     let mut walk = ALL.walk::<COUNT>(None, false);
     let raw = |document: &Document| RawDocumentBuf::try_from(document).unwrap();
-    let full = raw(&world.collection.documents[0]);
+    let full = raw(&world.server.collection.documents[0]);
     assert_eq!(walk.take(&full).records.len(), 4);
     assert!(walk.take(&raw(&reserved)).is_empty());
     let mut behind = filled.clone();
     behind.insert("_id", format!("{}_9", filled.get_str("_id").unwrap()));
     assert!(walk.take(&raw(&behind)).is_empty());
-    world.collection.documents.push(behind);
+    world.server.collection.documents.push(behind);
     let plan = walk.to_settle().unwrap();
     settle(&mut walk, plan, &mut world);
     let rest = stream(&mut world, walk);
