@@ -1,0 +1,97 @@
+//! Breaks of single lines that histories must find.
+
+use std::fmt::Write;
+
+/// A line of the library, as it is and broken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Break {
+    /// The file, from the root of the workspace.
+    pub file: String,
+    /// What the break does.
+    pub what: String,
+    /// The line up to what is broken, ..
+    pub before: String,
+    /// .. what is broken, ..
+    pub sound: String,
+    /// .. what stands there then, ..
+    pub broken: String,
+    /// .. and the rest.
+    pub after: String,
+}
+
+impl Break {
+    /// All of a list.
+    ///
+    /// # Panics
+    ///
+    /// If an entry is none.
+    #[must_use]
+    pub fn all(list: &str) -> Vec<Self> {
+        let lines = list
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.is_empty());
+        let lines: Vec<&str> = lines.collect();
+        lines.chunks(3).map(Self::read).collect()
+    }
+
+    fn read(entry: &[&str]) -> Self {
+        let [file, what, line] = entry else {
+            panic!("no entry: {entry:?}")
+        };
+        let parts = line.split_once("[[").and_then(|(before, rest)| {
+            let (change, after) = rest.split_once("]]")?;
+            let (sound, broken) = change.split_once(" ==> ")?;
+            Some([before, sound, broken, after])
+        });
+        let Some([before, sound, broken, after]) = parts.map(|it| it.map(str::to_owned)) else {
+            panic!("no change: {line}")
+        };
+        let (file, what) = ((*file).to_owned(), (*what).to_owned());
+        Self {
+            file,
+            what,
+            before,
+            sound,
+            broken,
+            after,
+        }
+    }
+
+    /// The line as it is.
+    #[must_use]
+    pub fn line(&self) -> String {
+        format!("{}{}{}", self.before, self.sound, self.after)
+    }
+
+    /// The file with this line broken wherever `condition` holds.
+    ///
+    /// # Errors
+    ///
+    /// How often the line is there, if not once.
+    pub fn apply(&self, text: &str, condition: &str) -> Result<String, usize> {
+        let line = self.line();
+        let mut found = 0;
+        let mut broken = String::with_capacity(text.len() + 100);
+        for own in text.lines() {
+            if own.trim() == line {
+                found += 1;
+                let indent = &own[..own.len() - own.trim_start().len()];
+                let Self {
+                    before,
+                    sound,
+                    broken: other,
+                    after,
+                    ..
+                } = self;
+                let _ = writeln!(
+                    broken,
+                    "{indent}{before}(if {condition} {{ {other} }} else {{ {sound} }}){after}"
+                );
+            } else {
+                broken += own;
+                broken.push('\n');
+            }
+        }
+        if found == 1 { Ok(broken) } else { Err(found) }
+    }
+}

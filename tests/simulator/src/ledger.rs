@@ -1,0 +1,332 @@
+//! What was sent, what was said of it, and the comparison with what is stored.
+
+use std::collections::BTreeMap;
+
+use bson::RawDocumentBuf;
+use bucket_core::{BucketDocument, Form, bucket};
+
+use crate::model::{Disturbed, Model, positions};
+
+/// A record that is on its way: its number, and the place of this delivery among those of the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sent {
+    pub(crate) number: usize,
+    at: usize,
+}
+
+/// What was said of a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    Stored,
+    /// It was stored before.
+    Duplicate,
+    /// Its id stands for other data.
+    Conflict,
+    NotStored,
+    /// That it is not known, or nothing at all.
+    Unknown,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    record: T,
+    told: Vec<Told>,
+    /// Its source and its position there.
+    source: Option<(u8, i64)>,
+    /// The source was told to go on without it.
+    skipped: bool,
+    /// It was taken away after it had been stored.
+    removed: bool,
+    /// The call that it was first sent by.
+    call: usize,
+}
+
+/// All records of a history.
+#[derive(Debug)]
+pub(crate) struct Ledger<T> {
+    entries: Vec<Entry<T>>,
+    wrong: Vec<String>,
+    pub(crate) disturbed: Disturbed,
+}
+
+impl<T: Model> Ledger<T> {
+    pub(crate) fn new(disturbed: Disturbed) -> Self {
+        Self {
+            entries: Vec::new(),
+            wrong: Vec::new(),
+            disturbed,
+        }
+    }
+
+    /// The number of the next record.
+    pub(crate) fn next(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// A record that has the next number.
+    pub(crate) fn add(&mut self, record: T, source: Option<(u8, i64)>, call: usize) -> usize {
+        self.entries.push(Entry {
+            record,
+            told: Vec::new(),
+            source,
+            skipped: false,
+            removed: false,
+            call,
+        });
+        self.entries.len() - 1
+    }
+
+    pub(crate) fn record(&self, number: usize) -> &T {
+        &self.entries[number].record
+    }
+
+    pub(crate) fn is_of_source(&self, number: usize) -> bool {
+        self.entries[number].source.is_some()
+    }
+
+    /// It is sent; until something is told, it may be stored or not.
+    pub(crate) fn send(&mut self, number: usize) -> Sent {
+        let told = &mut self.entries[number].told;
+        told.push(Told::Unknown);
+        Sent {
+            number,
+            at: told.len() - 1,
+        }
+    }
+
+    pub(crate) fn tell(&mut self, sent: Sent, told: Told) {
+        self.entries[sent.number].told[sent.at] = told;
+    }
+
+    /// The server has removed these buckets for their age.
+    pub(crate) fn expire(&mut self, documents: &[RawDocumentBuf], now: bson::DateTime) {
+        for document in documents {
+            let Ok(bucket) = bucket::decode::<T>(document) else {
+                continue;
+            };
+            for item in T::items(&bucket) {
+                let record = T::of_item(&bucket, item);
+                let is_kept = T::SPEC
+                    .expired_before(now)
+                    .is_some_and(|before| record.time() >= before);
+                if is_kept {
+                    self.wrong
+                        .push(format!("{record:?} was removed before its time"));
+                }
+            }
+        }
+        self.remove(documents);
+    }
+
+    /// Its source goes on without it.
+    pub(crate) fn skip(&mut self, number: usize) {
+        self.entries[number].skipped = true;
+    }
+
+    /// A promise that was broken on the way.
+    pub(crate) fn complain(&mut self, what: String) {
+        self.wrong.push(what);
+    }
+
+    /// These buckets are taken away.
+    pub(crate) fn remove(&mut self, documents: &[RawDocumentBuf]) {
+        self.disturbed.removed |= !documents.is_empty();
+        for document in documents {
+            let Ok(bucket) = bucket::decode::<T>(document) else {
+                continue;
+            };
+            for item in T::items(&bucket) {
+                let number = usize::try_from(T::of_item(&bucket, item).number()).ok();
+                if let Some(entry) = number.and_then(|number| self.entries.get_mut(number)) {
+                    if entry.is_denied() {
+                        self.wrong
+                            .push(format!("{:?} is stored but denied", entry.record));
+                    }
+                    entry.removed = true;
+                }
+            }
+        }
+    }
+
+    /// What is wrong with what is stored; nothing, if every promise holds.
+    ///
+    /// # Panics
+    ///
+    /// If the buckets of a key are not as their form has them.
+    pub(crate) fn audit(&mut self, documents: &[RawDocumentBuf]) -> Vec<String> {
+        let mut buckets = Vec::with_capacity(documents.len());
+        for document in documents {
+            match bucket::decode::<T>(document) {
+                Ok(bucket) => buckets.push((bucket, document)),
+                Err(damage) => self.wrong.push(damage.to_string()),
+            }
+        }
+        buckets.sort_by_cached_key(|(bucket, _)| T::order(bucket));
+        let mut found = vec![0_u32; self.entries.len()];
+        let mut by_id: BTreeMap<(String, i64), u32> = BTreeMap::new();
+        for (bucket, _) in &buckets {
+            self.count(bucket, &mut found, &mut by_id);
+        }
+        for (entry, found) in self.entries.iter().zip(&found) {
+            if let Some(wrong) = entry.is_wrong(*found, &self.entries, self.disturbed.unindexed) {
+                self.wrong.push(format!(
+                    "{:?} {wrong}: told {:?}, found {found}",
+                    entry.record, entry.told
+                ));
+            }
+        }
+        for ((key, id), times) in by_id.iter().filter(|(_, times)| **times > 1) {
+            self.wrong.push(format!(
+                "the id {id} of the key {key} is stored {times} times"
+            ));
+        }
+        for (bucket, document) in &buckets {
+            self.check_positions(bucket, document, &found);
+        }
+        self.check_order(&buckets);
+        if self.wrong.is_empty() {
+            let mut full: Vec<T::Bucket> = buckets.into_iter().map(|(bucket, _)| bucket).collect();
+            // Room that was reserved and never used.
+            full.retain(|bucket| !T::items(bucket).is_empty());
+            T::check(&full, self.disturbed);
+        }
+        std::mem::take(&mut self.wrong)
+    }
+
+    fn count(
+        &mut self,
+        bucket: &T::Bucket,
+        found: &mut [u32],
+        by_id: &mut BTreeMap<(String, i64), u32>,
+    ) {
+        for item in T::items(bucket) {
+            let record = T::of_item(bucket, item);
+            let number = usize::try_from(record.number()).unwrap_or(usize::MAX);
+            let sent = self.entries.get(number).map(|entry| &entry.record);
+            if sent == Some(&record) {
+                found[number] += 1;
+            } else {
+                self.wrong
+                    .push(format!("{record:?} was never sent, but {sent:?}"));
+            }
+            if let Some(id) = record.id().filter(|_| !self.disturbed.unindexed) {
+                *by_id.entry(id).or_default() += 1;
+            }
+        }
+    }
+
+    /// A position that a bucket keeps passes no record that is not stored.
+    fn check_positions(&mut self, bucket: &T::Bucket, document: &RawDocumentBuf, found: &[u32]) {
+        let (parts, key) = (bucket.as_ref(), T::order(bucket).0);
+        let of_window = matches!(T::SPEC.form(), Form::Window { .. });
+        let (start, end) = (parts.fields.start, parts.fields.end);
+        for (source, position) in positions(document) {
+            for (entry, found) in self.entries.iter().zip(found) {
+                let Some((own, at)) = entry.source else {
+                    continue;
+                };
+                let is_passed = at <= position
+                    && source_name(own) == source
+                    && entry.record.key_text() == key
+                    && (!of_window
+                        || (start <= entry.record.time()
+                            && (entry.record.time() < end || end == bson::DateTime::MAX)));
+                let is_accounted_for = *found > 0 || entry.skipped || entry.removed;
+                if is_passed && !is_accounted_for {
+                    self.wrong.push(format!(
+                        "the position {position} of {source} passes {:?} at {at}, which is not stored: told {:?}",
+                        entry.record, entry.told
+                    ));
+                }
+            }
+        }
+    }
+
+    /// Records of one source, and of one call, are in their order in a bucket; where buckets follow each
+    /// other, over all of them.
+    fn check_order(&mut self, buckets: &[(T::Bucket, &RawDocumentBuf)]) {
+        if let Form::Hybrid { .. } = T::SPEC.form() {
+            // They take records in the order of their times.
+            return;
+        }
+        let in_sequence = matches!(T::SPEC.form(), Form::Count { .. } | Form::Numbered { .. });
+        let in_sequence = in_sequence
+            && !self.disturbed.unindexed
+            && !T::SPEC.object_ids()
+            && !self.disturbed.removed;
+        let mut last: BTreeMap<(bool, usize), usize> = BTreeMap::new();
+        let mut key = None;
+        for (bucket, _) in buckets {
+            let own = T::order(bucket).0;
+            if !in_sequence || key.as_ref() != Some(&own) {
+                last.clear();
+                key = Some(own);
+            }
+            for item in T::items(bucket) {
+                let number = usize::try_from(T::of_item(bucket, item).number()).unwrap_or_default();
+                let Some(entry) = self.entries.get(number) else {
+                    continue;
+                };
+                let line = match entry.source {
+                    Some((source, _)) => (true, usize::from(source)),
+                    None if entry.told.len() > 1 || self.disturbed.miscounted => continue,
+                    None => (false, entry.call),
+                };
+                let at = match entry.source {
+                    Some((_, position)) => usize::try_from(position).unwrap_or_default(),
+                    None => number,
+                };
+                if last.insert(line, at).is_some_and(|last| last > at) && !entry.removed {
+                    self.wrong.push(format!(
+                        "{:?} comes after later ones of its source or call",
+                        entry.record
+                    ));
+                }
+            }
+        }
+    }
+}
+
+impl<T: Model> Entry<T> {
+    /// Whether it was said of all deliveries that they stored nothing.
+    fn is_denied(&self) -> bool {
+        let denied = |told: &Told| matches!(told, Told::NotStored | Told::Conflict);
+        self.told.iter().all(denied)
+    }
+
+    fn is_wrong(&self, found: u32, all: &[Self], unindexed: bool) -> Option<&'static str> {
+        let said = |what: Told| self.told.iter().filter(|told| **told == what).count();
+        // A position that its source was told to pass counts as one that was stored.
+        let was_stored = said(Told::Stored) > 0 || (said(Told::Duplicate) > 0 && !self.skipped);
+        // Without its index nothing tells a record that is delivered again.
+        let most = if unindexed { self.told.len() } else { 1 };
+        if found as usize > most {
+            return Some("is stored more than once");
+        }
+        if found > 0 && self.is_denied() {
+            return Some("is stored, and that was denied");
+        }
+        if self.removed {
+            return None;
+        }
+        if found == 0 && was_stored {
+            return Some("is lost");
+        }
+        if said(Told::Stored) > most {
+            return Some("was called stored twice");
+        }
+        let id = self.record.id();
+        let meets = |other: &Self| {
+            other.record.id() == id && other.record != self.record && !other.is_denied()
+        };
+        if said(Told::Conflict) > 0 && !all.iter().any(meets) {
+            return Some("is in conflict with nothing");
+        }
+        None
+    }
+}
+
+/// The name of a source.
+pub(crate) fn source_name(source: u8) -> String {
+    format!("s{source}")
+}

@@ -1,0 +1,76 @@
+//! Many writers of the shipped write machine against a model of the server, over a network that misbehaves:
+//! whole histories from one seed, in virtual time, without threads, I/O or a driver.
+//!
+//! After each history every promise about writes is checked against a naive ledger. The README of the package
+//! says what a history is made of, and which mistakes it finds.
+//!
+//! ```
+//! use simulator::{Plan, forms};
+//!
+//! let plan = Plan::draw(7, forms::number());
+//! let ended = forms::play(&plan, false);
+//! assert_eq!(ended.failure, None);
+//! ```
+
+pub mod breaks;
+mod calls;
+mod commands;
+pub mod forms;
+mod history;
+mod ledger;
+mod model;
+mod network;
+mod plan;
+mod quiet;
+pub mod random;
+mod server;
+mod shrink;
+mod world;
+mod writers;
+
+// The record type with every aggregate and its checks are those of `bucket-core`'s own tests.
+#[allow(missing_docs, clippy::pedantic)]
+#[path = "../../../bucket-core/tests/common/invariants.rs"]
+mod invariants;
+#[allow(missing_docs, clippy::pedantic)]
+#[path = "../../../bucket-core/tests/common/naive.rs"]
+mod naive;
+#[allow(missing_docs, clippy::pedantic)]
+#[path = "../../../bucket-core/tests/common/sample.rs"]
+mod sample;
+
+pub use self::{
+    history::Ended,
+    plan::{CallPlan, ClientPlan, Fault, FaultPlan, Plan, WriterPlan},
+};
+
+/// Runs the history of a seed. Gives what it came to, or if it failed a report: of the smallest one that was
+/// found to, if it is to be made smaller.
+///
+/// # Errors
+///
+/// The report: what is wrong, the history, its steps, and the seed that gives it again.
+pub fn check(seed: u64, smaller: bool) -> Result<Ended, String> {
+    let _quiet = quiet::keep_panics();
+    let plan = Plan::draw(seed, forms::number());
+    let mut ended = forms::play(&plan, false);
+    let Some(failure) = ended.failure.take() else {
+        return Ok(ended);
+    };
+    // Should the shrinking be stopped, this is known.
+    eprintln!(
+        "SIM_SEED={seed} fails: {}",
+        failure.lines().next().unwrap_or_default()
+    );
+    let fails = |plan: &Plan| forms::play(plan, false).failure;
+    let (plan, failure) = if smaller {
+        shrink::shrink(plan, failure, fails)
+    } else {
+        (plan, failure)
+    };
+    let steps = forms::play(&plan, true).steps;
+    Err(format!(
+        "{failure}\n\nThe history, made smaller:\n{plan}\nWhat happened:\n{}\n\nrun again with SIM_SEED={seed}",
+        steps.join("\n")
+    ))
+}

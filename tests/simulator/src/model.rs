@@ -1,0 +1,176 @@
+//! What a record of a history is: drawn from random numbers, known by its number, and checked in its buckets.
+
+use bson::RawDocument;
+use bucket_core::Record;
+
+use crate::{
+    plan::{Fault, Plan},
+    random::Random,
+    sample::{self, Sample, SampleBucket},
+};
+
+/// The code of records that the validator of a history refuses.
+pub(crate) const REFUSED: &str = "refused";
+
+/// A record type of a history.
+pub(crate) trait Model: Record + Clone + PartialEq + std::fmt::Debug + 'static {
+    /// A record of this number. `now` is the time by the clock, in milliseconds.
+    fn draw(random: &mut Random, number: i64, key: u64, now: i64) -> Self;
+
+    /// The number that it was drawn with.
+    fn number(&self) -> i64;
+
+    /// Its key, as that of its bucket is put in [order](Self::order).
+    fn key_text(&self) -> String;
+
+    /// Its key and its id, where records have ids.
+    fn id(&self) -> Option<(String, i64)>;
+
+    /// Whether the validator refuses it.
+    fn is_refused(&self) -> bool;
+
+    /// The same data under the same id but for the number: a record that contradicts this one. None
+    /// where records have no ids.
+    fn contradiction(&self, number: i64) -> Option<Self>;
+
+    /// Asserts what holds for the buckets of this form, whoever wrote them. They come in the order of
+    /// their keys, numbers and ids.
+    fn check(buckets: &[Self::Bucket], disturbed: Disturbed);
+
+    /// The record of an item.
+    fn of_item(bucket: &Self::Bucket, item: &Self::Item) -> Self;
+
+    /// The items of a bucket.
+    fn items(bucket: &Self::Bucket) -> &[Self::Item];
+
+    /// By what buckets are put in order.
+    fn order(bucket: &Self::Bucket) -> (String, u64, String);
+}
+
+/// What has been done to a collection that writers cannot make good.
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each happens or not")]
+pub(crate) struct Disturbed {
+    /// Buckets were taken away.
+    pub(crate) removed: bool,
+    /// An index was missing for a while.
+    pub(crate) unindexed: bool,
+    /// Numbers came twice: what was not executed goes after the others.
+    pub(crate) miscounted: bool,
+    /// Clients had limits of their own.
+    pub(crate) mixed: bool,
+}
+
+impl Disturbed {
+    /// What the plan alone says.
+    #[must_use]
+    pub(crate) fn of(plan: &Plan) -> Self {
+        Self {
+            mixed: plan.clients.iter().any(|client| client.capacity.is_some()),
+            miscounted: plan.faults.iter().any(|it| it.fault == Fault::Miscount),
+            ..Self::default()
+        }
+    }
+}
+
+/// The validator that refuses records with [`REFUSED`].
+pub(crate) fn validator(items: &str) -> bson::Document {
+    bson::doc! { items: { "$not": { "$elemMatch": { "code": REFUSED } } } }
+}
+
+/// The positions of sources that a bucket keeps.
+pub(crate) fn positions(stored: &RawDocument) -> Vec<(String, i64)> {
+    let Ok(sources) = stored.get_document(bucket_core::write::SOURCES) else {
+        return Vec::new();
+    };
+    let positions = sources.into_iter().filter_map(Result::ok);
+    let positions = positions
+        .filter_map(|(name, position)| Some((name.as_str().to_owned(), position.as_i64()?)));
+    positions.collect()
+}
+
+impl<const F: usize> Model for Sample<F> {
+    fn draw(random: &mut Random, number: i64, key: u64, now: i64) -> Self {
+        let back = i64::try_from(random.below(3_000)).unwrap_or_default();
+        let at = match random.below(24) {
+            // Out of the order of all others.
+            0 => -i64::try_from(random.below(4_000)).unwrap_or_default(),
+            1 => *pick(random, &[i64::MIN, i64::MAX, 1_500]),
+            // Soon past the limit of models that have one.
+            2 | 3 => now - 1_000 * i64::from(sample::EXPIRE_AFTER) + back,
+            _ => now - back / 3,
+        };
+        let ids = Self::SPEC.unique().is_some();
+        let is_too_large = random.below(40) == 0;
+        let levels = [None, Some(0.5), Some(-0.0), Some(1e6), Some(f64::INFINITY)];
+        let codes = ["", "200", "a.b", "$inc", "%", "200", "404", REFUSED];
+        Self {
+            device: key.to_string(),
+            at: bson::DateTime::from_millis(at),
+            unique: if ids && random.below(3) == 0 {
+                -i64::try_from(random.below(6)).unwrap_or_default()
+            } else {
+                number
+            },
+            value: if is_too_large {
+                i64::MAX - number
+            } else {
+                number
+            },
+            level: *pick(random, &levels),
+            code: (*pick(random, &codes)).to_owned(),
+        }
+    }
+
+    fn number(&self) -> i64 {
+        self.value
+    }
+
+    fn is_refused(&self) -> bool {
+        self.code == REFUSED
+    }
+
+    fn key_text(&self) -> String {
+        self.device.clone()
+    }
+
+    fn id(&self) -> Option<(String, i64)> {
+        let has_ids = Self::SPEC.unique().is_some();
+        has_ids.then(|| (self.device.clone(), self.unique))
+    }
+
+    fn contradiction(&self, number: i64) -> Option<Self> {
+        let has_ids = Self::SPEC.unique().is_some();
+        has_ids.then(|| Self {
+            value: number,
+            ..self.clone()
+        })
+    }
+
+    fn check(buckets: &[SampleBucket<F>], disturbed: Disturbed) {
+        buckets.iter().for_each(crate::naive::check);
+        crate::forms::check(buckets, disturbed);
+    }
+
+    fn of_item(bucket: &SampleBucket<F>, item: &sample::SampleItem) -> Self {
+        Self::assemble(bucket.key.clone(), item.clone())
+    }
+
+    fn items(bucket: &SampleBucket<F>) -> &[sample::SampleItem] {
+        &bucket.items
+    }
+
+    fn order(bucket: &SampleBucket<F>) -> (String, u64, String) {
+        (
+            bucket.key.0.clone(),
+            bucket.fields.number,
+            bucket.id.as_str().to_owned(),
+        )
+    }
+}
+
+/// One of several.
+pub(crate) fn pick<'a, V>(random: &mut Random, of: &'a [V]) -> &'a V {
+    let at = random.below(of.len() as u64);
+    &of[usize::try_from(at).unwrap_or_default()]
+}

@@ -1,0 +1,103 @@
+//! The network: every message takes its time, and some meet a fault.
+
+use bson::RawDocumentBuf;
+
+use crate::{
+    model::Model,
+    plan::Fault,
+    world::{Arrival, Event, Request, Sender, World},
+};
+
+/// A way takes up to so many milliseconds.
+const WAY: u64 = 4;
+
+impl<T: Model> World<'_, T> {
+    /// Sends a message. What hits it may drop the call that sends it, or all of its client.
+    pub(crate) fn send(&mut self, sender: Sender, body: RawDocumentBuf) {
+        let place = self.messages;
+        self.messages += 1;
+        let (mut out, mut back) = (self.up_to(WAY), self.up_to(WAY));
+        let mut fate = None;
+        let mut after = Vec::new();
+        while let Some(due) = self
+            .plan
+            .faults
+            .get(self.next_fault)
+            .filter(|it| it.at <= place)
+        {
+            self.next_fault += 1;
+            self.faults += 1;
+            let fault = due.fault;
+            self.tell(|| format!("message {place} meets {fault:?}"));
+            match fault {
+                Fault::Slow(more) => out += u64::from(more),
+                Fault::SlowReply(more) => back += u64::from(more),
+                // Who sends it a second time goes by its number.
+                Fault::Twice(_) if !matches!(body.get("txnNumber"), Ok(Some(_))) => {}
+                Fault::Twice(later) => {
+                    let body = body.clone();
+                    self.arrives(out + u64::from(later), Sender::Nobody, body, None);
+                }
+                Fault::LoseRequest
+                | Fault::LoseReply
+                | Fault::Late(_)
+                | Fault::NotSent
+                | Fault::Silence
+                | Fault::Drop { before: true } => fate = Some(fault),
+                Fault::Drop { before: false } | Fault::Kill(_) | Fault::Leave => after.push(fault),
+                fault => self.strike(fault, sender),
+            }
+        }
+        self.tell(|| format!("{sender:?} sends {}", short(&body)));
+        let broken = |sender| Event::Response(sender, Arrival::Broken);
+        match fate {
+            None => self.arrives(out, sender, body, Some(back)),
+            Some(Fault::LoseRequest) => self.at(out + back, broken(sender)),
+            Some(Fault::LoseReply) => {
+                self.arrives(out, Sender::Nobody, body, None);
+                self.at(out + back, broken(sender));
+            }
+            Some(Fault::Late(later)) => {
+                self.arrives(u64::from(later), Sender::Nobody, body, None);
+                self.at(out + back, broken(sender));
+            }
+            Some(Fault::NotSent) => self.at(1, Event::Response(sender, Arrival::NotSent)),
+            Some(Fault::Drop { .. }) => {
+                // Nothing has left: the call is dropped while it looks for a connection.
+                self.at(1, Event::Response(sender, Arrival::NotSent));
+                after.push(Fault::Drop { before: true });
+            }
+            Some(_) => {}
+        }
+        for fault in after {
+            self.strike(fault, sender);
+        }
+    }
+
+    fn arrives(&mut self, after: u64, sender: Sender, body: RawDocumentBuf, back: Option<u64>) {
+        let node = self.node;
+        let request = Request {
+            sender,
+            body,
+            back,
+            node,
+        };
+        self.at(after, Event::Request(request));
+    }
+
+    /// The call that a message belongs to, if it is still wanted.
+    pub(crate) fn call_of(&self, sender: Sender) -> Option<usize> {
+        match sender {
+            Sender::Read(call, ..) => Some(call),
+            Sender::Command(command, _) => self.commands.get(command)?.as_ref()?.call,
+            Sender::Nobody => None,
+        }
+    }
+}
+
+/// A command in a line.
+fn short(body: &RawDocumentBuf) -> String {
+    let text =
+        bson::Document::try_from(body).map_or_else(|error| error.to_string(), |it| it.to_string());
+    text.chars().take(1_500).collect()
+}

@@ -1,0 +1,336 @@
+//! What a history is to be: clients, writers, their calls, and what goes wrong. All of it is data, drawn from a
+//! seed, so that a history can be told again and be made smaller.
+
+use std::fmt;
+
+use crate::random::Random;
+
+/// Writers of a history.
+const WRITERS: usize = 4;
+/// Faults of a history.
+const FAULTS: usize = 10;
+/// Calls of a writer, at most.
+const CALLS: u64 = 12;
+/// The messages of a history, about: a fault beyond them hits nothing.
+const MESSAGES: u64 = 220;
+
+/// A history.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// What it was drawn from.
+    pub seed: u64,
+    /// The place of its form among those of [`crate::forms`].
+    pub form: usize,
+    /// The keys that the writers share.
+    pub keys: u8,
+    /// The server refuses some records.
+    pub validates: bool,
+    /// Processes that write.
+    pub clients: Vec<ClientPlan>,
+    /// Who writes, and what.
+    pub writers: Vec<WriterPlan>,
+    /// What goes wrong, in the order of the messages.
+    pub faults: Vec<FaultPlan>,
+}
+
+/// A process with a handle of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientPlan {
+    /// Its capacity in place of the model's, where the form takes one.
+    pub capacity: Option<u32>,
+    /// Its commands have numbers.
+    pub has_numbers: bool,
+    /// It writes with `w: 1`, and goes by what the primary has.
+    pub is_weak: bool,
+}
+
+/// A writer of a client. It makes one call after the other.
+#[derive(Debug, Clone)]
+pub struct WriterPlan {
+    /// What its records are drawn from.
+    pub stream: u64,
+    /// The place of its client.
+    pub client: usize,
+    /// Its records come from this source, where the form takes one.
+    pub source: Option<u8>,
+    /// All of its calls run in one session.
+    pub in_session: bool,
+    /// What it calls.
+    pub calls: Vec<CallPlan>,
+}
+
+/// A call.
+#[derive(Debug, Clone, Copy)]
+pub struct CallPlan {
+    /// What its records are drawn from.
+    pub stream: u64,
+    /// So many records; one is an `insert`.
+    pub records: u8,
+    /// They are of one key.
+    pub of_one_key: bool,
+    /// So many of them are those of another call, where the form or the source can tell.
+    pub again: u8,
+    /// The records of two callers that share their statements.
+    pub is_shared: bool,
+    /// Milliseconds before it.
+    pub wait: u16,
+    /// Milliseconds for it.
+    pub deadline: u16,
+}
+
+/// A fault, and the message that it hits.
+#[derive(Debug, Clone, Copy)]
+pub struct FaultPlan {
+    /// The place of the message among all that are sent.
+    pub at: u32,
+    /// What happens.
+    pub fault: Fault,
+}
+
+/// What goes wrong. Times are in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The request is lost, and the client is told that the connection broke.
+    LoseRequest,
+    /// The reply is lost.
+    LoseReply,
+    /// The connection broke; the request arrives after all, so much later.
+    Late(u16),
+    /// The request arrives a second time, so much later.
+    Twice(u16),
+    /// The request takes longer.
+    Slow(u16),
+    /// The reply takes longer.
+    SlowReply(u16),
+    /// There is no connection.
+    NotSent,
+    /// The request is lost, and nobody is told.
+    Silence,
+    /// The next write command is broken off.
+    Interrupt {
+        /// After so many statements.
+        after: u8,
+        /// As a whole, or statement by statement.
+        whole: bool,
+    },
+    /// The server is no primary for so long.
+    StepDown(u16),
+    /// No majority has writes for so long; then it has.
+    Lag(u16),
+    /// No majority has writes for so long; then the primary dies, and they are taken back.
+    FailOver(u16),
+    /// The call that sends the message is dropped.
+    Drop {
+        /// Before the message leaves.
+        before: bool,
+    },
+    /// The client that sends the message dies, and is back after so long.
+    Kill(u16),
+    /// One of the callers that share the call goes away.
+    Leave,
+    /// A bucket is removed.
+    RemoveBucket(u8),
+    /// All buckets of a key are removed.
+    RemoveKey(u8),
+    /// The collection is dropped, and set up again after so long.
+    DropCollection(u16),
+    /// An index is dropped, and built again after so long.
+    DropIndex(u8, u16),
+    /// The server removes what is past its time.
+    Expire,
+    /// The next number of the client is that of the command before.
+    Miscount,
+}
+
+impl Plan {
+    /// The history of a seed.
+    #[must_use]
+    pub fn draw(seed: u64, forms: usize) -> Self {
+        let mut random = Random::new(seed, 1);
+        let form = usize::try_from(random.below(forms as u64)).unwrap_or_default();
+        let clients = (0..=random.below(3)).map(|_| client(&mut random)).collect();
+        let mut plan = Self {
+            seed,
+            form,
+            keys: 1 + u8::try_from(random.below(3)).unwrap_or_default(),
+            validates: random.below(4) == 0,
+            clients,
+            writers: Vec::new(),
+            faults: Vec::new(),
+        };
+        let miscounts = random.below(8) == 0;
+        // The server executes what follows a statement whose number was taken: a position passes it.
+        let sources = random.below(3) == 0 && !miscounts;
+        for _ in 0..WRITERS {
+            let writer = writer(&mut random, plan.clients.len(), sources);
+            plan.writers.push(writer);
+        }
+        for _ in 0..FAULTS {
+            let at = u32::try_from(random.below(MESSAGES)).unwrap_or_default();
+            let fault = if miscounts {
+                harmless(&mut random)
+            } else {
+                fault(&mut random)
+            };
+            plan.faults.push(FaultPlan { at, fault });
+        }
+        plan.faults.sort_by_key(|fault| fault.at);
+        plan
+    }
+}
+
+fn client(random: &mut Random) -> ClientPlan {
+    ClientPlan {
+        capacity: (random.below(6) == 0).then(|| if random.below(2) == 0 { 3 } else { 7 }),
+        has_numbers: random.below(8) > 0,
+        is_weak: false,
+    }
+}
+
+fn writer(random: &mut Random, clients: usize, sources: bool) -> WriterPlan {
+    let client = random.below(clients as u64);
+    // Two of them may deliver the same source, as one that was taken for dead and its successor.
+    let source =
+        (sources && random.below(4) > 0).then(|| u8::try_from(random.below(2)).unwrap_or_default());
+    let in_session = source.is_none() && random.below(8) == 0;
+    let calls = 8 + random.below(CALLS - 7);
+    WriterPlan {
+        stream: random.below(u64::MAX),
+        client: usize::try_from(client).unwrap_or_default(),
+        source,
+        in_session,
+        calls: (0..calls).map(|_| call(random)).collect(),
+    }
+}
+
+fn call(random: &mut Random) -> CallPlan {
+    let records = match random.below(10) {
+        0..=4 => 1,
+        5..=7 => 2 + random.below(6),
+        8 => 5 + random.below(12),
+        _ => 12 + random.below(20),
+    };
+    let again = if random.below(4) == 0 {
+        1 + random.below(records)
+    } else {
+        0
+    };
+    let wait = match random.below(4) {
+        0 => 0,
+        1 => random.below(400),
+        _ => random.below(20),
+    };
+    let deadline = match random.below(6) {
+        0 => 30 + random.below(300),
+        _ => 10_000 + random.below(20_000),
+    };
+    CallPlan {
+        stream: random.below(u64::MAX),
+        records: u8::try_from(records).unwrap_or(1),
+        of_one_key: random.below(2) == 0,
+        again: u8::try_from(again).unwrap_or_default(),
+        is_shared: records > 1 && random.below(6) == 0,
+        wait: u16::try_from(wait).unwrap_or_default(),
+        deadline: u16::try_from(deadline).unwrap_or(u16::MAX),
+    }
+}
+
+/// Some milliseconds: mostly few, sometimes seconds.
+fn span(random: &mut Random) -> u16 {
+    let span = match random.below(3) {
+        0 => 5 + random.below(30),
+        1 => 50 + random.below(500),
+        _ => 1_000 + random.below(12_000),
+    };
+    u16::try_from(span).unwrap_or(u16::MAX)
+}
+
+fn small(random: &mut Random) -> u8 {
+    u8::try_from(random.below(200)).unwrap_or_default()
+}
+
+fn fault(random: &mut Random) -> Fault {
+    match random.below(40) {
+        0..=3 => Fault::LoseRequest,
+        4..=8 => Fault::LoseReply,
+        9..=13 => Fault::Late(span(random)),
+        14 | 15 => Fault::Twice(span(random)),
+        16 | 17 => Fault::Slow(span(random)),
+        18 => Fault::SlowReply(span(random)),
+        19 => Fault::NotSent,
+        20 => Fault::Silence,
+        21..=23 => Fault::Interrupt {
+            after: u8::try_from(random.below(4)).unwrap_or_default(),
+            whole: random.below(2) == 0,
+        },
+        24 => Fault::StepDown(span(random)),
+        25 => Fault::Lag(span(random)),
+        26..=28 => Fault::FailOver(span(random)),
+        29 | 30 => Fault::Drop {
+            before: random.below(4) == 0,
+        },
+        31 | 32 => Fault::Kill(span(random)),
+        33 => Fault::Leave,
+        34 => Fault::RemoveBucket(small(random)),
+        35 => Fault::RemoveKey(small(random)),
+        36 => Fault::DropCollection(span(random)),
+        37 => Fault::DropIndex(small(random), span(random)),
+        _ => Fault::Expire,
+    }
+}
+
+/// Where numbers come twice, no command is lost as well: of both at once the server cannot tell.
+fn harmless(random: &mut Random) -> Fault {
+    match random.below(8) {
+        0..=4 => Fault::Miscount,
+        5 => Fault::Slow(span(random)),
+        6 => Fault::RemoveBucket(small(random)),
+        _ => Fault::Leave,
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "form {}, {} keys{}",
+            crate::forms::name(self.form),
+            self.keys,
+            if self.validates {
+                ", some records are refused"
+            } else {
+                ""
+            }
+        )?;
+        for (at, client) in self.clients.iter().enumerate() {
+            writeln!(f, "client {at}: {client:?}")?;
+        }
+        for (at, writer) in self.writers.iter().enumerate() {
+            writeln!(
+                f,
+                "writer {at} of client {}, source {:?}, in a session: {}",
+                writer.client, writer.source, writer.in_session
+            )?;
+            for call in &writer.calls {
+                writeln!(
+                    f,
+                    "    after {} ms {} records{}{}{} within {} ms",
+                    call.wait,
+                    call.records,
+                    if call.of_one_key { " of one key" } else { "" },
+                    if call.again > 0 { ", some again" } else { "" },
+                    if call.is_shared {
+                        ", of two callers"
+                    } else {
+                        ""
+                    },
+                    call.deadline
+                )?;
+            }
+        }
+        for fault in &self.faults {
+            writeln!(f, "at message {}: {:?}", fault.at, fault.fault)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,254 @@
+//! What happens at the server: requests, waiting for a majority, failovers, and what is taken away.
+
+use bson::{DateTime, Document, RawDocumentBuf, doc};
+use bucket_core::index;
+use server_model::{Answer, Interruption, State};
+
+use crate::{
+    model::{Model, validator},
+    plan::Fault,
+    world::{Arrival, Event, Request, Sender, World},
+};
+
+/// A refusal of a server that is no primary any more.
+const STEPPED_DOWN: i32 = 189;
+
+/// What waits until a majority has what it rests on.
+#[derive(Debug)]
+pub(crate) enum Held {
+    Reply(Sender, Document, u64),
+    Read(Sender, RawDocumentBuf, u64),
+}
+
+impl<T: Model> World<'_, T> {
+    /// A request arrives.
+    pub(crate) fn request(&mut self, request: Request) {
+        let Request {
+            sender,
+            body,
+            back,
+            node,
+        } = request;
+        if node != self.node {
+            return self.at(back.unwrap_or(1), Event::Response(sender, Arrival::Broken));
+        }
+        let answer = self.server.execute(&body);
+        self.tell(|| {
+            format!("{sender:?} gets {answer:?}")
+                .chars()
+                .take(1_500)
+                .collect()
+        });
+        match (answer, back) {
+            (_, None) => {}
+            (Answer::Reply(reply), Some(back)) => {
+                self.at(back, Event::Response(sender, Arrival::Reply(reply)));
+            }
+            (Answer::Held { reply, .. }, Some(back)) => {
+                self.held.push(Held::Reply(sender, reply, back));
+            }
+            (Answer::Postponed { .. }, Some(back)) => {
+                self.held.push(Held::Read(sender, body, back));
+            }
+        }
+    }
+
+    /// What happens beside the message of this sender.
+    pub(crate) fn strike(&mut self, fault: Fault, sender: Sender) {
+        match fault {
+            Fault::Interrupt { after, whole } => self.server.interrupt(Interruption {
+                after: usize::from(after),
+                code: STEPPED_DOWN,
+                whole,
+            }),
+            Fault::StepDown(span) => {
+                self.terms += 1;
+                self.server.step_down();
+                self.at(u64::from(span), Event::StepUp(self.terms));
+            }
+            Fault::Lag(span) => self.lag(Event::Replicated, span),
+            Fault::FailOver(span) => self.lag(Event::FailOver, span),
+            Fault::Drop { .. } => self.drop_call(sender),
+            Fault::Kill(span) => self.kill(sender, u64::from(span)),
+            Fault::Leave => self.leave(sender),
+            Fault::RemoveBucket(pick) => self.remove(|documents| {
+                let at = usize::from(pick) % documents.len();
+                documents[at..=at].to_vec()
+            }),
+            Fault::RemoveKey(pick) => self.remove(|documents| {
+                let key = T::SPEC.keys()[0].path;
+                let of = |document: &RawDocumentBuf| {
+                    document.get_str(key).unwrap_or_default().to_owned()
+                };
+                let picked = of(&documents[usize::from(pick) % documents.len()]);
+                documents
+                    .into_iter()
+                    .filter(|it| of(it) == picked)
+                    .collect()
+            }),
+            Fault::DropCollection(span) => {
+                self.ledger
+                    .remove(&self.server.raw_documents(&namespace::<T>()));
+                self.ask(&doc! { "drop": T::SPEC.collection() });
+                self.at(u64::from(span), Event::SetUp);
+            }
+            Fault::DropIndex(pick, span) => {
+                let plans = index::plan(T::SPEC);
+                let definition = plans[usize::from(pick) % plans.len()].definition();
+                let name = definition.get_str("name").unwrap_or_default();
+                self.ask(&doc! { "dropIndexes": T::SPEC.collection(), "index": name });
+                self.ledger.disturbed.unindexed = true;
+                self.at(u64::from(span), Event::Indexes);
+            }
+            Fault::Expire => self.expire(),
+            Fault::Miscount => {
+                let call = self
+                    .call_of(sender)
+                    .and_then(|call| self.calls[call].as_ref());
+                if let Some(client) = call.map(|call| call.client) {
+                    self.clients[client].miscounts = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// No majority has anything from now on; then it ends in one way or the other.
+    fn lag(&mut self, ends: impl Fn(u32) -> Event, span: u16) {
+        if self.lag.is_none() {
+            self.terms += 1;
+            self.lag = Some(self.terms);
+            self.server.lag(true);
+            self.at(u64::from(span), ends(self.terms));
+        }
+    }
+
+    pub(crate) fn step_up(&mut self, term: u32) {
+        if term == self.terms && self.server.state() == State::Secondary {
+            self.tell(|| "the server is primary again".to_owned());
+            self.server.step_up();
+        }
+    }
+
+    /// A majority has everything.
+    pub(crate) fn replicated(&mut self, lag: u32) {
+        if self.lag != Some(lag) {
+            return;
+        }
+        self.tell(|| "a majority has everything".to_owned());
+        self.lag = None;
+        self.server.lag(false);
+        for held in std::mem::take(&mut self.held) {
+            match held {
+                Held::Reply(sender, reply, back) => {
+                    self.at(back, Event::Response(sender, Arrival::Reply(reply)));
+                }
+                Held::Read(sender, body, back) => {
+                    let (back, node) = (Some(back), self.node);
+                    self.request(Request {
+                        sender,
+                        body,
+                        back,
+                        node,
+                    });
+                }
+            }
+        }
+    }
+
+    /// The primary dies, and the next one has what a majority has. Who waits is told that the connection
+    /// broke.
+    pub(crate) fn fail_over(&mut self, lag: u32) {
+        if self.lag != Some(lag) {
+            return;
+        }
+        self.tell(|| "the primary dies".to_owned());
+        self.lag = None;
+        self.terms += 1;
+        self.node += 1;
+        self.server.fail_over();
+        self.server.lag(false);
+        for held in std::mem::take(&mut self.held) {
+            let (Held::Reply(sender, _, back) | Held::Read(sender, _, back)) = held;
+            self.at(back, Event::Response(sender, Arrival::Broken));
+        }
+    }
+
+    /// Takes documents away, as somebody beside the library does.
+    fn remove(&mut self, choose: impl FnOnce(Vec<RawDocumentBuf>) -> Vec<RawDocumentBuf>) {
+        let documents = self.server.raw_documents(&namespace::<T>());
+        if documents.is_empty() {
+            return;
+        }
+        let gone = choose(documents);
+        self.ledger.remove(&gone);
+        for document in &gone {
+            let Some(id) = id_of(document) else { continue };
+            let statement = doc! { "q": { "_id": id }, "limit": 1 };
+            self.ask(&doc! { "delete": T::SPEC.collection(), "deletes": [statement] });
+        }
+    }
+
+    fn expire(&mut self) {
+        let (namespace, now) = (namespace::<T>(), DateTime::from_millis(self.clock()));
+        loop {
+            let before = self.server.raw_documents(&namespace);
+            let Some(id) = self.server.remove_expired(&namespace, now) else {
+                return;
+            };
+            let gone: Vec<RawDocumentBuf> = before
+                .into_iter()
+                .filter(|it| id_of(it).as_ref() == Some(&id))
+                .collect();
+            self.ledger.expire(&gone, now);
+        }
+    }
+
+    /// Creates the collection with what it needs, if it is not there.
+    pub(crate) fn set_up(&mut self) {
+        let mut create = doc! { "create": T::SPEC.collection() };
+        if self.plan.validates {
+            create.insert("validator", validator(T::SPEC.items()));
+        }
+        self.ask(&create);
+        self.index();
+    }
+
+    pub(crate) fn index(&mut self) {
+        let plans = index::plan(T::SPEC);
+        let definitions: Vec<Document> = plans.iter().map(index::IndexPlan::definition).collect();
+        self.ask(&doc! { "createIndexes": T::SPEC.collection(), "indexes": definitions });
+    }
+
+    /// A command of somebody beside the library.
+    fn ask(&mut self, command: &Document) {
+        let mut command = command.clone();
+        command.insert("writeConcern", doc! { "w": 1 });
+        let raw = RawDocumentBuf::try_from(&command).unwrap_or_default();
+        let state = self.server.state();
+        if state == State::Secondary {
+            // The next primary takes it.
+            self.server.step_up();
+        }
+        let reply = self.server.run(&raw);
+        if state == State::Secondary {
+            self.server.step_down();
+        }
+        self.tell(|| {
+            format!("somebody sends {command}: {reply}")
+                .chars()
+                .take(600)
+                .collect()
+        });
+    }
+}
+
+fn id_of(document: &RawDocumentBuf) -> Option<bson::Bson> {
+    let id = document.get("_id").ok()??;
+    bson::Bson::try_from(id).ok()
+}
+
+/// The collection, with its database.
+pub(crate) fn namespace<T: Model>() -> String {
+    format!("test.{}", T::SPEC.collection())
+}

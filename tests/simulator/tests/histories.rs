@@ -1,0 +1,77 @@
+//! Histories, one after the other, on two threads side by side.
+//!
+//! `SIM_SECONDS` says for how long (a minute), `SIM_SEED` runs the history of one seed, `SIM_FROM` begins
+//! with another seed than the first, `SIM_SHRINK=0` makes none smaller that fails.
+#![allow(clippy::panic, missing_docs)]
+
+use std::{
+    env,
+    str::FromStr,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The seconds of a run in the gate.
+const SECONDS: f64 = 60.0;
+const THREADS: usize = 2;
+
+fn variable<T: FromStr>(name: &str) -> Option<T> {
+    let text = env::var(name).ok()?;
+    let Ok(value) = text.parse() else {
+        panic!("{name}={text} is no number");
+    };
+    Some(value)
+}
+
+#[test]
+fn every_promise_about_writes_holds_in_every_history() {
+    let smaller = variable("SIM_SHRINK") != Some(0);
+    if let Some(seed) = variable("SIM_SEED") {
+        if let Err(report) = simulator::check(seed, smaller) {
+            panic!("{report}");
+        }
+        return;
+    }
+    let limit = Duration::from_secs_f64(variable("SIM_SECONDS").unwrap_or(SECONDS));
+    let from: u64 = variable("SIM_FROM").unwrap_or(1);
+    let begun = Instant::now();
+    let next = AtomicU64::new(from);
+    let is_over = AtomicBool::new(false);
+    let (calls, faults, messages) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let report: Mutex<Option<String>> = Mutex::new(None);
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                while begun.elapsed() < limit && !is_over.load(Relaxed) {
+                    match simulator::check(next.fetch_add(1, Relaxed), smaller) {
+                        Ok(ended) => {
+                            calls.fetch_add(ended.calls as u64, Relaxed);
+                            faults.fetch_add(u64::from(ended.faults), Relaxed);
+                            messages.fetch_add(u64::from(ended.messages), Relaxed);
+                        }
+                        Err(found) => {
+                            is_over.store(true, Relaxed);
+                            let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
+                            report.get_or_insert(found);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let histories = next.into_inner() - from;
+    eprintln!(
+        "{histories} histories in {:.1} s: {} calls, {} faults, {} messages",
+        begun.elapsed().as_secs_f64(),
+        calls.into_inner(),
+        faults.into_inner(),
+        messages.into_inner(),
+    );
+    if let Some(report) = report.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        panic!("{report}");
+    }
+}
