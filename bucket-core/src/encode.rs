@@ -3,7 +3,7 @@
 //! The bytes are those that `bson::serialize_to_buffer` writes. What is simple in BSON (numbers,
 //! text, documents, arrays) is written here, in code that the compiler can merge with the user's
 //! `Serialize`; what has rules of its own there is given to `bson`: dates, object ids, uuids and the
-//! like (`special`), and the keys of maps. Each value is asked for its form once, as there.
+//! like (`special`). Each value is asked for its form once, as there.
 //!
 //! Serde's own calls decide what is written, never the type of a field or the attributes of a
 //! struct. So a `Serialize` by hand, `with` and every other attribute are right without being known.
@@ -17,6 +17,7 @@ use self::{
 
 mod check;
 mod elements;
+mod entry_name;
 mod names;
 mod special;
 
@@ -153,10 +154,14 @@ impl<'a> Encoder<'a> {
     /// # Errors
     ///
     /// If the name has a NUL, which would end it.
-    #[inline]
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "the compiler decides at once what is asked of the names of fields, which are constants"
+    )]
     pub(crate) fn name(&mut self, name: &str) -> Result<(), Error> {
         if name.as_bytes().contains(&0) {
-            return Err(special::bad_name(name));
+            return Err(special::no_name(name));
         }
         if name.starts_with('$') {
             self.findings.has_operators = true;

@@ -1,4 +1,4 @@
-//! What `bson` has rules of its own for: it writes these values, and the names of map entries.
+//! What `bson` has rules of its own for: it writes these values.
 
 use bson::Bson;
 use serde::{
@@ -31,25 +31,11 @@ impl Encoder<'_> {
         };
         looked.map_err(|refusal| self.findings.refuse(refusal))
     }
-
-    /// The name of a map's entry as `bson` writes it; the value must follow.
-    pub(crate) fn key<K: Serialize + ?Sized>(&mut self, key: &K) -> Result<(), Error> {
-        self.type_at = self.bytes.len();
-        bson::serialize_to_buffer(&Entry(key, &()), self.bytes)?;
-        // What is left of the document is a type, which the value sets, and a name.
-        self.bytes.drain(self.type_at..self.type_at + 4);
-        self.bytes[self.type_at] = 0;
-        self.bytes.pop();
-        if self.bytes.get(self.type_at + 1) == Some(&b'$') {
-            self.findings.has_operators = true;
-        }
-        Ok(())
-    }
 }
 
-/// The error of a name with a NUL.
+/// The error of a name that is no text, or text with a NUL.
 #[cold]
-pub(super) fn bad_name(name: &str) -> Error {
+pub(super) fn no_name<K: Serialize + ?Sized>(name: &K) -> Error {
     error_of(&Entry(name, &()))
 }
 
