@@ -5,7 +5,7 @@ use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 use bucket_core::{BucketSpec, Limits, Record};
 use mongodb::{Collection, Database, options::WriteConcern};
 
-use crate::{group::Groups, writer::Learnt};
+use crate::{collection::collection, group::Groups, writer::Learnt};
 
 /// How long a write goes on being tried unless the caller says otherwise.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
@@ -197,6 +197,11 @@ impl<T: Record> Buckets<T> {
     #[must_use]
     pub fn collection<D: Send + Sync>(&self) -> Collection<D> {
         self.database.collection(self.spec().collection())
+    }
+
+    /// The collection, for the library's own reads and writes.
+    pub(crate) fn stored<D: Send + Sync>(&self) -> Collection<D> {
+        collection(&self.database, self.spec().collection())
     }
 
     /// The model.

@@ -12,7 +12,7 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 use bucket_core::attribute::{Attributed, DocumentSpec};
 use mongodb::{Collection, Database, bson::RawDocumentBuf};
 
-use crate::writer::Learnt;
+use crate::{collection::collection, writer::Learnt};
 
 pub use self::{
     ensure::{DocumentsReport, EnsureDocuments},
@@ -74,7 +74,7 @@ impl<T: Attributed> Documents<T> {
     }
 
     fn stored(&self) -> Collection<RawDocumentBuf> {
-        self.collection()
+        collection(&self.database, T::SPEC.collection())
     }
 }
 

@@ -14,7 +14,7 @@ impl<T: Record> Buckets<T> {
     /// The collection, to be read: one with a collation would give the records of other keys too.
     pub(crate) async fn readable(&self, context: &Context) -> Result<Collection<RawDocumentBuf>> {
         if self.learnt().lock().is_readable() {
-            return Ok(self.collection());
+            return Ok(self.stored());
         }
         let mut look = self
             .database()
@@ -42,6 +42,6 @@ impl<T: Record> Buckets<T> {
             // What is wrong the read will say.
             None => {}
         }
-        Ok(self.collection())
+        Ok(self.stored())
     }
 }

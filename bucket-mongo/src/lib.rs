@@ -71,6 +71,7 @@ mod attributed;
 mod backoff;
 mod bucketed;
 mod buckets;
+mod collection;
 pub mod documents;
 pub mod error;
 mod footing;

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use bson::oid::ObjectId;
-use mongodb::{Client, Database};
+use mongodb::{Client, Database, options::WriteConcern};
 
 use super::error::Error;
 
@@ -66,6 +66,7 @@ impl TestDatabase {
         let doing = "dropping the database";
         self.database
             .drop()
+            .write_concern(WriteConcern::majority())
             .await
             .map_err(|source| Error::Command { doing, source })
     }

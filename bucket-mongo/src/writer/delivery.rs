@@ -152,7 +152,7 @@ impl Delivery<'_> {
             // The choice of a server may be the transaction's.
             run
         } else {
-            run.selection_criteria(self.selection.criteria())
+            run.selection_criteria(self.selection.criteria(self.deadline))
         };
         run.session(&mut *self.session).await
     }

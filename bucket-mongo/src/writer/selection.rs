@@ -7,7 +7,9 @@ use std::sync::{
 };
 
 use mongodb::{ServerType, options::SelectionCriteria};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
+
+use super::send::GRACE;
 
 /// No server is chosen: nothing can have left.
 const WAITING: u8 = 0;
@@ -31,8 +33,9 @@ struct Shared {
 }
 
 impl Selection {
-    /// Servers that take writes, unless the command was called off.
-    pub(super) fn criteria(&self) -> SelectionCriteria {
+    /// Servers that take writes, unless the command was called off. None once it is late: a runtime that was
+    /// not driven for a while may ask only then.
+    pub(super) fn criteria(&self, deadline: Instant) -> SelectionCriteria {
         let shared = Arc::clone(&self.shared);
         SelectionCriteria::Predicate(Arc::new(move |server| {
             let takes_writes = matches!(
@@ -42,7 +45,7 @@ impl Selection {
                     | ServerType::Mongos
                     | ServerType::LoadBalancer
             );
-            takes_writes && shared.goes()
+            takes_writes && shared.goes(deadline + GRACE)
         }))
     }
 
@@ -85,8 +88,11 @@ impl Selection {
 }
 
 impl Shared {
-    /// A server is chosen; not if the command was called off.
-    fn goes(&self) -> bool {
+    /// A server is chosen; not if the command was called off, nor after its end.
+    fn goes(&self, end: Instant) -> bool {
+        if Instant::now() >= end {
+            return false;
+        }
         self.change(WAITING, CHOSEN);
         self.state.load(Ordering::Acquire) != CALLED_OFF
     }
@@ -104,14 +110,29 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tokio::time::Instant;
+
     use super::Selection;
+
+    fn later() -> Instant {
+        Instant::now() + Duration::from_secs(600)
+    }
+
+    #[test]
+    fn a_server_that_is_chosen_too_late_gets_nothing() {
+        let selection = Selection::default();
+        assert!(!selection.shared.goes(Instant::now()));
+        assert!(selection.call_off(), "nothing was sent");
+    }
 
     #[test]
     fn a_command_that_was_called_off_stays_so() {
         let selection = Selection::default();
         assert!(selection.call_off());
         assert!(selection.call_off());
-        assert!(!selection.shared.goes());
+        assert!(!selection.shared.goes(later()));
         selection.reset(false);
         assert!(selection.is_called_off());
     }
@@ -119,9 +140,9 @@ mod tests {
     #[test]
     fn a_command_that_may_have_left_is_not_called_off() {
         let selection = Selection::default();
-        assert!(selection.shared.goes());
+        assert!(selection.shared.goes(later()));
         assert!(!selection.call_off());
-        assert!(selection.shared.goes());
+        assert!(selection.shared.goes(later()));
         // It may have been applied, so it is seen through.
         selection.reset(true);
         assert!(!selection.is_called_off());
@@ -130,19 +151,19 @@ mod tests {
     #[test]
     fn a_command_that_was_let_go_of_and_has_not_left_is_not_tried_again() {
         let selection = Selection::default();
-        assert!(selection.shared.goes());
+        assert!(selection.shared.goes(later()));
         assert!(!selection.call_off());
         selection.reset(false);
         assert!(selection.is_called_off());
-        assert!(!selection.shared.goes());
+        assert!(!selection.shared.goes(later()));
     }
 
     #[test]
     fn a_command_that_has_not_left_is_tried_again_while_somebody_waits() {
         let selection = Selection::default();
-        assert!(selection.shared.goes());
+        assert!(selection.shared.goes(later()));
         selection.reset(false);
         assert!(!selection.is_called_off());
-        assert!(selection.shared.goes());
+        assert!(selection.shared.goes(later()));
     }
 }

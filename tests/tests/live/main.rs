@@ -16,6 +16,7 @@ mod bad_server;
 mod bucket_attributes;
 mod bulk_load;
 mod changed_limits;
+mod client_settings;
 mod concurrency;
 mod cursors;
 mod damaged_forms;

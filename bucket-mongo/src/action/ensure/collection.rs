@@ -33,7 +33,7 @@ impl<T: Record> Ensure<'_, T> {
         let Some(plan) = index::date_buckets(T::SPEC, DateTime::now()) else {
             return Ok(0);
         };
-        let collection = self.buckets.collection::<Document>();
+        let collection = self.buckets.stored::<Document>();
         let dated = collection
             .update_many(plan.filter, plan.pipeline)
             .write_concern(self.buckets.write_concern().clone())
@@ -71,7 +71,7 @@ impl<T: Record> Ensure<'_, T> {
         let pipeline = [doc! { "$limit": SAMPLE }, doc! { "$group": group }];
         let found = self
             .buckets
-            .collection::<Document>()
+            .stored::<Document>()
             .aggregate(pipeline)
             .await?
             .try_next()

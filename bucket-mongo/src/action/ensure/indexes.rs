@@ -15,7 +15,7 @@ const INDEX_NOT_FOUND: i32 = 27;
 
 impl<T: Record> Ensure<'_, T> {
     pub(super) async fn indexes(&self, report: &mut EnsureReport, context: &Context) -> Result<()> {
-        let collection = self.buckets.collection::<Document>();
+        let collection = self.buckets.stored::<Document>();
         let found = self
             .list_indexes()
             .await
