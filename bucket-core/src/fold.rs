@@ -10,7 +10,7 @@ use crate::{
     error::EncodeError,
     key::KeyValue,
     measure::Number,
-    raw::RawWriter,
+    raw::Operand,
     sketch::{self, Bin},
     spec::BucketSpec,
     tally,
@@ -215,33 +215,6 @@ pub(crate) struct Fold<'a> {
     states: Vec<State<'a>>,
 }
 
-/// What the records of a statement bring to one field.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Folded {
-    Number(Number),
-    Count(i32),
-    /// In milliseconds.
-    Time(i64),
-    /// Documents compare field by field: the time decides, then the value.
-    InTime(i64, Number),
-}
-
-impl Folded {
-    pub(crate) fn write(self, writer: &mut RawWriter, name: &str) {
-        match self {
-            Self::Number(number) => writer.number(name, number),
-            Self::Count(count) => writer.int32(name, count),
-            Self::Time(time) => writer.date(name, time),
-            Self::InTime(time, number) => {
-                let pair = writer.begin_document(name);
-                writer.date("t", time);
-                writer.number("v", number);
-                writer.end(pair);
-            }
-        }
-    }
-}
-
 /// What the records add to one aggregate.
 #[derive(Debug)]
 enum State<'a> {
@@ -301,14 +274,14 @@ impl<'a> Fold<'a> {
     }
 
     /// What is added to which field.
-    pub(crate) fn each_sum(&self, mut each: impl FnMut(&str, Folded)) {
+    pub(crate) fn each_sum(&self, mut each: impl FnMut(&str, Operand<'static>)) {
         for (path, kind, state) in self.parts() {
             match state {
-                State::Number(number) if is_sum(kind) => each(path, Folded::Number(*number)),
-                State::Count(count) => each(path, Folded::Count(*count)),
+                State::Number(number) if is_sum(kind) => each(path, Operand::Number(*number)),
+                State::Count(count) => each(path, Operand::Int32(*count)),
                 State::Tally(counts) => {
                     for (name, count) in counts {
-                        each(&format!("{path}.{name}"), Folded::Count(*count));
+                        each(&format!("{path}.{name}"), Operand::Int32(*count));
                     }
                 }
                 State::Bins(bins) => {
@@ -316,7 +289,7 @@ impl<'a> Fold<'a> {
                         let error = sketch::name(error_ppm);
                         for (bin, count) in bins {
                             let path = format!("{path}.{error}.{}", bin.name());
-                            each(&path, Folded::Count(*count));
+                            each(&path, Operand::Int32(*count));
                         }
                     }
                 }
@@ -326,7 +299,7 @@ impl<'a> Fold<'a> {
     }
 
     /// Which field must not be greater than what.
-    pub(crate) fn each_smallest(&self, each: impl FnMut(&str, Folded)) {
+    pub(crate) fn each_smallest(&self, each: impl FnMut(&str, Operand<'static>)) {
         let kinds = [
             AggregateKind::Min,
             AggregateKind::First,
@@ -336,7 +309,7 @@ impl<'a> Fold<'a> {
     }
 
     /// Which field must not be less than what.
-    pub(crate) fn each_largest(&self, each: impl FnMut(&str, Folded)) {
+    pub(crate) fn each_largest(&self, each: impl FnMut(&str, Operand<'static>)) {
         let kinds = [
             AggregateKind::Max,
             AggregateKind::Last,
@@ -345,15 +318,15 @@ impl<'a> Fold<'a> {
         self.each_extreme(&kinds, each);
     }
 
-    fn each_extreme(&self, kinds: &[AggregateKind], mut each: impl FnMut(&str, Folded)) {
+    fn each_extreme(&self, kinds: &[AggregateKind], mut each: impl FnMut(&str, Operand<'static>)) {
         for (path, kind, state) in self.parts() {
             if !kinds.contains(&kind) {
                 continue;
             }
             match state {
-                State::Number(number) => each(path, Folded::Number(*number)),
-                State::Time(time) => each(path, Folded::Time(*time)),
-                State::InTime(time, number) => each(path, Folded::InTime(*time, *number)),
+                State::Number(number) => each(path, Operand::Number(*number)),
+                State::Time(time) => each(path, Operand::Date(*time)),
+                State::InTime(time, number) => each(path, Operand::InTime(*time, *number)),
                 _ => {}
             }
         }

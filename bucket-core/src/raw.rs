@@ -3,8 +3,11 @@
 //! Format: the BSON specification 1.1 (bsonspec.org). Element names come from specs and constants,
 //! which hold no NUL byte; the derive refuses names that do.
 
+mod operand;
+
 use bson::{RawDocument, RawDocumentBuf, oid::ObjectId};
 
+pub(crate) use self::operand::Operand;
 use crate::{key::KeyValue, measure::Number};
 
 /// Where a document began, so that its length can be filled in.
@@ -92,19 +95,6 @@ impl RawWriter {
         match i32::try_from(value) {
             Ok(value) => self.int32(name, value),
             Err(_) => self.int64(name, value),
-        }
-    }
-
-    /// An update operator, unless `fill` writes nothing into it.
-    pub(crate) fn operator(&mut self, name: &str, fill: impl FnOnce(&mut Self)) {
-        let start = self.bytes.len();
-        let mark = self.begin_document(name);
-        let empty = self.bytes.len();
-        fill(self);
-        if self.bytes.len() == empty {
-            self.bytes.truncate(start);
-        } else {
-            self.end(mark);
         }
     }
 

@@ -5,8 +5,9 @@
 //! | a record becomes item bytes, grouped by key | `batch` |
 //! | which bucket takes which records next, form by form | `chain` |
 //! | what a statement does | `action` |
-//! | one update statement as bytes | `statement`, `pipeline` |
-//! | a whole bucket as bytes | `insertion` |
+//! | which buckets a statement is for | `statement` |
+//! | what it changes in them: the one list of a bucket's parts | `change` |
+//! | that as operators, as a pipeline, as a whole bucket | `operators`, `pipeline`, `whole` |
 //! | statements become one command | `command` |
 //! | what to read and send next, until every record has its outcome | `call` |
 //! | one command until its outcome is known: numbers, faults, lost replies | `delivery` |
@@ -52,6 +53,7 @@ mod batch;
 mod call;
 mod chain;
 mod codes;
+mod change;
 mod command;
 mod confirm;
 mod delivery;
@@ -60,9 +62,9 @@ mod equality;
 mod ground;
 mod guard;
 mod held_back;
-mod insertion;
 mod join;
 mod learnt;
+mod operators;
 mod outcome;
 mod own_ids;
 mod pauses;
@@ -72,6 +74,7 @@ mod repeat;
 mod round;
 mod source;
 mod statement;
+mod whole;
 
 use crate::{
     key::{KeySink, KeyValue},

@@ -165,8 +165,8 @@ impl BucketFields {
             OwnField::ExpireFrom => {
                 self.expire_from = field(stored, name)?.and_then(RawBsonRef::as_datetime);
             }
-            // It is part of the bucket's place.
-            OwnField::Part | OwnField::Bytes => {}
+            // They are read beside these.
+            OwnField::Part | OwnField::Count | OwnField::Bytes => {}
         }
         Ok(())
     }

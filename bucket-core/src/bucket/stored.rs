@@ -97,8 +97,8 @@ impl BucketFields {
             OwnField::Bytes => i64::try_from(self.bytes).unwrap_or(i64::MAX).into(),
             OwnField::CreatedAt => self.created_at?.into(),
             OwnField::ExpireFrom => self.expire_from?.into(),
-            // It is part of the bucket's place.
-            OwnField::Late | OwnField::Part => return None,
+            // They are written beside these.
+            OwnField::Late | OwnField::Part | OwnField::Count => return None,
         })
     }
 }

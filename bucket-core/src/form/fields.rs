@@ -3,8 +3,8 @@
 use super::Form;
 use crate::spec::{BucketSpec, Names};
 
-/// One of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// One of them, in the order in which a whole bucket has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum OwnField {
     Start,
     End,
@@ -14,6 +14,7 @@ pub(crate) enum OwnField {
     Number,
     Size,
     Full,
+    Count,
     Bytes,
     CreatedAt,
     ExpireFrom,
@@ -31,6 +32,7 @@ impl OwnField {
             Self::Number => names.number,
             Self::Size => names.size,
             Self::Full => names.full,
+            Self::Count => names.count,
             Self::Bytes => names.bytes,
             // Only models with the field ask for its name.
             Self::CreatedAt => match names.created_at {

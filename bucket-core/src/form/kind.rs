@@ -106,6 +106,25 @@ impl Kind {
         }
     }
 
+    /// The window that it is of, if it is of one.
+    pub(crate) const fn window(self) -> Option<InWindow> {
+        match self {
+            Self::Window(window) => Some(window),
+            _ => None,
+        }
+    }
+
+    /// The fields by which its buckets with room are told apart from all others, beside the key and the id.
+    pub(crate) const fn told_apart_by(self) -> &'static [OwnField] {
+        match self {
+            Self::Count(_) => &[],
+            Self::Window(_) => &[OwnField::Start, OwnField::End, OwnField::Part],
+            Self::Hybrid(_) => &[OwnField::Start, OwnField::Closed],
+            Self::Late(_) => &[OwnField::Start],
+            Self::Numbered(_) => &[OwnField::Number, OwnField::Size, OwnField::Full],
+        }
+    }
+
     /// The field by which the statement that fills a bucket says that it takes no more.
     pub(crate) const fn mark(self) -> Option<OwnField> {
         match self {

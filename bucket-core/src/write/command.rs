@@ -2,7 +2,7 @@
 
 use bson::{RawDocument, RawDocumentBuf};
 
-use super::{Action, Statement, insertion};
+use super::{Action, Statement, whole};
 use crate::raw::{Mark, RawWriter};
 
 /// The largest command, in bytes: the server takes 16 MB, and its reply must stay far below that
@@ -107,7 +107,7 @@ impl CommandBuilder {
         }
         let element = self.writer.begin_element(self.statements);
         match statement.action {
-            Action::Put(put) if self.inserts => insertion::write(statement, put, &mut self.writer),
+            Action::Put(put) if self.inserts => whole::write(statement, put, &mut self.writer),
             _ => statement.write(&mut self.writer),
         }
         self.writer.end(element);

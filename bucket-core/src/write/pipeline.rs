@@ -11,13 +11,16 @@ mod items;
 
 pub(super) use self::items::split;
 use self::items::{write_held, write_items};
-use super::{Action, Statement};
+use super::{
+    Statement,
+    change::{Change, Op, Part, Render},
+};
 use crate::{
     aggregate::AggregateKind,
-    fold::Folded,
+    form::OwnField,
     measure::Number,
-    raw::RawWriter,
-    spec::{BucketSpec, ID},
+    raw::{Operand, RawWriter},
+    spec::BucketSpec,
 };
 
 /// Whether updates of the model's buckets are pipelines.
@@ -41,10 +44,17 @@ pub(super) fn write(statement: &Statement<'_>, writer: &mut RawWriter) {
     if let Some(first) = items.first() {
         stage.set(|writer| write_held(spec, first, writer));
     }
+    let mut changes = Changes::default();
+    statement.changes(&mut changes);
+    changes.made.sort_by_key(|(_, change)| place(change));
     stage.set(|writer| {
-        write_items(statement, &items, writer);
-        write_records(statement, writer);
-        write_marks(statement, writer);
+        for (path, change) in &changes.made {
+            if change.op == Op::Push {
+                write_items(statement, &items, writer);
+            } else {
+                write_change(spec, path, change, writer);
+            }
+        }
     });
     if stores_averages(spec) {
         stage.set(|writer| write_averages(spec, writer));
@@ -69,87 +79,58 @@ impl Stages<'_> {
     }
 }
 
-/// The counts and the aggregates.
-fn write_records(statement: &Statement<'_>, writer: &mut RawWriter) {
-    let names = statement.spec.names();
-    if statement.begins() {
-        // Of the type that counts have.
-        writer.int32(names.count, statement.taken());
-    } else {
-        add(writer, names.count, names.count, |writer| {
-            writer.int32("1", statement.taken());
-        });
-    }
-    if let Some(bytes) = statement.counted_bytes() {
-        add(writer, names.bytes, names.bytes, |writer| {
-            writer.int64("1", bytes);
-        });
-    }
-    statement.fold.each_sum(|path, sum| {
-        if let Folded::Number(Number::Int(_)) = sum {
-            // An addition that overflows goes on as a double, which is then no 64-bit integer.
-            let exact = writer.begin_document(path);
-            add(writer, "$toLong", path, |writer| sum.write(writer, "1"));
-            writer.end(exact);
-        } else {
-            add(writer, path, path, |writer| sum.write(writer, "1"));
-        }
-    });
-    statement.fold.each_smallest(|field, value| {
-        call(writer, field, "$min", |writer| {
-            writer.string("0", &path(field));
-            value.write(writer, "1");
-        });
-    });
-    statement.fold.each_largest(|field, value| {
-        call(writer, field, "$max", |writer| {
-            writer.string("0", &path(field));
-            value.write(writer, "1");
-        });
-    });
-    if let Some(positions) = statement.positions {
-        call(writer, positions.path, "$max", |writer| {
-            writer.string("0", &path(positions.path));
-            writer.int64("1", positions.last);
-        });
-    }
-    if let Some((name, date)) = statement.expire_from() {
-        call(writer, name, "$max", |writer| {
-            writer.string("0", &path(name));
-            writer.date("1", date.timestamp_millis());
-        });
-    }
-    if statement.moves_end() {
-        call(writer, names.end, "$max", |writer| {
-            writer.string("0", &path(names.end));
-            writer.date("1", statement.latest.timestamp_millis());
-        });
+#[derive(Default)]
+struct Changes<'a> {
+    made: Vec<(String, Change<'a>)>,
+}
+
+impl<'a> Render<'a> for Changes<'a> {
+    fn change(&mut self, path: &str, change: Change<'a>) {
+        self.made.push((path.to_owned(), change));
     }
 }
 
-/// What is set whatever was there, and what is set where a bucket is opened.
-fn write_marks(statement: &Statement<'_>, writer: &mut RawWriter) {
-    let names = statement.spec.names();
-    if let Action::Open { id, .. } | Action::Place { id, .. } = statement.action {
-        // On a match this must fail.
-        let literal = writer.begin_document(ID);
-        writer.string("$literal", id);
-        writer.end(literal);
+/// Where a change is in its stage: a bucket that is opened gets its fields in that order, which stays as it
+/// is.
+const fn place(change: &Change<'_>) -> u8 {
+    match (change.op, change.part) {
+        (Op::Is | Op::Push, _) => 0,
+        (Op::Add, _) | (Op::Set, Part::Own(OwnField::Count)) => 1,
+        (Op::Least, _) => 2,
+        (Op::Greatest, Part::Aggregate) => 3,
+        (Op::Greatest, Part::Position) => 4,
+        (Op::Greatest, Part::Own(OwnField::ExpireFrom)) => 5,
+        (Op::Greatest, _) => 6,
+        (Op::Set, _) => 7,
+        (Op::SetOnOpen, _) => 8,
     }
-    if statement.fills() {
-        writer.bool(statement.mark(), true);
-    }
-    if let Some(name) = names.created_at {
-        on_insert(writer, names.count, name, |writer, at| {
-            writer.date(at, statement.now.timestamp_millis());
-        });
-    }
-    if statement.opens_late() {
-        for name in [names.closed, names.late] {
-            on_insert(writer, names.count, name, |writer, at| {
-                writer.bool(at, true);
-            });
+}
+
+fn write_change(spec: &BucketSpec, field: &str, change: &Change<'_>, writer: &mut RawWriter) {
+    let value = change.value;
+    match change.op {
+        Op::Add if matches!(value, Operand::Number(Number::Int(_))) => {
+            // An addition that overflows goes on as a double, which is then no 64-bit integer.
+            let exact = writer.begin_document(field);
+            add(writer, "$toLong", field, value);
+            writer.end(exact);
         }
+        Op::Add => add(writer, field, field, value),
+        Op::Least => extreme(writer, field, "$min", value),
+        Op::Greatest => extreme(writer, field, "$max", value),
+        Op::Set => match value {
+            Operand::Text(text) => {
+                let literal = writer.begin_document(field);
+                writer.string("$literal", text);
+                writer.end(literal);
+            }
+            value => value.write(writer, field),
+        },
+        Op::SetOnOpen => on_insert(writer, spec.names().count, field, |writer, at| {
+            value.write(writer, at);
+        }),
+        // The filter says the one, and the other is written with what the bucket holds for its items.
+        Op::Is | Op::Push => {}
     }
 }
 
@@ -191,8 +172,8 @@ fn call(writer: &mut RawWriter, field: &str, operator: &str, fill: impl FnOnce(&
     writer.end(document);
 }
 
-/// `name: {$add: [{$ifNull: ["$field", 0]}, ..]}`.
-fn add(writer: &mut RawWriter, name: &str, field: &str, by: impl FnOnce(&mut RawWriter)) {
+/// `name: {$add: [{$ifNull: ["$field", 0]}, value]}`.
+fn add(writer: &mut RawWriter, name: &str, field: &str, value: Operand<'_>) {
     call(writer, name, "$add", |writer| {
         let old = writer.begin_element(0);
         let or = writer.begin_array("$ifNull");
@@ -200,7 +181,15 @@ fn add(writer: &mut RawWriter, name: &str, field: &str, by: impl FnOnce(&mut Raw
         writer.int32("1", 0);
         writer.end(or);
         writer.end(old);
-        by(writer);
+        value.write(writer, "1");
+    });
+}
+
+/// `field: {operator: ["$field", value]}`.
+fn extreme(writer: &mut RawWriter, field: &str, operator: &str, value: Operand<'_>) {
+    call(writer, field, operator, |writer| {
+        writer.string("0", &path(field));
+        value.write(writer, "1");
     });
 }
 

@@ -2,10 +2,14 @@
 
 use bson::DateTime;
 
-use super::{Action, Kind, Put, pipeline};
-use crate::form::{InTime, InWindow};
+use super::{
+    Action, Put,
+    change::{Change, Part, Render},
+    operators, pipeline,
+};
 use crate::{
     fold::Fold,
+    form::{Kind, OwnField},
     raw::RawWriter,
     spec::{BucketSpec, ID},
 };
@@ -89,11 +93,10 @@ impl Statement<'_> {
     /// Writes the statement's fields into a document that the caller has begun.
     pub(super) fn write(&self, writer: &mut RawWriter) {
         self.write_filter(writer);
-        match self.action {
-            Action::Close { .. } => self.write_closing(writer),
-            Action::Reserve { id, .. } => self.write_reservation(writer, id),
-            Action::TakeOver { .. } => self.write_taking_over(writer),
-            _ => self.write_update(writer),
+        if !self.items.is_empty() && pipeline::is_needed(self.spec) {
+            pipeline::write(self, writer);
+        } else {
+            operators::write(self, writer);
         }
         if self.action.upserts() || self.closes_for_good() {
             writer.bool("upsert", true);
@@ -147,7 +150,13 @@ impl Statement<'_> {
                     writer.string(ID, &put.id);
                 }
                 writer.elements(self.key);
-                self.write_identity(writer, put);
+                let statement = self;
+                let mut equalities = Equalities {
+                    statement,
+                    put,
+                    writer,
+                };
+                self.identity(put, &mut equalities);
                 if !put.fresh && !put.lone {
                     self.write_must_exist(writer);
                 }
@@ -170,7 +179,9 @@ impl Statement<'_> {
                 if self.closes_for_good() {
                     self.write_must_exist(writer);
                 }
-                writer.bool(self.mark(), false);
+                if let Some(mark) = self.kind.mark() {
+                    writer.bool(mark.name(self.spec.names()), false);
+                }
             }
         }
         self.write_guards(writer);
@@ -207,46 +218,6 @@ impl Statement<'_> {
         writer.end(both);
     }
 
-    /// What must be equal in a bucket of the chain, and is set where one is opened.
-    fn write_identity(&self, writer: &mut RawWriter, put: &Put) {
-        let names = self.spec.names();
-        match self.kind {
-            Kind::Count(_) => {}
-            Kind::Window(InWindow { start, end, .. }) => {
-                writer.date(names.start, start.timestamp_millis());
-                writer.date(names.end, end.timestamp_millis());
-                match put.part {
-                    _ if !self.spec.object_ids() => {}
-                    0 => {
-                        let first = writer.begin_document(names.part);
-                        writer.bool("$exists", false);
-                        writer.end(first);
-                    }
-                    part => writer.integer(names.part, part),
-                }
-            }
-            Kind::Hybrid(InTime { max_duration, .. }) => {
-                if put.lone {
-                    // By hearsay: the bucket itself says which records it covers.
-                    let latest = self.latest.timestamp_millis();
-                    let start = writer.begin_document(names.start);
-                    writer.date("$lte", latest);
-                    writer.date("$gt", latest.saturating_sub(max_duration));
-                    writer.end(start);
-                } else {
-                    writer.date(names.start, put.start.timestamp_millis());
-                }
-                writer.bool(names.closed, false);
-            }
-            Kind::Late(_) => writer.date(names.start, put.start.timestamp_millis()),
-            Kind::Numbered(_) => {
-                writer.integer(names.number, put.number);
-                writer.integer(names.size, i64::from(put.size));
-                writer.bool(names.full, false);
-            }
-        }
-    }
-
     /// The condition that the items fit into a bucket of this size: the manual's, by the count,
     /// and the same by the array itself, so that not even a bucket with a wrong count is filled
     /// beyond its capacity.
@@ -255,7 +226,7 @@ impl Statement<'_> {
         let taken = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
         let room = size.saturating_sub(taken);
         let count = writer.begin_document(names.count);
-        if let Kind::Count(_) = self.kind {
+        if self.spec.form().reserves() {
             // One without records may be reserved: another statement brings the first ones.
             writer.int32("$gt", 0);
         }
@@ -302,166 +273,38 @@ impl Statement<'_> {
         }
     }
 
-    fn write_update(&self, writer: &mut RawWriter) {
-        if pipeline::is_needed(self.spec) {
-            return pipeline::write(self, writer);
-        }
-        let names = self.spec.names();
-        let update = writer.begin_document("u");
-        let push = writer.begin_document("$push");
-        if let [item] = self.items {
-            writer.document_bytes(self.spec.items(), item);
-        } else {
-            let field = writer.begin_document(self.spec.items());
-            self.write_items(writer, "$each");
-            writer.end(field);
-        }
-        writer.end(push);
-        writer.operator("$inc", |writer| {
-            if !self.begins() {
-                writer.int32(names.count, self.taken());
-            }
-            if let Some(bytes) = self.counted_bytes() {
-                writer.int64(names.bytes, bytes);
-            }
-            self.fold.each_sum(|path, sum| sum.write(writer, path));
-        });
-        writer.operator("$min", |writer| {
-            self.fold
-                .each_smallest(|path, value| value.write(writer, path));
-        });
-        writer.operator("$max", |writer| {
-            if self.moves_end() {
-                writer.date(names.end, self.latest.timestamp_millis());
-            }
-            if let Some((name, date)) = self.expire_from() {
-                writer.date(name, date.timestamp_millis());
-            }
-            if let Some(positions) = self.positions {
-                writer.int64(positions.path, positions.last);
-            }
-            self.fold
-                .each_largest(|path, value| value.write(writer, path));
-        });
-        writer.operator("$set", |writer| {
-            if let Action::Open { id, .. } | Action::Place { id, .. } = self.action {
-                // Not `$setOnInsert`: on a match this must fail, not do nothing.
-                writer.string(ID, id);
-            }
-            if self.begins() {
-                // Of the type that counts have.
-                writer.int32(names.count, self.taken());
-            }
-            if self.fills() {
-                writer.bool(self.mark(), true);
-            }
-        });
-        writer.operator("$setOnInsert", |writer| {
-            if let Some(name) = names.created_at {
-                writer.date(name, self.now.timestamp_millis());
-            }
-            if self.opens_late() {
-                writer.bool(names.closed, true);
-                writer.bool(names.late, true);
-            }
-        });
-        writer.end(update);
-    }
-
-    /// The items as an array.
-    pub(super) fn write_items(&self, writer: &mut RawWriter, name: &str) {
-        let array = writer.begin_array(name);
-        for (index, item) in self.items.iter().enumerate() {
-            writer.element(index, item);
-        }
-        writer.end(array);
-    }
-
-    /// The number of items.
-    pub(super) fn taken(&self) -> i32 {
-        i32::try_from(self.items.len()).unwrap_or(i32::MAX)
-    }
-
-    /// The size of the items, where the model counts it.
-    pub(super) fn counted_bytes(&self) -> Option<i64> {
-        self.spec.max_bytes()?;
-        Some(i64::try_from(self.bytes).unwrap_or(i64::MAX))
-    }
-
-    /// Whether the end of the bucket is the time of its latest record.
-    pub(super) fn moves_end(&self) -> bool {
-        self.kind.sorts()
-    }
-
-    /// The field from which the age of the bucket counts, where the model has it, and up to when the
-    /// records move it. One that is dated in the future counts as one of now: it would keep the
-    /// others of its bucket beyond their time.
-    pub(super) fn expire_from(&self) -> Option<(&'static str, DateTime)> {
-        let name = self.spec.dated_by()?;
-        Some((name, self.latest.min(self.now)))
-    }
-
-    /// Whether the bucket takes no more after this.
-    pub(super) fn fills(&self) -> bool {
-        matches!(self.action, Action::Put(put) if put.fills_from.is_some())
-    }
-
-    /// Whether it brings the first records of a bucket that is there.
-    pub(super) fn begins(&self) -> bool {
-        matches!(self.action, Action::Begin { .. })
-    }
-
-    /// Whether a bucket that is opened is one for late records.
-    pub(super) fn opens_late(&self) -> bool {
-        self.kind.is_late()
-    }
-
     /// Whether this closes a bucket on which the number of the next one depends: where it is gone, or
     /// closed already, the statement is refused and stops those behind it.
     fn closes_for_good(&self) -> bool {
         matches!(self.action, Action::Close { .. }) && self.kind.builds_on_full()
     }
+}
 
-    /// An empty bucket that is known to be reserved by the type of its count.
-    fn write_reservation(&self, writer: &mut RawWriter, id: &str) {
-        let names = self.spec.names();
-        let update = writer.begin_document("u");
-        // On a match this must fail.
-        writer.operator("$set", |writer| writer.string(ID, id));
-        writer.operator("$setOnInsert", |writer| {
-            writer.int64(names.count, 0);
-            if self.spec.max_bytes().is_some() {
-                writer.int64(names.bytes, 0);
+/// What identifies a bucket as conditions, which are set where one is opened.
+struct Equalities<'s, 'w> {
+    statement: &'s Statement<'s>,
+    put: &'s Put,
+    writer: &'w mut RawWriter,
+}
+
+impl<'a> Render<'a> for Equalities<'_, '_> {
+    fn change(&mut self, path: &str, change: Change<'a>) {
+        match (change.part, self.statement.kind.in_time()) {
+            (Part::Own(OwnField::Start), Some(in_time)) if self.put.lone => {
+                // By hearsay: the bucket itself says which records it covers.
+                let latest = self.statement.latest.timestamp_millis();
+                let start = self.writer.begin_document(path);
+                self.writer.date("$lte", latest);
+                let earliest = latest.saturating_sub(in_time.max_duration);
+                self.writer.date("$gt", earliest);
+                self.writer.end(start);
             }
-            let none = writer.begin_array(self.spec.items());
-            writer.end(none);
-            if let Some(name) = names.created_at {
-                writer.date(name, self.now.timestamp_millis());
+            (Part::Own(OwnField::Part), _) if self.put.part == 0 => {
+                let first = self.writer.begin_document(path);
+                self.writer.bool("$exists", false);
+                self.writer.end(first);
             }
-        });
-        writer.end(update);
-    }
-
-    fn write_taking_over(&self, writer: &mut RawWriter) {
-        let update = writer.begin_document("u");
-        writer.operator("$set", |writer| {
-            writer.int32(self.spec.names().count, 0);
-        });
-        writer.end(update);
-    }
-
-    fn write_closing(&self, writer: &mut RawWriter) {
-        let update = writer.begin_document("u");
-        writer.operator("$set", |writer| writer.bool(self.mark(), true));
-        writer.end(update);
-    }
-
-    /// The field that says that a bucket takes no more.
-    pub(super) fn mark(&self) -> &'static str {
-        let names = self.spec.names();
-        match self.kind {
-            Kind::Numbered(_) => names.full,
-            _ => names.closed,
+            _ => change.value.write(self.writer, path),
         }
     }
 }

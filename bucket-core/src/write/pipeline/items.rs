@@ -6,7 +6,7 @@ use super::{call, on_insert, path};
 use crate::{
     attribute::Element,
     bucket::{SplitItem, has_exact_equality},
-    raw::RawWriter,
+    raw::{Operand, RawWriter},
     spec::BucketSpec,
     write::Statement,
 };
@@ -47,7 +47,7 @@ pub(super) fn write_items(
         writer.end(old);
         if items.is_empty() {
             let new = writer.begin_element(1);
-            statement.write_items(writer, "$literal");
+            Operand::Items(statement.items).write(writer, "$literal");
             writer.end(new);
         }
         // Most records of a key share their attributes: they are told once for all that follow each other.
