@@ -15,13 +15,13 @@ use crate::{
 pub(crate) struct ValueType {
     ident: Ident,
     krate: CratePath,
-    form: Form,
+    form: Shape,
     /// It has parameters, for which nothing can stand in.
     generic: bool,
 }
 
 /// How the type is stored.
-enum Form {
+enum Shape {
     /// As the text of the variant.
     Names(Vec<(Ident, String)>),
     /// As what the variant holds.
@@ -38,7 +38,7 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> ValueType {
         Data::Enum(data) => of_enum(cx, input, data),
         Data::Struct(data) => match (&data.fields, data.fields.iter().next()) {
             (Fields::Unnamed(fields), Some(field)) if fields.unnamed.len() == 1 => {
-                Form::Newtype(Box::new(field.ty.clone()))
+                Shape::Newtype(Box::new(field.ty.clone()))
             }
             _ => refuse(cx, input, &input.ident),
         },
@@ -57,7 +57,7 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> ValueType {
     }
 }
 
-fn refuse(cx: &mut Diagnostics, input: &DeriveInput, at: impl ToTokens) -> Form {
+fn refuse(cx: &mut Diagnostics, input: &DeriveInput, at: impl ToTokens) -> Shape {
     let message = "`AttributeValue` expects a newtype, an enum of unit variants, or an enum whose \
                    variants hold one value each";
     let help = format!(
@@ -65,17 +65,17 @@ fn refuse(cx: &mut Diagnostics, input: &DeriveInput, at: impl ToTokens) -> Form 
         input.ident
     );
     cx.error(at, message, help);
-    Form::Broken
+    Shape::Broken
 }
 
-fn of_enum(cx: &mut Diagnostics, input: &DeriveInput, data: &DataEnum) -> Form {
+fn of_enum(cx: &mut Diagnostics, input: &DeriveInput, data: &DataEnum) -> Shape {
     let variants = || data.variants.iter();
     let is_unit = |variant: &syn::Variant| matches!(variant.fields, Fields::Unit);
     let holds_one = |variant: &syn::Variant| matches!(&variant.fields, Fields::Unnamed(fields) if fields.unnamed.len() == 1);
     if variants().next().is_some() && variants().all(is_unit) {
         let stored = serde_names::of_enum(cx, input).variants;
         let idents = variants().map(|variant| variant.ident.clone());
-        return Form::Names(idents.zip(stored.into_iter().map(|s| s.name)).collect());
+        return Shape::Names(idents.zip(stored.into_iter().map(|s| s.name)).collect());
     }
     let first = variants().find(|variant| !holds_one(variant));
     if let Some(other) = first.filter(|_| variants().any(|variant| !is_unit(variant))) {
@@ -90,7 +90,7 @@ fn of_enum(cx: &mut Diagnostics, input: &DeriveInput, data: &DataEnum) -> Form {
         let help = format!("#[serde(untagged)] enum {} {{ .. }}", input.ident);
         cx.error(&input.ident, message, help);
     }
-    Form::Values(variants().map(|variant| variant.ident.clone()).collect())
+    Shape::Values(variants().map(|variant| variant.ident.clone()).collect())
 }
 
 /// The impl of a type without errors.
@@ -98,7 +98,7 @@ pub(crate) fn full(value: &ValueType) -> TokenStream {
     let krate = &value.krate;
     let private = quote!(#krate::__private);
     let (kind, to_bson) = match &value.form {
-        Form::Names(variants) => {
+        Shape::Names(variants) => {
             let (idents, names): (Vec<_>, Vec<_>) = variants.iter().cloned().unzip();
             let text = quote! {
                 #private::bson::Bson::String(::std::string::String::from(match self {
@@ -107,7 +107,7 @@ pub(crate) fn full(value: &ValueType) -> TokenStream {
             };
             (quote!(#private::ValueKind::String), text)
         }
-        Form::Values(variants) => {
+        Shape::Values(variants) => {
             let values = quote! {
                 match self {
                     #(Self::#variants(__value) => #private::AttributeValue::to_bson(__value),)*
@@ -115,12 +115,12 @@ pub(crate) fn full(value: &ValueType) -> TokenStream {
             };
             (quote!(#private::ValueKind::Any), values)
         }
-        Form::Newtype(ty) => {
+        Shape::Newtype(ty) => {
             // The span of the user's type: that is where a type that is no value is reported.
             let inner = quote_spanned!(ty.span()=> <#ty as #private::AttributeValue>);
             (quote!(#inner::KIND), quote!(#inner::to_bson(&self.0)))
         }
-        Form::Broken => return TokenStream::new(),
+        Shape::Broken => return TokenStream::new(),
     };
     implement(value, &private, &kind, &to_bson)
 }

@@ -10,7 +10,7 @@ use crate::{
         choice::Store,
         container::is_bare,
         crate_path::CratePath,
-        entry::{self, Entry, Form},
+        entry::{self, Entry, Syntax},
         slot::Slot,
         value,
     },
@@ -94,7 +94,7 @@ impl Raw<'_> {
             .is_some();
         match entry(serde::DEFAULT) {
             _ if !types::is_literally(self.ty, "Option") => false,
-            Some(default) => matches!(default.form, Form::Word),
+            Some(default) => matches!(default.form, Syntax::Word),
             // That of the struct.
             None => !by_hand && !self.stored.has_container_default,
         }

@@ -8,7 +8,7 @@ use syn::{Lit, LitStr};
 use crate::{
     attrs::{
         choice::{self, Store},
-        entry::{self, Entry, Form},
+        entry::{self, Entry, Syntax},
         slot::Slot,
         value::{self, bad_field_name, invalid},
     },
@@ -69,7 +69,7 @@ pub(crate) const INDEXES: [(&str, Index); 5] = [
 impl AttributeAttr {
     /// Reads the list; none if there is none.
     pub(crate) fn parse(cx: &mut Diagnostics, entry: &Entry) -> Option<Self> {
-        let Form::List(parts) = &entry.form else {
+        let Syntax::List(parts) = &entry.form else {
             let message = "`attribute` expects the array and what the field tells in it";
             cx.error(entry, message, EXAMPLE);
             return None;
@@ -163,7 +163,7 @@ impl ArrayAttr {
     /// Reads the list, which has these keys; none if there is none.
     pub(crate) fn parse(cx: &mut Diagnostics, entry: &Entry, keys: &[Symbol]) -> Option<Self> {
         let key = entry.key.clone()?;
-        let Form::List(parts) = &entry.form else {
+        let Syntax::List(parts) = &entry.form else {
             let message =
                 "`attributes` expects an array and what the fields of its entries are called";
             cx.error(entry, message, ARRAY_EXAMPLE);
@@ -244,7 +244,7 @@ fn told(cx: &mut Diagnostics, part: &Entry, example: &str, what: &'static str) -
 }
 
 fn word(cx: &mut Diagnostics, part: &Entry, symbol: Symbol) {
-    if !matches!(part.form, Form::Word) {
+    if !matches!(part.form, Syntax::Word) {
         cx.error(part, format_args!("`{symbol}` takes no value"), symbol);
     }
 }

@@ -9,7 +9,7 @@ use syn::{
 
 use crate::{
     attrs::{
-        entry::{Entry, Form},
+        entry::{Entry, Syntax},
         name::{self, Named},
     },
     diagnostics::Diagnostics,
@@ -37,7 +37,7 @@ const MAPPING: &str = "tally(\"classes\", |value| value / 100)";
 
 /// `count_if("name", |value| condition)`.
 pub(crate) fn count_if(cx: &mut Diagnostics, entry: &Entry) -> Option<Mapped> {
-    let Form::List(list) = &entry.form else {
+    let Syntax::List(list) = &entry.form else {
         let message = "`count_if` expects a name and a condition";
         cx.error(entry, message, CONDITION);
         return None;
@@ -48,8 +48,8 @@ pub(crate) fn count_if(cx: &mut Diagnostics, entry: &Entry) -> Option<Mapped> {
 /// `tally`, `tally = "name"` or `tally("name", |value| class)`.
 pub(crate) fn tally(cx: &mut Diagnostics, entry: &Entry) -> Option<Mapped> {
     match &entry.form {
-        Form::List(list) => mapped(cx, entry, list, TALLY),
-        Form::Word | Form::Value(_) | Form::Malformed => {
+        Syntax::List(list) => mapped(cx, entry, list, TALLY),
+        Syntax::Word | Syntax::Value(_) | Syntax::Malformed => {
             let named = name::aggregate(cx, entry)?;
             Some(Mapped {
                 named,

@@ -5,7 +5,7 @@ use quote::ToTokens;
 use syn::{Lit, Path, parse::Parser};
 
 use crate::{
-    attrs::entry::{Entry, Form},
+    attrs::entry::{Entry, Syntax},
     diagnostics::Diagnostics,
 };
 
@@ -16,7 +16,7 @@ pub(crate) struct CratePath(Path);
 impl CratePath {
     /// The value of `crate = ::path`.
     pub(crate) fn parse(cx: &mut Diagnostics, entry: &Entry) -> Option<Self> {
-        let Form::Value(value) = &entry.form else {
+        let Syntax::Value(value) = &entry.form else {
             cx.error(entry, "`crate` expects a path", "crate = ::bucket_mongo");
             return None;
         };

@@ -13,13 +13,13 @@ use crate::symbol::Symbol;
 pub(crate) struct Entry {
     /// The first token if it is a name.
     pub(crate) key: Option<Ident>,
-    pub(crate) form: Form,
+    pub(crate) form: Syntax,
     tokens: Vec<TokenTree>,
 }
 
 /// What follows the name.
 #[derive(Clone)]
-pub(crate) enum Form {
+pub(crate) enum Syntax {
     Word,
     Value(TokenStream),
     List(TokenStream),
@@ -35,7 +35,7 @@ impl Entry {
     /// The value's tokens; the whole entry if it has none.
     pub(crate) fn value_or_self(&self) -> TokenStream {
         match &self.form {
-            Form::Value(value) if !value.is_empty() => value.clone(),
+            Syntax::Value(value) if !value.is_empty() => value.clone(),
             _ => self.to_token_stream(),
         }
     }
@@ -51,9 +51,9 @@ impl Entry {
     /// The entry as one would write it, under another key.
     pub(crate) fn renamed(&self, key: &str) -> String {
         match &self.form {
-            Form::Value(value) => format!("{key} = {}", plain(value)),
-            Form::List(list) => format!("{key}({})", plain(list)),
-            Form::Word | Form::Malformed => key.to_owned(),
+            Syntax::Value(value) => format!("{key} = {}", plain(value)),
+            Syntax::List(list) => format!("{key}({})", plain(list)),
+            Syntax::Word | Syntax::Malformed => key.to_owned(),
         }
     }
 
@@ -77,16 +77,16 @@ impl Entry {
             _ => None,
         };
         let form = match tokens.as_slice() {
-            [TokenTree::Ident(_)] => Form::Word,
+            [TokenTree::Ident(_)] => Syntax::Word,
             [TokenTree::Ident(_), TokenTree::Punct(eq), value @ ..] if eq.as_char() == '=' => {
-                Form::Value(value.iter().cloned().collect())
+                Syntax::Value(value.iter().cloned().collect())
             }
             [TokenTree::Ident(_), TokenTree::Group(list)]
                 if list.delimiter() == Delimiter::Parenthesis =>
             {
-                Form::List(list.stream())
+                Syntax::List(list.stream())
             }
-            _ => Form::Malformed,
+            _ => Syntax::Malformed,
         };
         Self { key, form, tokens }
     }
@@ -158,7 +158,7 @@ mod tests {
     use proc_macro2::{Delimiter, Group, TokenTree};
     use quote::{ToTokens, quote};
 
-    use super::{Form, split};
+    use super::{Syntax, split};
 
     #[test]
     fn entries_are_split_at_commas() {
@@ -171,16 +171,16 @@ mod tests {
             printed,
             ["key", "items = \"a,b\"", "rename (serialize = \"x\")", "7"]
         );
-        assert!(matches!(entries[0].form, Form::Word));
-        assert!(matches!(entries[1].form, Form::Value(_)));
-        assert!(matches!(entries[2].form, Form::List(_)));
-        assert!(matches!(entries[3].form, Form::Malformed) && entries[3].key.is_none());
+        assert!(matches!(entries[0].form, Syntax::Word));
+        assert!(matches!(entries[1].form, Syntax::Value(_)));
+        assert!(matches!(entries[2].form, Syntax::List(_)));
+        assert!(matches!(entries[3].form, Syntax::Malformed) && entries[3].key.is_none());
     }
 
     #[test]
     fn fragments_of_macros_are_unwrapped() {
         let fragment = TokenTree::from(Group::new(Delimiter::None, quote!(10)));
         let entries = split(quote!(capacity = #fragment));
-        assert!(matches!(&entries[0].form, Form::Value(value) if value.to_string() == "10"));
+        assert!(matches!(&entries[0].form, Syntax::Value(value) if value.to_string() == "10"));
     }
 }

@@ -6,7 +6,7 @@ use syn::LitStr;
 
 use crate::{
     attrs::{
-        entry::{Entry, Form},
+        entry::{Entry, Syntax},
         value::{self, bad_field_name, invalid, reserved},
     },
     diagnostics::Diagnostics,
@@ -102,9 +102,9 @@ fn word_or(
 ) -> Option<Named> {
     let key = entry.key.clone()?;
     let name = match &entry.form {
-        Form::Word => None,
-        Form::Value(_) => name(cx),
-        Form::List(_) | Form::Malformed => {
+        Syntax::Word => None,
+        Syntax::Value(_) => name(cx),
+        Syntax::List(_) | Syntax::Malformed => {
             let message = format!("`{key}` stands alone or is given a name");
             cx.error(entry, message, format_args!("{key} = \"{default}\""));
             None

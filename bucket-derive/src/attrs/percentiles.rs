@@ -6,7 +6,7 @@ use syn::Lit;
 
 use crate::{
     attrs::{
-        entry::{self, Entry, Form},
+        entry::{self, Entry, Syntax},
         name::{self, Named},
         slot::Slot,
         value,
@@ -37,7 +37,7 @@ pub(crate) fn parse(cx: &mut Diagnostics, entry: &Entry) -> Option<Percentiles> 
         named: Named { key, name: None },
         error_ppm: DEFAULT_PPM,
     };
-    let Form::List(list) = &entry.form else {
+    let Syntax::List(list) = &entry.form else {
         let message = "`percentiles` expects the largest relative error of a percentile";
         cx.error(entry, message, EXAMPLE);
         return Some(broken(key));

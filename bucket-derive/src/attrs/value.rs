@@ -5,7 +5,7 @@ use std::fmt::Display;
 use syn::{Lit, LitStr};
 
 use crate::{
-    attrs::entry::{Entry, Form},
+    attrs::entry::{Entry, Syntax},
     diagnostics::Diagnostics,
     symbol::{COLLECTION, ITEMS, Symbol},
 };
@@ -138,7 +138,7 @@ pub(crate) fn reserved(name: &str) -> Option<&'static str> {
 
 /// Reports a bare word's value: `key = true` or `key(..)`.
 pub(crate) fn word(cx: &mut Diagnostics, entry: &Entry, symbol: Symbol) {
-    if !matches!(entry.form, Form::Word) {
+    if !matches!(entry.form, Syntax::Word) {
         let help = format!("#[bucket({symbol})]");
         cx.error(entry, format_args!("`{symbol}` takes no value"), help);
     }
@@ -147,8 +147,8 @@ pub(crate) fn word(cx: &mut Diagnostics, entry: &Entry, symbol: Symbol) {
 /// The literal of `key = literal`.
 pub(crate) fn literal(entry: &Entry) -> Option<Lit> {
     match &entry.form {
-        Form::Value(value) => syn::parse2(value.clone()).ok(),
-        Form::Word | Form::List(_) | Form::Malformed => None,
+        Syntax::Value(value) => syn::parse2(value.clone()).ok(),
+        Syntax::Word | Syntax::List(_) | Syntax::Malformed => None,
     }
 }
 

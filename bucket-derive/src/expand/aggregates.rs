@@ -8,7 +8,7 @@ use crate::{
     attrs::{choice::NonFinite, closure::Mapping},
     expand::{Expand, option},
     model::{
-        aggregates::{Input, InputOf, Kind},
+        aggregates::{AggregateKind, Input, InputOf},
         generics,
     },
 };
@@ -50,24 +50,24 @@ pub(super) fn stored(cx: &Expand<'_>) -> impl Iterator<Item = TokenStream> {
     })
 }
 
-fn kind(kind: Kind) -> TokenStream {
+fn kind(kind: AggregateKind) -> TokenStream {
     match kind {
-        Kind::Min => quote!(Min),
-        Kind::Max => quote!(Max),
-        Kind::Sum => quote!(Sum),
-        Kind::SumOfSquares => quote!(SumOfSquares),
-        Kind::Avg { sum, count } => {
+        AggregateKind::Min => quote!(Min),
+        AggregateKind::Max => quote!(Max),
+        AggregateKind::Sum => quote!(Sum),
+        AggregateKind::SumOfSquares => quote!(SumOfSquares),
+        AggregateKind::Avg { sum, count } => {
             let (sum, count) = (Literal::usize_unsuffixed(sum), index(count));
             quote!(Avg { sum: #sum, count: #count })
         }
-        Kind::Count => quote!(Count),
-        Kind::CountIf => quote!(CountIf),
-        Kind::Tally => quote!(Tally),
-        Kind::First => quote!(First),
-        Kind::Last => quote!(Last),
-        Kind::FirstTime => quote!(FirstTime),
-        Kind::LastTime => quote!(LastTime),
-        Kind::Percentiles { error_ppm } => {
+        AggregateKind::Count => quote!(Count),
+        AggregateKind::CountIf => quote!(CountIf),
+        AggregateKind::Tally => quote!(Tally),
+        AggregateKind::First => quote!(First),
+        AggregateKind::Last => quote!(Last),
+        AggregateKind::FirstTime => quote!(FirstTime),
+        AggregateKind::LastTime => quote!(LastTime),
+        AggregateKind::Percentiles { error_ppm } => {
             let error_ppm = Literal::u32_unsuffixed(error_ppm);
             quote!(Percentiles { error_ppm: #error_ppm })
         }

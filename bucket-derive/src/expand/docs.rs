@@ -13,7 +13,6 @@ pub(super) use self::{
 use crate::model::{
     Model,
     field::{Field, Role, Storage},
-    form::Form,
     own_field::{OwnField, OwnRole},
 };
 
@@ -67,10 +66,10 @@ pub(super) fn id(model: &Model) -> TokenStream {
             "The id of a bucket of `{record}`: an object id that the server makes."
         ));
     }
-    let sequence = if let Form::Numbered { .. } = model.form {
-        ""
-    } else {
+    let sequence = if model.form.has_sequences() {
         ", and a sequence where several buckets of one key were opened at one time"
+    } else {
+        ""
     };
     doc(&format!(
         "The id of a bucket of `{record}`. Its text is {template}{sequence}."

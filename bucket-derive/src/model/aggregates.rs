@@ -62,7 +62,7 @@ pub(crate) enum InputOf {
 /// A stored aggregate.
 pub(crate) struct Stored {
     pub(crate) path: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: AggregateKind,
     /// The index of its input.
     pub(crate) input: usize,
     /// Its name among the typed paths.
@@ -81,7 +81,7 @@ pub(crate) struct Origin {
 
 /// What is kept; an index is that of another aggregate.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum AggregateKind {
     Min,
     Max,
     Sum,

@@ -9,6 +9,7 @@ use crate::{
         duration::Window,
     },
     diagnostics::Diagnostics,
+    model::own_field::OwnRole,
     symbol::{
         BYTES, CLOSED, END, EXPIRE_AFTER, EXPIRE_FROM, FULL, ID, LATE, MAX_BYTES, MAX_DURATION,
         NUMBERED, OBJECT_IDS, RAISED_FROM, SIZE, START, Symbol, WINDOW,
@@ -72,6 +73,50 @@ impl Form {
             | Self::Hybrid { capacity, .. }
             | Self::Numbered { capacity } => Some(capacity),
             Self::Window { capacity, .. } => capacity,
+        }
+    }
+
+    /// Whether each bucket says which span of time it covers.
+    pub(crate) const fn has_span(self) -> bool {
+        matches!(self, Self::Window { .. } | Self::Hybrid { .. })
+    }
+
+    /// The fields by which it goes, in the order in which the typed bucket has them.
+    pub(crate) const fn own_roles(self) -> &'static [OwnRole] {
+        match self {
+            Self::Count { .. } => &[],
+            Self::Window { .. } => &[OwnRole::Start, OwnRole::End],
+            Self::Hybrid { .. } => &[OwnRole::Start, OwnRole::End, OwnRole::Closed, OwnRole::Late],
+            Self::Numbered { .. } => &[OwnRole::Number, OwnRole::Size, OwnRole::Full],
+        }
+    }
+
+    /// Whether buckets with object ids are told apart by the part of their window.
+    pub(crate) const fn has_parts(self) -> bool {
+        matches!(self, Self::Window { .. })
+    }
+
+    /// Whether the end of a bucket is the time of its latest record.
+    pub(crate) const fn moves_end(self) -> bool {
+        matches!(self, Self::Hybrid { .. })
+    }
+
+    /// Whether a bucket's id is known before it is opened, so that the filter of a write has it.
+    pub(crate) const fn knows_ids(self) -> bool {
+        !matches!(self, Self::Count { .. })
+    }
+
+    /// Whether ids of one key and time are told apart by a sequence.
+    pub(crate) const fn has_sequences(self) -> bool {
+        !matches!(self, Self::Numbered { .. })
+    }
+
+    /// The unit in which ids count time, unless the model gives one.
+    pub(crate) const fn id_unit(self) -> &'static str {
+        match self {
+            // Buckets of one key that begin in one second are the rule there.
+            Self::Hybrid { .. } => "ms",
+            Self::Count { .. } | Self::Window { .. } | Self::Numbered { .. } => "s",
         }
     }
 

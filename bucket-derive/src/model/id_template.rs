@@ -23,7 +23,6 @@ use crate::{
     model::{
         Model,
         field::Field,
-        form::Form,
         own_field::{OwnField, OwnRole},
     },
 };
@@ -79,11 +78,7 @@ impl IdTemplate {
             keys: model.keys().map(Field::rust_name).collect(),
             time: model.time().map(Field::rust_name).unwrap_or_default(),
             number: number.map(|field| field.name.clone()),
-            // Buckets of one key that begin in one second are the rule there.
-            unit: match model.form {
-                Form::Hybrid { .. } => "ms",
-                Form::Count { .. } | Form::Window { .. } | Form::Numbered { .. } => "s",
-            },
+            unit: model.form.id_unit(),
             others: rust_names.iter().map(String::as_str).collect(),
         };
         let default = default_text(&names);

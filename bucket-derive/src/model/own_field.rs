@@ -98,32 +98,23 @@ impl OwnRole {
 /// The fields in the order in which the typed bucket has them.
 pub(crate) fn read(form: Form, max_bytes: Option<u32>, attrs: &ContainerAttrs) -> Vec<OwnField> {
     let names = &attrs.names;
-    let mut fields = match form {
-        Form::Count { .. } => Vec::new(),
-        Form::Window { .. } => vec![
-            field(OwnRole::Start, &names.start),
-            field(OwnRole::End, &names.end),
-        ],
-        Form::Hybrid { .. } => vec![
-            field(OwnRole::Start, &names.start),
-            field(OwnRole::End, &names.end),
-            field(OwnRole::Closed, &names.closed),
-            field(OwnRole::Late, &Slot::default()),
-        ],
-        Form::Numbered { .. } => vec![
-            named(OwnRole::Number, attrs.numbered.get()),
-            field(OwnRole::Size, &names.size),
-            field(OwnRole::Full, &names.full),
-        ],
-    };
+    let own = form.own_roles().iter().map(|role| match role {
+        OwnRole::Start => field(*role, &names.start),
+        OwnRole::End => field(*role, &names.end),
+        OwnRole::Closed => field(*role, &names.closed),
+        OwnRole::Number => named(*role, attrs.numbered.get()),
+        OwnRole::Size => field(*role, &names.size),
+        OwnRole::Full => field(*role, &names.full),
+        _ => field(*role, &Slot::default()),
+    });
+    let mut fields: Vec<OwnField> = own.collect();
     if max_bytes.is_some() {
         fields.push(field(OwnRole::Bytes, &names.bytes));
     }
     if attrs.created_at.given().is_some() {
         fields.push(named(OwnRole::CreatedAt, attrs.created_at.get()));
     }
-    let dated = matches!(form, Form::Count { .. } | Form::Numbered { .. });
-    if dated && attrs.expire_after.given().is_some() {
+    if !form.has_span() && attrs.expire_after.given().is_some() {
         fields.push(field(OwnRole::ExpireFrom, &names.expire_from));
     }
     fields.push(field(OwnRole::Count, &names.count));

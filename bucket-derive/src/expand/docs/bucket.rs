@@ -21,15 +21,13 @@ pub(crate) fn bucket(model: &Model) -> TokenStream {
          | field | BSON path | role | update operator |\n\
          | --- | --- | --- | --- |\n"
     );
-    let opened = match model.form {
-        _ if model.object_ids => "made by the server",
-        Form::Count { .. } => "`$set` when it is opened",
-        Form::Window { .. } | Form::Hybrid { .. } | Form::Numbered { .. } => EQUALITY,
-    };
-    let id = if model.object_ids {
-        "id: an object id".to_owned()
+    let (id, opened) = if model.object_ids {
+        ("id: an object id".to_owned(), "made by the server")
+    } else if model.form.knows_ids() {
+        (format!("id: {}", code(&model.id.text)), EQUALITY)
     } else {
-        format!("id: {}", code(&model.id.text))
+        let opened = "`$set` when it is opened";
+        (format!("id: {}", code(&model.id.text)), opened)
     };
     text += &row("id", "_id", &id, opened);
     for field in model.keys() {
@@ -88,7 +86,7 @@ fn form(model: &Model) -> String {
 /// The update operator that writes a field of the bucket's own.
 pub(super) fn operator(model: &Model, role: OwnRole) -> &'static str {
     match role {
-        OwnRole::End if matches!(model.form, Form::Hybrid { .. }) => "`$max`",
+        OwnRole::End if model.form.moves_end() => "`$max`",
         OwnRole::ExpireFrom => "`$max`",
         OwnRole::Start | OwnRole::End | OwnRole::Number | OwnRole::Size => EQUALITY,
         OwnRole::Closed | OwnRole::Full => "`$set`",

@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 use super::{code, doc};
 use crate::model::{
     Model,
-    aggregates::{Kind, Method, Reads, Stored},
+    aggregates::{AggregateKind, Method, Reads, Stored},
 };
 
 pub(crate) fn stats(model: &Model) -> TokenStream {
@@ -42,22 +42,22 @@ pub(crate) fn aggregate_path(stored: &Stored) -> TokenStream {
 }
 
 /// The update operator that writes an aggregate.
-pub(super) fn aggregate_operator(model: &Model, kind: Kind) -> &'static str {
+pub(super) fn aggregate_operator(model: &Model, kind: AggregateKind) -> &'static str {
     // The average is computed by the server, in an update that is a pipeline.
-    let is_avg = |stored: &Stored| matches!(stored.kind, Kind::Avg { .. });
+    let is_avg = |stored: &Stored| matches!(stored.kind, AggregateKind::Avg { .. });
     if model.aggregates.stored.iter().any(is_avg) {
         return "`$set`, computed by the server";
     }
     match kind {
-        Kind::Min | Kind::First | Kind::FirstTime => "`$min`",
-        Kind::Max | Kind::Last | Kind::LastTime => "`$max`",
-        Kind::Sum
-        | Kind::SumOfSquares
-        | Kind::Count
-        | Kind::CountIf
-        | Kind::Tally
-        | Kind::Percentiles { .. }
-        | Kind::Avg { .. } => "`$inc`",
+        AggregateKind::Min | AggregateKind::First | AggregateKind::FirstTime => "`$min`",
+        AggregateKind::Max | AggregateKind::Last | AggregateKind::LastTime => "`$max`",
+        AggregateKind::Sum
+        | AggregateKind::SumOfSquares
+        | AggregateKind::Count
+        | AggregateKind::CountIf
+        | AggregateKind::Tally
+        | AggregateKind::Percentiles { .. }
+        | AggregateKind::Avg { .. } => "`$inc`",
     }
 }
 

@@ -11,7 +11,9 @@ use crate::{
         name::Named,
     },
     model::{
-        aggregates::{Aggregates, Input, InputOf, Kind, Method, Origin, Reads, Stored, View},
+        aggregates::{
+            AggregateKind, Aggregates, Input, InputOf, Method, Origin, Reads, Stored, View,
+        },
         field::{Field, Role, Storage},
         rust_name,
         types::{self, WrongType},
@@ -59,7 +61,7 @@ impl Reader<'_> {
     fn count_ifs(&mut self) {
         for mapped in &self.field.aggregates.count_ifs {
             let input = self.input(InputOf::Flag(mapped.of.clone()));
-            let at = self.store(&mapped.named, Kind::CountIf, input);
+            let at = self.store(&mapped.named, AggregateKind::CountIf, input);
             let ident = method_ident(&mapped.named.text(), COUNT_IF);
             self.method(ident, &mapped.named, Reads::CountIf(at));
         }
@@ -68,8 +70,8 @@ impl Reader<'_> {
     fn tallies(&mut self) {
         for Mapped { named, of } in &self.field.aggregates.tallies {
             let input = self.input(InputOf::Tally(of.clone()));
-            let at = self.store(named, Kind::Tally, input);
-            let ident = method_ident(&self.name_of(named, Kind::Tally), TALLY);
+            let at = self.store(named, AggregateKind::Tally, input);
+            let ident = method_ident(&self.name_of(named, AggregateKind::Tally), TALLY);
             let reads = match of {
                 Mapping::Itself => Reads::Tally(at),
                 Mapping::By(_) | Mapping::Broken => Reads::MappedTally(at),
@@ -90,10 +92,10 @@ impl Reader<'_> {
         self.to.inputs.len() - 1
     }
 
-    pub(super) fn store(&mut self, named: &Named, kind: Kind, input: usize) -> usize {
+    pub(super) fn store(&mut self, named: &Named, kind: AggregateKind, input: usize) -> usize {
         let (field, key) = (self.field.rust_name(), &named.key);
         let name = self.name_of(named, kind);
-        let own_name = matches!(kind, Kind::CountIf | Kind::Tally);
+        let own_name = matches!(kind, AggregateKind::CountIf | AggregateKind::Tally);
         let label = match rust_name::snake(&name).filter(|_| own_name) {
             Some(name) => name.unraw().to_string().trim_matches('_').to_owned(),
             None => key.to_string(),
@@ -117,25 +119,25 @@ impl Reader<'_> {
     }
 
     /// The name under which an aggregate is stored.
-    fn name_of(&self, named: &Named, kind: Kind) -> String {
+    fn name_of(&self, named: &Named, kind: AggregateKind) -> String {
         match kind {
-            Kind::Tally => named.given().unwrap_or_else(|| self.field.name.clone()),
+            AggregateKind::Tally => named.given().unwrap_or_else(|| self.field.name.clone()),
             _ => named.text(),
         }
     }
 
     /// The key with another name.
-    fn renamed(&self, named: &Named, kind: Kind, name: &str) -> String {
+    fn renamed(&self, named: &Named, kind: AggregateKind, name: &str) -> String {
         let mapped = |mapped: &Mapped| {
             mapped.named.text() == named.text() && !matches!(mapped.of, Mapping::Itself)
         };
         match kind {
-            Kind::Percentiles { error_ppm } => format!(
+            AggregateKind::Percentiles { error_ppm } => format!(
                 "{PERCENTILES}(error = {}, name = \"{name}\")",
                 f64::from(error_ppm) / 1e6
             ),
-            Kind::CountIf => format!("{COUNT_IF}(\"{name}\", ..)"),
-            Kind::Tally if self.field.aggregates.tallies.iter().any(mapped) => {
+            AggregateKind::CountIf => format!("{COUNT_IF}(\"{name}\", ..)"),
+            AggregateKind::Tally if self.field.aggregates.tallies.iter().any(mapped) => {
                 format!("{TALLY}(\"{name}\", ..)")
             }
             _ => format!("{} = \"{name}\"", named.key),

@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 
-use super::{Input, InputOf, Kind, Reads, field::Reader};
+use super::{AggregateKind, Input, InputOf, Reads, field::Reader};
 use crate::{
     attrs::name::Named,
     symbol::{COUNT, SUM, SUM_OF_SQUARES, Symbol},
@@ -18,17 +18,21 @@ impl Reader<'_> {
         }
         let input = self.input(InputOf::Number);
         for (slot, kind, reads) in [
-            (&attrs.min, Kind::Min, Reads::Min as fn(usize) -> Reads),
-            (&attrs.max, Kind::Max, Reads::Max),
-            (&attrs.sum, Kind::Sum, Reads::Sum),
+            (
+                &attrs.min,
+                AggregateKind::Min,
+                Reads::Min as fn(usize) -> Reads,
+            ),
+            (&attrs.max, AggregateKind::Max, Reads::Max),
+            (&attrs.sum, AggregateKind::Sum, Reads::Sum),
             (
                 &attrs.sum_of_squares,
-                Kind::SumOfSquares,
+                AggregateKind::SumOfSquares,
                 Reads::SumOfSquares,
             ),
-            (&attrs.count, Kind::Count, Reads::Count),
-            (&attrs.first, Kind::First, Reads::First),
-            (&attrs.last, Kind::Last, Reads::Last),
+            (&attrs.count, AggregateKind::Count, Reads::Count),
+            (&attrs.first, AggregateKind::First, Reads::First),
+            (&attrs.last, AggregateKind::Last, Reads::Last),
         ] {
             if let Some(named) = slot.get() {
                 let at = self.store(named, kind, input);
@@ -39,7 +43,7 @@ impl Reader<'_> {
         if let Some(percentiles) = attrs.percentiles.get() {
             let error_ppm = percentiles.error_ppm;
             let named = &percentiles.named;
-            let at = self.store(named, Kind::Percentiles { error_ppm }, input);
+            let at = self.store(named, AggregateKind::Percentiles { error_ppm }, input);
             let method = |name| Ident::new(name, Span::call_site());
             self.method(
                 method("percentile"),
@@ -57,17 +61,17 @@ impl Reader<'_> {
         let Some(asked_by) = avg.map(|avg| &avg.key).or(std_dev) else {
             return;
         };
-        let sum = self.needed(Kind::Sum, SUM, asked_by, input);
+        let sum = self.needed(AggregateKind::Sum, SUM, asked_by, input);
         let optional = self.to.inputs.get(input).is_some_and(Input::is_optional);
-        let count = optional.then(|| self.needed(Kind::Count, COUNT, asked_by, input));
+        let count = optional.then(|| self.needed(AggregateKind::Count, COUNT, asked_by, input));
         if let Some(avg) = avg {
             if avg.name.is_some() {
-                self.store(avg, Kind::Avg { sum, count }, input);
+                self.store(avg, AggregateKind::Avg { sum, count }, input);
             }
             self.method(avg.key.clone(), avg, Reads::Avg { sum, count });
         }
         if let Some(key) = std_dev {
-            let squares = self.needed(Kind::SumOfSquares, SUM_OF_SQUARES, key, input);
+            let squares = self.needed(AggregateKind::SumOfSquares, SUM_OF_SQUARES, key, input);
             let variance = Reads::Variance {
                 sum,
                 squares,
@@ -88,7 +92,13 @@ impl Reader<'_> {
     }
 
     /// The index of what another aggregate needs: kept already, or from now on.
-    fn needed(&mut self, kind: Kind, key: Symbol, asked_by: &Ident, input: usize) -> usize {
+    fn needed(
+        &mut self,
+        kind: AggregateKind,
+        key: Symbol,
+        asked_by: &Ident,
+        input: usize,
+    ) -> usize {
         let stored = &self.to.stored;
         let found = stored
             .iter()

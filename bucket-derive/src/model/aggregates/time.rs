@@ -2,7 +2,7 @@
 
 use quote::ToTokens;
 
-use super::{Aggregates, Kind, Method, Origin, Reads, Stored, field::key_ident};
+use super::{AggregateKind, Aggregates, Method, Origin, Reads, Stored, field::key_ident};
 use crate::{
     model::{field::Field, rust_name},
     symbol::{FIRST, LAST},
@@ -11,8 +11,18 @@ use crate::{
 /// The earliest and the latest time.
 pub(super) fn read(to: &mut Aggregates, field: &Field) {
     let attrs = &field.aggregates;
-    let first = (FIRST, attrs.first.get(), Kind::FirstTime, "first_timestamp");
-    let last = (LAST, attrs.last.get(), Kind::LastTime, "last_timestamp");
+    let first = (
+        FIRST,
+        attrs.first.get(),
+        AggregateKind::FirstTime,
+        "first_timestamp",
+    );
+    let last = (
+        LAST,
+        attrs.last.get(),
+        AggregateKind::LastTime,
+        "last_timestamp",
+    );
     for (key, named, kind, default) in [first, last] {
         let Some(named) = named else { continue };
         let name = named.given().unwrap_or_else(|| default.to_owned());

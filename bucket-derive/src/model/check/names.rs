@@ -14,7 +14,6 @@ use crate::{
     model::{
         Model,
         field::{Field, Role, Storage, printed_type},
-        form::Form,
         own_field::OwnRole,
     },
 };
@@ -64,7 +63,7 @@ fn own_names(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs) -> Vec
         given: field.given.clone(),
         help: format!("{} = \"{}\"", field.role.key(), field.role.rust_name()),
     });
-    let part = (model.object_ids && matches!(model.form, Form::Window { .. })).then(|| OwnName {
+    let part = (model.object_ids && model.form.has_parts()).then(|| OwnName {
         name: "bucket_part".to_owned(),
         what: "which of several buckets of a window it is".to_owned(),
         given: None,
