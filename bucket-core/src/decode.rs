@@ -19,6 +19,10 @@ use serde::{
     forward_to_deserialize_any,
 };
 
+use crate::raw::kind::{
+    ARRAY, BOOLEAN, DATE as DATE_TIME, DOCUMENT, DOUBLE, INT32, INT64, NULL, STRING,
+};
+
 /// The name under which a date is asked for as milliseconds.
 pub(crate) const DATE: &str = "$bucket_date";
 
@@ -37,16 +41,6 @@ pub(crate) fn decode<T: DeserializeOwned>(document: &[u8]) -> Result<T, Error> {
     }
     decoded
 }
-
-const DOUBLE: u8 = 0x01;
-const STRING: u8 = 0x02;
-const DOCUMENT: u8 = 0x03;
-const ARRAY: u8 = 0x04;
-const BOOLEAN: u8 = 0x08;
-const DATE_TIME: u8 = 0x09;
-const NULL: u8 = 0x0a;
-const INT32: u8 = 0x10;
-const INT64: u8 = 0x12;
 
 /// A value, whose bytes are as many as its type asks for.
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@ use std::{fmt, hash::Hash, str::FromStr};
 
 use bson::{RawBsonRef, oid::ObjectId, spec::BinarySubtype};
 
-use crate::error::KeyError;
+use crate::{error::KeyError, whole};
 
 /// A key part in the form in which it is stored.
 ///
@@ -73,7 +73,7 @@ impl<'a> KeyValue<'a> {
             RawBsonRef::Boolean(value) => KeyValue::Bool(value),
             RawBsonRef::Int32(value) => KeyValue::Int32(value),
             RawBsonRef::Int64(value) => KeyValue::Int64(value),
-            RawBsonRef::Double(value) => KeyValue::Int64(whole_number(value)?),
+            RawBsonRef::Double(value) => KeyValue::Int64(whole::of_double(value)?),
             RawBsonRef::String(value) => KeyValue::String(value),
             RawBsonRef::ObjectId(value) => KeyValue::ObjectId(value),
             RawBsonRef::Binary(value) if value.subtype == BinarySubtype::Uuid => {
@@ -81,24 +81,6 @@ impl<'a> KeyValue<'a> {
             }
             _ => return None,
         })
-    }
-}
-
-/// The integer that a double holds exactly.
-pub(crate) fn whole_number(value: f64) -> Option<i64> {
-    const LIMIT: f64 = 9_007_199_254_740_992.0; // 2^53: every integer below is exact in a double
-    // The cast is exact: the value is whole and within the limit.
-    #[allow(clippy::cast_possible_truncation)]
-    (value.fract() == 0.0 && value.abs() <= LIMIT).then_some(value as i64)
-}
-
-/// A whole number, of whatever numeric type.
-pub(crate) fn whole_value(value: RawBsonRef<'_>) -> Option<i64> {
-    match value {
-        RawBsonRef::Int32(number) => Some(number.into()),
-        RawBsonRef::Int64(number) => Some(number),
-        RawBsonRef::Double(number) => whole_number(number),
-        _ => None,
     }
 }
 

@@ -54,6 +54,9 @@ mod tally;
 #[doc(hidden)]
 pub mod text;
 pub mod time;
+// For `bucket-mongo` only.
+#[doc(hidden)]
+pub mod whole;
 pub mod window;
 pub mod write;
 

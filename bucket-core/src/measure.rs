@@ -100,7 +100,7 @@ pub trait Measure {
 fn whole(number: Number) -> Option<i64> {
     match number {
         Number::Int(value) => Some(value),
-        Number::Float(value) => crate::key::whole_number(value),
+        Number::Float(value) => crate::whole::of_double(value),
     }
 }
 

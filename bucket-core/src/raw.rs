@@ -3,6 +3,7 @@
 //! Format: the BSON specification 1.1 (bsonspec.org). Element names come from specs and constants,
 //! which hold no NUL byte; the derive refuses names that do.
 
+pub(crate) mod kind;
 mod operand;
 
 use bson::{RawDocument, RawDocumentBuf, oid::ObjectId};
@@ -41,19 +42,19 @@ impl RawWriter {
 
     /// Begins an embedded document.
     pub(crate) fn begin_document(&mut self, name: &str) -> Mark {
-        self.name(0x03, name);
+        self.name(kind::DOCUMENT, name);
         self.begin()
     }
 
     /// Begins an array.
     pub(crate) fn begin_array(&mut self, name: &str) -> Mark {
-        self.name(0x04, name);
+        self.name(kind::ARRAY, name);
         self.begin()
     }
 
     /// Begins a document that is the element `index` of an array.
     pub(crate) fn begin_element(&mut self, index: usize) -> Mark {
-        self.index(0x03, index);
+        self.index(kind::DOCUMENT, index);
         self.begin()
     }
 
@@ -67,27 +68,27 @@ impl RawWriter {
     }
 
     pub(crate) fn string(&mut self, name: &str, value: &str) {
-        self.name(0x02, name);
+        self.name(kind::STRING, name);
         self.text(value);
     }
 
     pub(crate) fn int32(&mut self, name: &str, value: i32) {
-        self.name(0x10, name);
+        self.name(kind::INT32, name);
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
     pub(crate) fn bool(&mut self, name: &str, value: bool) {
-        self.name(0x08, name);
+        self.name(kind::BOOLEAN, name);
         self.bytes.push(u8::from(value));
     }
 
     pub(crate) fn int64(&mut self, name: &str, value: i64) {
-        self.name(0x12, name);
+        self.name(kind::INT64, name);
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
     pub(crate) fn null(&mut self, name: &str) {
-        self.name(0x0A, name);
+        self.name(kind::NULL, name);
     }
 
     /// An integer as the server counts: 32 bits where they suffice.
@@ -100,7 +101,7 @@ impl RawWriter {
 
     /// A date, in milliseconds since 1970.
     pub(crate) fn date(&mut self, name: &str, millis: i64) {
-        self.name(0x09, name);
+        self.name(kind::DATE, name);
         self.bytes.extend_from_slice(&millis.to_le_bytes());
     }
 
@@ -109,14 +110,14 @@ impl RawWriter {
         match value {
             Number::Int(value) => self.int64(name, value),
             Number::Float(value) => {
-                self.name(0x01, name);
+                self.name(kind::DOUBLE, name);
                 self.bytes.extend_from_slice(&value.to_le_bytes());
             }
         }
     }
 
     pub(crate) fn double(&mut self, name: &str, value: f64) {
-        self.raw(0x01, name, &value.to_le_bytes());
+        self.raw(kind::DOUBLE, name, &value.to_le_bytes());
     }
 
     /// A value that is already BSON, of the type that the byte names.
@@ -133,19 +134,19 @@ impl RawWriter {
 
     /// A finished document as an element.
     pub(crate) fn document(&mut self, name: &str, value: &RawDocument) {
-        self.name(0x03, name);
+        self.name(kind::DOCUMENT, name);
         self.bytes.extend_from_slice(value.as_bytes());
     }
 
     /// A finished document, given as its bytes, as an element.
     pub(crate) fn document_bytes(&mut self, name: &str, document: &[u8]) {
-        self.name(0x03, name);
+        self.name(kind::DOCUMENT, name);
         self.bytes.extend_from_slice(document);
     }
 
     /// A finished document, given as its bytes, as the element `index` of an array.
     pub(crate) fn element(&mut self, index: usize, document: &[u8]) {
-        self.index(0x03, index);
+        self.index(kind::DOCUMENT, index);
         self.bytes.extend_from_slice(document);
     }
 
@@ -183,7 +184,7 @@ impl RawWriter {
             KeyValue::String(value) | KeyValue::Text(value) => self.string(name, value),
             KeyValue::ObjectId(value) => self.object_id(name, value),
             KeyValue::Uuid(value) => {
-                self.name(0x05, name);
+                self.name(kind::BINARY, name);
                 self.bytes.extend_from_slice(&16_i32.to_le_bytes());
                 self.bytes.push(0x04);
                 self.bytes.extend_from_slice(&value);
@@ -192,7 +193,7 @@ impl RawWriter {
     }
 
     pub(crate) fn object_id(&mut self, name: &str, value: ObjectId) {
-        self.name(0x07, name);
+        self.name(kind::OBJECT_ID, name);
         self.bytes.extend_from_slice(&value.bytes());
     }
 

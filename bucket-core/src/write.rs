@@ -52,8 +52,8 @@ mod action;
 mod batch;
 mod call;
 mod chain;
-mod codes;
 mod change;
+mod codes;
 mod command;
 mod confirm;
 mod delivery;
@@ -82,7 +82,6 @@ use crate::{
     spec::BucketSpec,
 };
 
-pub(crate) use self::outcome::number;
 pub use self::{
     action::{Action, Put},
     batch::{Batch, SortedOut},

@@ -23,7 +23,7 @@ mod stats;
 
 use std::{future::Future, pin::Pin};
 
-use mongodb::bson::{Bson, Document};
+use mongodb::bson::Document;
 
 pub use self::{
     count::Count,
@@ -50,10 +50,6 @@ pub type ActionFuture<'a, O> = Pin<Box<dyn Future<Output = O> + Send + 'a>>;
 
 /// A whole number that the server counted; 0 if it is missing.
 fn number(document: &Document, name: &str) -> u64 {
-    let number = match document.get(name) {
-        Some(Bson::Int32(number)) => i64::from(*number),
-        Some(Bson::Int64(number)) => *number,
-        _ => 0,
-    };
-    u64::try_from(number).unwrap_or(0)
+    let number = bucket_core::whole::field(document, name);
+    number.map_or(0, |number| u64::try_from(number).unwrap_or(0))
 }

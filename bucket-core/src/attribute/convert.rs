@@ -11,7 +11,7 @@ pub fn number<V: AttributeValue>(value: &V) -> Option<f64> {
 }
 
 /// A stored value as a number; none where it is none.
-pub(super) fn number_of(value: &Bson) -> Option<f64> {
+pub(crate) fn number_of(value: &Bson) -> Option<f64> {
     match value {
         Bson::Int32(number) => Some((*number).into()),
         #[allow(clippy::cast_precision_loss, reason = "a conversion rounds anyway")]

@@ -5,7 +5,7 @@
 use bson::{DateTime, Decimal128, RawBsonRef, RawDocument, oid::ObjectId};
 
 use super::AttributeFault;
-use crate::encode::kind as byte;
+use crate::raw::kind as byte;
 
 /// An element: its name, and its value in two forms.
 #[derive(Debug, Clone, Copy)]

@@ -224,13 +224,13 @@ impl NewDocuments {
             .iter()
             .filter_map(Bson::as_document)
         {
-            let at = crate::write::number(error, "index").and_then(|at| usize::try_from(at).ok());
+            let at = crate::whole::field(error, "index").and_then(|at| usize::try_from(at).ok());
             if let Some(failure) = at.and_then(|at| failures.get_mut(at)) {
                 *failure = Some(WriteFailure::read(error));
             }
         }
         let refused = failures.iter().flatten().count();
-        let applied = crate::write::number(reply, "n").and_then(|n| usize::try_from(n).ok());
+        let applied = crate::whole::field(reply, "n").and_then(|n| usize::try_from(n).ok());
         // Else the server has stopped half-way, and does not say where.
         let is_complete = applied.is_some_and(|applied| applied + refused == self.documents.len());
         for ((index, document), failure) in self.documents.iter().zip(failures) {

@@ -9,7 +9,7 @@ use super::{
     element::{Element, elements},
     unfold,
 };
-use crate::key::whole_value;
+use crate::whole;
 
 /// Whether both give the same record: attributes irrespective of nulls and of the type of a number,
 /// other fields as their bytes are, all of them in any order.
@@ -89,6 +89,6 @@ fn same_number(a: RawBsonRef<'_>, b: RawBsonRef<'_>) -> bool {
             let both_nan = a.is_nan() && b.is_nan();
             a.partial_cmp(&b).map_or(both_nan, Ordering::is_eq)
         }
-        (a, b) => whole_value(a).is_some_and(|number| whole_value(b) == Some(number)),
+        (a, b) => whole::of_raw(a).is_some_and(|number| whole::of_raw(b) == Some(number)),
     }
 }

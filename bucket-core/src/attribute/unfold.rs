@@ -359,7 +359,7 @@ fn write(kind: ValueKind, name: &str, value: Element<'_>, to: &mut RawWriter) {
     match (kind, value.value) {
         (ValueKind::Int32 | ValueKind::Int64, RawBsonRef::Double(number)) => {
             // Admitted as whole.
-            to.integer(name, crate::key::whole_number(number).unwrap_or_default());
+            to.integer(name, crate::whole::of_double(number).unwrap_or_default());
         }
         (ValueKind::Double, RawBsonRef::Int32(number)) => to.double(name, number.into()),
         (ValueKind::Double, RawBsonRef::Int64(number)) => {

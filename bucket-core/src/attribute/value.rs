@@ -2,7 +2,10 @@
 
 use bson::{Bson, DateTime, Decimal128, RawBsonRef, oid::ObjectId};
 
-use crate::{encode::kind as byte, key::whole_value, raw::RawWriter};
+use crate::{
+    raw::{RawWriter, kind as byte},
+    whole,
+};
 
 /// The type of an attribute's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,8 +121,8 @@ impl ValueKind {
     pub(super) fn admits(self, value: RawBsonRef<'_>) -> bool {
         match self {
             Self::Bool => matches!(value, RawBsonRef::Boolean(_)),
-            Self::Int32 => whole_value(value).is_some_and(|number| i32::try_from(number).is_ok()),
-            Self::Int64 => whole_value(value).is_some(),
+            Self::Int32 => whole::of_raw(value).is_some_and(|number| i32::try_from(number).is_ok()),
+            Self::Int64 => whole::of_raw(value).is_some(),
             Self::Double => match value {
                 RawBsonRef::Double(_) | RawBsonRef::Int32(_) => true,
                 RawBsonRef::Int64(number) => is_exact(number),

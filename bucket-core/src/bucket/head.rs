@@ -7,8 +7,8 @@ use crate::{
     error::Damage,
     form::{OrderedBy, OwnField},
     id::{Place, parse_place},
-    key::whole_value,
     spec::{BucketSpec, ID},
+    whole,
 };
 
 /// What a stored bucket says of itself beside its items.
@@ -83,7 +83,7 @@ pub(crate) fn stored_count(spec: &BucketSpec, stored: &RawDocument) -> Result<i6
 }
 
 pub(crate) fn whole_field(stored: &RawDocument, name: &str) -> Result<i64, Damage> {
-    let number = field(stored, name)?.and_then(whole_value);
+    let number = field(stored, name)?.and_then(whole::of_raw);
     number.ok_or_else(|| wrong_field(name, "a whole number"))
 }
 

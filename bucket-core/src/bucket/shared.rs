@@ -4,8 +4,7 @@ use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 
 use crate::{
     attribute::{AttributeArray, Element, Rest, ValueKind, elements},
-    encode::kind as byte,
-    raw::RawWriter,
+    raw::{RawWriter, kind as byte},
     spec::BucketSpec,
 };
 

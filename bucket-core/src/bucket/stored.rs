@@ -14,6 +14,7 @@ use crate::{
     raw::RawWriter,
     record::Record,
     spec::{BucketSpec, ID},
+    whole,
 };
 
 /// Serialises a bucket as the stored document, so that it works with the plain driver too.
@@ -43,14 +44,14 @@ pub fn serialize_bucket<B: BucketDocument, S: Serializer>(
     }
     if spec.identified_by() == OrderedBy::Start && parts.id.sequence() > 0 {
         let part = i64::try_from(parts.id.sequence()).unwrap_or(i64::MAX);
-        map.serialize_entry(spec.names().part, &integer(part))?;
+        map.serialize_entry(spec.names().part, &whole::counted(part))?;
     }
     for own in spec.own_fields() {
         if let Some(value) = parts.fields.value(own) {
             map.serialize_entry(own.name(spec.names()), &value)?;
         }
     }
-    map.serialize_entry(spec.names().count, &integer(i64::from(parts.count)))?;
+    map.serialize_entry(spec.names().count, &whole::counted(i64::from(parts.count)))?;
     for (name, value) in parts.stats.to_document(spec) {
         map.serialize_entry(&name, &value)?;
     }
@@ -85,7 +86,7 @@ fn folded<I: Serialize>(
 impl BucketFields {
     /// A field as it is stored, where the bucket has it.
     fn value(&self, own: OwnField) -> Option<Bson> {
-        let whole = |number: u64| integer(i64::try_from(number).unwrap_or(i64::MAX));
+        let whole = |number: u64| whole::counted(i64::try_from(number).unwrap_or(i64::MAX));
         Some(match own {
             OwnField::Start => self.start.into(),
             OwnField::End => self.end.into(),
@@ -101,11 +102,6 @@ impl BucketFields {
             OwnField::Late | OwnField::Part | OwnField::Count => return None,
         })
     }
-}
-
-/// As the server counts: 32 bits where they suffice.
-fn integer(value: i64) -> Bson {
-    i32::try_from(value).map_or(Bson::Int64(value), Bson::Int32)
 }
 
 /// Deserialises a stored document as a bucket.

@@ -2,6 +2,8 @@
 
 use bson::{Bson, Document};
 
+use crate::{attribute::convert::number_of, whole};
+
 /// Options by which an index leaves out documents, is left out itself, or refuses documents.
 const RESTRICTIONS: [&str; 3] = ["sparse", "hidden", "prepareUnique"];
 
@@ -26,7 +28,7 @@ pub(super) fn same(expected: &Document, found: &Document) -> bool {
 
 /// The fields of an index in their order, each with its direction or its kind.
 pub(super) fn keys(index: &Document) -> Vec<(&str, Bson)> {
-    let direction = |value: &Bson| match number(value) {
+    let direction = |value: &Bson| match number_of(value) {
         // To the server, too, the sign alone counts.
         Some(number) if number > 0.0 => Bson::Int32(1),
         Some(number) if number < 0.0 => Bson::Int32(-1),
@@ -41,7 +43,7 @@ pub(super) fn keys(index: &Document) -> Vec<(&str, Bson)> {
 fn is_set(index: &Document, name: &str) -> bool {
     match index.get(name) {
         Some(Bson::Boolean(set)) => *set,
-        Some(value) => number(value).is_some_and(|number| number != 0.0),
+        Some(value) => number_of(value).is_some_and(|number| number != 0.0),
         None => false,
     }
 }
@@ -57,7 +59,7 @@ pub(super) const EXPIRE_AFTER: &str = "expireAfterSeconds";
 
 /// The limit of an index in whole seconds.
 pub(super) fn expire_after(index: &Document) -> Option<u32> {
-    let seconds = whole(index.get(EXPIRE_AFTER)?)?;
+    let seconds = whole::field(index, EXPIRE_AFTER)?;
     u32::try_from(seconds).ok()
 }
 
@@ -66,32 +68,12 @@ pub(super) fn expire_after(index: &Document) -> Option<u32> {
 fn numbers(condition: &Document) -> Document {
     let one = |value: &Bson| match value {
         Bson::Document(inner) => Bson::Document(numbers(inner)),
-        other => whole(other).map_or_else(|| other.clone(), Bson::Int64),
+        other => whole::of(other).map_or_else(|| other.clone(), Bson::Int64),
     };
     condition
         .iter()
         .map(|(name, value)| (name.clone(), one(value)))
         .collect()
-}
-
-fn whole(value: &Bson) -> Option<i64> {
-    match value {
-        Bson::Int32(value) => Some(i64::from(*value)),
-        Bson::Int64(value) => Some(*value),
-        Bson::Double(value) => crate::key::whole_number(*value),
-        _ => None,
-    }
-}
-
-fn number(value: &Bson) -> Option<f64> {
-    match value {
-        Bson::Int32(number) => Some(f64::from(*number)),
-        #[allow(clippy::cast_precision_loss, reason = "only its sign counts")]
-        Bson::Int64(number) => Some(*number as f64),
-        Bson::Double(number) => Some(*number),
-        Bson::Decimal128(number) => number.to_string().parse().ok(),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

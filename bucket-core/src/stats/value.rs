@@ -2,7 +2,7 @@
 
 use bson::{Bson, DateTime, Document, RawBsonRef, RawDocument};
 
-use crate::{aggregate::AggregateKind, measure::Number, sketch, sketch::Sketch};
+use crate::{aggregate::AggregateKind, measure::Number, sketch, sketch::Sketch, whole};
 
 /// The value of an aggregate.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,13 +118,7 @@ fn number(value: RawBsonRef<'_>) -> Option<Number> {
 
 /// A whole number of whatever numeric type that is not negative.
 fn counted(value: RawBsonRef<'_>) -> Option<u64> {
-    let whole = match value {
-        RawBsonRef::Int32(value) => i64::from(value),
-        RawBsonRef::Int64(value) => value,
-        RawBsonRef::Double(value) => crate::key::whole_number(value)?,
-        _ => return None,
-    };
-    u64::try_from(whole).ok()
+    u64::try_from(whole::of_raw(value)?).ok()
 }
 
 /// As writes store it: integers in 64 bits.
@@ -137,8 +131,5 @@ fn number_bson(value: Number) -> Bson {
 
 /// As the server counts: 32 bits where they suffice.
 fn count_bson(count: u64) -> Bson {
-    match i32::try_from(count) {
-        Ok(count) => Bson::Int32(count),
-        Err(_) => Bson::Int64(i64::try_from(count).unwrap_or(i64::MAX)),
-    }
+    whole::counted(i64::try_from(count).unwrap_or(i64::MAX))
 }

@@ -5,7 +5,7 @@
 
 use bson::{Bson, Document, RawDocument};
 
-use crate::key::whole_number;
+use crate::whole;
 
 /// Whether two items are equal whatever the order of their fields and the types of their numbers.
 pub(super) fn are_same(a: &RawDocument, b: &RawDocument) -> bool {
@@ -34,19 +34,10 @@ fn are_same_values(a: &Bson, b: &Bson) -> bool {
         }
         // NaN is stored as it was.
         (Bson::Double(a), Bson::Double(b)) if a.to_bits() == b.to_bits() => true,
-        _ => match (whole(a), whole(b)) {
+        _ => match (whole::of(a), whole::of(b)) {
             (Some(a), Some(b)) => a == b,
             _ => a == b,
         },
-    }
-}
-
-fn whole(value: &Bson) -> Option<i64> {
-    match value {
-        Bson::Int32(value) => Some(i64::from(*value)),
-        Bson::Int64(value) => Some(*value),
-        Bson::Double(value) => whole_number(*value),
-        _ => None,
     }
 }
 

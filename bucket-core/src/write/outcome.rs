@@ -12,6 +12,7 @@ use super::{
 use crate::{
     form::OrderedBy,
     spec::{BucketSpec, UNIQUE_INDEX},
+    whole,
 };
 
 /// What became of one statement.
@@ -90,7 +91,7 @@ impl Reply {
             .map(Vec::as_slice)
             .unwrap_or_default();
         for error in errors.iter().filter_map(Bson::as_document) {
-            let index = number(error, "index").and_then(|index| usize::try_from(index).ok());
+            let index = whole::field(error, "index").and_then(|index| usize::try_from(index).ok());
             let Some(at) = index.filter(|index| *index < outcomes.len()) else {
                 continue;
             };
@@ -101,7 +102,7 @@ impl Reply {
         }
         // Without upsert it shows in `n` alone that no bucket with room was met.
         if let [step] = steps {
-            let untouched = number(reply, "n") == Some(0);
+            let untouched = whole::field(reply, "n") == Some(0);
             if step.action().is_lone() && untouched && outcomes[0] == Outcome::Applied {
                 outcomes[0] = Outcome::Missed;
             }
@@ -109,7 +110,7 @@ impl Reply {
         let write_concern_error = reply.get_document("writeConcernError").ok();
         let upserted = reply.get_array("upserted").map(Vec::as_slice);
         let upserted = upserted.unwrap_or_default().iter();
-        let place = |entry: &Bson| number(entry.as_document()?, "index");
+        let place = |entry: &Bson| whole::field(entry.as_document()?, "index");
         let opened = upserted.filter_map(place).map(usize::try_from);
         let mut opened: Vec<usize> = opened.filter_map(Result::ok).collect();
         opened.sort_unstable();
@@ -145,7 +146,7 @@ fn is_own(spec: &BucketSpec, index: &str) -> bool {
 
 impl WriteFailure {
     pub(crate) fn read(error: &Document) -> Self {
-        let code = number(error, "code").and_then(|code| i32::try_from(code).ok());
+        let code = whole::field(error, "code").and_then(|code| i32::try_from(code).ok());
         let message = error.get_str("errmsg").unwrap_or_default().to_owned();
         Self {
             code: code.unwrap_or_default(),
@@ -201,14 +202,5 @@ impl WriteFailure {
                 .map_or(name, |(name, _)| name)
                 .trim(),
         )
-    }
-}
-
-pub(crate) fn number(document: &Document, name: &str) -> Option<i64> {
-    match document.get(name)? {
-        Bson::Int32(value) => Some(i64::from(*value)),
-        Bson::Int64(value) => Some(*value),
-        Bson::Double(value) => crate::key::whole_number(*value),
-        _ => None,
     }
 }

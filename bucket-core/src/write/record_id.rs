@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use bson::{RawBsonRef, RawDocument, spec::ElementType};
 
-use crate::{error::EncodeError, key::whole_number, spec::BucketSpec};
+use crate::{error::EncodeError, spec::BucketSpec, whole};
 
 /// The longest id, in bytes: a statement and an index entry have it once more.
 const MAX_BYTES: usize = 1_024;
@@ -75,15 +75,9 @@ pub(super) fn identity(value: RawBsonRef<'_>) -> Option<Vec<u8>> {
             identity.extend_from_slice(&date.timestamp_millis().to_le_bytes());
         }
         number => {
-            let number = match number {
-                RawBsonRef::Int32(number) => i64::from(number),
-                RawBsonRef::Int64(number) => number,
-                RawBsonRef::Double(number) => whole_number(number)?,
-                _ => return None,
-            };
             // Numbers are the same whatever their type.
             identity[0] = ElementType::Int64 as u8;
-            identity.extend_from_slice(&number.to_le_bytes());
+            identity.extend_from_slice(&whole::of_raw(number)?.to_le_bytes());
         }
     }
     Some(identity)

@@ -6,6 +6,7 @@ use super::{FormChange, Migration};
 use crate::{
     attribute::DocumentError,
     raw::RawWriter,
+    whole,
     write::{MAX_COMMAND_BYTES, MAX_STATEMENTS},
 };
 
@@ -104,11 +105,7 @@ impl FormReply {
     /// What the reply says.
     #[must_use]
     pub fn of(reply: &Document) -> Self {
-        let whole = |document: &Document, name: &str| match document.get(name) {
-            Some(Bson::Int32(number)) => i64::from(*number),
-            Some(Bson::Int64(number)) => *number,
-            _ => 0,
-        };
+        let whole = |of: &Document, name: &str| whole::field(of, name).unwrap_or_default();
         let errors = reply.get_array("writeErrors").map(Vec::as_slice);
         let errors = errors.unwrap_or_default().iter();
         let refused = errors.filter_map(Bson::as_document).filter_map(|error| {

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use bson::{Document, RawBsonRef, RawDocument, doc};
+use bson::{Document, RawDocument, doc};
 
 use super::Chain;
 use crate::{
     read::{FindPlan, ReadLevel},
+    whole,
     write::{batch::Slot, source::Source},
 };
 
@@ -123,9 +124,5 @@ impl Chain {
 fn stored_position(bucket: &RawDocument, path: &str) -> Option<i64> {
     let (outer, inner) = path.split_once('.')?;
     let sources = bucket.get_document(outer).ok()?;
-    match sources.get(inner).ok()?? {
-        RawBsonRef::Int64(position) => Some(position),
-        RawBsonRef::Int32(position) => Some(i64::from(position)),
-        _ => None,
-    }
+    whole::of_raw(sources.get(inner).ok()??)
 }

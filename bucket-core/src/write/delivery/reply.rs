@@ -2,7 +2,7 @@
 
 use bson::{Bson, Document};
 
-use crate::write::{codes, outcome::number};
+use crate::{whole, write::codes};
 
 /// Whether a reply only says that the server cannot take the write just now, or that it is not
 /// replicated yet: the same command is to be sent again.
@@ -30,7 +30,7 @@ pub fn asks_again(reply: &Document) -> bool {
 
 /// Whether a statement of the command was not applied.
 pub(super) fn misses_some(reply: &Document) -> bool {
-    errors(reply).next().is_some() || number(reply, "n").unwrap_or_default() == 0
+    errors(reply).next().is_some() || whole::field(reply, "n").unwrap_or_default() == 0
 }
 
 /// The statements that the server answered from its record of the command's number, in order.
@@ -56,7 +56,7 @@ fn errors(reply: &Document) -> impl Iterator<Item = &Document> {
 }
 
 fn code(error: &Document) -> i32 {
-    let code = number(error, "code").unwrap_or_default();
+    let code = whole::field(error, "code").unwrap_or_default();
     i32::try_from(code).unwrap_or(i32::MAX)
 }
 
