@@ -3,7 +3,9 @@
 //! Values are taken off each record once, when it is encoded, and checked there: what is folded is
 //! finite, and so small that no sum over a full bucket passes 64 bits.
 
-use std::{cmp::Ordering, collections::BTreeMap};
+use std::{borrow::Cow, cmp::Ordering};
+
+use bson::DateTime;
 
 use crate::{
     aggregate::{AggregateKind, InputSink, NonFinite},
@@ -11,8 +13,8 @@ use crate::{
     key::KeyValue,
     measure::Number,
     raw::Operand,
-    sketch::{self, Bin},
     spec::BucketSpec,
+    stats::Accumulator,
     tally,
 };
 
@@ -212,32 +214,13 @@ impl SumLimits {
 #[derive(Debug)]
 pub(crate) struct Fold<'a> {
     spec: &'static BucketSpec,
-    states: Vec<State<'a>>,
-}
-
-/// What the records add to one aggregate.
-#[derive(Debug)]
-enum State<'a> {
-    Nothing,
-    Number(Number),
-    Count(i32),
-    Tally(BTreeMap<&'a str, i32>),
-    Bins(BTreeMap<Bin, i32>),
-    Time(i64),
-    InTime(i64, Number),
+    states: Vec<Accumulator<'a>>,
 }
 
 impl<'a> Fold<'a> {
     pub(crate) fn new(spec: &'static BucketSpec) -> Self {
-        let states = spec
-            .aggregates()
-            .iter()
-            .map(|aggregate| match aggregate.kind {
-                AggregateKind::Count | AggregateKind::CountIf => State::Count(0),
-                AggregateKind::Tally => State::Tally(BTreeMap::new()),
-                AggregateKind::Percentiles { .. } => State::Bins(BTreeMap::new()),
-                _ => State::Nothing,
-            });
+        let states = spec.aggregates().iter();
+        let states = states.map(|aggregate| Accumulator::new(aggregate.kind));
         Self {
             spec,
             states: states.collect(),
@@ -245,194 +228,55 @@ impl<'a> Fold<'a> {
     }
 
     /// Takes in the `index`-th record of the batch.
-    pub(crate) fn add(&mut self, inputs: &'a Inputs, index: usize, time: i64) {
+    pub(crate) fn add(&mut self, inputs: &'a Inputs, index: usize, time: DateTime) {
         let row = inputs.row(self.spec, index);
         for (aggregate, state) in self.spec.aggregates().iter().zip(&mut self.states) {
-            let value = row.get(aggregate.input).copied();
-            state.add(
-                aggregate.kind,
-                value.unwrap_or(InputValue::None),
-                time,
-                &inputs.names,
-            );
+            match row.get(aggregate.input).copied() {
+                Some(InputValue::Number(number)) => state.add(number, time),
+                Some(InputValue::Flag(flag)) => state.add_flag(flag),
+                Some(InputValue::Name(start, end)) => {
+                    let name = inputs.names.get(start..end);
+                    state.add_name(Cow::Borrowed(name.unwrap_or_default()), 1);
+                }
+                Some(InputValue::None) | None => {}
+            }
+            state.add_time(time);
         }
     }
 
     /// At most the size of the encoded counters, in bytes.
     pub(crate) fn size(&self) -> usize {
-        let counters = |path: &str, state: &State<'_>| match state {
-            State::Tally(counts) => counts
-                .keys()
-                .map(|name| path.len() + name.len() + 8)
-                .sum::<usize>(),
-            State::Bins(bins) => bins.len() * (path.len() + 32),
-            _ => 0,
-        };
-        self.parts()
-            .map(|(path, _, state)| counters(path, state))
-            .sum()
+        self.parts().map(|(path, state)| state.size(path)).sum()
     }
 
     /// What is added to which field.
     pub(crate) fn each_sum(&self, mut each: impl FnMut(&str, Operand<'static>)) {
-        for (path, kind, state) in self.parts() {
-            match state {
-                State::Number(number) if is_sum(kind) => each(path, Operand::Number(*number)),
-                State::Count(count) => each(path, Operand::Int32(*count)),
-                State::Tally(counts) => {
-                    for (name, count) in counts {
-                        each(&format!("{path}.{name}"), Operand::Int32(*count));
-                    }
-                }
-                State::Bins(bins) => {
-                    if let AggregateKind::Percentiles { error_ppm } = kind {
-                        let error = sketch::name(error_ppm);
-                        for (bin, count) in bins {
-                            let path = format!("{path}.{error}.{}", bin.name());
-                            each(&path, Operand::Int32(*count));
-                        }
-                    }
-                }
-                _ => {}
-            }
+        for (path, state) in self.parts() {
+            state.each_sum(path, &mut each);
         }
     }
 
     /// Which field must not be greater than what.
     pub(crate) fn each_smallest(&self, each: impl FnMut(&str, Operand<'static>)) {
-        let kinds = [
-            AggregateKind::Min,
-            AggregateKind::First,
-            AggregateKind::FirstTime,
-        ];
-        self.each_extreme(&kinds, each);
+        self.each_extreme(Ordering::Less, each);
     }
 
     /// Which field must not be less than what.
     pub(crate) fn each_largest(&self, each: impl FnMut(&str, Operand<'static>)) {
-        let kinds = [
-            AggregateKind::Max,
-            AggregateKind::Last,
-            AggregateKind::LastTime,
-        ];
-        self.each_extreme(&kinds, each);
+        self.each_extreme(Ordering::Greater, each);
     }
 
-    fn each_extreme(&self, kinds: &[AggregateKind], mut each: impl FnMut(&str, Operand<'static>)) {
-        for (path, kind, state) in self.parts() {
-            if !kinds.contains(&kind) {
-                continue;
-            }
-            match state {
-                State::Number(number) => each(path, Operand::Number(*number)),
-                State::Time(time) => each(path, Operand::Date(*time)),
-                State::InTime(time, number) => each(path, Operand::InTime(*time, *number)),
-                _ => {}
+    fn each_extreme(&self, order: Ordering, mut each: impl FnMut(&str, Operand<'static>)) {
+        for (path, state) in self.parts() {
+            if let Some(value) = state.extreme(order) {
+                each(path, value);
             }
         }
     }
 
-    fn parts(&self) -> impl Iterator<Item = (&'static str, AggregateKind, &State<'a>)> {
+    fn parts(&self) -> impl Iterator<Item = (&'static str, &Accumulator<'a>)> {
         let aggregates = self.spec.aggregates().iter();
         let states = aggregates.zip(&self.states);
-        states.map(|(aggregate, state)| (aggregate.path, aggregate.kind, state))
-    }
-}
-
-const fn is_sum(kind: AggregateKind) -> bool {
-    matches!(kind, AggregateKind::Sum | AggregateKind::SumOfSquares)
-}
-
-impl<'a> State<'a> {
-    fn add(&mut self, kind: AggregateKind, value: InputValue, time: i64, names: &'a str) {
-        match (kind, value) {
-            (AggregateKind::FirstTime, _) => {
-                let earliest = match self {
-                    Self::Time(other) => time.min(*other),
-                    _ => time,
-                };
-                *self = Self::Time(earliest);
-            }
-            (AggregateKind::LastTime, _) => {
-                let latest = match self {
-                    Self::Time(other) => time.max(*other),
-                    _ => time,
-                };
-                *self = Self::Time(latest);
-            }
-            (AggregateKind::Count, InputValue::Number(_))
-            | (AggregateKind::CountIf, InputValue::Flag(true)) => {
-                if let Self::Count(count) = self {
-                    *count = count.saturating_add(1);
-                }
-            }
-            (AggregateKind::Tally, InputValue::Name(start, end)) => {
-                if let (Self::Tally(counts), Some(name)) = (self, names.get(start..end)) {
-                    *counts.entry(name).or_default() += 1;
-                }
-            }
-            (AggregateKind::Percentiles { error_ppm }, InputValue::Number(number)) => {
-                if let Self::Bins(bins) = self {
-                    *bins.entry(Bin::of(number.to_f64(), error_ppm)).or_default() += 1;
-                }
-            }
-            (AggregateKind::First, InputValue::Number(number)) => {
-                let earlier = !matches!(
-                    self,
-                    Self::InTime(t, v) if (*t).cmp(&time).then(order(*v, number)).is_le()
-                );
-                if earlier {
-                    *self = Self::InTime(time, number);
-                }
-            }
-            (AggregateKind::Last, InputValue::Number(number)) => {
-                let later = !matches!(
-                    self,
-                    Self::InTime(t, v) if (*t).cmp(&time).then(order(*v, number)).is_ge()
-                );
-                if later {
-                    *self = Self::InTime(time, number);
-                }
-            }
-            // The server computes it.
-            (AggregateKind::Avg { .. }, _) => {}
-            (_, InputValue::Number(number)) => {
-                let folded = match self {
-                    Self::Number(other) => combine(kind, *other, number),
-                    _ if kind == AggregateKind::SumOfSquares => square(number),
-                    _ => number,
-                };
-                *self = Self::Number(folded);
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Values of one input are of one kind, and finite.
-fn order(a: Number, b: Number) -> Ordering {
-    match (a, b) {
-        (Number::Int(a), Number::Int(b)) => a.cmp(&b),
-        (a, b) => a.to_f64().total_cmp(&b.to_f64()),
-    }
-}
-
-fn square(number: Number) -> Number {
-    Number::Float(number.to_f64() * number.to_f64())
-}
-
-fn combine(kind: AggregateKind, a: Number, b: Number) -> Number {
-    match (kind, a, b) {
-        (AggregateKind::Sum, Number::Int(a), Number::Int(b)) => {
-            // Values were checked to be so small that no sum over a bucket overflows, and a
-            // statement takes no more of them than a bucket.
-            Number::Int(a.saturating_add(b))
-        }
-        (AggregateKind::Sum, a, b) => Number::Float(a.to_f64() + b.to_f64()),
-        (AggregateKind::SumOfSquares, a, b) => Number::Float(a.to_f64() + square(b).to_f64()),
-        (AggregateKind::Max, Number::Int(a), Number::Int(b)) => Number::Int(a.max(b)),
-        (AggregateKind::Max, a, b) => Number::Float(a.to_f64().max(b.to_f64())),
-        (_, Number::Int(a), Number::Int(b)) => Number::Int(a.min(b)),
-        (_, a, b) => Number::Float(a.to_f64().min(b.to_f64())),
+        states.map(|(aggregate, state)| (aggregate.path, state))
     }
 }

@@ -1,5 +1,6 @@
 //! Stored aggregates: read off a bucket, validated once, typed on access.
 
+mod accumulator;
 mod presence;
 mod sum;
 mod total;
@@ -8,7 +9,7 @@ mod value;
 use bson::{Bson, DateTime, Document, RawBsonRef, RawDocument};
 
 use self::value::Value;
-pub(crate) use self::{presence::Presence, total::Total};
+pub(crate) use self::{accumulator::Accumulator, presence::Presence, total::Total};
 use crate::{
     aggregate::AggregateKind,
     error::Damage,

@@ -7,7 +7,7 @@ use crate::measure::Number;
 /// Source of the compensation: Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation
 /// endlicher Summen", ZAMM 54 (1974).
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sum {
+pub(crate) struct Sum {
     /// 2^64 values of 64 bits fit.
     integers: i128,
     floats: f64,
@@ -21,18 +21,20 @@ pub(super) struct Sum {
 
 /// A sum that no stored number can hold.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct TooLarge;
+pub(crate) struct TooLarge;
 
 impl Sum {
     pub(super) const NOTHING: Self = Self {
         integers: 0,
-        floats: 0.0,
+        // So that a zero with a sign keeps it.
+        floats: -0.0,
         lost: 0.0,
         has_integers: false,
         has_floats: false,
         not_finite: false,
     };
 
+    #[inline]
     pub(super) fn add(&mut self, value: Number) {
         match value {
             Number::Int(value) => {
@@ -55,6 +57,17 @@ impl Sum {
             (value - sum) + self.floats
         };
         self.floats = sum;
+    }
+
+    /// The sum as it is stored: that of one value after the other, each time rounded, of values that are
+    /// either integers or floats. None of nothing.
+    pub(super) fn in_order(&self) -> Option<Number> {
+        if self.has_floats {
+            return Some(Number::Float(self.floats));
+        }
+        // Values were checked to be so small that no sum over a bucket overflows.
+        let sum = i64::try_from(self.integers).unwrap_or(i64::MAX);
+        self.has_integers.then_some(Number::Int(sum))
     }
 
     /// The sum; none of nothing.

@@ -1,17 +1,16 @@
 //! Adding up: the aggregates of whole buckets and single records become those of all of them.
 
-use std::{cmp::Ordering, collections::BTreeMap};
+use std::borrow::Cow;
 
 use bson::DateTime;
 
-use super::{StoredStats, Value, sum::Sum};
+use super::{Accumulator, StoredStats, Value};
 use crate::{
     aggregate::{AggregateKind, InputSink, NonFinite},
     error::SumOverflow,
     fold::SumLimits,
     key::KeyValue,
     measure::Number,
-    sketch::Sketch,
     spec::BucketSpec,
     tally,
 };
@@ -25,29 +24,15 @@ pub(crate) struct Total {
     /// Made with the first record.
     limits: Vec<SumLimits>,
     /// In the order of the model.
-    states: Vec<State>,
+    states: Vec<Accumulator<'static>>,
     count: u64,
-}
-
-/// What came to one aggregate. An ordering says which of two is kept: the less or the greater.
-#[derive(Debug)]
-enum State {
-    Extreme(Ordering, Option<Number>),
-    Sum(Sum),
-    Squares(Sum),
-    Count(u64),
-    Tally(BTreeMap<String, u64>),
-    Sketch(Sketch),
-    Time(Ordering, Option<DateTime>),
-    InTime(Ordering, Option<(DateTime, Number)>),
-    /// Computed in the end.
-    Average,
 }
 
 impl Total {
     /// Of nothing yet, in buckets of at most `size` records.
     pub(crate) fn new(spec: &'static BucketSpec, size: u32) -> Self {
-        let states = spec.aggregates().iter().map(|each| State::new(each.kind));
+        let states = spec.aggregates().iter();
+        let states = states.map(|each| Accumulator::new(each.kind));
         Self {
             spec,
             size,
@@ -76,9 +61,7 @@ impl Total {
             self.limits = limits.collect();
         }
         for state in &mut self.states {
-            if let State::Time(keep, best) = state {
-                keep_best(best, time, |a, b| a.cmp(b) == *keep);
-            }
+            state.add_time(time);
         }
         visit(&mut Row {
             total: self,
@@ -122,14 +105,14 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// The states of the next input, with their kinds.
-    fn each(&mut self, mut take: impl FnMut(AggregateKind, &mut State)) {
+    /// The states of the next input.
+    fn each(&mut self, mut take: impl FnMut(&mut Accumulator<'static>)) {
         let input = self.next;
         self.next += 1;
         let aggregates = self.total.spec.aggregates().iter();
         for (aggregate, state) in aggregates.zip(&mut self.total.states) {
             if aggregate.input == input {
-                take(aggregate.kind, state);
+                take(state);
             }
         }
     }
@@ -154,7 +137,7 @@ impl InputSink for Row<'_> {
     fn number(&mut self, value: Option<Number>) {
         let value = value.filter(|value| self.takes(*value));
         let time = self.time;
-        self.each(|_, state| {
+        self.each(|state| {
             if let Some(value) = value {
                 state.add(value, time);
             }
@@ -162,113 +145,12 @@ impl InputSink for Row<'_> {
     }
 
     fn flag(&mut self, value: bool) {
-        self.each(|_, state| {
-            if let State::Count(count) = state {
-                *count = count.saturating_add(u64::from(value));
-            }
-        });
+        self.each(|state| state.add_flag(value));
     }
 
     fn tally(&mut self, value: KeyValue<'_>) {
         let mut name = String::new();
         tally::push_name(&mut name, value);
-        self.each(|_, state| {
-            if let State::Tally(counters) = state {
-                count_in(counters, &name, 1);
-            }
-        });
-    }
-}
-
-impl State {
-    const fn new(kind: AggregateKind) -> Self {
-        match kind {
-            AggregateKind::Min => Self::Extreme(Ordering::Less, None),
-            AggregateKind::Max => Self::Extreme(Ordering::Greater, None),
-            AggregateKind::Sum => Self::Sum(Sum::NOTHING),
-            AggregateKind::SumOfSquares => Self::Squares(Sum::NOTHING),
-            AggregateKind::Avg { .. } => Self::Average,
-            AggregateKind::Count | AggregateKind::CountIf => Self::Count(0),
-            AggregateKind::Tally => Self::Tally(BTreeMap::new()),
-            AggregateKind::First => Self::InTime(Ordering::Less, None),
-            AggregateKind::Last => Self::InTime(Ordering::Greater, None),
-            AggregateKind::FirstTime => Self::Time(Ordering::Less, None),
-            AggregateKind::LastTime => Self::Time(Ordering::Greater, None),
-            AggregateKind::Percentiles { error_ppm } => Self::Sketch(Sketch::new(error_ppm)),
-        }
-    }
-
-    /// Takes in the aggregate of a bucket.
-    fn merge(&mut self, value: Value) {
-        match (self, value) {
-            (Self::Extreme(keep, best), Value::Number(value)) => {
-                keep_best(best, value, |a, b| a.compare(*b) == *keep);
-            }
-            (Self::Sum(sum) | Self::Squares(sum), Value::Number(value)) => sum.add(value),
-            (Self::Count(count), Value::Count(more)) => *count = count.saturating_add(more),
-            (Self::Tally(counters), Value::Tally(more)) => {
-                for (name, count) in more {
-                    count_in(counters, &name, count);
-                }
-            }
-            (Self::Sketch(sketch), Value::Sketches(more)) => {
-                for more in &more {
-                    sketch.merge(more);
-                }
-            }
-            (Self::Time(keep, best), Value::Time(time)) => {
-                keep_best(best, time, |a, b| a.cmp(b) == *keep);
-            }
-            (Self::InTime(keep, best), Value::InTime(time, value)) => {
-                keep_best(best, (time, value), |a, b| in_time(a, b) == *keep);
-            }
-            // Values were read by the kind of their aggregate, and an average is computed anew.
-            _ => {}
-        }
-    }
-
-    /// Takes in the value of a record.
-    fn add(&mut self, value: Number, time: DateTime) {
-        match self {
-            Self::Squares(sum) => sum.add(Number::Float(value.to_f64() * value.to_f64())),
-            Self::Count(count) => *count = count.saturating_add(1),
-            Self::Sketch(sketch) => sketch.add(value.to_f64()),
-            Self::InTime(..) => self.merge(Value::InTime(time, value)),
-            _ => self.merge(Value::Number(value)),
-        }
-    }
-
-    /// The value, as a bucket with records or without any would have it.
-    fn finish(self, any: bool) -> Result<Option<Value>, super::sum::TooLarge> {
-        Ok(match self {
-            Self::Extreme(_, best) => best.map(Value::Number),
-            Self::Sum(sum) | Self::Squares(sum) => sum.total()?.map(Value::Number),
-            Self::Count(count) => any.then_some(Value::Count(count)),
-            Self::Tally(counters) if counters.is_empty() => None,
-            Self::Tally(counters) => Some(Value::Tally(counters.into_iter().collect())),
-            Self::Sketch(sketch) if sketch.count() == 0 => None,
-            Self::Sketch(sketch) => Some(Value::Sketches(vec![sketch])),
-            Self::Time(_, best) => best.map(Value::Time),
-            Self::InTime(_, best) => best.map(|(time, value)| Value::InTime(time, value)),
-            Self::Average => None,
-        })
-    }
-}
-
-/// The time decides, then the value, as documents compare.
-fn in_time(a: &(DateTime, Number), b: &(DateTime, Number)) -> Ordering {
-    a.0.cmp(&b.0).then(a.1.compare(b.1))
-}
-
-fn keep_best<T>(best: &mut Option<T>, value: T, is_better: impl Fn(&T, &T) -> bool) {
-    if best.as_ref().is_none_or(|best| is_better(&value, best)) {
-        *best = Some(value);
-    }
-}
-
-fn count_in(counters: &mut BTreeMap<String, u64>, name: &str, more: u64) {
-    match counters.get_mut(name) {
-        Some(count) => *count = count.saturating_add(more),
-        None => drop(counters.insert(name.to_owned(), more)),
+        self.each(|state| state.add_name(Cow::Owned(name.clone()), 1));
     }
 }

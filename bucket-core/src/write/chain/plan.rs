@@ -168,7 +168,7 @@ impl Chain {
             for slot in self.pending.iter().skip(from).take(step.take) {
                 items.push(&encoded.items[slot.item.clone()]);
                 ids.extend(encoded.id(slot));
-                fold.add(&encoded.inputs, slot.row, slot.time.timestamp_millis());
+                fold.add(&encoded.inputs, slot.row, slot.time);
                 latest = latest.max(slot.time);
                 last_position = slot.position;
                 last_bytes = slot.bytes;
