@@ -250,26 +250,30 @@ impl<'a> Fold<'a> {
     }
 
     /// What is added to which field.
-    pub(crate) fn each_sum(&self, mut each: impl FnMut(&str, Operand<'static>)) {
+    pub(crate) fn each_sum(&self, mut each: impl FnMut(Cow<'static, str>, Operand<'static>)) {
         for (path, state) in self.parts() {
             state.each_sum(path, &mut each);
         }
     }
 
     /// Which field must not be greater than what.
-    pub(crate) fn each_smallest(&self, each: impl FnMut(&str, Operand<'static>)) {
+    pub(crate) fn each_smallest(&self, each: impl FnMut(Cow<'static, str>, Operand<'static>)) {
         self.each_extreme(Ordering::Less, each);
     }
 
     /// Which field must not be less than what.
-    pub(crate) fn each_largest(&self, each: impl FnMut(&str, Operand<'static>)) {
+    pub(crate) fn each_largest(&self, each: impl FnMut(Cow<'static, str>, Operand<'static>)) {
         self.each_extreme(Ordering::Greater, each);
     }
 
-    fn each_extreme(&self, order: Ordering, mut each: impl FnMut(&str, Operand<'static>)) {
+    fn each_extreme(
+        &self,
+        order: Ordering,
+        mut each: impl FnMut(Cow<'static, str>, Operand<'static>),
+    ) {
         for (path, state) in self.parts() {
             if let Some(value) = state.extreme(order) {
-                each(path, value);
+                each(Cow::Borrowed(path), value);
             }
         }
     }

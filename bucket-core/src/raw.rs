@@ -34,6 +34,7 @@ impl RawWriter {
     }
 
     /// Begins a document that is no element: the command itself or a statement.
+    #[inline]
     pub(crate) fn begin(&mut self) -> Mark {
         let mark = Mark(self.bytes.len());
         self.bytes.extend_from_slice(&[0; 4]);
@@ -41,24 +42,28 @@ impl RawWriter {
     }
 
     /// Begins an embedded document.
+    #[inline]
     pub(crate) fn begin_document(&mut self, name: &str) -> Mark {
         self.name(kind::DOCUMENT, name);
         self.begin()
     }
 
     /// Begins an array.
+    #[inline]
     pub(crate) fn begin_array(&mut self, name: &str) -> Mark {
         self.name(kind::ARRAY, name);
         self.begin()
     }
 
     /// Begins a document that is the element `index` of an array.
+    #[inline]
     pub(crate) fn begin_element(&mut self, index: usize) -> Mark {
         self.index(kind::DOCUMENT, index);
         self.begin()
     }
 
     /// Ends what `mark` began.
+    #[inline]
     pub(crate) fn end(&mut self, mark: Mark) {
         self.bytes.push(0);
         let length = self.bytes.len() - mark.0;
@@ -67,21 +72,25 @@ impl RawWriter {
         self.bytes[mark.0..mark.0 + 4].copy_from_slice(&length.to_le_bytes());
     }
 
+    #[inline]
     pub(crate) fn string(&mut self, name: &str, value: &str) {
         self.name(kind::STRING, name);
         self.text(value);
     }
 
+    #[inline]
     pub(crate) fn int32(&mut self, name: &str, value: i32) {
         self.name(kind::INT32, name);
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
+    #[inline]
     pub(crate) fn bool(&mut self, name: &str, value: bool) {
         self.name(kind::BOOLEAN, name);
         self.bytes.push(u8::from(value));
     }
 
+    #[inline]
     pub(crate) fn int64(&mut self, name: &str, value: i64) {
         self.name(kind::INT64, name);
         self.bytes.extend_from_slice(&value.to_le_bytes());
@@ -100,6 +109,7 @@ impl RawWriter {
     }
 
     /// A date, in milliseconds since 1970.
+    #[inline]
     pub(crate) fn date(&mut self, name: &str, millis: i64) {
         self.name(kind::DATE, name);
         self.bytes.extend_from_slice(&millis.to_le_bytes());
@@ -139,18 +149,21 @@ impl RawWriter {
     }
 
     /// A finished document, given as its bytes, as an element.
+    #[inline]
     pub(crate) fn document_bytes(&mut self, name: &str, document: &[u8]) {
         self.name(kind::DOCUMENT, name);
         self.bytes.extend_from_slice(document);
     }
 
     /// A finished document, given as its bytes, as the element `index` of an array.
+    #[inline]
     pub(crate) fn element(&mut self, index: usize, document: &[u8]) {
         self.index(kind::DOCUMENT, index);
         self.bytes.extend_from_slice(document);
     }
 
     /// Elements that are already BSON: type, name and value each.
+    #[inline]
     pub(crate) fn elements(&mut self, elements: &[u8]) {
         self.bytes.extend_from_slice(elements);
     }
@@ -218,16 +231,19 @@ impl RawWriter {
         RawDocumentBuf::from_bytes(writer.bytes).unwrap_or_default()
     }
 
+    #[inline]
     fn name(&mut self, kind: u8, name: &str) {
         self.bytes.push(kind);
         self.bytes.extend_from_slice(name.as_bytes());
         self.bytes.push(0);
     }
 
+    #[inline]
     fn index(&mut self, kind: u8, index: usize) {
         push_index(&mut self.bytes, kind, index);
     }
 
+    #[inline]
     fn text(&mut self, value: &str) {
         let length = i32::try_from(value.len() + 1).unwrap_or(i32::MAX);
         self.bytes.extend_from_slice(&length.to_le_bytes());

@@ -4,7 +4,7 @@ use super::Form;
 use crate::spec::{BucketSpec, Names};
 
 /// One of them, in the order in which a whole bucket has them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OwnField {
     Start,
     End,
@@ -21,6 +21,22 @@ pub(crate) enum OwnField {
 }
 
 impl OwnField {
+    /// All of them, in that order.
+    pub(crate) const ALL: [Self; 12] = [
+        Self::Start,
+        Self::End,
+        Self::Part,
+        Self::Closed,
+        Self::Late,
+        Self::Number,
+        Self::Size,
+        Self::Full,
+        Self::Count,
+        Self::Bytes,
+        Self::CreatedAt,
+        Self::ExpireFrom,
+    ];
+
     /// The stored name.
     pub(crate) const fn name(self, names: &Names) -> &'static str {
         match self {

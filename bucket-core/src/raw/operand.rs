@@ -31,6 +31,7 @@ impl Operand<'_> {
         i32::try_from(value).map_or(Self::Int64(value), Self::Int32)
     }
 
+    #[inline]
     pub(crate) fn write(self, writer: &mut RawWriter, name: &str) {
         match self {
             Self::Number(number) => writer.number(name, number),

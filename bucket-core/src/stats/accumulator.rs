@@ -143,24 +143,28 @@ impl<'a> Accumulator<'a> {
     }
 
     /// What is to be added to the aggregate of a bucket.
-    pub(crate) fn each_sum(&self, path: &str, each: &mut impl FnMut(&str, Operand<'static>)) {
+    pub(crate) fn each_sum(
+        &self,
+        path: &'static str,
+        each: &mut impl FnMut(Cow<'static, str>, Operand<'static>),
+    ) {
         match self {
             Self::Sum(sum) | Self::Squares(sum) => {
                 if let Some(sum) = sum.in_order() {
-                    each(path, Operand::Number(sum));
+                    each(path.into(), Operand::Number(sum));
                 }
             }
-            Self::Count(count) => each(path, counter(*count)),
+            Self::Count(count) => each(path.into(), counter(*count)),
             Self::Tally(counters) => {
                 for (name, count) in counters {
-                    each(&format!("{path}.{name}"), counter(*count));
+                    each(format!("{path}.{name}").into(), counter(*count));
                 }
             }
             Self::Sketch(sketch) => {
                 let error = sketch::name(sketch.error_ppm());
                 for (bin, count) in sketch.bins() {
                     let path = format!("{path}.{error}.{}", bin.name());
-                    each(&path, counter(count));
+                    each(path.into(), counter(count));
                 }
             }
             _ => {}

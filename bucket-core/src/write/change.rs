@@ -3,6 +3,8 @@
 //! A statement is written as update operators, as a pipeline, or, where it opens a bucket, as the whole
 //! document. All three are made of what is told here: what is done to which path with which value.
 
+use std::borrow::Cow;
+
 use super::{Action, Put, Statement};
 use crate::{
     form::{OrderedBy, OwnField},
@@ -11,7 +13,7 @@ use crate::{
 };
 
 /// What is done to a part of a bucket, in the order in which a statement does it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
     /// It is so in every bucket that the statement is for, and in one that it opens.
     Is,
@@ -29,8 +31,8 @@ pub(super) enum Op {
     SetOnOpen,
 }
 
-/// What it is done to, in the order in which a whole bucket has its parts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// What it is done to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Id,
     Own(OwnField),
@@ -40,17 +42,30 @@ pub(super) enum Part {
     Items,
 }
 
-/// One change; its path is told beside it.
-#[derive(Debug, Clone, Copy)]
+/// What is done to one path of a bucket.
+#[derive(Debug)]
 pub(super) struct Change<'a> {
-    pub(super) part: Part,
     pub(super) op: Op,
+    pub(super) part: Part,
+    pub(super) path: Cow<'a, str>,
     pub(super) value: Operand<'a>,
+}
+
+impl<'a> Change<'a> {
+    #[inline]
+    fn new(op: Op, part: Part, path: impl Into<Cow<'a, str>>, value: Operand<'a>) -> Self {
+        Self {
+            op,
+            part,
+            path: path.into(),
+            value,
+        }
+    }
 }
 
 /// What changes are written as.
 pub(super) trait Render<'a> {
-    fn change(&mut self, path: &str, change: Change<'a>);
+    fn change(&mut self, change: Change<'a>);
 }
 
 impl<'a> Statement<'a> {
@@ -58,8 +73,8 @@ impl<'a> Statement<'a> {
     pub(super) fn identity(&self, put: &Put, to: &mut impl Render<'a>) {
         let window = self.kind.window();
         let has_parts = self.spec.identified_by() == OrderedBy::Start;
-        let own = self.kind.told_apart_by().iter();
-        for own in own.filter(|own| has_parts || **own != OwnField::Part) {
+        let own = self.kind.told_apart_by().iter().copied();
+        for own in own.filter(|own| has_parts || *own != OwnField::Part) {
             let value = match own {
                 OwnField::Start => Operand::date(window.map_or(put.start, |window| window.start)),
                 OwnField::End => Operand::date(window.map_or(put.start, |window| window.end)),
@@ -69,7 +84,7 @@ impl<'a> Statement<'a> {
                 // A bucket that takes records has no mark.
                 _ => Operand::Bool(false),
             };
-            self.own(*own, Op::Is, value, to);
+            to.change(self.own(Op::Is, own, value));
         }
     }
 
@@ -79,7 +94,7 @@ impl<'a> Statement<'a> {
             Action::Close { .. } => self.mark(to),
             Action::Reserve { id, .. } => self.reserve(id, to),
             Action::TakeOver { .. } => {
-                self.own(OwnField::Count, Op::Set, Operand::Int32(0), to);
+                to.change(self.own(Op::Set, OwnField::Count, Operand::Int32(0)));
             }
             _ => self.bring(to),
         }
@@ -87,117 +102,91 @@ impl<'a> Statement<'a> {
 
     /// Records.
     fn bring(&self, to: &mut impl Render<'a>) {
-        let aggregate = |op: Op, value: Operand<'a>| Change {
-            part: Part::Aggregate,
-            op,
-            value,
-        };
-        to.change(
-            self.spec.items(),
-            Change {
-                part: Part::Items,
-                op: Op::Push,
-                value: Operand::Items(self.items),
-            },
-        );
+        let items = Operand::Items(self.items);
+        to.change(Change::new(Op::Push, Part::Items, self.spec.items(), items));
         let begins = matches!(self.action, Action::Begin { .. });
         let taken = Operand::Int32(i32::try_from(self.items.len()).unwrap_or(i32::MAX));
         if !begins {
-            self.own(OwnField::Count, Op::Add, taken, to);
+            to.change(self.own(Op::Add, OwnField::Count, taken));
         }
         if self.spec.max_bytes().is_some() {
             let bytes = Operand::Int64(i64::try_from(self.bytes).unwrap_or(i64::MAX));
-            self.own(OwnField::Bytes, Op::Add, bytes, to);
+            to.change(self.own(Op::Add, OwnField::Bytes, bytes));
         }
+        let aggregate = Part::Aggregate;
         self.fold
-            .each_sum(|path, sum| to.change(path, aggregate(Op::Add, sum)));
+            .each_sum(|path, sum| to.change(Change::new(Op::Add, aggregate, path, sum)));
         self.fold
-            .each_smallest(|path, value| to.change(path, aggregate(Op::Least, value)));
+            .each_smallest(|path, least| to.change(Change::new(Op::Least, aggregate, path, least)));
         if self.kind.sorts() {
-            let latest = Operand::date(self.latest);
-            self.own(OwnField::End, Op::Greatest, latest, to);
+            to.change(self.own(Op::Greatest, OwnField::End, Operand::date(self.latest)));
         }
         if self.spec.dated_by().is_some() {
             // A record that is dated in the future counts as one of now: it would keep the others of its
             // bucket beyond their time.
             let date = Operand::date(self.latest.min(self.now));
-            self.own(OwnField::ExpireFrom, Op::Greatest, date, to);
+            to.change(self.own(Op::Greatest, OwnField::ExpireFrom, date));
         }
         if let Some(positions) = self.positions {
-            to.change(
-                positions.path,
-                Change {
-                    part: Part::Position,
-                    op: Op::Greatest,
-                    value: Operand::Int64(positions.last),
-                },
-            );
+            let last = Operand::Int64(positions.last);
+            let (op, part) = (Op::Greatest, Part::Position);
+            to.change(Change::new(op, part, positions.path, last));
         }
-        self.fold
-            .each_largest(|path, value| to.change(path, aggregate(Op::Greatest, value)));
+        self.fold.each_largest(|path, greatest| {
+            to.change(Change::new(Op::Greatest, aggregate, path, greatest));
+        });
         if let Action::Open { id, .. } | Action::Place { id, .. } = self.action {
-            self.open_under(id, to);
+            to.change(Self::opened_under(id));
         }
         if begins {
             // Of the type that counts have.
-            self.own(OwnField::Count, Op::Set, taken, to);
+            to.change(self.own(Op::Set, OwnField::Count, taken));
         }
-        if self.fills() {
+        if matches!(self.action, Action::Put(put) if put.fills_from.is_some()) {
             self.mark(to);
         }
         self.created_at(to);
         if self.kind.is_late() {
-            self.own(OwnField::Closed, Op::SetOnOpen, Operand::Bool(true), to);
-            self.own(OwnField::Late, Op::SetOnOpen, Operand::Bool(true), to);
+            let yes = Operand::Bool(true);
+            to.change(self.own(Op::SetOnOpen, OwnField::Closed, yes));
+            to.change(self.own(Op::SetOnOpen, OwnField::Late, yes));
         }
     }
 
     /// An empty bucket that is known to be reserved by the type of its count.
     fn reserve(&self, id: &'a str, to: &mut impl Render<'a>) {
-        self.open_under(id, to);
-        let zero = Operand::Int64(0);
-        self.own(OwnField::Count, Op::SetOnOpen, zero, to);
+        let (zero, none) = (Operand::Int64(0), Operand::Items(&[]));
+        let (op, items) = (Op::SetOnOpen, self.spec.items());
+        to.change(Self::opened_under(id));
+        to.change(self.own(op, OwnField::Count, zero));
         if self.spec.max_bytes().is_some() {
-            self.own(OwnField::Bytes, Op::SetOnOpen, zero, to);
+            to.change(self.own(op, OwnField::Bytes, zero));
         }
-        to.change(
-            self.spec.items(),
-            Change {
-                part: Part::Items,
-                op: Op::SetOnOpen,
-                value: Operand::Items(&[]),
-            },
-        );
+        to.change(Change::new(op, Part::Items, items, none));
         self.created_at(to);
     }
 
-    /// Not only where a bucket is opened: on a match this must fail, not do nothing.
-    fn open_under(&self, id: &'a str, to: &mut impl Render<'a>) {
-        let (part, op, value) = (Part::Id, Op::Set, Operand::Text(id));
-        to.change(ID, Change { part, op, value });
+    /// Set not only where a bucket is opened: on a match this must fail, not do nothing.
+    fn opened_under(id: &'a str) -> Change<'a> {
+        Change::new(Op::Set, Part::Id, ID, Operand::Text(id))
     }
 
     fn created_at(&self, to: &mut impl Render<'a>) {
         if self.spec.names().created_at.is_some() {
             let now = Operand::date(self.now);
-            self.own(OwnField::CreatedAt, Op::SetOnOpen, now, to);
+            to.change(self.own(Op::SetOnOpen, OwnField::CreatedAt, now));
         }
     }
 
     /// The bucket takes no more.
     fn mark(&self, to: &mut impl Render<'a>) {
         if let Some(mark) = self.kind.mark() {
-            self.own(mark, Op::Set, Operand::Bool(true), to);
+            to.change(self.own(Op::Set, mark, Operand::Bool(true)));
         }
     }
 
-    fn own(&self, own: OwnField, op: Op, value: Operand<'a>, to: &mut impl Render<'a>) {
-        let part = Part::Own(own);
-        to.change(own.name(self.spec.names()), Change { part, op, value });
-    }
-
-    /// Whether the bucket takes no more after this.
-    fn fills(&self) -> bool {
-        matches!(self.action, Action::Put(put) if put.fills_from.is_some())
+    #[inline]
+    fn own(&self, op: Op, own: OwnField, value: Operand<'a>) -> Change<'a> {
+        Change::new(op, Part::Own(own), own.name(self.spec.names()), value)
     }
 }

@@ -30,8 +30,9 @@ impl Operators<'_> {
 }
 
 impl<'a> Render<'a> for Operators<'_> {
-    fn change(&mut self, path: &str, change: Change<'a>) {
-        let op = change.op;
+    #[inline]
+    fn change(&mut self, change: Change<'a>) {
+        let Change { op, path, .. } = change;
         if self.open.is_none_or(|(open, _)| open != op) {
             self.end();
             let name = match op {
@@ -47,13 +48,13 @@ impl<'a> Render<'a> for Operators<'_> {
             self.open = Some((op, self.writer.begin_document(name)));
         }
         match (op, change.value) {
-            (Op::Push, Operand::Items([item])) => self.writer.document_bytes(path, item),
+            (Op::Push, Operand::Items([item])) => self.writer.document_bytes(&path, item),
             (Op::Push, items) => {
-                let field = self.writer.begin_document(path);
+                let field = self.writer.begin_document(&path);
                 items.write(self.writer, "$each");
                 self.writer.end(field);
             }
-            (_, value) => value.write(self.writer, path),
+            (_, value) => value.write(self.writer, &path),
         }
     }
 }

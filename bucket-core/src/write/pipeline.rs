@@ -46,13 +46,13 @@ pub(super) fn write(statement: &Statement<'_>, writer: &mut RawWriter) {
     }
     let mut changes = Changes::default();
     statement.changes(&mut changes);
-    changes.made.sort_by_key(|(_, change)| place(change));
+    changes.made.sort_by_key(place);
     stage.set(|writer| {
-        for (path, change) in &changes.made {
+        for change in &changes.made {
             if change.op == Op::Push {
                 write_items(statement, &items, writer);
             } else {
-                write_change(spec, path, change, writer);
+                write_change(spec, change, writer);
             }
         }
     });
@@ -81,12 +81,12 @@ impl Stages<'_> {
 
 #[derive(Default)]
 struct Changes<'a> {
-    made: Vec<(String, Change<'a>)>,
+    made: Vec<Change<'a>>,
 }
 
 impl<'a> Render<'a> for Changes<'a> {
-    fn change(&mut self, path: &str, change: Change<'a>) {
-        self.made.push((path.to_owned(), change));
+    fn change(&mut self, change: Change<'a>) {
+        self.made.push(change);
     }
 }
 
@@ -95,19 +95,20 @@ impl<'a> Render<'a> for Changes<'a> {
 const fn place(change: &Change<'_>) -> u8 {
     match (change.op, change.part) {
         (Op::Is | Op::Push, _) => 0,
-        (Op::Add, _) | (Op::Set, Part::Own(OwnField::Count)) => 1,
-        (Op::Least, _) => 2,
-        (Op::Greatest, Part::Aggregate) => 3,
-        (Op::Greatest, Part::Position) => 4,
-        (Op::Greatest, Part::Own(OwnField::ExpireFrom)) => 5,
-        (Op::Greatest, _) => 6,
-        (Op::Set, _) => 7,
-        (Op::SetOnOpen, _) => 8,
+        (Op::Set, Part::Own(OwnField::Count)) => 1,
+        (Op::Add, _) => 2,
+        (Op::Least, _) => 3,
+        (Op::Greatest, Part::Aggregate) => 4,
+        (Op::Greatest, Part::Position) => 5,
+        (Op::Greatest, Part::Own(OwnField::ExpireFrom)) => 6,
+        (Op::Greatest, _) => 7,
+        (Op::Set, _) => 8,
+        (Op::SetOnOpen, _) => 9,
     }
 }
 
-fn write_change(spec: &BucketSpec, field: &str, change: &Change<'_>, writer: &mut RawWriter) {
-    let value = change.value;
+fn write_change(spec: &BucketSpec, change: &Change<'_>, writer: &mut RawWriter) {
+    let (field, value) = (&*change.path, change.value);
     match change.op {
         Op::Add if matches!(value, Operand::Number(Number::Int(_))) => {
             // An addition that overflows goes on as a double, which is then no 64-bit integer.

@@ -288,7 +288,8 @@ struct Equalities<'s, 'w> {
 }
 
 impl<'a> Render<'a> for Equalities<'_, '_> {
-    fn change(&mut self, path: &str, change: Change<'a>) {
+    fn change(&mut self, change: Change<'a>) {
+        let path = &*change.path;
         match (change.part, self.statement.kind.in_time()) {
             (Part::Own(OwnField::Start), Some(in_time)) if self.put.lone => {
                 // By hearsay: the bucket itself says which records it covers.

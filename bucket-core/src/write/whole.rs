@@ -1,6 +1,8 @@
 //! The changes of a statement as the whole bucket that they make of none, the document of an `insert`: what
 //! the upsert would make, at a fourth of what that costs the server.
 
+use std::borrow::Cow;
+
 use super::{
     Put, Statement,
     change::{Change, Op, Part, Render},
@@ -8,6 +10,7 @@ use super::{
 };
 use crate::{
     bucket::write_all,
+    form::OwnField,
     raw::{Operand, RawWriter},
     spec::{BucketSpec, ID},
 };
@@ -20,69 +23,60 @@ pub(super) fn is_possible(spec: &BucketSpec) -> bool {
 
 /// Writes the bucket's fields into a document that the caller has begun.
 pub(super) fn write(statement: &Statement<'_>, put: &Put, writer: &mut RawWriter) {
-    writer.string(ID, &put.id);
-    writer.elements(statement.key);
+    let spec = statement.spec;
     let mut made = Made::default();
     statement.identity(put, &mut made);
     statement.changes(&mut made);
-    made.fields.sort_by_key(Field::place);
-    let items = made
-        .fields
-        .partition_point(|field| field.part < Part::Items);
-    let (fields, items) = made.fields.split_at(items);
-    let fields: Vec<(&str, Operand<'_>)> = fields
-        .iter()
-        .enumerate()
-        // What was so before it was set is not any more.
-        .filter(|(at, field)| {
-            fields
-                .get(at + 1)
-                .is_none_or(|next| next.path != field.path)
-        })
-        .map(|(_, field)| (field.path.as_str(), field.value))
-        .collect();
-    write_nested(&fields, writer);
-    for field in items {
-        if statement.spec.shared_arrays().next().is_some() {
-            write_all(&pipeline::split(statement), &field.path, writer);
-        } else {
-            field.value.write(writer, &field.path);
+    writer.string(ID, &put.id);
+    writer.elements(statement.key);
+    for (own, value) in OwnField::ALL.iter().zip(&made.own) {
+        if let Some(value) = value {
+            value.write(writer, own.name(spec.names()));
         }
     }
+    made.extremes.append(&mut made.sums);
+    made.extremes.extend(made.position);
+    if !made.extremes.is_empty() {
+        let fields = made.extremes.iter();
+        let fields = fields.map(|(path, value)| (&**path, *value));
+        write_nested(&fields.collect::<Vec<_>>(), writer);
+    }
+    if spec.shared_arrays().next().is_some() {
+        write_all(&pipeline::split(statement), spec.items(), writer);
+    } else if let Some(items) = made.items {
+        items.write(writer, spec.items());
+    }
 }
 
-/// What the changes make of no bucket.
+/// What the changes make of no bucket, to which every operator does the same: the value is there.
 #[derive(Default)]
 struct Made<'a> {
-    fields: Vec<Field<'a>>,
-}
-
-struct Field<'a> {
-    part: Part,
-    op: Op,
-    path: String,
-    value: Operand<'a>,
-}
-
-impl Field<'_> {
-    /// Where the field is in the bucket: sums are after extremes.
-    fn place(&self) -> (Part, bool) {
-        (
-            self.part,
-            self.part == Part::Aggregate && self.op == Op::Add,
-        )
-    }
+    /// By the place in [`OwnField::ALL`].
+    own: [Option<Operand<'a>>; OwnField::ALL.len()],
+    extremes: Vec<(Cow<'a, str>, Operand<'a>)>,
+    sums: Vec<(Cow<'a, str>, Operand<'a>)>,
+    position: Option<(Cow<'a, str>, Operand<'a>)>,
+    items: Option<Operand<'a>>,
 }
 
 impl<'a> Render<'a> for Made<'a> {
-    fn change(&mut self, path: &str, change: Change<'a>) {
-        // To nothing, every operator does the same: the value is there.
-        self.fields.push(Field {
-            part: change.part,
-            op: change.op,
-            path: path.to_owned(),
-            value: change.value,
-        });
+    #[inline]
+    fn change(&mut self, change: Change<'a>) {
+        let Change {
+            op,
+            part,
+            path,
+            value,
+        } = change;
+        match part {
+            // It is that of the put.
+            Part::Id => {}
+            Part::Own(own) => self.own[own as usize] = Some(value),
+            Part::Aggregate if op == Op::Add => self.sums.push((path, value)),
+            Part::Aggregate => self.extremes.push((path, value)),
+            Part::Position => self.position = Some((path, value)),
+            Part::Items => self.items = Some(value),
+        }
     }
 }
 
@@ -98,13 +92,11 @@ fn write_nested(fields: &[(&str, Operand<'_>)], writer: &mut RawWriter) {
             continue;
         }
         begun.push(name);
-        let inner: Vec<(&str, Operand<'_>)> = fields
-            .iter()
-            .filter_map(|(path, value)| match path.split_once('.') {
-                Some((other, rest)) if other == name => Some((rest, *value)),
-                _ => None,
-            })
-            .collect();
+        let inner = fields.iter().filter_map(|(path, value)| {
+            let (other, rest) = path.split_once('.')?;
+            (other == name).then_some((rest, *value))
+        });
+        let inner: Vec<(&str, Operand<'_>)> = inner.collect();
         let document = writer.begin_document(name);
         write_nested(&inner, writer);
         writer.end(document);
