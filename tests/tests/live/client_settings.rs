@@ -106,7 +106,6 @@ async fn with_documents(database: &Database) {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_call_does_what_it_says_with_any_concern_and_preference_of_the_client() {
     for setting in SETTINGS {
-        println!("{setting}");
         let mine = database().await;
         let uri = server().await.uri();
         let separator = if uri.contains('?') { '&' } else { '?' };
