@@ -5,6 +5,7 @@ use bson::{Bson, DateTime, Document, doc};
 use super::filling::takes_more;
 use crate::{
     attribute::AttributeArray,
+    bucket::Head,
     form::Order,
     id::Place,
     range::TimeRange,
@@ -153,6 +154,13 @@ impl<T: Record> Route<T> {
     /// takes the next ones.
     pub(super) fn is_of_arrivals(&self) -> bool {
         self.order == Order::Arrival && !self.by_time && !self.descending()
+    }
+
+    /// Whether a bucket is not past the model's limit as a whole. One that takes more records comes in any
+    /// case.
+    pub(super) fn shows(&self, head: &Head) -> bool {
+        let dated = head.fields.expire_from;
+        dated.is_none_or(|dated| self.live.range().contains(dated))
     }
 
     /// The newest bucket with records.

@@ -199,6 +199,7 @@ impl<T: Record, R> Walk<T, R> {
         let spec = T::SPEC;
         let place = head.place;
         let reader = ItemReader::new(spec, stored)?;
+        let is_shown = self.route.shows(head);
         let key_fields = self.key_fields(key);
         let mut records = Vec::with_capacity(head.capacity(spec));
         let mut items = 0;
@@ -229,7 +230,10 @@ impl<T: Record, R> Walk<T, R> {
                 },
                 index,
             };
-            if self.route.range.contains(DateTime::from_millis(time)) && self.is_behind(&position) {
+            if is_shown
+                && self.route.range.contains(DateTime::from_millis(time))
+                && self.is_behind(&position)
+            {
                 records.push(Placed { position, record });
             }
         }
