@@ -169,6 +169,101 @@ impl Fields {
     }
 }
 
+impl Fields {
+    /// As BSON.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.size());
+        self.write(&mut bytes);
+        bytes
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        write_all(
+            bytes,
+            self.0.iter().map(|(name, value)| (name.as_bytes(), value)),
+        );
+    }
+}
+
+fn write_all<N: AsRef<[u8]>, V: std::borrow::Borrow<Value>>(
+    bytes: &mut Vec<u8>,
+    fields: impl Iterator<Item = (N, V)>,
+) {
+    let start = bytes.len();
+    bytes.extend([0; 4]);
+    for (name, value) in fields {
+        let kind = bytes.len();
+        bytes.push(0);
+        bytes.extend(name.as_ref());
+        bytes.push(0);
+        bytes[kind] = write_value(value.borrow(), bytes);
+    }
+    bytes.push(0);
+    let length = (bytes.len() - start) as u64;
+    bytes[start..start + 4].copy_from_slice(&length.to_le_bytes()[..4]);
+}
+
+/// Writes a value, and gives its type.
+fn write_value(value: &Value, bytes: &mut Vec<u8>) -> u8 {
+    let length = |length: usize| u32::try_from(length).unwrap_or_default().to_le_bytes();
+    match value {
+        Value::Double(value) => {
+            bytes.extend(value.to_le_bytes());
+            0x01
+        }
+        Value::String(text) => {
+            bytes.extend(length(text.len() + 1));
+            bytes.extend(text.as_bytes());
+            bytes.push(0);
+            0x02
+        }
+        Value::Document(fields) => {
+            fields.write(bytes);
+            0x03
+        }
+        Value::Array(items) => {
+            let items = items.iter().enumerate();
+            write_all(bytes, items.map(|(at, item)| (at.to_string(), item)));
+            0x04
+        }
+        Value::Binary(binary) => {
+            bytes.extend(length(binary.1.len()));
+            bytes.push(binary.0.into());
+            bytes.extend(&binary.1);
+            0x05
+        }
+        Value::Undefined => 0x06,
+        Value::ObjectId(id) => {
+            bytes.extend(id.bytes());
+            0x07
+        }
+        Value::Boolean(value) => {
+            bytes.push(u8::from(*value));
+            0x08
+        }
+        Value::DateTime(millis) => {
+            bytes.extend(millis.to_le_bytes());
+            0x09
+        }
+        Value::Null => 0x0a,
+        Value::Int32(value) => {
+            bytes.extend(value.to_le_bytes());
+            0x10
+        }
+        Value::Timestamp(stamp) => {
+            bytes.extend(stamp.increment.to_le_bytes());
+            bytes.extend(stamp.time.to_le_bytes());
+            0x11
+        }
+        Value::Int64(value) => {
+            bytes.extend(value.to_le_bytes());
+            0x12
+        }
+        Value::MaxKey => 0x7f,
+        Value::MinKey => 0xff,
+    }
+}
+
 /// How many bytes a value of this type takes.
 fn length(kind: u8, bytes: &[u8]) -> Result<usize, Refusal> {
     Ok(match kind {

@@ -181,10 +181,11 @@ impl Server {
     /// As [`Server::documents`], as bytes.
     #[must_use]
     pub fn raw_documents(&self, namespace: &str) -> Vec<RawDocumentBuf> {
-        let documents = self.documents(namespace).into_iter();
+        let collection = self.collections.get(namespace);
+        let documents = collection.into_iter().flat_map(|it| it.documents.values());
         // What was read from BSON can be written as BSON.
         documents
-            .map(|document| RawDocumentBuf::try_from(&document).unwrap_or_default())
+            .map(|fields| RawDocumentBuf::from_bytes(fields.to_bytes()).unwrap_or_default())
             .collect()
     }
 

@@ -141,17 +141,20 @@ fn pushed(operand: &Value) -> Result<Vec<Value>, Refusal> {
 
 /// Name by name; places in arrays by their number.
 fn compare_paths(a: &str, b: &str) -> Ordering {
-    let (a_names, b_names) = (a.split('.'), b.split('.'));
-    for (a, b) in a_names.zip(b_names) {
-        let order = match (path::place(a), path::place(b)) {
-            (Some(a), Some(b)) => a.cmp(&b),
-            _ => a.cmp(b),
-        };
-        if order.is_ne() {
-            return order;
-        }
+    let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    // The names before the first one that differs are the same.
+    let from = a.as_bytes()[..same].iter().rposition(|byte| *byte == b'.');
+    let from = from.map_or(0, |dot| dot + 1);
+    let [a_name, b_name] = [a, b].map(|path| path::split(&path[from..]).0);
+    let is_number = |name: &str| name.starts_with(|first: char| first.is_ascii_digit());
+    if is_number(a_name)
+        && is_number(b_name)
+        && let (Some(a), Some(b)) = (path::place(a_name), path::place(b_name))
+        && a != b
+    {
+        return a.cmp(&b);
     }
-    a.len().cmp(&b.len())
+    a_name.cmp(b_name).then_with(|| a.len().cmp(&b.len()))
 }
 
 /// Makes the changes. Gives whether there were any.
@@ -181,4 +184,25 @@ pub(crate) fn immutable(path: &str) -> Refusal {
     let message =
         format!("Performing an update on the path '{path}' would modify the immutable field '_id'");
     Refusal::new(66, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compare_paths;
+
+    #[test]
+    fn paths_are_ordered_name_by_name_and_places_by_their_number() {
+        for (a, b) in [
+            ("a", "a.b"),
+            ("a.b", "ab"),
+            ("a.9", "a.10"),
+            ("a.10", "a.9b"),
+            ("a.b", "a.b%"),
+            ("a.b", "a%"),
+            ("a.2.z", "a.10.b"),
+        ] {
+            assert!(compare_paths(a, b).is_lt(), "{a} {b}");
+            assert!(compare_paths(b, a).is_gt(), "{b} {a}");
+        }
+    }
 }

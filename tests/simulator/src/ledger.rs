@@ -168,7 +168,7 @@ impl<T: Model> Ledger<T> {
             self.count(bucket, &mut found, &mut by_id);
         }
         for (entry, found) in self.entries.iter().zip(&found) {
-            if let Some(wrong) = entry.is_wrong(*found, &self.entries, self.disturbed.unindexed) {
+            if let Some(wrong) = entry.is_wrong(*found, &self.entries, self.disturbed) {
                 self.wrong.push(format!(
                     "{:?} {wrong}: told {:?}, found {found}",
                     entry.record, entry.told
@@ -269,7 +269,10 @@ impl<T: Model> Ledger<T> {
                 };
                 let line = match entry.source {
                     Some((source, _)) => (true, usize::from(source)),
-                    None if entry.told.len() > 1 || self.disturbed.miscounted => continue,
+                    // What is not known may arrive after all others.
+                    None if entry.told[..] != [Told::Stored] || self.disturbed.miscounted => {
+                        continue;
+                    }
                     None => (false, entry.call),
                 };
                 let at = match entry.source {
@@ -294,12 +297,14 @@ impl<T: Model> Entry<T> {
         self.told.iter().all(denied)
     }
 
-    fn is_wrong(&self, found: u32, all: &[Self], unindexed: bool) -> Option<&'static str> {
+    fn is_wrong(&self, found: u32, all: &[Self], disturbed: Disturbed) -> Option<&'static str> {
         let said = |what: Told| self.told.iter().filter(|told| **told == what).count();
         // A position that its source was told to pass counts as one that was stored.
         let was_stored = said(Told::Stored) > 0 || (said(Told::Duplicate) > 0 && !self.skipped);
-        // Without its index nothing tells a record that is delivered again.
-        let most = if unindexed { self.told.len() } else { 1 };
+        // Without its index nothing tells a record that is delivered again, nor without the bucket that kept
+        // its position.
+        let is_untold = disturbed.unindexed || (disturbed.removed && self.source.is_some());
+        let most = if is_untold { self.told.len() } else { 1 };
         if found as usize > most {
             return Some("is stored more than once");
         }

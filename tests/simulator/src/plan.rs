@@ -251,9 +251,11 @@ fn small(random: &mut Random) -> u8 {
 
 fn fault(random: &mut Random) -> Fault {
     match random.below(40) {
-        0..=3 => Fault::LoseRequest,
-        4..=8 => Fault::LoseReply,
-        9..=13 => Fault::Late(span(random)),
+        0..=2 => Fault::LoseRequest,
+        3..=6 => Fault::LoseReply,
+        // While what refused the repetition may change: a bucket fills up.
+        7..=12 => Fault::Late(u16::try_from(5 + random.below(400)).unwrap_or_default()),
+        13 => Fault::Late(span(random)),
         14 | 15 => Fault::Twice(span(random)),
         16 | 17 => Fault::Slow(span(random)),
         18 => Fault::SlowReply(span(random)),
