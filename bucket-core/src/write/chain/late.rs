@@ -32,7 +32,7 @@ impl Rules for Late {
         };
         let first = chain.id(Place::at(earliest, unit));
         let last = behind(&chain.id(Place::at(latest, unit)));
-        read::newest_between(chain.spec, &chain.key, (&first, &last), &room)
+        read::newest_between(chain.spec, &chain.key, (&first, &last), &room).of_majority()
     }
 
     fn newest_bucket(&self, chain: &Chain) -> FindPlan {

@@ -17,11 +17,12 @@ use crate::{
 
 impl Rules for InWindow {
     /// The newest bucket with room of a window that ends where ours does: buckets from before the
-    /// window was changed are left as they are.
+    /// window was changed are left as they are. Once it is full by what is seen here the next part follows,
+    /// so nothing counts that may be taken back.
     fn open_bucket(&self, chain: &Chain) -> FindPlan {
         let mut room = Known::room_condition(chain.spec, self.size);
         room.insert(chain.spec.names().end, self.end);
-        chain.newest_of(self.start, room)
+        chain.newest_of(self.start, room).of_majority()
     }
 
     fn newest_bucket(&self, chain: &Chain) -> FindPlan {
