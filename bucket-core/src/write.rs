@@ -72,6 +72,7 @@ mod pipeline;
 mod record_id;
 mod repeat;
 mod round;
+mod slot;
 mod source;
 mod statement;
 mod whole;

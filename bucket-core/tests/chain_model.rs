@@ -117,7 +117,7 @@ enum Fate {
 
 /// A writer, and how it ends.
 struct Fated {
-    writer: Writer<Reading>,
+    writer: Writer,
     turns: usize,
     /// After so many turns.
     fate: (Fate, usize),
@@ -195,7 +195,7 @@ fn writers() -> impl Strategy<Value = Vec<Plan>> {
 
 fn begin(plans: &[Plan], first: usize, faults: &Faults) -> Vec<Fated> {
     let each = (first..).zip(plans).map(|(number, (plan, fate))| {
-        let mut batch = Batch::default();
+        let mut batch = Batch::of::<Reading>();
         for (index, (device, millis)) in plan.iter().enumerate() {
             let value = i32::try_from(number * 1000 + index).unwrap();
             let record = reading(&device.to_string(), *millis, value);

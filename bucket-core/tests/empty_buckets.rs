@@ -22,13 +22,13 @@ use collection::Collection;
 use sample::{COUNT, COUNT_IDS, Sample};
 use writer::{Server, Writer};
 
-fn batch<const F: usize>(devices: &[&str], records: i64) -> Batch<Sample<F>> {
-    let mut batch = Batch::default();
+fn batch<const F: usize>(devices: &[&str], records: i64) -> Batch {
+    let mut batch = Batch::of::<Sample<F>>();
     let records = devices
         .iter()
         .flat_map(|device| (0..records).map(move |number| (device, number)));
     for (index, (device, number)) in records.enumerate() {
-        let sample = Sample {
+        let sample = Sample::<F> {
             device: (*device).to_owned(),
             at: DateTime::from_millis(number * 10),
             unique: number,

@@ -30,7 +30,7 @@ fn item<T: Record>(record: &T) -> Result<Vec<u8>, String> {
 }
 
 fn encoded<T: Record>(record: &T) -> Result<Vec<u8>, EncodeError> {
-    let mut batch = Batch::default();
+    let mut batch = Batch::of::<T>();
     batch.push(0, record)?;
     batch.chains_mut()[0].saw_none_open();
     let round = batch.rounds(None).remove(0);

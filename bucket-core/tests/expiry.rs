@@ -43,10 +43,10 @@ fn at<const F: usize>(at: DateTime) -> Sample<F> {
 
 /// The update of the statement that stores these records in a bucket that is opened.
 fn update<const F: usize>(times: &[DateTime]) -> Document {
-    let mut batch = Batch::<Sample<F>>::default();
+    let mut batch = Batch::of::<Sample<F>>();
     batch.set_now(NOW);
     for (index, time) in times.iter().enumerate() {
-        batch.push(index, &at(*time)).unwrap();
+        batch.push(index, &at::<F>(*time)).unwrap();
     }
     batch.chains_mut()[0].saw_none_open();
     let rounds = batch.rounds(None);
@@ -98,10 +98,10 @@ fn a_record_dated_in_the_future_counts_as_one_of_now() {
 
 #[test]
 fn a_record_is_refused_from_the_moment_on_at_which_reads_hide_it() {
-    let mut batch = Batch::<Sample<WINDOW_EXPIRE>>::default();
+    let mut batch = Batch::of::<Sample<WINDOW_EXPIRE>>();
     batch.set_now(NOW);
-    batch.push(0, &at(FIRST_KEPT)).unwrap();
-    let refused = batch.push(1, &at(LAST)).unwrap_err();
+    batch.push(0, &at::<WINDOW_EXPIRE>(FIRST_KEPT)).unwrap();
+    let refused = batch.push(1, &at::<WINDOW_EXPIRE>(LAST)).unwrap_err();
     assert!(
         matches!(refused, EncodeError::Expired { time, before } if (time, before) == (LAST, FIRST_KEPT)),
         "{refused}"
@@ -112,9 +112,9 @@ fn a_record_is_refused_from_the_moment_on_at_which_reads_hide_it() {
     let shown = read::live(spec, NOW).range();
     assert!(shown.contains(FIRST_KEPT) && !shown.contains(LAST));
     // Without a limit nothing is.
-    let mut batch = Batch::<Sample<COUNT>>::default();
+    let mut batch = Batch::of::<Sample<COUNT>>();
     batch.set_now(NOW);
-    batch.push(0, &at(DateTime::MIN)).unwrap();
+    batch.push(0, &at::<COUNT>(DateTime::MIN)).unwrap();
     assert_eq!(
         read::live(<Sample<COUNT>>::SPEC, NOW).range(),
         TimeRange::ALL

@@ -41,7 +41,7 @@ const NOW: i64 = EXPIRE_AFTER as i64 * 1_000;
 /// A collection, its writers, and when each of them goes on.
 struct World<const F: usize> {
     server: Server,
-    writers: Vec<Writer<Sample<F>>>,
+    writers: Vec<Writer>,
     /// A writer, and how many things it does before the server goes on with a read.
     yields: Vec<(usize, usize)>,
     turn: usize,
@@ -52,7 +52,7 @@ struct World<const F: usize> {
 impl<const F: usize> World<F> {
     fn new(plans: &[Vec<Drawn>], yields: &[(usize, usize)]) -> Self {
         let writer = |(number, plan): (usize, &Vec<Drawn>)| {
-            let mut batch = Batch::default();
+            let mut batch = Batch::of::<Sample<F>>();
             batch.set_now(DateTime::from_millis(NOW));
             for (index, drawn) in plan.iter().enumerate() {
                 // One that has expired is refused.

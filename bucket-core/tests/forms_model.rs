@@ -81,7 +81,7 @@ fn run_with<const F: usize>(
     let mut expected: BTreeMap<i64, Sample<F>> = BTreeMap::new();
     let mut writers = Vec::new();
     for (number, plan) in plans.iter().enumerate() {
-        let (mut batch, mut next) = (Batch::default(), Batch::default());
+        let (mut batch, mut next) = (Batch::of::<Sample<F>>(), Batch::of::<Sample<F>>());
         for (index, drawn) in plan.iter().enumerate() {
             let sample = drawn.sample::<F>(number * 1_000 + index);
             let limits = limits(number, &sample.device);
@@ -176,7 +176,7 @@ fn run_with<const F: usize>(
 /// The buckets of the first device: alone, which goes by upserts, or beside so many records of
 /// another one that whole buckets are inserted.
 fn buckets_of_one<const F: usize>(plan: &[Drawn], beside: i64) -> Vec<Document> {
-    let mut batch = Batch::default();
+    let mut batch = Batch::of::<Sample<F>>();
     for (index, drawn) in plan.iter().enumerate() {
         // NaN, which stands for none too, is not equal to itself.
         let level = drawn.level.filter(|level| !level.is_nan()).or(Some(0.5));

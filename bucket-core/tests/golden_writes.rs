@@ -19,8 +19,8 @@ fn msft() -> Trade {
     trade(123, "buy", "MSFT", 42, "2023-11-02T11:43:10Z")
 }
 
-fn batch(records: &[Trade]) -> Batch<Trade> {
-    let mut batch = Batch::default();
+fn batch(records: &[Trade]) -> Batch {
+    let mut batch = Batch::of::<Trade>();
     for (index, record) in records.iter().enumerate() {
         batch.push(index, record).unwrap();
     }
@@ -292,7 +292,7 @@ fn a_record_that_could_break_the_document_limit_is_refused_before_anything_is_se
         ticker: "x".repeat(2_000_000),
         ..msft()
     };
-    let error = Batch::default().push(0, &huge).unwrap_err().to_string();
+    let error = Batch::of::<Trade>().push(0, &huge).unwrap_err().to_string();
     assert!(
         error.contains("2000") && error.contains("at most 16"),
         "{error}"

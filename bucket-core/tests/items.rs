@@ -34,7 +34,7 @@ fn open(name: &str, value: i32) -> Open {
 
 /// The item as it is sent.
 fn item<T: Record>(record: &T) -> Result<Document, EncodeError> {
-    let mut batch = Batch::default();
+    let mut batch = Batch::of::<T>();
     batch.push(0, record)?;
     batch.chains_mut()[0].saw_none_open();
     let round = batch.rounds(None).remove(0);
@@ -120,7 +120,7 @@ impl Serialize for Odd {
 #[test]
 fn a_record_that_is_no_struct_to_serde_is_a_typed_error_and_leaves_the_batch_as_it_was() {
     let at = DateTime::from_millis(0);
-    let mut batch = Batch::default();
+    let mut batch = Batch::of::<Odd>();
     for form in 0..7 {
         let error = batch
             .push(

@@ -24,8 +24,8 @@ use self::{
     },
 };
 
-fn batch<T: Record>(records: &[T], from: usize) -> Batch<T> {
-    let mut batch = Batch::default();
+fn batch<T: Record>(records: &[T], from: usize) -> Batch {
+    let mut batch = Batch::of::<T>();
     for (index, record) in records.iter().enumerate() {
         batch.push(from + index, record).unwrap();
     }
@@ -34,10 +34,10 @@ fn batch<T: Record>(records: &[T], from: usize) -> Batch<T> {
 
 /// All commands, and how many records are stored, as if nothing were stored before and every statement were
 /// applied.
-fn sent<T: Record>(batch: Batch<T>) -> (Vec<RawDocumentBuf>, usize) {
+fn sent(batch: Batch) -> (Vec<RawDocumentBuf>, usize) {
     let mut bodies = Vec::new();
     let mut learnt = Learnt::default();
-    let mut call: Call<T, ()> = Call::new(batch, Terms::default());
+    let mut call: Call<()> = Call::new(batch, Terms::default());
     loop {
         match call.next() {
             Next::Consult => call.consult(&mut learnt),
@@ -70,7 +70,7 @@ fn sent<T: Record>(batch: Batch<T>) -> (Vec<RawDocumentBuf>, usize) {
 
 fn compare<const F: usize>(parts: &[Vec<Drawn>]) -> Result<(), TestCaseError> {
     let mut all: Vec<Sample<F>> = Vec::new();
-    let mut joined = Batch::default();
+    let mut joined = Batch::of::<Sample<F>>();
     for part in parts {
         let before = all.len();
         all.extend(part.iter().map(|drawn| drawn.sample(0)));
@@ -89,7 +89,7 @@ fn compare<const F: usize>(parts: &[Vec<Drawn>]) -> Result<(), TestCaseError> {
 /// The same with record ids, of which some come twice: in one part, and in two.
 fn compare_ids<const F: usize>(parts: &[Vec<(Drawn, u8)>]) -> Result<(), TestCaseError> {
     let mut all: Vec<Sample<F>> = Vec::new();
-    let mut joined = Batch::default();
+    let mut joined = Batch::of::<Sample<F>>();
     for part in parts {
         let before = all.len();
         all.extend(part.iter().map(|(drawn, id)| {
@@ -109,7 +109,7 @@ fn compare_ids<const F: usize>(parts: &[Vec<(Drawn, u8)>]) -> Result<(), TestCas
         joined.join(batch(&all[before..], 7), before);
     }
     let one = batch(&all, 7);
-    let repeats = |batch: &Batch<Sample<F>>| {
+    let repeats = |batch: &Batch| {
         let mut repeats = batch.own_repeats().to_vec();
         repeats.sort_by_key(|repeat| repeat.index);
         repeats

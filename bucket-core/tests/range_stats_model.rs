@@ -61,7 +61,7 @@ fn ranges() -> impl Strategy<Value = Vec<TimeRange>> {
 fn stored<const F: usize>(plans: &[Vec<Drawn>]) -> Collection {
     let mut collection = Collection::new(Sample::<F>::SPEC);
     for (number, plan) in plans.iter().enumerate() {
-        let mut batch = Batch::default();
+        let mut batch = Batch::of::<Sample<F>>();
         for (index, drawn) in plan.iter().enumerate() {
             let sample = drawn.sample::<F>(number * 1_000 + index);
             batch.push(index, &sample).unwrap();
@@ -240,7 +240,7 @@ fn statistics_leave_out_what_was_refused() {
 fn the_last_time_is_known_whatever_the_sums_come_to() {
     let mut collection = Collection::new(Sample::<COUNT>::SPEC);
     for number in 0..8_i64 {
-        let mut batch = Batch::default();
+        let mut batch = Batch::of::<Sample<COUNT>>();
         for index in 0..4 {
             let drawn = Drawn {
                 device: 0,

@@ -68,7 +68,7 @@ fn any() -> Any {
 
 /// The bucket of one record as it would be stored; and what is read from it.
 fn through<T: Record>(record: &T, id: &str) -> Result<Vec<T>, EncodeError> {
-    let mut batch = Batch::default();
+    let mut batch = Batch::of::<T>();
     batch.push(0, record)?;
     batch.chains_mut()[0].saw_none_open();
     let round = batch.rounds(None).remove(0);
@@ -478,7 +478,7 @@ fn a_name_that_is_a_number_is_taken_where_no_write_asks_for_places() {
             hours.capacity(100),
             hours.capacity(1_000),
         ] {
-            let mut batch = Batch::default();
+            let mut batch = Batch::of::<Any>();
             batch.push_with(0, &record, Some(limits)).unwrap();
             batch.chains_mut()[0].saw_none_open();
             let command = batch.rounds(None).remove(0);

@@ -29,16 +29,16 @@ fn sample<const F: usize>(unique: i64, value: i64) -> Sample<F> {
     }
 }
 
-fn batch<const F: usize>(ids: &[i64]) -> Batch<Sample<F>> {
-    let mut batch = Batch::default();
+fn batch<const F: usize>(ids: &[i64]) -> Batch {
+    let mut batch = Batch::of::<Sample<F>>();
     for (index, id) in ids.iter().enumerate() {
-        batch.push(index, &sample(*id, *id)).unwrap();
+        batch.push(index, &sample::<F>(*id, *id)).unwrap();
     }
     batch
 }
 
 /// The filter of the first statement.
-fn filter<const F: usize>(batch: &Batch<Sample<F>>) -> Document {
+fn filter(batch: &Batch) -> Document {
     let rounds = batch.rounds(None);
     let command = Document::try_from(rounds[0].command().body().to_owned()).unwrap();
     let update = command.get_array("updates").unwrap()[0]
@@ -102,8 +102,8 @@ fn the_index_begins_with_the_key_and_is_drift_without_the_attribute() {
 #[test]
 fn an_id_that_comes_again_is_set_aside_and_compared() {
     let mut batch = batch::<COUNT_IDS>(&[1, 2, 1]);
-    batch.push(3, &sample(1, 9)).unwrap();
-    batch.push(4, &sample(1, 1)).unwrap();
+    batch.push(3, &sample::<COUNT_IDS>(1, 9)).unwrap();
+    batch.push(4, &sample::<COUNT_IDS>(1, 1)).unwrap();
     assert_eq!(batch.records(), 2);
     let repeats: Vec<_> = batch
         .own_repeats()
@@ -124,7 +124,7 @@ fn an_id_that_comes_again_is_set_aside_and_compared() {
 #[test]
 fn what_is_stored_tells_which_of_two_records_is_the_conflict() {
     let mut batch = batch::<COUNT_IDS>(&[1]);
-    batch.push(1, &sample(1, 9)).unwrap();
+    batch.push(1, &sample::<COUNT_IDS>(1, 9)).unwrap();
     batch.look_first();
     batch.chains_mut()[0].saw_none_open();
     assert_eq!(batch.chains()[0].need(), Need::Repeats);
@@ -166,7 +166,7 @@ struct Oddity {
 
 #[test]
 fn what_is_stored_as_no_id_is_refused_and_leaves_the_batch_as_it_was() {
-    let mut batch = Batch::<Oddity>::default();
+    let mut batch = Batch::of::<Oddity>();
     for odd in 0..4 {
         let record = Oddity {
             key: 1,

@@ -95,7 +95,7 @@ fn run<const F: usize>(
     let mut sent: Vec<Vec<Sample<F>>> = Vec::new();
     let mut writers = Vec::new();
     for plan in plans {
-        let (mut batch, mut next) = (Batch::default(), Batch::default());
+        let (mut batch, mut next) = (Batch::of::<Sample<F>>(), Batch::of::<Sample<F>>());
         let records = plan
             .iter()
             .map(|(place, changed)| record(pool, place.index(pool.len()), *changed));
@@ -202,9 +202,9 @@ proptest! {
     /// What nobody delivered before is not looked for.
     #[test]
     fn a_writer_alone_with_new_ids_reads_one_of_them(plan in prop::collection::vec(drawn(), 1..40)) {
-        let mut batch = Batch::<Sample<COUNT_IDS>>::default();
+        let mut batch = Batch::of::<Sample<COUNT_IDS>>();
         for (index, drawn) in plan.iter().enumerate() {
-            batch.push(index, &drawn.sample(index)).unwrap();
+            batch.push(index, &drawn.sample::<COUNT_IDS>(index)).unwrap();
         }
         let mut server = Server::new(Collection::new(Sample::<COUNT_IDS>::SPEC));
         let mut writer = Writer::new(batch, None);

@@ -9,10 +9,10 @@ use bucket_core::{read::ReadLevel, write::Batch};
 
 use self::sample::{HYBRID_SIDE, Sample, WINDOW_BYTES, WINDOW_CAPACITY};
 
-fn batch<const F: usize>(times: &[i64]) -> Batch<Sample<F>> {
-    let mut batch = Batch::default();
+fn batch<const F: usize>(times: &[i64]) -> Batch {
+    let mut batch = Batch::of::<Sample<F>>();
     for (index, at) in times.iter().enumerate() {
-        let sample = Sample {
+        let sample = Sample::<F> {
             device: "0".to_owned(),
             at: DateTime::from_millis(*at),
             unique: 0,
@@ -29,7 +29,7 @@ fn batch<const F: usize>(times: &[i64]) -> Batch<Sample<F>> {
 /// records were taken back would stay behind half-empty.
 #[test]
 fn the_part_of_a_window_that_the_next_one_follows_is_read_from_a_majority() {
-    let level = |batch: &Batch<_>| batch.chains()[0].open_bucket().level;
+    let level = |batch: &Batch| batch.chains()[0].open_bucket().level;
     assert_eq!(level(&batch::<WINDOW_CAPACITY>(&[0])), ReadLevel::Majority);
     let batch = batch::<WINDOW_BYTES>(&[0]);
     assert_eq!(batch.chains()[0].open_bucket().level, ReadLevel::Majority);

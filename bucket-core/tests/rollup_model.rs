@@ -133,7 +133,7 @@ fn cases() -> impl Strategy<Value = Case> {
 fn stored<const F: usize>(plans: &[Vec<Drawn>], limits: Option<Limits>) -> Collection {
     let mut collection = Collection::new(Sample::<F>::SPEC);
     for (number, plan) in plans.iter().enumerate() {
-        let mut batch = Batch::default();
+        let mut batch = Batch::of::<Sample<F>>();
         for (index, drawn) in plan.iter().enumerate() {
             let sample = drawn.sample::<F>(number * 1_000 + index);
             batch.push_with(index, &sample, limits).unwrap();
@@ -341,7 +341,7 @@ fn a_bucket_that_is_read_once_more_counts_as_it_is_then() {
                 .take(&RawDocumentBuf::try_from(&sent).unwrap())
                 .unwrap();
         }
-        let mut batch = Batch::default();
+        let mut batch = Batch::of::<Sample<HYBRID_MERGE>>();
         let more = record(300 + plans).sample::<HYBRID_MERGE>(77);
         batch.push(0, &more).unwrap();
         store(batch, &mut collection);

@@ -65,9 +65,9 @@ fn writes_rest_on_the_unique_indexes_and_on_the_one_that_orders_buckets() {
 }
 
 fn check_other_collection<const F: usize>() {
-    let mut batch = Batch::<Sample<F>>::default();
+    let mut batch = Batch::of::<Sample<F>>();
     for (index, device) in ["a", "b"].into_iter().enumerate() {
-        let record = Sample {
+        let record = Sample::<F> {
             device: device.to_owned(),
             at: DateTime::from_millis(0),
             unique: 0,

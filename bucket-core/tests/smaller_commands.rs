@@ -18,7 +18,7 @@ use proptest::prelude::*;
 /// By which a command with a bad record is known.
 const BAD: i32 = 0x5bad_beef_u32.cast_signed();
 
-fn look(batch: &mut Batch<Reading>) {
+fn look(batch: &mut Batch) {
     batch.chains_mut().iter_mut().for_each(|chain| {
         if matches!(chain.need(), Need::OpenBucket | Need::NewestBucket) {
             chain.saw_none_open();
@@ -28,7 +28,7 @@ fn look(batch: &mut Batch<Reading>) {
 
 /// What a server stores and refuses that takes no command with a bad record, and how many commands it is
 /// sent.
-fn send(batch: &mut Batch<Reading>) -> (BTreeSet<usize>, BTreeSet<usize>, usize) {
+fn send(batch: &mut Batch) -> (BTreeSet<usize>, BTreeSet<usize>, usize) {
     let (mut stored, mut failed, mut commands) = (BTreeSet::new(), BTreeSet::new(), 0);
     let failure = WriteFailure::new(15, "nested too deep".to_owned());
     loop {
@@ -51,8 +51,8 @@ fn send(batch: &mut Batch<Reading>) -> (BTreeSet<usize>, BTreeSet<usize>, usize)
     }
 }
 
-fn batch(records: &[(u8, bool)]) -> Batch<Reading> {
-    let mut batch = Batch::default();
+fn batch(records: &[(u8, bool)]) -> Batch {
+    let mut batch = Batch::of::<Reading>();
     for (index, (device, is_bad)) in records.iter().enumerate() {
         let millis = i64::try_from(index).unwrap();
         let value = if *is_bad { BAD } else { 1 };

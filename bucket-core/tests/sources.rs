@@ -34,25 +34,22 @@ fn record<const F: usize>(device: &str, position: i64, value: i64) -> Sample<F> 
     }
 }
 
-fn batch<const F: usize>() -> Batch<Sample<F>> {
-    let mut batch = Batch::default();
+fn batch<const F: usize>() -> Batch {
+    let mut batch = Batch::of::<Sample<F>>();
     batch.set_source(Source::new(Sample::<F>::SPEC, "s").unwrap());
     batch
 }
 
-fn push<const F: usize>(
-    batch: &mut Batch<Sample<F>>,
-    record: &Sample<F>,
-) -> Result<(), EncodeError> {
+fn push<const F: usize>(batch: &mut Batch, record: &Sample<F>) -> Result<(), EncodeError> {
     batch.set_position(record.unique);
     batch.push(usize::try_from(record.unique).unwrap(), record)
 }
 
 /// Records of key `a` from one position to before another.
-fn positions<const F: usize>(from: i64, to: i64) -> Batch<Sample<F>> {
-    let mut batch = batch();
+fn positions<const F: usize>(from: i64, to: i64) -> Batch {
+    let mut batch = batch::<F>();
     for position in from..to {
-        push(&mut batch, &record("a", position, position)).unwrap();
+        push(&mut batch, &record::<F>("a", position, position)).unwrap();
     }
     batch
 }
@@ -82,11 +79,7 @@ struct World {
 }
 
 impl World {
-    fn deliver<const F: usize>(
-        &self,
-        batch: &mut Batch<Sample<F>>,
-        collection: &mut Collection,
-    ) -> Delivered {
+    fn deliver(&self, batch: &mut Batch, collection: &mut Collection) -> Delivered {
         let mut delivered = Delivered::default();
         for _ in 0..1_000 {
             learn(batch, collection, &mut delivered);
@@ -135,11 +128,7 @@ impl World {
     }
 }
 
-fn learn<const F: usize>(
-    batch: &mut Batch<Sample<F>>,
-    collection: &Collection,
-    delivered: &mut Delivered,
-) {
+fn learn(batch: &mut Batch, collection: &Collection, delivered: &mut Delivered) {
     for at in 0..batch.chains().len() {
         loop {
             let chain = &mut batch.chains_mut()[at];
@@ -181,7 +170,7 @@ fn learn<const F: usize>(
 }
 
 /// Lets a batch go by what another one has left.
-fn recall<const F: usize>(batch: &mut Batch<Sample<F>>, last: &Batch<Sample<F>>) {
+fn recall(batch: &mut Batch, last: &Batch) {
     let lone = last.records() == 1;
     batch.recall(|chain: &Chain| {
         let mut same = last.chains().iter();
@@ -193,10 +182,10 @@ fn recall<const F: usize>(batch: &mut Batch<Sample<F>>, last: &Batch<Sample<F>>)
 fn check_refused_when_encoded<const F: usize>() {
     let mut collection = Collection::new(Sample::<F>::SPEC);
     let mut first = batch::<F>();
-    push(&mut first, &record("a", 0, 0)).unwrap();
-    push(&mut first, &record("a", 1, BAD)).unwrap_err();
-    push(&mut first, &record("b", 2, 2)).unwrap();
-    push(&mut first, &record("a", 3, 3)).unwrap();
+    push(&mut first, &record::<F>("a", 0, 0)).unwrap();
+    push(&mut first, &record::<F>("a", 1, BAD)).unwrap_err();
+    push(&mut first, &record::<F>("b", 2, 2)).unwrap();
+    push(&mut first, &record::<F>("a", 3, 3)).unwrap();
     let delivered = World::default().deliver(&mut first, &mut collection);
     assert_eq!(delivered.stored, [0, 2]);
     let [held] = delivered.held.as_slice() else {
@@ -205,17 +194,17 @@ fn check_refused_when_encoded<const F: usize>() {
     assert_eq!((held.index, held.position, held.failed), (3, 3, 1));
     // The next batch of the call was encoded meanwhile.
     let mut next = batch::<F>();
-    push(&mut next, &record("a", 4, 4)).unwrap();
-    push(&mut next, &record("b", 5, 5)).unwrap();
+    push(&mut next, &record::<F>("a", 4, 4)).unwrap();
+    push(&mut next, &record::<F>("b", 5, 5)).unwrap();
     next.hold_back(&first.holds());
-    push(&mut next, &record("a", 6, 6)).unwrap();
+    push(&mut next, &record::<F>("a", 6, 6)).unwrap();
     let delivered = World::default().deliver(&mut next, &mut collection);
     assert_eq!(delivered.stored, [5]);
     assert_eq!(delivered.held(), [4, 6]);
     // From the failed one on, as a consumer does.
     let mut again = batch::<F>();
     for (device, position) in [("a", 1), ("b", 2), ("a", 3), ("a", 4), ("b", 5), ("a", 6)] {
-        push(&mut again, &record(device, position, position)).unwrap();
+        push(&mut again, &record::<F>(device, position, position)).unwrap();
     }
     let delivered = World::default().deliver(&mut again, &mut collection);
     assert_eq!(delivered.stored, [1, 3, 4, 6]);
@@ -232,16 +221,16 @@ fn a_record_that_cannot_be_encoded_holds_back_those_of_its_key_behind_it() {
 #[test]
 fn a_record_that_cannot_be_encoded_holds_back_its_window_alone() {
     let mut batch = batch::<WINDOW_CAPACITY>();
-    push(&mut batch, &record("a", 0, BAD)).unwrap_err();
-    push(&mut batch, &record("a", 1, 1)).unwrap();
-    push(&mut batch, &record("a", 1_000, 2)).unwrap();
+    push(&mut batch, &record::<WINDOW_CAPACITY>("a", 0, BAD)).unwrap_err();
+    push(&mut batch, &record::<WINDOW_CAPACITY>("a", 1, 1)).unwrap();
+    push(&mut batch, &record::<WINDOW_CAPACITY>("a", 1_000, 2)).unwrap();
     let mut collection = Collection::new(Sample::<WINDOW_CAPACITY>::SPEC);
     let delivered = World::default().deliver(&mut batch, &mut collection);
     assert_eq!(delivered.stored, [1_000]);
     assert_eq!(delivered.held(), [1]);
     // The position is kept for each window: nothing is lost that way.
     let mut again = positions::<WINDOW_CAPACITY>(0, 2);
-    push(&mut again, &record("a", 1_000, 2)).unwrap();
+    push(&mut again, &record::<WINDOW_CAPACITY>("a", 1_000, 2)).unwrap();
     let delivered = World::default().deliver(&mut again, &mut collection);
     assert_eq!(delivered.stored, [0, 1]);
     assert_eq!(delivered.duplicates, [1_000]);
@@ -312,8 +301,8 @@ fn a_record_of_which_nothing_is_known_holds_back_those_behind_it() {
 #[test]
 fn a_record_whose_id_has_other_data_holds_back_those_behind_it() {
     let mut collection = Collection::new(Sample::<NUMBERED_IDS>::SPEC);
-    let mut own = Batch::<Sample<NUMBERED_IDS>>::default();
-    own.push(0, &record("a", 2, 7)).unwrap();
+    let mut own = Batch::of::<Sample<NUMBERED_IDS>>();
+    own.push(0, &record::<NUMBERED_IDS>("a", 2, 7)).unwrap();
     World::default().deliver(&mut own, &mut collection);
     let mut batch = positions::<NUMBERED_IDS>(0, 6);
     let delivered = World::default().deliver(&mut batch, &mut collection);
@@ -325,12 +314,12 @@ fn a_record_whose_id_has_other_data_holds_back_those_behind_it() {
 #[test]
 fn a_record_without_a_source_holds_back_none() {
     let mut collection = Collection::new(Sample::<COUNT>::SPEC);
-    let mut batch = Batch::<Sample<COUNT>>::default();
+    let mut batch = Batch::of::<Sample<COUNT>>();
     for position in 0..5 {
         let value = if position == 1 { BAD } else { position };
         let pushed = batch.push(
             usize::try_from(position).unwrap(),
-            &record("a", position, value),
+            &record::<COUNT>("a", position, value),
         );
         assert_eq!(pushed.is_err(), position == 1);
     }
@@ -384,7 +373,7 @@ fn check_overtaken<const F: usize>(later: i64) {
         collection.documents.clear();
         let mut anew = batch::<F>();
         for position in 0..other {
-            let mut record = record("a", position, 1);
+            let mut record = record::<F>("a", position, 1);
             record.at = DateTime::from_millis(position + later);
             push(&mut anew, &record).unwrap();
         }
@@ -412,10 +401,10 @@ fn a_position_that_another_consumer_has_passed_since_is_stored_once() {
 fn numbers<const F: usize>(other: i64) -> Vec<i64> {
     let mut collection = Collection::new(Sample::<F>::SPEC);
     let without_source = |from: i64, to: i64| {
-        let mut batch = Batch::<Sample<F>>::default();
+        let mut batch = Batch::of::<Sample<F>>();
         for position in from..to {
             let index = usize::try_from(position).unwrap();
-            batch.push(index, &record("a", position, 1)).unwrap();
+            batch.push(index, &record::<F>("a", position, 1)).unwrap();
         }
         batch
     };

@@ -40,7 +40,7 @@ struct Consumer<const F: usize> {
     position: usize,
     /// The records of a call.
     call: std::ops::Range<usize>,
-    writer: Option<Writer<Sample<F>>>,
+    writer: Option<Writer>,
     faults: Faults,
 }
 
@@ -82,7 +82,7 @@ impl<const F: usize> Consumer<F> {
         self.call = self.position..end;
         let middle = self.position + length / 2;
         let batch = |positions: std::ops::Range<usize>| {
-            let mut batch = Batch::default();
+            let mut batch = Batch::of::<Sample<F>>();
             batch.set_source(Source::new(Sample::<F>::SPEC, "s").unwrap());
             for at in positions {
                 batch.set_position(i64::try_from(at).unwrap());

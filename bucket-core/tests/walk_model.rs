@@ -39,7 +39,7 @@ use self::{
 fn stored<const F: usize>(plans: &[Vec<Drawn>]) -> Collection {
     let mut collection = Collection::new(Sample::<F>::SPEC);
     for (number, plan) in plans.iter().enumerate() {
-        let mut batch = Batch::default();
+        let mut batch = Batch::of::<Sample<F>>();
         for (index, drawn) in plan.iter().enumerate() {
             let sample = drawn.sample::<F>(number * 1_000 + index);
             batch.push(index, &sample).unwrap();

@@ -5,10 +5,7 @@ use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 use bucket_core::{BucketSpec, Limits, Record};
 use mongodb::{Collection, Database, options::WriteConcern};
 
-use crate::{collection::collection, group::Groups, writer::Learnt};
-
-/// How long a write goes on being tried unless the caller says otherwise.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
+use crate::{store::Store, writer::learnt::Learnt};
 
 /// The buckets of `T` in one database.
 ///
@@ -25,12 +22,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 /// }
 /// ```
 pub struct Buckets<T: Record> {
-    database: Database,
-    write_concern: WriteConcern,
-    deadline: Duration,
-    learnt: Arc<Learnt>,
-    /// Shared by those that write in the same way.
-    groups: Arc<Groups<T>>,
+    store: Store,
     limits: Option<LimitsOf<T>>,
     /// In milliseconds.
     longest: i64,
@@ -43,11 +35,7 @@ type LimitsOf<T> = Arc<dyn Fn(&<T as Record>::Key) -> Limits + Send + Sync>;
 impl<T: Record> Buckets<T> {
     pub(crate) fn new(database: &Database) -> Self {
         Self {
-            database: database.clone(),
-            write_concern: durable(),
-            deadline: DEADLINE,
-            learnt: Arc::default(),
-            groups: Arc::default(),
+            store: Store::new(T::SPEC, database),
             limits: None,
             longest: 0,
             record: PhantomData,
@@ -67,8 +55,7 @@ impl<T: Record> Buckets<T> {
     /// ```
     #[must_use]
     pub fn with_write_concern(mut self, write_concern: WriteConcern) -> Self {
-        self.write_concern = write_concern;
-        self.groups = Arc::default();
+        self.store.set_write_concern(write_concern);
         self
     }
 
@@ -91,8 +78,7 @@ impl<T: Record> Buckets<T> {
     /// ```
     #[must_use]
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
-        self.deadline = deadline;
-        self.groups = Arc::default();
+        self.store.set_deadline(deadline);
         self
     }
 
@@ -120,7 +106,7 @@ impl<T: Record> Buckets<T> {
         limits: impl Fn(&T::Key) -> Limits + Send + Sync + 'static,
     ) -> Self {
         self.limits = Some(Arc::new(limits));
-        self.groups = Arc::default();
+        self.store.leave_group();
         self
     }
 
@@ -148,7 +134,7 @@ impl<T: Record> Buckets<T> {
 
     /// The longest span of a bucket that the handle was told of or has met, in milliseconds.
     pub(crate) fn longest(&self) -> i64 {
-        self.longest.max(self.learnt.longest())
+        self.longest.max(self.learnt().longest())
     }
 
     /// The longest span of a bucket that the handle was told of, in milliseconds; 0 if it was not.
@@ -157,7 +143,7 @@ impl<T: Record> Buckets<T> {
     }
 
     pub(crate) fn saw_longest(&self, millis: i64) {
-        self.learnt.saw_longest(millis);
+        self.learnt().saw_longest(millis);
     }
 
     /// The limits of a record's key, where they are not the model's.
@@ -179,7 +165,7 @@ impl<T: Record> Buckets<T> {
     /// The database.
     #[must_use]
     pub fn database(&self) -> &Database {
-        &self.database
+        self.store.database()
     }
 
     /// The driver's handle to the collection, for queries of your own.
@@ -196,12 +182,12 @@ impl<T: Record> Buckets<T> {
     /// ```
     #[must_use]
     pub fn collection<D: Send + Sync>(&self) -> Collection<D> {
-        self.database.collection(self.spec().collection())
+        self.database().collection(self.spec().collection())
     }
 
     /// The collection, for the library's own reads and writes.
     pub(crate) fn stored<D: Send + Sync>(&self) -> Collection<D> {
-        collection(&self.database, self.spec().collection())
+        self.store.collection()
     }
 
     /// The model.
@@ -210,38 +196,20 @@ impl<T: Record> Buckets<T> {
         T::SPEC
     }
 
+    /// What is the same for all models.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
     pub(crate) fn learnt(&self) -> &Arc<Learnt> {
-        &self.learnt
+        self.store.learnt()
     }
-
-    pub(crate) fn groups(&self) -> &Groups<T> {
-        &self.groups
-    }
-
-    pub(crate) fn deadline(&self) -> Duration {
-        self.deadline
-    }
-
-    pub(crate) fn write_concern(&self) -> &WriteConcern {
-        &self.write_concern
-    }
-}
-
-/// Stored on the disks of a majority: what no single fault takes back.
-pub(crate) fn durable() -> WriteConcern {
-    let mut concern = WriteConcern::majority();
-    concern.journal = Some(true);
-    concern
 }
 
 impl<T: Record> Clone for Buckets<T> {
     fn clone(&self) -> Self {
         Self {
-            database: self.database.clone(),
-            write_concern: self.write_concern.clone(),
-            deadline: self.deadline,
-            learnt: Arc::clone(&self.learnt),
-            groups: Arc::clone(&self.groups),
+            store: self.store.clone(),
             limits: self.limits.clone(),
             longest: self.longest,
             record: PhantomData,
@@ -253,7 +221,7 @@ impl<T: Record> fmt::Debug for Buckets<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Buckets")
             .field("record", &T::SPEC.record())
-            .field("database", &self.database.name())
+            .field("database", &self.database().name())
             .field("collection", &T::SPEC.collection())
             .finish_non_exhaustive()
     }

@@ -12,7 +12,7 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 use bucket_core::attribute::{Attributed, DocumentSpec};
 use mongodb::{Collection, Database, bson::RawDocumentBuf};
 
-use crate::{collection::collection, writer::Learnt};
+use crate::{collection::collection, writer::learnt::Learnt};
 
 pub use self::{
     ensure::{DocumentsReport, EnsureDocuments},

@@ -66,10 +66,15 @@ impl Context {
 
     /// An operation on all keys.
     pub(crate) fn of_all<T: Record>(operation: &'static str) -> Self {
+        Self::of_spec(operation, T::SPEC)
+    }
+
+    /// An operation on all keys of this model.
+    pub(crate) fn of_spec(operation: &'static str, spec: &'static BucketSpec) -> Self {
         Self {
             operation,
-            collection: T::SPEC.collection(),
-            spec: Some(T::SPEC),
+            collection: spec.collection(),
+            spec: Some(spec),
             key: None,
         }
     }

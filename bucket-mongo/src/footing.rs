@@ -2,23 +2,22 @@
 
 use bson::RawDocumentBuf;
 use bucket_core::{
-    Record,
     index::Drift,
     write::{Fault, Listing, Look, collection_drift},
 };
 use mongodb::Collection;
 
-use crate::{Buckets, Error, ErrorKind, Result, error::Context, writer::faults};
+use crate::{Error, ErrorKind, Result, error::Context, store::Store, writer::faults};
 
-impl<T: Record> Buckets<T> {
+impl Store {
     /// The collection, to be read: one with a collation would give the records of other keys too.
     pub(crate) async fn readable(&self, context: &Context) -> Result<Collection<RawDocumentBuf>> {
         if self.learnt().lock().is_readable() {
-            return Ok(self.stored());
+            return Ok(self.collection());
         }
         let mut look = self
             .database()
-            .run_command(Look::Collection.command(T::SPEC));
+            .run_command(Look::Collection.command(self.spec()));
         if let Some(criteria) = self.database().selection_criteria() {
             look = look.selection_criteria(criteria.clone());
         }
@@ -42,6 +41,6 @@ impl<T: Record> Buckets<T> {
             // What is wrong the read will say.
             None => {}
         }
-        Ok(self.stored())
+        Ok(self.collection())
     }
 }

@@ -48,7 +48,7 @@ use self::{
 };
 #[cfg(doc)]
 use crate::ErrorKind;
-use crate::{Buckets, Result};
+use crate::{Buckets, Error, Result};
 
 impl<T: Record> Buckets<T> {
     /// An ingestor: many tasks push records into it, and it stores them in large batches.
@@ -93,24 +93,26 @@ impl<T: Record> Buckets<T> {
 /// }
 /// ```
 pub struct Ingestor<T: Record> {
-    handle: Arc<Handle<T>>,
+    buckets: Buckets<T>,
+    handle: Arc<Handle>,
     when_full: WhenFull,
 }
 
 /// What all clones share; the workers do not hold it.
-struct Handle<T: Record> {
-    shared: Arc<Shared<T>>,
+struct Handle {
+    shared: Arc<Shared>,
 }
 
-impl<T: Record> Drop for Handle<T> {
+impl Drop for Handle {
     fn drop(&mut self) {
         self.shared.close();
     }
 }
 
 impl<T: Record> Ingestor<T> {
-    fn new(shared: Arc<Shared<T>>, when_full: WhenFull) -> Self {
+    fn new(buckets: Buckets<T>, shared: Arc<Shared>, when_full: WhenFull) -> Self {
         Self {
+            buckets,
             handle: Arc::new(Handle { shared }),
             when_full,
         }
@@ -245,7 +247,12 @@ impl<T: Record> Ingestor<T> {
     }
 
     fn accept(&self, record: &T) -> Result<Receipt> {
-        self.shared().accept(record)
+        self.shared().accept(record, self.buckets.limits(record))
+    }
+
+    /// The error of a record that was not taken.
+    fn shut_down(&self) -> Error {
+        self.shared().shut_down("push")
     }
 
     /// Has everything written that was accepted, without waiting for it.
@@ -257,7 +264,7 @@ impl<T: Record> Ingestor<T> {
         &self.shared().gate
     }
 
-    fn shared(&self) -> &Shared<T> {
+    fn shared(&self) -> &Shared {
         &self.handle.shared
     }
 }
@@ -265,6 +272,7 @@ impl<T: Record> Ingestor<T> {
 impl<T: Record> Clone for Ingestor<T> {
     fn clone(&self) -> Self {
         Self {
+            buckets: self.buckets.clone(),
             handle: Arc::clone(&self.handle),
             when_full: self.when_full,
         }
@@ -274,7 +282,7 @@ impl<T: Record> Clone for Ingestor<T> {
 impl<T: Record> fmt::Debug for Ingestor<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ingestor")
-            .field("buckets", &self.shared().buckets)
+            .field("buckets", &self.buckets)
             .field("when_full", &self.when_full)
             .field("buffered_records", &self.buffered_records())
             .field("buffered_bytes", &self.buffered_bytes())

@@ -78,6 +78,7 @@ mod footing;
 mod group;
 pub mod ingest;
 mod read;
+mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod trace;

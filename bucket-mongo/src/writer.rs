@@ -3,11 +3,11 @@
 //! What to read and send, and what a reply means, is core's. Here are sockets, sessions, the clock, tasks
 //! and random pauses.
 
-use std::{marker::PhantomData, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use bson::RawDocumentBuf;
 use bucket_core::{
-    BucketSpec, Record,
+    BucketSpec,
     write::{Batch, Call, CallEvent, Next, Terms},
 };
 use mongodb::{
@@ -16,27 +16,26 @@ use mongodb::{
 };
 use tokio::time::{Instant, sleep};
 
-use self::commitment::Commitment;
+use self::{commitment::Commitment, learnt::Learnt};
 use crate::{
-    Buckets, backoff,
+    backoff,
     error::{Context, Error, ErrorKind},
-    group::Callers,
+    group::callers::Callers,
+    store::Store,
 };
 
 mod channel;
 mod commitment;
 mod delivery;
 pub(crate) mod faults;
-mod learnt;
+pub(crate) mod learnt;
 mod reading;
-mod report;
+pub(crate) mod report;
 mod selection;
 mod send;
 mod session;
 
-pub(crate) use self::{
-    channel::Channel, learnt::Learnt, report::Written, session::is_in_transaction,
-};
+pub(crate) use self::{channel::Channel, report::Written, session::is_in_transaction};
 
 /// The server keeps the record of a session for 30 minutes.
 pub(crate) const LONGEST_DEADLINE: Duration = Duration::from_secs(20 * 60);
@@ -49,13 +48,7 @@ pub(crate) struct Settings {
 }
 
 /// Writes the batch of one call.
-pub(crate) struct Writer<'a, T: Record> {
-    executor: Executor<'a>,
-    record: PhantomData<fn(&T)>,
-}
-
-/// Reads and sends for a call, whatever its records are.
-struct Executor<'a> {
+pub(crate) struct Writer<'a> {
     database: &'a Database,
     learnt: &'a Arc<Learnt>,
     spec: &'static BucketSpec,
@@ -68,62 +61,57 @@ struct Executor<'a> {
     callers: Option<&'a mut Callers>,
 }
 
-impl<'a, T: Record> Writer<'a, T> {
+impl<'a> Writer<'a> {
     pub(crate) fn new(
-        buckets: &'a Buckets<T>,
+        store: &'a Store,
         session: Option<&'a mut ClientSession>,
         settings: &Settings,
         context: Context,
     ) -> Result<Self, Error> {
         // In a transaction a command carries no write concern of its own: the transaction's
         // counts. So a session gets one only if the caller asks for it.
-        let default = session.is_none().then(|| buckets.write_concern());
+        let default = session.is_none().then(|| store.write_concern());
         let concern = settings.write_concern.as_ref().or(default);
-        let patience = settings.deadline.unwrap_or(buckets.deadline());
-        let executor = Executor {
-            database: buckets.database(),
-            learnt: buckets.learnt(),
-            spec: T::SPEC,
+        let patience = settings.deadline.unwrap_or(store.deadline());
+        Ok(Self {
+            database: store.database(),
+            learnt: store.learnt(),
+            spec: store.spec(),
             session,
             write_concern: raw_write_concern(concern, &context)?,
             commitment: Commitment::of(concern),
             deadline: Instant::now() + patience.min(LONGEST_DEADLINE),
             context,
             callers: None,
-        };
-        Ok(Self {
-            executor,
-            record: PhantomData,
         })
     }
 
     /// The deadline counts from then on.
     pub(crate) fn since(mut self, since: Instant) -> Self {
         // No less than `since`, so it is never too early for the clock.
-        self.executor.deadline -= since.elapsed().min(LONGEST_DEADLINE);
+        self.deadline -= since.elapsed().min(LONGEST_DEADLINE);
         self
     }
 
     /// The records of each of these calls are stored as long as it waits for them.
     pub(crate) fn of_callers(mut self, callers: &'a mut Callers) -> Self {
-        self.executor.callers = Some(callers);
+        self.callers = Some(callers);
         self
     }
 
     /// Stores the records of a batch.
-    pub(crate) async fn store(mut self, batch: &mut Batch<T>) -> Written {
-        let executor = &mut self.executor;
-        let mut call = Call::new(std::mem::take(batch), executor.terms());
+    pub(crate) async fn store(mut self, batch: &mut Batch) -> Written {
+        let mut call = Call::new(batch.take(), self.terms());
         loop {
-            if let Some(callers) = &mut executor.callers {
+            if let Some(callers) = &mut self.callers {
                 callers.take_out_gone(|records| call.gone(records));
             }
             match call.next() {
-                Next::Consult => call.consult(&mut executor.learnt.lock()),
+                Next::Consult => call.consult(&mut self.learnt.lock()),
                 // All that was under way was awaited.
                 Next::Wait | Next::Done => break,
                 next => {
-                    if let Some(event) = executor.act(next).await {
+                    if let Some(event) = self.act(next).await {
                         call.told(event);
                     }
                 }
@@ -131,11 +119,9 @@ impl<'a, T: Record> Writer<'a, T> {
         }
         let (stored, report) = call.end();
         *batch = stored;
-        Written::of(report, &executor.context)
+        Written::of(report, &self.context)
     }
-}
 
-impl Executor<'_> {
     fn terms(&self) -> Terms {
         let mut terms = Terms::default();
         terms.in_session = self.session.is_some();

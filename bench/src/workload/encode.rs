@@ -97,7 +97,7 @@ impl<M: Model> Contestant for Items<M> {
 /// Encodes a chunk; gives the time without that of the replies.
 fn encode<M: Model>(records: &[M], commands: bool) -> Result<Duration> {
     let start = Instant::now();
-    let mut batch = Batch::default();
+    let mut batch = Batch::of::<M>();
     batch.set_now(DateTime::MIN);
     for (index, record) in records.iter().enumerate() {
         batch.push(index, record)?;

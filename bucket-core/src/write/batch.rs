@@ -1,8 +1,8 @@
 //! A record becomes item bytes, grouped by key.
 
-use std::{collections::HashMap, marker::PhantomData, ops::Range};
+use std::{collections::HashMap, ops::Range};
 
-use bson::DateTime;
+use bson::{DateTime, RawDocument};
 use foldhash::fast::RandomState;
 
 use super::{
@@ -10,22 +10,39 @@ use super::{
     chain::push_parts,
     command::MAX_STATEMENTS,
     own_ids::{OwnId, OwnIds},
+    slot::Slot,
 };
 use crate::{
-    encode::KnownNames, error::EncodeError, expiry, fold::Inputs, id, item::append_item,
-    limits::Limits, raw::RawWriter, record::Record, size::RecordSize,
+    encode::KnownNames,
+    error::{EncodeError, KeyError},
+    expiry,
+    fold::Inputs,
+    id,
+    item::append_item,
+    limits::Limits,
+    raw::RawWriter,
+    read,
+    record::Record,
+    size::RecordSize,
+    spec::BucketSpec,
 };
 
 /// An array element has a type byte, an index of up to six digits and a NUL besides its item.
 const ELEMENT_BYTES: usize = 8;
 
+/// Gives the key of a stored bucket as elements of BSON.
+type StoredKey = fn(&RawDocument) -> Result<Vec<u8>, KeyError>;
+
 /// Encoded records, grouped by the sequence of buckets that they go into, in their order of
 /// arrival.
+///
+/// It knows its model by what the model is described by, not by its type: what is done with records
+/// once they are encoded is compiled once for all models.
 ///
 /// ```
 /// # use bucket_core::{EncodeError, Record, write::Batch};
 /// fn group<T: Record>(records: &[T]) -> Result<usize, EncodeError> {
-///     let mut batch = Batch::<T>::default();
+///     let mut batch = Batch::of::<T>();
 ///     for (index, record) in records.iter().enumerate() {
 ///         batch.push(index, record)?;
 ///     }
@@ -33,7 +50,10 @@ const ELEMENT_BYTES: usize = 8;
 /// }
 /// ```
 #[derive(Debug)]
-pub struct Batch<T> {
+pub struct Batch {
+    pub(super) spec: &'static BucketSpec,
+    /// The key of a stored bucket, as elements of BSON: as the model's key type would write it.
+    pub(super) stored_key: StoredKey,
     pub(super) encoded: Encoded,
     pub(super) records: usize,
     /// The time by the clock, for models that keep it.
@@ -65,7 +85,6 @@ pub struct Batch<T> {
     pub(super) held_back: Vec<HeldBack>,
     /// The record ids, where the model has them.
     pub(super) own_ids: OwnIds,
-    record: PhantomData<fn() -> T>,
 }
 
 /// The encoded records of a batch.
@@ -86,25 +105,24 @@ impl Encoded {
     }
 }
 
-/// A record in the batch.
-#[derive(Debug, Clone)]
-pub(super) struct Slot {
-    /// The caller's index.
-    pub(super) index: usize,
-    /// The item's bytes in the batch's buffer.
-    pub(super) item: Range<usize>,
-    pub(super) time: DateTime,
-    /// The row of its inputs.
-    pub(super) row: usize,
-    /// Its size as it is counted against `max_bytes`.
-    pub(super) bytes: u64,
-    /// Its position in its source; 0 where it comes from none.
-    pub(super) position: i64,
-}
+impl Batch {
+    /// An empty batch for records of this model.
+    #[must_use]
+    pub fn of<T: Record>() -> Self {
+        Self::empty(T::SPEC, read::stored_key::<T>)
+    }
 
-impl<T> Default for Batch<T> {
-    fn default() -> Self {
+    /// This batch; an empty one of the same model takes its place.
+    #[must_use]
+    pub fn take(&mut self) -> Self {
+        let empty = Self::empty(self.spec, self.stored_key);
+        std::mem::replace(self, empty)
+    }
+
+    fn empty(spec: &'static BucketSpec, stored_key: StoredKey) -> Self {
         Self {
+            spec,
+            stored_key,
             encoded: Encoded::default(),
             records: 0,
             now: DateTime::MIN,
@@ -123,18 +141,21 @@ impl<T> Default for Batch<T> {
             holds: Holds::default(),
             held_back: Vec::new(),
             own_ids: OwnIds::default(),
-            record: PhantomData,
         }
     }
-}
 
-impl<T: Record> Batch<T> {
-    /// Encodes a record, known to the caller as `index`.
+    /// The model.
+    #[must_use]
+    pub fn spec(&self) -> &'static BucketSpec {
+        self.spec
+    }
+
+    /// Encodes a record of the batch's model, known to the caller as `index`.
     ///
     /// # Errors
     ///
     /// [`EncodeError`]; the batch is as it was before.
-    pub fn push(&mut self, index: usize, record: &T) -> Result<(), EncodeError> {
+    pub fn push<T: Record>(&mut self, index: usize, record: &T) -> Result<(), EncodeError> {
         self.push_with(index, record, None)
     }
 
@@ -143,7 +164,7 @@ impl<T: Record> Batch<T> {
     /// # Errors
     ///
     /// [`EncodeError`]; the batch is as it was before.
-    pub fn push_with(
+    pub fn push_with<T: Record>(
         &mut self,
         index: usize,
         record: &T,
@@ -177,7 +198,7 @@ impl<T: Record> Batch<T> {
     }
 
     /// Files the record whose item begins at `start`; not if its id is in the batch already.
-    fn file(
+    fn file<T: Record>(
         &mut self,
         index: usize,
         record: &T,
@@ -216,7 +237,7 @@ impl<T: Record> Batch<T> {
         Ok(true)
     }
 
-    pub(super) fn take_key(&mut self, record: &T) {
+    pub(super) fn take_key<T: Record>(&mut self, record: &T) {
         self.key.clear();
         let mut writer = RawWriter::over(std::mem::take(&mut self.key));
         record.visit_key(&mut ElementSink::new(T::SPEC, &mut writer));
@@ -224,7 +245,12 @@ impl<T: Record> Batch<T> {
     }
 
     /// Takes the record's inputs; gives its size. On an error nothing is taken.
-    fn check(&mut self, record: &T, kind: Kind, start: usize) -> Result<u64, EncodeError> {
+    fn check<T: Record>(
+        &mut self,
+        record: &T,
+        kind: Kind,
+        start: usize,
+    ) -> Result<u64, EncodeError> {
         let inputs = &mut self.encoded.inputs;
         let before = inputs.mark();
         let names = inputs.push(T::SPEC, kind.size(), |sink| record.visit_inputs(sink))?;
@@ -239,7 +265,7 @@ impl<T: Record> Batch<T> {
     }
 
     /// The chain of the record whose key was just taken.
-    fn chain(&mut self, record: &T, kind: Kind) -> &mut Chain {
+    fn chain<T: Record>(&mut self, record: &T, kind: Kind) -> &mut Chain {
         let key = std::mem::take(&mut self.key);
         let at = self.find_or_begin(&key, kind, || id::prefix(T::SPEC, &record.key()));
         self.key = key;
@@ -263,7 +289,7 @@ impl<T: Record> Batch<T> {
         let at = self.chains.len();
         let source = self.source.as_ref();
         self.chains
-            .push(Chain::new(T::SPEC, kind, key.to_vec(), prefix, source));
+            .push(Chain::new(self.spec, kind, key.to_vec(), prefix, source));
         self.by_identity.insert(self.identity.as_slice().into(), at);
         at
     }
@@ -312,7 +338,7 @@ pub struct SortedOut {
     pub refused: Vec<(usize, EncodeError)>,
 }
 
-impl<T> Batch<T> {
+impl Batch {
     /// The number of records.
     #[must_use]
     pub fn records(&self) -> usize {
@@ -415,7 +441,7 @@ impl<T> Batch<T> {
     ///
     /// ```
     /// # use bucket_core::write::Batch;
-    /// fn keep_the_first<T>(batch: &mut Batch<T>) -> usize {
+    /// fn keep_the_first(batch: &mut Batch) -> usize {
     ///     batch.withdraw(|index| index > 0).len()
     /// }
     /// ```

@@ -24,7 +24,6 @@ pub use self::{
 };
 use self::{footing::Purpose, learning::Learning};
 use super::{Batch, Chain, Doubtful, Ground, Look, Need, Pauses, Round};
-use crate::record::Record;
 
 /// Commands of one round that are under way at the same time.
 const IN_FLIGHT: usize = 4;
@@ -43,14 +42,14 @@ const PAUSES: Pauses = Pauses::of(1, 16);
 ///
 /// ```
 /// # use bucket_core::{Record, write::{Batch, Call, CallEvent, Learnt, Next, Report, Terms}};
-/// # fn execute<T: Record>(deed: Next) -> CallEvent<String> { unimplemented!() }
-/// fn store<T: Record>(batch: Batch<T>, learnt: &mut Learnt) -> Report<String> {
+/// # fn execute(deed: Next) -> CallEvent<String> { unimplemented!() }
+/// fn store(batch: Batch, learnt: &mut Learnt) -> Report<String> {
 ///     let mut call = Call::new(batch, Terms::default());
 ///     loop {
 ///         match call.next() {
 ///             Next::Consult => call.consult(learnt),
 ///             Next::Done => return call.end().1,
-///             deed => call.told(execute::<T>(deed)),
+///             deed => call.told(execute(deed)),
 ///         }
 ///     }
 /// }
@@ -60,8 +59,8 @@ const PAUSES: Pauses = Pauses::of(1, 16);
     clippy::struct_excessive_bools,
     reason = "each of them is true or not whatever the others are"
 )]
-pub struct Call<T, E> {
-    batch: Batch<T>,
+pub struct Call<E> {
+    batch: Batch,
     terms: Terms,
     phase: Phase,
     /// What the writes rest on.
@@ -117,10 +116,10 @@ struct Lessons {
     forgets: bool,
 }
 
-impl<T: Record, E: Clone> Call<T, E> {
+impl<E: Clone> Call<E> {
     /// A call that stores the records of a batch.
     #[must_use]
-    pub fn new(batch: Batch<T>, terms: Terms) -> Self {
+    pub fn new(batch: Batch, terms: Terms) -> Self {
         Self {
             batch,
             terms,
@@ -235,7 +234,7 @@ impl<T: Record, E: Clone> Call<T, E> {
 
     /// The batch, and what the call came to. Before it is [`Next::Done`] that is what it has come to so far.
     #[must_use]
-    pub fn end(self) -> (Batch<T>, Report<E>) {
+    pub fn end(self) -> (Batch, Report<E>) {
         (self.batch, self.report)
     }
 

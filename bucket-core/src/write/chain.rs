@@ -11,7 +11,7 @@ use bson::{DateTime, Document};
 
 use self::tail::{Known, Tail};
 use self::watermark::Watermark;
-use super::{Action, Source, batch::Slot};
+use super::{Action, Source, slot::Slot};
 use crate::{
     error::{Damage, DamagedBucket},
     id::{self, Place},

@@ -13,11 +13,10 @@ use crate::{
     bucket::{stored_fields, stored_place},
     id::Place,
     read::{self, FindPlan, Remembered},
-    record::Record,
     spec::ID,
 };
 
-impl<T: Record> Batch<T> {
+impl Batch {
     /// The read that finds the full buckets that these chains go by, for
     /// [`Need::Confirmation`](super::Need::Confirmation).
     #[must_use]
@@ -35,7 +34,7 @@ impl<T: Record> Batch<T> {
             })
             .collect();
         let position = self.source().map(super::Source::path);
-        read::remembered(T::SPEC, &buckets, position)
+        read::remembered(self.spec, &buckets, position)
     }
 
     /// That read has found these buckets: the chains go on as they are now, and those whose bucket is
@@ -43,7 +42,7 @@ impl<T: Record> Batch<T> {
     pub fn saw_remembered(&mut self, chains: &[usize], found: &[RawDocumentBuf]) -> Vec<usize> {
         let by_name: HashMap<Vec<u8>, &RawDocumentBuf> = found
             .iter()
-            .filter_map(|bucket| Some((name_of::<T>(bucket)?, bucket)))
+            .filter_map(|bucket| Some((self.name_of(bucket)?, bucket)))
             .collect();
         let mut stored = Vec::new();
         for at in chains {
@@ -51,7 +50,7 @@ impl<T: Record> Batch<T> {
                 continue;
             };
             let name = chain.remembered().map(|known| {
-                if T::SPEC.object_ids() {
+                if self.spec.object_ids() {
                     name(chain.key(), known.place)
                 } else {
                     known.id.clone().into_bytes()
@@ -62,16 +61,16 @@ impl<T: Record> Batch<T> {
         }
         stored
     }
-}
 
-/// What tells a bucket from all others.
-fn name_of<T: Record>(bucket: &RawDocument) -> Option<Vec<u8>> {
-    if !T::SPEC.object_ids() {
-        return Some(bucket.get_str(ID).ok()?.as_bytes().to_vec());
+    /// What tells a bucket from all others.
+    fn name_of(&self, bucket: &RawDocument) -> Option<Vec<u8>> {
+        if !self.spec.object_ids() {
+            return Some(bucket.get_str(ID).ok()?.as_bytes().to_vec());
+        }
+        let fields = stored_fields(self.spec, bucket).ok()?;
+        let place = stored_place(self.spec, &fields, bucket).ok()?;
+        Some(name(&(self.stored_key)(bucket).ok()?, place))
     }
-    let fields = stored_fields(T::SPEC, bucket).ok()?;
-    let place = stored_place(T::SPEC, &fields, bucket).ok()?;
-    Some(name(&read::stored_key::<T>(bucket).ok()?, place))
 }
 
 fn name(key: &[u8], place: Place) -> Vec<u8> {

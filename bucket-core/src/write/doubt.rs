@@ -35,7 +35,7 @@ impl Doubtful {
     }
 }
 
-impl<T> Batch<T> {
+impl Batch {
     /// No bucket of that id was found: the statement was refused, and that is all.
     pub fn refused_after_all(&mut self, doubtful: &Doubtful) {
         let chain = self.chains_mut().get_mut(doubtful.chain);

@@ -26,8 +26,8 @@ pub struct HeldBack {
 /// Behind which positions a call stores no more records, chain by chain.
 ///
 /// ```
-/// # use bucket_core::{Record, write::Batch};
-/// fn hand_over<T: Record>(done: &Batch<T>, next: &mut Batch<T>) {
+/// # use bucket_core::write::Batch;
+/// fn hand_over(done: &Batch, next: &mut Batch) {
 ///     next.hold_back(&done.holds());
 ///     for held in next.take_held_back() {
 ///         eprintln!("{} is not sent, because {} failed", held.position, held.failed);
@@ -65,7 +65,7 @@ impl Holds {
     }
 }
 
-impl<T: Record> Batch<T> {
+impl Batch {
     /// A record of the key that was just taken is not stored.
     pub(super) fn lost(&mut self, kind: Option<Kind>) {
         if self.source().is_none() {
@@ -78,7 +78,7 @@ impl<T: Record> Batch<T> {
     }
 
     /// Whether the record may not be sent, because one before it is not stored.
-    pub(super) fn holds_back(&mut self, index: usize, record: &T, kind: Kind) -> bool {
+    pub(super) fn holds_back<T: Record>(&mut self, index: usize, record: &T, kind: Kind) -> bool {
         if self.holds.failed.is_empty() {
             return false;
         }
@@ -96,7 +96,7 @@ impl<T: Record> Batch<T> {
     }
 }
 
-impl<T> Batch<T> {
+impl Batch {
     /// Which records a later batch of the same call must not send.
     #[must_use]
     pub fn holds(&self) -> Holds {

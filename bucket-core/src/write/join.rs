@@ -2,21 +2,20 @@
 
 use super::{
     Batch,
-    batch::Slot,
     own_ids::{Shift, moved},
+    slot::Slot,
 };
-use crate::record::Record;
 
-impl<T: Record> Batch<T> {
+impl Batch {
     /// Puts the records of another batch behind those of this one; their indexes grow by `offset`.
     ///
     /// A record whose key and id this batch has already is set aside, as it would be if it were pushed.
     ///
-    /// Neither batch may have a source, or have been planned from.
+    /// Both are of one model. Neither may have a source, or have been planned from.
     ///
     /// ```
-    /// # use bucket_core::{Record, write::Batch};
-    /// fn joined<T: Record>(mut one: Batch<T>, other: Batch<T>) -> Batch<T> {
+    /// # use bucket_core::write::Batch;
+    /// fn joined(mut one: Batch, other: Batch) -> Batch {
     ///     let offset = one.records();
     ///     one.join(other, offset);
     ///     one
@@ -34,7 +33,7 @@ impl<T: Record> Batch<T> {
         };
         let repeats = self
             .own_ids
-            .join(T::SPEC, other.own_ids, shift, &self.encoded.items);
+            .join(self.spec, other.own_ids, shift, &self.encoded.items);
         for chain in other.chains {
             let kind = chain.kind();
             let at = self.find_or_begin(chain.key(), kind, || chain.prefix().to_owned());

@@ -12,7 +12,6 @@ use std::collections::{HashMap, hash_map};
 use foldhash::fast::RandomState;
 
 use super::{Batch, Chain, Ground, Recollection, Source};
-use crate::record::Record;
 
 /// Keys that are remembered; beyond that everything is forgotten, which costs each key one read.
 const MAX_KEYS: usize = 10_000;
@@ -153,7 +152,7 @@ impl Learnt {
     }
 
     /// Lets each chain go by the bucket that took the last record of its key and window.
-    pub(super) fn recall<T: Record>(&mut self, batch: &mut Batch<T>, for_good: bool) {
+    pub(super) fn recall(&mut self, batch: &mut Batch, for_good: bool) {
         let lone = batch.records() == 1;
         let source = batch.source().cloned();
         batch.recall(|chain| {
@@ -165,12 +164,7 @@ impl Learnt {
     }
 
     /// Remembers the buckets that took the last records; those that are `uncertain` are forgotten.
-    pub(super) fn remember<T: Record>(
-        &mut self,
-        batch: &Batch<T>,
-        for_good: bool,
-        uncertain: bool,
-    ) {
+    pub(super) fn remember(&mut self, batch: &Batch, for_good: bool, uncertain: bool) {
         let lone = batch.records() == 1;
         for chain in batch.chains() {
             let last = chain.recollection(lone).filter(|_| !uncertain);

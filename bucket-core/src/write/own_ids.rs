@@ -246,7 +246,7 @@ pub(super) fn document(items: &[u8], place: Range<usize>) -> Option<&RawDocument
     RawDocument::from_bytes(items.get(place)?).ok()
 }
 
-impl<T> Batch<T> {
+impl Batch {
     /// The records that were set aside because an earlier one of the batch has their key and id. How
     /// they stand to it is certain once nothing of the batch is pending.
     #[must_use]

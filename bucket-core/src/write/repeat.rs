@@ -8,7 +8,6 @@ use super::{Batch, Chain, equality, own_ids::document, record_id};
 use crate::{
     bucket::ItemReader,
     read::{self, FindPlan},
-    record::Record,
 };
 
 /// What a look for records by their ids has found.
@@ -21,11 +20,11 @@ pub struct Repeats {
     pub conflicts: Vec<(usize, String)>,
 }
 
-impl<T: Record> Batch<T> {
+impl Batch {
     /// Asks for one record by its id before anything is sent, which fails where the index on record
     /// ids is missing. No other statement names that index.
     pub fn suspect_one(&mut self) {
-        let _ = T::SPEC.unique().is_some() && self.chains.iter_mut().any(Chain::suspect_first);
+        let _ = self.spec.unique().is_some() && self.chains.iter_mut().any(Chain::suspect_first);
     }
 
     /// The reads that find records of a chain that are stored already, for
@@ -40,7 +39,7 @@ impl<T: Record> Batch<T> {
             .filter_map(|slot| self.encoded().id(slot))
             .collect();
         let parts = read::in_commands(&ids, usize::MAX, |id| id.len());
-        let of_part = |ids: &[&[u8]]| read::repeats(T::SPEC, chain.key(), ids);
+        let of_part = |ids: &[&[u8]]| read::repeats(self.spec, chain.key(), ids);
         parts.into_iter().map(of_part).collect()
     }
 
@@ -48,15 +47,15 @@ impl<T: Record> Batch<T> {
     pub fn saw_repeats(&mut self, chain: usize, found: &[RawDocumentBuf]) -> Repeats {
         let mut stored: HashMap<Vec<u8>, Vec<Cow<'_, RawDocument>>> = HashMap::new();
         for bucket in found {
-            let items = bucket.get_array(T::SPEC.items());
-            let (Ok(items), Ok(reader)) = (items, ItemReader::new(T::SPEC, bucket)) else {
+            let items = bucket.get_array(self.spec.items());
+            let (Ok(items), Ok(reader)) = (items, ItemReader::new(self.spec, bucket)) else {
                 continue;
             };
             for item in items.into_iter().flatten() {
                 let Some(item) = item.as_document() else {
                     continue;
                 };
-                let id = record_id::of(T::SPEC, item).and_then(record_id::identity);
+                let id = record_id::of(self.spec, item).and_then(record_id::identity);
                 if let Some(id) = id {
                     stored.entry(id).or_default().push(reader.encoded(item));
                 }
@@ -69,7 +68,7 @@ impl<T: Record> Batch<T> {
         };
         let own = |place: Range<usize>| {
             let item = document(items, place)?;
-            let id = record_id::of(T::SPEC, item)?;
+            let id = record_id::of(self.spec, item)?;
             Some((item, id, record_id::identity(id)?))
         };
         let is_stored = |id: &Vec<u8>| stored.contains_key(id);

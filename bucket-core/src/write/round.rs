@@ -12,7 +12,6 @@ use super::{
     Action, Batch, Chain, Command, CommandBuilder, Doubt, Doubtful, Need, Outcome, Reply, Step,
     WriteFailure, command::MAX_STATEMENTS, whole,
 };
-use crate::record::Record;
 
 /// A lone chain of at most so many statements is one command.
 const SHORT_CHAIN: usize = 4;
@@ -130,7 +129,7 @@ pub struct Failed {
 /// A chain and those of its statements that go into the next command.
 type Planned<'a> = (usize, &'a Chain, Vec<Step>);
 
-impl<T: Record> Batch<T> {
+impl Batch {
     /// The commands that are to be sent next; they may be sent at the same time. Empty when no
     /// chain has statements.
     #[must_use]
@@ -192,8 +191,8 @@ impl<T: Record> Batch<T> {
     /// be stored.
     ///
     /// ```
-    /// # use bucket_core::{Record, write::{Batch, Round, WriteFailure}};
-    /// fn too_deep<T: Record>(batch: &mut Batch<T>, round: &Round) -> usize {
+    /// # use bucket_core::write::{Batch, Round, WriteFailure};
+    /// fn too_deep(batch: &mut Batch, round: &Round) -> usize {
     ///     let failure = WriteFailure::new(15, "nested too deep".to_owned());
     ///     batch.refused(round, &failure).len() // the next rounds are smaller
     /// }
@@ -224,7 +223,7 @@ impl<T: Record> Batch<T> {
         taken: &[usize],
     ) -> Settled {
         let steps: Vec<&Step> = round.steps.iter().map(|(_, step)| step).collect();
-        let reply = Reply::read(T::SPEC, &steps, round.ordered, reply);
+        let reply = Reply::read(self.spec, &steps, round.ordered, reply);
         let opened = reply.opened;
         self.set_max_statements(self.max_statements().saturating_mul(2));
         let mut settled = Settled {
@@ -383,12 +382,12 @@ fn parts<'a, 'b>(chains: &'b [Planned<'a>], alone: bool) -> std::slice::Chunks<'
 }
 
 /// Makes commands of the statements of a batch.
-struct Commands<'a, T> {
-    batch: &'a Batch<T>,
+struct Commands<'a> {
+    batch: &'a Batch,
     write_concern: Option<&'a RawDocument>,
 }
 
-impl<T: Record> Commands<'_, T> {
+impl Commands<'_> {
     /// Commands of all these chains' statements.
     fn of(&self, chains: &[Planned<'_>], ordered: bool, inserts: bool) -> Vec<Round> {
         let mut rounds = Vec::new();
@@ -403,7 +402,7 @@ impl<T: Record> Commands<'_, T> {
     /// A command of as many statements as fit, and how many chains were begun. A chain that was
     /// begun and not ended goes on in the next round.
     fn next(&self, chains: &[Planned<'_>], ordered: bool, inserts: bool) -> Option<(Round, usize)> {
-        let collection = T::SPEC.collection();
+        let collection = self.batch.spec().collection();
         let mut builder = if inserts {
             CommandBuilder::inserting(collection, ordered)
         } else {

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 
 use bson::RawDocumentBuf;
 use bucket_core::{
-    Record,
     read::FindPlan,
     write::{
         Batch, Call, CallEvent, Deed, Delivered, Delivery, Ended, Event, Fault, Learnt, Listing,
@@ -24,13 +23,13 @@ pub use self::server::{Message, Server};
 /// What the executor says of a command that failed.
 type Failure = &'static str;
 
-pub struct Writer<T: Record> {
-    call: Option<Call<T, Failure>>,
+pub struct Writer {
+    call: Option<Call<Failure>>,
     /// The indexes of the call's records.
     indexes: Vec<usize>,
     learnt: Learnt,
     /// The batch after this one goes by what this one leaves, however old that is by then.
-    next: Option<Batch<T>>,
+    next: Option<Batch>,
     under_way: Vec<UnderWay>,
     ended: Vec<Delivered<Failure>>,
     reads: Vec<FindPlan>,
@@ -196,8 +195,8 @@ impl UnderWay {
     }
 }
 
-impl<T: Record> Writer<T> {
-    pub fn new(batch: Batch<T>, next: Option<Batch<T>>) -> Self {
+impl Writer {
+    pub fn new(batch: Batch, next: Option<Batch>) -> Self {
         let mut writer = Self {
             call: None,
             indexes: Vec::new(),
@@ -226,7 +225,7 @@ impl<T: Record> Writer<T> {
         self
     }
 
-    fn begin(&mut self, batch: Batch<T>) {
+    fn begin(&mut self, batch: Batch) {
         self.indexes = batch.indexes();
         self.call = Some(Call::new(batch, Terms::default()));
     }
@@ -374,8 +373,8 @@ fn delivered(ended: Ended) -> Delivered<Failure> {
 }
 
 /// Stores a batch without any fault.
-pub fn store<T: Record>(batch: Batch<T>, collection: &mut Collection) {
-    let lent = std::mem::replace(collection, Collection::new(T::SPEC));
+pub fn store(batch: Batch, collection: &mut Collection) {
+    let lent = std::mem::replace(collection, Collection::new(batch.spec()));
     let mut server = Server::new(lent);
     Writer::new(batch, None).finish(&mut server);
     *collection = server.collection;

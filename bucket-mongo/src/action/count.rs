@@ -50,7 +50,7 @@ impl<'a, T: Record> Count<'a, T> {
     async fn run(self) -> Result<u64> {
         let context = Context::of::<T>("count", &self.key);
         let key = read::key_document::<T>(&self.key);
-        let collection = self.buckets.readable(&context).await?;
+        let collection = self.buckets.store().readable(&context).await?;
         let plan = read::live(T::SPEC, DateTime::now()).record_count(T::SPEC, &key);
         let found = find::aggregate(&collection, plan, self.session)
             .await

@@ -97,12 +97,12 @@ impl<'a, T: Record> Insert<'a, T> {
 
     async fn run(self) -> Result<Inserted> {
         let context = Context::of::<T>("insert", &self.record.key());
-        let mut batch = Batch::default();
+        let mut batch = Batch::of::<T>();
         batch.set_now(DateTime::now());
         batch
             .push_with(0, self.record, self.buckets.limits(self.record))
             .map_err(|source| Error::new(ErrorKind::Encode(source), &context))?;
-        let writer = Writer::new(self.buckets, self.session, &self.settings, context)?;
+        let writer = Writer::new(self.buckets.store(), self.session, &self.settings, context)?;
         let Written {
             opened,
             commands,

@@ -179,11 +179,12 @@ where
             let store = async {
                 if goes_alone {
                     let session = self.session.as_deref_mut();
-                    let writer = Writer::new(self.buckets, session, &self.settings, context)?;
+                    let writer =
+                        Writer::new(self.buckets.store(), session, &self.settings, context)?;
                     Ok((writer.store(&mut chunk).await, chunk.holds()))
                 } else {
                     // Without a source no record waits for another one.
-                    let written = group::store(self.buckets, chunk, end, &context).await?;
+                    let written = group::store(self.buckets.store(), chunk, end, &context).await?;
                     Ok((written, Holds::default()))
                 }
             };
@@ -250,8 +251,8 @@ where
     }
 
     /// The next records; none if that is all.
-    async fn next_chunk(&mut self) -> Batch<T> {
-        let mut batch = Batch::default();
+    async fn next_chunk(&mut self) -> Batch {
+        let mut batch = Batch::of::<T>();
         batch.set_now(DateTime::now());
         if let Some((source, _)) = &self.source {
             batch.set_source(source.clone());
@@ -267,7 +268,7 @@ where
 
     /// Reports the records of a chunk that stand behind one that is not stored, and sees to it that
     /// the chunks after it have none.
-    fn hold_back(&mut self, chunk: &mut Batch<T>, holds: &Holds) {
+    fn hold_back(&mut self, chunk: &mut Batch, holds: &Holds) {
         chunk.hold_back(holds);
         for held in chunk.take_held_back() {
             let error = Error::held_back(&held, &self.context);
@@ -278,7 +279,7 @@ where
 
     /// Encodes some records; whether the chunk takes more. Those that cannot be encoded go straight
     /// to the report.
-    fn fill(&mut self, batch: &mut Batch<T>) -> bool {
+    fn fill(&mut self, batch: &mut Batch) -> bool {
         let mut taken = 0;
         for record in self.iterator.by_ref().take(BREATHER) {
             taken += 1;

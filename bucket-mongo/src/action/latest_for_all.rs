@@ -87,7 +87,7 @@ impl<T: Record> fmt::Debug for LatestRecords<T> {
 impl<T: Record> LatestForAll<'_, T> {
     async fn run(self) -> Result<LatestRecords<T>> {
         let context = Context::of_all::<T>("latest_for_all");
-        let collection = self.buckets.readable(&context).await?;
+        let collection = self.buckets.store().readable(&context).await?;
         let keys = keys::newest_buckets(T::SPEC, collection.clone(), context.clone()).await?;
         let look = Arc::new(Look {
             buckets: self.buckets.clone(),

@@ -160,7 +160,7 @@ impl<'a, T: Record> PageQuery<'a, T> {
         let key = read::key_elements::<T>(&self.key);
         let live = read::live(T::SPEC, DateTime::now());
         let plan = live.find(read::page(T::SPEC, &key, self.number));
-        let collection = self.buckets.readable(&context).await?;
+        let collection = self.buckets.store().readable(&context).await?;
         let found = find::one(&collection, plan, self.session)
             .await
             .map_err(|error| Error::read(error, &context))?;

@@ -56,7 +56,7 @@ impl<'a, T: Record> PageCount<'a, T> {
     async fn run(self) -> Result<u64> {
         let context = Context::of::<T>("page_count", &self.key);
         let key = read::key_document::<T>(&self.key);
-        let collection = self.buckets.readable(&context).await?;
+        let collection = self.buckets.store().readable(&context).await?;
         let failed = |error| Error::read(error, &context);
         let mut session = self.session;
         let mut last = None;

@@ -72,7 +72,7 @@ impl<T: Record> PagesQuery<'_, T> {
     async fn run(self) -> Result<Pages<T>> {
         let context = Context::of::<T>("pages", &self.key);
         let key = read::key_elements::<T>(&self.key);
-        let collection = self.buckets.readable(&context).await?;
+        let collection = self.buckets.store().readable(&context).await?;
         let live = read::live(T::SPEC, DateTime::now());
         let plan = live.find(read::pages(T::SPEC, &key, None));
         let cursor = find::many(&collection, plan)

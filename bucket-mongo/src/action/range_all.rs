@@ -112,7 +112,7 @@ impl<T: Record> RangeAll<'_, T> {
         let cursor = if range.is_empty() {
             None
         } else {
-            let collection = self.buckets.readable(&context).await?;
+            let collection = self.buckets.store().readable(&context).await?;
             let hint = plan.hint.clone();
             let cursor = find::many(&collection, plan).await;
             Some(cursor.map_err(|error| Error::read_by(&hint, error, &context))?)

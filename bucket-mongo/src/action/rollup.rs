@@ -275,7 +275,7 @@ impl<'a, T: Record> RollupQuery<'a, T> {
     async fn read(&mut self, steps: &RollupSteps, context: &Context) -> Result<RollupTotals> {
         let failed = |kind| Error::new(kind, context);
         let limits = self.buckets.limits_of(&self.key);
-        let collection = self.buckets.readable(context).await?;
+        let collection = self.buckets.store().readable(context).await?;
         let reader = 'again: loop {
             let (key, known) = (self.key.clone(), self.buckets.longest());
             let live = read::live(T::SPEC, DateTime::now());

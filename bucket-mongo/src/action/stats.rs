@@ -167,7 +167,7 @@ pub(super) async fn read_all<T: Record>(
 ) -> Result<StatsReader<T>> {
     let failed = |kind| Error::new(kind, context);
     let limits = buckets.limits_of(key);
-    let collection = buckets.readable(context).await?;
+    let collection = buckets.store().readable(context).await?;
     loop {
         let (key, known) = (key.clone(), buckets.longest());
         let live = read::live(T::SPEC, DateTime::now());

@@ -37,7 +37,7 @@ impl<'a, T: Attributed> Storing<'a, T> {
         settings: &Settings,
         context: Context,
     ) -> Result<Self> {
-        let durable = crate::buckets::durable();
+        let durable = crate::collection::durable();
         // In a session the session's counts, unless the call has one of its own.
         let default: Option<&WriteConcern> = session.is_none().then_some(&durable);
         let concern = settings.write_concern.as_ref().or(default);
@@ -45,7 +45,7 @@ impl<'a, T: Attributed> Storing<'a, T> {
             documents,
             session,
             write_concern: raw_write_concern(concern, &context)?,
-            patience: settings.deadline.unwrap_or(crate::buckets::DEADLINE),
+            patience: settings.deadline.unwrap_or(crate::store::DEADLINE),
             context,
         })
     }

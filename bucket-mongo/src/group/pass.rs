@@ -3,14 +3,17 @@
 use std::{ops::RangeInclusive, time::Duration};
 
 use bson::DateTime;
-use bucket_core::{Record, write::Batch};
+use bucket_core::write::Batch;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::{Door, Member, callers::Callers};
+use super::{
+    callers::Callers,
+    waiting::{Door, Member},
+};
 use crate::{
-    Buckets,
     error::Context,
+    store::Store,
     trace,
     writer::{Settings, Writer, Written},
 };
@@ -23,19 +26,19 @@ const DOOR: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from
 /// The statements of a batch count as under way as long as this lives. Then those go that wait: by
 /// themselves, each of them in the runtime of its own caller, so that nobody depends on a runtime that has
 /// no reason to go on.
-pub(super) struct Pass<T: Record> {
-    buckets: Buckets<T>,
+pub(super) struct Pass {
+    store: Store,
     statements: usize,
     begun: Instant,
     /// So many batches came together; no one but them is expected where one came alone.
     calls: usize,
 }
 
-impl<T: Record> Pass<T> {
+impl Pass {
     /// For statements that are counted already.
-    pub(super) fn new(buckets: &Buckets<T>, statements: usize, calls: usize) -> Self {
+    pub(super) fn new(store: &Store, statements: usize, calls: usize) -> Self {
         Self {
-            buckets: buckets.clone(),
+            store: store.clone(),
             statements,
             begun: Instant::now(),
             calls,
@@ -43,26 +46,34 @@ impl<T: Record> Pass<T> {
     }
 
     /// Stores batches as one, and tells each what became of it.
-    async fn store(self, members: Vec<Member<T>>, since: Instant) {
+    async fn store(self, members: Vec<Member>, since: Instant) {
         let span = tracing::debug_span!(
             target: trace::WRITE,
             parent: None,
             "group",
-            collection = T::SPEC.collection(),
+            collection = self.store.spec().collection(),
         );
         self.store_traced(members, since).instrument(span).await;
     }
 
-    async fn store_traced(self, members: Vec<Member<T>>, since: Instant) {
-        let mut joined = Batch::default();
-        joined.set_now(DateTime::now());
+    async fn store_traced(self, members: Vec<Member>, since: Instant) {
+        let mut joined: Option<Batch> = None;
         let mut callers = Callers::default();
         for Member { batch, end, result } in members {
             let records = batch.records() + batch.own_repeats().len();
             let offset = callers.add(records, end, result);
-            joined.join(batch, offset);
+            match &mut joined {
+                // Its indexes are those of the group.
+                None => joined = Some(batch),
+                Some(joined) => joined.join(batch, offset),
+            }
         }
-        let writer = Writer::new(&self.buckets, None, &Settings::default(), context::<T>());
+        let Some(mut joined) = joined else {
+            return;
+        };
+        joined.set_now(DateTime::now());
+        let context = Context::of_spec("insert_many", self.store.spec());
+        let writer = Writer::new(&self.store, None, &Settings::default(), context);
         let written = match writer {
             Ok(writer) => {
                 let writer = writer.since(since).of_callers(&mut callers);
@@ -86,11 +97,11 @@ impl<T: Record> Pass<T> {
     }
 }
 
-impl<T: Record> Drop for Pass<T> {
+impl Drop for Pass {
     /// Holds the door for those who were in the group to come again, and for the caller of a batch that
     /// others have waited for.
     fn drop(&mut self) {
-        let groups = self.buckets.groups();
+        let groups = self.store.groups();
         let mut state = groups.lock();
         state.statements = state.statements.saturating_sub(self.statements);
         let present = state.waiting.len();
@@ -112,8 +123,8 @@ impl<T: Record> Drop for Pass<T> {
 
 /// The group of this number goes, unless it has gone: in a task, so that nobody in it depends on one of
 /// its calls.
-pub(super) fn start<T: Record>(buckets: &Buckets<T>, number: u64) {
-    let mut state = buckets.groups().lock();
+pub(super) fn start(store: &Store, number: u64) {
+    let mut state = store.groups().lock();
     if state.number != number {
         return;
     }
@@ -128,10 +139,6 @@ pub(super) fn start<T: Record>(buckets: &Buckets<T>, number: u64) {
         .sum();
     state.statements += statements;
     drop(state);
-    let pass = Pass::new(buckets, statements, members.len());
+    let pass = Pass::new(store, statements, members.len());
     tokio::spawn(pass.store(members, since));
-}
-
-fn context<T: Record>() -> Context {
-    Context::of_all::<T>("insert_many")
 }

@@ -12,11 +12,12 @@ use super::{
     meters::Meters,
     report::Ledger,
     shard::{BatchLimits, Shard},
-    shared::{Shared, context},
+    shared::Shared,
     worker::Worker,
 };
 use crate::{
     Buckets, Error, ErrorKind, Result,
+    error::Context,
     writer::{Settings, Writer},
 };
 
@@ -157,7 +158,7 @@ impl<T: Record> IngestorBuilder<T> {
         let when_full = self.when_full;
         let shards = (0..self.in_flight).map(|_| Shard::default()).collect();
         let shared = Arc::new(Shared {
-            buckets: self.buckets,
+            store: self.buckets.store().clone(),
             settings: self.settings,
             batch_limits: BatchLimits {
                 records: self.max_batch_records,
@@ -173,7 +174,7 @@ impl<T: Record> IngestorBuilder<T> {
         for shard in 0..self.in_flight {
             runtime.spawn(Worker::new(&shared, shard).run());
         }
-        Ok(Ingestor::new(shared, when_full))
+        Ok(Ingestor::new(self.buckets, shared, when_full))
     }
 
     fn check(&self) -> Result<()> {
@@ -191,11 +192,17 @@ impl<T: Record> IngestorBuilder<T> {
         }
         // The write concern is looked at before anything is accepted.
         let settings = &self.settings;
-        Writer::new(&self.buckets, None, settings, context::<T>("ingest")).map(drop)
+        Writer::new(
+            self.buckets.store(),
+            None,
+            settings,
+            Context::of_all::<T>("ingest"),
+        )
+        .map(drop)
     }
 }
 
 fn invalid<T: Record>(message: String) -> Error {
     let kind = ErrorKind::InvalidArgument { message };
-    Error::new(kind, &context::<T>("ingest"))
+    Error::new(kind, &Context::of_all::<T>("ingest"))
 }

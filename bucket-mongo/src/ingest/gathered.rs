@@ -19,8 +19,8 @@ pub(super) const KEY_OVERHEAD: usize = 1_024;
 
 /// Encoded records of one shard and who waits for them.
 #[derive(Debug)]
-pub(super) struct Gathered<T> {
-    pub(super) batch: Batch<T>,
+pub(super) struct Gathered {
+    pub(super) batch: Batch,
     /// By place in the batch.
     sequences: Vec<u64>,
     /// What is counted against the memory bound.
@@ -31,10 +31,10 @@ pub(super) struct Gathered<T> {
     settlement: Arc<Settlement>,
 }
 
-impl<T> Gathered<T> {
-    pub(super) fn new() -> Self {
+impl Gathered {
+    pub(super) fn of<T: Record>() -> Self {
         Self {
-            batch: Batch::default(),
+            batch: Batch::of::<T>(),
             sequences: Vec::new(),
             bytes: 0,
             since: Instant::now(),
@@ -65,14 +65,12 @@ impl<T> Gathered<T> {
     pub(super) fn settlement(&self) -> &Arc<Settlement> {
         &self.settlement
     }
-}
 
-impl<T: Record> Gathered<T> {
     /// Encodes a record. Gives its size as it is counted against the memory bound.
     ///
     /// A `Serialize` that panics leaves a batch that is whole but for the values of aggregates
     /// behind its last record: it can be written, but takes no further record.
-    pub(super) fn push(
+    pub(super) fn push<T: Record>(
         &mut self,
         record: &T,
         limits: Option<Limits>,

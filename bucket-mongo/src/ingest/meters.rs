@@ -56,7 +56,7 @@ impl Meters {
     }
 
     /// A batch was taken and is about to be written.
-    pub(super) fn begun<T>(&self, gathered: &Gathered<T>, gate: &Gate, now: Instant) {
+    pub(super) fn begun(&self, gathered: &Gathered, gate: &Gate, now: Instant) {
         self.batch_records.record(float(gathered.records()));
         self.batch_bytes.record(float(gathered.bytes()));
         self.batch_wait.record(now.duration_since(gathered.since()));

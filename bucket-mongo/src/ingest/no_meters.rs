@@ -18,7 +18,7 @@ impl Meters {
 
     pub(super) fn refused(&self) {}
 
-    pub(super) fn begun<T>(&self, _gathered: &Gathered<T>, _gate: &Gate, _now: Instant) {}
+    pub(super) fn begun(&self, _gathered: &Gathered, _gate: &Gate, _now: Instant) {}
 
     pub(super) fn ended(&self, _ended: &Result<Written, Error>, _took: Duration) {}
 

@@ -24,8 +24,8 @@ pub(super) struct BatchLimits {
 }
 
 #[derive(Debug)]
-pub(super) struct Shard<T> {
-    state: Mutex<State<T>>,
+pub(super) struct Shard {
+    state: Mutex<State>,
     /// For its one worker: there may be something to do.
     pub(super) wake: Notify,
     /// For its one worker: give up what is being written.
@@ -33,10 +33,10 @@ pub(super) struct Shard<T> {
 }
 
 #[derive(Debug)]
-struct State<T> {
-    open: Option<Gathered<T>>,
+struct State {
+    open: Option<Gathered>,
     /// Complete batches in front of the open one. The memory bound is theirs too.
-    complete: VecDeque<Gathered<T>>,
+    complete: VecDeque<Gathered>,
     /// The batch that is being written.
     writing: Option<Arc<Settlement>>,
     is_closed: bool,
@@ -49,15 +49,15 @@ pub(super) enum Refusal {
 }
 
 /// What a worker does next.
-pub(super) enum Next<T> {
-    Write(Box<Gathered<T>>),
+pub(super) enum Next {
+    Write(Box<Gathered>),
     /// Nothing yet; at that time at the latest there is.
     Wait(Option<Instant>),
     /// The shard is closed and empty.
     End,
 }
 
-impl<T> Default for Shard<T> {
+impl Default for Shard {
     fn default() -> Self {
         let state = State {
             open: None,
@@ -73,7 +73,7 @@ impl<T> Default for Shard<T> {
     }
 }
 
-impl<T> State<T> {
+impl State {
     /// The open batch takes nothing more.
     fn complete(&mut self) {
         if let Some(open) = self.open.take()
@@ -91,8 +91,8 @@ impl<T> State<T> {
     }
 }
 
-impl<T> Shard<T> {
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+impl Shard {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|poisoned| {
             // Only the encoding of a record can panic, in code of the record's own. The records
             // before it are whole, and go without further ones.
@@ -105,7 +105,7 @@ impl<T> Shard<T> {
     }
 
     /// What to write next: whatever is complete, or the open batch if it is due.
-    pub(super) fn next(&self, linger: Duration, is_full: bool) -> Next<T> {
+    pub(super) fn next(&self, linger: Duration, is_full: bool) -> Next {
         let mut state = self.lock();
         state.writing = None;
         if state.complete.is_empty() {
@@ -153,7 +153,7 @@ impl<T> Shard<T> {
     }
 
     /// Takes nothing more. Gives what was accepted and not yet begun to be written.
-    pub(super) fn empty(&self) -> Vec<Gathered<T>> {
+    pub(super) fn empty(&self) -> Vec<Gathered> {
         let mut state = self.lock();
         state.is_closed = true;
         state.complete();
@@ -164,9 +164,9 @@ impl<T> Shard<T> {
     }
 }
 
-impl<T: Record> Shard<T> {
+impl Shard {
     /// Encodes a record into the open batch; `enter` numbers it and counts its bytes.
-    pub(super) fn push(
+    pub(super) fn push<T: Record>(
         &self,
         record: &T,
         limits: Option<Limits>,
@@ -177,7 +177,7 @@ impl<T: Record> Shard<T> {
         if state.is_closed {
             return Err(Refusal::Closed);
         }
-        let open = state.open.get_or_insert_with(Gathered::new);
+        let open = state.open.get_or_insert_with(Gathered::of::<T>);
         let bytes = open.push(record, limits).map_err(Refusal::Encode)?;
         let sequence = enter(bytes);
         let at = open.accept(bytes, sequence);

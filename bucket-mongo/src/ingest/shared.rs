@@ -6,7 +6,7 @@ use std::{
 };
 
 use bucket_core::{
-    Record,
+    Limits, Record,
     key::{KeySink, KeyValue},
 };
 
@@ -19,24 +19,23 @@ use super::{
     settlement::{Outcome, Settled, Settlement},
     shard::{BatchLimits, Refusal, Shard},
 };
-use crate::{Buckets, Error, ErrorKind, Result, error::Context, writer::Settings};
+use crate::{Error, ErrorKind, Result, error::Context, store::Store, writer::Settings};
 
 /// An ingestor without its handles: the workers hold it until they are done.
-pub(super) struct Shared<T: Record> {
-    pub(super) buckets: Buckets<T>,
+pub(super) struct Shared {
+    pub(super) store: Store,
     pub(super) settings: Settings,
     pub(super) batch_limits: BatchLimits,
-    pub(super) shards: Box<[Shard<T>]>,
+    pub(super) shards: Box<[Shard]>,
     pub(super) gate: Gate,
     pub(super) ledger: Ledger,
     pub(super) meters: Meters,
     pub(super) hashes: RandomState,
 }
 
-impl<T: Record> Shared<T> {
+impl Shared {
     /// Takes a record, however full the buffer is.
-    pub(super) fn accept(&self, record: &T) -> Result<Receipt> {
-        let limits = self.buckets.limits(record);
+    pub(super) fn accept<T: Record>(&self, record: &T, limits: Option<Limits>) -> Result<Receipt> {
         let mut filled = false;
         let pushed = self
             .shard(record)
@@ -50,7 +49,7 @@ impl<T: Record> Shared<T> {
             self.shards.iter().for_each(|shard| shard.wake.notify_one());
         }
         pushed.map_err(|refusal| match refusal {
-            Refusal::Closed => shut_down::<T>("push"),
+            Refusal::Closed => self.shut_down("push"),
             Refusal::Encode(source) => {
                 let context = Context::of::<T>("push", &record.key());
                 Error::new(ErrorKind::Encode(source), &context)
@@ -62,10 +61,10 @@ impl<T: Record> Shared<T> {
     pub(super) fn overloaded(&self) -> Error {
         self.meters.refused();
         let limit = self.gate.limit();
-        Error::new(ErrorKind::Overloaded { limit }, &context::<T>("push"))
+        Error::new(ErrorKind::Overloaded { limit }, &self.context("push"))
     }
 
-    fn shard(&self, record: &T) -> &Shard<T> {
+    fn shard<T: Record>(&self, record: &T) -> &Shard {
         let mut hash = KeyHash(self.hashes.build_hasher());
         record.visit_key(&mut hash);
         let shards = u64::try_from(self.shards.len()).unwrap_or(u64::MAX);
@@ -103,10 +102,10 @@ impl<T: Record> Shared<T> {
     }
 
     /// Closes a shard, and gives back what is not being written yet as not stored.
-    pub(super) fn give_back(&self, shard: &Shard<T>) {
+    pub(super) fn give_back(&self, shard: &Shard) {
         let left = shard.empty();
         self.ledger.name_all();
-        let outcome = Arc::new(Outcome::Failed(shut_down::<T>("ingest")));
+        let outcome = Arc::new(Outcome::Failed(self.shut_down("ingest")));
         for gathered in left {
             self.settle(&gathered, &outcome);
         }
@@ -117,22 +116,31 @@ impl<T: Record> Shared<T> {
     }
 
     /// Enters what became of a batch, and tells those who wait for it.
-    pub(super) fn settle(&self, gathered: &Gathered<T>, outcome: &Arc<Outcome>) {
+    pub(super) fn settle(&self, gathered: &Gathered, outcome: &Arc<Outcome>) {
         let figures = self.ledger.settle(gathered.sequences(), outcome);
         self.gate.leave(gathered.records(), gathered.bytes());
         self.meters.settled(figures, &self.gate);
         // Last, so that who was told finds the account and the room up to date.
         gathered.settlement().settle(Arc::clone(outcome));
     }
-}
 
-pub(super) fn context<T: Record>(operation: &'static str) -> Context {
-    Context::of_all::<T>(operation)
-}
+    pub(super) fn context(&self, operation: &'static str) -> Context {
+        Context::of_spec(operation, self.store.spec())
+    }
 
-/// The error of a record that an ingestor did not take, or gave back.
-pub(super) fn shut_down<T: Record>(operation: &'static str) -> Error {
-    Error::new(ErrorKind::ShutDown, &context::<T>(operation))
+    /// The error of a record that an ingestor did not take, or gave back.
+    pub(super) fn shut_down(&self, operation: &'static str) -> Error {
+        Error::new(ErrorKind::ShutDown, &self.context(operation))
+    }
+
+    /// The error of records that may have been sent.
+    pub(super) fn unknown(&self, message: &str) -> Error {
+        let message = message.to_owned();
+        Error::new(
+            ErrorKind::OutcomeUnknown { message },
+            &self.context("ingest"),
+        )
+    }
 }
 
 /// Hashes the parts of a key.

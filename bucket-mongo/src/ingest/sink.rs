@@ -14,7 +14,6 @@ use super::{
     gate::Place,
     receipt::Receipt,
     settlement::{Outcome, Settled, Settlement},
-    shared::shut_down,
 };
 use crate::{Error, Result};
 
@@ -135,7 +134,7 @@ impl<T: Record> Sink<T> for IngestSink<T> {
     fn poll_ready(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let this = self.get_mut();
         if this.is_closed {
-            return Poll::Ready(Err(shut_down::<T>("push")));
+            return Poll::Ready(Err(this.ingestor.shut_down()));
         }
         this.place.poll_room(this.ingestor.gate(), cx).map(Ok)
     }
@@ -143,7 +142,7 @@ impl<T: Record> Sink<T> for IngestSink<T> {
     fn start_send(self: Pin<&mut Self>, record: T) -> Result<()> {
         let this = self.get_mut();
         if this.is_closed {
-            return Err(shut_down::<T>("push"));
+            return Err(this.ingestor.shut_down());
         }
         let receipt = this.ingestor.accept(&record)?;
         this.is_flushing = false;

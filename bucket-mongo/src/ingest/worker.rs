@@ -3,7 +3,6 @@
 use std::{pin::pin, sync::Arc};
 
 use bson::DateTime;
-use bucket_core::Record;
 use futures_util::future::{Either, select};
 use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
@@ -11,11 +10,11 @@ use tracing::Instrument;
 use super::{
     gathered::Gathered,
     shard::{Next, Shard},
-    shared::{Shared, context},
+    shared::Shared,
     writing::Writing,
 };
 use crate::{
-    Error, ErrorKind, trace,
+    Error, trace,
     writer::{Writer, Written},
 };
 
@@ -23,14 +22,14 @@ use crate::{
 ///
 /// However it ends, nothing that was accepted is left unsettled: a runtime that shuts down drops
 /// it, and then `Drop` says so to those who wait.
-pub(super) struct Worker<T: Record> {
-    shared: Arc<Shared<T>>,
+pub(super) struct Worker {
+    shared: Arc<Shared>,
     at: usize,
 }
 
-impl<T: Record> Worker<T> {
+impl Worker {
     /// The worker of the shard of this number.
-    pub(super) fn new(shared: &Arc<Shared<T>>, at: usize) -> Self {
+    pub(super) fn new(shared: &Arc<Shared>, at: usize) -> Self {
         Self {
             shared: Arc::clone(shared),
             at,
@@ -44,18 +43,18 @@ impl<T: Record> Worker<T> {
                 target: trace::WRITE,
                 parent: None,
                 "ingest",
-                collection = T::SPEC.collection(),
+                collection = self.shared.store.spec().collection(),
             );
             self.write(gathered).instrument(span).await;
         }
     }
 
-    fn shard(&self) -> &Shard<T> {
+    fn shard(&self) -> &Shard {
         &self.shared.shards[self.at]
     }
 
     /// Waits for the next batch; `None` once the shard is closed and empty.
-    async fn next(&self) -> Option<Gathered<T>> {
+    async fn next(&self) -> Option<Gathered> {
         let linger = self.shared.batch_limits.linger;
         loop {
             let is_full = self.shared.gate.is_full();
@@ -72,7 +71,7 @@ impl<T: Record> Worker<T> {
         }
     }
 
-    async fn write(&self, gathered: Gathered<T>) {
+    async fn write(&self, gathered: Gathered) {
         let begun = Instant::now();
         self.shared
             .meters
@@ -84,31 +83,23 @@ impl<T: Record> Worker<T> {
     }
 
     /// Stores a batch.
-    async fn store(&self, gathered: &mut Gathered<T>) -> Result<Written, Error> {
+    async fn store(&self, gathered: &mut Gathered) -> Result<Written, Error> {
         gathered.batch.set_now(DateTime::now());
-        let (buckets, settings) = (&self.shared.buckets, &self.shared.settings);
-        let writer = Writer::new(buckets, None, settings, context::<T>("ingest"))?;
+        let shared = &self.shared;
+        let context = shared.context("ingest");
+        let writer = Writer::new(&shared.store, None, &shared.settings, context)?;
         let store = writer.store(&mut gathered.batch);
         // In this order: an abort that came first leaves the batch unsent.
         match select(pin!(self.shard().abort.notified()), pin!(store)).await {
-            Either::Left(_) => Err(unknown::<T>("the ingestor was aborted")),
+            Either::Left(_) => Err(shared.unknown("the ingestor was aborted")),
             Either::Right((written, _)) => Ok(written),
         }
     }
 }
 
-impl<T: Record> Drop for Worker<T> {
+impl Drop for Worker {
     /// After a regular end there is nothing left.
     fn drop(&mut self) {
         self.shared.give_back(self.shard());
     }
-}
-
-/// The error of records that may have been sent.
-pub(super) fn unknown<T: Record>(message: &str) -> Error {
-    let message = message.to_owned();
-    Error::new(
-        ErrorKind::OutcomeUnknown { message },
-        &context::<T>("ingest"),
-    )
 }

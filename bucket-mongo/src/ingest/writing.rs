@@ -2,20 +2,18 @@
 
 use std::sync::Arc;
 
-use bucket_core::Record;
-
-use super::{gathered::Gathered, settlement::Outcome, shared::Shared, worker::unknown};
+use super::{gathered::Gathered, settlement::Outcome, shared::Shared};
 use crate::{Error, trace, writer::Written};
 
 /// Settles its batch when the writing has ended, or when the worker is dropped in the midst of it.
-pub(super) struct Writing<'a, T: Record> {
-    shared: &'a Shared<T>,
-    pub(super) gathered: Gathered<T>,
+pub(super) struct Writing<'a> {
+    shared: &'a Shared,
+    pub(super) gathered: Gathered,
     is_settled: bool,
 }
 
-impl<'a, T: Record> Writing<'a, T> {
-    pub(super) fn new(shared: &'a Shared<T>, gathered: Gathered<T>) -> Self {
+impl<'a> Writing<'a> {
+    pub(super) fn new(shared: &'a Shared, gathered: Gathered) -> Self {
         Self {
             shared,
             gathered,
@@ -63,11 +61,11 @@ impl<'a, T: Record> Writing<'a, T> {
     }
 }
 
-impl<T: Record> Drop for Writing<'_, T> {
+impl Drop for Writing<'_> {
     fn drop(&mut self) {
         if !self.is_settled {
             let message = "the runtime of the ingestor was shut down";
-            self.settle(Outcome::Failed(unknown::<T>(message)));
+            self.settle(Outcome::Failed(self.shared.unknown(message)));
         }
     }
 }

@@ -174,7 +174,7 @@ impl<'a, T: Record, R> Request<'a, T, R> {
         if walk.is_empty() {
             return Ok(part);
         }
-        let collection = self.buckets.readable(&context).await?;
+        let collection = self.buckets.store().readable(&context).await?;
         let mut wanted = buckets_of::<T>(most.saturating_add(1));
         loop {
             let session = self.session.as_deref_mut();

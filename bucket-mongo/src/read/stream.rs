@@ -133,7 +133,7 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
     async fn settle(&mut self, plan: FindPlan) -> Result<()> {
         self.session = self.rows.take().and_then(Rows::into_session);
         let Self { context, .. } = self;
-        let collection = self.buckets.readable(context).await?;
+        let collection = self.buckets.store().readable(context).await?;
         let newest = Rows::one(&collection, plan, self.session.as_deref_mut()).await;
         let newest = newest.map_err(|error| Error::read(error, context))?;
         self.walk.settle(newest.as_deref());
@@ -145,7 +145,7 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
         let rows = match &mut self.rows {
             Some(rows) => rows,
             none => {
-                let collection = self.buckets.readable(context).await?;
+                let collection = self.buckets.store().readable(context).await?;
                 let rows = Rows::open(&collection, walk.finds(), self.batch, self.session.take());
                 none.insert(rows.await.map_err(|error| Error::read(error, context))?)
             }

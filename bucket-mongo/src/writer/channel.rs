@@ -8,8 +8,8 @@ use mongodb::{ClientSession, Database};
 use tokio::time::Instant;
 
 use super::{
-    Learnt,
     delivery::{Delivery, not_sent_in_time},
+    learnt::Learnt,
     selection::Selection,
     send::Command,
 };

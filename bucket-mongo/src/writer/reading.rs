@@ -11,7 +11,7 @@ use futures_util::future::try_join_all;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
-    Executor, faults,
+    Writer, faults,
     send::{GRACE, runtime_stopped, time_limit},
     session,
 };
@@ -27,7 +27,7 @@ enum ReadError {
     Late(Error),
 }
 
-impl Executor<'_> {
+impl Writer<'_> {
     /// What a look at the collection finds.
     pub(super) async fn look(&self, look: Look) -> CallEvent<Error> {
         let command = look.command(self.spec);

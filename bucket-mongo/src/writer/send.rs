@@ -14,7 +14,7 @@ use futures_util::future::{Either, join_all, select};
 use mongodb::Database;
 use tokio::time::Instant;
 
-use super::{Executor, Learnt, delivery::Delivery, selection::Selection};
+use super::{Writer, delivery::Delivery, learnt::Learnt, selection::Selection};
 use crate::error::{Context, Error};
 
 /// How much longer than its deadline a command is waited for, so that it is the one to say why.
@@ -22,7 +22,7 @@ pub(super) const GRACE: Duration = Duration::from_millis(250);
 /// How much longer than its deadline the server may work on something, so that its reply comes within the grace.
 const SERVER_GRACE: Duration = Duration::from_millis(100);
 
-impl Executor<'_> {
+impl Writer<'_> {
     /// What these commands came to, or the first ones up to a failure.
     pub(super) async fn send(&mut self, commands: Vec<Dispatch>) -> Vec<Delivered<Error>> {
         if self.session.is_some() {

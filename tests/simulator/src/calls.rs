@@ -25,10 +25,10 @@ pub(crate) struct Trouble(pub(crate) String);
 
 /// A call under way.
 #[derive(Debug)]
-pub(crate) struct Running<T> {
+pub(crate) struct Running {
     pub(crate) writer: usize,
     pub(crate) client: usize,
-    pub(crate) call: Call<T, Trouble>,
+    pub(crate) call: Call<Trouble>,
     pub(crate) deadline: u64,
     pub(crate) in_session: bool,
     /// Its records, by their indexes.
@@ -56,8 +56,8 @@ pub(crate) struct Read {
     found: Option<Vec<RawDocumentBuf>>,
 }
 
-impl<T: Model> Running<T> {
-    pub(crate) fn new(writer: usize, client: usize, call: Call<T, Trouble>, deadline: u64) -> Self {
+impl Running {
+    pub(crate) fn new(writer: usize, client: usize, call: Call<Trouble>, deadline: u64) -> Self {
         Self {
             writer,
             client,

@@ -134,7 +134,7 @@ pub(crate) struct World<'a, T: Model> {
     pub(crate) node: u32,
     pub(crate) clients: Vec<Client>,
     pub(crate) writers: Vec<Writer>,
-    pub(crate) calls: Vec<Option<Running<T>>>,
+    pub(crate) calls: Vec<Option<Running>>,
     pub(crate) commands: Vec<Option<Command>>,
     pub(crate) ledger: Ledger<T>,
     /// The records of each source, by their positions.

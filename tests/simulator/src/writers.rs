@@ -157,7 +157,7 @@ impl<T: Model> World<'_, T> {
         T::draw(random, number, key, self.clock())
     }
 
-    fn call(&mut self, writer: usize, call: &CallPlan, numbers: &[usize]) -> Running<T> {
+    fn call(&mut self, writer: usize, call: &CallPlan, numbers: &[usize]) -> Running {
         let plan = &self.plan.writers[writer];
         let (client, in_session) = (plan.client, plan.in_session);
         let source = self.source_of(writer);
@@ -187,8 +187,8 @@ impl<T: Model> World<'_, T> {
         running
     }
 
-    fn batch(&self, source: Option<u8>) -> Batch<T> {
-        let mut batch = Batch::default();
+    fn batch(&self, source: Option<u8>) -> Batch {
+        let mut batch = Batch::of::<T>();
         batch.set_now(DateTime::from_millis(self.clock()));
         let source = source.map(|source| Source::new(T::SPEC, &source_name(source)));
         if let Some(source) = source.transpose().expect("a source of the model") {
@@ -198,12 +198,7 @@ impl<T: Model> World<'_, T> {
     }
 
     /// Encodes records; what is refused is told at once.
-    fn push(
-        &mut self,
-        batch: &mut Batch<T>,
-        writer: usize,
-        numbers: &[usize],
-    ) -> Vec<Option<Sent>> {
+    fn push(&mut self, batch: &mut Batch, writer: usize, numbers: &[usize]) -> Vec<Option<Sent>> {
         let client = self.plan.writers[writer].client;
         let has_sources = self
             .plan

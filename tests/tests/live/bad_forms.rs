@@ -396,7 +396,7 @@ async fn a_bucket_that_was_deleted_meanwhile_is_not_begun_again_in_its_middle() 
         source: "s".into(),
         at: date("2026-01-30T10:00:00Z"),
     };
-    let mut batch = bucket_mongo::core::write::Batch::<Event>::default();
+    let mut batch = bucket_mongo::core::write::Batch::of::<Event>();
     batch.push(0, &event).unwrap();
     let seen = bucket_mongo::bson::rawdoc! {
         "_id": "s_0000000002", "source": "s", "bucket_number": 2, "bucket_size": 3, "count": 2,

@@ -305,7 +305,7 @@ use bucket_mongo::{
 };
 
 fn is_encoded<T: Record>(record: &T) {
-    let mut batch = Batch::default();
+    let mut batch = Batch::of::<T>();
     batch.push(0, record).unwrap();
     assert_eq!(batch.records(), 1);
 }

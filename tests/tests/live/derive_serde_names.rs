@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// The filter and the item of the statement that appends this record.
 fn written<T: Record>(record: &T) -> (Document, Document) {
-    let mut batch = Batch::<T>::default();
+    let mut batch = Batch::of::<T>();
     batch.push(0, record).unwrap();
     let id = BucketId::<T>::first(&record.key(), record.time());
     batch.guess(|_| Some(id.to_string()));

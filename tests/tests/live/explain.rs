@@ -57,8 +57,8 @@ async fn long_history(open: bool) -> TestDatabase {
 }
 
 /// The statements that are really sent, each as a command of its own.
-fn statements(prepare: impl FnOnce(&mut Batch<Trade>), record: &Trade) -> Vec<Document> {
-    let mut batch = Batch::default();
+fn statements(prepare: impl FnOnce(&mut Batch), record: &Trade) -> Vec<Document> {
+    let mut batch = Batch::of::<Trade>();
     batch.push(0, record).unwrap();
     prepare(&mut batch);
     let rounds = batch.rounds(None).into_iter();

@@ -56,7 +56,7 @@ async fn first(database: &TestDatabase, plan: &FindPlan) -> Option<RawDocumentBu
 
 /// The reads and the statements with which a writer that remembers nothing stores a record.
 async fn commands<const F: usize>(database: &TestDatabase, record: &Sample<F>) -> Vec<Document> {
-    let mut batch = Batch::default();
+    let mut batch = Batch::of::<Sample<F>>();
     batch.push(0, record).unwrap();
     let mut commands = Vec::new();
     if batch.chains()[0].need() == Need::Statements {
@@ -130,7 +130,7 @@ async fn each_write_is_o1<const F: usize>() {
     let collection = database.collection::<Document>("samples");
     let last = collection.find_one(doc! { "device": "1" });
     let last = last.sort(doc! { "_id": -1 }).await.unwrap().unwrap();
-    let mut batch = Batch::default();
+    let mut batch = Batch::of::<Sample<F>>();
     batch.push(0, &record::<F>("1", newest + 1)).unwrap();
     batch.guess(|_| last.get_str("_id").ok().map(ToOwned::to_owned));
     for round in batch.rounds(None) {
@@ -160,7 +160,7 @@ async fn each_write_to_a_hybrid_bucket_examines_at_most_2_keys_and_1_document() 
 async fn each_late_write_examines_at_most_2_keys_and_1_document() {
     let database = long_history::<{ sample::HYBRID_MERGE }>().await;
     let late = record::<{ sample::HYBRID_MERGE }>("1", 500_250);
-    let mut batch = Batch::default();
+    let mut batch = Batch::of::<Sample<{ sample::HYBRID_MERGE }>>();
     batch.push(0, &late).unwrap();
     let newest = batch.chains()[0].newest_bucket();
     let found = first(&database, &newest).await.unwrap();

@@ -5,7 +5,6 @@ use std::vec::IntoIter;
 use super::{Call, Lessons, Phase, Reason};
 use crate::{
     index::{self, Unmet},
-    record::Record,
     write::{Ground, Learnt, Listing, Look, Round, collection_drift},
 };
 
@@ -22,7 +21,7 @@ pub(super) enum Purpose {
     End,
 }
 
-impl<T: Record, E: Clone> Call<T, E> {
+impl<E: Clone> Call<E> {
     /// Takes what other calls of the handle have learnt, and gives what this one has. Short: a lock may be
     /// held meanwhile.
     pub fn consult(&mut self, learnt: &mut Learnt) {
@@ -67,7 +66,7 @@ impl<T: Record, E: Clone> Call<T, E> {
         } else {
             learnt.recall(&mut self.batch, self.terms.for_good);
         }
-        if T::SPEC.unique().is_some() && !learnt.has_record_ids() {
+        if self.batch.spec().unique().is_some() && !learnt.has_record_ids() {
             self.batch.suspect_one();
         }
         self.learn()
@@ -104,7 +103,7 @@ impl<T: Record, E: Clone> Call<T, E> {
             }
             (Look::Collection, Listing::Found(found)) => {
                 let Some(found) = found.first() else {
-                    return self.is_unmet(index::unmet(T::SPEC, &[]));
+                    return self.is_unmet(index::unmet(self.batch.spec(), &[]));
                 };
                 if let Some(drift) = collection_drift(found) {
                     self.report.stop(Reason::Drift(drift));
@@ -118,7 +117,7 @@ impl<T: Record, E: Clone> Call<T, E> {
             (Look::Indexes, listing) => {
                 self.has_looked = true;
                 if let Listing::Found(found) = listing {
-                    let unmet = index::unmet(T::SPEC, &found);
+                    let unmet = index::unmet(self.batch.spec(), &found);
                     if unmet.is_some() {
                         return self.is_unmet(unmet);
                     }
@@ -133,7 +132,7 @@ impl<T: Record, E: Clone> Call<T, E> {
     fn is_unmet(&mut self, unmet: Option<Unmet>) -> Phase {
         // Every model has an index that writes rest on.
         let unmet = unmet.unwrap_or_else(|| Unmet::Missing {
-            name: T::SPEC.pages_index_name(),
+            name: self.batch.spec().pages_index_name(),
         });
         self.report.stop(Reason::Unmet(unmet));
         Phase::Ends

@@ -10,7 +10,6 @@ use bson::{RawDocument, RawDocumentBuf};
 use crate::{
     error::DamagedBucket,
     read::{self, FindPlan},
-    record::Record,
     write::{Batch, Chain, Need},
 };
 
@@ -92,11 +91,11 @@ impl Stage {
 }
 
 impl Learning {
-    pub(super) fn new<T: Record>(batch: &Batch<T>) -> Self {
+    pub(super) fn new(batch: &Batch) -> Self {
         Self::at(Stage::Confirm, batch)
     }
 
-    fn at<T: Record>(stage: Stage, batch: &Batch<T>) -> Self {
+    fn at(stage: Stage, batch: &Batch) -> Self {
         let chains = batch.chains().iter().enumerate();
         let asking = chains.filter(|(_, chain)| stage.is_asked_by(chain));
         Self {
@@ -109,7 +108,7 @@ impl Learning {
     }
 
     /// The next reads, which may be sent at the same time; none if nothing is left to learn.
-    pub(super) fn next<T: Record>(&mut self, batch: &Batch<T>) -> Option<Vec<FindPlan>> {
+    pub(super) fn next(&mut self, batch: &Batch) -> Option<Vec<FindPlan>> {
         while self.done == self.asking.len() {
             let has_looked_for_repeats = self.stage == Stage::Repeats && self.done > 0;
             let next = match self.stage.after() {
@@ -132,7 +131,7 @@ impl Learning {
             Stage::Confirm => vec![batch.remembered(group)],
             Stage::Open => {
                 let keys: Vec<&[u8]> = group.iter().map(|at| chain(at).key()).collect();
-                vec![read::open_buckets(T::SPEC, &keys)]
+                vec![read::open_buckets(batch.spec(), &keys)]
             }
             Stage::OpenOfOne => group.iter().map(|at| chain(at).open_bucket()).collect(),
             Stage::Newest => group.iter().map(|at| chain(at).newest_bucket()).collect(),
@@ -146,11 +145,7 @@ impl Learning {
     }
 
     /// What those reads have found, plan by plan.
-    pub(super) fn found<T: Record>(
-        &mut self,
-        batch: &mut Batch<T>,
-        found: Vec<Vec<RawDocumentBuf>>,
-    ) -> Learned {
+    pub(super) fn found(&mut self, batch: &mut Batch, found: Vec<Vec<RawDocumentBuf>>) -> Learned {
         let mut learned = Learned::default();
         let group = self.done..self.done + std::mem::take(&mut self.reading);
         self.done = group.end;
@@ -196,15 +191,10 @@ impl Learning {
 }
 
 impl Learned {
-    fn saw_open<T: Record>(
-        &mut self,
-        batch: &mut Batch<T>,
-        asking: &[usize],
-        found: &[RawDocumentBuf],
-    ) {
+    fn saw_open(&mut self, batch: &mut Batch, asking: &[usize], found: &[RawDocumentBuf]) {
         let mut open: HashMap<Vec<u8>, &RawDocumentBuf> = HashMap::with_capacity(found.len());
         for bucket in found {
-            if let Ok(key) = read::stored_key::<T>(bucket) {
+            if let Ok(key) = (batch.stored_key)(bucket) {
                 open.insert(key, bucket);
             }
         }
@@ -219,9 +209,9 @@ impl Learned {
         }
     }
 
-    fn saw<T: Record>(
+    fn saw(
         &mut self,
-        batch: &mut Batch<T>,
+        batch: &mut Batch,
         at: usize,
         found: Option<&RawDocument>,
         told: fn(&mut Chain, &RawDocument) -> Result<(), DamagedBucket>,

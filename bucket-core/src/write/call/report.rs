@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use crate::{
     error::{DamagedBucket, EncodeError},
     index::{Drift, Unmet},
-    record::Record,
     write::{Action, Batch, HeldBack, Repetition, WriteFailure},
 };
 
@@ -134,7 +133,7 @@ impl<E: Clone> Report<E> {
     }
 
     /// What became of the records that came twice in the batch, of which nothing is pending.
-    pub(super) fn settle_own_repeats<T: Record>(&mut self, batch: &Batch<T>) {
+    pub(super) fn settle_own_repeats(&mut self, batch: &Batch) {
         let repeats = batch.own_repeats();
         if repeats.is_empty() {
             return;

@@ -8,11 +8,10 @@ use super::{
 };
 use crate::{
     read::{self, FindPlan},
-    record::Record,
     write::{Answer, Round, WriteFailure, blames_a_record},
 };
 
-impl<T: Record, E: Clone> Call<T, E> {
+impl<E: Clone> Call<E> {
     pub(super) fn learned(&mut self, learned: Learned) {
         self.report.duplicates.extend(learned.duplicates);
         for (index, id) in learned.conflicts {

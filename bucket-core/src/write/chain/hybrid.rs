@@ -12,7 +12,7 @@ use crate::{
     form::InTime,
     id::Place,
     read::{self, FindPlan},
-    write::batch::Slot,
+    write::slot::Slot,
 };
 
 impl Rules for InTime {

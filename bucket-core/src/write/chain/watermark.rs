@@ -8,7 +8,7 @@ use super::Chain;
 use crate::{
     read::{FindPlan, ReadLevel},
     whole,
-    write::{batch::Slot, source::Source},
+    write::{slot::Slot, source::Source},
 };
 
 /// What is known of the source's position in the chain's buckets.

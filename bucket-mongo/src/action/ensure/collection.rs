@@ -36,7 +36,7 @@ impl<T: Record> Ensure<'_, T> {
         let collection = self.buckets.stored::<Document>();
         let dated = collection
             .update_many(plan.filter, plan.pipeline)
-            .write_concern(self.buckets.write_concern().clone())
+            .write_concern(self.buckets.store().write_concern().clone())
             .await?;
         Ok(dated.modified_count)
     }

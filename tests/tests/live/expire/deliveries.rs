@@ -68,7 +68,7 @@ pub(crate) async fn a_late_delivery_brings_no_removed_bucket_back<L: Event, S: E
     let id = seen.get_str("_id").unwrap_or_default().to_owned();
     let mut commands = Vec::new();
     for by_memory in [true, false] {
-        let mut batch = Batch::<L>::default();
+        let mut batch = Batch::of::<L>();
         batch.set_now(now);
         batch.push(0, &late).unwrap();
         if by_memory {

@@ -74,7 +74,7 @@ async fn with_1_000_buckets_behind_it_a_write_examines_two_keys_and_a_look_a_few
     let newest = documents(&database, "orders").await.pop().unwrap();
     let id = newest.get_str("_id").unwrap().to_owned();
 
-    let mut batch = Batch::<Counted>::default();
+    let mut batch = Batch::of::<Counted>();
     batch.push(0, &of(20_000)).unwrap();
     batch.guess(|_| Some(id.clone()));
     for round in batch.rounds(None) {
@@ -95,7 +95,7 @@ async fn with_1_000_buckets_behind_it_a_write_examines_two_keys_and_a_look_a_few
         );
     }
     for ids in [1, 10, 20] {
-        let mut batch = Batch::<Counted>::default();
+        let mut batch = Batch::of::<Counted>();
         for (index, record) in records.iter().skip(5_000).take(ids).enumerate() {
             batch.push(index, record).unwrap();
         }

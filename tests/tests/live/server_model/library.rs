@@ -66,7 +66,7 @@ pub(crate) async fn every_form() {
 
 /// A writer, its rounds under way, and its next number.
 struct Writer<const F: usize> {
-    batch: Batch<Sample<F>>,
+    batch: Batch,
     under_way: Vec<Round>,
     session: u8,
     number: i64,
@@ -117,7 +117,7 @@ async fn history<const F: usize>(
 }
 
 fn writer<const F: usize>(draw: &mut Draw<'_>, session: u8) -> Writer<F> {
-    let mut batch = Batch::default();
+    let mut batch = Batch::of::<Sample<F>>();
     let length = 1 + draw.below(30);
     for index in 0..length {
         let sample = sample::<F>(draw, usize::from(session) * 1_000 + index);

@@ -1,0 +1,21 @@
+//! A record in a batch: where its item is, and what is known of it.
+
+use std::ops::Range;
+
+use bson::DateTime;
+
+/// A record in the batch.
+#[derive(Debug, Clone)]
+pub(super) struct Slot {
+    /// The caller's index.
+    pub(super) index: usize,
+    /// The item's bytes in the batch's buffer.
+    pub(super) item: Range<usize>,
+    pub(super) time: DateTime,
+    /// The row of its inputs.
+    pub(super) row: usize,
+    /// Its size as it is counted against `max_bytes`.
+    pub(super) bytes: u64,
+    /// Its position in its source; 0 where it comes from none.
+    pub(super) position: i64,
+}

@@ -1,0 +1,87 @@
+//! The collection of a model as a handle and its clones see it, whatever its records are.
+
+use std::{sync::Arc, time::Duration};
+
+use bucket_core::BucketSpec;
+use mongodb::{Collection, Database, options::WriteConcern};
+
+use crate::{
+    collection::{collection, durable},
+    group::waiting::Groups,
+    writer::learnt::Learnt,
+};
+
+/// How long a write goes on being tried unless the caller says otherwise.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Where records go, on which terms, and what is known of it.
+///
+/// What reads and writes once records are encoded takes this instead of [`Buckets`](crate::Buckets): it is
+/// compiled once for all models.
+#[derive(Debug, Clone)]
+pub(crate) struct Store {
+    spec: &'static BucketSpec,
+    database: Database,
+    write_concern: WriteConcern,
+    deadline: Duration,
+    learnt: Arc<Learnt>,
+    /// Shared by those that write in the same way.
+    groups: Arc<Groups>,
+}
+
+impl Store {
+    pub(crate) fn new(spec: &'static BucketSpec, database: &Database) -> Self {
+        Self {
+            spec,
+            database: database.clone(),
+            write_concern: durable(),
+            deadline: DEADLINE,
+            learnt: Arc::default(),
+            groups: Arc::default(),
+        }
+    }
+
+    /// From here on it shares no statements with others of its kind: it writes in another way.
+    pub(crate) fn leave_group(&mut self) {
+        self.groups = Arc::default();
+    }
+
+    pub(crate) fn set_write_concern(&mut self, write_concern: WriteConcern) {
+        self.write_concern = write_concern;
+        self.leave_group();
+    }
+
+    pub(crate) fn set_deadline(&mut self, deadline: Duration) {
+        self.deadline = deadline;
+        self.leave_group();
+    }
+
+    pub(crate) fn spec(&self) -> &'static BucketSpec {
+        self.spec
+    }
+
+    pub(crate) fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// The collection, for the library's own reads and writes.
+    pub(crate) fn collection<D: Send + Sync>(&self) -> Collection<D> {
+        collection(&self.database, self.spec.collection())
+    }
+
+    pub(crate) fn learnt(&self) -> &Arc<Learnt> {
+        &self.learnt
+    }
+
+    pub(crate) fn groups(&self) -> &Groups {
+        &self.groups
+    }
+
+    pub(crate) fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
+    pub(crate) fn write_concern(&self) -> &WriteConcern {
+        &self.write_concern
+    }
+}
