@@ -13,7 +13,7 @@ mod sample;
 #[path = "common/writer.rs"]
 mod writer;
 
-use bson::{DateTime, Document, doc, rawdoc};
+use bson::{DateTime, Document, RawDocument, doc, rawdoc};
 use bucket_core::{
     Record,
     write::{Batch, Doubt, Need, Round},
@@ -48,6 +48,22 @@ fn updates(round: &Round) -> Vec<Document> {
     updates.collect()
 }
 
+/// The key's open bucket is this one, and stays so however long it is waited for.
+fn saw_at_last(batch: &mut Batch, bucket: &RawDocument) -> u32 {
+    let mut pauses = 0;
+    loop {
+        match batch.chains()[0].need() {
+            Need::OpenBucket | Need::NewestBucket => batch.chains_mut()[0].saw(bucket).unwrap(),
+            Need::Patience => {
+                assert!(batch.rounds(None).is_empty());
+                batch.waited();
+                pauses += 1;
+            }
+            _ => return pauses,
+        }
+    }
+}
+
 fn refused() -> Document {
     let error = doc! { "index": 0, "code": 121, "errmsg": "Document failed validation" };
     doc! { "ok": 1, "n": 0, "writeErrors": [error] }
@@ -58,13 +74,13 @@ fn refused() -> Document {
 fn a_bucket_that_was_left_reserved_takes_records_where_the_collection_refuses_empty_ones() {
     let mut batch = batch::<COUNT>(&["a"], 2);
     let left_over = rawdoc! { "_id": "a_0000000001", "count": 0_i64 };
-    batch.chains_mut()[0].saw(&left_over).unwrap();
+    saw_at_last(&mut batch, &left_over);
     let rounds = batch.rounds(None);
     let settled = batch.settle(&rounds[0], &refused(), Doubt::None);
     assert!(settled.failed.is_empty(), "{:?}", settled.failed);
 
     assert_ne!(batch.chains()[0].need(), Need::Nothing);
-    batch.chains_mut()[0].saw(&left_over).unwrap();
+    saw_at_last(&mut batch, &left_over);
     let rounds = batch.rounds(None);
     let updates = updates(&rounds[0]);
     let reserved = doc! { "$type": "long", "$lte": 0 };
@@ -89,7 +105,7 @@ fn a_record_that_is_refused_with_a_reserved_bucket_is_given_back() {
             break;
         }
         let left_over = rawdoc! { "_id": "a_0000000001", "count": 0_i64 };
-        batch.chains_mut()[0].saw(&left_over).unwrap();
+        saw_at_last(&mut batch, &left_over);
         let rounds = batch.rounds(None);
         let settled = batch.settle(&rounds[0], &refused(), Doubt::None);
         failed.extend(settled.failed.into_iter().map(|failed| failed.index));
@@ -136,4 +152,86 @@ fn a_batch_that_comes_again_leaves_no_bucket_without_records() {
     let (again, unchanged) = deliver();
     assert_eq!(again.duplicates.len(), first.stored.len());
     assert_eq!(unchanged, stored);
+}
+
+/// What it inserts before the bucket would appear where readers have been.
+#[test]
+fn a_reserved_bucket_is_left_to_its_owner_while_it_may_load() {
+    let mut batch = batch::<COUNT>(&["a"], 1);
+    let reserved = rawdoc! { "_id": "a_0000000001", "count": 0_i64 };
+    batch.chains_mut()[0].saw(&reserved).unwrap();
+    assert_eq!(batch.chains()[0].need(), Need::Patience);
+    batch.waited();
+    assert_eq!(batch.chains()[0].need(), Need::OpenBucket, "it looks again");
+    // By now its owner has brought it records.
+    let begun = rawdoc! { "_id": "a_0000000001", "count": 2 };
+    assert_eq!(saw_at_last(&mut batch, &begun), 0);
+    let rounds = batch.rounds(None);
+    let updates = updates(&rounds[0]);
+    assert!(updates[0].get_document("u").unwrap().contains_key("$push"));
+    let settled = batch.settle(&rounds[0], &doc! { "ok": 1, "n": 1 }, Doubt::None);
+    assert_eq!(settled.stored, [0]);
+}
+
+#[test]
+fn a_bucket_that_was_taken_over_gets_records_only_after_what_was_under_way() {
+    let mut batch = batch::<COUNT>(&["a"], 1);
+    let reserved = rawdoc! { "_id": "a_0000000001", "count": 0_i64 };
+    assert!(saw_at_last(&mut batch, &reserved) > 3);
+    let rounds = batch.rounds(None);
+    let take_over = &updates(&rounds[0])[0];
+    assert!(!take_over.get_document("u").unwrap().contains_key("$push"));
+    batch.settle(&rounds[0], &doc! { "ok": 1, "n": 1 }, Doubt::None);
+    assert_eq!(batch.chains()[0].need(), Need::Patience);
+    batch.waited();
+    assert_eq!(batch.chains()[0].need(), Need::Statements);
+
+    // Another writer may have taken it over just now.
+    let mut other = self::batch::<COUNT>(&["a"], 1);
+    let taken_over = rawdoc! { "_id": "a_0000000001", "count": 0 };
+    assert_eq!(saw_at_last(&mut other, &taken_over), 1);
+}
+
+#[test]
+fn who_has_reserved_a_bucket_waits_for_nobody() {
+    let size = i64::from(Sample::<COUNT>::SPEC.capacity().unwrap());
+    let mut batch = batch::<COUNT>(&["a"], 5 * size);
+    let full = rawdoc! { "_id": "a_0000000000", "count": size };
+    let mut reservation = None;
+    while reservation.is_none() {
+        if batch.chains()[0].need() != Need::Statements {
+            batch.chains_mut()[0].saw(&full).unwrap();
+        }
+        let round = batch.rounds(None).remove(0);
+        let is_reservation = |update: &Document| {
+            let update = update.get_document("u").unwrap();
+            (!update.contains_key("$push")).then(|| update.get_document("$set").unwrap().clone())
+        };
+        let updates = updates(&round);
+        let at = updates.iter().position(|it| is_reservation(it).is_some());
+        let applied = at.map_or(updates.len(), |at| at + 1);
+        reservation = at.and_then(|at| is_reservation(&updates[at]));
+        // What comes after it is refused.
+        let error = doc! { "index": i32::try_from(applied).unwrap(), "code": 66, "errmsg": "_id" };
+        let reply = if applied < updates.len() {
+            doc! { "ok": 1, "n": i32::try_from(applied).unwrap(), "writeErrors": [error] }
+        } else {
+            doc! { "ok": 1, "n": i32::try_from(applied).unwrap() }
+        };
+        batch.settle(&round, &reply, Doubt::None);
+    }
+    let id = reservation.unwrap().get_str("_id").unwrap().to_owned();
+    let own = rawdoc! { "_id": id, "count": 0_i64 };
+    assert_eq!(saw_at_last(&mut batch, &own), 0);
+    assert_eq!(batch.chains()[0].need(), Need::Statements);
+}
+
+/// There it would look the same for ever.
+#[test]
+fn in_a_transaction_a_reserved_bucket_is_taken_over_at_once() {
+    let mut batch = batch::<COUNT>(&["a"], 1);
+    batch.look_first();
+    let reserved = rawdoc! { "_id": "a_0000000001", "count": 0_i64 };
+    assert_eq!(saw_at_last(&mut batch, &reserved), 0);
+    assert_eq!(batch.chains()[0].need(), Need::Statements);
 }

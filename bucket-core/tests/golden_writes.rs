@@ -7,8 +7,11 @@
 
 mod common;
 
-use bson::{Document, doc};
-use bucket_core::{Record, write::Batch};
+use bson::{Document, RawDocument, doc};
+use bucket_core::{
+    Record,
+    write::{Batch, Need},
+};
 use common::{Trade, date, trade};
 
 fn document(command: &bucket_core::write::Command) -> Document {
@@ -225,6 +228,14 @@ fn nothing_is_reserved_in_a_callers_session() {
     }
 }
 
+/// The bucket stays reserved for as long as it is waited for.
+fn wait_for(batch: &mut Batch, reserved: &RawDocument) {
+    while batch.chains()[0].need() != Need::Statements {
+        batch.waited();
+        batch.chains_mut()[0].saw(reserved).unwrap();
+    }
+}
+
 /// A writer that needs a bucket that another one has reserved ends the reservation first, alone in a
 /// command.
 #[test]
@@ -232,7 +243,7 @@ fn a_reserved_bucket_is_taken_over_before_it_gets_records() {
     let records: Vec<Trade> = (0..30).map(|n| Trade { qty: n, ..msft() }).collect();
     let mut batch = batch(&records);
     let seen = bson::rawdoc! { "_id": "123_1698335223", "count": 0_i64 };
-    batch.chains_mut()[0].saw(&seen).unwrap();
+    wait_for(&mut batch, &seen);
     let rounds = batch.rounds(None);
     assert_eq!(rounds.len(), 1);
     let take_over = doc! {
@@ -250,6 +261,7 @@ fn a_reserved_bucket_is_taken_over_before_it_gets_records() {
     let settled = batch.settle(&rounds[0], &reply, bucket_core::write::Doubt::None);
     assert!(settled.stored.is_empty() && settled.opened.is_empty());
 
+    batch.waited();
     let rounds = batch.rounds(None);
     let command = document(rounds[0].command());
     let first = command.get_array("updates").unwrap()[0]

@@ -8,9 +8,10 @@ pub(crate) fn spread(ceiling: u64) -> Duration {
     Duration::from_millis(ceiling / 2 + jitter() % (ceiling / 2 + 1))
 }
 
-/// A time of at least one and at most these milliseconds.
-pub(crate) fn below(ceiling: u64) -> Duration {
-    Duration::from_millis(jitter() % ceiling.max(1) + 1)
+/// A time between these milliseconds, and at least one.
+pub(crate) fn between(floor: u64, ceiling: u64) -> Duration {
+    let span = ceiling.saturating_sub(floor);
+    Duration::from_millis((floor + jitter() % span.saturating_add(1)).max(1))
 }
 
 /// A number that differs from call to call.
@@ -23,17 +24,19 @@ fn jitter() -> u64 {
 mod tests {
     use std::time::Duration;
 
-    use super::{below, spread};
+    use super::{between, spread};
 
     #[test]
     fn a_pause_is_within_what_is_asked_for() {
         for _ in 0..100 {
             let pause = spread(1_000);
             assert!((Duration::from_millis(500)..=Duration::from_secs(1)).contains(&pause));
-            let pause = below(16);
+            let pause = between(0, 16);
             assert!((Duration::from_millis(1)..=Duration::from_millis(16)).contains(&pause));
+            let pause = between(50, 100);
+            assert!((Duration::from_millis(50)..=Duration::from_millis(100)).contains(&pause));
         }
         assert_eq!(spread(0), Duration::ZERO);
-        assert_eq!(below(0), Duration::from_millis(1));
+        assert_eq!(between(0, 0), Duration::from_millis(1));
     }
 }

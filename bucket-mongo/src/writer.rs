@@ -138,8 +138,8 @@ impl<'a> Writer<'a> {
                 commands: self.send(commands).await,
                 late: Instant::now() >= self.deadline,
             },
-            Next::Pause { ceiling } => {
-                sleep(backoff::below(ceiling)).await;
+            Next::Pause { floor, ceiling } => {
+                sleep(backoff::between(floor, ceiling)).await;
                 CallEvent::Paused
             }
             Next::Consult | Next::Wait | Next::Done => return None,

@@ -431,6 +431,15 @@ impl Batch {
         pending.chain(repeats).collect()
     }
 
+    /// A pause is over that was as long as chains need [`Patience`](super::Need::Patience).
+    pub fn waited(&mut self) {
+        let patient = |chain: &&mut Chain| chain.need() == super::Need::Patience;
+        self.chains
+            .iter_mut()
+            .filter(patient)
+            .for_each(Chain::waited);
+    }
+
     /// Gives up on every pending record. Gives their indexes.
     pub fn give_up(&mut self) -> Vec<usize> {
         self.chains.iter_mut().flat_map(Chain::give_up).collect()

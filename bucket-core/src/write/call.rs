@@ -177,12 +177,12 @@ impl<E: Clone> Call<E> {
                 }
                 Phase::HasRun => self.phase = self.after_run(),
                 Phase::Pauses => {
-                    let Some(ceiling) = self.pause() else {
+                    let Some(pause) = self.pause() else {
                         self.phase = self.learn();
                         continue;
                     };
                     self.phase = Phase::Pauses;
-                    return Next::Pause { ceiling };
+                    return pause;
                 }
                 Phase::Ends => {
                     self.settle_the_rest();
@@ -227,7 +227,10 @@ impl<E: Clone> Call<E> {
                 }
                 Phase::Sends(rest)
             }
-            (Phase::Pauses, CallEvent::Paused) => self.learn(),
+            (Phase::Pauses, CallEvent::Paused) => {
+                self.batch.waited();
+                self.learn()
+            }
             (phase, _) => phase,
         };
     }
@@ -253,7 +256,11 @@ impl<E: Clone> Call<E> {
         // Its write concern is the delivery's to say, which knows how much time is left.
         let rounds = self.batch.rounds(None);
         if rounds.is_empty() && sorted_out.moved == 0 {
-            return Phase::Ends;
+            return if self.batch.chains().iter().any(is_patient) {
+                Phase::Pauses
+            } else {
+                Phase::Ends
+            };
         }
         if self.needs_a_look(&rounds) {
             return Phase::Looks(Look::Indexes, Purpose::Send(rounds.into_iter()));
@@ -302,12 +309,25 @@ impl<E: Clone> Call<E> {
         }
     }
 
-    /// Lets the winner of a race get on; the more races are lost the longer.
-    fn pause(&self) -> Option<u64> {
+    /// Lets the winner of a race get on, the more races are lost the longer; or who has reserved a bucket.
+    fn pause(&self) -> Option<Next> {
         let chains = self.batch.chains().iter();
         let going_on = chains.filter(|chain| chain.need() != Need::Nothing);
         let misses = going_on.map(Chain::misses).max().unwrap_or_default();
-        let beyond = misses.checked_sub(FREE_MISSES)?;
-        (beyond > 0).then(|| PAUSES.after(beyond))
+        let lost = misses.saturating_sub(FREE_MISSES);
+        let lost = (lost > 0).then(|| PAUSES.after(lost));
+        let chains = self.batch.chains().iter();
+        let patience = chains.filter(|chain| is_patient(chain));
+        let patience = patience.filter_map(Chain::patience).max();
+        let ceiling = lost.max(patience)?;
+        Some(Next::Pause {
+            floor: patience.map_or(0, |patience| patience / 2),
+            ceiling,
+        })
     }
+}
+
+/// Whether it leaves a bucket to who has reserved it.
+fn is_patient(chain: &Chain) -> bool {
+    chain.need() == Need::Patience
 }

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use bson::{DateTime, Document};
 
+use self::patience::Patience;
 use self::tail::{Known, Tail};
 use self::watermark::Watermark;
 use super::{Action, Source, slot::Slot};
@@ -23,6 +24,7 @@ mod count;
 mod hybrid;
 mod late;
 mod numbered;
+mod patience;
 mod plan;
 mod recollection;
 mod repeats;
@@ -87,6 +89,9 @@ pub struct Chain {
     /// full.
     outgrown: Option<String>,
     empty_buckets: EmptyBuckets,
+    /// The bucket that this chain has reserved.
+    own: Option<String>,
+    patience: Option<Patience>,
     misses: u32,
     /// Lowered when a statement fails, to find the record that cannot be stored.
     max_take: usize,
@@ -127,6 +132,8 @@ pub enum Need {
     Watermark,
     /// Which of its records are stored already; see [`Batch::repeats`](super::Batch::repeats).
     Repeats,
+    /// Some time, in which who has reserved the open bucket may go on.
+    Patience,
     /// Its statements to be sent; see [`Chain::plan`].
     Statements,
 }
@@ -183,6 +190,8 @@ impl Chain {
             taken: None,
             outgrown: None,
             empty_buckets: EmptyBuckets::Reserved,
+            own: None,
+            patience: None,
             misses: 0,
             max_take: usize::MAX,
         }
@@ -272,6 +281,7 @@ impl Chain {
             _ if self.guess.is_some() => Need::Statements,
             Tail::Unknown if self.look_behind => Need::NewestBucket,
             Tail::Unknown => self.kind.rules().first_need(self),
+            _ if self.patience().is_some() => Need::Patience,
             _ => Need::Statements,
         }
     }

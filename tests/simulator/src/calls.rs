@@ -114,8 +114,8 @@ impl<T: Model> World<'_, T> {
                     return self.read(at, plans.iter().map(Read::of::<T>).collect());
                 }
                 Next::Send(commands) => return self.dispatch(at, commands),
-                Next::Pause { ceiling } => {
-                    let pause = self.up_to(ceiling);
+                Next::Pause { floor, ceiling } => {
+                    let pause = floor + self.up_to(ceiling.saturating_sub(floor));
                     return self.at(pause, Event::CallPaused(at));
                 }
                 Next::Wait => return,

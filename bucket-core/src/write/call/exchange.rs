@@ -45,8 +45,10 @@ pub enum Next {
     /// Send these commands, at the same time if it may be, each as a [`Delivery`](crate::write::Delivery): in a
     /// session one after the other up to the first failure. Then tell [`CallEvent::Ended`].
     Send(Vec<Dispatch>),
-    /// Wait for no longer than this. Then tell [`CallEvent::Paused`].
+    /// Wait for no shorter and no longer than this. Then tell [`CallEvent::Paused`].
     Pause {
+        /// In milliseconds.
+        floor: u64,
         /// In milliseconds.
         ceiling: u64,
     },

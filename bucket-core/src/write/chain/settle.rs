@@ -23,8 +23,10 @@ impl Chain {
             watermark.reach(last.position);
         }
         let stored = self.take(step);
-        if let Action::TakeOver { .. } = step.action {
-            self.took_over();
+        match &step.action {
+            Action::Reserve { id, .. } => self.own = Some(id.clone()),
+            Action::TakeOver { .. } => self.took_over(),
+            _ => {}
         }
         if self.kind.is_late() && !self.goes_on_late() {
             self.tail = Tail::Unknown;

@@ -43,7 +43,7 @@ impl Walk<'_> {
                 continue;
             }
             if pass > 0 {
-                sleep(backoff::below(PAUSES.after(pass))).await;
+                sleep(backoff::between(0, PAUSES.after(pass))).await;
             }
             self.has_begun = true;
             let sent = self.send(&batch).await?;

@@ -52,7 +52,9 @@ pub(crate) async fn a_late_delivery_brings_no_removed_bucket_back<L: Event, S: E
     let database = database().await;
     let long = L::buckets(&database);
     long.ensure().await.unwrap();
-    let now = DateTime::now();
+    let now = DateTime::now().timestamp_millis();
+    // On the minute, so that no window ends between the records.
+    let now = DateTime::from_millis(now - now % 60_000);
     let records: Vec<L> = (0..3).map(|n| L::of(1, ago(now, 7_200 - n), n)).collect();
     long.insert_many(&records)
         .await

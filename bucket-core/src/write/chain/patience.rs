@@ -1,0 +1,80 @@
+//! How long a chain leaves a bucket without records to the writer that has reserved it.
+//!
+//! That writer inserts whole buckets before the reserved one, by statements that first look whether it is
+//! still reserved and then insert. The server may execute the statements of others between these two steps. Were
+//! the bucket taken over and given records there, readers could pass the place at which the insert then
+//! appears. So a bucket is left to who has reserved it for longer than loads take, and one that was taken over
+//! gets its first records only after what was under way then has ended. Its own owner knows that nothing is.
+
+use super::{Chain, Known, Tail, reserve::EmptyBuckets};
+
+/// The pauses before a bucket is taken over, in milliseconds: each at least half as long.
+const BEFORE: [u64; 6] = [4, 8, 16, 32, 64, 128];
+/// The pause before a bucket that was taken over gets its first records.
+const AFTER: u64 = 100;
+
+/// What a chain has waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Patience {
+    /// The bucket.
+    id: String,
+    /// It was still reserved.
+    reserved: bool,
+    pauses: usize,
+}
+
+impl Chain {
+    /// The longest pause that is due before the next statement, in milliseconds: at least half of it is to
+    /// pass. None if the chain need not wait.
+    pub(in crate::write) fn patience(&self) -> Option<u64> {
+        let known = self.leaves_alone()?;
+        let pauses = match &self.patience {
+            Some(waited) if waited.id == known.id && waited.reserved == known.reserved => {
+                waited.pauses
+            }
+            _ => 0,
+        };
+        if known.reserved {
+            BEFORE.get(pauses).copied()
+        } else {
+            (pauses == 0).then_some(AFTER)
+        }
+    }
+
+    /// That pause is over.
+    pub(in crate::write) fn waited(&mut self) {
+        let Some(known) = self.leaves_alone() else {
+            return;
+        };
+        let (id, reserved) = (known.id.clone(), known.reserved);
+        match &mut self.patience {
+            Some(waited) if waited.id == id && waited.reserved == reserved => waited.pauses += 1,
+            patience => {
+                *patience = Some(Patience {
+                    id,
+                    reserved,
+                    pauses: 1,
+                });
+            }
+        }
+        if reserved {
+            // By now it may have records.
+            self.tail = Tail::Unknown;
+            self.forget_watermark();
+        }
+    }
+
+    /// The bucket without records that another writer may have reserved.
+    fn leaves_alone(&self) -> Option<&Known> {
+        let known = match &self.tail {
+            Tail::Open(known) if self.spec.form().reserves() => known,
+            _ => return None,
+        };
+        let is_empty = known.count == 0 && !known.fresh;
+        let is_own = self.own.as_ref() == Some(&known.id);
+        // In a transaction it would look the same for ever. Where buckets without records are refused there
+        // is no reservation.
+        let waits = self.empty_buckets == EmptyBuckets::Reserved;
+        (is_empty && !is_own && waits).then_some(known)
+    }
+}
