@@ -13,6 +13,7 @@ pub mod proxy;
 pub mod random;
 pub mod replica_set;
 pub mod server;
+pub mod stored;
 pub mod storm;
 pub mod storms;
 pub mod writer;

@@ -6,17 +6,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-use bucket_mongo::{
-    Bucketed, Error, Record,
-    bson::{RawDocumentBuf, doc},
-    core::{Form, bucket},
-    mongodb::Database,
-};
-use futures_util::TryStreamExt;
+use bucket_mongo::{Error, Record, mongodb::Database};
 
 use super::{
-    invariants, naive,
-    sample::{self, Sample, SampleBucket},
+    sample::Sample,
+    stored::{check_form, check_values, stored},
 };
 
 /// A record: its writer, and its number among that writer's records. Both are stored in it.
@@ -130,7 +124,7 @@ impl<const F: usize> Ledger<F> {
             ..Verdict::default()
         };
         for bucket in &buckets {
-            naive::check(bucket);
+            check_values(bucket);
             for item in &bucket.items {
                 let record = Sample::assemble(bucket.key.clone(), item.clone());
                 let name = name(&record);
@@ -148,46 +142,10 @@ impl<const F: usize> Ledger<F> {
     }
 }
 
-fn name<const F: usize>(record: &Sample<F>) -> Name {
+/// What tells a record from all others.
+#[must_use]
+pub fn name<const F: usize>(record: &Sample<F>) -> Name {
     (record.code.clone(), record.unique)
-}
-
-async fn stored<const F: usize>(database: &Database) -> Vec<SampleBucket<F>> {
-    let collection = Sample::<F>::buckets(database).collection::<RawDocumentBuf>();
-    let cursor = collection.find(doc! {}).await.expect("a cursor");
-    let found: Vec<RawDocumentBuf> = cursor.try_collect().await.expect("buckets");
-    let decode = |document: &RawDocumentBuf| bucket::decode::<Sample<F>>(document);
-    let buckets: Result<Vec<_>, _> = found.iter().map(decode).collect();
-    let mut buckets: Vec<SampleBucket<F>> = buckets.expect("buckets of the model");
-    buckets.sort_by_key(|bucket| {
-        let key = bucket.key.0.clone();
-        (key, bucket.fields.number, bucket.id.clone())
-    });
-    buckets
-}
-
-/// Capacity, open buckets, windows, spans and numbers.
-fn check_form<const F: usize>(buckets: &[SampleBucket<F>]) {
-    match Sample::<F>::SPEC.form() {
-        Form::Window { .. } => invariants::check_windows(buckets, sample::CAPACITY, false),
-        Form::Hybrid { late, .. } => invariants::check_hybrid(buckets, late, false),
-        Form::Numbered { .. } => invariants::check_numbered(buckets, false),
-        Form::Count { capacity } => {
-            let mut open = BTreeMap::new();
-            for bucket in buckets {
-                assert!(bucket.count <= capacity, "over capacity: {:?}", bucket.id);
-                if bucket.count < capacity {
-                    let other = open.insert(bucket.key.0.clone(), bucket.id.clone());
-                    assert!(
-                        other.is_none(),
-                        "two open buckets: {other:?}, {:?}",
-                        bucket.id
-                    );
-                }
-            }
-        }
-        form => panic!("no checks for {form:?}"),
-    }
 }
 
 /// What the comparison came to.

@@ -13,13 +13,14 @@ use std::{
     time::Duration,
 };
 
-use bucket_mongo::mongodb::Client;
+use bucket_mongo::mongodb::{Client, options::ClientOptions};
 use tokio::{
     io::AsyncWriteExt,
     net::{
         TcpListener, TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
+    sync::watch,
     task::{JoinHandle, JoinSet},
     time,
 };
@@ -47,6 +48,8 @@ pub struct Proxy {
 struct Shared {
     server: String,
     plan: Mutex<Plan>,
+    /// Whether there is no way to the server.
+    is_away: watch::Sender<bool>,
     /// Writes that came from a client.
     writes: AtomicU64,
     /// Those of them that the server may still get or work on.
@@ -66,6 +69,7 @@ impl Proxy {
         let shared = Arc::new(Shared {
             server: server.into(),
             plan: Mutex::new(plan),
+            is_away: watch::Sender::new(false),
             writes: AtomicU64::new(0),
             under_way: AtomicU64::new(0),
         });
@@ -92,10 +96,30 @@ impl Proxy {
     ///
     /// If the options make no valid connection string.
     pub async fn client_with(&self, options: &str) -> Client {
+        let options = self.client_options(options).await;
+        Client::with_options(options).expect("a client")
+    }
+
+    /// The options of such a client.
+    ///
+    /// # Panics
+    ///
+    /// If they make no valid connection string.
+    pub async fn client_options(&self, options: &str) -> ClientOptions {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let uri =
             format!("mongodb://{address}/?directConnection=true&heartbeatFrequencyMS=500{options}");
-        Client::with_uri_str(uri).await.expect("a client")
+        ClientOptions::parse(uri).await.expect("options")
+    }
+
+    /// Cuts all connections, and closes each new one at once.
+    pub fn go_away(&self) {
+        self.shared.is_away.send_replace(true);
+    }
+
+    /// Lets clients reach the server again.
+    pub fn come_back(&self) {
+        self.shared.is_away.send_replace(false);
     }
 
     /// Damages by another plan from now on.
@@ -145,9 +169,22 @@ impl Shared {
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
-    while let Ok((client, _)) = listener.accept().await {
-        connections.spawn(connect(client, Arc::clone(&shared)));
-        while connections.try_join_next().is_some() {}
+    let mut is_away = shared.is_away.subscribe();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                let Ok((client, _)) = accepted else { return };
+                if !*is_away.borrow() {
+                    connections.spawn(connect(client, Arc::clone(&shared)));
+                }
+                while connections.try_join_next().is_some() {}
+            }
+            _ = is_away.changed() => {
+                if *is_away.borrow_and_update() {
+                    connections.abort_all();
+                }
+            }
+        }
     }
 }
 

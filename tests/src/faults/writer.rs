@@ -84,7 +84,9 @@ impl Span {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    fn goes_on(&self, round: u64) -> bool {
+    /// Whether there is another round after so many.
+    #[must_use]
+    pub fn goes_on(&self, round: u64) -> bool {
         round < self.rounds || !self.stopped.load(Ordering::Relaxed)
     }
 }
@@ -97,6 +99,7 @@ pub struct Writer<const F: usize> {
     name: String,
     random: Random,
     written: i64,
+    first: i64,
     session: Option<ClientSession>,
 }
 
@@ -111,8 +114,16 @@ impl<const F: usize> Writer<F> {
             name: format!("w{number}"),
             random: Random::new(seed, stream),
             written: 0,
+            first: 0,
             session: None,
         }
+    }
+
+    /// Counts its records from this number on: where it is their id, no two writers may have the same.
+    #[must_use]
+    pub fn counting_from(mut self, first: i64) -> Self {
+        self.first = first;
+        self
     }
 
     /// Writes until the end of the span.
@@ -162,7 +173,7 @@ impl<const F: usize> Writer<F> {
         let record = Sample {
             device: self.random.below(keys).to_string(),
             at: DateTime::from_millis(1_698_335_223_000 + self.written * STEP + jump),
-            unique: self.written,
+            unique: self.first + self.written,
             value,
             level: (level % 4 > 0).then(|| f64::from(level) / 64.0),
             code: self.name.clone(),
@@ -244,7 +255,12 @@ async fn many<const F: usize>(
     note(ledger, records, report);
 }
 
-fn note<const F: usize>(
+/// Notes what the report of a batch says of its records.
+///
+/// # Panics
+///
+/// If the call was refused as a whole.
+pub fn note<const F: usize>(
     ledger: &Ledger<F>,
     records: &[Sample<F>],
     report: bucket_mongo::Result<bucket_mongo::InsertReport>,

@@ -1,6 +1,13 @@
 //! Whole pages of one key at once: the last bucket is reserved without records, the whole ones go before it.
 
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    fmt::Write,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use bucket_mongo::testing::TestDatabase;
 use bucket_mongo::{
@@ -199,6 +206,67 @@ async fn check_pages(database: &TestDatabase, name: &str, capacity: i32) -> usiz
     buckets.len()
 }
 
+/// What a reader saw until everything was written and it had come to the end.
+async fn follow(events: Buckets<Event>, limit: usize, written: Arc<AtomicBool>) -> Vec<i64> {
+    let mut token = None;
+    let mut read = Vec::new();
+    loop {
+        // Before the read: what is written by then has to be on this page or on a later one.
+        let is_written = written.load(Ordering::SeqCst);
+        let query = events.records(1).limit(limit);
+        let page = match &token {
+            None => query.await,
+            Some(token) => query.after(token).await,
+        };
+        let page = page.unwrap();
+        token = page.end().cloned().or(token);
+        read.extend(page.records().iter().map(|event| event.value));
+        if is_written && page.records().is_empty() {
+            return read;
+        }
+    }
+}
+
+/// Where a reader left the order of the stored records: the bucket of that record, what the collection
+/// holds around it, and what the reader had seen.
+fn difference(read: &[i64], stored: &[Document]) -> Option<String> {
+    const AROUND: usize = 3;
+    let values = |bucket: &Document| -> Vec<i64> {
+        let items = bucket.get_array("events").unwrap().iter();
+        items
+            .map(|item| item.as_document().unwrap().get_i64("value").unwrap())
+            .collect()
+    };
+    let places = stored.iter().enumerate().flat_map(|(bucket, document)| {
+        let values = values(document).into_iter().enumerate();
+        values.map(move |(index, value)| (bucket, index, value))
+    });
+    let places: Vec<(usize, usize, i64)> = places.collect();
+    let differs = |at: &usize| read.get(*at) != places.get(*at).map(|(_, _, value)| value);
+    let at = (0..read.len().max(places.len())).find(differs)?;
+    let around = |length: usize| at.saturating_sub(12).min(length)..(at + 12).min(length);
+    let mut text = format!(
+        "read {} of {} records; record {at} is {:?}, around it {:?}",
+        read.len(),
+        places.len(),
+        read.get(at),
+        &read[around(read.len())],
+    );
+    let bucket = places.get(at).map_or(stored.len(), |(bucket, index, value)| {
+        let id = &stored[*bucket].get_str("_id").unwrap();
+        write!(text, "\nstored there is {value}, record {index} of {id}").unwrap();
+        let seen = read.iter().position(|read| read == value);
+        write!(text, ", which the reader saw as record {seen:?}").unwrap();
+        *bucket
+    });
+    let near = bucket.saturating_sub(AROUND)..(bucket + AROUND + 1).min(stored.len());
+    for bucket in &stored[near] {
+        let (id, count) = (bucket.get_str("_id").unwrap(), bucket.get("count").unwrap());
+        write!(text, "\n{id}: count {count}, {:?}", values(bucket)).unwrap();
+    }
+    Some(text)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn bulk_loads_of_one_key_by_8_writers_are_exact_and_readers_miss_nothing() {
     const WRITERS: i64 = 8;
@@ -222,35 +290,27 @@ async fn bulk_loads_of_one_key_by_8_writers_are_exact_and_readers_miss_nothing()
         })
     });
     let writers: Vec<_> = writers.collect();
-    let readers = (0..2).map(|reader| {
-        let events = events.clone();
-        tokio::spawn(async move {
-            let mut token = None;
-            let mut read = Vec::new();
-            while read.len() < total {
-                let query = events.records(1).limit(90 + reader * 37);
-                let page = match &token {
-                    None => query.await,
-                    Some(token) => query.after(token).await,
-                };
-                let page = page.unwrap();
-                token = page.end().cloned().or(token);
-                read.extend(page.records().iter().map(|event| event.value));
-            }
-            read
-        })
+    let written = Arc::new(AtomicBool::new(false));
+    let readers = [90, 127].map(|limit| {
+        let reader = follow(events.clone(), limit, Arc::clone(&written));
+        tokio::spawn(reader)
     });
-    let readers: Vec<_> = readers.collect();
     let mut opened = 0;
     for writer in writers {
         opened += writer.await.unwrap();
     }
+    written.store(true, Ordering::SeqCst);
     assert_eq!(check_pages(&database, "events", 10).await, opened);
     let stored: Vec<Event> = events.records(1).collect().await.unwrap();
     let stored: Vec<i64> = stored.into_iter().map(|event| event.value).collect();
     assert_eq!(stored.iter().collect::<HashSet<_>>().len(), total);
+    let buckets = documents(&database, "events").await;
     for reader in readers {
-        assert_eq!(reader.await.unwrap(), stored);
+        let read = reader.await.unwrap();
+        if let Some(difference) = difference(&read, &buckets) {
+            panic!("{difference}");
+        }
+        assert_eq!(read, stored);
     }
 }
 
