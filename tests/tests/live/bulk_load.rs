@@ -252,13 +252,15 @@ fn difference(read: &[i64], stored: &[Document]) -> Option<String> {
         read.get(at),
         &read[around(read.len())],
     );
-    let bucket = places.get(at).map_or(stored.len(), |(bucket, index, value)| {
-        let id = &stored[*bucket].get_str("_id").unwrap();
-        write!(text, "\nstored there is {value}, record {index} of {id}").unwrap();
-        let seen = read.iter().position(|read| read == value);
-        write!(text, ", which the reader saw as record {seen:?}").unwrap();
-        *bucket
-    });
+    let bucket = places
+        .get(at)
+        .map_or(stored.len(), |(bucket, index, value)| {
+            let id = &stored[*bucket].get_str("_id").unwrap();
+            write!(text, "\nstored there is {value}, record {index} of {id}").unwrap();
+            let seen = read.iter().position(|read| read == value);
+            write!(text, ", which the reader saw as record {seen:?}").unwrap();
+            *bucket
+        });
     let near = bucket.saturating_sub(AROUND)..(bucket + AROUND + 1).min(stored.len());
     for bucket in &stored[near] {
         let (id, count) = (bucket.get_str("_id").unwrap(), bucket.get("count").unwrap());
