@@ -9,10 +9,10 @@ use std::{
     },
 };
 
-use bucket_mongo::testing::TestDatabase;
 use bucket_mongo::{
     Bucketed, Buckets, Every,
     bson::{DateTime, Document, doc},
+    testing::TestDatabase,
 };
 use bucket_tests::{database, documents, profiled};
 use futures_util::TryStreamExt;
@@ -271,10 +271,21 @@ fn difference(read: &[i64], stored: &[Document]) -> Option<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bulk_loads_of_one_key_by_8_writers_are_exact_and_readers_miss_nothing() {
+    load_one_key_by_8_writers(database().await).await;
+}
+
+/// Others get in between where a statement has looked and where it inserts.
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_miss_nothing_where_the_server_gives_way_inside_of_statements() {
+    for _ in 0..3 {
+        load_one_key_by_8_writers(crate::yielding_reads::database().await).await;
+    }
+}
+
+async fn load_one_key_by_8_writers(database: TestDatabase) {
     const WRITERS: i64 = 8;
     const BATCHES: i64 = 4;
     const BATCH: i64 = 500;
-    let database = database().await;
     let events = Event::buckets(&database);
     events.ensure().await.unwrap();
     let total = usize::try_from(WRITERS * BATCHES * BATCH).unwrap();

@@ -31,7 +31,7 @@ const EACH: usize = 250;
 const KEY: &str = "1";
 
 /// A server whose reads give way all the time, of which most give way after a thousand entries.
-async fn database() -> TestDatabase {
+pub(crate) async fn database() -> TestDatabase {
     static SERVER: OnceCell<DevServer> = OnceCell::const_new();
     let start = || async {
         let arguments = ["--setParameter", "internalQueryExecYieldIterations=1"];
