@@ -35,7 +35,7 @@ use self::{
         NUMBERED_OBJECT, Sample, SampleBucket, WINDOW, WINDOW_BYTES, WINDOW_CAPACITY,
         WINDOW_OBJECT,
     },
-    writer::{Faults, Server, Writer, store},
+    writer::{Faults, Server, Turns, Writer, store},
 };
 
 /// The time by the clock, in the midst of what is drawn.
@@ -45,20 +45,6 @@ fn plans() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
     let length = prop_oneof![Just(1..2_usize), Just(1..40)];
     let writer = length.prop_flat_map(|length| prop::collection::vec(drawn(), length));
     prop::collection::vec(writer, 1..8)
-}
-
-/// A source of turns; each turn is another writer's.
-struct Turns(u64);
-
-impl Turns {
-    /// Source of the constants: Knuth, "The Art of Computer Programming", volume 2, section 3.3.4.
-    fn next(&mut self, writers: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % writers
-    }
 }
 
 /// Runs the writers and gives the stored buckets, after what holds for every form was checked.

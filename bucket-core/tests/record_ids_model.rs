@@ -33,7 +33,7 @@ use self::{
         COUNT_IDS, HYBRID_IDS, NUMBERED_IDS, Sample, SampleBucket, SampleItem, WINDOW_BYTES_IDS,
         WINDOW_IDS,
     },
-    writer::{Server, Writer},
+    writer::{Server, Turns, Writer},
 };
 
 /// What one writer delivers: places in the pool of records, and whether the record is changed.
@@ -50,20 +50,6 @@ fn plans() -> impl Strategy<Value = Vec<Plan>> {
         prop::collection::vec((any::<prop::sample::Index>(), changed.clone()), length)
     });
     prop::collection::vec(writer, 1..7)
-}
-
-/// A source of turns; each turn is another writer's.
-struct Turns(u64);
-
-impl Turns {
-    /// Source of the constants: Knuth, "The Art of Computer Programming", volume 2, section 3.3.4.
-    fn next(&mut self, writers: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % writers
-    }
 }
 
 /// Ids are shared: by the two devices, and by records of other places.

@@ -17,8 +17,13 @@ use super::collection::Collection;
 
 #[path = "server.rs"]
 mod server;
+#[path = "turns.rs"]
+mod turns;
 
-pub use self::server::{Message, Server};
+pub use self::{
+    server::{Message, Server},
+    turns::Turns,
+};
 
 /// What the executor says of a command that failed.
 type Failure = &'static str;
@@ -56,7 +61,7 @@ pub struct Faults {
     one_in: u64,
     /// One session in so many has a number that another command has had.
     taken_one_in: u64,
-    seed: u64,
+    turns: Turns,
 }
 
 impl Faults {
@@ -64,7 +69,7 @@ impl Faults {
         Self {
             one_in: steps,
             taken_one_in: 0,
-            seed,
+            turns: Turns(seed),
         }
     }
 
@@ -74,7 +79,7 @@ impl Faults {
         Self {
             one_in: 0,
             taken_one_in: one_in,
-            seed,
+            turns: Turns(seed),
         }
     }
 
@@ -92,7 +97,7 @@ impl Faults {
     pub fn of(&self, writer: usize) -> Self {
         let writer = u64::try_from(writer).unwrap();
         Self {
-            seed: self.seed.wrapping_add(writer.wrapping_mul(0x9e37_79b9)),
+            turns: Turns(self.turns.0.wrapping_add(writer.wrapping_mul(0x9e37_79b9))),
             ..self.clone()
         }
     }
@@ -101,13 +106,8 @@ impl Faults {
         self.one_in == 0 && !self.take_numbers()
     }
 
-    /// Source of the constants: Knuth, "The Art of Computer Programming", volume 2, section 3.3.4.
     pub fn draw(&mut self, below: u64) -> u64 {
-        self.seed = self
-            .seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.seed >> 33) % below
+        self.turns.below(below)
     }
 
     fn strikes(&mut self) -> bool {
