@@ -1,7 +1,5 @@
 //! What the live tests share: one development server for all of them, and a database of its own for each
 //! test. A test that disturbs its server has a server of its own.
-//!
-//! The pages of the repository are tested as documentation of this crate.
 
 use bucket_mongo::{
     mongodb::{
@@ -14,8 +12,6 @@ use futures_util::TryStreamExt;
 use tokio::sync::OnceCell;
 
 pub mod faults;
-#[cfg(test)]
-mod pages;
 
 static SERVER: OnceCell<DevServer> = OnceCell::const_new();
 
@@ -96,23 +92,3 @@ pub async fn profiled<T>(
 pub fn date(text: &str) -> DateTime {
     DateTime::parse_rfc3339_str(text).expect("an RFC 3339 text")
 }
-
-/// `README.md`, compiled.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-mod readme {}
-
-/// `CONTRIBUTING.md`, compiled.
-#[cfg(doctest)]
-#[doc = include_str!("../../CONTRIBUTING.md")]
-mod contributing {}
-
-/// `docs/architecture.md`, compiled.
-#[cfg(doctest)]
-#[doc = include_str!("../../docs/architecture.md")]
-mod architecture {}
-
-/// `docs/guide.md`, compiled.
-#[cfg(doctest)]
-#[doc = include_str!("../../docs/guide.md")]
-mod guide {}

@@ -13,7 +13,7 @@ struct Tree {
 
 impl Tree {
     fn read() -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut tree = Self {
             root,
             paths: Vec::new(),
