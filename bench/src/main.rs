@@ -10,6 +10,7 @@
 //! | `contestant` | who is compared: a small type for each way to store records |
 //! | `plan` | the contestants of a workload, who is measured against whom, and what is to be reached |
 //! | `contest` | the rounds |
+//! | `own_server` | the server that a run starts for itself |
 //! | `arena` | where a round takes place: the database, the clock, the check of what is stored |
 //! | `reading`, `model`, `sites`, `sensors` | the records: generated ones, the library's models of them, real ones |
 //! | `data`, `span` | what is stored before the rounds of a workload that reads, and what is read of it |
@@ -27,6 +28,7 @@ mod hold_up;
 mod in_flight;
 mod model;
 mod output;
+mod own_server;
 mod plan;
 mod reading;
 mod report;
