@@ -25,7 +25,7 @@ use quote::{ToTokens, format_ident, quote};
 use syn::{Generics, Type};
 
 use crate::{
-    attributed::Array,
+    attribute_arrays::Array,
     model::{Model, field::Field, generics},
 };
 

@@ -20,7 +20,7 @@ use proc_macro2::{Ident, Span};
 use syn::DeriveInput;
 
 use crate::{
-    attributed::{self, Array, Raw, Taken},
+    attribute_arrays::{self, Array, RawField, Taken},
     attrs::{container::ContainerAttrs, crate_path::CratePath},
     diagnostics::Diagnostics,
     model::{
@@ -174,13 +174,13 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Model {
 
 /// The arrays of attributes.
 fn arrays(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs) -> Vec<Array> {
-    let fields: Vec<Raw<'_>> = model
+    let fields: Vec<RawField<'_>> = model
         .fields
         .iter()
         .enumerate()
         .map(|(index, field)| {
             let stored = model.serde.fields.get(index).cloned();
-            Raw {
+            RawField {
                 ident: &field.ident,
                 ty: &field.ty,
                 attr: field.attribute.as_ref(),
@@ -189,7 +189,7 @@ fn arrays(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs) -> Vec<Ar
             }
         })
         .collect();
-    attributed::arrays(cx, &fields, &attrs.arrays, taken(model))
+    attribute_arrays::gather(cx, &fields, &attrs.arrays, taken(model))
 }
 
 /// What a record has under names that attributes could ask for.

@@ -4,10 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use crate::{
-    attributed::{
-        self, convert,
-        filters::{self, Asked},
-    },
+    attribute_arrays::{self, Asked, convert, filters},
     expand::Expand,
 };
 
@@ -37,7 +34,7 @@ pub(super) fn methods(cx: &Expand<'_>) -> TokenStream {
 pub(super) fn specs(cx: &Expand<'_>) -> Vec<TokenStream> {
     let (items, private) = (&cx.model.items.name, &cx.private);
     let specs = cx.arrays.iter().map(|array| {
-        let spec = attributed::array(array, &cx.private);
+        let spec = attribute_arrays::spec(array, &cx.private);
         let place = if array.is_shared {
             quote!(Bucket)
         } else {

@@ -5,7 +5,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::{Type, spanned::Spanned};
 
 use crate::{
-    bucket_key::model::{KeyForm, KeyType, KeyVariant},
+    derive_bucket_key::model::{KeyForm, KeyType, KeyVariant},
     model::generics,
 };
 

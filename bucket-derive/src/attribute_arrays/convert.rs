@@ -5,9 +5,9 @@ use quote::{format_ident, quote};
 use syn::LitStr;
 
 use super::{
-    expand::number,
-    filters::Asked,
-    model::{Array, Attribute},
+    array::{Array, Attribute},
+    asked::Asked,
+    number::number,
 };
 use crate::model::rust_name::snake;
 

@@ -1,62 +1,19 @@
-//! Rules over several keys and fields of a struct with attributes.
-
-use syn::DeriveInput;
+//! Rules over several keys and fields of an array of attributes.
 
 use super::{
-    model::{Array, Attribute, Raw},
-    names::{self, Taken},
+    array::{Array, Attribute},
+    method_names::{self, Taken},
+    raw_field::RawField,
 };
 use crate::{
-    attrs::{attribute::ArrayAttr, entry},
+    attrs::attribute::ArrayAttr,
     diagnostics::{Diagnostics, did_you_mean, list, suggest},
     model::field::Storage,
-    symbol::{SERDE, serde},
+    symbol::serde,
 };
 
-/// What serde must not do to the struct, and type parameters.
-pub(super) fn container(cx: &mut Diagnostics, input: &DeriveInput) {
-    let refused = [
-        serde::TRANSPARENT,
-        serde::FROM,
-        serde::TRY_FROM,
-        serde::INTO,
-        serde::REMOTE,
-    ];
-    for entry in entry::entries(&input.attrs, SERDE) {
-        if let Some(key) = refused.iter().find(|key| entry.is(**key)) {
-            let message = format!(
-                "`#[serde({key})]` on a struct with attributes: its fields must be written under \
-                 their own names"
-            );
-            let help = format!("remove `{key}` from `#[serde(..)]`");
-            cx.error(&entry, message, help);
-        }
-    }
-    if !input.generics.params.is_empty() {
-        let message =
-            "a struct with attributes has no generic parameters: each is a model by itself";
-        let help = format!("struct {} {{ .. }}", input.ident);
-        cx.error(&input.generics, message, help);
-    }
-}
-
-/// A struct has an attribute.
-pub(super) fn any(cx: &mut Diagnostics, fields: &[Raw<'_>]) {
-    if let (true, Some(field)) = (
-        fields.iter().all(|field| field.attr.is_none()),
-        fields.first(),
-    ) {
-        let message = "no field of the struct is an attribute";
-        let help = format!(
-            "#[bucket(attribute(array = \"specs\", k = \"{}\"))]",
-            field.ident
-        );
-        cx.error(field.ident, message, help);
-    }
-}
-
 /// What serde must not do to an attribute.
-pub(super) fn fields(cx: &mut Diagnostics, fields: &[Raw<'_>]) {
+pub(super) fn fields(cx: &mut Diagnostics, fields: &[RawField<'_>]) {
     for field in fields.iter().filter(|field| field.attr.is_some()) {
         if field.stored.name != field.stored.read_name {
             let entry = field.serde.iter().find(|entry| entry.is(serde::RENAME));
@@ -94,7 +51,7 @@ pub(super) fn fields(cx: &mut Diagnostics, fields: &[Raw<'_>]) {
 pub(super) fn arrays(
     cx: &mut Diagnostics,
     arrays: &[Array],
-    fields: &[Raw<'_>],
+    fields: &[RawField<'_>],
     given: &[ArrayAttr],
     taken: Taken,
 ) {
@@ -117,11 +74,11 @@ pub(super) fn arrays(
         twice(cx, array);
         units(cx, array);
     }
-    names::check(cx, arrays, taken);
+    method_names::check(cx, arrays, taken);
 }
 
 /// Whether the field is an attribute of this array.
-fn is_of(field: &Raw<'_>, array: &Array) -> bool {
+fn is_of(field: &RawField<'_>, array: &Array) -> bool {
     let of = field.attr.and_then(|attr| attr.array.get());
     of.is_some_and(|of| of.value() == array.name)
 }
@@ -175,7 +132,7 @@ fn array_attrs(cx: &mut Diagnostics, arrays: &[Array], given: &[ArrayAttr]) {
 }
 
 /// One field keeps the rest of an array.
-fn rests(cx: &mut Diagnostics, array: &Array, fields: &[Raw<'_>]) {
+fn rests(cx: &mut Diagnostics, array: &Array, fields: &[RawField<'_>]) {
     let rests = fields.iter().filter_map(|field| {
         let attr = field.attr?;
         let of = attr.array.get()?;

@@ -1,16 +1,16 @@
 //! The checked form of a struct with attributes.
 
 use proc_macro2::Ident;
-use syn::{DeriveInput, LitStr, Type, Visibility, ext::IdentExt};
+use syn::{DeriveInput, Visibility, ext::IdentExt};
 
-use super::{check, names::Taken};
+use super::check;
 use crate::{
+    attribute_arrays::{self, Array, RawField, Taken},
     attrs::{
-        attribute::{ArrayAttr, AttributeAttr, Index},
-        choice::Store,
+        attribute::{ArrayAttr, AttributeAttr},
         container::is_bare,
         crate_path::CratePath,
-        entry::{self, Entry, Syntax},
+        entry,
         slot::Slot,
         value,
     },
@@ -18,10 +18,9 @@ use crate::{
     model::{
         record,
         serde_names::{self, SerdeField},
-        types,
     },
     symbol::{
-        ARRAY_KEYS, ATTRIBUTE, ATTRIBUTES, BUCKET, COLLECTION, CRATE, DOCUMENT_KEYS, names, serde,
+        ARRAY_KEYS, ATTRIBUTE, ATTRIBUTES, BUCKET, COLLECTION, CRATE, DOCUMENT_KEYS, SERDE, names,
     },
 };
 
@@ -39,66 +38,6 @@ pub(crate) struct Attributed {
     pub(super) arrays: Vec<Array>,
     /// Nothing was reported about them.
     pub(super) arrays_are_sound: bool,
-}
-
-/// An array of attributes.
-pub(crate) struct Array {
-    pub(crate) name: String,
-    pub(super) k: String,
-    pub(super) v: String,
-    /// None in arrays without units.
-    pub(super) u: Option<String>,
-    pub(super) index: Index,
-    /// The bucket holds it for its items.
-    pub(crate) is_shared: bool,
-    pub(super) fields: Vec<Attribute>,
-    pub(super) rest: Option<RestField>,
-}
-
-/// A field that is an entry.
-pub(crate) struct Attribute {
-    pub(super) ident: Ident,
-    pub(super) ty: Type,
-    /// The name that serde writes.
-    pub(super) name: String,
-    pub(super) k: LitStr,
-    pub(super) u: Option<LitStr>,
-    pub(super) text: bool,
-    /// Serde reads something else than null where the field is missing.
-    pub(super) null: bool,
-    pub(super) factor: Option<f64>,
-}
-
-/// A field that keeps the other entries.
-pub(crate) struct RestField {
-    pub(super) ident: Ident,
-    pub(super) ty: Type,
-    pub(super) name: String,
-}
-
-/// A field with its raw attribute and what serde makes of it.
-pub(crate) struct Raw<'a> {
-    pub(crate) ident: &'a Ident,
-    pub(crate) ty: &'a Type,
-    pub(crate) attr: Option<&'a AttributeAttr>,
-    pub(crate) serde: Vec<Entry>,
-    pub(crate) stored: SerdeField,
-}
-
-impl Raw<'_> {
-    /// Whether serde takes the field for null where it is missing: an `Option`, and nothing else is said.
-    fn reads_missing_as_null(&self) -> bool {
-        let entry = |key| self.serde.iter().find(|entry| entry.is(key));
-        let by_hand = entry(serde::WITH)
-            .or(entry(serde::DESERIALIZE_WITH))
-            .is_some();
-        match entry(serde::DEFAULT) {
-            _ if !types::is_literally(self.ty, "Option") => false,
-            Some(default) => matches!(default.form, Syntax::Word),
-            // That of the struct.
-            None => !by_hand && !self.stored.has_container_default,
-        }
-    }
 }
 
 /// The raw keys of the struct.
@@ -128,7 +67,7 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Attributed {
     check::container(cx, input);
     let stored = serde_names::of_struct(cx, input);
     let attrs: Vec<_> = named.iter().map(|field| field_attr(cx, field)).collect();
-    let fields: Vec<Raw<'_>> = named
+    let fields: Vec<RawField<'_>> = named
         .iter()
         .zip(&attrs)
         .enumerate()
@@ -136,10 +75,10 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Attributed {
             let ident = field.ident.as_ref()?;
             let stored = stored.fields.get(index).cloned();
             let plain = || SerdeField::plain(ident.unraw().to_string());
-            Some(Raw {
+            Some(RawField {
                 attr: attr.as_ref(),
                 ty: &field.ty,
-                serde: entry::entries(&field.attrs, crate::symbol::SERDE).collect(),
+                serde: entry::entries(&field.attrs, SERDE).collect(),
                 stored: stored.unwrap_or_else(plain),
                 ident,
             })
@@ -158,22 +97,9 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Attributed {
         functions: vec![documents],
         types: Vec::new(),
     };
-    this.arrays = arrays(cx, &fields, &container.arrays, taken);
+    this.arrays = attribute_arrays::gather(cx, &fields, &container.arrays, taken);
     this.arrays_are_sound = all_clear && cx.count() == before;
     this
-}
-
-/// The arrays of a struct, checked.
-pub(crate) fn arrays(
-    cx: &mut Diagnostics,
-    fields: &[Raw<'_>],
-    given: &[ArrayAttr],
-    taken: Taken,
-) -> Vec<Array> {
-    check::fields(cx, fields);
-    let arrays = gathered(fields, given);
-    check::arrays(cx, &arrays, fields, given, taken);
-    arrays
 }
 
 fn container(cx: &mut Diagnostics, input: &DeriveInput) -> Container {
@@ -257,95 +183,4 @@ fn field_attr(cx: &mut Diagnostics, field: &syn::Field) -> (Option<AttributeAttr
     let attr = slot.into_value();
     unclear &= attr.is_none();
     (attr, unclear)
-}
-
-/// The fields by their arrays, in the order in which the struct names them.
-fn gathered(fields: &[Raw<'_>], given: &[ArrayAttr]) -> Vec<Array> {
-    let mut arrays: Vec<Array> = Vec::new();
-    for field in fields {
-        let Some(attr) = field.attr else { continue };
-        let Some(name) = attr.array.get().map(LitStr::value) else {
-            continue;
-        };
-        let at = arrays.iter().position(|array| array.name == name);
-        let at = at.unwrap_or_else(|| {
-            arrays.push(array(name, given));
-            arrays.len() - 1
-        });
-        let (ident, ty) = (field.ident.clone(), field.ty.clone());
-        let name = field.stored.name.clone();
-        if attr.rest.given().is_some() {
-            arrays[at].rest.get_or_insert(RestField { ident, ty, name });
-        } else if let Some(k) = attr.k.get().cloned() {
-            arrays[at].fields.push(Attribute {
-                ident,
-                ty,
-                name,
-                k,
-                u: attr.u.get().cloned(),
-                text: attr.text.given().is_some(),
-                null: !field.reads_missing_as_null(),
-                factor: attr.factor.get().copied(),
-            });
-        }
-    }
-    arrays
-}
-
-/// An array without fields; called as the struct says.
-fn array(name: String, given: &[ArrayAttr]) -> Array {
-    let of = given.iter().find(|attr| {
-        let array = attr.array.get().map(LitStr::value);
-        array.as_deref() == Some(&name)
-    });
-    let text = |slot: &Slot<LitStr>| slot.get().map(LitStr::value);
-    let (k, v, u, index) = match of {
-        None => (None, None, None, Index::default()),
-        Some(of) => (
-            text(&of.k),
-            text(&of.v),
-            text(&of.u),
-            of.index.get().copied().unwrap_or_default(),
-        ),
-    };
-    // Where entries are called otherwise, a unit is there if it has a name.
-    let has_unit = u.is_some() || (k.is_none() && v.is_none());
-    Array {
-        name,
-        k: k.unwrap_or_else(|| "k".to_owned()),
-        v: v.unwrap_or_else(|| "v".to_owned()),
-        u: has_unit.then(|| u.unwrap_or_else(|| "u".to_owned())),
-        index,
-        is_shared: of.is_some_and(|of| of.store.get() == Some(&Store::Bucket)),
-        fields: Vec::new(),
-        rest: None,
-    }
-}
-
-impl Array {
-    /// Whether the field of this stored name stands in it.
-    pub(crate) fn holds(&self, name: &str) -> bool {
-        let mut fields = self.fields.iter();
-        let is_rest = |rest: &RestField| rest.name == name;
-        fields.any(|field| field.name == name) || self.rest.as_ref().is_some_and(is_rest)
-    }
-
-    /// The keys in their order, each once.
-    pub(super) fn keys(&self) -> Vec<&LitStr> {
-        let mut keys: Vec<&LitStr> = Vec::new();
-        for field in &self.fields {
-            if !keys.iter().any(|key| key.value() == field.k.value()) {
-                keys.push(&field.k);
-            }
-        }
-        keys
-    }
-
-    /// The fields of a key.
-    pub(super) fn of_key(&self, key: &LitStr) -> impl Iterator<Item = &Attribute> {
-        let key = key.value();
-        self.fields
-            .iter()
-            .filter(move |field| field.k.value() == key)
-    }
 }

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use quote::ToTokens;
 use syn::LitStr;
 
-use super::model::{Array, Attribute};
+use super::array::{Array, Attribute};
 use crate::{
     diagnostics::Diagnostics,
     model::rust_name::{camel, snake},

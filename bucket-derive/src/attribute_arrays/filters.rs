@@ -2,23 +2,14 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
-use syn::{LitStr, Visibility};
+use syn::LitStr;
 
 use super::{
-    expand::number,
-    model::{Array, Attribute},
+    array::{Array, Attribute},
+    asked::Asked,
+    number::number,
 };
 use crate::model::rust_name::{camel, snake};
-
-/// A struct whose attributes are asked for.
-pub(crate) struct Asked<'a> {
-    pub(crate) ident: &'a Ident,
-    pub(crate) vis: &'a Visibility,
-    pub(crate) private: &'a TokenStream,
-    /// The slice of the arrays' specs.
-    pub(crate) specs: TokenStream,
-    pub(crate) arrays: &'a [Array],
-}
 
 /// `Bottle::specs()` of each array.
 pub(crate) fn methods(model: &Asked<'_>) -> TokenStream {

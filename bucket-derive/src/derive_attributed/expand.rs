@@ -1,15 +1,11 @@
 //! `impl Attributed`: the spec of a struct with attributes, as data.
 
-use proc_macro2::{Literal, TokenStream};
-use quote::{quote, quote_spanned};
-use syn::{ext::IdentExt, spanned::Spanned};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::ext::IdentExt;
 
-use super::{
-    convert,
-    filters::{self, Asked},
-    model::{Array, Attributed},
-};
-use crate::attrs::attribute::Index;
+use super::model::Attributed;
+use crate::attribute_arrays::{Asked, convert, filters, spec};
 
 /// A struct without errors.
 pub(crate) fn full(model: &Attributed) -> TokenStream {
@@ -20,10 +16,7 @@ pub(crate) fn full(model: &Attributed) -> TokenStream {
     let asked = asked(model, &private);
     let filters = filters::types(&asked);
     let (name, collection) = (ident.unraw().to_string(), &model.collection);
-    let arrays = model
-        .arrays
-        .iter()
-        .map(|array| self::array(array, &private));
+    let arrays = model.arrays.iter().map(|array| spec(array, &private));
     let methods = filters::methods(&asked);
     let conversions = convert::methods(&asked);
     quote! {
@@ -91,55 +84,4 @@ fn asked<'a>(model: &'a Attributed, private: &'a TokenStream) -> Asked<'a> {
         specs: quote!(<#ident as #private::Attributed>::SPEC.arrays()),
         arrays: &model.arrays,
     }
-}
-
-/// The spec of an array.
-pub(crate) fn array(array: &Array, private: &TokenStream) -> TokenStream {
-    let Array { name, k, v, .. } = array;
-    let option = |value: Option<TokenStream>| {
-        value.map_or_else(
-            || quote!(::core::option::Option::None),
-            |value| quote!(::core::option::Option::Some(#value)),
-        )
-    };
-    let u = option(array.u.as_ref().map(|u| quote!(#u)));
-    let fields = array.fields.iter().map(|field| {
-        let (name, k, ty, text) = (&field.name, field.k.value(), &field.ty, field.text);
-        let null = field.null;
-        let u = option(field.u.as_ref().map(|u| {
-            let u = u.value();
-            quote!(#u)
-        }));
-        // The span of the user's type: that is where a type that is no value is reported.
-        let kind = quote_spanned!(ty.span()=> <#ty as #private::AttributeValue>::KIND);
-        quote! {
-            #private::AttributeField { name: #name, k: #k, u: #u, kind: #kind, text: #text, null: #null }
-        }
-    });
-    let rest = option(array.rest.as_ref().map(|rest| {
-        let (name, ty) = (&rest.name, &rest.ty);
-        let kind = quote_spanned!(ty.span()=> <#ty as #private::AttributeRest>::KIND);
-        quote!(#private::Rest::of(#name, #kind))
-    }));
-    let index = match array.index {
-        Index::KeyUnitValue => quote!(KeyUnitValue),
-        Index::KeyValueUnit => quote!(KeyValueUnit),
-        Index::Whole => quote!(Whole),
-        Index::Wildcard => quote!(Wildcard),
-        Index::None => quote!(None),
-    };
-    quote! {
-        #private::AttributeArray::new(
-            #name,
-            #private::EntryNames { k: #k, v: #v, u: #u },
-            &[#(#fields),*],
-            #rest,
-        )
-        .with_index(#private::AttributeIndex::#index)
-    }
-}
-
-/// A factor as it stands in emitted code.
-pub(super) fn number(factor: f64) -> Literal {
-    Literal::f64_suffixed(factor)
 }
