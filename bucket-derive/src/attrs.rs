@@ -17,6 +17,5 @@ pub(crate) mod field;
 pub(crate) mod key_type;
 pub(crate) mod name;
 pub(crate) mod percentiles;
-pub(crate) mod required;
 pub(crate) mod slot;
 pub(crate) mod value;

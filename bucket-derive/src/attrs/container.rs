@@ -1,69 +1,33 @@
 //! `#[bucket(collection, items, capacity, ..)]` on a record struct.
 
-use proc_macro2::Ident;
-use syn::{Attribute, LitStr, Meta};
+mod keys;
+mod required;
+mod unknown;
 
+use proc_macro2::Ident;
+use syn::{Attribute, Meta};
+
+pub(crate) use self::keys::ContainerAttrs;
+use self::{
+    keys::EXAMPLE,
+    unknown::{meant_as, unknown},
+};
 use crate::{
     attrs::{
         attribute::ArrayAttr,
-        bytes,
-        choice::{self, Late},
+        bytes, choice,
         crate_path::CratePath,
-        duration::{self, Window},
+        duration,
         entry::{self, Entry},
-        name::{self, Named},
-        required::{self, EXAMPLE},
-        slot::Slot,
-        value,
+        name, value,
     },
-    diagnostics::{Diagnostics, did_you_mean, list, suggest},
+    diagnostics::Diagnostics,
     symbol::{
-        ATTRIBUTE, ATTRIBUTES, BUCKET, BUCKET_ARRAY_KEYS, BYTES, CAPACITY, CLOSED, COLLECTION,
-        COMPRESSION, CONTAINER_KEYS, COUNT, CRATE, CREATED_AT, END, EXPIRE_AFTER, EXPIRE_FROM,
-        FIELD_KEYS, FULL, ID, ITEMS, KEY, LATE, MAX_BYTES, MAX_DURATION, NUMBERED, OBJECT_IDS,
-        RAISED_FROM, SIZE, START, STATS, TIME, UNIQUE, WINDOW, names,
+        ATTRIBUTES, BUCKET, BUCKET_ARRAY_KEYS, BYTES, CAPACITY, CLOSED, COLLECTION, COMPRESSION,
+        COUNT, CRATE, CREATED_AT, END, EXPIRE_AFTER, EXPIRE_FROM, FULL, ID, ITEMS, LATE, MAX_BYTES,
+        MAX_DURATION, NUMBERED, OBJECT_IDS, RAISED_FROM, SIZE, START, STATS, WINDOW,
     },
 };
-
-/// The raw keys of the container attribute.
-#[derive(Default)]
-pub(crate) struct ContainerAttrs {
-    pub(crate) collection: Slot<String>,
-    pub(crate) items: Slot<LitStr>,
-    pub(crate) capacity: Slot<u32>,
-    pub(crate) id: Slot<LitStr>,
-    pub(crate) krate: Slot<CratePath>,
-    pub(crate) window: Slot<Window>,
-    /// In seconds.
-    pub(crate) max_duration: Slot<u32>,
-    pub(crate) late: Slot<Late>,
-    pub(crate) numbered: Slot<Named>,
-    pub(crate) max_bytes: Slot<u32>,
-    pub(crate) object_ids: Slot<()>,
-    pub(crate) raised_from: Slot<u32>,
-    pub(crate) compression: Slot<&'static str>,
-    /// In seconds.
-    pub(crate) expire_after: Slot<u32>,
-    pub(crate) created_at: Slot<Named>,
-    pub(crate) stats: Slot<LitStr>,
-    pub(crate) names: NameAttrs,
-    pub(crate) arrays: Vec<ArrayAttr>,
-    /// The keys that choose a form, in their order.
-    pub(crate) forms: Vec<Ident>,
-}
-
-/// The stored names of a bucket's own fields.
-#[derive(Default)]
-pub(crate) struct NameAttrs {
-    pub(crate) count: Slot<LitStr>,
-    pub(crate) start: Slot<LitStr>,
-    pub(crate) end: Slot<LitStr>,
-    pub(crate) size: Slot<LitStr>,
-    pub(crate) full: Slot<LitStr>,
-    pub(crate) closed: Slot<LitStr>,
-    pub(crate) bytes: Slot<LitStr>,
-    pub(crate) expire_from: Slot<LitStr>,
-}
 
 impl ContainerAttrs {
     /// Reads all `#[bucket(..)]` of a record struct.
@@ -198,38 +162,4 @@ pub(crate) fn is_bare(attr: &Attribute) -> bool {
         Meta::List(list) => list.tokens.is_empty(),
         Meta::Path(_) | Meta::NameValue(_) => true,
     }
-}
-
-/// The known key that an unknown one resembles.
-pub(crate) fn meant_as(entry: &Entry) -> Option<&'static str> {
-    let is_known = |keys: &[_]| keys.iter().any(|key| entry.is(*key));
-    let key = entry.key.as_ref()?;
-    if is_known(&CONTAINER_KEYS) || is_known(&FIELD_KEYS) {
-        return None;
-    }
-    did_you_mean(&key.to_string(), names(&CONTAINER_KEYS))
-}
-
-fn unknown(cx: &mut Diagnostics, entry: &Entry) {
-    if let Some(symbol) = FIELD_KEYS.iter().find(|key| entry.is(**key)) {
-        let message = format!("`{symbol}` belongs on a field, not on the struct");
-        let field = match *symbol {
-            TIME => "date: DateTime",
-            KEY => "customer_id: i64",
-            UNIQUE => "order: i64",
-            ATTRIBUTE => "volume_ml: Option<i32>",
-            _ => "price: f64",
-        };
-        let help = format!("#[bucket({})] {field}", entry.printed());
-        cx.error(entry, message, help);
-        return;
-    }
-    let keys = list(&names(&CONTAINER_KEYS));
-    let message = format!(
-        "{}: the keys of a record struct are {keys}",
-        entry.unknown()
-    );
-    let meant = meant_as(entry);
-    let help = meant.map_or_else(|| EXAMPLE.to_owned(), |meant| entry.renamed(meant));
-    cx.error(entry.key_tokens(), suggest(&message, meant), help);
 }

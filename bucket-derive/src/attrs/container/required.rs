@@ -3,21 +3,18 @@
 use proc_macro2::Ident;
 use syn::Attribute;
 
+use super::{
+    keys::{ContainerAttrs, EXAMPLE},
+    unknown::meant_as,
+};
 use crate::{
-    attrs::{
-        container::{ContainerAttrs, meant_as},
-        entry::{self, Entry},
-    },
+    attrs::entry::{self, Entry},
     diagnostics::{Diagnostics, list},
     symbol::{BUCKET, CAPACITY, COLLECTION, CONTAINER_KEYS, ITEMS},
 };
 
-/// The line that a record struct needs.
-pub(crate) const EXAMPLE: &str =
-    "#[bucket(collection = \"trades\", items = \"history\", capacity = 10)]";
-
 /// Reports what is missing, all of it in one error.
-pub(crate) fn check(
+pub(super) fn check(
     cx: &mut Diagnostics,
     given: &ContainerAttrs,
     attrs: &[Attribute],
