@@ -14,6 +14,7 @@ mod fields;
 mod id;
 mod item;
 mod key;
+mod marker;
 mod own_fields;
 mod record;
 mod spec;
