@@ -10,6 +10,7 @@ pub(crate) mod form;
 pub(crate) mod generics;
 pub(crate) mod id_template;
 pub(crate) mod own_field;
+pub(crate) mod own_role;
 pub(crate) mod record;
 pub(crate) mod rust_name;
 pub(crate) mod serde_attrs;

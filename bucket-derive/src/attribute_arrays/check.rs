@@ -8,7 +8,7 @@ use super::{
 use crate::{
     attrs::attribute::ArrayAttr,
     diagnostics::{Diagnostics, did_you_mean, list, suggest},
-    model::field::Storage,
+    model::serde_names::Storage,
     symbol::serde,
 };
 

@@ -12,8 +12,10 @@ pub(super) use self::{
 };
 use crate::model::{
     Model,
-    field::{Field, Role, Storage},
-    own_field::{OwnField, OwnRole},
+    field::{Field, Role},
+    own_field::OwnField,
+    own_role::OwnRole,
+    serde_names::Storage,
 };
 
 pub(super) fn key(model: &Model) -> TokenStream {

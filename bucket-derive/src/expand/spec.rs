@@ -10,7 +10,8 @@ use crate::{
     model::{
         form::Form,
         id_template::{Segment, Unit},
-        own_field::{OwnField, OwnRole},
+        own_field::OwnField,
+        own_role::OwnRole,
     },
 };
 

@@ -11,8 +11,9 @@ use syn::Type;
 use crate::{
     diagnostics::Diagnostics,
     model::{
-        field::{Field, Role, Roles, Storage, printed_type},
+        field::{Field, Role, Roles, printed_type},
         record::Record,
+        serde_names::Storage,
         types::{self, WrongType},
     },
 };

@@ -12,7 +12,7 @@ use crate::{
         field::FieldAttrs,
     },
     diagnostics::Diagnostics,
-    model::serde_names::{SerdeField, SerdeStruct},
+    model::serde_names::{SerdeField, SerdeStruct, Storage},
     symbol::{DOC, SERDE, Symbol, serde},
 };
 
@@ -42,16 +42,6 @@ pub(crate) enum Role {
     Key,
     Time,
     Plain,
-}
-
-/// Whether a field has a stored name of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Storage {
-    Named,
-    /// Its own fields stand in its place.
-    Flattened,
-    /// Never written.
-    Skipped,
 }
 
 /// What the attributes of all fields say about roles.

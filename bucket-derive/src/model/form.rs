@@ -9,7 +9,7 @@ use crate::{
         duration::Window,
     },
     diagnostics::Diagnostics,
-    model::own_field::OwnRole,
+    model::own_role::OwnRole,
     symbol::{
         BYTES, CLOSED, END, EXPIRE_AFTER, EXPIRE_FROM, FULL, ID, LATE, MAX_BYTES, MAX_DURATION,
         NUMBERED, OBJECT_IDS, RAISED_FROM, SIZE, START, Symbol, WINDOW,

@@ -20,11 +20,7 @@ use syn::LitStr;
 use self::piece::Piece;
 use crate::{
     diagnostics::Diagnostics,
-    model::{
-        Model,
-        field::Field,
-        own_field::{OwnField, OwnRole},
-    },
+    model::{Model, field::Field, own_field::OwnField, own_role::OwnRole},
 };
 
 /// Characters with which a separator may begin.

@@ -7,9 +7,10 @@ use crate::{
     attrs::duration::Window,
     model::{
         Model,
-        field::{Field, Role, Storage},
+        field::{Field, Role},
         form::Form,
-        own_field::OwnRole,
+        own_role::OwnRole,
+        serde_names::Storage,
     },
 };
 

@@ -14,8 +14,9 @@ use crate::{
         aggregates::{
             AggregateKind, Aggregates, Input, InputOf, Method, Origin, Reads, Stored, View,
         },
-        field::{Field, Role, Storage},
+        field::{Field, Role},
         rust_name,
+        serde_names::Storage,
         types::{self, WrongType},
     },
     symbol::{COUNT_IF, PERCENTILES, Symbol, TALLY},

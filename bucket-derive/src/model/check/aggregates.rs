@@ -10,7 +10,8 @@ use crate::{
     model::{
         Model,
         aggregates::{Aggregates, Method, Stored},
-        field::{Field, Role, Storage},
+        field::{Field, Role},
+        serde_names::Storage,
         types::{self, WrongType},
     },
     symbol::{FIRST, LAST, NON_FINITE, TALLY},

@@ -13,8 +13,9 @@ use crate::{
     diagnostics::Diagnostics,
     model::{
         Model,
-        field::{Field, Role, Storage, printed_type},
-        own_field::OwnRole,
+        field::{Field, Role, printed_type},
+        own_role::OwnRole,
+        serde_names::Storage,
     },
 };
 

@@ -7,9 +7,9 @@ use crate::{
     diagnostics::Diagnostics,
     model::{
         Model,
-        field::{Field, Role, Storage},
+        field::{Field, Role},
         generics,
-        serde_names::{ContainerDefault, SerdeField, SerdeStruct},
+        serde_names::{ContainerDefault, SerdeField, SerdeStruct, Storage},
         types,
     },
     symbol::{SERDE, Symbol, serde},

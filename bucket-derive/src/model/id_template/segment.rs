@@ -3,7 +3,7 @@
 use super::{Names, Segment, Unit, piece::Piece};
 use crate::{
     diagnostics::{did_you_mean, list, suggest},
-    model::own_field::OwnRole,
+    model::own_role::OwnRole,
 };
 
 /// The meaning of one piece; `None` if it has none.
