@@ -2,6 +2,7 @@
 
 mod keys;
 mod next_field;
+mod walk;
 
 use std::{
     collections::HashMap,
