@@ -130,6 +130,11 @@ pub(super) fn context<T: Record>(operation: &'static str) -> Context {
     Context::of_all::<T>(operation)
 }
 
+/// The error of records that may have been sent.
+pub(super) fn unknown<T: Record>(message: &str) -> Error {
+    Error::not_known(message, &context::<T>("ingest"))
+}
+
 /// The error of a record that an ingestor did not take, or gave back.
 pub(super) fn shut_down<T: Record>(operation: &'static str) -> Error {
     Error::new(ErrorKind::ShutDown, &context::<T>(operation))

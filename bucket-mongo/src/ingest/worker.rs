@@ -11,11 +11,11 @@ use tracing::Instrument;
 use super::{
     gathered::Gathered,
     shard::{Next, Shard},
-    shared::{Shared, context},
+    shared::{Shared, context, unknown},
     writing::Writing,
 };
 use crate::{
-    Error, ErrorKind, trace,
+    Error, trace,
     writer::{Writer, Written},
 };
 
@@ -102,13 +102,4 @@ impl<T: Record> Drop for Worker<T> {
     fn drop(&mut self) {
         self.shared.give_back(self.shard());
     }
-}
-
-/// The error of records that may have been sent.
-pub(super) fn unknown<T: Record>(message: &str) -> Error {
-    let message = message.to_owned();
-    Error::new(
-        ErrorKind::OutcomeUnknown { message },
-        &context::<T>("ingest"),
-    )
 }

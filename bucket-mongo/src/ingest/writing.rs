@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use bucket_core::Record;
 
-use super::{gathered::Gathered, settlement::Outcome, shared::Shared, worker::unknown};
+use super::{
+    gathered::Gathered,
+    settlement::Outcome,
+    shared::{Shared, unknown},
+};
 use crate::{Error, trace, writer::Written};
 
 /// Settles its batch when the writing has ended, or when the worker is dropped in the midst of it.
