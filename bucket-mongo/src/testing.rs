@@ -47,11 +47,14 @@ mod error;
 mod find;
 mod launch;
 mod member;
+mod options;
 mod origin;
 mod primary;
 mod replica_set;
 mod server;
+mod startup;
 mod supervisor;
+mod usable;
 mod wheel;
 
 pub use builder::DevServerBuilder;

@@ -7,10 +7,10 @@ use tokio::time;
 
 use super::{
     error::Error,
-    launch::{POLL_PAUSE, START_LIMIT},
     member::Member,
     replica_set::{self, Role},
     server::DevServer,
+    startup::{POLL_PAUSE, START_LIMIT},
 };
 
 /// For how long a primary that steps down cannot become one again.

@@ -6,8 +6,8 @@ use futures_util::future::try_join_all;
 use mongodb::{Client, options::ClientOptions};
 
 use super::{
-    builder::DevServerBuilder, database::TestDatabase, error::Error, launch::Launched,
-    member::Member, origin::Origin, replica_set,
+    database::TestDatabase, error::Error, launch::Launched, member::Member, origin::Origin,
+    replica_set,
 };
 
 /// How long the server of `MONGODB_URI` is looked for, where the URI does not say it.
@@ -49,41 +49,6 @@ impl fmt::Debug for DevServer {
 }
 
 impl DevServer {
-    /// Finds or starts a server and waits until it takes writes.
-    ///
-    /// That takes 1 to 2 seconds with a binary at hand; the first download takes as long as 42 MB
-    /// take. The future must run in a Tokio runtime with I/O and time enabled.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where there is neither a server nor a binary, [`Error::Uri`] and
-    /// [`Error::NotUsable`] for a wrong value of `MONGODB_URI` or `MONGOD`; [`Error::Exited`],
-    /// [`Error::Timeout`] (60 s), [`Error::Port`], [`Error::Supervisor`] or [`Error::Command`]
-    /// where the start failed.
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), bucket_mongo::testing::Error> {
-    /// let server = bucket_mongo::testing::DevServer::start().await?;
-    /// println!("{} at {}", server.origin(), server.uri());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn start() -> Result<Self, Error> {
-        Self::builder().await
-    }
-
-    /// Options for a server; awaiting them is [`start`](Self::start) with these options.
-    ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), bucket_mongo::testing::Error> {
-    /// # use bucket_mongo::testing::DevServer;
-    /// let server = DevServer::builder().own().standalone().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn builder() -> DevServerBuilder {
-        DevServerBuilder::default()
-    }
-
     /// The connection string, with everything that a driver needs to know. It can hold a password
     /// if it comes from `MONGODB_URI`.
     ///
