@@ -5,7 +5,7 @@ use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 use bucket_core::{BucketSpec, Limits, Record};
 use mongodb::{Collection, Database, options::WriteConcern};
 
-use crate::{collection::collection, group::Groups, writer::Learnt};
+use crate::{collection::collection, group::Groups, write_concern::durable, writer::Learnt};
 
 /// How long a write goes on being tried unless the caller says otherwise.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
@@ -225,13 +225,6 @@ impl<T: Record> Buckets<T> {
     pub(crate) fn write_concern(&self) -> &WriteConcern {
         &self.write_concern
     }
-}
-
-/// Stored on the disks of a majority: what no single fault takes back.
-pub(crate) fn durable() -> WriteConcern {
-    let mut concern = WriteConcern::majority();
-    concern.journal = Some(true);
-    concern
 }
 
 impl<T: Record> Clone for Buckets<T> {

@@ -5,7 +5,7 @@ use mongodb::{
     options::{Acknowledgment, CollectionOptions},
 };
 
-use crate::buckets::durable;
+use crate::write_concern::durable;
 
 /// The collection as the database gives it, but for the write concern of a client that asks for no
 /// replies (`w=0` in its URI): with that the driver refuses every aggregation, count and listing.

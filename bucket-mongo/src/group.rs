@@ -27,10 +27,7 @@ use crate::{
     writer::{LONGEST_DEADLINE, Settings, Writer, Written},
 };
 
-mod callers;
 mod pass;
-
-pub(crate) use self::callers::Callers;
 
 /// Beside so many statements another batch goes at once.
 const FREE_STATEMENTS: usize = 64;

@@ -81,6 +81,7 @@ mod read;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod trace;
+mod write_concern;
 mod writer;
 
 #[doc(hidden)]

@@ -10,21 +10,20 @@ use bucket_core::{
     BucketSpec, Record,
     write::{Batch, Call, CallEvent, Next, Terms},
 };
-use mongodb::{
-    ClientSession, Database,
-    options::{Acknowledgment, WriteConcern},
-};
+use mongodb::{ClientSession, Database, options::WriteConcern};
 use tokio::time::{Instant, sleep};
 
 use self::commitment::Commitment;
 use crate::{
     Buckets, backoff,
-    error::{Context, Error, ErrorKind},
-    group::Callers,
+    error::{Context, Error},
+    write_concern::raw_write_concern,
 };
 
+mod callers;
 mod channel;
 mod commitment;
+mod deadline;
 mod delivery;
 pub(crate) mod faults;
 mod learnt;
@@ -35,7 +34,7 @@ mod send;
 mod session;
 
 pub(crate) use self::{
-    channel::Channel, learnt::Learnt, report::Written, session::is_in_transaction,
+    callers::Callers, channel::Channel, learnt::Learnt, report::Written, session::is_in_transaction,
 };
 
 /// The server keeps the record of a session for 30 minutes.
@@ -158,30 +157,5 @@ impl Executor<'_> {
             }
             Next::Consult | Next::Wait | Next::Done => return None,
         })
-    }
-}
-
-/// A write concern as a command has it.
-///
-/// # Errors
-///
-/// [`ErrorKind::InvalidArgument`] if it gives no replies to go by.
-pub(crate) fn raw_write_concern(
-    concern: Option<&WriteConcern>,
-    context: &Context,
-) -> Result<Option<RawDocumentBuf>, Error> {
-    let refused = |message| Error::new(ErrorKind::InvalidArgument { message }, context);
-    match concern {
-        None => Ok(None),
-        // Without replies nothing is known of any record.
-        Some(concern) if concern.w == Some(Acknowledgment::Nodes(0)) => Err(refused(
-            "a write concern of `w: 0` gives no replies to go by".to_owned(),
-        )),
-        Some(concern) => match bson::serialize_to_raw_document_buf(concern) {
-            Ok(concern) => Ok(Some(concern)),
-            Err(source) => Err(refused(format!(
-                "the write concern cannot be encoded: {source}"
-            ))),
-        },
     }
 }

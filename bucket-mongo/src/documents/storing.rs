@@ -13,7 +13,8 @@ use super::{Documents, InsertedDocuments};
 use crate::{
     Error, ErrorKind, Result,
     error::Context,
-    writer::{Channel, Settings, raw_write_concern},
+    write_concern::{durable, raw_write_concern},
+    writer::{Channel, Settings},
 };
 
 /// What a transaction is that the server has ended.
@@ -37,7 +38,7 @@ impl<'a, T: Attributed> Storing<'a, T> {
         settings: &Settings,
         context: Context,
     ) -> Result<Self> {
-        let durable = crate::buckets::durable();
+        let durable = durable();
         // In a session the session's counts, unless the call has one of its own.
         let default: Option<&WriteConcern> = session.is_none().then_some(&durable);
         let concern = settings.write_concern.as_ref().or(default);

@@ -7,12 +7,12 @@ use bucket_core::{Record, write::Batch};
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::{Door, Member, callers::Callers};
+use super::{Door, Member};
 use crate::{
     Buckets,
     error::Context,
     trace,
-    writer::{Settings, Writer, Written},
+    writer::{Callers, Settings, Writer, Written},
 };
 
 /// The door is held for this part of what the last group took ..

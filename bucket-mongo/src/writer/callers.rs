@@ -4,7 +4,7 @@ use std::{future::poll_fn, ops::Range, task::Poll};
 
 use tokio::sync::oneshot;
 
-use crate::writer::Written;
+use super::report::Written;
 
 /// The calls of a group, in their order.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ struct Seat {
 impl Callers {
     /// Adds a call of this number of records, whose own indexes are below `end`. Gives what its
     /// indexes grow by.
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         records: usize,
         end: usize,
@@ -47,7 +47,7 @@ impl Callers {
         offset
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.seats.len()
     }
 
@@ -79,7 +79,7 @@ impl Callers {
     }
 
     /// Tells each call what became of its own records. The figures of the commands are the same for all.
-    pub(super) fn deal_out(self, written: Written) {
+    pub(crate) fn deal_out(self, written: Written) {
         let mut parts: Vec<Written> = self
             .seats
             .iter()

@@ -6,10 +6,10 @@ use mongodb::{ClientSession, Database};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
+    deadline::{self, GRACE},
     faults,
     learnt::Learnt,
     selection::Selection,
-    send::{self, GRACE},
     session::{self, Numbering},
 };
 use crate::{
@@ -204,11 +204,11 @@ impl Delivery<'_> {
         if let Some(concern) = self.write_concern {
             let mut concern = concern.to_owned();
             if !matches!(concern.get("wtimeout"), Ok(Some(_))) {
-                concern.append(cstr!("wtimeout"), send::patience(self.deadline));
+                concern.append(cstr!("wtimeout"), deadline::patience(self.deadline));
             }
             body.append(cstr!("writeConcern"), concern);
         }
-        body.append(cstr!("maxTimeMS"), send::time_limit(self.deadline));
+        body.append(cstr!("maxTimeMS"), deadline::time_limit(self.deadline));
         body
     }
 

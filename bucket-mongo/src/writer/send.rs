@@ -6,7 +6,7 @@
 //! until the deadline; what has not is called off. Soon after the deadline the task ends in any case, and gives
 //! back its connection: the driver closes one on which a reply is outstanding.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc};
 
 use bson::{Binary, RawDocumentBuf};
 use bucket_core::write::{Delivered, Dispatch};
@@ -16,11 +16,6 @@ use tokio::time::Instant;
 
 use super::{Executor, Learnt, delivery::Delivery, selection::Selection};
 use crate::error::{Context, Error};
-
-/// How much longer than its deadline a command is waited for, so that it is the one to say why.
-pub(super) const GRACE: Duration = Duration::from_millis(250);
-/// How much longer than its deadline the server may work on something, so that its reply comes within the grace.
-const SERVER_GRACE: Duration = Duration::from_millis(100);
 
 impl Executor<'_> {
     /// What these commands came to, or the first ones up to a failure.
@@ -87,25 +82,6 @@ impl Executor<'_> {
         }
         ended
     }
-}
-
-/// How long the server may work on what has this deadline, in milliseconds.
-pub(super) fn time_limit(deadline: Instant) -> i64 {
-    millis(left(deadline) + SERVER_GRACE)
-}
-
-/// How long the server may wait for other members until this deadline, in milliseconds.
-pub(super) fn patience(deadline: Instant) -> i64 {
-    // Zero would be without a limit.
-    millis(left(deadline)).max(1)
-}
-
-fn left(deadline: Instant) -> Duration {
-    deadline.saturating_duration_since(Instant::now())
-}
-
-fn millis(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// A command and all that its task needs.
