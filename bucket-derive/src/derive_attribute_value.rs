@@ -5,10 +5,10 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::{Data, DataEnum, DeriveInput, Fields, Type, spanned::Spanned};
 
 use crate::{
-    attrs::{crate_path::CratePath, entry, key_type},
     diagnostics::Diagnostics,
     model::serde_names,
     symbol::{SERDE, serde},
+    syntax::{crate_path::CratePath, entry, key_type},
 };
 
 /// A checked value type.

@@ -5,7 +5,7 @@
 //! `const _`. Paths are absolute, calls name their trait.
 
 mod aggregates;
-mod attributes;
+mod attribute_methods;
 mod bucket;
 mod conditional;
 mod docs;
@@ -51,7 +51,7 @@ pub(crate) fn full(model: &Model) -> TokenStream {
     let key = key::derived(&cx);
     let item = item::derived(&cx);
     let others = cx.other_types();
-    let filters = attributes::types(&cx);
+    let filters = attribute_methods::types(&cx);
     let shared = cx.shared_impls();
     let parts = [
         shared,
@@ -61,7 +61,7 @@ pub(crate) fn full(model: &Model) -> TokenStream {
         bucket::document(&cx),
         bucket::serde(&cx),
         bucket::methods(&cx),
-        attributes::methods(&cx),
+        attribute_methods::methods(&cx),
     ];
     let impls = cx.block(&quote!(#(#parts)*));
     quote!(#key #item #others #filters #impls)
@@ -79,10 +79,10 @@ pub(crate) fn fallback(model: &Model) -> TokenStream {
     let key = key::declaration(&cx);
     let item = item::declaration(&cx);
     let others = cx.other_types();
-    let filters = attributes::types(&cx);
+    let filters = attribute_methods::types(&cx);
     let shared = cx.shared_impls();
     let impls = fallback::impls(&cx);
-    let methods = attributes::methods(&cx);
+    let methods = attribute_methods::methods(&cx);
     let impls = cx.block(&quote!(#shared #impls #methods));
     quote!(#key #item #others #filters #impls)
 }

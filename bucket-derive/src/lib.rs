@@ -1,6 +1,6 @@
 //! Derive macros of `bucket-mongo`; depend on that crate and not on this one.
 //!
-//! A derive runs in three phases, each a folder: `attrs` reads the syntax of `#[bucket(..)]`,
+//! A derive runs in three phases, each a folder: `syntax` reads the syntax of `#[bucket(..)]`,
 //! `model` checks it against the struct and serde's names, `expand` writes tokens. Mistakes
 //! are collected in `diagnostics` and reported together; a struct with mistakes still gets its
 //! impls, so that its uses elsewhere report nothing. The folders of the same names directly below are
@@ -8,7 +8,6 @@
 //! documents and items both have, are `attribute_arrays`.
 
 mod attribute_arrays;
-mod attrs;
 mod derive_attribute_value;
 mod derive_attributed;
 mod derive_bucket_key;
@@ -16,6 +15,7 @@ mod diagnostics;
 mod expand;
 mod model;
 mod symbol;
+mod syntax;
 
 use proc_macro::TokenStream;
 use syn::DeriveInput;

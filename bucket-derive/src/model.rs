@@ -22,7 +22,6 @@ use syn::DeriveInput;
 
 use crate::{
     attribute_arrays::{self, Array, RawField, Taken},
-    attrs::{container::ContainerAttrs, crate_path::CratePath},
     diagnostics::Diagnostics,
     model::{
         aggregates::Aggregates,
@@ -34,6 +33,7 @@ use crate::{
         serde_names::{SerdeField, SerdeStruct},
     },
     symbol::STATS,
+    syntax::{container::ContainerAttrs, crate_path::CratePath},
 };
 
 /// Everything about a record struct that is emitted somewhere.
@@ -154,8 +154,8 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Model {
 
     form::check(cx, &attrs);
     check::serde::container(cx, input, &serde);
-    let complete = check::roles(cx, &record, &fields, &roles);
-    check::types(cx, &fields);
+    let complete = check::key_and_time::check(cx, &record, &fields, &roles);
+    check::field_types::check(cx, &fields);
     check::unique::check(cx, &fields);
     check::aggregates::fields(cx, &fields);
     check::serde::fields(cx, &fields, &serde);
@@ -164,7 +164,7 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Model {
     check::aggregates::names(cx, &model);
     let before = cx.count();
     model.arrays = arrays(cx, &model, &attrs);
-    check::attributes::check(cx, &model, &attrs);
+    check::attribute_arrays::check(cx, &model, &attrs);
     model.arrays_are_sound = cx.count() == before && !roles.unclear;
     check::serde::default_of_generic(cx, input, &model);
     if complete {

@@ -3,7 +3,7 @@
 use proc_macro2::Ident;
 use syn::{LitStr, Type};
 
-use crate::attrs::attribute::Index;
+use crate::syntax::attribute_array::Index;
 
 /// An array of attributes.
 pub(crate) struct Array {

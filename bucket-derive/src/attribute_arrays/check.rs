@@ -6,10 +6,10 @@ use super::{
     raw_field::RawField,
 };
 use crate::{
-    attrs::attribute::ArrayAttr,
     diagnostics::{Diagnostics, did_you_mean, list, suggest},
     model::serde_names::Storage,
     symbol::serde,
+    syntax::attribute_array::ArrayAttr,
 };
 
 /// What serde must not do to an attribute.

@@ -9,12 +9,12 @@ use super::{
     raw_field::RawField,
 };
 use crate::{
-    attrs::{
-        attribute::{ArrayAttr, Index},
+    diagnostics::Diagnostics,
+    syntax::{
+        attribute_array::{ArrayAttr, Index},
         choice::Store,
         slot::Slot,
     },
-    diagnostics::Diagnostics,
 };
 
 /// The arrays of a struct, checked.

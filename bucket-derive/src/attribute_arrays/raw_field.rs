@@ -4,12 +4,12 @@ use proc_macro2::Ident;
 use syn::Type;
 
 use crate::{
-    attrs::{
-        attribute::AttributeAttr,
-        entry::{Entry, Syntax},
-    },
     model::{serde_names::SerdeField, types},
     symbol::serde,
+    syntax::{
+        attribute_array::AttributeAttr,
+        entry::{Entry, Syntax},
+    },
 };
 
 /// A field with its raw attribute and what serde makes of it.

@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 
 use super::array::Array;
-use crate::attrs::attribute::Index;
+use crate::syntax::attribute_array::Index;
 
 pub(crate) fn spec(array: &Array, private: &TokenStream) -> TokenStream {
     let Array { name, k, v, .. } = array;

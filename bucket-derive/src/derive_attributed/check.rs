@@ -4,9 +4,9 @@ use syn::DeriveInput;
 
 use crate::{
     attribute_arrays::RawField,
-    attrs::entry,
     diagnostics::Diagnostics,
     symbol::{SERDE, serde},
+    syntax::entry,
 };
 
 /// What serde must not do to the struct, and type parameters.

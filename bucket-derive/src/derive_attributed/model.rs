@@ -6,14 +6,6 @@ use syn::{DeriveInput, Visibility, ext::IdentExt};
 use super::check;
 use crate::{
     attribute_arrays::{self, Array, RawField, Taken},
-    attrs::{
-        attribute::{ArrayAttr, AttributeAttr},
-        container::is_bare,
-        crate_path::CratePath,
-        entry,
-        slot::Slot,
-        value,
-    },
     diagnostics::{Diagnostics, did_you_mean, list, suggest},
     model::{
         record,
@@ -21,6 +13,14 @@ use crate::{
     },
     symbol::{
         ARRAY_KEYS, ATTRIBUTE, ATTRIBUTES, BUCKET, COLLECTION, CRATE, DOCUMENT_KEYS, SERDE, names,
+    },
+    syntax::{
+        attribute_array::{ArrayAttr, AttributeAttr},
+        container::is_bare,
+        crate_path::CratePath,
+        entry,
+        slot::Slot,
+        value,
     },
 };
 

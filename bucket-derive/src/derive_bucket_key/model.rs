@@ -7,14 +7,14 @@ use quote::ToTokens;
 use syn::{Data, DataEnum, DeriveInput, Fields, Generics, Type};
 
 use crate::{
-    attrs::{
+    diagnostics::Diagnostics,
+    model::serde_names::{self, SerdeVariant},
+    symbol::{SERDE, serde},
+    syntax::{
         crate_path::CratePath,
         entry::{self, Entry},
         key_type,
     },
-    diagnostics::Diagnostics,
-    model::serde_names::{self, SerdeVariant},
-    symbol::{SERDE, serde},
 };
 
 /// A checked key type.

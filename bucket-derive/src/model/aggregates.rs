@@ -2,9 +2,9 @@
 //!
 //! Everything is data in the order in which it is emitted; `expand` adds no rule to it.
 
-mod field;
 mod numbers;
-mod time;
+mod of_field;
+mod of_time;
 
 use std::collections::HashSet;
 
@@ -13,11 +13,11 @@ use quote::format_ident;
 use syn::Type;
 
 use crate::{
-    attrs::{choice::NonFinite, closure::Mapping},
     model::{
         field::{Field, Role},
         rust_name, types,
     },
+    syntax::{choice::NonFinite, closure::Mapping},
 };
 
 /// The aggregates of a model; empty where no field asks for any.
@@ -179,9 +179,9 @@ impl Aggregates {
         for field in fields {
             match field.role {
                 _ if field.aggregates.given.is_empty() => {}
-                Role::Time => time::read(&mut this, field),
+                Role::Time => of_time::read(&mut this, field),
                 // A key has none, which is reported; its uses elsewhere are not.
-                Role::Key | Role::Plain => field::read(&mut this, field, prefix),
+                Role::Key | Role::Plain => of_field::read(&mut this, field, prefix),
             }
         }
         this.name_views(record);

@@ -5,15 +5,15 @@ use quote::ToTokens;
 use syn::{Attribute, Type, Visibility, ext::IdentExt, punctuated::Punctuated, token::Comma};
 
 use crate::{
-    attrs::{
-        aggregate::AggregateAttrs,
-        attribute::AttributeAttr,
-        entry::{self, Entry},
-        field::FieldAttrs,
-    },
     diagnostics::Diagnostics,
     model::serde_names::{SerdeField, SerdeStruct, Storage},
     symbol::{DOC, SERDE, Symbol, serde},
+    syntax::{
+        aggregate::AggregateAttrs,
+        attribute_array::AttributeAttr,
+        entry::{self, Entry},
+        field::FieldAttrs,
+    },
 };
 
 /// One field of the record.

@@ -5,8 +5,8 @@ use quote::ToTokens;
 use syn::LitStr;
 
 use crate::{
-    attrs::{container::ContainerAttrs, name::Named, slot::Slot},
     model::{form::Form, own_role::OwnRole},
+    syntax::{container::ContainerAttrs, name::Named, slot::Slot},
 };
 
 /// One of them, in a model that has it.

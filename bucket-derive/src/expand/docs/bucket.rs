@@ -4,7 +4,6 @@ use proc_macro2::TokenStream;
 
 use super::{code, doc, stats::aggregate_operator};
 use crate::{
-    attrs::duration::Window,
     model::{
         Model,
         field::{Field, Role},
@@ -12,6 +11,7 @@ use crate::{
         own_role::OwnRole,
         serde_names::Storage,
     },
+    syntax::duration::Window,
 };
 
 pub(crate) fn bucket(model: &Model) -> TokenStream {

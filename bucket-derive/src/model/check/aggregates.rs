@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use proc_macro2::Ident;
 
 use crate::{
-    attrs::closure::{Mapped, Mapping},
     diagnostics::{Diagnostics, list},
     model::{
         Model,
@@ -15,6 +14,7 @@ use crate::{
         types::{self, WrongType},
     },
     symbol::{FIRST, LAST, NON_FINITE, TALLY},
+    syntax::closure::{Mapped, Mapping},
 };
 
 /// Fields that cannot have what they ask for.

@@ -6,16 +6,16 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 
 use crate::{
-    attrs::{
-        container::ContainerAttrs,
-        value::{self, invalid},
-    },
     diagnostics::Diagnostics,
     model::{
         Model,
         field::{Field, Role, printed_type},
         own_role::OwnRole,
         serde_names::Storage,
+    },
+    syntax::{
+        container::ContainerAttrs,
+        value::{self, invalid},
     },
 };
 

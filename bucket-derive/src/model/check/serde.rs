@@ -3,7 +3,6 @@
 use syn::{DeriveInput, Type};
 
 use crate::{
-    attrs::entry,
     diagnostics::Diagnostics,
     model::{
         Model,
@@ -13,6 +12,7 @@ use crate::{
         types,
     },
     symbol::{SERDE, Symbol, serde},
+    syntax::entry,
 };
 
 /// Serde attributes of the container that leave no named, symmetric fields to store.

@@ -3,12 +3,12 @@
 use syn::Lit;
 
 use crate::{
-    attrs::{
+    diagnostics::Diagnostics,
+    symbol::MAX_BYTES,
+    syntax::{
         entry::Entry,
         value::{literal, wrong_kind},
     },
-    diagnostics::Diagnostics,
-    symbol::MAX_BYTES,
 };
 
 const KIB: u64 = 1_024;

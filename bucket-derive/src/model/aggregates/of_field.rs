@@ -5,11 +5,6 @@ use quote::{ToTokens, format_ident};
 use syn::{Type, ext::IdentExt, parse_quote};
 
 use crate::{
-    attrs::{
-        choice,
-        closure::{Mapped, Mapping},
-        name::Named,
-    },
     model::{
         aggregates::{
             AggregateKind, Aggregates, Input, InputOf, Method, Origin, Reads, Stored, View,
@@ -20,6 +15,11 @@ use crate::{
         types::{self, WrongType},
     },
     symbol::{COUNT_IF, PERCENTILES, Symbol, TALLY},
+    syntax::{
+        choice,
+        closure::{Mapped, Mapping},
+        name::Named,
+    },
 };
 
 /// The aggregates and their view.

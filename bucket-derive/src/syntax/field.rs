@@ -5,16 +5,16 @@ use quote::ToTokens;
 use syn::Attribute;
 
 use crate::{
-    attrs::{
+    diagnostics::{Diagnostics, did_you_mean, list, suggest},
+    symbol::{ATTRIBUTE, BUCKET, CONTAINER_KEYS, FIELD_KEYS, KEY, TIME, UNIQUE, names},
+    syntax::{
         aggregate::AggregateAttrs,
-        attribute::AttributeAttr,
+        attribute_array::AttributeAttr,
         container::is_bare,
         entry::{self, Entry},
         slot::Slot,
         value,
     },
-    diagnostics::{Diagnostics, did_you_mean, list, suggest},
-    symbol::{ATTRIBUTE, BUCKET, CONTAINER_KEYS, FIELD_KEYS, KEY, TIME, UNIQUE, names},
 };
 
 /// The raw keys of a field's attribute.

@@ -5,14 +5,14 @@ use quote::ToTokens;
 use syn::Lit;
 
 use crate::{
-    attrs::{
+    diagnostics::{Diagnostics, did_you_mean, suggest},
+    symbol::{ERROR, NAME, PERCENTILES},
+    syntax::{
         entry::{self, Entry, Syntax},
         name::{self, Named},
         slot::Slot,
         value,
     },
-    diagnostics::{Diagnostics, did_you_mean, suggest},
-    symbol::{ERROR, NAME, PERCENTILES},
 };
 
 /// A quantile sketch with its relative error in parts per million.

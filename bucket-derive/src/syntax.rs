@@ -2,10 +2,10 @@
 //!
 //! Nothing here returns a `Result`: a malformed, unknown, misplaced or repeated key is reported to
 //! the [`Diagnostics`](crate::diagnostics::Diagnostics) and otherwise ignored, so that one run
-//! shows every mistake. Rules that span several keys or fields live in `model/check.rs`.
+//! shows every mistake. Rules that span several keys or fields live in `model/check`.
 
 pub(crate) mod aggregate;
-pub(crate) mod attribute;
+pub(crate) mod attribute_array;
 pub(crate) mod bytes;
 pub(crate) mod choice;
 pub(crate) mod closure;

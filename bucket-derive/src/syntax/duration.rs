@@ -3,9 +3,9 @@
 use syn::Lit;
 
 use crate::{
-    attrs::{entry::Entry, value},
     diagnostics::{Diagnostics, did_you_mean, suggest},
     symbol::{EXPIRE_AFTER, MAX_DURATION, Symbol, WINDOW},
+    syntax::{entry::Entry, value},
 };
 
 /// The span of time that one bucket covers.

@@ -8,12 +8,12 @@ use syn::{
 };
 
 use crate::{
-    attrs::{
+    diagnostics::Diagnostics,
+    symbol::{COUNT_IF, Symbol, TALLY},
+    syntax::{
         entry::{Entry, Syntax},
         name::{self, Named},
     },
-    diagnostics::Diagnostics,
-    symbol::{COUNT_IF, Symbol, TALLY},
 };
 
 /// A named mapping of a field's value: a closure or the path of a function.

@@ -3,7 +3,12 @@
 use proc_macro2::Ident;
 
 use crate::{
-    attrs::{
+    diagnostics::Diagnostics,
+    symbol::{
+        AVG, COUNT, COUNT_IF, FIRST, LAST, MAX, MIN, NON_FINITE, PERCENTILES, STD_DEV, SUM,
+        SUM_OF_SQUARES, TALLY,
+    },
+    syntax::{
         choice::{self, NonFinite},
         closure::{self, Mapped},
         entry::Entry,
@@ -11,11 +16,6 @@ use crate::{
         percentiles::{self, Percentiles},
         slot::Slot,
         value,
-    },
-    diagnostics::Diagnostics,
-    symbol::{
-        AVG, COUNT, COUNT_IF, FIRST, LAST, MAX, MIN, NON_FINITE, PERCENTILES, STD_DEV, SUM,
-        SUM_OF_SQUARES, TALLY,
     },
 };
 

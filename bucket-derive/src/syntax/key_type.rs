@@ -3,9 +3,9 @@
 use syn::Attribute;
 
 use crate::{
-    attrs::{container::is_bare, crate_path::CratePath, entry, slot::Slot},
     diagnostics::Diagnostics,
     symbol::{BUCKET, CRATE},
+    syntax::{container::is_bare, crate_path::CratePath, entry, slot::Slot},
 };
 
 /// Reads all `#[bucket(..)]` of a key type.

@@ -1,9 +1,9 @@
 //! One of several strings: `late = "merge"`.
 
 use crate::{
-    attrs::{entry::Entry, value},
     diagnostics::{Diagnostics, did_you_mean, list, suggest},
     symbol::Symbol,
+    syntax::{entry::Entry, value},
 };
 
 /// What becomes of a record that is older than the open bucket of its key.

@@ -5,9 +5,9 @@ use std::fmt::Display;
 use syn::{Lit, LitStr};
 
 use crate::{
-    attrs::entry::{Entry, Syntax},
     diagnostics::Diagnostics,
     symbol::{COLLECTION, ITEMS, Symbol},
+    syntax::entry::{Entry, Syntax},
 };
 
 /// The largest capacity: the tutorial's safe maximum, `(16 MiB - 500 bytes) / 100 bytes`.

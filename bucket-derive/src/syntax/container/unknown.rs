@@ -2,9 +2,9 @@
 
 use super::keys::EXAMPLE;
 use crate::{
-    attrs::entry::Entry,
     diagnostics::{Diagnostics, did_you_mean, list, suggest},
     symbol::{ATTRIBUTE, CONTAINER_KEYS, FIELD_KEYS, KEY, TIME, UNIQUE, names},
+    syntax::entry::Entry,
 };
 
 /// The known key that an unknown one resembles.

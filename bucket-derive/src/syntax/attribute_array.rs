@@ -6,16 +6,16 @@ use quote::ToTokens;
 use syn::{Lit, LitStr};
 
 use crate::{
-    attrs::{
-        choice::{self, Store},
-        entry::{self, Entry, Syntax},
-        slot::Slot,
-        value::{self, bad_field_name, invalid},
-    },
     diagnostics::{Diagnostics, did_you_mean, list, suggest},
     symbol::{
         ARRAY, ATTRIBUTE, ATTRIBUTE_KEYS, ATTRIBUTES, FACTOR, INDEX, K, REST, STORE, Symbol, TEXT,
         U, V, names,
+    },
+    syntax::{
+        choice::{self, Store},
+        entry::{self, Entry, Syntax},
+        slot::Slot,
+        value::{self, bad_field_name, invalid},
     },
 };
 

@@ -98,7 +98,7 @@ impl ToTokens for Entry {
     }
 }
 
-/// The entries of all `#[name(..)]` among `attrs`.
+/// The entries of all `#[name(..)]` among `syntax`.
 pub(crate) fn entries(attrs: &[Attribute], name: Symbol) -> impl Iterator<Item = Entry> {
     attrs
         .iter()

@@ -2,7 +2,7 @@
 
 use quote::ToTokens;
 
-use super::{AggregateKind, Aggregates, Method, Origin, Reads, Stored, field::key_ident};
+use super::{AggregateKind, Aggregates, Method, Origin, Reads, Stored, of_field::key_ident};
 use crate::{
     model::{field::Field, rust_name},
     symbol::{FIRST, LAST},

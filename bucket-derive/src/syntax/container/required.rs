@@ -8,9 +8,9 @@ use super::{
     unknown::meant_as,
 };
 use crate::{
-    attrs::entry::{self, Entry},
     diagnostics::{Diagnostics, list},
     symbol::{BUCKET, CAPACITY, COLLECTION, CONTAINER_KEYS, ITEMS},
+    syntax::entry::{self, Entry},
 };
 
 /// Reports what is missing, all of it in one error.

@@ -5,11 +5,11 @@ use quote::ToTokens;
 use syn::LitStr;
 
 use crate::{
-    attrs::{
+    diagnostics::Diagnostics,
+    syntax::{
         entry::{Entry, Syntax},
         value::{self, bad_field_name, invalid, reserved},
     },
-    diagnostics::Diagnostics,
 };
 
 /// A key and the stored name that it gives, if it gives one.

@@ -13,19 +13,19 @@ use self::{
     unknown::{meant_as, unknown},
 };
 use crate::{
-    attrs::{
-        attribute::ArrayAttr,
-        bytes, choice,
-        crate_path::CratePath,
-        duration,
-        entry::{self, Entry},
-        name, value,
-    },
     diagnostics::Diagnostics,
     symbol::{
         ATTRIBUTES, BUCKET, BUCKET_ARRAY_KEYS, BYTES, CAPACITY, CLOSED, COLLECTION, COMPRESSION,
         COUNT, CRATE, CREATED_AT, END, EXPIRE_AFTER, EXPIRE_FROM, FULL, ID, ITEMS, LATE, MAX_BYTES,
         MAX_DURATION, NUMBERED, OBJECT_IDS, RAISED_FROM, SIZE, START, STATS, WINDOW,
+    },
+    syntax::{
+        attribute_array::ArrayAttr,
+        bytes, choice,
+        crate_path::CratePath,
+        duration,
+        entry::{self, Entry},
+        name, value,
     },
 };
 

@@ -3,8 +3,8 @@
 use proc_macro2::Ident;
 use syn::LitStr;
 
-use crate::attrs::{
-    attribute::ArrayAttr, choice::Late, crate_path::CratePath, duration::Window, name::Named,
+use crate::syntax::{
+    attribute_array::ArrayAttr, choice::Late, crate_path::CratePath, duration::Window, name::Named,
     slot::Slot,
 };
 

@@ -3,9 +3,9 @@
 use quote::ToTokens;
 
 use crate::{
-    attrs::{container::ContainerAttrs, value},
     diagnostics::Diagnostics,
     model::{Model, own_field::OwnField},
+    syntax::{container::ContainerAttrs, value},
 };
 
 /// Type parameters, and the names of what a bucket holds for its items.

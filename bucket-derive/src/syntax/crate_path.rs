@@ -5,8 +5,8 @@ use quote::ToTokens;
 use syn::{Lit, Path, parse::Parser};
 
 use crate::{
-    attrs::entry::{Entry, Syntax},
     diagnostics::Diagnostics,
+    syntax::entry::{Entry, Syntax},
 };
 
 /// The path of the crate that exposes `__private`.

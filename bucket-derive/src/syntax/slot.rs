@@ -3,7 +3,7 @@
 use proc_macro2::Ident;
 use quote::ToTokens;
 
-use crate::{attrs::entry::Entry, diagnostics::Diagnostics};
+use crate::{diagnostics::Diagnostics, syntax::entry::Entry};
 
 /// Where the value of one key goes.
 ///
