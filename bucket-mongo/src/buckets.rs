@@ -1,10 +1,13 @@
 //! The handle: where the buckets of a record type live, and every operation on them.
 
+mod bucketed;
+
 use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 
 use bucket_core::{BucketSpec, Limits, Record};
 use mongodb::{Collection, Database, options::WriteConcern};
 
+pub use self::bucketed::Bucketed;
 use crate::{collection::collection, group::Groups, write_concern::durable, writer::Learnt};
 
 /// How long a write goes on being tried unless the caller says otherwise.

@@ -67,9 +67,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod action;
-mod attributed;
 mod backoff;
-mod bucketed;
 mod buckets;
 mod collection;
 pub mod documents;
@@ -101,10 +99,8 @@ pub use self::{
         EnsureReport, InsertReport, Inserted, Page, RangeStats, RecordOutcome, RecordPage, Rollup,
         RollupRow,
     },
-    attributed::Attributed,
-    bucketed::Bucketed,
-    buckets::Buckets,
-    documents::Documents,
+    buckets::{Bucketed, Buckets},
+    documents::{Attributed, Documents},
     error::{Error, ErrorKind, Result},
     ingest::{IngestReport, Ingestor, WhenFull},
 };

@@ -4,13 +4,13 @@ use bucket_core::{Record, index::Drift, write::collection_drift};
 use tracing::Instrument;
 
 use self::collection::{check_size, compression_drift};
-pub use self::report::{EnsureReport, SizeWarning};
+pub use self::ensure_report::{EnsureReport, SizeWarning};
 use super::ActionFuture;
 use crate::{Buckets, Error, Result, error::Context, trace};
 
 mod collection;
+mod ensure_report;
 mod indexes;
-mod report;
 
 impl<T: Record> Buckets<T> {
     /// Creates the collection and the indexes that the model needs, where they are missing.

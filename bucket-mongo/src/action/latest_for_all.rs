@@ -24,7 +24,7 @@ use mongodb::{
 };
 use tracing::Instrument;
 
-use super::{ActionFuture, find};
+use super::{ActionFuture, run_plan};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 
 /// Reads that are under way at the same time.
@@ -224,7 +224,7 @@ impl<T: Record> Look<T> {
         let plan = read::newest_since(T::SPEC, looks);
         let hint = plan.hint.clone();
         let failed = |error| Error::read_by(&hint, error, &self.context);
-        let others = find::aggregation(&self.collection, plan).await;
+        let others = run_plan::aggregation(&self.collection, plan).await;
         let mut others = others.map_err(failed)?;
         while let Some(other) = others.try_next().await.map_err(failed)? {
             match self.read(&other) {

@@ -3,7 +3,7 @@
 use bucket_core::Record;
 use mongodb::Database;
 
-use crate::Buckets;
+use super::Buckets;
 
 /// A record type with buckets in MongoDB.
 ///

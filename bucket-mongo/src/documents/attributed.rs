@@ -3,7 +3,7 @@
 use bucket_core::attribute;
 use mongodb::Database;
 
-use crate::Documents;
+use super::Documents;
 
 /// A type whose attributes are stored in arrays, in MongoDB.
 ///

@@ -11,8 +11,8 @@ use tracing::Instrument;
 
 use super::{
     Documents,
-    inserted::InsertedDocuments,
-    storing::{Storing, give_up, not_encoded},
+    inserted_documents::InsertedDocuments,
+    store_documents::{Storing, give_up, not_encoded},
 };
 use crate::{
     Error, ErrorKind, Result, action::ActionFuture, error::Context, trace, writer::Settings,

@@ -3,11 +3,11 @@
 use std::{ffi::OsString, pin::Pin};
 
 use super::{
+    dev_server::DevServer,
     error::Error,
-    find::Environment,
+    find_binary::Environment,
     launch,
     options::{Options, SMALLEST_CACHE, Topology},
-    server::DevServer,
 };
 
 /// The most members of a replica set that may vote.

@@ -130,7 +130,7 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::testing::find::Environment;
+    use crate::testing::find_binary::Environment;
 
     /// Needs a `mongod`.
     #[tokio::test]

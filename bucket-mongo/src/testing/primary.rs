@@ -6,10 +6,10 @@ use futures_util::future::join_all;
 use tokio::time;
 
 use super::{
+    dev_server::DevServer,
     error::Error,
     member::Member,
     replica_set::{self, Role},
-    server::DevServer,
     startup::{POLL_PAUSE, START_LIMIT},
 };
 

@@ -17,7 +17,7 @@ use mongodb::{
 };
 
 use super::{
-    find, next_field,
+    next_field, run_plan,
     walk::{Found, Walk},
 };
 use crate::{Error, Result, error::Context};
@@ -101,7 +101,7 @@ impl Walk {
             None => Vec::new(),
             Some(plan) => {
                 let failed = |error| Error::read(error, &self.context);
-                let ends = find::aggregation(&self.collection, plan);
+                let ends = run_plan::aggregation(&self.collection, plan);
                 let ends = ends.await.map_err(failed)?.map_ok(FieldValue::new);
                 ends.try_collect().await.map_err(failed)?
             }

@@ -11,7 +11,7 @@ use mongodb::{
     bson::{Bson, RawDocumentBuf},
 };
 
-use super::{SIDE_BY_SIDE, find};
+use super::{SIDE_BY_SIDE, run_plan};
 use crate::error::{Context, Error, Result};
 
 pub(super) type Found = Result<RawDocumentBuf>;
@@ -34,7 +34,7 @@ impl Walk {
     }
 
     pub(super) async fn aggregate(&self, plan: AggregatePlan) -> Result<Cursor<RawDocumentBuf>> {
-        let cursor = find::aggregation(&self.collection, plan).await;
+        let cursor = run_plan::aggregation(&self.collection, plan).await;
         cursor.map_err(|error| Error::read(error, &self.context))
     }
 
