@@ -8,10 +8,12 @@ use bucket_core::{BucketSpec, Limits, Record};
 use mongodb::{Collection, Database, options::WriteConcern};
 
 pub use self::bucketed::Bucketed;
-use crate::{collection::collection, group::Groups, write_concern::durable, writer::Learnt};
-
-/// How long a write goes on being tried unless the caller says otherwise.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
+use crate::{
+    collection::collection,
+    group::Groups,
+    write_concern::durable,
+    writer::{DEADLINE, Learnt},
+};
 
 /// The buckets of `T` in one database.
 ///

@@ -34,11 +34,13 @@ mod send;
 mod session;
 
 pub(crate) use self::{
-    callers::Callers, channel::Channel, learnt::Learnt, report::Written, session::is_in_transaction,
+    callers::Callers,
+    channel::Channel,
+    deadline::{DEADLINE, LONGEST_DEADLINE},
+    learnt::Learnt,
+    report::Written,
+    session::is_in_transaction,
 };
-
-/// The server keeps the record of a session for 30 minutes.
-pub(crate) const LONGEST_DEADLINE: Duration = Duration::from_secs(20 * 60);
 
 /// What a call can set in place of the handle's settings.
 #[derive(Debug, Clone, Default, PartialEq)]

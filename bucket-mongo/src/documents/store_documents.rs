@@ -1,33 +1,29 @@
 //! Delivers new documents and reads what the server says of each.
 
-use std::time::Duration;
-
 use bucket_core::{
     attribute::{Attributed, DocumentError, NewDocuments, StoredDocuments},
     write::blames_a_record,
 };
 use mongodb::{ClientSession, bson::RawDocumentBuf, options::WriteConcern};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::{Documents, InsertedDocuments};
 use crate::{
     Error, ErrorKind, Result,
     error::Context,
     write_concern::{durable, raw_write_concern},
-    writer::{Channel, Settings},
+    writer::{Channel, DEADLINE, LONGEST_DEADLINE, Settings, is_in_transaction},
 };
 
 /// What a transaction is that the server has ended.
 const NO_SUCH_TRANSACTION: i32 = 251;
-/// The pause before a command without a number is sent again.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// Stores the documents of one call.
 pub(super) struct Storing<'a, T: Attributed> {
     documents: &'a Documents<T>,
     session: Option<&'a mut ClientSession>,
     write_concern: Option<RawDocumentBuf>,
-    patience: Duration,
+    deadline: Instant,
     context: Context,
 }
 
@@ -42,11 +38,12 @@ impl<'a, T: Attributed> Storing<'a, T> {
         // In a session the session's counts, unless the call has one of its own.
         let default: Option<&WriteConcern> = session.is_none().then_some(&durable);
         let concern = settings.write_concern.as_ref().or(default);
+        let patience = settings.deadline.unwrap_or(DEADLINE);
         Ok(Self {
             documents,
             session,
             write_concern: raw_write_concern(concern, &context)?,
-            patience: settings.deadline.unwrap_or(crate::buckets::DEADLINE),
+            deadline: Instant::now() + patience.min(LONGEST_DEADLINE),
             context,
         })
     }
@@ -54,17 +51,19 @@ impl<'a, T: Attributed> Storing<'a, T> {
     /// Stores the documents of a command. The report says what became of them.
     pub(super) async fn store(&mut self, documents: NewDocuments, report: &mut InsertedDocuments) {
         let in_transaction = match &mut self.session {
-            Some(session) => crate::writer::is_in_transaction(session).await,
+            Some(session) => is_in_transaction(session).await,
             None => false,
         };
-        let deadline = Instant::now() + self.patience.min(crate::writer::LONGEST_DEADLINE);
         let mut left = vec![documents];
         while let Some(documents) = left.pop() {
+            if Instant::now() >= self.deadline {
+                report.stop(&too_late(&self.context));
+            }
             if report.stopped_by().is_some() {
                 give_up(&documents, report);
                 continue;
             }
-            match self.deliver(&documents, deadline).await {
+            match self.deliver(&documents).await {
                 Ok(settled) if in_transaction && !settled.refused.is_empty() => {
                     self.end_transaction(&documents, settled, report);
                 }
@@ -87,41 +86,19 @@ impl<'a, T: Attributed> Storing<'a, T> {
         }
     }
 
-    async fn deliver(
-        &mut self,
-        documents: &NewDocuments,
-        deadline: Instant,
-    ) -> Result<StoredDocuments> {
-        let command = documents.command(T::SPEC.collection());
+    async fn deliver(&mut self, documents: &NewDocuments) -> Result<StoredDocuments> {
         let channel = Channel {
             database: self.documents.database(),
             learnt: &self.documents.learnt,
             write_concern: self.write_concern.as_deref(),
-            deadline,
+            deadline: self.deadline,
             context: &self.context,
         };
-        let mut was_lost = false;
-        loop {
-            let session = self.session.as_deref_mut();
-            let borrowed = session.is_some();
-            let statements = documents.indexes().count();
-            match channel.deliver(session, command.clone(), statements).await {
-                // Some were not inserted, which the server takes for insertions of before.
-                Ok(answer) if !answer.taken.is_empty() => was_lost = true,
-                Ok(answer) => return Ok(documents.settle(&answer.reply, answer.doubt, was_lost)),
-                // Where it has no number, the server knows a repetition by its `_id`s.
-                Err(error)
-                    if error.is_outcome_unknown()
-                        && !borrowed
-                        && Instant::now() + PAUSE < deadline =>
-                {
-                    was_lost = true;
-                    sleep(PAUSE).await;
-                }
-                Err(error) if was_lost => return Err(error.after_a_lost_try(&self.context)),
-                Err(error) => return Err(error),
-            }
-        }
+        let command = documents.command(T::SPEC.collection());
+        let session = self.session.as_deref_mut();
+        let answer = channel.deliver(session, command, documents.len()).await?;
+        // By a try that the server does not know for one of the command only the `_id`s tell.
+        Ok(documents.settle(&answer.reply, answer.doubt, answer.repeated))
     }
 
     fn settle(
@@ -194,6 +171,12 @@ fn fail(
 /// Whether one document may be the reason why the server refused the whole command.
 fn is_of_one(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Server { code, .. } if blames_a_record(*code))
+}
+
+/// The error of documents whose turn has not come by the deadline.
+fn too_late(context: &Context) -> Error {
+    let message = "its turn had not come by the deadline of the call".to_owned();
+    Error::new(ErrorKind::Unreachable { message }, context)
 }
 
 /// The error of a document that cannot be encoded.

@@ -75,13 +75,6 @@ impl Error {
         Self::new(kind, context)
     }
 
-    /// The error of a command that was sent before, and may have been executed then.
-    pub(crate) fn after_a_lost_try(&self, context: &Context) -> Self {
-        let message = self.kind().to_string();
-        let kind = ErrorKind::OutcomeUnknown { message };
-        Self::with_driver(kind, context, self.driver().cloned())
-    }
-
     /// A record that the server refused.
     pub(crate) fn refused(action: &Action, failure: &WriteFailure, context: &Context) -> Self {
         let WriteFailure { code, message, .. } = failure.clone();

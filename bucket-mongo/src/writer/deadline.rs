@@ -1,9 +1,14 @@
-//! What is left until a deadline: for the server to work on something, and for its reply to come.
+//! How long a write goes on being tried, and what is left of that: for the server to work on something, and
+//! for its reply to come.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+/// How long a write goes on being tried unless the caller says otherwise.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
+/// The server keeps the record of a session for 30 minutes.
+pub(crate) const LONGEST_DEADLINE: Duration = Duration::from_secs(20 * 60);
 /// How much longer than its deadline a command is waited for, so that it is the one to say why.
 pub(super) const GRACE: Duration = Duration::from_millis(250);
 /// How much longer than its deadline the server may work on something, so that its reply comes within the grace.

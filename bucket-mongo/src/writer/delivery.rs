@@ -37,6 +37,8 @@ pub(super) struct Delivery<'a> {
     pub(super) collection: Option<Binary>,
     /// The number of its statements.
     pub(super) statements: usize,
+    /// What it has changed it does not change again.
+    pub(super) repeatable: bool,
     pub(super) context: &'a Context,
 }
 
@@ -84,6 +86,9 @@ impl Delivery<'_> {
         let mut delivery = write::Delivery::new(self.statements);
         if self.borrowed {
             delivery = delivery.in_session();
+        }
+        if self.repeatable {
+            delivery = delivery.repeatable();
         }
         let learnt = self.learnt.lock();
         if !learnt.has_numbers() {

@@ -35,6 +35,7 @@ impl Executor<'_> {
                     selection: selection.clone(),
                     collection: dispatch.collection,
                     statements: dispatch.statements,
+                    repeatable: false,
                     context: self.context.clone(),
                 };
                 (selection, command.deliver(dispatch.body))
@@ -71,6 +72,7 @@ impl Executor<'_> {
                 learnt: self.learnt,
                 collection: dispatch.collection,
                 statements: dispatch.statements,
+                repeatable: false,
                 context: &self.context,
             };
             let delivered = delivery.run(dispatch.body).await;
@@ -96,6 +98,8 @@ pub(super) struct Command {
     pub(super) collection: Option<Binary>,
     /// The number of its statements.
     pub(super) statements: usize,
+    /// What it has changed it does not change again.
+    pub(super) repeatable: bool,
     pub(super) context: Context,
 }
 
@@ -157,6 +161,7 @@ impl Command {
             learnt: &self.learnt,
             collection: self.collection,
             statements: self.statements,
+            repeatable: self.repeatable,
             context: &self.context,
         };
         delivery.run(body).await

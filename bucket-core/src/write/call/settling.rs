@@ -51,6 +51,7 @@ impl<T: Record, E: Clone> Call<T, E> {
             doubt,
             resent,
             taken,
+            ..
         } = answer;
         self.report.resent += usize::try_from(*resent).unwrap_or(usize::MAX);
         let settled = self.batch.settle_but(round, reply, *doubt, taken);
