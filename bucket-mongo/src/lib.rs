@@ -72,6 +72,7 @@ mod buckets;
 mod collection;
 pub mod documents;
 pub mod error;
+mod failures;
 mod footing;
 mod group;
 pub mod ingest;
@@ -80,6 +81,7 @@ mod read;
 pub mod testing;
 mod trace;
 mod write_concern;
+mod write_setters;
 mod writer;
 
 #[doc(hidden)]

@@ -1,7 +1,11 @@
 //! What became of the records of an `insert_many`.
 
 use super::RecordOutcome;
-use crate::{Error, Result, writer::Written};
+use crate::{
+    error::{Error, Result},
+    failures::{Failed, Failures},
+    writer::Written,
+};
 
 /// What became of each record of a [`Buckets::insert_many`](crate::Buckets::insert_many).
 ///
@@ -17,12 +21,10 @@ use crate::{Error, Result, writer::Written};
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct InsertReport {
-    tried: usize,
     stored: usize,
     opened: usize,
     duplicates: Vec<usize>,
-    failed: Vec<FailedRecord>,
-    stopped_by: Option<Error>,
+    failures: Failures<FailedRecord>,
 }
 
 /// A record that is not stored, or not known to be.
@@ -41,12 +43,18 @@ pub struct FailedRecord {
     pub error: Error,
 }
 
+impl Failed for FailedRecord {
+    fn index(&self) -> usize {
+        self.index
+    }
+}
+
 impl InsertReport {
     /// The number of records that were taken from the iterator: all of them, unless something
     /// [stopped](Self::stopped_by) the call.
     #[must_use]
     pub fn tried(&self) -> usize {
-        self.tried
+        self.failures.tried()
     }
 
     /// The number of records that this call has stored.
@@ -73,17 +81,13 @@ impl InsertReport {
     /// The records that are not stored, or not known to be, in the order of their indexes.
     #[must_use]
     pub fn failed(&self) -> &[FailedRecord] {
-        &self.failed
+        self.failures.all()
     }
 
     /// Whether the record of this index is stored, by this call or an earlier one.
     #[must_use]
     pub fn is_stored(&self, index: usize) -> bool {
-        index < self.tried
-            && self
-                .failed
-                .binary_search_by_key(&index, |f| f.index)
-                .is_err()
+        self.failures.has_spared(index)
     }
 
     /// What became of the record of this index.
@@ -98,14 +102,14 @@ impl InsertReport {
     /// ```
     #[must_use]
     pub fn outcome(&self, index: usize) -> RecordOutcome {
-        if index >= self.tried {
+        if index >= self.tried() {
             return RecordOutcome::NotTried;
         }
-        match self.failed.binary_search_by_key(&index, |f| f.index) {
-            Ok(at) if self.failed[at].error.is_conflict() => RecordOutcome::Conflict,
-            Ok(_) => RecordOutcome::Failed,
-            Err(_) if self.duplicates.binary_search(&index).is_ok() => RecordOutcome::Duplicate,
-            Err(_) => RecordOutcome::Stored,
+        match self.failures.of(index) {
+            Some(failed) if failed.error.is_conflict() => RecordOutcome::Conflict,
+            Some(_) => RecordOutcome::Failed,
+            None if self.duplicates.binary_search(&index).is_ok() => RecordOutcome::Duplicate,
+            None => RecordOutcome::Stored,
         }
     }
 
@@ -115,10 +119,9 @@ impl InsertReport {
     ///
     /// That of the record with the lowest index.
     pub fn into_result(mut self) -> Result<Self> {
-        if self.failed.is_empty() {
-            Ok(self)
-        } else {
-            Err(self.failed.swap_remove(0).error)
+        match self.failures.take_first() {
+            None => Ok(self),
+            Some(first) => Err(first.error),
         }
     }
 
@@ -127,30 +130,31 @@ impl InsertReport {
     /// ones; those from index [`tried`](Self::tried) on were not taken.
     #[must_use]
     pub fn stopped_by(&self) -> Option<&Error> {
-        self.stopped_by.as_ref()
+        self.failures.stopped_by()
     }
 
     pub(super) fn next_index(&mut self) -> usize {
-        self.tried += 1;
-        self.tried - 1
+        self.failures.next_index()
     }
 
     pub(super) fn fail(&mut self, index: usize, error: Error) {
-        self.failed.push(FailedRecord { index, error });
+        self.failures.push(FailedRecord { index, error });
     }
 
     pub(super) fn add(&mut self, written: Written) {
         self.stored += written.stored;
         self.opened += written.opened.len();
         self.duplicates.extend(written.duplicates);
-        let failed = written.failed.into_iter();
-        self.failed
-            .extend(failed.map(|(index, error)| FailedRecord { index, error }));
-        self.stopped_by = self.stopped_by.take().or(written.stopped_by);
+        for (index, error) in written.failed {
+            self.fail(index, error);
+        }
+        if let Some(error) = written.stopped_by {
+            self.failures.stop(error);
+        }
     }
 
     pub(super) fn sort(&mut self) {
-        self.failed.sort_by_key(|failed| failed.index);
+        self.failures.sort();
         self.duplicates.sort_unstable();
     }
 }

@@ -15,7 +15,8 @@ use super::{
     store_documents::{Storing, give_up, not_encoded},
 };
 use crate::{
-    Error, ErrorKind, Result, action::ActionFuture, error::Context, trace, writer::Settings,
+    Error, ErrorKind, Result, action::ActionFuture, error::Context, trace,
+    write_setters::write_setters, writer::Settings,
 };
 
 /// Documents that are encoded in a row while others wait.
@@ -53,9 +54,10 @@ impl<T: Attributed> Documents<T> {
     /// says of each what became of it. Those without an `_id` get one.
     ///
     /// They are taken from the iterator and sent in commands of at most 5,000 documents or 12 MB; while one
-    /// is on its way the next one is encoded. A command without a reply is sent again until its deadline,
-    /// under a number by which the server stores each document once; the deadline counts for each command. If
-    /// one has no result by then, nothing more is sent.
+    /// is on its way the next one is encoded. A command without a reply is sent again, under a number by which
+    /// the server stores each document once. The deadline is that of the call, however many commands it takes:
+    /// what is not sent by then is not stored, and nothing more is taken from the iterator. So give a call of
+    /// very many documents a longer one than 30 seconds, 20 minutes at the most.
     ///
     /// In a transaction the first refused document ends the transaction, as the server demands it: no
     /// document of the call is stored then, and each has an error.
@@ -114,22 +116,13 @@ pub struct InsertDocuments<'a, T: Attributed, I> {
 }
 
 impl<'a, T: Attributed> InsertDocument<'a, T> {
-    /// Runs in this session.
-    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
-        self.session = Some(session);
-        self
-    }
-
-    /// How long it goes on being tried, instead of 30 seconds.
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.settings.deadline = Some(deadline);
-        self
-    }
-
-    /// This write concern instead of `{w: "majority", j: true}`. In a session the default is the session's.
-    pub fn write_concern(mut self, write_concern: WriteConcern) -> Self {
-        self.settings.write_concern = Some(write_concern);
-        self
+    write_setters! {
+        /// Runs in this session.
+        session,
+        /// How long it goes on being tried, instead of 30 seconds.
+        deadline,
+        /// This write concern instead of `{w: "majority", j: true}`. In a session the default is the session's.
+        write_concern,
     }
 
     async fn run(self) -> Result<()> {
@@ -154,22 +147,13 @@ where
     I: IntoIterator,
     I::Item: Borrow<T>,
 {
-    /// Runs in this session.
-    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
-        self.session = Some(session);
-        self
-    }
-
-    /// How long each command goes on being tried, instead of 30 seconds.
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.settings.deadline = Some(deadline);
-        self
-    }
-
-    /// This write concern instead of `{w: "majority", j: true}`. In a session the default is the session's.
-    pub fn write_concern(mut self, write_concern: WriteConcern) -> Self {
-        self.settings.write_concern = Some(write_concern);
-        self
+    write_setters! {
+        /// Runs in this session.
+        session,
+        /// How long the call may take, with all its commands and their tries, instead of 30 seconds.
+        deadline,
+        /// This write concern instead of `{w: "majority", j: true}`. In a session the default is the session's.
+        write_concern,
     }
 }
 

@@ -2,7 +2,10 @@
 
 use mongodb::bson::Bson;
 
-use crate::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    failures::{Failed, Failures},
+};
 
 /// What became of each document of a [`Documents::insert_many`](crate::Documents::insert_many).
 ///
@@ -18,9 +21,7 @@ use crate::{Error, Result};
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct InsertedDocuments {
-    tried: usize,
-    failed: Vec<FailedDocument>,
-    stopped_by: Option<Error>,
+    failures: Failures<FailedDocument>,
 }
 
 /// A document that is not stored, or not known to be.
@@ -42,31 +43,36 @@ pub struct FailedDocument {
     pub error: Error,
 }
 
+impl Failed for FailedDocument {
+    fn index(&self) -> usize {
+        self.index
+    }
+}
+
 impl InsertedDocuments {
     /// The number of documents that were taken from the iterator: all of them, unless something
     /// [stopped](Self::stopped_by) the call.
     #[must_use]
     pub fn tried(&self) -> usize {
-        self.tried
+        self.failures.tried()
     }
 
     /// The number of documents that are stored.
     #[must_use]
     pub fn stored(&self) -> usize {
-        self.tried - self.failed.len()
+        self.tried() - self.failed().len()
     }
 
     /// The documents that are not stored, or not known to be, in the order of their indexes.
     #[must_use]
     pub fn failed(&self) -> &[FailedDocument] {
-        &self.failed
+        self.failures.all()
     }
 
     /// Whether the document of this index is stored.
     #[must_use]
     pub fn is_stored(&self, index: usize) -> bool {
-        let at = self.failed.binary_search_by_key(&index, |f| f.index);
-        index < self.tried && at.is_err()
+        self.failures.has_spared(index)
     }
 
     /// The report if every document is stored, else the error of the first that is not.
@@ -75,10 +81,9 @@ impl InsertedDocuments {
     ///
     /// That of the document with the lowest index.
     pub fn into_result(mut self) -> Result<Self> {
-        if self.failed.is_empty() {
-            Ok(self)
-        } else {
-            Err(self.failed.swap_remove(0).error)
+        match self.failures.take_first() {
+            None => Ok(self),
+            Some(first) => Err(first.error),
         }
     }
 
@@ -86,29 +91,29 @@ impl InsertedDocuments {
     /// are among the failed ones; those from index [`tried`](Self::tried) on were not taken.
     #[must_use]
     pub fn stopped_by(&self) -> Option<&Error> {
-        self.stopped_by.as_ref()
+        self.failures.stopped_by()
     }
 
     pub(super) fn next_index(&mut self) {
-        self.tried += 1;
+        self.failures.next_index();
     }
 
     /// So many were taken by now, of which these cannot be encoded.
     pub(super) fn took(&mut self, tried: usize, refused: Vec<(usize, Error)>) {
-        self.tried = tried;
+        self.failures.took(tried);
         for (index, error) in refused {
             self.fail(index, None, error);
         }
     }
 
     pub(super) fn fail(&mut self, index: usize, id: Option<Bson>, error: Error) {
-        self.failed.push(FailedDocument { index, id, error });
+        self.failures.push(FailedDocument { index, id, error });
     }
 
     /// The transaction is gone, and all documents that seemed to be stored in it.
     pub(super) fn fail_others(&mut self, error: &Error) {
         self.sort();
-        let others: Vec<usize> = (0..self.tried).filter(|at| self.is_stored(*at)).collect();
+        let others: Vec<usize> = (0..self.tried()).filter(|at| self.is_stored(*at)).collect();
         for index in others {
             self.fail(index, None, error.clone());
         }
@@ -116,10 +121,10 @@ impl InsertedDocuments {
     }
 
     pub(super) fn stop(&mut self, error: &Error) {
-        self.stopped_by.get_or_insert_with(|| error.clone());
+        self.failures.stop(error.clone());
     }
 
     pub(super) fn sort(&mut self) {
-        self.failed.sort_by_key(|failed| failed.index);
+        self.failures.sort();
     }
 }
