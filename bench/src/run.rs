@@ -6,7 +6,6 @@ use bucket_mongo::mongodb::Database;
 use example_kit::{Server, demo, text};
 
 use crate::{
-    APP,
     arena::Arena,
     cli::Arguments,
     contest,
@@ -18,6 +17,9 @@ use crate::{
     scale::Scale,
     workload::{self, Workload},
 };
+
+/// The name of the program, and the beginning of its database's name.
+const APP: &str = "bench";
 
 pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     if arguments.list {
