@@ -2,7 +2,10 @@
 
 use proc_macro2::TokenStream;
 
-use super::{code, doc, stats::aggregate_operator};
+use super::{
+    stats::aggregate_operator,
+    text::{code, doc},
+};
 use crate::{
     model::{
         Model,

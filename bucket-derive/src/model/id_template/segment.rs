@@ -1,6 +1,9 @@
 //! What a placeholder means.
 
-use super::{Names, Segment, Unit, piece::Piece};
+use super::{
+    piece::Piece,
+    template::{Names, Segment, Unit},
+};
 use crate::{
     diagnostics::{did_you_mean, list, suggest},
     model::own_role::OwnRole,
