@@ -23,7 +23,7 @@ use tokio::{
 use self::pass::Pass;
 use crate::{
     Buckets,
-    error::{Context, Error, ErrorKind},
+    error::{Context, Error, ErrorKind, NotKnown},
     writer::{LONGEST_DEADLINE, Settings, Writer, Written},
 };
 
@@ -257,10 +257,7 @@ async fn wait<T: Record>(
     let end = begun + buckets.deadline().min(LONGEST_DEADLINE) + GRACE;
     tokio::select! {
         biased;
-        ended = &mut result => return ended.map_err(|_| {
-            let message = "the runtime that was writing it was shut down".to_owned();
-            ErrorKind::OutcomeUnknown { message }
-        }),
+        ended = &mut result => return ended.map_err(|_| NotKnown::GroupStopped.into()),
         () = go => {}
         () = sleep_until(end) => {}
     }
@@ -271,10 +268,7 @@ async fn wait<T: Record>(
     }
     let has_gone = groups.lock().number != number;
     Err(if has_gone {
-        let message = "the group that it shares statements with is not done by the deadline";
-        ErrorKind::OutcomeUnknown {
-            message: message.to_owned(),
-        }
+        NotKnown::GroupNotDone.into()
     } else {
         let message = "it waited for other calls until the deadline".to_owned();
         ErrorKind::Unreachable { message }

@@ -24,11 +24,10 @@ use mongodb::{
 };
 use tracing::Instrument;
 
+use self::walk::SIDE_BY_SIDE;
 use super::{ActionFuture, run_plan};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 
-/// Reads that are under way at the same time.
-const SIDE_BY_SIDE: usize = 4;
 /// Keys that are looked at further in one command.
 const TOGETHER: usize = 50;
 

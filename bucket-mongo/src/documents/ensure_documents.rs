@@ -5,6 +5,7 @@ use std::fmt;
 use bucket_core::{
     attribute::Attributed,
     index::{self, Drift, IndexPlan},
+    write::codes::{INDEX_CONFLICTS, NAMESPACE_NOT_FOUND},
 };
 use futures_util::TryStreamExt;
 use mongodb::{
@@ -15,11 +16,6 @@ use tracing::Instrument;
 
 use super::Documents;
 use crate::{Error, Result, action::ActionFuture, error::Context, trace};
-
-/// The collection is not there.
-const NAMESPACE_NOT_FOUND: i32 = 26;
-/// Another index of the same keys or the same name is in the way.
-const CONFLICTS: [i32; 2] = [85, 86];
 
 impl<T: Attributed> Documents<T> {
     /// Creates the index of each array of attributes, where it is missing.
@@ -131,7 +127,7 @@ impl<T: Attributed> EnsureDocuments<'_, T> {
             return Ok(None);
         };
         let is_conflict = match error.kind.as_ref() {
-            DriverKind::Command(refused) => CONFLICTS.contains(&refused.code),
+            DriverKind::Command(refused) => INDEX_CONFLICTS.contains(&refused.code),
             _ => false,
         };
         let error = Error::read(error, context);

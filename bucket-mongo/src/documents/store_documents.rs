@@ -2,7 +2,7 @@
 
 use bucket_core::{
     attribute::{Attributed, DocumentError, NewDocuments, StoredDocuments},
-    write::blames_a_record,
+    write::{blames_a_record, codes::NO_SUCH_TRANSACTION},
 };
 use mongodb::{ClientSession, bson::RawDocumentBuf, options::WriteConcern};
 use tokio::time::Instant;
@@ -10,13 +10,10 @@ use tokio::time::Instant;
 use super::{Documents, InsertedDocuments};
 use crate::{
     Error, ErrorKind, Result,
-    error::Context,
+    error::{Context, NotKnown},
     write_concern::{durable, raw_write_concern},
     writer::{Channel, DEADLINE, LONGEST_DEADLINE, Settings, is_in_transaction},
 };
-
-/// What a transaction is that the server has ended.
-const NO_SUCH_TRANSACTION: i32 = 251;
 
 /// Stores the documents of one call.
 pub(super) struct Storing<'a, T: Attributed> {
@@ -112,12 +109,11 @@ impl<'a, T: Attributed> Storing<'a, T> {
             report.fail(index, documents.id(index), error);
         }
         if !settled.unknown.is_empty() {
-            let message = "a try whose connection was lost may have stored it";
-            let error = Error::not_known(message, &self.context);
+            let error = Error::not_known(NotKnown::LostTry, &self.context);
             fail(documents, settled.unknown, &error, report);
         }
         if let Some(failure) = &settled.write_concern_error {
-            let error = Error::concern_not_met(failure, &self.context);
+            let error = Error::not_known(NotKnown::Concern(failure), &self.context);
             fail(documents, settled.stored, &error, report);
             report.stop(&error);
         }

@@ -19,7 +19,11 @@ use super::{
     settlement::{Outcome, Settled, Settlement},
     shard::{BatchLimits, Refusal, Shard},
 };
-use crate::{Buckets, Error, ErrorKind, Result, error::Context, writer::Settings};
+use crate::{
+    Buckets, Error, ErrorKind, Result,
+    error::{Context, NotKnown},
+    writer::Settings,
+};
 
 /// An ingestor without its handles: the workers hold it until they are done.
 pub(super) struct Shared<T: Record> {
@@ -131,8 +135,8 @@ pub(super) fn context<T: Record>(operation: &'static str) -> Context {
 }
 
 /// The error of records that may have been sent.
-pub(super) fn unknown<T: Record>(message: &str) -> Error {
-    Error::not_known(message, &context::<T>("ingest"))
+pub(super) fn unknown<T: Record>(why: NotKnown<'_>) -> Error {
+    Error::not_known(why, &context::<T>("ingest"))
 }
 
 /// The error of a record that an ingestor did not take, or gave back.

@@ -9,7 +9,7 @@ use super::{
     settlement::Outcome,
     shared::{Shared, unknown},
 };
-use crate::{Error, trace, writer::Written};
+use crate::{Error, error::NotKnown, trace, writer::Written};
 
 /// Settles its batch when the writing has ended, or when the worker is dropped in the midst of it.
 pub(super) struct Writing<'a, T: Record> {
@@ -70,8 +70,7 @@ impl<'a, T: Record> Writing<'a, T> {
 impl<T: Record> Drop for Writing<'_, T> {
     fn drop(&mut self) {
         if !self.is_settled {
-            let message = "the runtime of the ingestor was shut down";
-            self.settle(Outcome::Failed(unknown::<T>(message)));
+            self.settle(Outcome::Failed(unknown::<T>(NotKnown::IngestorStopped)));
         }
     }
 }

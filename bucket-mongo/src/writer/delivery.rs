@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     backoff,
-    error::{Context, Error, ErrorKind},
+    error::{Context, Error, ErrorKind, NotKnown},
     trace,
 };
 
@@ -262,7 +262,7 @@ impl Delivery<'_> {
         let error = match error {
             Some(error) if unknown => Error::unknown(error, self.context),
             Some(error) => Error::read(error, self.context),
-            None if unknown => no_reply_in_time(self.context),
+            None if unknown => Error::not_known(NotKnown::NoReply, self.context),
             None => not_sent_in_time(self.context),
         };
         Delivered::Failed {
@@ -277,9 +277,4 @@ impl Delivery<'_> {
 pub(super) fn not_sent_in_time(context: &Context) -> Error {
     let message = "no server that takes writes was found before the deadline".to_owned();
     Error::new(ErrorKind::Unreachable { message }, context)
-}
-
-/// Why a command was given up that is still under way at the deadline.
-pub(super) fn no_reply_in_time(context: &Context) -> Error {
-    Error::not_known("there was no reply before the deadline", context)
 }

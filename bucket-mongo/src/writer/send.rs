@@ -15,7 +15,7 @@ use mongodb::Database;
 use tokio::time::Instant;
 
 use super::{Executor, Learnt, delivery::Delivery, selection::Selection};
-use crate::error::{Context, Error};
+use crate::error::{Context, Error, NotKnown};
 
 impl Executor<'_> {
     /// What these commands came to, or the first ones up to a failure.
@@ -169,5 +169,5 @@ impl Command {
 }
 
 pub(super) fn runtime_stopped(stopped: &tokio::task::JoinError, context: &Context) -> Error {
-    Error::not_known(&format!("the runtime stopped: {stopped}"), context)
+    Error::not_known(NotKnown::Stopped(stopped), context)
 }

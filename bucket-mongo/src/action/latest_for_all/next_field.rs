@@ -10,10 +10,7 @@ use futures_core::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use mongodb::bson::Bson;
 
-use super::{
-    SIDE_BY_SIDE,
-    walk::{Found, Walk},
-};
+use super::walk::{Found, SIDE_BY_SIDE, Walk};
 use crate::{Error, Result};
 
 /// From so many values on it is worthwhile ..

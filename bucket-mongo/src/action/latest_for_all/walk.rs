@@ -11,8 +11,11 @@ use mongodb::{
     bson::{Bson, RawDocumentBuf},
 };
 
-use super::{SIDE_BY_SIDE, run_plan};
+use super::run_plan;
 use crate::error::{Context, Error, Result};
+
+/// Reads that are under way at the same time.
+pub(super) const SIDE_BY_SIDE: usize = 4;
 
 pub(super) type Found = Result<RawDocumentBuf>;
 
