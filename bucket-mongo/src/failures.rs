@@ -1,4 +1,4 @@
-//! What of a call has failed, item by item, and why it stopped.
+//! The items of a call that failed, and why the call stopped.
 
 use crate::error::Error;
 
@@ -41,18 +41,18 @@ impl<F: Failed> Failures<F> {
         self.stopped_by.as_ref()
     }
 
-    /// That of the item of this index.
+    /// The failure of the item at this index.
     pub(crate) fn of(&self, index: usize) -> Option<&F> {
         let at = self.failed.binary_search_by_key(&index, Failed::index);
         at.ok().map(|at| &self.failed[at])
     }
 
-    /// Whether the item of this index was taken and has not failed.
-    pub(crate) fn has_spared(&self, index: usize) -> bool {
+    /// Whether the item at this index was taken and has not failed.
+    pub(crate) fn has_succeeded(&self, index: usize) -> bool {
         index < self.tried && self.of(index).is_none()
     }
 
-    /// That of the lowest index; the others are no longer in their order then.
+    /// The failure with the lowest index. The others lose their order.
     pub(crate) fn take_first(&mut self) -> Option<F> {
         (!self.failed.is_empty()).then(|| self.failed.swap_remove(0))
     }

@@ -1,7 +1,7 @@
 //! The setters that the builder of every write has.
 
-/// `session`, `deadline` and `write_concern` of a builder with fields `session` and `settings`, each with
-/// what it says of itself.
+/// Generates `session`, `deadline` and `write_concern` for a builder with the fields `session` and
+/// `settings`. Each brings its own documentation.
 macro_rules! write_setters {
     (
         $(#[$session:meta])+ session,

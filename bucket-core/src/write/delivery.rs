@@ -69,9 +69,9 @@ pub struct Delivery {
     named: bool,
     /// In the caller's session, who would run a transaction anew.
     in_session: bool,
-    /// What it has changed it does not change again, whatever its number.
+    /// A second execution changes nothing more, whatever its number.
     repeatable: bool,
-    /// A try may be applied that the server does not know for one of this command.
+    /// An earlier try may be applied that the server does not know as a try of this command.
     repeated: bool,
     pauses: Pauses,
     fence_pauses: Pauses,
@@ -147,9 +147,9 @@ impl Delivery {
         self
     }
 
-    /// What it has changed it does not change again, as an insertion of given `_id`s: outside of the
-    /// caller's session it is sent again without a number too, and under another one. A reply that may
-    /// refuse what an earlier try has changed says so: [`Answer::repeated`].
+    /// A second execution of the command changes nothing more, as with an insertion of given `_id`s. Outside
+    /// the caller's session it is sent again even without a number, or under another one.
+    /// [`Answer::repeated`] says when a duplicate in the reply can come from an earlier try.
     #[must_use]
     pub fn repeatable(mut self) -> Self {
         self.repeatable = true;
@@ -306,7 +306,7 @@ impl Delivery {
         self.needs_another_number();
     }
 
-    /// Whether it may be sent under another number, or none, although something of it may be applied.
+    /// Whether it may be sent under another number, or without one, after a try that may be applied.
     fn is_sent_anew(&self) -> bool {
         self.repeatable && !self.in_session
     }

@@ -87,7 +87,7 @@ impl InsertReport {
     /// Whether the record of this index is stored, by this call or an earlier one.
     #[must_use]
     pub fn is_stored(&self, index: usize) -> bool {
-        self.failures.has_spared(index)
+        self.failures.has_succeeded(index)
     }
 
     /// What became of the record of this index.

@@ -55,9 +55,9 @@ impl<T: Attributed> Documents<T> {
     ///
     /// They are taken from the iterator and sent in commands of at most 5,000 documents or 12 MB; while one
     /// is on its way the next one is encoded. A command without a reply is sent again, under a number by which
-    /// the server stores each document once. The deadline is that of the call, however many commands it takes:
-    /// what is not sent by then is not stored, and nothing more is taken from the iterator. So give a call of
-    /// very many documents a longer one than 30 seconds, 20 minutes at the most.
+    /// the server stores each document once. The deadline covers the whole call, however many commands it
+    /// takes. Documents that are not sent by then are not stored, and no more are taken from the iterator. A
+    /// call with very many documents needs more than the default of 30 seconds; the most is 20 minutes.
     ///
     /// In a transaction the first refused document ends the transaction, as the server demands it: no
     /// document of the call is stored then, and each has an error.
@@ -150,7 +150,7 @@ where
     write_setters! {
         /// Runs in this session.
         session,
-        /// How long the call may take, with all its commands and their tries, instead of 30 seconds.
+        /// How long the whole call goes on, with all its commands and their tries, instead of 30 seconds.
         deadline,
         /// This write concern instead of `{w: "majority", j: true}`. In a session the default is the session's.
         write_concern,

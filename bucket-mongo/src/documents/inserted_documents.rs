@@ -72,7 +72,7 @@ impl InsertedDocuments {
     /// Whether the document of this index is stored.
     #[must_use]
     pub fn is_stored(&self, index: usize) -> bool {
-        self.failures.has_spared(index)
+        self.failures.has_succeeded(index)
     }
 
     /// The report if every document is stored, else the error of the first that is not.

@@ -94,7 +94,7 @@ impl<'a, T: Attributed> Storing<'a, T> {
         let command = documents.command(T::SPEC.collection());
         let session = self.session.as_deref_mut();
         let answer = channel.deliver(session, command, documents.len()).await?;
-        // By a try that the server does not know for one of the command only the `_id`s tell.
+        // After a try that the server does not know as one of this command, only the `_id`s tell.
         Ok(documents.settle(&answer.reply, answer.doubt, answer.repeated))
     }
 
@@ -169,9 +169,9 @@ fn is_of_one(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Server { code, .. } if blames_a_record(*code))
 }
 
-/// The error of documents whose turn has not come by the deadline.
+/// The error of documents that are not sent before the deadline.
 fn too_late(context: &Context) -> Error {
-    let message = "its turn had not come by the deadline of the call".to_owned();
+    let message = "it was not sent before the deadline of the call".to_owned();
     Error::new(ErrorKind::Unreachable { message }, context)
 }
 

@@ -27,8 +27,8 @@ pub(crate) struct Channel<'a> {
 
 impl Channel<'_> {
     /// Sends a command of so many statements until its outcome is known: in the caller's session, or in a
-    /// task of its own. What the command has changed it must not change again, as an insertion of given
-    /// `_id`s: it is sent again also where the server takes no numbers.
+    /// task of its own. A second execution of the command must change nothing more, as with an insertion of
+    /// given `_id`s: it is sent again even where the server takes no numbers.
     ///
     /// # Errors
     ///

@@ -37,7 +37,7 @@ pub(super) struct Delivery<'a> {
     pub(super) collection: Option<Binary>,
     /// The number of its statements.
     pub(super) statements: usize,
-    /// What it has changed it does not change again.
+    /// A second execution changes nothing more.
     pub(super) repeatable: bool,
     pub(super) context: &'a Context,
 }

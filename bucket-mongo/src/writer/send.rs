@@ -98,7 +98,7 @@ pub(super) struct Command {
     pub(super) collection: Option<Binary>,
     /// The number of its statements.
     pub(super) statements: usize,
-    /// What it has changed it does not change again.
+    /// A second execution changes nothing more.
     pub(super) repeatable: bool,
     pub(super) context: Context,
 }

@@ -92,8 +92,8 @@ pub struct Answer {
     /// The statements that were not executed, although the reply counts them: another command had the
     /// number of this one.
     pub taken: Vec<usize>,
-    /// An earlier try may have been applied that the server does not know for one of this command: what the
-    /// reply refuses because it is there may be there by that try. Only of a command that is
+    /// An earlier try may be applied that the server does not know as a try of this command, so a duplicate
+    /// in the reply can come from that try. Only for a command that is
     /// [`repeatable`](Delivery::repeatable).
     pub repeated: bool,
 }
