@@ -8,8 +8,9 @@
 //! | --- | --- |
 //! | `workload` | what is compared: a file for each workload |
 //! | `contestant` | who is compared: a small type for each way to store records |
-//! | `plan` | the contestants of a workload, who is measured against whom, and what is to be reached |
+//! | `plan`, `goal` | the contestants of a workload, who is measured against whom, and what is to be reached |
 //! | `contest` | the rounds |
+//! | `own_server` | the server that a run starts for itself |
 //! | `arena` | where a round takes place: the database, the clock, the check of what is stored |
 //! | `reading`, `model`, `sites`, `sensors` | the records: generated ones, the library's models of them, real ones |
 //! | `data`, `span` | what is stored before the rounds of a workload that reads, and what is read of it |
@@ -23,10 +24,12 @@ mod contest;
 mod contestant;
 mod data;
 mod error;
+mod goal;
 mod hold_up;
 mod in_flight;
 mod model;
 mod output;
+mod own_server;
 mod plan;
 mod reading;
 mod report;
@@ -44,9 +47,6 @@ use clap::Parser as _;
 use example_kit::{app, cli::refuse, text};
 
 use crate::cli::Arguments;
-
-/// The name of the program, and the beginning of its database's name.
-const APP: &str = "bench";
 
 #[tokio::main]
 async fn main() -> ExitCode {

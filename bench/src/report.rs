@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    plan::{Goal, Plan, Unit},
+    goal::{Goal, Unit},
+    plan::Plan,
     spread::Spread,
     workload::Workload,
 };

@@ -2,24 +2,24 @@
 
 use std::{fs, io, io::Write, num::NonZero, path::Path, thread::available_parallelism};
 
-use bucket_mongo::{mongodb::Database, testing::DevServer};
+use bucket_mongo::mongodb::Database;
 use example_kit::{Server, demo, text};
 
 use crate::{
-    APP,
     arena::Arena,
     cli::Arguments,
     contest,
     error::{Error, Result},
     hold_up,
     output::{json, page, terminal},
+    own_server,
     report::{Outcome, Report},
     scale::Scale,
     workload::{self, Workload},
 };
 
-/// The cache of a development server, in MiB: all that a round stores fits in.
-pub(crate) const CACHE_MIB: u16 = 1_024;
+/// The name of the program, and the beginning of its database's name.
+const APP: &str = "bench";
 
 pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     if arguments.list {
@@ -55,8 +55,7 @@ fn told_again(file: &Path, arguments: &Arguments) -> Result<Report> {
 
 /// Runs the workloads that are asked for, and shows each as soon as it is done.
 async fn measured(arguments: &Arguments) -> Result<Report> {
-    let options = DevServer::builder().cache_mib(CACHE_MIB.into());
-    Server::run_with(APP, options, async |server| {
+    Server::run_with(APP, own_server::options(), async |server| {
         measured_on(server, arguments).await
     })
     .await

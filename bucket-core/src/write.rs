@@ -53,7 +53,8 @@ mod batch;
 mod call;
 mod chain;
 mod change;
-mod codes;
+#[doc(hidden)]
+pub mod codes;
 mod command;
 mod confirm;
 mod delivery;

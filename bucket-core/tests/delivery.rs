@@ -257,6 +257,82 @@ fn without_a_number_only_what_was_not_sent_is_sent_again() {
     assert_eq!(failed(delivery), (Some(Fault::NotSent), false));
 }
 
+/// A command that changes nothing twice, without a number.
+fn repeatable() -> Delivery {
+    let mut delivery = Delivery::new(3).repeatable();
+    delivery.told(Event::NoNumber);
+    delivery
+}
+
+#[test]
+fn what_changes_nothing_twice_is_sent_again_without_a_number_and_says_that_it_was() {
+    let mut delivery = repeatable();
+    for _ in 0..2 {
+        loses(&mut delivery);
+        assert_eq!(delivery.next(), send(None));
+    }
+    delivery.told(Event::Reply(applied()));
+    let first = answer(delivery);
+    assert!(first.repeated && first.resent == 2 && first.doubt == Doubt::None);
+
+    // No fence holds off a try without a number.
+    let mut delivery = repeatable();
+    loses(&mut delivery);
+    delivery.told(Event::Reply(refused()));
+    assert_eq!(delivery.next(), Deed::Number { above: 0 });
+    delivery.told(Event::NoNumber);
+    let refused = answer(delivery);
+    assert!(refused.repeated && refused.doubt == Doubt::Open);
+
+    // It has a number by which the server knows a repetition.
+    let mut delivery = Delivery::new(3).repeatable();
+    delivery.told(Event::Number(5));
+    loses(&mut delivery);
+    delivery.told(Event::Reply(replayed(&[0, 1, 2])));
+    assert!(!answer(delivery).repeated);
+
+    let mut delivery = repeatable();
+    delivery.told(Event::Fault(Fault::NotSent));
+    delivery.told(Event::Paused);
+    delivery.told(Event::Reply(applied()));
+    assert!(!answer(delivery).repeated, "nothing had left");
+}
+
+#[test]
+fn what_changes_nothing_twice_is_sent_once_in_a_session_of_the_callers() {
+    let mut delivery = Delivery::new(3).repeatable().in_session();
+    delivery.told(Event::NoNumber);
+    delivery.told(Event::Fault(Fault::Lost));
+    assert_eq!(failed(delivery), (Some(Fault::Lost), true));
+    // A reply says that this is no transaction: what another command's number hid is sent.
+    let mut delivery = Delivery::new(3).repeatable().in_session();
+    delivery.told(Event::Number(5));
+    delivery.told(Event::Reply(replayed(&[1])));
+    assert_eq!(delivery.next(), Deed::Number { above: 5 });
+}
+
+#[test]
+fn what_changes_nothing_twice_is_sent_under_a_number_of_its_own_though_a_part_is_applied() {
+    let mut delivery = Delivery::new(3).repeatable();
+    delivery.told(Event::Number(5));
+    delivery.told(Event::Reply(replayed(&[1])));
+    assert_eq!(delivery.next(), Deed::Number { above: 5 });
+    delivery.told(Event::Number(6));
+    delivery.told(Event::Reply(applied()));
+    let first = answer(delivery);
+    assert!(first.repeated && first.taken.is_empty());
+
+    let mut delivery = Delivery::new(3).repeatable();
+    delivery.told(Event::Number(5));
+    loses(&mut delivery);
+    delivery.told(Event::Fault(Fault::TooOld { newer: Some(8) }));
+    assert_eq!(delivery.next(), Deed::Number { above: 8 });
+    delivery.told(Event::Number(9));
+    // Should nothing come of it, what was lost may be applied.
+    delivery.told(Event::Fault(Fault::Refused));
+    assert_eq!(failed(delivery), (Some(Fault::Refused), true));
+}
+
 #[test]
 fn a_server_that_takes_no_numbers_gets_the_command_without() {
     let mut delivery = numbered();

@@ -1,18 +1,21 @@
 //! Derive macros of `bucket-mongo`; depend on that crate and not on this one.
 //!
-//! A derive runs in three phases, each a folder: `attrs` reads the syntax of `#[bucket(..)]`,
+//! A derive runs in three phases, each a folder: `syntax` reads the syntax of `#[bucket(..)]`,
 //! `model` checks it against the struct and serde's names, `expand` writes tokens. Mistakes
 //! are collected in `diagnostics` and reported together; a struct with mistakes still gets its
-//! impls, so that its uses elsewhere report nothing.
+//! impls, so that its uses elsewhere report nothing. The folders of the same names directly below are
+//! for `Bucketed`; each other derive has a folder of its own, `derive_..`. Arrays of attributes, which
+//! documents and items both have, are `attribute_arrays`.
 
-mod attribute_value;
-mod attributed;
-mod attrs;
-mod bucket_key;
+mod attribute_arrays;
+mod derive_attribute_value;
+mod derive_attributed;
+mod derive_bucket_key;
 mod diagnostics;
 mod expand;
 mod model;
 mod symbol;
+mod syntax;
 
 use proc_macro::TokenStream;
 use syn::DeriveInput;
@@ -30,9 +33,9 @@ pub fn derive_bucketed(input: TokenStream) -> TokenStream {
 pub fn derive_bucket_key(input: TokenStream) -> TokenStream {
     run(
         input,
-        bucket_key::build,
-        bucket_key::full,
-        bucket_key::fallback,
+        derive_bucket_key::build,
+        derive_bucket_key::full,
+        derive_bucket_key::fallback,
     )
 }
 
@@ -41,9 +44,9 @@ pub fn derive_bucket_key(input: TokenStream) -> TokenStream {
 pub fn derive_attributed(input: TokenStream) -> TokenStream {
     run(
         input,
-        attributed::build,
-        attributed::full,
-        attributed::fallback,
+        derive_attributed::build,
+        derive_attributed::full,
+        derive_attributed::fallback,
     )
 }
 
@@ -52,9 +55,9 @@ pub fn derive_attributed(input: TokenStream) -> TokenStream {
 pub fn derive_attribute_value(input: TokenStream) -> TokenStream {
     run(
         input,
-        attribute_value::build,
-        attribute_value::full,
-        attribute_value::fallback,
+        derive_attribute_value::build,
+        derive_attribute_value::full,
+        derive_attribute_value::fallback,
     )
 }
 

@@ -10,128 +10,32 @@ pub(crate) mod form;
 pub(crate) mod generics;
 pub(crate) mod id_template;
 pub(crate) mod own_field;
+pub(crate) mod own_role;
 pub(crate) mod record;
+mod record_model;
 pub(crate) mod rust_name;
 pub(crate) mod serde_attrs;
 pub(crate) mod serde_names;
 pub(crate) mod types;
 
-use proc_macro2::{Ident, Span};
 use syn::DeriveInput;
 
+use self::record_model::ItemsName;
+pub(crate) use self::record_model::Model;
 use crate::{
-    attributed::{self, Array, Raw, Taken},
-    attrs::{container::ContainerAttrs, crate_path::CratePath},
+    attribute_arrays::{self, Array, RawField, Taken},
     diagnostics::Diagnostics,
     model::{
         aggregates::Aggregates,
-        field::{Field, Role},
+        field::Field,
         form::Form,
         id_template::IdTemplate,
-        own_field::OwnField,
         record::Record,
         serde_names::{SerdeField, SerdeStruct},
     },
     symbol::STATS,
+    syntax::container::ContainerAttrs,
 };
-
-/// Everything about a record struct that is emitted somewhere.
-pub(crate) struct Model {
-    pub(crate) record: Record,
-    pub(crate) krate: CratePath,
-    pub(crate) collection: String,
-    pub(crate) items: ItemsName,
-    pub(crate) form: Form,
-    pub(crate) max_bytes: Option<u32>,
-    /// The server makes the ids.
-    pub(crate) object_ids: bool,
-    pub(crate) raised_from: Option<u32>,
-    pub(crate) compression: Option<&'static str>,
-    /// In seconds.
-    pub(crate) expire_after: Option<u32>,
-    pub(crate) own_fields: Vec<OwnField>,
-    /// What stands before the names of aggregates, where it is not the default.
-    pub(crate) stats: Option<String>,
-    pub(crate) aggregates: Aggregates,
-    pub(crate) id: IdTemplate,
-    /// All fields in the order of the struct.
-    pub(crate) fields: Vec<Field>,
-    pub(crate) serde: SerdeStruct,
-    /// The arrays of attributes.
-    pub(crate) arrays: Vec<Array>,
-    /// Nothing was reported about them.
-    pub(crate) arrays_are_sound: bool,
-}
-
-/// The array of a bucket: its stored name and the field of the typed bucket.
-pub(crate) struct ItemsName {
-    pub(crate) name: String,
-    /// The field that the name asks for.
-    pub(crate) asked: Ident,
-    /// The field; not the one asked for if the bucket has that itself, which is an error.
-    pub(crate) ident: Ident,
-}
-
-impl ItemsName {
-    /// The Rust field is named as the array where that is an identifier.
-    fn new(name: String) -> Self {
-        let asked = syn::parse_str::<Ident>(&name).unwrap_or_else(|_| Self::plain());
-        Self {
-            name,
-            ident: asked.clone(),
-            asked,
-        }
-    }
-
-    fn plain() -> Ident {
-        Ident::new("items", Span::call_site())
-    }
-}
-
-impl Model {
-    /// The key fields in the order of the struct.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &Field> + Clone {
-        self.fields.iter().filter(|field| field.role == Role::Key)
-    }
-
-    /// The key fields of the typed bucket. A name that the bucket has itself is an error; the
-    /// fallback goes without that key.
-    pub(crate) fn bucket_keys(&self) -> impl Iterator<Item = &Field> + Clone {
-        self.keys()
-            .filter(|field| check::names::taken_by(self, &field.rust_name()).is_none())
-    }
-
-    /// What stands before the names of aggregates; may be empty.
-    pub(crate) fn stats_prefix(&self) -> &str {
-        self.stats.as_deref().unwrap_or(STATS.as_str())
-    }
-
-    /// The fields of an item: all that are no key.
-    pub(crate) fn item_fields(&self) -> impl Iterator<Item = &Field> + Clone {
-        self.fields.iter().filter(|field| field.role != Role::Key)
-    }
-
-    /// Where a field of the item stands in the bucket; an attribute with the others of its array.
-    pub(crate) fn item_path(&self, field: &Field) -> String {
-        let array = self.arrays.iter().find(|array| array.holds(&field.name));
-        match array {
-            Some(array) if array.is_shared => array.name.clone(),
-            Some(array) => format!("{}.{}", self.items.name, array.name),
-            None => format!("{}.{}", self.items.name, field.name),
-        }
-    }
-
-    /// The record id, where there is one and it is a field of the item.
-    pub(crate) fn unique(&self) -> Option<&Field> {
-        let mut items = self.fields.iter().filter(|field| field.role == Role::Plain);
-        items.find(|field| field.unique.is_some())
-    }
-
-    /// The time field; a model without errors has one.
-    pub(crate) fn time(&self) -> Option<&Field> {
-        self.fields.iter().find(|field| field.role == Role::Time)
-    }
-}
 
 /// Reads and checks a record struct.
 pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Model {
@@ -153,8 +57,8 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Model {
 
     form::check(cx, &attrs);
     check::serde::container(cx, input, &serde);
-    let complete = check::roles(cx, &record, &fields, &roles);
-    check::types(cx, &fields);
+    let complete = check::key_and_time::check(cx, &record, &fields, &roles);
+    check::field_types::check(cx, &fields);
     check::unique::check(cx, &fields);
     check::aggregates::fields(cx, &fields);
     check::serde::fields(cx, &fields, &serde);
@@ -163,7 +67,7 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Model {
     check::aggregates::names(cx, &model);
     let before = cx.count();
     model.arrays = arrays(cx, &model, &attrs);
-    check::attributes::check(cx, &model, &attrs);
+    check::attribute_arrays::check(cx, &model, &attrs);
     model.arrays_are_sound = cx.count() == before && !roles.unclear;
     check::serde::default_of_generic(cx, input, &model);
     if complete {
@@ -174,13 +78,13 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Model {
 
 /// The arrays of attributes.
 fn arrays(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs) -> Vec<Array> {
-    let fields: Vec<Raw<'_>> = model
+    let fields: Vec<RawField<'_>> = model
         .fields
         .iter()
         .enumerate()
         .map(|(index, field)| {
             let stored = model.serde.fields.get(index).cloned();
-            Raw {
+            RawField {
                 ident: &field.ident,
                 ty: &field.ty,
                 attr: field.attribute.as_ref(),
@@ -189,7 +93,7 @@ fn arrays(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs) -> Vec<Ar
             }
         })
         .collect();
-    attributed::arrays(cx, &fields, &attrs.arrays, taken(model))
+    attribute_arrays::gather(cx, &fields, &attrs.arrays, taken(model))
 }
 
 /// What a record has under names that attributes could ask for.
@@ -256,7 +160,10 @@ fn assemble(
         arrays: Vec::new(),
         arrays_are_sound: false,
     };
-    if check::names::taken_by_bucket(&model, &model.items.asked.to_string()).is_some() {
+    if model
+        .taken_by_bucket(&model.items.asked.to_string())
+        .is_some()
+    {
         model.items.ident = ItemsName::plain();
     }
     model

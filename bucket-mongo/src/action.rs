@@ -4,21 +4,21 @@
 
 mod count;
 mod ensure;
-mod find;
 mod insert;
 mod insert_many;
+mod insert_report;
 mod latest;
 mod latest_for_all;
-mod outcome;
 mod page;
 mod page_count;
 mod pages;
 mod range;
 mod range_all;
+mod record_outcome;
 mod record_stream;
 mod records;
-mod report;
 mod rollup;
+mod run_plan;
 mod stats;
 
 use std::{future::Future, pin::Pin};
@@ -30,17 +30,17 @@ pub use self::{
     ensure::{Ensure, EnsureReport, SizeWarning},
     insert::{Insert, Inserted},
     insert_many::InsertMany,
+    insert_report::{FailedRecord, InsertReport},
     latest::{Latest, LatestN},
     latest_for_all::{LatestForAll, LatestRecords},
-    outcome::RecordOutcome,
     page::{Page, PageQuery},
     page_count::PageCount,
     pages::{Pages, PagesQuery},
     range::RangeQuery,
     range_all::{RangeAll, RecordsOfAll},
+    record_outcome::RecordOutcome,
     record_stream::Records,
     records::{RecordPage, RecordsQuery},
-    report::{FailedRecord, InsertReport},
     rollup::{Rollup, RollupQuery, RollupRow},
     stats::{RangeStats, StatsQuery},
 };

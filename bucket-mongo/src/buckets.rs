@@ -1,10 +1,13 @@
 //! The handle: where the buckets of a record type live, and every operation on them.
 
+mod bucketed;
+
 use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 
 use bucket_core::{BucketSpec, Limits, Record};
 use mongodb::{Collection, Database, options::WriteConcern};
 
+pub use self::bucketed::Bucketed;
 use crate::{store::Store, writer::learnt::Learnt};
 
 /// The buckets of `T` in one database.

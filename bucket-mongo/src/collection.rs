@@ -2,8 +2,10 @@
 
 use mongodb::{
     Collection, Database,
-    options::{Acknowledgment, CollectionOptions, WriteConcern},
+    options::{Acknowledgment, CollectionOptions},
 };
+
+use crate::write_concern::durable;
 
 /// The collection as the database gives it, but for the write concern of a client that asks for no
 /// replies (`w=0` in its URI): with that the driver refuses every aggregation, count and listing.
@@ -19,11 +21,4 @@ pub(crate) fn collection<D: Send + Sync>(database: &Database, name: &str) -> Col
         .write_concern(durable())
         .build();
     database.collection_with_options(name, options)
-}
-
-/// Stored on the disks of a majority: what no single fault takes back.
-pub(crate) fn durable() -> WriteConcern {
-    let mut concern = WriteConcern::majority();
-    concern.journal = Some(true);
-    concern
 }

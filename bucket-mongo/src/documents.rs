@@ -1,24 +1,26 @@
 //! Documents with attributes: where they live, and the operations on them.
 
-mod ensure;
-mod find;
-mod insert;
-mod inserted;
+mod attributed;
+mod ensure_documents;
+mod find_documents;
+mod insert_documents;
+mod inserted_documents;
 mod migrate;
-mod storing;
+mod store_documents;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
-use bucket_core::attribute::{Attributed, DocumentSpec};
+use bucket_core::attribute::{self, DocumentSpec};
 use mongodb::{Collection, Database, bson::RawDocumentBuf};
 
 use crate::{collection::collection, writer::learnt::Learnt};
 
 pub use self::{
-    ensure::{DocumentsReport, EnsureDocuments},
-    find::{FindDocuments, FoundDocuments},
-    insert::{InsertDocument, InsertDocuments},
-    inserted::{FailedDocument, InsertedDocuments},
+    attributed::Attributed,
+    ensure_documents::{DocumentsReport, EnsureDocuments},
+    find_documents::{FindDocuments, FoundDocuments},
+    insert_documents::{InsertDocument, InsertDocuments},
+    inserted_documents::{FailedDocument, InsertedDocuments},
     migrate::{MigrateDocuments, MigrationProgress, MigrationReport, RefusedDocument},
 };
 
@@ -32,13 +34,13 @@ pub use self::{
 ///     documents.find(bucket_mongo::bson::doc! {}).await
 /// }
 /// ```
-pub struct Documents<T: Attributed> {
+pub struct Documents<T: attribute::Attributed> {
     database: Database,
     learnt: Arc<Learnt>,
     document: PhantomData<fn() -> T>,
 }
 
-impl<T: Attributed> Documents<T> {
+impl<T: attribute::Attributed> Documents<T> {
     pub(crate) fn new(database: &Database) -> Self {
         Self {
             database: database.clone(),
@@ -78,7 +80,7 @@ impl<T: Attributed> Documents<T> {
     }
 }
 
-impl<T: Attributed> Clone for Documents<T> {
+impl<T: attribute::Attributed> Clone for Documents<T> {
     fn clone(&self) -> Self {
         Self {
             database: self.database.clone(),
@@ -88,7 +90,7 @@ impl<T: Attributed> Clone for Documents<T> {
     }
 }
 
-impl<T: Attributed> fmt::Debug for Documents<T> {
+impl<T: attribute::Attributed> fmt::Debug for Documents<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Documents")
             .field("database", &self.database.name())

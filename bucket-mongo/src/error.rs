@@ -2,6 +2,7 @@
 
 mod classify;
 mod kind;
+mod not_known;
 
 use std::{fmt, sync::Arc};
 
@@ -13,6 +14,7 @@ use bucket_core::{
 use mongodb::bson::Bson;
 
 pub use self::kind::ErrorKind;
+pub(crate) use self::not_known::NotKnown;
 
 /// The result of every operation of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -21,12 +21,11 @@ use self::{
     waiting::{Member, Turn},
 };
 use crate::{
-    error::{Context, Error, ErrorKind},
+    error::{Context, Error, ErrorKind, NotKnown},
     store::Store,
     writer::{LONGEST_DEADLINE, Settings, Writer, Written},
 };
 
-pub(crate) mod callers;
 mod pass;
 pub(crate) mod waiting;
 
@@ -105,10 +104,7 @@ async fn wait(
     let end = begun + store.deadline().min(LONGEST_DEADLINE) + GRACE;
     tokio::select! {
         biased;
-        ended = &mut result => return ended.map_err(|_| {
-            let message = "the runtime that was writing it was shut down".to_owned();
-            ErrorKind::OutcomeUnknown { message }
-        }),
+        ended = &mut result => return ended.map_err(|_| NotKnown::GroupStopped.into()),
         () = go => {}
         () = sleep_until(end) => {}
     }
@@ -119,10 +115,7 @@ async fn wait(
     }
     let has_gone = groups.lock().number != number;
     Err(if has_gone {
-        let message = "the group that it shares statements with is not done by the deadline";
-        ErrorKind::OutcomeUnknown {
-            message: message.to_owned(),
-        }
+        NotKnown::GroupNotDone.into()
     } else {
         let message = "it waited for other calls until the deadline".to_owned();
         ErrorKind::Unreachable { message }

@@ -33,14 +33,16 @@ mod shard;
 mod shared;
 mod sink;
 mod waiters;
+mod when_full;
 mod worker;
 mod writing;
 
 pub use self::{
-    builder::{IngestorBuilder, WhenFull},
+    builder::IngestorBuilder,
     receipt::Receipt,
     report::{IngestFailure, IngestReport},
     sink::IngestSink,
+    when_full::WhenFull,
 };
 use self::{
     gate::{Gate, Room},
@@ -48,30 +50,8 @@ use self::{
 };
 #[cfg(doc)]
 use crate::ErrorKind;
-use crate::{Buckets, Error, Result};
-
-impl<T: Record> Buckets<T> {
-    /// An ingestor: many tasks push records into it, and it stores them in large batches.
-    ///
-    /// Settings: `max_batch_records`, `max_batch_bytes`, `linger`, `max_buffered_bytes`,
-    /// `when_full`, `in_flight`, `write_concern`, `deadline`. Then `start`.
-    ///
-    /// ```no_run
-    /// # use bucket_mongo::{Bucketed, Buckets, Result};
-    /// async fn store<T: Bucketed>(buckets: &Buckets<T>, records: Vec<T>) -> Result<()> {
-    ///     let ingestor = buckets.ingestor().start()?;
-    ///     for record in &records {
-    ///         ingestor.push(record).await?; // waits where the server is slower
-    ///     }
-    ///     let report = ingestor.shutdown().await;
-    ///     println!("{} of {} records stored", report.stored(), report.accepted());
-    ///     report.into_result().map(drop)
-    /// }
-    /// ```
-    pub fn ingestor(&self) -> IngestorBuilder<T> {
-        IngestorBuilder::new(self)
-    }
-}
+use crate::Result;
+use crate::{Buckets, Error};
 
 /// Takes records from many tasks and stores them in batches; see [`Buckets::ingestor`].
 ///
@@ -161,12 +141,6 @@ impl<T: Record> Ingestor<T> {
             return Err(self.shared().overloaded());
         }
         self.accept(record)
-    }
-
-    /// A `Sink` that pushes into this ingestor.
-    #[must_use]
-    pub fn sink(&self) -> IngestSink<T> {
-        IngestSink::new(self.clone())
     }
 
     /// Writes what was accepted before the call, without lingering, and waits until all of it is

@@ -67,13 +67,12 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod action;
-mod attributed;
 mod backoff;
-mod bucketed;
 mod buckets;
 mod collection;
 pub mod documents;
 pub mod error;
+mod failures;
 mod footing;
 mod group;
 pub mod ingest;
@@ -82,6 +81,8 @@ mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod trace;
+mod write_concern;
+mod write_setters;
 mod writer;
 
 #[doc(hidden)]
@@ -101,10 +102,8 @@ pub use self::{
         EnsureReport, InsertReport, Inserted, Page, RangeStats, RecordOutcome, RecordPage, Rollup,
         RollupRow,
     },
-    attributed::Attributed,
-    bucketed::Bucketed,
-    buckets::Buckets,
-    documents::Documents,
+    buckets::{Bucketed, Buckets},
+    documents::{Attributed, Documents},
     error::{Error, ErrorKind, Result},
     ingest::{IngestReport, Ingestor, WhenFull},
 };

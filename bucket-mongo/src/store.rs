@@ -6,13 +6,11 @@ use bucket_core::BucketSpec;
 use mongodb::{Collection, Database, options::WriteConcern};
 
 use crate::{
-    collection::{collection, durable},
+    collection::collection,
     group::waiting::Groups,
-    writer::learnt::Learnt,
+    write_concern::durable,
+    writer::{deadline::DEADLINE, learnt::Learnt},
 };
-
-/// How long a write goes on being tried unless the caller says otherwise.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Where records go, on which terms, and what is known of it.
 ///

@@ -43,20 +43,23 @@
 
 mod builder;
 mod database;
+mod dev_server;
 mod error;
-mod find;
+mod find_binary;
 mod launch;
 mod member;
+mod options;
 mod origin;
 mod primary;
 mod replica_set;
-mod server;
+mod startup;
 mod supervisor;
+mod usable;
 mod wheel;
 
 pub use builder::DevServerBuilder;
 pub use database::TestDatabase;
+pub use dev_server::DevServer;
 pub use error::{DownloadError, Error};
 pub use member::Member;
 pub use origin::Origin;
-pub use server::DevServer;

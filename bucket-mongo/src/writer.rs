@@ -10,22 +10,21 @@ use bucket_core::{
     BucketSpec,
     write::{Batch, Call, CallEvent, Next, Terms},
 };
-use mongodb::{
-    ClientSession, Database,
-    options::{Acknowledgment, WriteConcern},
-};
+use mongodb::{ClientSession, Database, options::WriteConcern};
 use tokio::time::{Instant, sleep};
 
 use self::{commitment::Commitment, learnt::Learnt};
 use crate::{
     backoff,
-    error::{Context, Error, ErrorKind},
-    group::callers::Callers,
+    error::{Context, Error},
     store::Store,
+    write_concern::raw_write_concern,
 };
 
+pub(crate) mod callers;
 mod channel;
 mod commitment;
+pub(crate) mod deadline;
 mod delivery;
 pub(crate) mod faults;
 pub(crate) mod learnt;
@@ -35,10 +34,10 @@ mod selection;
 mod send;
 mod session;
 
-pub(crate) use self::{channel::Channel, report::Written, session::is_in_transaction};
-
-/// The server keeps the record of a session for 30 minutes.
-pub(crate) const LONGEST_DEADLINE: Duration = Duration::from_secs(20 * 60);
+pub(crate) use self::{
+    callers::Callers, channel::Channel, deadline::LONGEST_DEADLINE, report::Written,
+    session::is_in_transaction,
+};
 
 /// What a call can set in place of the handle's settings.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -144,30 +143,5 @@ impl<'a> Writer<'a> {
             }
             Next::Consult | Next::Wait | Next::Done => return None,
         })
-    }
-}
-
-/// A write concern as a command has it.
-///
-/// # Errors
-///
-/// [`ErrorKind::InvalidArgument`] if it gives no replies to go by.
-pub(crate) fn raw_write_concern(
-    concern: Option<&WriteConcern>,
-    context: &Context,
-) -> Result<Option<RawDocumentBuf>, Error> {
-    let refused = |message| Error::new(ErrorKind::InvalidArgument { message }, context);
-    match concern {
-        None => Ok(None),
-        // Without replies nothing is known of any record.
-        Some(concern) if concern.w == Some(Acknowledgment::Nodes(0)) => Err(refused(
-            "a write concern of `w: 0` gives no replies to go by".to_owned(),
-        )),
-        Some(concern) => match bson::serialize_to_raw_document_buf(concern) {
-            Ok(concern) => Ok(Some(concern)),
-            Err(source) => Err(refused(format!(
-                "the write concern cannot be encoded: {source}"
-            ))),
-        },
     }
 }

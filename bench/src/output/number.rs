@@ -1,6 +1,6 @@
 //! Numbers as people read them.
 
-use crate::plan::{Goal, Unit};
+use crate::goal::{Goal, Unit};
 
 /// `1,234,567`.
 pub(crate) fn grouped(number: usize) -> String {

@@ -10,8 +10,8 @@ use super::{
     terminal::row,
 };
 use crate::{
+    own_server::CACHE_MIB,
     report::{Outcome, Report},
-    run::CACHE_MIB,
     workload::about,
 };
 

@@ -6,7 +6,7 @@ use example_kit::table::{Cell, finished, number, table};
 
 use super::number::{figure, goal, ratio};
 use crate::{
-    plan::Unit,
+    goal::Unit,
     report::{Compared, Outcome},
     workload::Workload,
 };

@@ -13,9 +13,10 @@ use crate::{
     arena::{Arena, durability},
     contestant::{Contestant, manual_bucket, manual_upsert},
     error::Result,
+    goal::{Goal, Unit},
     model::{Count10, ITEMS, records},
     output::number::grouped,
-    plan::{Goal, Plan, Unit},
+    plan::Plan,
     reading::{Reading, Readings, readings_of},
     scale::Scale,
 };

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::Workload;
 use crate::{
     contestant::{BucketInserts, FlatInserts, TimeSeriesInserts},
+    goal::{Goal, Unit},
     model::{HourOr10, HourOr100, Hourly, Model, Numbered10},
-    plan::{Goal, Id, Plan, Unit},
+    plan::{Id, Plan},
     reading::{Readings, readings},
     scale::Scale,
 };

@@ -7,8 +7,9 @@ use crate::{
     arena::{Arena, durability},
     contestant::Contestant,
     error::Result,
+    goal::{Goal, Unit},
     model::{Count10, ITEMS, Model, Numbered10, records},
-    plan::{Goal, Id, Plan, Unit},
+    plan::{Id, Plan},
     reading::{Readings, readings_of},
     scale::Scale,
 };

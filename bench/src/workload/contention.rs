@@ -9,8 +9,9 @@ use crate::{
     arena::{Arena, durability, rate},
     contestant::Contestant,
     error::{Error, Result},
+    goal::{Goal, Unit},
     model::{Count200, Hourly, ITEMS, Model, records},
-    plan::{Goal, Plan, Unit},
+    plan::Plan,
     reading::{Reading, Readings, readings_of},
     scale::Scale,
 };

@@ -17,8 +17,9 @@ use crate::{
     arena::{Arena, rate},
     contestant::Contestant,
     error::{Error, Result},
+    goal::{Goal, Unit},
     model::{Hourly, HourlyStats, Model, records},
-    plan::{Goal, Plan, Unit},
+    plan::Plan,
     reading::{Reading, Readings, readings},
     scale::Scale,
 };

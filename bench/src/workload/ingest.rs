@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::Workload;
 use crate::{
     contestant::{BucketInserts, FlatInserts, ManualUpserts, PrebuiltBuckets, TimeSeriesInserts},
+    goal::{Goal, Unit},
     model::{Count200, Count1000, Hourly, HourlyStats},
-    plan::{Goal, Plan, Unit},
+    plan::Plan,
     reading::readings,
     scale::Scale,
 };

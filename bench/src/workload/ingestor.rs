@@ -7,8 +7,9 @@ use crate::{
     arena::Arena,
     contestant::Contestant,
     error::Result,
+    goal::{Goal, Unit},
     hold_up,
-    plan::{Goal, Plan, Unit},
+    plan::Plan,
     scale::Scale,
 };
 

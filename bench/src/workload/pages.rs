@@ -18,9 +18,10 @@ use crate::{
     contestant::{Interleaved, ReadOnce, ShortRead},
     data::{Buckets, MANUAL, ManualBuckets, of_sensor},
     error::Result,
+    goal::{Goal, Unit},
     model::{Count200, Hourly, Model},
     output::number::grouped,
-    plan::{Goal, Plan, Unit},
+    plan::Plan,
     reading::{Reading, readings_of},
     scale::Scale,
 };

@@ -14,8 +14,9 @@ use crate::{
     contestant::{Read, Timed},
     data::{Buckets, FLAT, Flat, TIME_SERIES, TimeSeries},
     error::Result,
+    goal::{Goal, Unit},
     model::{HourlyStats, Model as _},
-    plan::{Goal, Plan, Unit},
+    plan::Plan,
     scale::Scale,
     span::{SENSOR, Span, span},
 };

@@ -17,8 +17,9 @@ use crate::{
     arena::{Arena, durability},
     contestant::Contestant,
     error::Result,
+    goal::{Goal, Unit},
     model::ITEMS,
-    plan::{Goal, Plan, Unit},
+    plan::Plan,
     scale::Scale,
     sensors::{
         SensorModel, SensorReading, Sensors200, Sensors1000, SensorsHourly, sensor_readings,

@@ -1,32 +1,50 @@
-//! The server's error codes and texts that decisions hang on.
+//! The server's error codes and texts that decisions hang on, here and where commands are sent.
 //!
 //! Codes: the server's `error_codes.yml`. Which of them are worth another try: the driver
 //! specification "Retryable Writes".
 
 /// A bad value.
-pub(crate) const BAD_VALUE: i32 = 2;
+pub const BAD_VALUE: i32 = 2;
+/// The operation is not permitted.
+pub const UNAUTHORIZED: i32 = 13;
+/// A value is of another type than the operation takes.
+pub const TYPE_MISMATCH: i32 = 14;
+/// The credentials are wrong.
+pub const AUTHENTICATION_FAILED: i32 = 18;
 /// The server takes no numbered commands.
-pub(crate) const ILLEGAL_OPERATION: i32 = 20;
+pub const ILLEGAL_OPERATION: i32 = 20;
+/// The collection is not there.
+pub const NAMESPACE_NOT_FOUND: i32 = 26;
+/// The index is not there.
+pub const INDEX_NOT_FOUND: i32 = 27;
+/// The collection is there already.
+pub const NAMESPACE_EXISTS: i32 = 48;
 /// The time that a command or the wait for its write concern may take is over.
-pub(crate) const TIME_LIMIT: i32 = 50;
+pub const TIME_LIMIT: i32 = 50;
 /// Appending to a bucket that must be there would have opened it.
-pub(crate) const SET_TWICE: i32 = 54;
+pub const SET_TWICE: i32 = 54;
 /// The write concern was not met in time.
-pub(crate) const WRITE_CONCERN_FAILED: i32 = 64;
+pub const WRITE_CONCERN_FAILED: i32 = 64;
 /// An opening matched a bucket that comes after it.
-pub(crate) const IMMUTABLE_FIELD: i32 = 66;
+pub const IMMUTABLE_FIELD: i32 = 66;
+/// An index of the same name or the same keys, with other options, is in the way.
+pub const INDEX_CONFLICTS: [i32; 2] = [85, 86];
 /// The number of a command is an old one.
-pub(crate) const TRANSACTION_TOO_OLD: i32 = 225;
+pub const TRANSACTION_TOO_OLD: i32 = 225;
 /// A text is converted or added to.
-pub(crate) const CONVERSION_FAILURE: i32 = 241;
+pub const CONVERSION_FAILURE: i32 = 241;
+/// The server has ended the transaction.
+pub const NO_SUCH_TRANSACTION: i32 = 251;
 /// The collection has another UUID than the one that was asked for.
-pub(crate) const OTHER_COLLECTION: i32 = 361;
+pub const OTHER_COLLECTION: i32 = 361;
 /// A document that is too large.
-pub(crate) const TOO_LARGE: i32 = 10_334;
+pub const TOO_LARGE: i32 = 10_334;
+/// What is no number is added to.
+pub const ADDS_NO_NUMBER: i32 = 16_554;
 /// An update would make a document too large.
-pub(crate) const RESULT_TOO_LARGE: i32 = 17_419;
+pub const RESULT_TOO_LARGE: i32 = 17_419;
 /// A unique index refused the statement.
-pub(crate) const DUPLICATE_KEY: i32 = 11_000;
+pub const DUPLICATE_KEY: i32 = 11_000;
 
 /// What the server says of a hint that names no index.
 const NO_SUCH_HINT: &str = "hint provided does not correspond to an existing index";

@@ -69,6 +69,10 @@ pub struct Delivery {
     named: bool,
     /// In the caller's session, who would run a transaction anew.
     in_session: bool,
+    /// A second execution changes nothing more, whatever its number.
+    repeatable: bool,
+    /// An earlier try may be applied that the server does not know as a try of this command.
+    repeated: bool,
     pauses: Pauses,
     fence_pauses: Pauses,
     /// Some statement may be applied.
@@ -123,6 +127,8 @@ impl Delivery {
             number: None,
             named: true,
             in_session: false,
+            repeatable: false,
+            repeated: false,
             pauses: Pauses::OF_A_TRY,
             fence_pauses: Pauses::OF_A_TRY,
             maybe: false,
@@ -138,6 +144,15 @@ impl Delivery {
     #[must_use]
     pub fn in_session(mut self) -> Self {
         self.in_session = true;
+        self
+    }
+
+    /// A second execution of the command changes nothing more, as with an insertion of given `_id`s. Outside
+    /// the caller's session it is sent again even without a number, or under another one.
+    /// [`Answer::repeated`] says when a duplicate in the reply can come from an earlier try.
+    #[must_use]
+    pub fn repeatable(mut self) -> Self {
+        self.repeatable = true;
         self
     }
 
@@ -222,6 +237,7 @@ impl Delivery {
                 doubt,
                 resent: self.pauses.tries(),
                 taken,
+                repeated: self.repeated,
             }),
             Outcome::CalledOff => Ended::CalledOff,
             Outcome::Fault(fault) => Ended::Failed {
@@ -282,12 +298,21 @@ impl Delivery {
         self.has_met_a_taken_number = true;
         if taken.len() < self.statements {
             // The others were executed.
-            return self.ends_with(reply, taken);
+            if !self.repeatable {
+                return self.ends_with(reply, taken);
+            }
+            self.maybe = true;
         }
         self.needs_another_number();
     }
 
+    /// Whether it may be sent under another number, or without one, after a try that may be applied.
+    fn is_sent_anew(&self) -> bool {
+        self.repeatable && !self.in_session
+    }
+
     fn needs_another_number(&mut self) {
+        self.repeated |= self.maybe;
         self.wrong_numbers += 1;
         if self.wrong_numbers < MAX_NUMBERS {
             self.phase = Phase::Does(Work::Ask);
@@ -304,11 +329,14 @@ impl Delivery {
                 self.named = false;
                 return;
             }
-            Fault::NoNumbers if self.number.is_some() && !self.maybe => {
+            Fault::NoNumbers if self.number.is_some() && (!self.maybe || self.is_sent_anew()) => {
+                self.repeated |= self.maybe;
                 self.number = None;
                 return;
             }
-            Fault::TooOld { newer: Some(newer) } if self.number.is_some() && !self.maybe => {
+            Fault::TooOld { newer: Some(newer) }
+                if self.number.is_some() && (!self.maybe || self.is_sent_anew()) =>
+            {
                 self.number = Some(newer);
                 return self.needs_another_number();
             }
@@ -322,9 +350,11 @@ impl Delivery {
         self.fresh &= fault == Fault::NotSent;
         let goes_on = match self.number {
             Some(_) => fault.is_passing(),
+            None if self.is_sent_anew() => fault.is_passing(),
             // Sent again only while nothing of it was sent.
             None => fault == Fault::NotSent && !self.in_session,
         };
+        self.repeated |= self.number.is_none() && fault.leaves_open();
         if goes_on {
             self.wait_to(Work::Send);
         } else {

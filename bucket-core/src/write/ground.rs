@@ -8,10 +8,8 @@
 
 use bson::{Binary, Bson, Document, doc};
 
+use super::codes::{NAMESPACE_NOT_FOUND, UNAUTHORIZED};
 use crate::{index::Drift, spec::BucketSpec};
-
-const UNAUTHORIZED: i32 = 13;
-const NAMESPACE_NOT_FOUND: i32 = 26;
 
 /// What writes rest on.
 #[derive(Debug, Clone, PartialEq)]

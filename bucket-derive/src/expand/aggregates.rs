@@ -5,12 +5,12 @@ use quote::{quote, quote_spanned};
 use syn::{Expr, ext::IdentExt, spanned::Spanned};
 
 use crate::{
-    attrs::{choice::NonFinite, closure::Mapping},
     expand::{Expand, option},
     model::{
         aggregates::{AggregateKind, Input, InputOf},
         generics,
     },
+    syntax::{choice::NonFinite, closure::Mapping},
 };
 
 /// The inputs of the spec.

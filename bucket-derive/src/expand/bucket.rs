@@ -4,7 +4,9 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
 
 use crate::{
-    expand::{Expand, conditional::Conditional, docs, own_fields, where_clause},
+    expand::{
+        Expand, conditional::Conditional, docs, marker::of_nothing, own_fields, where_clause,
+    },
     model::{field::Field, types},
 };
 
@@ -115,7 +117,7 @@ pub(super) fn document(cx: &Expand<'_>) -> TokenStream {
     let keys: Vec<_> = model.keys().map(|field| &field.ident).collect();
     let items = &model.items.ident;
     let (from_parts, fields) = (own_fields::from_parts(cx), own_fields::to_parts(cx));
-    let of = super::stats::of_nothing(cx);
+    let of = of_nothing(cx);
     let stats = &cx.stats;
     let (from_stats, into_stats, as_stats) = if has_stats(cx) {
         (

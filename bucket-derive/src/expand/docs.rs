@@ -5,15 +5,19 @@ use quote::quote;
 
 mod bucket;
 mod stats;
+mod text;
 
+use self::text::{code, doc};
 pub(super) use self::{
     bucket::bucket,
     stats::{aggregate_path, method, stats, stats_field, view, view_of},
 };
 use crate::model::{
     Model,
-    field::{Field, Role, Storage},
-    own_field::{OwnField, OwnRole},
+    field::{Field, Role},
+    own_field::OwnField,
+    own_role::OwnRole,
+    serde_names::Storage,
 };
 
 pub(super) fn key(model: &Model) -> TokenStream {
@@ -107,15 +111,6 @@ pub(super) fn path(path: &str) -> TokenStream {
     doc(&format!("BSON path {}.", code(path)))
 }
 
-/// A code span, also of a text that contains a backtick.
-fn code(text: &str) -> String {
-    if text.contains('`') {
-        format!("`` {text} ``")
-    } else {
-        format!("`{text}`")
-    }
-}
-
 /// The user's own docs of the field, then ours.
 fn with_user_docs(field: &Field, text: &str) -> TokenStream {
     let ours = doc(text);
@@ -124,12 +119,4 @@ fn with_user_docs(field: &Field, text: &str) -> TokenStream {
         return ours;
     }
     quote!(#(#user)* #[doc = ""] #ours)
-}
-
-fn doc(text: &str) -> TokenStream {
-    let lines = text.lines().map(|line| match line {
-        "" => String::new(),
-        line => format!(" {line}"),
-    });
-    quote!(#(#[doc = #lines])*)
 }

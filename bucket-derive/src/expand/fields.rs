@@ -6,7 +6,7 @@ use syn::Generics;
 
 use crate::{
     expand::{Expand, docs},
-    model::field::Storage,
+    model::serde_names::Storage,
 };
 
 /// A field of a path struct.

@@ -5,7 +5,7 @@ use quote::{format_ident, quote};
 
 use crate::{
     expand::{Expand, docs},
-    model::own_field::{OwnField, OwnRole},
+    model::{own_field::OwnField, own_role::OwnRole},
 };
 
 /// The fields but for the count, which stands behind the stats.

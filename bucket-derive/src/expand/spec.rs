@@ -5,13 +5,14 @@ use quote::quote;
 use syn::ext::IdentExt;
 
 use crate::{
-    attrs::{choice::Late, duration::Window},
-    expand::{Expand, aggregates, attributes, option},
+    expand::{Expand, aggregates, attribute_methods, option},
     model::{
         form::Form,
         id_template::{Segment, Unit},
-        own_field::{OwnField, OwnRole},
+        own_field::OwnField,
+        own_role::OwnRole,
     },
+    syntax::{choice::Late, duration::Window},
 };
 
 /// The inherent constants of the record.
@@ -40,7 +41,7 @@ pub(super) fn constants(cx: &Expand<'_>) -> TokenStream {
     let compression = option(model.compression);
     let unique = option(model.unique().map(|field| field.name.clone()));
     let (inputs, aggregates) = (aggregates::inputs(cx), aggregates::stored(cx));
-    let arrays = attributes::specs(cx);
+    let arrays = attribute_methods::specs(cx);
     let capacity = model.form.capacity().map(|capacity| {
         let capacity = Literal::u32_unsuffixed(capacity);
         quote! {

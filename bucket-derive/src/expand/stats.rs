@@ -6,7 +6,13 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
 use crate::{
-    expand::{Expand, conditional::Conditional, docs, ty, view, where_clause},
+    expand::{
+        Expand,
+        conditional::Conditional,
+        docs,
+        marker::{of_nothing, of_record},
+        ty, view, where_clause,
+    },
     model::aggregates::Method,
 };
 
@@ -47,19 +53,6 @@ pub(super) fn declarations(cx: &Expand<'_>) -> TokenStream {
             #(#docs #vis #labels: #private::FieldPath,)*
         }
     }
-}
-
-/// The types of a generic record depend on it and hold none of it.
-pub(super) fn of_record(cx: &Expand<'_>) -> Option<TokenStream> {
-    let record = cx.record_ty();
-    cx.is_generic()
-        .then(|| quote!(of: ::core::marker::PhantomData<fn() -> #record>,))
-}
-
-/// The value of that field.
-pub(super) fn of_nothing(cx: &Expand<'_>) -> Option<TokenStream> {
-    cx.is_generic()
-        .then(|| quote!(of: ::core::marker::PhantomData,))
 }
 
 /// The impls of the stats and their views.

@@ -9,7 +9,7 @@ use syn::{Generics, spanned::Spanned};
 use crate::{
     expand::{
         Expand, aggregates, docs,
-        stats::{of_nothing, of_record},
+        marker::{of_nothing, of_record},
         where_clause,
     },
     model::aggregates::{Method, Reads, View},

@@ -5,15 +5,15 @@ use quote::ToTokens;
 use syn::{Attribute, Type, Visibility, ext::IdentExt, punctuated::Punctuated, token::Comma};
 
 use crate::{
-    attrs::{
+    diagnostics::Diagnostics,
+    model::serde_names::{SerdeField, SerdeStruct, Storage},
+    symbol::{DOC, SERDE, Symbol, serde},
+    syntax::{
         aggregate::AggregateAttrs,
-        attribute::AttributeAttr,
+        attribute_array::AttributeAttr,
         entry::{self, Entry},
         field::FieldAttrs,
     },
-    diagnostics::Diagnostics,
-    model::serde_names::{SerdeField, SerdeStruct},
-    symbol::{DOC, SERDE, Symbol, serde},
 };
 
 /// One field of the record.
@@ -42,16 +42,6 @@ pub(crate) enum Role {
     Key,
     Time,
     Plain,
-}
-
-/// Whether a field has a stored name of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Storage {
-    Named,
-    /// Its own fields stand in its place.
-    Flattened,
-    /// Never written.
-    Skipped,
 }
 
 /// What the attributes of all fields say about roles.

@@ -3,16 +3,16 @@
 use proc_macro2::Ident;
 
 use crate::{
-    attrs::{
-        choice::{self, Late},
-        container::ContainerAttrs,
-        duration::Window,
-    },
     diagnostics::Diagnostics,
-    model::own_field::OwnRole,
+    model::own_role::OwnRole,
     symbol::{
         BYTES, CLOSED, END, EXPIRE_AFTER, EXPIRE_FROM, FULL, ID, LATE, MAX_BYTES, MAX_DURATION,
         NUMBERED, OBJECT_IDS, RAISED_FROM, SIZE, START, Symbol, WINDOW,
+    },
+    syntax::{
+        choice::{self, Late},
+        container::ContainerAttrs,
+        duration::Window,
     },
 };
 

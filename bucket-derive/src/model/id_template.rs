@@ -14,59 +14,19 @@
 
 mod piece;
 mod segment;
+mod template;
 
 use syn::LitStr;
 
-use self::piece::Piece;
+pub(crate) use self::template::{IdTemplate, Segment, Unit};
+use self::{piece::Piece, template::Names};
 use crate::{
     diagnostics::Diagnostics,
-    model::{
-        Model,
-        field::Field,
-        own_field::{OwnField, OwnRole},
-    },
+    model::{Model, field::Field, own_field::OwnField, own_role::OwnRole},
 };
 
 /// Characters with which a separator may begin.
 const SEPARATORS: &str = "_:/|.#@~,;=";
-
-/// A checked template.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct IdTemplate {
-    pub(crate) segments: Vec<Segment>,
-    /// The template as text, for docs.
-    pub(crate) text: String,
-}
-
-/// One piece of a checked template.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Segment {
-    Literal(String),
-    /// The key of this index.
-    Key(usize),
-    /// The time, in this unit.
-    Time(Unit),
-    /// The number of the bucket.
-    Number,
-}
-
-/// The unit of the time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unit {
-    Seconds,
-    Millis,
-}
-
-/// The names that a template can speak of.
-pub(crate) struct Names<'a> {
-    pub(crate) keys: Vec<String>,
-    pub(crate) time: String,
-    /// The number that stands in place of the time.
-    pub(crate) number: Option<String>,
-    /// The unit that the time has by default.
-    pub(crate) unit: &'a str,
-    pub(crate) others: Vec<&'a str>,
-}
 
 impl IdTemplate {
     /// Reads the template of a model whose roles are complete; without one, the default.
@@ -100,24 +60,6 @@ impl IdTemplate {
 fn default_text(names: &Names<'_>) -> String {
     let keys = names.keys.iter().map(|key| format!("{{{key}}}"));
     keys.chain([names.last()]).collect::<Vec<_>>().join("_")
-}
-
-impl Names<'_> {
-    /// What stands last by default.
-    fn last(&self) -> String {
-        match &self.number {
-            Some(number) => format!("{{{number}}}"),
-            None => format!("{{{}:{}}}", self.time, self.unit),
-        }
-    }
-
-    /// What that is.
-    fn what(&self) -> &'static str {
-        match self.number {
-            Some(_) => "number",
-            None => "time",
-        }
-    }
 }
 
 /// Checks a template; all problems come out, those of the grammar alone if it has any.

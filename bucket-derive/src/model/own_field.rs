@@ -1,16 +1,12 @@
 //! The fields that a bucket has beside its id, its keys, its aggregates and its items.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::LitStr;
 
 use crate::{
-    attrs::{container::ContainerAttrs, name::Named, slot::Slot},
-    model::form::Form,
-    symbol::{
-        BYTES, CLOSED, COUNT, CREATED_AT, END, EXPIRE_FROM, FULL, LATE, NUMBERED, SIZE, START,
-        Symbol,
-    },
+    model::{form::Form, own_role::OwnRole},
+    syntax::{container::ContainerAttrs, name::Named, slot::Slot},
 };
 
 /// One of them, in a model that has it.
@@ -20,79 +16,6 @@ pub(crate) struct OwnField {
     pub(crate) name: String,
     /// The tokens that give the name, where it is not the default.
     pub(crate) given: Option<TokenStream>,
-}
-
-/// What a bucket's own field is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OwnRole {
-    Start,
-    End,
-    Closed,
-    Late,
-    Number,
-    Size,
-    Full,
-    Bytes,
-    CreatedAt,
-    ExpireFrom,
-    Count,
-}
-
-impl OwnRole {
-    /// The field of the typed bucket, which is the stored name by default.
-    pub(crate) const fn rust_name(self) -> &'static str {
-        match self {
-            Self::Start => "bucket_start",
-            Self::End => "bucket_end",
-            Self::Closed => "is_closed",
-            Self::Late => "is_late",
-            Self::Number => "bucket_number",
-            Self::Size => "bucket_size",
-            Self::Full => "is_full",
-            Self::Bytes => "bytes",
-            Self::CreatedAt => "created_at",
-            Self::ExpireFrom => "expire_from",
-            Self::Count => "count",
-        }
-    }
-
-    /// The attribute key that gives its stored name.
-    pub(crate) const fn key(self) -> Symbol {
-        match self {
-            Self::Start => START,
-            Self::End => END,
-            Self::Closed => CLOSED,
-            Self::Late => LATE,
-            Self::Number => NUMBERED,
-            Self::Size => SIZE,
-            Self::Full => FULL,
-            Self::Bytes => BYTES,
-            Self::CreatedAt => CREATED_AT,
-            Self::ExpireFrom => EXPIRE_FROM,
-            Self::Count => COUNT,
-        }
-    }
-
-    pub(crate) fn ident(self) -> Ident {
-        Ident::new(self.rust_name(), Span::call_site())
-    }
-
-    /// What the field is, for messages and docs.
-    pub(crate) const fn what(self) -> &'static str {
-        match self {
-            Self::Start => "the start of the bucket",
-            Self::End => "the end of the bucket",
-            Self::Closed => "whether the bucket is closed",
-            Self::Late => "whether the bucket holds late records",
-            Self::Number => "the number of the bucket",
-            Self::Size => "the capacity of the bucket",
-            Self::Full => "whether the bucket is full",
-            Self::Bytes => "the size of the items",
-            Self::CreatedAt => "the time at which the bucket was opened",
-            Self::ExpireFrom => "the time from which the age of the bucket counts",
-            Self::Count => "the number of items",
-        }
-    }
 }
 
 /// The fields in the order in which the typed bucket has them.

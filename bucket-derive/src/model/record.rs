@@ -8,9 +8,9 @@ use syn::{
 };
 
 use crate::{
-    attrs::entry::{self, Entry},
     diagnostics::Diagnostics,
     symbol::{ALLOW, DEPRECATED, SERDE, serde},
+    syntax::entry::{self, Entry},
 };
 
 /// The struct without its fields.

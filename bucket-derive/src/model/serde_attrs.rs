@@ -5,7 +5,6 @@ use quote::quote;
 use syn::{LitStr, spanned::Spanned};
 
 use crate::{
-    attrs::{crate_path::CratePath, entry::Entry},
     model::{
         Model,
         field::{Field, Role},
@@ -13,6 +12,7 @@ use crate::{
         serde_names::{ContainerDefault, SerdeStruct},
     },
     symbol::serde,
+    syntax::{crate_path::CratePath, entry::Entry},
 };
 
 /// The container attribute of the item.

@@ -11,7 +11,7 @@ use serde_derive_internals::{
 };
 use syn::{DeriveInput, ExprPath, WherePredicate};
 
-use crate::{diagnostics::Diagnostics, model::field::Storage};
+use crate::diagnostics::Diagnostics;
 
 /// The input with `Self` spelled out: its types are copied into other structs.
 pub(crate) fn without_self(input: &DeriveInput) -> DeriveInput {
@@ -52,6 +52,16 @@ pub(crate) struct SerdeField {
     pub(crate) has_default: bool,
     /// The struct has a default, of which this is a part.
     pub(crate) has_container_default: bool,
+}
+
+/// Whether a field has a stored name of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Storage {
+    Named,
+    /// Its own fields stand in its place.
+    Flattened,
+    /// Never written.
+    Skipped,
 }
 
 impl SerdeField {

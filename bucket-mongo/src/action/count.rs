@@ -4,7 +4,7 @@ use bucket_core::{Damage, DamagedBucket, Record, read};
 use mongodb::{ClientSession, bson::DateTime};
 use tracing::Instrument;
 
-use super::{ActionFuture, find, number};
+use super::{ActionFuture, number, run_plan};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 
 impl<T: Record> Buckets<T> {
@@ -52,7 +52,7 @@ impl<'a, T: Record> Count<'a, T> {
         let key = read::key_document::<T>(&self.key);
         let collection = self.buckets.store().readable(&context).await?;
         let plan = read::live(T::SPEC, DateTime::now()).record_count(T::SPEC, &key);
-        let found = find::aggregate(&collection, plan, self.session)
+        let found = run_plan::aggregate(&collection, plan, self.session)
             .await
             .map_err(|error| Error::read(error, &context))?;
         let Some(found) = found else { return Ok(0) };

@@ -3,14 +3,15 @@
 use bucket_core::{Record, index::Drift, write::collection_drift};
 use tracing::Instrument;
 
-use self::collection::{check_size, compression_drift};
-pub use self::report::{EnsureReport, SizeWarning};
+use self::checks::{check_size, compression_drift};
+pub use self::ensure_report::{EnsureReport, SizeWarning};
 use super::ActionFuture;
 use crate::{Buckets, Error, Result, error::Context, trace};
 
+mod checks;
 mod collection;
+mod ensure_report;
 mod indexes;
-mod report;
 
 impl<T: Record> Buckets<T> {
     /// Creates the collection and the indexes that the model needs, where they are missing.
@@ -119,13 +120,6 @@ impl<T: Record> Ensure<'_, T> {
             "ensure",
         );
         Ok(report)
-    }
-}
-
-fn code(error: &mongodb::error::Error) -> Option<i32> {
-    match error.kind.as_ref() {
-        mongodb::error::ErrorKind::Command(error) => Some(error.code),
-        _ => None,
     }
 }
 

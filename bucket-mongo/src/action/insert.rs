@@ -12,6 +12,7 @@ use crate::{
     Buckets, Error, ErrorKind, Result,
     error::Context,
     trace,
+    write_setters::write_setters,
     writer::{Settings, Writer, Written},
 };
 
@@ -76,23 +77,14 @@ pub struct Inserted {
 }
 
 impl<'a, T: Record> Insert<'a, T> {
-    /// Runs in this session. In a transaction the first lost race ends the transaction, as the
-    /// server demands it; the error then carries the label `TransientTransactionError`.
-    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
-        self.session = Some(session);
-        self
-    }
-
-    /// How long it goes on being tried; see [`Buckets::with_deadline`].
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.settings.deadline = Some(deadline);
-        self
-    }
-
-    /// This write concern instead of the handle's. In a session the default is the session's.
-    pub fn write_concern(mut self, write_concern: WriteConcern) -> Self {
-        self.settings.write_concern = Some(write_concern);
-        self
+    write_setters! {
+        /// Runs in this session. In a transaction the first lost race ends the transaction, as the
+        /// server demands it; the error then carries the label `TransientTransactionError`.
+        session,
+        /// How long it goes on being tried; see [`Buckets::with_deadline`].
+        deadline,
+        /// This write concern instead of the handle's. In a session the default is the session's.
+        write_concern,
     }
 
     async fn run(self) -> Result<Inserted> {

@@ -17,6 +17,7 @@ use crate::{
     Buckets, Error, ErrorKind, Result,
     error::Context,
     group, trace,
+    write_setters::write_setters,
     writer::{Settings, Writer},
 };
 
@@ -93,11 +94,14 @@ where
     I: IntoIterator,
     I::Item: Borrow<T>,
 {
-    /// Runs in this session. In a transaction the first lost race ends the transaction, as the
-    /// server demands it.
-    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
-        self.session = Some(session);
-        self
+    write_setters! {
+        /// Runs in this session. In a transaction the first lost race ends the transaction, as the
+        /// server demands it.
+        session,
+        /// How long it goes on being tried; see [`Buckets::with_deadline`].
+        deadline,
+        /// This write concern instead of the handle's. In a session the default is the session's.
+        write_concern,
     }
 
     /// The records come from a source that may deliver them again, such as a partition of a queue:
@@ -125,18 +129,6 @@ where
     /// ```
     pub fn from_source(mut self, name: impl Into<String>, position: u64) -> Self {
         self.source = Some((name.into(), position));
-        self
-    }
-
-    /// How long it goes on being tried; see [`Buckets::with_deadline`].
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.settings.deadline = Some(deadline);
-        self
-    }
-
-    /// This write concern instead of the handle's. In a session the default is the session's.
-    pub fn write_concern(mut self, write_concern: WriteConcern) -> Self {
-        self.settings.write_concern = Some(write_concern);
         self
     }
 }

@@ -2,6 +2,7 @@
 
 mod keys;
 mod next_field;
+mod walk;
 
 use std::{
     collections::HashMap,
@@ -23,11 +24,10 @@ use mongodb::{
 };
 use tracing::Instrument;
 
-use super::{ActionFuture, find};
+use self::walk::SIDE_BY_SIDE;
+use super::{ActionFuture, run_plan};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 
-/// Reads that are under way at the same time.
-const SIDE_BY_SIDE: usize = 4;
 /// Keys that are looked at further in one command.
 const TOGETHER: usize = 50;
 
@@ -223,7 +223,7 @@ impl<T: Record> Look<T> {
         let plan = read::newest_since(T::SPEC, looks);
         let hint = plan.hint.clone();
         let failed = |error| Error::read_by(&hint, error, &self.context);
-        let others = find::aggregation(&self.collection, plan).await;
+        let others = run_plan::aggregation(&self.collection, plan).await;
         let mut others = others.map_err(failed)?;
         while let Some(other) = others.try_next().await.map_err(failed)? {
             match self.read(&other) {

@@ -7,7 +7,7 @@ use mongodb::{
 };
 use tracing::Instrument;
 
-use super::{ActionFuture, find};
+use super::{ActionFuture, run_plan};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 
 impl<T: Record> Buckets<T> {
@@ -161,7 +161,7 @@ impl<'a, T: Record> PageQuery<'a, T> {
         let live = read::live(T::SPEC, DateTime::now());
         let plan = live.find(read::page(T::SPEC, &key, self.number));
         let collection = self.buckets.store().readable(&context).await?;
-        let found = find::one(&collection, plan, self.session)
+        let found = run_plan::one(&collection, plan, self.session)
             .await
             .map_err(|error| Error::read(error, &context))?;
         // The last bucket may have no records yet; it is no page then.

@@ -4,7 +4,7 @@ use bucket_core::{Record, read};
 use mongodb::{ClientSession, bson::DateTime};
 use tracing::Instrument;
 
-use super::{ActionFuture, find, number};
+use super::{ActionFuture, number, run_plan};
 use crate::{Buckets, Error, Result, error::Context, trace};
 
 impl<T: Record> Buckets<T> {
@@ -61,7 +61,7 @@ impl<'a, T: Record> PageCount<'a, T> {
         let mut session = self.session;
         let mut last = None;
         if let Some(plan) = read::last_page(T::SPEC, &read::key_elements::<T>(&self.key)) {
-            let found = find::one(&collection, plan, session.as_deref_mut()).await;
+            let found = run_plan::one(&collection, plan, session.as_deref_mut()).await;
             let Some(found) = found.map_err(failed)? else {
                 return Ok(0);
             };
@@ -70,7 +70,7 @@ impl<'a, T: Record> PageCount<'a, T> {
         }
         let live = read::live(T::SPEC, DateTime::now());
         let plan = live.page_count(T::SPEC, &key, last.as_deref());
-        let found = find::aggregate(&collection, plan, session);
+        let found = run_plan::aggregate(&collection, plan, session);
         let found = found.await.map_err(failed)?;
         let pages = found.map_or(0, |found| number(&found, "pages"));
         tracing::debug!(target: trace::READ, pages, "page_count");

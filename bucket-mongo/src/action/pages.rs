@@ -15,7 +15,7 @@ use mongodb::{
 };
 use tracing::Instrument;
 
-use super::{ActionFuture, find};
+use super::{ActionFuture, run_plan};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 
 impl<T: Record> Buckets<T> {
@@ -75,7 +75,7 @@ impl<T: Record> PagesQuery<'_, T> {
         let collection = self.buckets.store().readable(&context).await?;
         let live = read::live(T::SPEC, DateTime::now());
         let plan = live.find(read::pages(T::SPEC, &key, None));
-        let cursor = find::many(&collection, plan)
+        let cursor = run_plan::many(&collection, plan)
             .await
             .map_err(|error| Error::read(error, &context))?;
         Ok(Pages {

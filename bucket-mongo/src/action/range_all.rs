@@ -16,7 +16,7 @@ use mongodb::{
 };
 use tracing::Instrument;
 
-use super::{ActionFuture, find};
+use super::{ActionFuture, run_plan};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 
 impl<T: Record> Buckets<T> {
@@ -114,7 +114,7 @@ impl<T: Record> RangeAll<'_, T> {
         } else {
             let collection = self.buckets.store().readable(&context).await?;
             let hint = plan.hint.clone();
-            let cursor = find::many(&collection, plan).await;
+            let cursor = run_plan::many(&collection, plan).await;
             Some(cursor.map_err(|error| Error::read_by(&hint, error, &context))?)
         };
         Ok(RecordsOfAll {

@@ -11,7 +11,7 @@ use mongodb::{ClientSession, bson::DateTime};
 use tracing::Instrument;
 
 use super::{
-    ActionFuture, find,
+    ActionFuture, run_plan,
     stats::{read_all, totals},
 };
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, read::Request, trace};
@@ -284,7 +284,7 @@ impl<'a, T: Record> RollupQuery<'a, T> {
             while let Some(plan) = reader.next_plan() {
                 let session = self.session.as_deref_mut();
                 let take = |stored: &_| reader.take(stored);
-                find::each(&collection, plan, session, context, take).await?;
+                run_plan::each(&collection, plan, session, context, take).await?;
                 if let Some(longest) = reader.longer() {
                     // Which is not longer than what is known next time.
                     self.buckets.saw_longest(longest);

@@ -12,7 +12,7 @@ use mongodb::{
 };
 use tracing::Instrument;
 
-use super::{ActionFuture, find};
+use super::{ActionFuture, run_plan};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 
 impl<T: Record> Buckets<T> {
@@ -175,7 +175,7 @@ pub(super) async fn read_all<T: Record>(
         let mut reader = reader.map_err(|source| failed(ErrorKind::Encode(source)))?;
         let (plan, session) = (reader.plan(), session.as_deref_mut());
         let take = |stored: &_| reader.take(stored);
-        find::each(&collection, plan, session, context, take).await?;
+        run_plan::each(&collection, plan, session, context, take).await?;
         match reader.longer() {
             None => return Ok(reader),
             // Which is not longer than what is known next time.

@@ -1,8 +1,8 @@
 //! `migrate_to_attributes` and `migrate_to_fields`: a collection from one form to the other.
 
 mod batch;
+mod migration_report;
 mod patience;
-mod report;
 mod samples;
 mod walk;
 
@@ -12,7 +12,7 @@ use bucket_core::attribute::{Attributed, DocumentForm, Migration};
 use mongodb::bson::Bson;
 use tracing::Instrument;
 
-pub use self::report::{MigrationProgress, MigrationReport, RefusedDocument};
+pub use self::migration_report::{MigrationProgress, MigrationReport, RefusedDocument};
 use self::{samples::Samples, walk::Walk};
 use super::Documents;
 use crate::{Error, ErrorKind, Result, action::ActionFuture, error::Context, trace};

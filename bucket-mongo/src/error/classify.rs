@@ -1,22 +1,20 @@
 //! From the driver's errors and the server's codes to kinds.
-//!
-//! Codes: the server's `error_codes.yml`.
 
-use bucket_core::write::{Action, WriteFailure, names_no_index};
-use bucket_core::{BucketSpec, Damage, DamagedBucket};
+use bucket_core::{
+    BucketSpec, Damage, DamagedBucket,
+    write::{
+        Action, WriteFailure,
+        codes::{
+            ADDS_NO_NUMBER, AUTHENTICATION_FAILED, BAD_VALUE, CONVERSION_FAILURE, DUPLICATE_KEY,
+            TYPE_MISMATCH, UNAUTHORIZED,
+        },
+        names_no_index,
+    },
+};
 use mongodb::error::ErrorKind as DriverKind;
 
 use super::{Context, Error, ErrorKind};
 use crate::writer::faults;
-
-const BAD_VALUE: i32 = 2;
-const UNAUTHORIZED: i32 = 13;
-const TYPE_MISMATCH: i32 = 14;
-/// A text is converted or added to.
-const CONVERSION_FAILURE: i32 = 241;
-const ADDS_NO_NUMBER: i32 = 16_554;
-const AUTHENTICATION_FAILED: i32 = 18;
-const DUPLICATE_KEY: i32 = 11_000;
 
 /// How the names of indexes on open buckets begin.
 const OPEN_INDEX: &str = "bucket_open_";
@@ -41,27 +39,6 @@ impl Error {
         Self::with_driver(kind, context, Some(driver))
     }
 
-    /// An error of a write that may have been applied.
-    pub(crate) fn unknown(driver: mongodb::error::Error, context: &Context) -> Self {
-        let message = text(&driver);
-        Self::with_driver(ErrorKind::OutcomeUnknown { message }, context, Some(driver))
-    }
-
-    /// An error of something that may be stored or not.
-    pub(crate) fn not_known(message: &str, context: &Context) -> Self {
-        let message = message.to_owned();
-        Self::new(ErrorKind::OutcomeUnknown { message }, context)
-    }
-
-    /// An error of something that is stored, and may be rolled back.
-    pub(crate) fn concern_not_met(failure: &WriteFailure, context: &Context) -> Self {
-        let WriteFailure { code, message, .. } = failure;
-        Self::not_known(
-            &format!("the write concern was not met ({code}): {message}"),
-            context,
-        )
-    }
-
     /// A document that the server refused.
     pub(crate) fn refused_document(failure: &WriteFailure, context: &Context) -> Self {
         let WriteFailure { code, message, .. } = failure.clone();
@@ -73,13 +50,6 @@ impl Error {
             _ => command(code, message),
         };
         Self::new(kind, context)
-    }
-
-    /// The error of a command that was sent before, and may have been executed then.
-    pub(crate) fn after_a_lost_try(&self, context: &Context) -> Self {
-        let message = self.kind().to_string();
-        let kind = ErrorKind::OutcomeUnknown { message };
-        Self::with_driver(kind, context, self.driver().cloned())
     }
 
     /// A record that the server refused.

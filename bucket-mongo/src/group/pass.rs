@@ -7,15 +7,12 @@ use bucket_core::write::Batch;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::{
-    callers::Callers,
-    waiting::{Door, Member},
-};
+use super::waiting::{Door, Member};
 use crate::{
     error::Context,
     store::Store,
     trace,
-    writer::{Settings, Writer, Written},
+    writer::{Callers, Settings, Writer, Written},
 };
 
 /// The door is held for this part of what the last group took ..

@@ -13,6 +13,7 @@ use super::{
     report::Ledger,
     shard::{BatchLimits, Shard},
     shared::Shared,
+    when_full::WhenFull,
     worker::Worker,
 };
 use crate::{
@@ -23,23 +24,6 @@ use crate::{
 
 /// The most batches that can be in flight: more cost memory and give nothing.
 const MAX_IN_FLIGHT: usize = 1_024;
-
-/// What [`Ingestor::push`] does where the buffer is full.
-///
-/// ```
-/// use bucket_mongo::WhenFull;
-///
-/// assert_eq!(WhenFull::default(), WhenFull::Wait);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum WhenFull {
-    /// Waits until there is room: the server sets the pace.
-    #[default]
-    Wait,
-    /// Takes nothing and gives [`ErrorKind::Overloaded`] at once.
-    Refuse,
-}
 
 /// The settings of an ingestor that is not started yet; see [`Buckets::ingestor`].
 ///
@@ -66,6 +50,29 @@ pub struct IngestorBuilder<T: Record> {
     when_full: WhenFull,
     in_flight: usize,
     settings: Settings,
+}
+
+impl<T: Record> Buckets<T> {
+    /// An ingestor: many tasks push records into it, and it stores them in large batches.
+    ///
+    /// Settings: `max_batch_records`, `max_batch_bytes`, `linger`, `max_buffered_bytes`,
+    /// `when_full`, `in_flight`, `write_concern`, `deadline`. Then `start`.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn store<T: Bucketed>(buckets: &Buckets<T>, records: Vec<T>) -> Result<()> {
+    ///     let ingestor = buckets.ingestor().start()?;
+    ///     for record in &records {
+    ///         ingestor.push(record).await?; // waits where the server is slower
+    ///     }
+    ///     let report = ingestor.shutdown().await;
+    ///     println!("{} of {} records stored", report.stored(), report.accepted());
+    ///     report.into_result().map(drop)
+    /// }
+    /// ```
+    pub fn ingestor(&self) -> IngestorBuilder<T> {
+        IngestorBuilder::new(self)
+    }
 }
 
 impl<T: Record> IngestorBuilder<T> {

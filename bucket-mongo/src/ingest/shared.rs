@@ -19,7 +19,12 @@ use super::{
     settlement::{Outcome, Settled, Settlement},
     shard::{BatchLimits, Refusal, Shard},
 };
-use crate::{Error, ErrorKind, Result, error::Context, store::Store, writer::Settings};
+use crate::{
+    Error, ErrorKind, Result,
+    error::{Context, NotKnown},
+    store::Store,
+    writer::Settings,
+};
 
 /// An ingestor without its handles: the workers hold it until they are done.
 pub(super) struct Shared {
@@ -134,12 +139,8 @@ impl Shared {
     }
 
     /// The error of records that may have been sent.
-    pub(super) fn unknown(&self, message: &str) -> Error {
-        let message = message.to_owned();
-        Error::new(
-            ErrorKind::OutcomeUnknown { message },
-            &self.context("ingest"),
-        )
+    pub(super) fn unknown(&self, why: NotKnown<'_>) -> Error {
+        Error::not_known(why, &self.context("ingest"))
     }
 }
 

@@ -52,6 +52,14 @@ struct Unsettled {
     records: Vec<(usize, u64)>,
 }
 
+impl<T: Record> Ingestor<T> {
+    /// A `Sink` that pushes into this ingestor.
+    #[must_use]
+    pub fn sink(&self) -> IngestSink<T> {
+        IngestSink::new(self.clone())
+    }
+}
+
 impl<T: Record> IngestSink<T> {
     pub(super) fn new(ingestor: Ingestor<T>) -> Self {
         Self {

@@ -14,7 +14,9 @@ use super::{
     writing::Writing,
 };
 use crate::{
-    Error, trace,
+    Error,
+    error::NotKnown,
+    trace,
     writer::{Writer, Written},
 };
 
@@ -91,7 +93,7 @@ impl Worker {
         let store = writer.store(&mut gathered.batch);
         // In this order: an abort that came first leaves the batch unsent.
         match select(pin!(self.shard().abort.notified()), pin!(store)).await {
-            Either::Left(_) => Err(shared.unknown("the ingestor was aborted")),
+            Either::Left(_) => Err(shared.unknown(NotKnown::Aborted)),
             Either::Right((written, _)) => Ok(written),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{gathered::Gathered, settlement::Outcome, shared::Shared};
-use crate::{Error, trace, writer::Written};
+use crate::{Error, error::NotKnown, trace, writer::Written};
 
 /// Settles its batch when the writing has ended, or when the worker is dropped in the midst of it.
 pub(super) struct Writing<'a> {
@@ -64,8 +64,9 @@ impl<'a> Writing<'a> {
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
         if !self.is_settled {
-            let message = "the runtime of the ingestor was shut down";
-            self.settle(Outcome::Failed(self.shared.unknown(message)));
+            self.settle(Outcome::Failed(
+                self.shared.unknown(NotKnown::IngestorStopped),
+            ));
         }
     }
 }

@@ -2,10 +2,14 @@
 
 use std::{ffi::OsString, pin::Pin};
 
-use super::{error::Error, find::Environment, launch, server::DevServer};
+use super::{
+    dev_server::DevServer,
+    error::Error,
+    find_binary::Environment,
+    launch,
+    options::{Options, SMALLEST_CACHE, Topology},
+};
 
-/// The smallest cache that `mongod` takes, in MiB.
-const SMALLEST_CACHE: u32 = 256;
 /// The most members of a replica set that may vote.
 const MOST_MEMBERS: usize = 7;
 
@@ -25,18 +29,8 @@ const MOST_MEMBERS: usize = 7;
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until it is awaited"]
 pub struct DevServerBuilder {
-    pub(super) arguments: Vec<OsString>,
-    pub(super) cache_mib: u32,
-    pub(super) topology: Topology,
-    pub(super) members: usize,
+    options: Options,
     choice: Choice,
-}
-
-/// What a started server is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Topology {
-    ReplicaSet,
-    Standalone,
 }
 
 /// Which servers will do.
@@ -49,10 +43,7 @@ enum Choice {
 impl Default for DevServerBuilder {
     fn default() -> Self {
         Self {
-            arguments: Vec::new(),
-            cache_mib: SMALLEST_CACHE,
-            topology: Topology::ReplicaSet,
-            members: 1,
+            options: Options::default(),
             choice: Choice::Any,
         }
     }
@@ -72,7 +63,7 @@ impl DevServerBuilder {
     /// # }
     /// ```
     pub fn argument(mut self, argument: impl Into<OsString>) -> Self {
-        self.arguments.push(argument.into());
+        self.options.arguments.push(argument.into());
         self
     }
 
@@ -87,7 +78,8 @@ impl DevServerBuilder {
     /// # }
     /// ```
     pub fn arguments(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
-        self.arguments.extend(arguments.into_iter().map(Into::into));
+        let arguments = arguments.into_iter().map(Into::into);
+        self.options.arguments.extend(arguments);
         self
     }
 
@@ -101,7 +93,7 @@ impl DevServerBuilder {
     /// # }
     /// ```
     pub fn cache_mib(mut self, size: u32) -> Self {
-        self.cache_mib = size.max(SMALLEST_CACHE);
+        self.options.cache_mib = size.max(SMALLEST_CACHE);
         self
     }
 
@@ -115,7 +107,7 @@ impl DevServerBuilder {
     /// # }
     /// ```
     pub fn standalone(mut self) -> Self {
-        self.topology = Topology::Standalone;
+        self.options.topology = Topology::Standalone;
         self
     }
 
@@ -133,7 +125,7 @@ impl DevServerBuilder {
     /// # }
     /// ```
     pub fn members(mut self, number: usize) -> Self {
-        self.members = number.clamp(1, MOST_MEMBERS);
+        self.options.members = number.clamp(1, MOST_MEMBERS);
         self
     }
 
@@ -160,9 +152,46 @@ impl DevServerBuilder {
             (None, Choice::Any) => "it is not set",
         };
         let (origin, binary) = environment.binary(uri_reason).await?;
-        let launched = launch::launch(&binary, &self).await?;
+        let launched = launch::launch(&binary, &self.options).await?;
         tracing::debug!(%origin, uri = launched.uri, "started a development server");
         Ok(DevServer::of_process(origin, launched))
+    }
+}
+
+impl DevServer {
+    /// Finds or starts a server and waits until it takes writes.
+    ///
+    /// That takes 1 to 2 seconds with a binary at hand; the first download takes as long as 42 MB
+    /// take. The future must run in a Tokio runtime with I/O and time enabled.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is neither a server nor a binary, [`Error::Uri`] and
+    /// [`Error::NotUsable`] for a wrong value of `MONGODB_URI` or `MONGOD`; [`Error::Exited`],
+    /// [`Error::Timeout`] (60 s), [`Error::Port`], [`Error::Supervisor`] or [`Error::Command`]
+    /// where the start failed.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), bucket_mongo::testing::Error> {
+    /// let server = bucket_mongo::testing::DevServer::start().await?;
+    /// println!("{} at {}", server.origin(), server.uri());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn start() -> Result<Self, Error> {
+        Self::builder().await
+    }
+
+    /// Options for a server; awaiting them is [`start`](Self::start) with these options.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), bucket_mongo::testing::Error> {
+    /// # use bucket_mongo::testing::DevServer;
+    /// let server = DevServer::builder().own().standalone().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn builder() -> DevServerBuilder {
+        DevServerBuilder::default()
     }
 }
 

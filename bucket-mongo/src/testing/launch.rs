@@ -7,28 +7,23 @@ use std::{
     net::{Ipv4Addr, TcpListener},
     ops::Range,
     path::Path,
-    pin::pin,
     process::Command,
-    time::{Duration, Instant},
 };
 
 use bson::oid::ObjectId;
 use futures_util::future::try_join_all;
-use tokio::time;
 
 use super::{
-    builder::{DevServerBuilder, Topology},
-    error::{Error, last_lines},
+    error::Error,
     member::Member,
+    options::{Options, Topology},
     replica_set,
+    startup::{listening, watched},
     supervisor::Supervisor,
 };
 
-pub(super) const START_LIMIT: Duration = Duration::from_secs(60);
-pub(super) const POLL_PAUSE: Duration = Duration::from_millis(20);
 /// A free port is lost only to a process that binds it in the same few milliseconds.
 const PORT_ATTEMPTS: usize = 8;
-const LOG_LINES: usize = 10;
 /// Linux gives out 32,768 and above, other systems 49,152 and above.
 const LASTING_PORTS: Range<u16> = 20_000..32_000;
 const LASTING_PORT_ATTEMPTS: usize = 64;
@@ -42,7 +37,7 @@ pub(super) struct Launched {
 }
 
 /// Starts `binary`, as often as there are members, and waits until they take writes.
-pub(super) async fn launch(binary: &Path, options: &DevServerBuilder) -> Result<Launched, Error> {
+pub(super) async fn launch(binary: &Path, options: &Options) -> Result<Launched, Error> {
     let number = match options.topology {
         Topology::ReplicaSet => options.members,
         Topology::Standalone => 1,
@@ -70,7 +65,7 @@ pub(super) async fn launch(binary: &Path, options: &DevServerBuilder) -> Result<
 /// A process that listens on its port; if another was faster to take the port, the next one.
 async fn listening_process(
     binary: &Path,
-    options: &DevServerBuilder,
+    options: &Options,
     choose_port: impl Fn() -> io::Result<u16>,
 ) -> Result<(Supervisor, u16), Error> {
     for _ in 0..PORT_ATTEMPTS {
@@ -111,7 +106,7 @@ fn drawn_number() -> u16 {
     u16::from_be_bytes([high, low])
 }
 
-fn command(binary: &Path, folder: &Path, port: u16, options: &DevServerBuilder) -> Command {
+fn command(binary: &Path, folder: &Path, port: u16, options: &Options) -> Command {
     let mut command = Command::new(binary);
     command.arg("--dbpath").arg(folder);
     command.args(["--bind_ip", "127.0.0.1", "--port", &port.to_string()]);
@@ -130,74 +125,12 @@ fn command(binary: &Path, folder: &Path, port: u16, options: &DevServerBuilder) 
     command
 }
 
-/// The result of `step`, or an error as soon as the process has ended or is too slow.
-pub(super) async fn watched<T>(
-    supervisor: &Supervisor,
-    step: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Error> {
-    let start = Instant::now();
-    let mut step = pin!(step);
-    loop {
-        if let Ok(result) = time::timeout(POLL_PAUSE, &mut step).await {
-            return result;
-        }
-        if supervisor.has_ended() {
-            let log = telling_lines(&supervisor.last_words().await);
-            return Err(Error::Exited {
-                binary: supervisor.program(),
-                log,
-            });
-        }
-        if start.elapsed() > START_LIMIT {
-            let log = telling_lines(&read_log(supervisor).await);
-            return Err(Error::Timeout {
-                binary: supervisor.program(),
-                limit: START_LIMIT,
-                log,
-            });
-        }
-    }
-}
-
-/// The lines of a server's log that are no routine messages; without any, the last ones.
-///
-/// The cause of an end is followed by twenty routine messages about the shutdown.
-fn telling_lines(log: &str) -> String {
-    let routine = |line: &&str| line.contains(r#""s":"I""#) || line.contains(r#""s":"W""#);
-    let telling: Vec<&str> = log.lines().filter(|line| !routine(line)).collect();
-    let log = if telling.is_empty() {
-        log.to_owned()
-    } else {
-        telling.join("\n")
-    };
-    last_lines(&log, LOG_LINES)
-}
-
-async fn read_log(supervisor: &Supervisor) -> String {
-    let log = tokio::fs::read(supervisor.log()).await.unwrap_or_default();
-    String::from_utf8_lossy(&log).into_owned()
-}
-
-/// Waits until the process itself says so: an answer on the port could be another server's.
-pub(super) async fn listening(supervisor: &Supervisor) -> Result<(), Error> {
-    loop {
-        // "Waiting for connections" since 4.4, "waiting for connections" before.
-        if read_log(supervisor)
-            .await
-            .contains("aiting for connections")
-        {
-            return Ok(());
-        }
-        time::sleep(POLL_PAUSE).await;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::testing::find::Environment;
+    use crate::testing::find_binary::Environment;
 
     /// Needs a `mongod`.
     #[tokio::test]
@@ -214,7 +147,10 @@ mod tests {
             }
         };
         let (_, binary) = Environment::read().binary("").await.unwrap();
-        let options = DevServerBuilder::default().standalone();
+        let options = Options {
+            topology: Topology::Standalone,
+            ..Options::default()
+        };
         let (_server, port) = listening_process(&binary, &options, choose).await.unwrap();
         assert_ne!(port, taken);
         assert!(!first.get());

@@ -10,8 +10,8 @@ use tokio::{process::Command, time};
 
 use super::{
     error::Error,
-    launch::{POLL_PAUSE, listening, watched},
     replica_set::{self, Role},
+    startup::{POLL_PAUSE, listening, watched},
     supervisor::Supervisor,
 };
 

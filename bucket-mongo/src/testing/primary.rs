@@ -6,11 +6,11 @@ use futures_util::future::join_all;
 use tokio::time;
 
 use super::{
+    dev_server::DevServer,
     error::Error,
-    launch::{POLL_PAUSE, START_LIMIT},
     member::Member,
     replica_set::{self, Role},
-    server::DevServer,
+    startup::{POLL_PAUSE, START_LIMIT},
 };
 
 /// For how long a primary that steps down cannot become one again.

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use mongodb::{Client, options::ClientOptions};
 use tokio::time;
 
-use super::{builder::Topology, error::Error};
+use super::{error::Error, options::Topology};
 
 pub(super) const NAME: &str = "rs0";
 const POLL_PAUSE: Duration = Duration::from_millis(20);

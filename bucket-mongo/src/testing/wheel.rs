@@ -17,7 +17,7 @@ use tokio::{process::Command, task};
 
 use super::{
     error::{DownloadError, last_lines},
-    find::unusable,
+    usable::unusable,
 };
 
 /// A requirement by exact hash: pip refuses any other content, whatever index it comes from.

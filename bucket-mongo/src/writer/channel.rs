@@ -27,7 +27,8 @@ pub(crate) struct Channel<'a> {
 
 impl Channel<'_> {
     /// Sends a command of so many statements until its outcome is known: in the caller's session, or in a
-    /// task of its own.
+    /// task of its own. A second execution of the command must change nothing more, as with an insertion of
+    /// given `_id`s: it is sent again even where the server takes no numbers.
     ///
     /// # Errors
     ///
@@ -51,6 +52,7 @@ impl Channel<'_> {
                 learnt: self.learnt,
                 collection: None,
                 statements,
+                repeatable: true,
                 context: self.context,
             };
             delivery.run(body).await
@@ -63,6 +65,7 @@ impl Channel<'_> {
                 selection,
                 collection: None,
                 statements,
+                repeatable: true,
                 context: self.context.clone(),
             };
             command.deliver(body).await

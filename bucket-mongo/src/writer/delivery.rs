@@ -6,15 +6,15 @@ use mongodb::{ClientSession, Database};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
+    deadline::{self, GRACE},
     faults,
     learnt::Learnt,
     selection::Selection,
-    send::{self, GRACE},
     session::{self, Numbering},
 };
 use crate::{
     backoff,
-    error::{Context, Error, ErrorKind},
+    error::{Context, Error, ErrorKind, NotKnown},
     trace,
 };
 
@@ -37,6 +37,8 @@ pub(super) struct Delivery<'a> {
     pub(super) collection: Option<Binary>,
     /// The number of its statements.
     pub(super) statements: usize,
+    /// A second execution changes nothing more.
+    pub(super) repeatable: bool,
     pub(super) context: &'a Context,
 }
 
@@ -84,6 +86,9 @@ impl Delivery<'_> {
         let mut delivery = write::Delivery::new(self.statements);
         if self.borrowed {
             delivery = delivery.in_session();
+        }
+        if self.repeatable {
+            delivery = delivery.repeatable();
         }
         let learnt = self.learnt.lock();
         if !learnt.has_numbers() {
@@ -204,11 +209,11 @@ impl Delivery<'_> {
         if let Some(concern) = self.write_concern {
             let mut concern = concern.to_owned();
             if !matches!(concern.get("wtimeout"), Ok(Some(_))) {
-                concern.append(cstr!("wtimeout"), send::patience(self.deadline));
+                concern.append(cstr!("wtimeout"), deadline::patience(self.deadline));
             }
             body.append(cstr!("writeConcern"), concern);
         }
-        body.append(cstr!("maxTimeMS"), send::time_limit(self.deadline));
+        body.append(cstr!("maxTimeMS"), deadline::time_limit(self.deadline));
         body
     }
 
@@ -257,7 +262,7 @@ impl Delivery<'_> {
         let error = match error {
             Some(error) if unknown => Error::unknown(error, self.context),
             Some(error) => Error::read(error, self.context),
-            None if unknown => no_reply_in_time(self.context),
+            None if unknown => Error::not_known(NotKnown::NoReply, self.context),
             None => not_sent_in_time(self.context),
         };
         Delivered::Failed {
@@ -272,9 +277,4 @@ impl Delivery<'_> {
 pub(super) fn not_sent_in_time(context: &Context) -> Error {
     let message = "no server that takes writes was found before the deadline".to_owned();
     Error::new(ErrorKind::Unreachable { message }, context)
-}
-
-/// Why a command was given up that is still under way at the deadline.
-pub(super) fn no_reply_in_time(context: &Context) -> Error {
-    Error::not_known("there was no reply before the deadline", context)
 }

@@ -11,8 +11,10 @@ use futures_util::future::try_join_all;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
-    Writer, faults,
-    send::{GRACE, runtime_stopped, time_limit},
+    Writer,
+    deadline::{GRACE, time_limit},
+    faults,
+    send::runtime_stopped,
     session,
 };
 use crate::{

@@ -5,7 +5,7 @@ use bucket_core::{
     write::{Reason, Report, Unstored},
 };
 
-use crate::error::{Context, Error, ErrorKind};
+use crate::error::{Context, Error, ErrorKind, NotKnown};
 
 /// What became of a batch.
 #[derive(Debug, Default)]
@@ -66,15 +66,9 @@ fn error(reason: Reason<Error>, context: &Context) -> Error {
         Reason::Refused { action, failure } => return Error::refused(&action, &failure, context),
         Reason::HeldBack(held) => return Error::held_back(&held, context),
         Reason::NotSent(reason) => return error(*reason, context).not_sent(),
-        Reason::LostTry => {
-            let message = "a try whose connection was lost may have been applied late";
-            return Error::not_known(message, context);
-        }
-        Reason::TakenNumber => {
-            let message = "another command had the number of the one that brought it";
-            return Error::not_known(message, context);
-        }
-        Reason::Concern(failure) => return Error::concern_not_met(&failure, context),
+        Reason::LostTry => NotKnown::LostTry.into(),
+        Reason::TakenNumber => NotKnown::TakenNumber.into(),
+        Reason::Concern(failure) => NotKnown::Concern(&failure).into(),
         Reason::Late(source) => ErrorKind::Encode(source),
         Reason::Damaged(damage) => ErrorKind::Damaged(damage),
         Reason::Drift(drift) | Reason::Unmet(Unmet::Differs(drift)) => {

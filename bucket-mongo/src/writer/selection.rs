@@ -9,7 +9,7 @@ use std::sync::{
 use mongodb::{ServerType, options::SelectionCriteria};
 use tokio::{sync::Notify, time::Instant};
 
-use super::send::GRACE;
+use super::deadline::GRACE;
 
 /// No server is chosen: nothing can have left.
 const WAITING: u8 = 0;

@@ -6,7 +6,7 @@
 //! until the deadline; what has not is called off. Soon after the deadline the task ends in any case, and gives
 //! back its connection: the driver closes one on which a reply is outstanding.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc};
 
 use bson::{Binary, RawDocumentBuf};
 use bucket_core::write::{Delivered, Dispatch};
@@ -15,12 +15,7 @@ use mongodb::Database;
 use tokio::time::Instant;
 
 use super::{Writer, delivery::Delivery, learnt::Learnt, selection::Selection};
-use crate::error::{Context, Error};
-
-/// How much longer than its deadline a command is waited for, so that it is the one to say why.
-pub(super) const GRACE: Duration = Duration::from_millis(250);
-/// How much longer than its deadline the server may work on something, so that its reply comes within the grace.
-const SERVER_GRACE: Duration = Duration::from_millis(100);
+use crate::error::{Context, Error, NotKnown};
 
 impl Writer<'_> {
     /// What these commands came to, or the first ones up to a failure.
@@ -40,6 +35,7 @@ impl Writer<'_> {
                     selection: selection.clone(),
                     collection: dispatch.collection,
                     statements: dispatch.statements,
+                    repeatable: false,
                     context: self.context.clone(),
                 };
                 (selection, command.deliver(dispatch.body))
@@ -76,6 +72,7 @@ impl Writer<'_> {
                 learnt: self.learnt,
                 collection: dispatch.collection,
                 statements: dispatch.statements,
+                repeatable: false,
                 context: &self.context,
             };
             let delivered = delivery.run(dispatch.body).await;
@@ -87,25 +84,6 @@ impl Writer<'_> {
         }
         ended
     }
-}
-
-/// How long the server may work on what has this deadline, in milliseconds.
-pub(super) fn time_limit(deadline: Instant) -> i64 {
-    millis(left(deadline) + SERVER_GRACE)
-}
-
-/// How long the server may wait for other members until this deadline, in milliseconds.
-pub(super) fn patience(deadline: Instant) -> i64 {
-    // Zero would be without a limit.
-    millis(left(deadline)).max(1)
-}
-
-fn left(deadline: Instant) -> Duration {
-    deadline.saturating_duration_since(Instant::now())
-}
-
-fn millis(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// A command and all that its task needs.
@@ -120,6 +98,8 @@ pub(super) struct Command {
     pub(super) collection: Option<Binary>,
     /// The number of its statements.
     pub(super) statements: usize,
+    /// A second execution changes nothing more.
+    pub(super) repeatable: bool,
     pub(super) context: Context,
 }
 
@@ -181,6 +161,7 @@ impl Command {
             learnt: &self.learnt,
             collection: self.collection,
             statements: self.statements,
+            repeatable: self.repeatable,
             context: &self.context,
         };
         delivery.run(body).await
@@ -188,5 +169,5 @@ impl Command {
 }
 
 pub(super) fn runtime_stopped(stopped: &tokio::task::JoinError, context: &Context) -> Error {
-    Error::not_known(&format!("the runtime stopped: {stopped}"), context)
+    Error::not_known(NotKnown::Stopped(stopped), context)
 }

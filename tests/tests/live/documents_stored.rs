@@ -272,6 +272,31 @@ async fn what_the_first_commands_stored_is_said_to_be_stored_when_a_later_one_fa
     assert_eq!(numbers(&database).await.len(), 2 * COMMAND);
 }
 
+#[tokio::test]
+async fn the_deadline_is_that_of_the_call_and_not_of_each_command() {
+    const COMMANDS: usize = 8;
+    let server = DevServer::builder().own();
+    let server = server.arguments(["--setParameter", "enableTestCommands=1"]);
+    let server = server.await.unwrap();
+    let database = server.database("slow").await.unwrap();
+    let slow = doc! { "blockConnection": true, "blockTimeMS": 1_000 };
+    fail(&server, "alwaysOn", slow).await;
+    let documents = Thing::documents(&database);
+    // Each command has time enough, all of them have not.
+    let stored = documents.insert_many(things(COMMANDS * COMMAND));
+    let report = stored.deadline(Duration::from_secs(4)).await.unwrap();
+    fail(&server, "off", doc! {}).await;
+    assert_true(&database, &report).await;
+    assert!(report.stored() < COMMANDS * COMMAND, "{}", report.stored());
+    assert!(report.stopped_by().is_some());
+    let not_sent = report.failed().iter().map(|failed| &failed.error);
+    assert!(
+        not_sent.clone().any(|error| error.is_retryable()),
+        "{:?}",
+        report.stopped_by()
+    );
+}
+
 /// Stores through a proxy in many calls, each with a fault or two; what the reports say is true.
 async fn store_through(proxy: &Proxy, server: &DevServer, name: &str, may_be_unknown: bool) {
     let database = server.database(name).await.unwrap();

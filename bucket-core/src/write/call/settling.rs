@@ -50,6 +50,7 @@ impl<E: Clone> Call<E> {
             doubt,
             resent,
             taken,
+            ..
         } = answer;
         self.report.resent += usize::try_from(*resent).unwrap_or(usize::MAX);
         let settled = self.batch.settle_but(round, reply, *doubt, taken);

@@ -92,6 +92,10 @@ pub struct Answer {
     /// The statements that were not executed, although the reply counts them: another command had the
     /// number of this one.
     pub taken: Vec<usize>,
+    /// An earlier try may be applied that the server does not know as a try of this command, so a duplicate
+    /// in the reply can come from that try. Only for a command that is
+    /// [`repeatable`](Delivery::repeatable).
+    pub repeated: bool,
 }
 
 impl Answer {
@@ -110,6 +114,7 @@ impl Answer {
             doubt: Doubt::None,
             resent: 0,
             taken: Vec::new(),
+            repeated: false,
         }
     }
 }

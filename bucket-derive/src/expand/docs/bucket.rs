@@ -2,15 +2,19 @@
 
 use proc_macro2::TokenStream;
 
-use super::{code, doc, stats::aggregate_operator};
+use super::{
+    stats::aggregate_operator,
+    text::{code, doc},
+};
 use crate::{
-    attrs::duration::Window,
     model::{
         Model,
-        field::{Field, Role, Storage},
+        field::{Field, Role},
         form::Form,
-        own_field::OwnRole,
+        own_role::OwnRole,
+        serde_names::Storage,
     },
+    syntax::duration::Window,
 };
 
 pub(crate) fn bucket(model: &Model) -> TokenStream {

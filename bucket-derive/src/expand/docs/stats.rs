@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, TokenStream};
 use syn::ext::IdentExt;
 
-use super::{code, doc};
+use super::text::{code, doc};
 use crate::model::{
     Model,
     aggregates::{AggregateKind, Method, Reads, Stored},

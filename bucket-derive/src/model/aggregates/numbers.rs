@@ -3,10 +3,10 @@
 use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 
-use super::{AggregateKind, Input, InputOf, Reads, field::Reader};
+use super::{AggregateKind, Input, InputOf, Reads, of_field::Reader};
 use crate::{
-    attrs::name::Named,
     symbol::{COUNT, SUM, SUM_OF_SQUARES, Symbol},
+    syntax::name::Named,
 };
 
 impl Reader<'_> {

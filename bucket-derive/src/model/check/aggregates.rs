@@ -5,15 +5,16 @@ use std::collections::HashSet;
 use proc_macro2::Ident;
 
 use crate::{
-    attrs::closure::{Mapped, Mapping},
     diagnostics::{Diagnostics, list},
     model::{
         Model,
         aggregates::{Aggregates, Method, Stored},
-        field::{Field, Role, Storage},
+        field::{Field, Role},
+        serde_names::Storage,
         types::{self, WrongType},
     },
     symbol::{FIRST, LAST, NON_FINITE, TALLY},
+    syntax::closure::{Mapped, Mapping},
 };
 
 /// Fields that cannot have what they ask for.

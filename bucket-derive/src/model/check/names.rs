@@ -6,15 +6,15 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 
 use crate::{
-    attrs::{
-        container::ContainerAttrs,
-        value::{self, invalid},
-    },
     diagnostics::Diagnostics,
     model::{
         Model,
-        field::{Field, Role, Storage, printed_type},
-        own_field::OwnRole,
+        field::{Field, Role, printed_type},
+        serde_names::Storage,
+    },
+    syntax::{
+        container::ContainerAttrs,
+        value::{self, invalid},
     },
 };
 
@@ -139,7 +139,7 @@ fn items(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs, taken: &[O
     let by_default = |own: &&OwnName| own.name == name && own.given.is_none();
     let reason = if let Some(own) = taken.iter().find(by_default) {
         format!("`{name}` is {}", own.what)
-    } else if let Some(own) = taken_by_bucket(model, &model.items.asked.to_string()) {
+    } else if let Some(own) = model.taken_by_bucket(&model.items.asked.to_string()) {
         format!("in `{}Bucket` that is {own}", model.record.ident)
     } else {
         return;
@@ -184,7 +184,7 @@ fn bad_name(cx: &mut Diagnostics, model: &Model, field: &Field, taken: &[OwnName
 /// The typed bucket has fields of its own beside the keys.
 fn taken_ident(cx: &mut Diagnostics, model: &Model, field: &Field) {
     let name = field.rust_name();
-    let Some(taken_by) = taken_by(model, &name) else {
+    let Some(taken_by) = model.taken_by(&name) else {
         return;
     };
     let message = format!(
@@ -194,27 +194,4 @@ fn taken_ident(cx: &mut Diagnostics, model: &Model, field: &Field) {
     let ty = printed_type(&field.ty);
     let help = format!("#[serde(rename = \"{}\")] {name}_key: {ty}", field.name);
     cx.error(&field.ident, message, help);
-}
-
-/// What a typed bucket's field of this name is, if that is no key.
-pub(crate) fn taken_by(model: &Model, name: &str) -> Option<&'static str> {
-    taken_by_bucket(model, name)
-        .or_else(|| (model.items.ident == name).then_some("the array of items"))
-}
-
-/// What a typed bucket's field of this name is, if that is neither a key nor the array.
-pub(crate) fn taken_by_bucket(model: &Model, name: &str) -> Option<&'static str> {
-    let is_own = |role: OwnRole, stored: &str| {
-        // In the id template the number goes by its stored name.
-        name == role.rust_name() || (role == OwnRole::Number && name == stored)
-    };
-    match name {
-        "id" => Some("the id of the bucket"),
-        "stats" if !model.aggregates.is_empty() => Some("the aggregates"),
-        _ => model
-            .own_fields
-            .iter()
-            .find(|field| is_own(field.role, &field.name))
-            .map(|field| field.role.what()),
-    }
 }

@@ -3,16 +3,16 @@
 use syn::{DeriveInput, Type};
 
 use crate::{
-    attrs::entry,
     diagnostics::Diagnostics,
     model::{
         Model,
-        field::{Field, Role, Storage},
+        field::{Field, Role},
         generics,
-        serde_names::{ContainerDefault, SerdeField, SerdeStruct},
+        serde_names::{ContainerDefault, SerdeField, SerdeStruct, Storage},
         types,
     },
     symbol::{SERDE, Symbol, serde},
+    syntax::entry,
 };
 
 /// Serde attributes of the container that leave no named, symmetric fields to store.

@@ -1,9 +1,12 @@
 //! What a placeholder means.
 
-use super::{Names, Segment, Unit, piece::Piece};
+use super::{
+    piece::Piece,
+    template::{Names, Segment, Unit},
+};
 use crate::{
     diagnostics::{did_you_mean, list, suggest},
-    model::own_field::OwnRole,
+    model::own_role::OwnRole,
 };
 
 /// The meaning of one piece; `None` if it has none.

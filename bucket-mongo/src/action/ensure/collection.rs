@@ -1,20 +1,14 @@
 //! The collection: its making, and what it must be like.
 
-use bucket_core::{
-    Record,
-    index::{self, Drift},
-    size,
-};
+use bucket_core::{Record, index, size, write::codes::NAMESPACE_EXISTS};
 use futures_util::TryStreamExt;
 use mongodb::bson::{DateTime, Document, doc};
 
-use super::{Ensure, SizeWarning, code};
-use crate::{Error, ErrorKind, Result, action::number, error::Context};
+use super::Ensure;
+use crate::{action::number, writer::faults::code};
 
 /// Buckets that are looked at to learn how large a record is.
 const SAMPLE: i64 = 100;
-/// Another client created the collection first.
-const NAMESPACE_EXISTS: i32 = 48;
 
 impl<T: Record> Ensure<'_, T> {
     pub(super) async fn collection_info(&self) -> mongodb::error::Result<Option<Document>> {
@@ -54,6 +48,7 @@ impl<T: Record> Ensure<'_, T> {
         let created = self.buckets.database().run_command(command).await;
         match created {
             Ok(_) => Ok(true),
+            // Another client was faster.
             Err(error) if code(&error) == Some(NAMESPACE_EXISTS) => Ok(false),
             Err(error) => Err(error),
         }
@@ -81,47 +76,4 @@ impl<T: Record> Ensure<'_, T> {
         let average = average.and_then(|bytes| usize::try_from(bytes).ok());
         Ok(average.unwrap_or(size::READING_BYTES))
     }
-}
-
-/// The storage options of a collection that are not the model's.
-pub(super) fn compression_drift<T: Record>(found: &Document) -> Option<Drift> {
-    let expected = T::SPEC.compression()?;
-    let engine = |found: &Document| {
-        let options = found.get_document("options").ok()?;
-        let engine = options.get_document("storageEngine").ok()?;
-        let config = engine.get_document("wiredTiger").ok()?;
-        config.get_str("configString").ok().map(ToOwned::to_owned)
-    };
-    let config = engine(found).unwrap_or_default();
-    let same = config
-        .split(',')
-        .any(|option| option.trim() == format!("block_compressor={expected}"));
-    (!same).then(|| Drift::Compression {
-        expected: expected.to_owned(),
-        found: config,
-    })
-}
-
-/// Refuses buckets that cannot be stored, warns of those that should not.
-pub(super) fn check_size<T: Record>(
-    record_bytes: usize,
-    context: &Context,
-) -> Result<Option<SizeWarning>> {
-    let (Some(capacity), None) = (T::SPEC.capacity(), T::SPEC.max_bytes()) else {
-        // Such buckets are closed by bytes.
-        return Ok(None);
-    };
-    let bytes = size::full_bucket_bytes(capacity, record_bytes);
-    if bytes > size::MAX_DOCUMENT_BYTES {
-        let limit = size::MAX_DOCUMENT_BYTES;
-        return Err(Error::new(
-            ErrorKind::BucketTooLarge { bytes, limit },
-            context,
-        ));
-    }
-    let warning = SizeWarning {
-        record_bytes,
-        bucket_bytes: bytes,
-    };
-    Ok((bytes > size::RECOMMENDED_DOCUMENT_BYTES).then_some(warning))
 }

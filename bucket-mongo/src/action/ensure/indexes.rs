@@ -3,15 +3,13 @@
 use bucket_core::{
     Record,
     index::{self, Drift, IndexPlan},
+    write::codes::{DUPLICATE_KEY, INDEX_CONFLICTS, INDEX_NOT_FOUND},
 };
 use futures_util::TryStreamExt;
 use mongodb::bson::{Document, doc};
 
-use super::{Ensure, EnsureReport, code};
-use crate::{Error, ErrorKind, Result, error::Context};
-
-/// Another client dropped the index first.
-const INDEX_NOT_FOUND: i32 = 27;
+use super::{Ensure, ensure_report::EnsureReport};
+use crate::{Error, ErrorKind, Result, error::Context, writer::faults::code};
 
 impl<T: Record> Ensure<'_, T> {
     pub(super) async fn indexes(&self, report: &mut EnsureReport, context: &Context) -> Result<()> {
@@ -135,7 +133,9 @@ impl<T: Record> Ensure<'_, T> {
 
 fn not_built(plan: &IndexPlan, error: mongodb::error::Error, context: &Context) -> Error {
     let kind = match (code(&error), error.kind.as_ref()) {
-        (Some(11_000 | 85 | 86), mongodb::error::ErrorKind::Command(refused)) => {
+        (Some(code), mongodb::error::ErrorKind::Command(refused))
+            if code == DUPLICATE_KEY || INDEX_CONFLICTS.contains(&code) =>
+        {
             ErrorKind::IndexBuild {
                 name: plan.name.clone(),
                 message: refused.message.clone(),

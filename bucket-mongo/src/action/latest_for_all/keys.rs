@@ -7,7 +7,7 @@
 
 use bucket_core::{
     BucketSpec,
-    read::{self, AggregatePlan, FieldValue},
+    read::{self, FieldValue},
 };
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -16,15 +16,16 @@ use mongodb::{
     bson::{Bson, RawDocumentBuf},
 };
 
-use super::{SIDE_BY_SIDE, find, next_field};
+use super::{
+    next_field, run_plan,
+    walk::{Found, Walk},
+};
 use crate::{Error, Result, error::Context};
 
 /// Values of a field that are looked at together: at most so many ..
 const VALUES: usize = 1_000;
 /// .. or a document more than so many bytes.
 const BYTES: usize = 4 * 1024 * 1024;
-
-pub(super) type Found = Result<RawDocumentBuf>;
 
 /// The newest bucket of every key, as the plans for it give them.
 ///
@@ -47,34 +48,11 @@ pub(super) async fn newest_buckets(
     Ok(walk.through(cursor))
 }
 
-/// The keys that have these values of the first key fields.
-#[derive(Clone)]
-pub(super) struct Walk {
-    pub(super) spec: &'static BucketSpec,
-    pub(super) collection: Collection<RawDocumentBuf>,
-    pub(super) context: Context,
-    pub(super) prefix: Vec<Bson>,
-    /// Values of the next field that are left out.
-    pub(super) except: Vec<Bson>,
-}
-
 impl Walk {
-    pub(super) async fn open(&self) -> Result<Cursor<RawDocumentBuf>> {
-        let plan = read::newest_by_field(self.spec, &self.prefix, &self.except);
-        self.aggregate(plan).await
-    }
-
-    pub(super) async fn aggregate(&self, plan: AggregatePlan) -> Result<Cursor<RawDocumentBuf>> {
-        let cursor = find::aggregation(&self.collection, plan).await;
-        cursor.map_err(|error| Error::read(error, &self.context))
-    }
-
-    pub(super) fn through(self, cursor: Cursor<RawDocumentBuf>) -> BoxStream<'static, Found> {
+    /// The newest bucket of every key that a cursor on the next field leads to.
+    fn through(self, cursor: Cursor<RawDocumentBuf>) -> BoxStream<'static, Found> {
         if self.prefix.len() + 1 >= self.spec.keys().len() {
-            let context = self.context;
-            return cursor
-                .map_err(move |error| Error::read(error, &context))
-                .boxed();
+            return self.rows(cursor);
         }
         let walk = self.clone();
         let values = stream::try_unfold(cursor, move |mut cursor| {
@@ -123,7 +101,7 @@ impl Walk {
             None => Vec::new(),
             Some(plan) => {
                 let failed = |error| Error::read(error, &self.context);
-                let ends = find::aggregation(&self.collection, plan);
+                let ends = run_plan::aggregation(&self.collection, plan);
                 let ends = ends.await.map_err(failed)?.map_ok(FieldValue::new);
                 ends.try_collect().await.map_err(failed)?
             }
@@ -148,38 +126,8 @@ impl Walk {
         if is_last_but_one && several.len() > next_field::WORTHWHILE {
             next_field::newest_buckets(self.clone(), several)
         } else {
-            self.each(several, &[])
+            self.each(several, &[], Self::through)
         }
-    }
-
-    /// The same, one value after the other, but for keys whose next field is one of `except`.
-    pub(super) fn each(&self, values: Vec<Bson>, except: &[Bson]) -> BoxStream<'static, Found> {
-        let walk = Self {
-            except: except.to_vec(),
-            ..self.clone()
-        };
-        stream::iter(values)
-            .map(move |value| walk.below(value))
-            .flatten_unordered(SIDE_BY_SIDE)
-            .boxed()
-    }
-
-    /// The keys that have this value of the next field.
-    pub(super) fn at(&self, value: Bson) -> Self {
-        let mut walk = self.clone();
-        walk.prefix.push(value);
-        walk
-    }
-
-    fn below(&self, value: Bson) -> BoxStream<'static, Found> {
-        let walk = self.at(value);
-        let keys = async move {
-            match walk.open().await {
-                Ok(cursor) => walk.through(cursor),
-                Err(error) => stream::iter([Err(error)]).boxed(),
-            }
-        };
-        stream::once(keys).flatten().boxed()
     }
 }
 

@@ -10,10 +10,7 @@ use futures_core::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use mongodb::bson::Bson;
 
-use super::{
-    SIDE_BY_SIDE,
-    keys::{Found, Walk},
-};
+use super::walk::{Found, SIDE_BY_SIDE, Walk};
 use crate::{Error, Result};
 
 /// From so many values on it is worthwhile ..
@@ -35,7 +32,7 @@ pub(super) fn newest_buckets(walk: Walk, values: Vec<Bson>) -> BoxStream<'static
 async fn split(walk: Walk, values: Vec<Bson>) -> Result<BoxStream<'static, Found>> {
     let (mut values, odd): (Vec<Bson>, Vec<Bson>) =
         values.into_iter().partition(read::is_key_value);
-    let odd = walk.each(odd, &[]);
+    let odd = walk.each(odd, &[], Walk::rows);
     let Some(sample) = values.pop() else {
         return Ok(odd);
     };
@@ -54,8 +51,8 @@ async fn split(walk: Walk, values: Vec<Bson>) -> Result<BoxStream<'static, Found
         known.push(next.value);
         found.push(Ok(next.found));
     }
-    let sample = sample.through(cursor);
-    let each = walk.each(values, &[]);
+    let sample = sample.rows(cursor);
+    let each = walk.each(values, &[], Walk::rows);
     let rest = sample.chain(each).chain(odd);
     Ok(stream::iter(found).chain(rest).boxed())
 }
@@ -75,7 +72,7 @@ async fn by_next(
         .try_collect()
         .await
         .map_err(failed)?;
-    let others = walk.each(others, &known);
+    let others = walk.each(others, &known, Walk::rows);
     let walk = walk.clone();
     let by_next = stream::iter(known)
         .map(move |next| {

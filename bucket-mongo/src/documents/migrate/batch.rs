@@ -5,12 +5,16 @@ use std::collections::{HashMap, HashSet};
 use bson::{Bson, RawDocument, RawDocumentBuf, doc, raw::cstr};
 use bucket_core::{
     attribute::{FormBatch, FormChange, FormReply, Sampled},
-    write::{Fault, Pauses, asks_again},
+    write::{Fault, Pauses, WriteFailure, asks_again},
 };
 use tokio::time::sleep;
 
 use super::{patience::Patience, walk::Walk};
-use crate::{Error, Result, backoff, writer::faults};
+use crate::{
+    backoff,
+    error::{Error, NotKnown, Result},
+    writer::faults,
+};
 
 /// How often a document is looked at that others change.
 const PASSES: u32 = 32;
@@ -168,11 +172,14 @@ impl Walk<'_> {
         loop {
             let error = match self.database.run_raw_command(command.clone()).await {
                 Ok(reply) if asks_again(&reply) => {
-                    Error::not_known("no majority has confirmed the changes", self.context)
+                    Error::not_known(NotKnown::Unconfirmed, self.context)
                 }
                 Ok(reply) => {
                     if let Ok(concern) = reply.get_document("writeConcernError") {
-                        let error = Error::not_known(&concern.to_string(), self.context);
+                        let code = concern.get_i32("code").unwrap_or_default();
+                        let message = concern.get_str("errmsg").unwrap_or_default();
+                        let failure = WriteFailure::new(code, message.to_owned());
+                        let error = Error::not_known(NotKnown::Concern(&failure), self.context);
                         return Err(self.stopped(&error));
                     }
                     let reply = FormReply::of(&reply);

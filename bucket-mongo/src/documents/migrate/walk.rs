@@ -9,8 +9,8 @@ use mongodb::{
 };
 
 use super::{
+    migration_report::{MigrationProgress, MigrationReport},
     patience::Patience,
-    report::{MigrationProgress, MigrationReport},
     samples::Samples,
 };
 use crate::{Error, Result, error::Context, writer::faults};

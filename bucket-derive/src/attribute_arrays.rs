@@ -1,0 +1,18 @@
+//! Arrays of attributes, of a document or of the items of a bucket: what the fields of a struct say,
+//! checked, and the code that is made of it.
+
+mod array;
+mod asked;
+mod check;
+pub(crate) mod convert;
+pub(crate) mod filters;
+mod gather;
+mod method_names;
+mod number;
+mod raw_field;
+mod spec;
+
+pub(crate) use self::{
+    array::Array, asked::Asked, gather::gather, method_names::Taken, raw_field::RawField,
+    spec::spec,
+};

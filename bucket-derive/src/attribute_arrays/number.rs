@@ -1,0 +1,7 @@
+//! A factor as it stands in emitted code.
+
+use proc_macro2::Literal;
+
+pub(super) fn number(factor: f64) -> Literal {
+    Literal::f64_suffixed(factor)
+}

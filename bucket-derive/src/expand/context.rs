@@ -1,0 +1,143 @@
+//! The model with the names and paths that several parts need, and tokens that all of them write.
+
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote};
+use syn::{Generics, Type};
+
+use crate::{
+    attribute_arrays::Array,
+    model::{Model, field::Field, generics},
+};
+
+pub(super) struct Expand<'a> {
+    pub(super) model: &'a Model,
+    /// The path of the only module that emitted code may name.
+    pub(super) private: TokenStream,
+    pub(super) key: Ident,
+    pub(super) item: Ident,
+    pub(super) bucket: Ident,
+    pub(super) stats: Ident,
+    pub(super) key_generics: Generics,
+    pub(super) item_generics: Generics,
+    /// None in a model with errors about them.
+    pub(super) arrays: &'a [Array],
+}
+
+impl<'a> Expand<'a> {
+    pub(super) fn new(model: &'a Model, arrays: &'a [Array]) -> Self {
+        let krate = &model.krate;
+        let record = &model.record;
+        Self {
+            model,
+            private: quote!(#krate::__private),
+            key: format_ident!("{}Key", record.ident),
+            item: format_ident!("{}Item", record.ident),
+            bucket: format_ident!("{}Bucket", record.ident),
+            stats: format_ident!("{}Stats", record.ident),
+            key_generics: generics::used_by(&record.generics, &types(model.keys())),
+            item_generics: generics::used_by(&record.generics, &types(model.item_fields())),
+            arrays,
+        }
+    }
+
+    /// `Trade<T>`.
+    pub(super) fn record_ty(&self) -> TokenStream {
+        ty(&self.model.record.ident, &self.model.record.generics)
+    }
+
+    /// `TradeKey<K>`.
+    pub(super) fn key_ty(&self) -> TokenStream {
+        ty(&self.key, &self.key_generics)
+    }
+
+    /// `TradeItem<V>`.
+    pub(super) fn item_ty(&self) -> TokenStream {
+        ty(&self.item, &self.item_generics)
+    }
+
+    /// `TradeBucket<T>`, which has all parameters of the record because its id has.
+    pub(super) fn bucket_ty(&self) -> TokenStream {
+        ty(&self.bucket, &self.model.record.generics)
+    }
+
+    /// `TradeStats<T>`, or what stands in for it in models without aggregates.
+    pub(super) fn stats_ty(&self) -> TokenStream {
+        if self.model.aggregates.is_empty() {
+            let private = &self.private;
+            return quote!(#private::NoStats);
+        }
+        ty(&self.stats, &self.model.record.generics)
+    }
+
+    pub(super) fn is_generic(&self) -> bool {
+        !self.model.record.generics.params.is_empty()
+    }
+
+    /// The attributes of a generated type.
+    pub(super) fn type_attrs(&self) -> TokenStream {
+        let allows = &self.model.record.allows;
+        let deprecated = self.model.record.deprecated.then(|| quote!(, deprecated));
+        // A key is as visible as the record even where its type is not.
+        // Nobody asked for it by name; of a model that a `macro_rules!` makes the compiler would tell
+        // what of it is never used.
+        quote!(#[allow(dead_code, private_interfaces #deprecated)] #(#allows)*)
+    }
+
+    /// All impls in one block that has no name.
+    pub(super) fn block(&self, impls: &TokenStream) -> TokenStream {
+        let deprecated = self.model.record.deprecated.then(|| quote!(, deprecated));
+        // Methods are called as fields are, whatever that looks like.
+        let allows = &self.model.record.allows;
+        quote! {
+            #[allow(dead_code #deprecated)]
+            #(#allows)*
+            const _: () = {
+                #impls
+            };
+        }
+    }
+}
+
+fn types<'a>(fields: impl Iterator<Item = &'a Field>) -> Vec<&'a Type> {
+    fields.map(|field| &field.ty).collect()
+}
+
+/// An option by its path.
+pub(super) fn option(value: Option<impl ToTokens>) -> TokenStream {
+    value.map_or_else(
+        || quote!(::core::option::Option::None),
+        |value| quote!(::core::option::Option::Some(#value)),
+    )
+}
+
+/// Tokens with another span: that is where what is wrong with them is reported.
+pub(super) fn at(span: Span, tokens: &TokenStream) -> TokenStream {
+    let respanned = |mut token: TokenTree| {
+        token.set_span(span);
+        token
+    };
+    tokens.clone().into_iter().map(respanned).collect()
+}
+
+/// A type by its name, with the parameters that it is used with.
+pub(super) fn ty(ident: &Ident, generics: &Generics) -> TokenStream {
+    let (_, args, _) = generics.split_for_impl();
+    quote!(#ident #args)
+}
+
+/// `where` with the predicates of `generics` and these.
+pub(super) fn where_clause(generics: &Generics, bounds: &[TokenStream]) -> TokenStream {
+    let own = generics
+        .where_clause
+        .iter()
+        .flat_map(|clause| &clause.predicates);
+    let all: Vec<TokenStream> = own
+        .map(ToTokens::to_token_stream)
+        .chain(bounds.iter().cloned())
+        .collect();
+    if all.is_empty() {
+        TokenStream::new()
+    } else {
+        quote!(where #(#all),*)
+    }
+}

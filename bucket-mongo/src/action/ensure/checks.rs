@@ -1,0 +1,50 @@
+//! What a collection must be like beside its indexes: its compression, and the size of its buckets.
+
+use bucket_core::{Record, index::Drift, size};
+use mongodb::bson::Document;
+
+use super::ensure_report::SizeWarning;
+use crate::error::{Context, Error, ErrorKind, Result};
+
+/// The storage options of a collection that are not the model's.
+pub(super) fn compression_drift<T: Record>(found: &Document) -> Option<Drift> {
+    let expected = T::SPEC.compression()?;
+    let engine = |found: &Document| {
+        let options = found.get_document("options").ok()?;
+        let engine = options.get_document("storageEngine").ok()?;
+        let config = engine.get_document("wiredTiger").ok()?;
+        config.get_str("configString").ok().map(ToOwned::to_owned)
+    };
+    let config = engine(found).unwrap_or_default();
+    let same = config
+        .split(',')
+        .any(|option| option.trim() == format!("block_compressor={expected}"));
+    (!same).then(|| Drift::Compression {
+        expected: expected.to_owned(),
+        found: config,
+    })
+}
+
+/// Refuses buckets that cannot be stored, warns of those that should not.
+pub(super) fn check_size<T: Record>(
+    record_bytes: usize,
+    context: &Context,
+) -> Result<Option<SizeWarning>> {
+    let (Some(capacity), None) = (T::SPEC.capacity(), T::SPEC.max_bytes()) else {
+        // Such buckets are closed by bytes.
+        return Ok(None);
+    };
+    let bytes = size::full_bucket_bytes(capacity, record_bytes);
+    if bytes > size::MAX_DOCUMENT_BYTES {
+        let limit = size::MAX_DOCUMENT_BYTES;
+        return Err(Error::new(
+            ErrorKind::BucketTooLarge { bytes, limit },
+            context,
+        ));
+    }
+    let warning = SizeWarning {
+        record_bytes,
+        bucket_bytes: bytes,
+    };
+    Ok((bytes > size::RECOMMENDED_DOCUMENT_BYTES).then_some(warning))
+}

@@ -1,0 +1,160 @@
+//! What became of the records of an `insert_many`.
+
+use super::RecordOutcome;
+use crate::{
+    error::{Error, Result},
+    failures::{Failed, Failures},
+    writer::Written,
+};
+
+/// What became of each record of a [`Buckets::insert_many`](crate::Buckets::insert_many).
+///
+/// A record is known by its index in the iterator, counted from 0. It is stored unless it is among
+/// the [`failed`](Self::failed) ones.
+///
+/// ```
+/// use bucket_mongo::InsertReport;
+///
+/// fn summary(report: &InsertReport) -> String {
+///     format!("{} of {} records stored", report.stored(), report.tried())
+/// }
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct InsertReport {
+    stored: usize,
+    opened: usize,
+    duplicates: Vec<usize>,
+    failures: Failures<FailedRecord>,
+}
+
+/// A record that is not stored, or not known to be.
+///
+/// ```
+/// fn retry(failed: &bucket_mongo::action::FailedRecord) -> bool {
+///     failed.error.is_retryable()
+/// }
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct FailedRecord {
+    /// The index of the record in the iterator, counted from 0.
+    pub index: usize,
+    /// Why. With [`is_outcome_unknown`](Error::is_outcome_unknown) the record may be stored.
+    pub error: Error,
+}
+
+impl Failed for FailedRecord {
+    fn index(&self) -> usize {
+        self.index
+    }
+}
+
+impl InsertReport {
+    /// The number of records that were taken from the iterator: all of them, unless something
+    /// [stopped](Self::stopped_by) the call.
+    #[must_use]
+    pub fn tried(&self) -> usize {
+        self.failures.tried()
+    }
+
+    /// The number of records that this call has stored.
+    #[must_use]
+    pub fn stored(&self) -> usize {
+        self.stored
+    }
+
+    /// The records that were stored before, by an earlier call or as an earlier record of this one, so
+    /// that they were not stored again, in the order of their indexes. Known are those with an id
+    /// (`#[bucket(unique)]`) and those of a source
+    /// ([`from_source`](crate::action::InsertMany::from_source)).
+    #[must_use]
+    pub fn duplicates(&self) -> &[usize] {
+        &self.duplicates
+    }
+
+    /// The number of buckets that were opened.
+    #[must_use]
+    pub fn opened_buckets(&self) -> usize {
+        self.opened
+    }
+
+    /// The records that are not stored, or not known to be, in the order of their indexes.
+    #[must_use]
+    pub fn failed(&self) -> &[FailedRecord] {
+        self.failures.all()
+    }
+
+    /// Whether the record of this index is stored, by this call or an earlier one.
+    #[must_use]
+    pub fn is_stored(&self, index: usize) -> bool {
+        self.failures.has_succeeded(index)
+    }
+
+    /// What became of the record of this index.
+    ///
+    /// ```
+    /// use bucket_mongo::{InsertReport, RecordOutcome};
+    ///
+    /// fn conflicts(report: &InsertReport) -> usize {
+    ///     let outcomes = (0..report.tried()).map(|index| report.outcome(index));
+    ///     outcomes.filter(|outcome| *outcome == RecordOutcome::Conflict).count()
+    /// }
+    /// ```
+    #[must_use]
+    pub fn outcome(&self, index: usize) -> RecordOutcome {
+        if index >= self.tried() {
+            return RecordOutcome::NotTried;
+        }
+        match self.failures.of(index) {
+            Some(failed) if failed.error.is_conflict() => RecordOutcome::Conflict,
+            Some(_) => RecordOutcome::Failed,
+            None if self.duplicates.binary_search(&index).is_ok() => RecordOutcome::Duplicate,
+            None => RecordOutcome::Stored,
+        }
+    }
+
+    /// The report if every record is stored, else the error of the first that is not.
+    ///
+    /// # Errors
+    ///
+    /// That of the record with the lowest index.
+    pub fn into_result(mut self) -> Result<Self> {
+        match self.failures.take_first() {
+            None => Ok(self),
+            Some(first) => Err(first.error),
+        }
+    }
+
+    /// Why nothing more was tried, where that is so: the connection was lost, or no record could
+    /// have been stored. Records that were taken from the iterator and not sent are among the failed
+    /// ones; those from index [`tried`](Self::tried) on were not taken.
+    #[must_use]
+    pub fn stopped_by(&self) -> Option<&Error> {
+        self.failures.stopped_by()
+    }
+
+    pub(super) fn next_index(&mut self) -> usize {
+        self.failures.next_index()
+    }
+
+    pub(super) fn fail(&mut self, index: usize, error: Error) {
+        self.failures.push(FailedRecord { index, error });
+    }
+
+    pub(super) fn add(&mut self, written: Written) {
+        self.stored += written.stored;
+        self.opened += written.opened.len();
+        self.duplicates.extend(written.duplicates);
+        for (index, error) in written.failed {
+            self.fail(index, error);
+        }
+        if let Some(error) = written.stopped_by {
+            self.failures.stop(error);
+        }
+    }
+
+    pub(super) fn sort(&mut self) {
+        self.failures.sort();
+        self.duplicates.sort_unstable();
+    }
+}

@@ -1,0 +1,34 @@
+//! The trait that gives a type with attributes its handle.
+
+use bucket_core::attribute;
+use mongodb::Database;
+
+use super::Documents;
+
+/// A type whose attributes are stored in arrays, in MongoDB.
+///
+/// Every type with `#[derive(Attributed)]` has it; the name imports the trait and the derive at once.
+///
+/// ```no_run
+/// use bucket_mongo::{Attributed, Documents, mongodb::Database};
+///
+/// fn handle<T: Attributed>(database: &Database) -> Documents<T> {
+///     T::documents(database)
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no attributes",
+    label = "this type has no arrays of attributes",
+    note = "add `#[derive(Attributed)]` and `#[bucket(collection = \"..\")]` to `{Self}`, and \
+            `#[bucket(attribute(array = \"..\", k = \"..\"))]` to its attributes"
+)]
+pub trait Attributed: attribute::Attributed {
+    /// A handle to the documents of this type in `database`. It is cheap to make and to clone.
+    #[must_use]
+    fn documents(database: &Database) -> Documents<Self> {
+        Documents::new(database)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: attribute::Attributed> Attributed for T {}

@@ -1,0 +1,130 @@
+//! What became of the documents of an `insert_many`.
+
+use mongodb::bson::Bson;
+
+use crate::{
+    error::{Error, Result},
+    failures::{Failed, Failures},
+};
+
+/// What became of each document of a [`Documents::insert_many`](crate::Documents::insert_many).
+///
+/// A document is known by its index in the iterator, counted from 0. It is stored unless it is among the
+/// [`failed`](Self::failed) ones.
+///
+/// ```
+/// use bucket_mongo::documents::InsertedDocuments;
+///
+/// fn to_be_looked_at(report: &InsertedDocuments) -> usize {
+///     report.failed().iter().filter(|failed| failed.error.is_outcome_unknown()).count()
+/// }
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct InsertedDocuments {
+    failures: Failures<FailedDocument>,
+}
+
+/// A document that is not stored, or not known to be.
+///
+/// ```
+/// fn retry(failed: &bucket_mongo::documents::FailedDocument) -> bool {
+///     failed.error.is_retryable()
+/// }
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct FailedDocument {
+    /// The index of the document in the iterator, counted from 0.
+    pub index: usize,
+    /// Its `_id`, also where it got one; none if it cannot be encoded.
+    pub id: Option<Bson>,
+    /// Why. With [`is_outcome_unknown`](Error::is_outcome_unknown) the document may be stored: look for its
+    /// `_id` before it is sent again.
+    pub error: Error,
+}
+
+impl Failed for FailedDocument {
+    fn index(&self) -> usize {
+        self.index
+    }
+}
+
+impl InsertedDocuments {
+    /// The number of documents that were taken from the iterator: all of them, unless something
+    /// [stopped](Self::stopped_by) the call.
+    #[must_use]
+    pub fn tried(&self) -> usize {
+        self.failures.tried()
+    }
+
+    /// The number of documents that are stored.
+    #[must_use]
+    pub fn stored(&self) -> usize {
+        self.tried() - self.failed().len()
+    }
+
+    /// The documents that are not stored, or not known to be, in the order of their indexes.
+    #[must_use]
+    pub fn failed(&self) -> &[FailedDocument] {
+        self.failures.all()
+    }
+
+    /// Whether the document of this index is stored.
+    #[must_use]
+    pub fn is_stored(&self, index: usize) -> bool {
+        self.failures.has_succeeded(index)
+    }
+
+    /// The report if every document is stored, else the error of the first that is not.
+    ///
+    /// # Errors
+    ///
+    /// That of the document with the lowest index.
+    pub fn into_result(mut self) -> Result<Self> {
+        match self.failures.take_first() {
+            None => Ok(self),
+            Some(first) => Err(first.error),
+        }
+    }
+
+    /// Why nothing more was sent, where that is so. Documents that were taken from the iterator and not sent
+    /// are among the failed ones; those from index [`tried`](Self::tried) on were not taken.
+    #[must_use]
+    pub fn stopped_by(&self) -> Option<&Error> {
+        self.failures.stopped_by()
+    }
+
+    pub(super) fn next_index(&mut self) {
+        self.failures.next_index();
+    }
+
+    /// So many were taken by now, of which these cannot be encoded.
+    pub(super) fn took(&mut self, tried: usize, refused: Vec<(usize, Error)>) {
+        self.failures.took(tried);
+        for (index, error) in refused {
+            self.fail(index, None, error);
+        }
+    }
+
+    pub(super) fn fail(&mut self, index: usize, id: Option<Bson>, error: Error) {
+        self.failures.push(FailedDocument { index, id, error });
+    }
+
+    /// The transaction is gone, and all documents that seemed to be stored in it.
+    pub(super) fn fail_others(&mut self, error: &Error) {
+        self.sort();
+        let others: Vec<usize> = (0..self.tried()).filter(|at| self.is_stored(*at)).collect();
+        for index in others {
+            self.fail(index, None, error.clone());
+        }
+        self.sort();
+    }
+
+    pub(super) fn stop(&mut self, error: &Error) {
+        self.failures.stop(error.clone());
+    }
+
+    pub(super) fn sort(&mut self) {
+        self.failures.sort();
+    }
+}
