@@ -5,9 +5,11 @@
 //! | a record becomes item bytes, grouped by key | `batch` |
 //! | which bucket takes which records next, form by form | `chain` |
 //! | what a statement does | `action` |
-//! | which buckets a statement is for | `statement` |
+//! | a statement: an action, a key, and the records that it brings | `statement` |
+//! | which buckets it is for | `filter` |
 //! | what it changes in them: the one list of a bucket's parts | `change` |
 //! | that as operators, as a pipeline, as a whole bucket | `operators`, `pipeline`, `whole` |
+//! | filter and change as one element of a command | `update` |
 //! | statements become one command | `command` |
 //! | what to read and send next, until every record has its outcome | `call` |
 //! | one command until its outcome is known: numbers, faults, lost replies | `delivery` |
@@ -59,6 +61,7 @@ mod confirm;
 mod delivery;
 mod doubt;
 mod equality;
+mod filter;
 mod ground;
 mod guard;
 mod held_back;
@@ -74,6 +77,7 @@ mod repeat;
 mod round;
 mod source;
 mod statement;
+mod update;
 mod whole;
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use bson::RawDocument;
 
-use super::{call, on_insert, path};
+use super::expressions::{call, on_insert, path};
 use crate::{
     attribute::Element,
     bucket::{SplitItem, has_exact_equality},
