@@ -14,21 +14,20 @@ mod document;
 mod element;
 mod filter;
 mod fold;
-mod index;
+mod index_keys;
 mod insert;
 mod migrate;
 mod rest;
-mod same;
+mod same_record;
 mod unfold;
 mod value;
 
 pub use self::{
-    array::{ArrayPlace, AttributeArray, AttributeField, EntryNames, Rest},
+    array::{ArrayPlace, AttributeArray, AttributeField, AttributeIndex, EntryNames, Rest},
     damage::{AttributeError, AttributeFault},
     document::{Attributed, DocumentError, DocumentFault, DocumentSpec, decode, encode},
     filter::{Attribute, AttributeFilter, TextAttribute, Unit},
     fold::fold,
-    index::AttributeIndex,
     insert::{NewDocument, NewDocuments, StoredDocuments},
     migrate::{DocumentForm, FormBatch, FormChange, FormReply, Migration, Sampled},
     rest::{AttributeRest, OtherEntries},

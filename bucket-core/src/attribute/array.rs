@@ -1,6 +1,6 @@
 //! What the derive reads off a struct about one array.
 
-use super::{AttributeIndex, ValueKind};
+use super::ValueKind;
 
 /// An array of attributes; the derive makes one for each that a struct names.
 ///
@@ -38,6 +38,24 @@ pub enum ArrayPlace {
     Items(&'static str),
     /// In the bucket, for all of these items that have none of their own.
     Bucket(&'static str),
+}
+
+/// How an array of attributes is indexed; see [`AttributeArray::index_keys`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AttributeIndex {
+    /// Key, unit, value: serves every filter on a key and a unit. In arrays without units key and value.
+    #[default]
+    KeyUnitValue,
+    /// Key, value, unit: serves filters over all units of a key better.
+    KeyValueUnit,
+    /// Whole entries, as the manual has it: serves nothing but equality with whole sub-documents.
+    Whole,
+    /// Each field of the entries by itself: serves filters on the value of a key less well, and those on
+    /// fields that no model knows.
+    Wildcard,
+    /// None.
+    None,
 }
 
 /// The names of an entry's fields.

@@ -101,6 +101,15 @@ impl<V: AttributeValue> AttributeValue for Option<V> {
     }
 }
 
+/// A value as it is stored as text.
+pub(super) fn stored_as_text<V: AttributeValue>(value: &V) -> Bson {
+    let value = value.to_bson();
+    let raw = bson::RawBson::try_from(value.clone());
+    let text = raw.ok().and_then(|raw| V::KIND.text(raw.as_raw_bson_ref()));
+    // What has no text, such as a date of no year of the format, is stored nowhere as text either.
+    text.map_or(value, Bson::String)
+}
+
 impl ValueKind {
     /// What a value of it is, for messages.
     pub(super) const fn expected(self) -> &'static str {

@@ -2,7 +2,7 @@
 
 use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 
-use super::{FormChange, Migration};
+use super::{FormChange, Migration, change::id_of};
 use crate::{
     attribute::DocumentError,
     raw::RawWriter,
@@ -154,7 +154,6 @@ impl Migration {
     /// ```
     #[must_use]
     pub fn id(stored: &RawDocument) -> Bson {
-        let id = stored.get("_id").ok().flatten();
-        id.and_then(|id| id.try_into().ok()).unwrap_or(Bson::Null)
+        id_of(stored)
     }
 }

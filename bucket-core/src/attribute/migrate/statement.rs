@@ -6,9 +6,12 @@
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
 
-use super::{FormChange, elements, find};
+use super::change::{FormChange, find};
 use crate::{
-    attribute::{DocumentError, DocumentFault, element::Element},
+    attribute::{
+        DocumentError, DocumentFault,
+        element::{Element, elements},
+    },
     raw::RawWriter,
     size::MAX_DOCUMENT_BYTES,
 };
