@@ -1,27 +1,27 @@
 //! Typed buckets: from stored bytes to the struct that the derive makes, and back.
 
+mod bucket_fields;
 mod decode;
-mod fields;
 mod head;
 mod items;
-mod key;
+mod key_fields;
 mod shared;
 mod stored;
 
 use bson::RawDocument;
 
 pub use self::{
+    bucket_fields::BucketFields,
     decode::{decode, decode_within},
-    fields::BucketFields,
     stored::{deserialize_bucket, serialize_bucket},
 };
 pub(crate) use self::{
     head::{
-        Head, bson_damage, date_field, field, head, place_alone, printed_id, stored_count,
-        stored_fields, stored_place, whole_field, wrong_field,
+        Head, bson_damage, date_field, field, head, place_alone, stored_count, stored_fields,
+        stored_place, whole_field, wrong_field,
     },
     items::{ItemReader, item_time, items},
-    key::{StoredKey, key_of},
+    key_fields::{ElementSink, StoredKey, key_of},
     shared::{SplitItem, has_exact_equality, write_all},
 };
 use crate::record::Record;

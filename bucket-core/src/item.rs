@@ -69,7 +69,7 @@ fn finish<T: Record>(
         }
         Ok(())
     });
-    checked.map_err(|refusal| EncodeError::of(refusal, ITEM_LEVELS))?;
+    checked.map_err(|refusal| refusal.of_record(ITEM_LEVELS))?;
     fold_behind::<T>(buffer, start)
 }
 

@@ -7,7 +7,7 @@
 use bson::{Document, RawDocument, RawDocumentBuf, doc};
 
 use crate::{
-    bucket::StoredKey,
+    bucket::{ElementSink, StoredKey},
     error::KeyError,
     form::OrderedBy,
     id,
@@ -15,7 +15,6 @@ use crate::{
     raw::RawWriter,
     record::Record,
     spec::{BucketSpec, ID},
-    write::ElementSink,
 };
 
 mod across;

@@ -26,6 +26,7 @@
 //! | whether a full bucket that is remembered still exists | `confirm` |
 //! | records that come a second time: in a batch, or after they were stored | `own_ids`, `repeat`, `equality` |
 //! | what it leaves open where a try before it had none | `doubt` |
+//! | documents with attributes become `insert` commands | `new_documents` |
 //!
 //! The statements of the manual's form, for the model of its trades:
 //!
@@ -67,6 +68,7 @@ mod guard;
 mod held_back;
 mod join;
 mod learnt;
+mod new_documents;
 mod operators;
 mod outcome;
 mod own_ids;
@@ -80,12 +82,6 @@ mod statement;
 mod update;
 mod whole;
 
-use crate::{
-    key::{KeySink, KeyValue},
-    raw::RawWriter,
-    spec::BucketSpec,
-};
-
 pub use self::{
     action::{Action, Put},
     batch::{Batch, SortedOut},
@@ -98,6 +94,7 @@ pub use self::{
     ground::{Ground, Listing, Look, collection_drift},
     held_back::{HeldBack, Holds},
     learnt::Learnt,
+    new_documents::{NewDocument, NewDocuments, StoredDocuments},
     outcome::{Outcome, Reply, WriteFailure},
     own_ids::{OwnRepeat, Repetition},
     pauses::Pauses,
@@ -106,30 +103,4 @@ pub use self::{
     source::{SOURCES, Source, SourceError},
     statement::Statement,
 };
-pub(crate) use crate::form::Kind;
-
-/// Writes key parts as top-level elements under the names of the model.
-pub(crate) struct ElementSink<'a> {
-    spec: &'static BucketSpec,
-    writer: &'a mut RawWriter,
-    next: usize,
-}
-
-impl<'a> ElementSink<'a> {
-    pub(crate) fn new(spec: &'static BucketSpec, writer: &'a mut RawWriter) -> Self {
-        Self {
-            spec,
-            writer,
-            next: 0,
-        }
-    }
-}
-
-impl KeySink for ElementSink<'_> {
-    fn part(&mut self, value: KeyValue<'_>) {
-        if let Some(key) = self.spec.keys().get(self.next) {
-            self.writer.key(key.path, value);
-            self.next += 1;
-        }
-    }
-}
+pub(crate) use crate::{bucket::ElementSink, form::Kind};

@@ -1,7 +1,5 @@
 //! What the derive reads off a struct about one array.
 
-use super::ValueKind;
-
 /// An array of attributes; the derive makes one for each that a struct names.
 ///
 /// ```
@@ -84,6 +82,30 @@ pub struct AttributeField {
     pub text: bool,
     /// Whether null has an entry: what is missing would be read as something else, or not at all.
     pub null: bool,
+}
+
+/// The type of an attribute's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ValueKind {
+    /// A boolean.
+    Bool,
+    /// A 32-bit integer.
+    Int32,
+    /// A 64-bit integer.
+    Int64,
+    /// A floating point number.
+    Double,
+    /// A decimal number.
+    Decimal,
+    /// Text.
+    String,
+    /// A date.
+    Date,
+    /// An object id.
+    ObjectId,
+    /// Any of these: values of several types.
+    Any,
 }
 
 /// A field of the struct that keeps the entries for which there is no other.

@@ -1,22 +1,22 @@
 //! From one form of a stored document to the other: which change of it is due, and that it tells the
 //! same afterwards.
 
-mod change;
 mod command;
+mod form_change;
 mod statement;
 
 use bson::{Document, RawDocument};
 
-use self::change::names;
+use self::form_change::names;
 pub use self::{
-    change::{FormChange, Sampled},
     command::{FormBatch, FormReply},
+    form_change::{FormChange, Sampled},
 };
 use super::{
     AttributeArray, AttributeError, AttributeFault, DocumentError, DocumentFault, DocumentSpec,
-    element::elements, fold, same_record::same_record, unfold,
+    fold, same_record::same_record, unfold,
 };
-use crate::{bucket::printed_id, raw::RawWriter};
+use crate::raw::{RawWriter, elements, printed_id};
 
 /// How a document with attributes is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

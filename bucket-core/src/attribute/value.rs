@@ -2,34 +2,11 @@
 
 use bson::{Bson, DateTime, Decimal128, RawBsonRef, oid::ObjectId};
 
+use super::ValueKind;
 use crate::{
     raw::{RawWriter, kind as byte},
     whole,
 };
-
-/// The type of an attribute's values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ValueKind {
-    /// A boolean.
-    Bool,
-    /// A 32-bit integer.
-    Int32,
-    /// A 64-bit integer.
-    Int64,
-    /// A floating point number.
-    Double,
-    /// A decimal number.
-    Decimal,
-    /// Text.
-    String,
-    /// A date.
-    Date,
-    /// An object id.
-    ObjectId,
-    /// Any of these: values of several types.
-    Any,
-}
 
 /// A type that attributes can have: numbers, text, dates, booleans, object ids, and options of them.
 ///

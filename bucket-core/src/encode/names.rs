@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use foldhash::fast::RandomState;
 
-use crate::attribute::element_parts;
+use crate::raw::element_parts;
 
 /// A document begins with its length.
 const BEFORE_ELEMENTS: usize = 4;

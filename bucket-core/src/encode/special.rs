@@ -8,7 +8,7 @@ use super::{
     by_bson::{Entry, Fields},
     check,
 };
-use crate::attribute::element_parts;
+use crate::raw::element_parts;
 
 /// A document of one element with an empty name: length, type, and the NUL of the name.
 const BEFORE_VALUE: usize = 6;

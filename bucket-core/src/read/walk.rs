@@ -8,14 +8,14 @@
 use bson::{DateTime, Document, RawDocument};
 use serde::de::DeserializeOwned;
 
-use self::{filling::Filling, item::Decode, route::Route};
+use self::{filling::Filling, read_item::Decode, route::Route};
 use super::{CursorToken, FindPlan, Live, TokenError, order::Position, token::Query};
 use crate::{
     bucket, error::DamagedBucket, form::Order, id::Place, range::TimeRange, record::Record,
 };
 
 mod filling;
-mod item;
+mod read_item;
 mod room;
 mod route;
 mod take;
@@ -138,7 +138,7 @@ impl<T: Record> Walk<T> {
     /// the longest span of time of their buckets, in milliseconds; see [`longest`](super::longest).
     #[must_use]
     pub fn new(keys: Vec<T::Key>, longest: i64) -> Self {
-        Self::over(Route::new(keys, longest), item::record::<T>)
+        Self::over(Route::new(keys, longest), read_item::record::<T>)
     }
 
     /// The same walk, with these fields of each item instead of records, and with these of the key.
@@ -146,7 +146,7 @@ impl<T: Record> Walk<T> {
     #[must_use]
     pub fn select<P: DeserializeOwned>(mut self, paths: &[&str]) -> Walk<T, P> {
         self.route.select(paths);
-        Walk::over(self.route, item::selected::<T, P>)
+        Walk::over(self.route, read_item::selected::<T, P>)
     }
 }
 

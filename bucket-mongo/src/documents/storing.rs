@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bucket_core::{
-    attribute::{Attributed, DocumentError, NewDocuments, StoredDocuments},
-    write::blames_a_record,
+    attribute::{Attributed, DocumentError},
+    write::{NewDocuments, StoredDocuments, blames_a_record},
 };
 use mongodb::{ClientSession, bson::RawDocumentBuf, options::WriteConcern};
 use tokio::time::{Instant, sleep};

@@ -2,12 +2,12 @@
 
 use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 
-use super::{FormChange, Migration, change::id_of};
+use super::{FormChange, Migration, form_change::id_of};
 use crate::{
     attribute::DocumentError,
     raw::RawWriter,
+    size::{MAX_COMMAND_BYTES, MAX_STATEMENTS},
     whole,
-    write::{MAX_COMMAND_BYTES, MAX_STATEMENTS},
 };
 
 /// Changes that go to the server together, within the size of a command.

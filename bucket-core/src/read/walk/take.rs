@@ -4,13 +4,13 @@ use std::cmp::Ordering;
 
 use bson::{DateTime, RawBsonRef, RawDocument, RawDocumentBuf};
 
-use super::{Placed, Walk, item::with_key, room::has_room};
+use super::{Placed, Walk, read_item::with_key, room::has_room};
 use crate::{
     bucket::{self, Head, ItemReader},
     error::{Damage, DamagedBucket},
     form::Order,
     id::Place,
-    raw::RawWriter,
+    raw::{RawWriter, printed_id},
     read::{key_elements, order::Position, span::believed_span},
     record::Record,
 };
@@ -95,7 +95,7 @@ impl<T: Record, R> Walk<T, R> {
                 if let Some(place) = place {
                     self.pass_for_good(place);
                 }
-                let damage = DamagedBucket::new(bucket::printed_id(stored), damage);
+                let damage = DamagedBucket::new(printed_id(stored), damage);
                 let placed = Placed {
                     position: self.position_of_damaged(),
                     record: damage,

@@ -4,9 +4,8 @@ use bson::RawDocument;
 
 use super::expressions::{call, on_insert, path};
 use crate::{
-    attribute::Element,
     bucket::{SplitItem, has_exact_equality},
-    raw::{Operand, RawWriter},
+    raw::{Element, Operand, RawWriter},
     spec::BucketSpec,
     write::Statement,
 };

@@ -3,13 +3,8 @@
 use bson::{Bson, RawDocument, RawDocumentBuf};
 
 use crate::{
-    attribute::{
-        AttributeArray, DocumentError, DocumentFault,
-        element::{Element, elements},
-        same_record::same_record,
-    },
-    bucket::printed_id,
-    raw::RawWriter,
+    attribute::{AttributeArray, DocumentError, DocumentFault, same_record::same_record},
+    raw::{Element, RawWriter, elements, printed_id},
 };
 
 /// A change of one document to the other form.
