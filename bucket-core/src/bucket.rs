@@ -1,19 +1,19 @@
 //! Typed buckets: from stored bytes to the struct that the derive makes, and back.
 
 mod bucket_fields;
-mod decode;
 mod head;
 mod items;
 mod key_fields;
 mod shared;
 mod stored;
+mod typed;
 
 use bson::RawDocument;
 
 pub use self::{
     bucket_fields::BucketFields,
-    decode::{decode, decode_within},
     stored::{deserialize_bucket, serialize_bucket},
+    typed::{decode, decode_within},
 };
 pub(crate) use self::{
     head::{

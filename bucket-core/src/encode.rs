@@ -23,7 +23,7 @@ pub(crate) use self::{
     by_bson::no_document,
     check::{DOCUMENT_LEVELS, Findings, ITEM_LEVELS, Refusal, check_read},
     encoder::Encoder,
-    names::{Constants, KnownNames, Names},
+    names::{Constants, DataNames, KnownNames},
     special::is_special,
 };
 use crate::raw::kind;

@@ -22,17 +22,17 @@ use std::{cmp::Ordering, fmt, hash::Hash, marker::PhantomData};
 
 use bson::oid::ObjectId;
 
+mod format;
 mod of_record;
 mod ordinal;
 mod parse;
 mod place;
 mod template;
-mod text;
 
 pub(crate) use self::{
+    format::{prefix, push_place},
     parse::place as parse_place,
     place::Place,
-    text::{prefix, push_place},
 };
 
 /// The id of a bucket of `T`, as it stands in `_id`.

@@ -18,6 +18,7 @@ use crate::{
 };
 
 mod across;
+mod by_record_id;
 mod in_commands;
 mod latest;
 mod live;
@@ -27,7 +28,6 @@ mod pages;
 mod parts;
 mod places;
 mod range_stats;
-mod repeats;
 mod rollup;
 mod span;
 mod stats_pipeline;
@@ -54,8 +54,8 @@ pub use self::{
     walk::{Placed, Ready, RecordPlace, Tokens, Turns, Walk, WalkOrder},
 };
 pub(crate) use self::{
+    by_record_id::repeats,
     in_commands::in_one_command,
-    repeats::repeats,
     tails::{Remembered, newest_between, newest_in_order, newest_part, newest_with, remembered},
 };
 

@@ -11,10 +11,10 @@ use bson::{Bson, DateTime, Document, doc};
 
 mod converted;
 mod sort;
-mod text;
+mod text_attribute;
 
 use self::converted::{Operator, Scale};
-pub use self::text::TextAttribute;
+pub use self::text_attribute::TextAttribute;
 use super::{
     ArrayPlace, AttributeArray, AttributeValue, ValueKind, convert, value::stored_as_text,
 };

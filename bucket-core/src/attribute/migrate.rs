@@ -1,7 +1,7 @@
 //! From one form of a stored document to the other: which change of it is due, and that it tells the
 //! same afterwards.
 
-mod command;
+mod form_batch;
 mod form_change;
 mod statement;
 
@@ -9,7 +9,7 @@ use bson::{Document, RawDocument};
 
 use self::form_change::names;
 pub use self::{
-    command::{FormBatch, FormReply},
+    form_batch::{FormBatch, FormReply},
     form_change::{FormChange, Sampled},
 };
 use super::{

@@ -7,7 +7,7 @@ use serde::{
 };
 
 use super::{
-    BucketDocument, BucketFields, ElementSink, SplitItem, decode::decode, shared::write_all,
+    BucketDocument, BucketFields, ElementSink, SplitItem, shared::write_all, typed::decode,
 };
 use crate::{
     attribute::fold,

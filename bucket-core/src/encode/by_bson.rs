@@ -11,13 +11,13 @@ use super::Error;
 /// The error of a name that is no text, or text with a NUL.
 #[cold]
 pub(super) fn no_name<K: Serialize + ?Sized>(name: &K) -> Error {
-    error_of(&Entry(name, &()))
+    error_of(&OneElement(name, &()))
 }
 
 /// The error of a record that serialises as a special value.
 #[cold]
 pub(crate) fn no_document(name: &'static str) -> Error {
-    error_of(&Fields::<()>(name, &[], None))
+    error_of(&SpecialStruct::<()>(name, &[], None))
 }
 
 /// Why `bson` does not take it for a document.
@@ -29,9 +29,9 @@ pub(super) fn error_of<T: Serialize>(value: &T) -> Error {
 }
 
 /// A document of one element.
-pub(super) struct Entry<'v, K: ?Sized, T: ?Sized>(pub(super) &'v K, pub(super) &'v T);
+pub(super) struct OneElement<'v, K: ?Sized, T: ?Sized>(pub(super) &'v K, pub(super) &'v T);
 
-impl<K: Serialize + ?Sized, T: Serialize + ?Sized> Serialize for Entry<'_, K, T> {
+impl<K: Serialize + ?Sized, T: Serialize + ?Sized> Serialize for OneElement<'_, K, T> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(Some(1))?;
         map.serialize_entry(self.0, self.1)?;
@@ -49,13 +49,13 @@ impl<T: Serialize + ?Sized> Serialize for Newtype<'_, T> {
 }
 
 /// A struct of this name and these fields.
-pub(super) struct Fields<'v, T: ?Sized>(
+pub(super) struct SpecialStruct<'v, T: ?Sized>(
     pub(super) &'static str,
     pub(super) &'v [(&'static str, Bson)],
     pub(super) Option<(&'static str, &'v T)>,
 );
 
-impl<T: Serialize + ?Sized> Serialize for Fields<'_, T> {
+impl<T: Serialize + ?Sized> Serialize for SpecialStruct<'_, T> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let Self(name, held, last) = self;
         let len = held.len() + usize::from(last.is_some());

@@ -5,7 +5,7 @@ use serde::{Serialize, ser::Error as _};
 
 use super::{
     Encoder, Error,
-    by_bson::{Entry, Fields},
+    by_bson::{OneElement, SpecialStruct},
     check,
 };
 use crate::raw::element_parts;
@@ -17,7 +17,7 @@ impl Encoder<'_> {
     /// The value of an element as `bson` writes it.
     pub(super) fn special<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         let start = self.bytes.len();
-        bson::serialize_to_buffer(&Entry("", value), self.bytes)?;
+        bson::serialize_to_buffer(&OneElement("", value), self.bytes)?;
         self.bytes[self.type_at] = self.bytes[start + 4];
         self.bytes.drain(start..start + BEFORE_VALUE);
         // The document's own NUL.
@@ -99,14 +99,15 @@ impl<'e, 'a> Special<'e, 'a> {
         }
         self.written = true;
         let last = Some((field, value));
-        self.encoder.special(&Fields(self.name, &self.held, last))
+        self.encoder
+            .special(&SpecialStruct(self.name, &self.held, last))
     }
 
     pub(super) fn finish(self) -> Result<(), Error> {
         if self.written {
             return Ok(());
         }
-        let fields = Fields::<()>(self.name, &self.held, None);
+        let fields = SpecialStruct::<()>(self.name, &self.held, None);
         self.encoder.special(&fields)
     }
 }

@@ -1,6 +1,6 @@
 //! Taking ids apart: the time and the sequence from the right, the key parts from the left.
 
-use super::{Place, ordinal, template::separator_behind, text::SEQUENCE};
+use super::{Place, format::SEQUENCE, ordinal, template::separator_behind};
 use crate::{
     error::IdError,
     percent,
