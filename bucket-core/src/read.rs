@@ -11,7 +11,7 @@ use crate::{
     error::KeyError,
     form::OrderedBy,
     id,
-    key::RecordKey,
+    key::{KeyValue, RecordKey},
     raw::RawWriter,
     record::Record,
     spec::{BucketSpec, ID},
@@ -153,9 +153,9 @@ impl FindPlan {
             }
             writer.key(
                 "skip",
-                crate::KeyValue::Int64(i64::try_from(self.skip).unwrap_or(i64::MAX)),
+                KeyValue::Int64(i64::try_from(self.skip).unwrap_or(i64::MAX)),
             );
-            writer.key("limit", crate::KeyValue::Int64(self.limit));
+            writer.key("limit", KeyValue::Int64(self.limit));
             writer.int32("batchSize", SINGLE_BATCH);
             writer.bool("singleBatch", true);
             writer.string("hint", &self.hint);
