@@ -9,33 +9,28 @@
 
 mod array;
 pub(crate) mod convert;
-mod damage;
 mod document;
-mod element;
+mod fault;
 mod filter;
 mod fold;
-mod index;
-mod insert;
+mod index_keys;
 mod migrate;
 mod rest;
-mod same;
+mod same_record;
 mod unfold;
 mod value;
 
+pub(crate) use self::unfold::{SharedArray, unfold_with};
 pub use self::{
-    array::{ArrayPlace, AttributeArray, AttributeField, EntryNames, Rest},
-    damage::{AttributeError, AttributeFault},
+    array::{
+        ArrayPlace, AttributeArray, AttributeField, AttributeIndex, EntryNames, Rest, ValueKind,
+    },
     document::{Attributed, DocumentError, DocumentFault, DocumentSpec, decode, encode},
     filter::{Attribute, AttributeFilter, TextAttribute, Unit},
     fold::fold,
-    index::AttributeIndex,
-    insert::{NewDocument, NewDocuments, StoredDocuments},
     migrate::{DocumentForm, FormBatch, FormChange, FormReply, Migration, Sampled},
     rest::{AttributeRest, OtherEntries},
     unfold::unfold,
-    value::{AttributeValue, ValueKind},
+    value::AttributeValue,
 };
-pub(crate) use self::{
-    element::{Element, Elements, element_parts, elements},
-    unfold::{SharedArray, unfold_with},
-};
+pub use crate::error::{AttributeError, AttributeFault};

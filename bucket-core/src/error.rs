@@ -1,5 +1,6 @@
 //! The errors of pure logic, one kind a file.
 
+mod attribute;
 mod damage;
 mod encode;
 mod id;
@@ -9,6 +10,7 @@ mod rollup;
 mod step;
 
 pub use self::{
+    attribute::{AttributeError, AttributeFault},
     damage::{Damage, DamagedBucket},
     encode::EncodeError,
     id::IdError,

@@ -4,23 +4,23 @@
 //!
 //! | question | file |
 //! | --- | --- |
-//! | which fields its buckets have, and which of them says that one takes no more | `fields` |
-//! | what a bucket says of the times of its records, and how records follow each other | `time` |
+//! | which fields its buckets have, and which of them says that one takes no more | `own_field` |
+//! | what a bucket says of the times of its records, and how records follow each other | `span_and_order` |
 //! | which indexes it rests on, and what its buckets are ordered by | `indexes` |
 //! | what it is with other limits for a key | `limited` |
 //! | which sequence of buckets a record goes into | `kind` |
 
-mod fields;
 mod indexes;
 mod kind;
 mod limited;
-mod time;
+mod own_field;
+mod span_and_order;
 
 pub(crate) use self::{
-    fields::OwnField,
     indexes::OrderedBy,
     kind::{InTime, InWindow, Kind, Late, Numbered, Pages},
-    time::{Order, Span},
+    own_field::OwnField,
+    span_and_order::{Order, Span},
 };
 use crate::window::Window;
 

@@ -3,183 +3,22 @@
 use bson::{Bson, Document, doc};
 
 mod attributes;
-mod same;
+mod definition;
+mod drift;
+mod retention;
+mod same_index;
 
-pub use self::attributes::{AttributeIndexes, compare_attributes, in_the_way};
-use self::same::{EXPIRE_AFTER, expire_after, same};
-pub use crate::expiry::date_buckets;
-use crate::{
-    expiry::{self, EXPIRE_BYTES_INDEX, EXPIRE_INDEX},
-    spec::{BucketSpec, UNIQUE_INDEX},
+pub use self::{
+    attributes::{AttributeIndexes, compare_attributes, in_the_way},
+    definition::IndexPlan,
+    drift::Drift,
+    retention::{UpdatePlan, date_buckets},
 };
-
-/// An index as the server's `createIndexes` takes it.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct IndexPlan {
-    /// The name.
-    pub name: String,
-    /// The fields and their directions.
-    pub keys: Document,
-    /// Whether it is unique.
-    pub unique: bool,
-    /// The condition of a partial index.
-    pub partial: Option<Document>,
-    /// The server removes what is older than this, in seconds.
-    pub expire_after: Option<u32>,
-}
-
-impl IndexPlan {
-    /// The definition, as `createIndexes` takes it and `listIndexes` gives it.
-    #[must_use]
-    pub fn definition(&self) -> Document {
-        let mut definition = doc! { "name": &self.name, "key": self.keys.clone() };
-        if self.unique {
-            definition.insert("unique", true);
-        }
-        if let Some(partial) = &self.partial {
-            definition.insert("partialFilterExpression", partial.clone());
-        }
-        if let Some(seconds) = self.expire_after {
-            definition.insert(EXPIRE_AFTER, i32::try_from(seconds).unwrap_or(i32::MAX));
-        }
-        definition
-    }
-}
-
-/// An update of many buckets by a pipeline.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct UpdatePlan {
-    /// Which buckets.
-    pub filter: Document,
-    /// The stages.
-    pub pipeline: Vec<Document>,
-}
-
-/// A difference between a collection and its model.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum Drift {
-    /// An index of this name exists with another definition.
-    Index {
-        /// The name of the index.
-        name: String,
-        /// What the model needs.
-        expected: Document,
-        /// What the server has.
-        found: Document,
-    },
-    /// An index on open buckets of another capacity exists: it refuses buckets that this model
-    /// wants to open.
-    Capacity {
-        /// The name of that index.
-        name: String,
-        /// The name of the model's own, where it has one.
-        expected: Option<String>,
-    },
-    /// The index on record ids exists, and the model has none: it refuses records whose id is stored.
-    RecordIds {
-        /// The name of the index.
-        name: String,
-    },
-    /// The index by which the server removes buckets has another limit than the model. It counts
-    /// until it is changed on purpose.
-    Expiry {
-        /// The name of the index.
-        name: String,
-        /// The model's limit in seconds; none where the model has no such index.
-        expected: Option<u32>,
-        /// The limit of the index, in seconds.
-        found: u32,
-    },
-    /// The collection orders text by a collation: ids would not order as the library needs it.
-    Collation {
-        /// The locale of the collation.
-        locale: String,
-    },
-    /// The collection was created with another block compressor; only a new collection can have
-    /// the model's.
-    Compression {
-        /// The model's.
-        expected: String,
-        /// The storage options of the collection; empty for the server's own.
-        found: String,
-    },
-    /// The name belongs to a view or a time series collection.
-    Kind {
-        /// What the server calls it.
-        found: String,
-    },
-}
-
-impl std::fmt::Display for Drift {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Index {
-                name,
-                expected,
-                found,
-            } => {
-                write!(f, "index `{name}` is {found}, the model needs {expected}")
-            }
-            Self::Capacity { name, expected } => {
-                let expected = expected.as_deref().unwrap_or("none");
-                write!(
-                    f,
-                    "index `{name}` is of another capacity, the model needs `{expected}`; drop \
-                     `{name}` once no writer of that capacity is left"
-                )
-            }
-            Self::RecordIds { name } => write!(
-                f,
-                "index `{name}` is on record ids, of which the model has none; drop `{name}` once no \
-                 writer is left whose model has them"
-            ),
-            Self::Expiry {
-                name,
-                expected: Some(expected),
-                found,
-            } => write!(
-                f,
-                "index `{name}` removes buckets after {found} s, the model after {expected} s; \
-                 `ensure().change_expiry()` makes it the model's"
-            ),
-            Self::Expiry {
-                name,
-                expected: None,
-                found,
-            } => write!(
-                f,
-                "index `{name}` removes buckets after {found} s, the model has no such index; \
-                 `ensure().change_expiry()` drops it"
-            ),
-            Self::Collation { locale } => {
-                write!(
-                    f,
-                    "the collection has the collation `{locale}`, ids need the simple one"
-                )
-            }
-            Self::Compression { expected, found } => {
-                let found = match found.as_str() {
-                    "" => "without storage options".to_owned(),
-                    found => format!("with the storage options `{found}`"),
-                };
-                write!(
-                    f,
-                    "the collection was created {found}, the model asks for the compressor \
-                     `{expected}`"
-                )
-            }
-            Self::Kind { found } => {
-                write!(
-                    f,
-                    "the name belongs to a {found}, the model needs a collection"
-                )
-            }
-        }
-    }
-}
+use self::{
+    drift::drifted,
+    same_index::{expire_after, same_index},
+};
+use crate::spec::{BucketSpec, UNIQUE_INDEX};
 
 /// The indexes of a model.
 ///
@@ -245,7 +84,7 @@ pub fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
             .map(|name| plain(name, doc! { names.end: 1, names.start: 1 })),
     );
     plans.extend(record_ids);
-    plans.extend(expiry::plan(spec));
+    plans.extend(retention::plan(spec));
     plans
 }
 
@@ -312,7 +151,7 @@ pub fn compare(spec: &BucketSpec, found: &[Document]) -> (Vec<IndexPlan>, Vec<Dr
             .find(|index| index.get_str("name").is_ok_and(|name| name == plan.name))
         {
             None => missing.push(plan),
-            Some(index) if same(&expected, index) => {
+            Some(index) if same_index(&expected, index) => {
                 let limits = plan.expire_after.zip(expire_after(index));
                 if let Some((model, found)) = limits.filter(|(model, found)| model != found) {
                     drift.push(Drift::Expiry {
@@ -327,7 +166,7 @@ pub fn compare(spec: &BucketSpec, found: &[Document]) -> (Vec<IndexPlan>, Vec<Dr
             }
         }
     }
-    drift.extend(foreign_expiry(spec, found));
+    drift.extend(retention::drift(spec, found));
     let own = spec.open_index_name();
     let others = found.iter().filter_map(|index| index.get_str("name").ok());
     let (ids, others): (Vec<&str>, Vec<&str>) = others.partition(|name| *name == UNIQUE_INDEX);
@@ -346,40 +185,4 @@ pub fn compare(spec: &BucketSpec, found: &[Document]) -> (Vec<IndexPlan>, Vec<Dr
         });
     }
     (missing, drift)
-}
-
-fn drifted(name: String, expected: Document, found: &Document) -> Drift {
-    Drift::Index {
-        name,
-        expected,
-        found: without_version(found),
-    }
-}
-
-fn name(index: &Document) -> Option<&str> {
-    index.get_str("name").ok()
-}
-
-/// Indexes of this library by which the server removes buckets that are not the model's.
-fn foreign_expiry(spec: &BucketSpec, found: &[Document]) -> Vec<Drift> {
-    let own = expiry::plan(spec);
-    let drift = found.iter().filter_map(|index| {
-        let name = index.get_str("name").ok()?;
-        let is_ours = [EXPIRE_INDEX, EXPIRE_BYTES_INDEX].contains(&name);
-        let is_own = own.iter().any(|plan| plan.name == name);
-        (is_ours && !is_own).then(|| Drift::Expiry {
-            name: name.to_owned(),
-            expected: None,
-            found: expire_after(index).unwrap_or_default(),
-        })
-    });
-    drift.collect()
-}
-
-fn without_version(index: &Document) -> Document {
-    index
-        .iter()
-        .filter(|(name, _)| *name != "v")
-        .map(|(n, v)| (n.clone(), v.clone()))
-        .collect()
 }

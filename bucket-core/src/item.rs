@@ -18,7 +18,7 @@ use serde::{
 use crate::{
     attribute::fold,
     encode::{
-        Constants, Encoder, Error, Findings, ITEM_LEVELS, KnownNames, Names, check_read,
+        Constants, DataNames, Encoder, Error, Findings, ITEM_LEVELS, KnownNames, check_read,
         is_special, no_document,
     },
     error::EncodeError,
@@ -69,7 +69,7 @@ fn finish<T: Record>(
         }
         Ok(())
     });
-    checked.map_err(|refusal| EncodeError::of(refusal, ITEM_LEVELS))?;
+    checked.map_err(|refusal| refusal.of_record(ITEM_LEVELS))?;
     fold_behind::<T>(buffer, start)
 }
 
@@ -208,7 +208,7 @@ impl<'a, R: Record> Serializer for ItemSerializer<'a, R> {
         self.encoder.has_flattened();
         Ok(ItemEntries {
             fields: self.begin(),
-            names: Names::default(),
+            names: DataNames::default(),
             pending: Fate::Keep,
         })
     }
@@ -343,7 +343,7 @@ impl<R: Record> SerializeStruct for ItemFields<'_, R> {
 /// The form of a struct with a flattened field, whose names are data.
 struct ItemEntries<'a, T> {
     fields: ItemFields<'a, T>,
-    names: Names,
+    names: DataNames,
     pending: Fate,
 }
 

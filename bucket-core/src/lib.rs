@@ -38,6 +38,7 @@ mod item;
 pub mod key;
 pub mod limits;
 pub mod measure;
+mod percent;
 #[doc(hidden)]
 pub mod private;
 pub mod range;
@@ -65,7 +66,6 @@ pub use self::private as __private;
 #[doc(inline)]
 pub use self::{
     attribute::{AttributeFilter, AttributeValue, Attributed},
-    bucket::BucketDocument,
     error::{Damage, DamagedBucket, EncodeError, IdError, KeyError, StepError, SumOverflow},
     field::FieldPath,
     form::{Form, LatePolicy},
@@ -75,7 +75,7 @@ pub use self::{
     measure::{Measure, Number},
     range::{IntoTimeRange, TimeRange},
     read::{CursorToken, TokenError},
-    record::Record,
+    record::{BucketDocument, Record},
     sketch::Sketch,
     spec::BucketSpec,
     stats::NoStats,

@@ -9,46 +9,20 @@ pub use crate::{
         ArrayPlace, Attribute, AttributeArray, AttributeField, AttributeIndex, AttributeRest,
         AttributeValue, Attributed, DocumentSpec, EntryNames, Rest, TextAttribute, Unit, ValueKind,
     },
-    bucket::{
-        BucketDocument, BucketFields, BucketParts, BucketRef, assemble_records, deserialize_bucket,
-        serialize_bucket,
-    },
+    bucket::{BucketFields, assemble_records, deserialize_bucket, serialize_bucket},
     error::KeyError,
     field::FieldPath,
     form::{Form, LatePolicy},
     id::BucketId,
     key::{BucketKey, KeySink, KeySource, KeyValue, RecordKey},
     measure::Measure,
-    record::Record,
+    record::{BucketDocument, BucketParts, BucketRef, Record},
     sketch::Sketch,
-    spec::{BucketSpec, IdSegment, KeyField, Names, TimeField, TimeUnit},
+    spec::{BucketSpec, IdSegment, KeyField, Names, SpecParts, TimeField, TimeUnit},
     stats::{NoStats, StoredStats},
     time::BucketTime,
     window::Window,
 };
-
-/// The literal form of a spec, for const construction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct SpecParts {
-    pub record: &'static str,
-    pub collection: &'static str,
-    pub items: &'static str,
-    pub form: Form,
-    pub id: &'static [IdSegment],
-    pub keys: &'static [KeyField],
-    pub time: TimeField,
-    pub names: Names,
-    pub max_bytes: Option<u32>,
-    pub raised_from: Option<u32>,
-    pub expire_after: Option<u32>,
-    pub object_ids: bool,
-    pub compression: Option<&'static str>,
-    pub inputs: &'static [Input],
-    pub aggregates: &'static [Aggregate],
-    pub unique: Option<&'static str>,
-    pub arrays: &'static [AttributeArray],
-}
 
 pub use crate::attribute::convert::{convert, number};
 

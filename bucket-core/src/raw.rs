@@ -3,12 +3,18 @@
 //! Format: the BSON specification 1.1 (bsonspec.org). Element names come from specs and constants,
 //! which hold no NUL byte; the derive refuses names that do.
 
+mod element;
 pub(crate) mod kind;
 mod operand;
+mod printed_id;
 
 use bson::{RawDocument, RawDocumentBuf, oid::ObjectId};
 
-pub(crate) use self::operand::Operand;
+pub(crate) use self::{
+    element::{Element, Elements, element_parts, elements},
+    operand::Operand,
+    printed_id::printed_id,
+};
 use crate::{key::KeyValue, measure::Number};
 
 /// Where a document began, so that its length can be filled in.

@@ -7,18 +7,18 @@
 use bson::{Document, RawDocument, RawDocumentBuf, doc};
 
 use crate::{
-    bucket::StoredKey,
+    bucket::{ElementSink, StoredKey},
     error::KeyError,
     form::OrderedBy,
     id,
-    key::RecordKey,
+    key::{KeyValue, RecordKey},
     raw::RawWriter,
     record::Record,
     spec::{BucketSpec, ID},
-    write::ElementSink,
 };
 
 mod across;
+mod by_record_id;
 mod in_commands;
 mod latest;
 mod live;
@@ -28,7 +28,6 @@ mod pages;
 mod parts;
 mod places;
 mod range_stats;
-mod repeats;
 mod rollup;
 mod span;
 mod stats_pipeline;
@@ -55,8 +54,8 @@ pub use self::{
     walk::{Placed, Ready, RecordPlace, Tokens, Turns, Walk, WalkOrder},
 };
 pub(crate) use self::{
+    by_record_id::repeats,
     in_commands::in_one_command,
-    repeats::repeats,
     tails::{Remembered, newest_between, newest_in_order, newest_part, newest_with, remembered},
 };
 
@@ -154,9 +153,9 @@ impl FindPlan {
             }
             writer.key(
                 "skip",
-                crate::KeyValue::Int64(i64::try_from(self.skip).unwrap_or(i64::MAX)),
+                KeyValue::Int64(i64::try_from(self.skip).unwrap_or(i64::MAX)),
             );
-            writer.key("limit", crate::KeyValue::Int64(self.limit));
+            writer.key("limit", KeyValue::Int64(self.limit));
             writer.int32("batchSize", SINGLE_BATCH);
             writer.bool("singleBatch", true);
             writer.string("hint", &self.hint);

@@ -1,11 +1,12 @@
-//! The contract between a record type and the library.
+//! The contract between a record type, its typed buckets and the library.
 
 use bson::DateTime;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     aggregate::InputSink,
-    bucket::BucketDocument,
+    bucket::bucket_fields::BucketFields,
+    id::BucketId,
     key::{KeySink, RecordKey},
     spec::BucketSpec,
     stats::StoredStats,
@@ -54,4 +55,53 @@ pub trait Record: Serialize + Sized + Send + Sync + 'static {
 
     /// Puts a record together from a bucket's key and one of its items.
     fn assemble(key: Self::Key, item: Self::Item) -> Self;
+}
+
+/// The typed bucket document of a model; the derive makes one for each.
+pub trait BucketDocument: Sized {
+    /// The record that the buckets hold.
+    type Record: Record<Bucket = Self>;
+
+    /// The document of these parts.
+    fn from_parts(parts: BucketParts<Self::Record>) -> Self;
+
+    /// The parts of this document.
+    fn into_parts(self) -> BucketParts<Self::Record>;
+
+    /// A view of the parts.
+    fn as_ref(&self) -> BucketRef<'_, Self::Record>;
+}
+
+/// The parts of every bucket, whatever its fields are called.
+#[derive(Debug)]
+pub struct BucketParts<T: Record> {
+    /// The id, from `_id`.
+    pub id: BucketId<T>,
+    /// The key fields.
+    pub key: T::Key,
+    /// The number of items.
+    pub count: u32,
+    /// The fields that depend on the model's form.
+    pub fields: BucketFields,
+    /// The aggregates.
+    pub stats: StoredStats,
+    /// The items in their order of arrival.
+    pub items: Vec<T::Item>,
+}
+
+/// A view of the parts of a bucket.
+#[derive(Debug)]
+pub struct BucketRef<'a, T: Record> {
+    /// The id.
+    pub id: &'a BucketId<T>,
+    /// The key fields.
+    pub key: T::Key,
+    /// The number of items.
+    pub count: u32,
+    /// The fields that depend on the model's form.
+    pub fields: BucketFields,
+    /// The aggregates.
+    pub stats: &'a StoredStats,
+    /// The items in their order of arrival.
+    pub items: &'a [T::Item],
 }

@@ -1,4 +1,4 @@
-//! How large buckets may be: the sizing rules of the bucket tutorial, as code.
+//! How large buckets and commands may be: the sizing rules of the bucket tutorial, as code.
 //!
 //! Source of the figures: the tutorial's section "Document Size Considerations" (100 bytes for a
 //! reading, 500 bytes for the bucket around them, 16 MB at the most, under 1 MB recommended).
@@ -10,6 +10,13 @@ use crate::{
 
 /// The largest BSON document that the server stores, in bytes.
 pub const MAX_DOCUMENT_BYTES: usize = 16 * 1024 * 1024;
+
+/// The largest command, in bytes: the server takes 16 MB, and its reply must stay far below that
+/// even if every statement fails.
+pub const MAX_COMMAND_BYTES: usize = 12 * 1024 * 1024;
+
+/// The largest number of statements in one command.
+pub const MAX_STATEMENTS: usize = 1_000;
 
 /// The largest bucket that the tutorial recommends, in bytes.
 pub const RECOMMENDED_DOCUMENT_BYTES: usize = 1024 * 1024;

@@ -41,7 +41,31 @@ use crate::{
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BucketSpec {
-    parts: crate::private::SpecParts,
+    parts: SpecParts,
+}
+
+/// The literal form of a spec, for const construction.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct SpecParts {
+    pub record: &'static str,
+    pub collection: &'static str,
+    pub items: &'static str,
+    pub form: Form,
+    pub id: &'static [IdSegment],
+    pub keys: &'static [KeyField],
+    pub time: TimeField,
+    pub names: Names,
+    pub max_bytes: Option<u32>,
+    pub raised_from: Option<u32>,
+    pub expire_after: Option<u32>,
+    pub object_ids: bool,
+    pub compression: Option<&'static str>,
+    pub inputs: &'static [Input],
+    pub aggregates: &'static [Aggregate],
+    pub unique: Option<&'static str>,
+    pub arrays: &'static [AttributeArray],
 }
 
 /// A key field: the Rust name in the record and the top-level BSON path in the bucket.
@@ -186,7 +210,7 @@ impl TimeUnit {
 impl BucketSpec {
     #[doc(hidden)]
     #[must_use]
-    pub const fn __new(parts: crate::private::SpecParts) -> Self {
+    pub const fn __new(parts: SpecParts) -> Self {
         Self { parts }
     }
 

@@ -2,13 +2,13 @@
 
 mod accumulator;
 mod presence;
+mod stored_value;
 mod sum;
 mod total;
-mod value;
 
 use bson::{Bson, DateTime, Document, RawBsonRef, RawDocument};
 
-use self::value::Value;
+use self::stored_value::Value;
 pub(crate) use self::{accumulator::Accumulator, presence::Presence, total::Total};
 use crate::{
     aggregate::AggregateKind,

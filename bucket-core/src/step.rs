@@ -23,7 +23,6 @@ pub use self::{
 };
 use crate::{
     error::StepError,
-    range::TimeRange,
     window::{DAY, clamped, first_day, month_of},
 };
 
@@ -265,42 +264,6 @@ impl Every {
         self.zone
             .as_ref()
             .map_or(day * DAY, |zone| zone.start_of_day(day))
-    }
-
-    /// The steps that a span of time touches, in order; the first and the last reach beyond it
-    /// unless it begins and ends with them. An open side goes to the end of time:
-    /// [`count_in`](Self::count_in) tells beforehand how many they are.
-    ///
-    /// ```
-    /// use bson::DateTime;
-    /// use bucket_core::{Every, IntoTimeRange};
-    ///
-    /// let range = DateTime::from_millis(59_999)..DateTime::from_millis(120_001);
-    /// let starts = Every::minutes(1).steps(range.into_time_range()).map(|(start, _)| start);
-    /// let starts: Vec<i64> = starts.map(DateTime::timestamp_millis).collect();
-    /// assert_eq!(starts, [0, 60_000, 120_000]);
-    /// ```
-    pub fn steps(&self, range: TimeRange) -> Steps {
-        Steps::new(self.clone(), range)
-    }
-
-    /// How many steps a span of time touches, without going through them. Days that a zone left out
-    /// are counted as well.
-    ///
-    /// ```
-    /// use bson::DateTime;
-    /// use bucket_core::{Every, IntoTimeRange, TimeRange};
-    ///
-    /// let range = DateTime::from_millis(59_999)..DateTime::from_millis(120_001);
-    /// assert_eq!(Every::minutes(1).count_in(range.into_time_range()), 3);
-    /// assert!(Every::year().count_in(TimeRange::ALL) > 500_000_000);
-    /// ```
-    #[must_use]
-    pub fn count_in(&self, range: TimeRange) -> u64 {
-        iter::ends(range).map_or(0, |(first, last)| {
-            let steps = self.number(last) - self.number(first) + 1;
-            u64::try_from(steps).unwrap_or(u64::MAX)
-        })
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use crate::key::KeyValue;
+use crate::{key::KeyValue, percent};
 
 /// The name of the counter of a value.
 pub(crate) fn push_name(text: &mut String, value: KeyValue<'_>) {
@@ -20,7 +20,7 @@ pub(crate) fn push_name(text: &mut String, value: KeyValue<'_>) {
         KeyValue::String(value) | KeyValue::Text(value) => {
             for character in value.chars() {
                 if matches!(character, '%' | '.' | '$') || character.is_ascii_control() {
-                    push(text, format_args!("%{:02X}", u32::from(character)));
+                    percent::push_encoded(text, character);
                 } else {
                     text.push(character);
                 }
@@ -39,7 +39,7 @@ pub(crate) fn value_of(name: &str) -> Option<String> {
     if name == "%" {
         return Some(String::new());
     }
-    crate::id::unescape(name)
+    percent::decode(name)
 }
 
 #[cfg(test)]

@@ -5,9 +5,11 @@
 //! | a record becomes item bytes, grouped by key | `batch` |
 //! | which bucket takes which records next, form by form | `chain` |
 //! | what a statement does | `action` |
-//! | which buckets a statement is for | `statement` |
+//! | a statement: an action, a key, and the records that it brings | `statement` |
+//! | which buckets it is for | `filter` |
 //! | what it changes in them: the one list of a bucket's parts | `change` |
 //! | that as operators, as a pipeline, as a whole bucket | `operators`, `pipeline`, `whole` |
+//! | filter and change as one element of a command | `update` |
 //! | statements become one command | `command` |
 //! | what to read and send next, until every record has its outcome | `call` |
 //! | one command until its outcome is known: numbers, faults, lost replies | `delivery` |
@@ -18,12 +20,13 @@
 //! | the next commands of a batch, and what their replies settle | `round` |
 //! | a reply says what became of each statement | `outcome` |
 //! | how far a source has been stored | `source` |
-//! | which of its records wait for an earlier one | `held_back` |
+//! | which of its records wait for an earlier one | `holds`, `held_back` |
 //! | where an item has its record id | `record_id` |
 //! | what a statement asks so that no record is stored twice | `guard` |
 //! | whether a full bucket that is remembered still exists | `confirm` |
 //! | records that come a second time: in a batch, or after they were stored | `own_ids`, `repeat`, `equality` |
 //! | what it leaves open where a try before it had none | `doubt` |
+//! | documents with attributes become `insert` commands | `new_documents` |
 //!
 //! The statements of the manual's form, for the model of its trades:
 //!
@@ -60,11 +63,14 @@ mod confirm;
 mod delivery;
 mod doubt;
 mod equality;
+mod filter;
 mod ground;
 mod guard;
 mod held_back;
+mod holds;
 mod join;
 mod learnt;
+mod new_documents;
 mod operators;
 mod outcome;
 mod own_ids;
@@ -76,26 +82,22 @@ mod round;
 mod slot;
 mod source;
 mod statement;
+mod update;
 mod whole;
-
-use crate::{
-    key::{KeySink, KeyValue},
-    raw::RawWriter,
-    spec::BucketSpec,
-};
 
 pub use self::{
     action::{Action, Put},
     batch::{Batch, SortedOut},
     call::{Call, CallEvent, Delivered, Dispatch, Next, Reason, Report, Terms, Unstored},
-    chain::{Chain, Need, Recollection, Step},
+    chain::{Chain, Need, Step, recollection::Recollection},
     codes::{blames_a_record, is_out_of_time, is_transient, names_no_index},
     command::{Command, CommandBuilder, MAX_COMMAND_BYTES, MAX_STATEMENTS},
     delivery::{Answer, COLLECTION_UUID, Deed, Delivery, Ended, Event, Fault, asks_again},
     doubt::{Doubt, Doubtful},
     ground::{Ground, Listing, Look, collection_drift},
-    held_back::{HeldBack, Holds},
+    holds::{HeldBack, Holds},
     learnt::Learnt,
+    new_documents::{NewDocument, NewDocuments, StoredDocuments},
     outcome::{Outcome, Reply, WriteFailure},
     own_ids::{OwnRepeat, Repetition},
     pauses::Pauses,
@@ -104,30 +106,4 @@ pub use self::{
     source::{SOURCES, Source, SourceError},
     statement::Statement,
 };
-pub(crate) use crate::form::Kind;
-
-/// Writes key parts as top-level elements under the names of the model.
-pub(crate) struct ElementSink<'a> {
-    spec: &'static BucketSpec,
-    writer: &'a mut RawWriter,
-    next: usize,
-}
-
-impl<'a> ElementSink<'a> {
-    pub(crate) fn new(spec: &'static BucketSpec, writer: &'a mut RawWriter) -> Self {
-        Self {
-            spec,
-            writer,
-            next: 0,
-        }
-    }
-}
-
-impl KeySink for ElementSink<'_> {
-    fn part(&mut self, value: KeyValue<'_>) {
-        if let Some(key) = self.spec.keys().get(self.next) {
-            self.writer.key(key.path, value);
-            self.next += 1;
-        }
-    }
-}
+pub(crate) use crate::{bucket::ElementSink, form::Kind};

@@ -1,7 +1,5 @@
 //! What the derive reads off a struct about one array.
 
-use super::{AttributeIndex, ValueKind};
-
 /// An array of attributes; the derive makes one for each that a struct names.
 ///
 /// ```
@@ -40,6 +38,24 @@ pub enum ArrayPlace {
     Bucket(&'static str),
 }
 
+/// How an array of attributes is indexed; see [`AttributeArray::index_keys`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AttributeIndex {
+    /// Key, unit, value: serves every filter on a key and a unit. In arrays without units key and value.
+    #[default]
+    KeyUnitValue,
+    /// Key, value, unit: serves filters over all units of a key better.
+    KeyValueUnit,
+    /// Whole entries, as the manual has it: serves nothing but equality with whole sub-documents.
+    Whole,
+    /// Each field of the entries by itself: serves filters on the value of a key less well, and those on
+    /// fields that no model knows.
+    Wildcard,
+    /// None.
+    None,
+}
+
 /// The names of an entry's fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryNames {
@@ -66,6 +82,30 @@ pub struct AttributeField {
     pub text: bool,
     /// Whether null has an entry: what is missing would be read as something else, or not at all.
     pub null: bool,
+}
+
+/// The type of an attribute's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ValueKind {
+    /// A boolean.
+    Bool,
+    /// A 32-bit integer.
+    Int32,
+    /// A 64-bit integer.
+    Int64,
+    /// A floating point number.
+    Double,
+    /// A decimal number.
+    Decimal,
+    /// Text.
+    String,
+    /// A date.
+    Date,
+    /// An object id.
+    ObjectId,
+    /// Any of these: values of several types.
+    Any,
 }
 
 /// A field of the struct that keeps the entries for which there is no other.

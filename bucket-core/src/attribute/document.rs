@@ -7,9 +7,9 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{AttributeArray, AttributeError, fold, unfold};
 use crate::{
-    bucket::printed_id,
     decode,
     encode::{DOCUMENT_LEVELS, Refusal, append_document, check_read},
+    raw::printed_id,
 };
 
 /// A type whose attributes are stored in arrays; implemented by `#[derive(Attributed)]` alone.
@@ -151,8 +151,8 @@ pub fn decode<T: Attributed>(stored: &RawDocument) -> Result<T, DocumentError> {
 /// ```
 #[derive(Debug, Clone)]
 pub struct DocumentError {
-    pub(super) id: Option<String>,
-    pub(super) fault: DocumentFault,
+    pub(crate) id: Option<String>,
+    pub(crate) fault: DocumentFault,
 }
 
 /// What is wrong with a document.

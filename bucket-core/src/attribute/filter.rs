@@ -11,11 +11,13 @@ use bson::{Bson, DateTime, Document, doc};
 
 mod converted;
 mod sort;
-mod text;
+mod text_attribute;
 
 use self::converted::{Operator, Scale};
-pub use self::text::TextAttribute;
-use super::{ArrayPlace, AttributeArray, AttributeValue, ValueKind, convert};
+pub use self::text_attribute::TextAttribute;
+use super::{
+    ArrayPlace, AttributeArray, AttributeValue, ValueKind, convert, value::stored_as_text,
+};
 
 /// An attribute that is asked for.
 ///
@@ -218,7 +220,7 @@ impl<V: AttributeValue> Attribute<V> {
         let values: Vec<V> = values.into_iter().map(Into::into).collect();
         let mut stored: Vec<Bson> = values.iter().map(V::to_bson).collect();
         if self.has_texts() {
-            let texts: Vec<Bson> = values.iter().map(text::text).collect();
+            let texts: Vec<Bson> = values.iter().map(stored_as_text).collect();
             stored.extend(texts);
         }
         self.meets(|scale| {

@@ -2,11 +2,8 @@
 
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 
-use super::{
-    AttributeArray, AttributeError, AttributeFault, Rest, ValueKind,
-    element::{Element, elements},
-};
-use crate::raw::RawWriter;
+use super::{AttributeArray, AttributeError, AttributeFault, Rest, ValueKind};
+use crate::raw::{Element, RawWriter, elements};
 
 /// Makes the many fields of a stored document: each entry under the name of its field, what has none
 /// in the field that keeps the rest, the document's other fields as they are. An array that is missing

@@ -2,34 +2,11 @@
 
 use bson::{Bson, DateTime, Decimal128, RawBsonRef, oid::ObjectId};
 
+use super::ValueKind;
 use crate::{
     raw::{RawWriter, kind as byte},
     whole,
 };
-
-/// The type of an attribute's values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ValueKind {
-    /// A boolean.
-    Bool,
-    /// A 32-bit integer.
-    Int32,
-    /// A 64-bit integer.
-    Int64,
-    /// A floating point number.
-    Double,
-    /// A decimal number.
-    Decimal,
-    /// Text.
-    String,
-    /// A date.
-    Date,
-    /// An object id.
-    ObjectId,
-    /// Any of these: values of several types.
-    Any,
-}
 
 /// A type that attributes can have: numbers, text, dates, booleans, object ids, and options of them.
 ///
@@ -99,6 +76,15 @@ impl<V: AttributeValue> AttributeValue for Option<V> {
     fn to_bson(&self) -> Bson {
         self.as_ref().map_or(Bson::Null, V::to_bson)
     }
+}
+
+/// A value as it is stored as text.
+pub(super) fn stored_as_text<V: AttributeValue>(value: &V) -> Bson {
+    let value = value.to_bson();
+    let raw = bson::RawBson::try_from(value.clone());
+    let text = raw.ok().and_then(|raw| V::KIND.text(raw.as_raw_bson_ref()));
+    // What has no text, such as a date of no year of the format, is stored nowhere as text either.
+    text.map_or(value, Bson::String)
 }
 
 impl ValueKind {

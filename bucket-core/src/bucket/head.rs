@@ -1,6 +1,6 @@
 //! What a stored bucket says of itself beside its items, and the fields that it says it by.
 
-use bson::{Bson, DateTime, RawBsonRef, RawDocument};
+use bson::{DateTime, RawBsonRef, RawDocument};
 
 use super::BucketFields;
 use crate::{
@@ -193,13 +193,5 @@ pub(crate) fn wrong_field(path: &str, expected: &'static str) -> Damage {
     Damage::Field {
         path: path.to_owned(),
         expected,
-    }
-}
-
-/// The `_id` as it prints, for messages.
-pub(crate) fn printed_id(stored: &RawDocument) -> String {
-    match stored.get(ID) {
-        Ok(Some(id)) => Bson::try_from(id).map_or_else(|_| "?".to_owned(), |id| id.to_string()),
-        _ => "without an `_id`".to_owned(),
     }
 }

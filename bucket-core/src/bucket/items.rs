@@ -7,9 +7,10 @@ use serde::de::DeserializeOwned;
 
 use super::head::{field, wrong_field};
 use crate::{
-    attribute::{AttributeError, SharedArray, elements, fold, unfold_with},
+    attribute::{SharedArray, fold, unfold_with},
     decode::decode,
-    error::Damage,
+    error::{AttributeError, Damage},
+    raw::elements,
     spec::BucketSpec,
 };
 

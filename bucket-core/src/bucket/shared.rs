@@ -3,8 +3,8 @@
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 
 use crate::{
-    attribute::{AttributeArray, Element, Rest, ValueKind, elements},
-    raw::{RawWriter, kind as byte},
+    attribute::{AttributeArray, Rest, ValueKind},
+    raw::{Element, RawWriter, elements, kind as byte},
     spec::BucketSpec,
 };
 

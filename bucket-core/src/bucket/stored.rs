@@ -6,7 +6,9 @@ use serde::{
     ser::SerializeMap,
 };
 
-use super::{BucketDocument, BucketFields, SplitItem, decode::decode, shared::write_all};
+use super::{
+    BucketDocument, BucketFields, ElementSink, SplitItem, shared::write_all, typed::decode,
+};
 use crate::{
     attribute::fold,
     form::{OrderedBy, OwnField},
@@ -29,9 +31,7 @@ pub fn serialize_bucket<B: BucketDocument, S: Serializer>(
     let spec = B::Record::SPEC;
     let parts = bucket.as_ref();
     let key = RawWriter::build(|writer| {
-        parts
-            .key
-            .visit(&mut crate::write::ElementSink::new(spec, writer));
+        parts.key.visit(&mut ElementSink::new(spec, writer));
     });
     let mut map = to.serialize_map(None)?;
     match parts.id.object_id() {

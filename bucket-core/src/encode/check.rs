@@ -7,8 +7,9 @@ use serde::{Serialize, de::DeserializeOwned, ser::Error as _};
 
 use super::{Error, kind, names};
 use crate::{
-    attribute::{Element, Elements, element_parts, elements},
     decode::decode,
+    error::EncodeError,
+    raw::{Element, Elements, element_parts, elements},
 };
 
 /// The levels of documents and arrays that the server stores.
@@ -28,6 +29,18 @@ pub(crate) enum Refusal {
     TooDeep,
     /// Stored so, its type could not read it.
     Unreadable(Error),
+}
+
+impl Refusal {
+    /// The error of a record that may have so many levels.
+    pub(crate) fn of_record(self, limit: usize) -> EncodeError {
+        match self {
+            Self::Serialize(source) => EncodeError::Serialize(source.into()),
+            Self::Repeated(name) => EncodeError::RepeatedName { name },
+            Self::TooDeep => EncodeError::TooDeep { limit },
+            Self::Unreadable(source) => EncodeError::Unreadable(source.into()),
+        }
+    }
 }
 
 /// What was found while a document was written.

@@ -8,7 +8,7 @@ use serde::{
     },
 };
 
-use super::{Constants, Encoder, Error, Names, Refusal, kind, special::Special};
+use super::{Constants, DataNames, Encoder, Error, Refusal, kind, special::Special};
 
 /// An array that is being written; around that of a variant there is a document with the variant's name.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ sequences! {
 pub(crate) struct Entries<'e, 'a> {
     encoder: &'e mut Encoder<'a>,
     start: usize,
-    names: Names,
+    names: DataNames,
 }
 
 impl<'e, 'a> Entries<'e, 'a> {
@@ -98,7 +98,7 @@ impl<'e, 'a> Entries<'e, 'a> {
         Ok(Self {
             encoder,
             start,
-            names: Names::default(),
+            names: DataNames::default(),
         })
     }
 }
@@ -231,7 +231,11 @@ impl Encoder<'_> {
     /// # Errors
     ///
     /// If the document has the name already.
-    pub(crate) fn written_name(&mut self, names: &mut Names, start: usize) -> Result<(), Error> {
+    pub(crate) fn written_name(
+        &mut self,
+        names: &mut DataNames,
+        start: usize,
+    ) -> Result<(), Error> {
         let (before, name) = self.last_name();
         if names.has(name, before, start) {
             let name = String::from_utf8_lossy(name).into_owned();
@@ -258,7 +262,7 @@ impl Encoder<'_> {
     /// # Errors
     ///
     /// If a name stands there twice.
-    pub(crate) fn all_written(&mut self, names: &Names, start: usize) -> Result<(), Error> {
+    pub(crate) fn all_written(&mut self, names: &DataNames, start: usize) -> Result<(), Error> {
         let repeated = names.repeated(self.bytes, start);
         let repeated = repeated.map(|name| String::from_utf8_lossy(name).into_owned());
         repeated.map_or(Ok(()), |name| Err(self.repeats(&name)))

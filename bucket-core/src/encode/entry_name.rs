@@ -5,7 +5,7 @@ use serde::{
     ser::{Error as _, Impossible},
 };
 
-use super::{Encoder, Error, special::no_name};
+use super::{Encoder, Error, by_bson::no_name};
 
 impl Encoder<'_> {
     /// Begins an element whose name is this key of a map; its value must follow.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use foldhash::fast::RandomState;
 
-use crate::attribute::element_parts;
+use crate::raw::element_parts;
 
 /// A document begins with its length.
 const BEFORE_ELEMENTS: usize = 4;
@@ -77,13 +77,13 @@ const FEW: usize = 32;
 ///
 /// A bit for each hash: a name whose bit is free is new.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Names {
+pub(crate) struct DataNames {
     seen: [u64; 4],
     count: usize,
     suspect: bool,
 }
 
-impl Names {
+impl DataNames {
     /// Takes in a name, of the document that begins at `start` and has all elements before it. Whether it
     /// is there already; where that takes too long to say, [`repeated`](Self::repeated) does.
     #[inline]

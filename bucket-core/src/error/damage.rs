@@ -2,7 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{attribute::AttributeError, text::Shortened};
+use super::AttributeError;
+use crate::text::Shortened;
 
 /// A document of the collection cannot be read as a bucket.
 ///

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{attribute::AttributeError, encode::Refusal};
+use super::AttributeError;
 
 /// A record cannot become an item of a bucket; nothing was sent.
 #[derive(Debug, Clone)]
@@ -80,18 +80,6 @@ pub enum EncodeError {
         /// What is wrong with them.
         message: String,
     },
-}
-
-impl EncodeError {
-    /// The error of a document that may have so many levels.
-    pub(crate) fn of(refusal: Refusal, limit: usize) -> Self {
-        match refusal {
-            Refusal::Serialize(source) => Self::Serialize(source.into()),
-            Refusal::Repeated(name) => Self::RepeatedName { name },
-            Refusal::TooDeep => Self::TooDeep { limit },
-            Refusal::Unreadable(source) => Self::Unreadable(source.into()),
-        }
-    }
 }
 
 impl fmt::Display for EncodeError {

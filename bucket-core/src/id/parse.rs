@@ -1,8 +1,9 @@
 //! Taking ids apart: the time and the sequence from the right, the key parts from the left.
 
-use super::{Place, ordinal, separator_behind, text::SEQUENCE};
+use super::{Place, format::SEQUENCE, ordinal, template::separator_behind};
 use crate::{
     error::IdError,
+    percent,
     spec::{BucketSpec, IdSegment},
 };
 
@@ -18,7 +19,7 @@ pub(super) fn key_texts(spec: &BucketSpec, text: &str) -> Result<Vec<String>, Id
     let (key, _) = split_place(spec, text)?;
     let mut texts = vec![String::new(); spec.keys().len()];
     for (index, part) in split_key(spec, text, key)? {
-        let part = unescape(part)
+        let part = percent::decode(part)
             .ok_or_else(|| IdError::new(text, format!("`{part}` is not percent-encoded")))?;
         if let Some(slot) = texts.get_mut(index) {
             *slot = part;
@@ -86,21 +87,4 @@ fn split_key<'a>(
         }
     }
     Ok(parts)
-}
-
-pub(crate) fn unescape(part: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(part.len());
-    let mut rest = part.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        if first == b'%' {
-            let (hex, tail) = tail.split_at_checked(2)?;
-            let hex = std::str::from_utf8(hex).ok()?;
-            bytes.push(u8::from_str_radix(hex, 16).ok()?);
-            rest = tail;
-        } else {
-            bytes.push(first);
-            rest = tail;
-        }
-    }
-    String::from_utf8(bytes).ok()
 }

@@ -3,8 +3,9 @@
 use bson::Document;
 
 use super::{
-    Drift, IndexPlan, drifted, name,
-    same::{keys, same},
+    Drift, IndexPlan,
+    drift::drifted,
+    same_index::{keys, name, same_index},
 };
 use crate::attribute::AttributeArray;
 
@@ -51,7 +52,7 @@ pub fn compare_attributes(arrays: &[AttributeArray], found: &[Document]) -> Attr
         if let Some(collation) = collation {
             expected.insert("collation", collation.clone());
         }
-        let serves = |index: &&Document| same(&expected, index);
+        let serves = |index: &&Document| same_index(&expected, index);
         let is_called_so = |index: &&Document| name(index) == Some(plan.name.as_str());
         if let Some(same) = found.iter().find(serves).and_then(name) {
             indexes.found.push(same.to_owned());

@@ -7,10 +7,11 @@ use super::{
     latest::{AT, FurtherLook, ITEM, LENGTH, NEWEST, STORED},
 };
 use crate::{
-    bucket::{self, ItemReader, printed_id},
+    bucket::{self, ItemReader},
     error::{Damage, DamagedBucket},
     form::Order,
     id::Place,
+    raw::printed_id,
     record::Record,
 };
 

@@ -7,10 +7,10 @@ use super::{
     parts::{Part, each_record, parts, span},
 };
 use crate::{
-    bucket::printed_id,
     error::{DamagedBucket, EncodeError, SumOverflow},
     limits::Limits,
     range::TimeRange,
+    raw::printed_id,
     record::Record,
     stats::{StoredStats, Total},
 };

@@ -7,11 +7,12 @@ use super::{
     parts::{Part, each_record, opened, opened_by_id, parts, span},
 };
 use crate::{
-    bucket::{field, printed_id, wrong_field},
+    bucket::{field, wrong_field},
     error::{Damage, DamagedBucket, EncodeError, RollupError, SumOverflow},
     form::Form,
     limits::Limits,
     range::TimeRange,
+    raw::printed_id,
     record::Record,
     spec::ID,
     stats::{StoredStats, Total},

@@ -5,21 +5,18 @@
 //! one window in several buckets, and, in the order of time, those of buckets whose spans overlap.
 //! They are held until no bucket that is still to come can have one that belongs before them.
 
-use bson::{DateTime, Document, RawBsonRef, RawDocument};
+use bson::{DateTime, Document, RawDocument};
 use serde::de::DeserializeOwned;
 
-use self::{filling::Filling, route::Route};
+use self::{filling::Filling, read_item::Decode, route::Route};
 use super::{CursorToken, FindPlan, Live, TokenError, order::Position, token::Query};
 use crate::{
-    bucket::ItemReader,
-    error::{Damage, DamagedBucket},
-    form::Order,
-    id::Place,
-    range::TimeRange,
-    record::Record,
+    bucket, error::DamagedBucket, form::Order, id::Place, range::TimeRange, record::Record,
 };
 
 mod filling;
+mod read_item;
+mod room;
 mod route;
 mod take;
 
@@ -136,16 +133,12 @@ pub struct Walk<T: Record, R = T> {
     longest_seen: i64,
 }
 
-/// Reads an item at its place in the array: its time, in milliseconds, and what was asked for of it.
-type Decode<T, R> =
-    fn(&<T as Record>::Key, &ItemReader<'_>, usize, RawBsonRef<'_>) -> Result<(i64, R), Damage>;
-
 impl<T: Record> Walk<T> {
     /// A walk over the records of these keys; over those of several in the order of time. `longest` is
     /// the longest span of time of their buckets, in milliseconds; see [`longest`](super::longest).
     #[must_use]
     pub fn new(keys: Vec<T::Key>, longest: i64) -> Self {
-        Self::over(Route::new(keys, longest), take::record::<T>)
+        Self::over(Route::new(keys, longest), read_item::record::<T>)
     }
 
     /// The same walk, with these fields of each item instead of records, and with these of the key.
@@ -153,7 +146,7 @@ impl<T: Record> Walk<T> {
     #[must_use]
     pub fn select<P: DeserializeOwned>(mut self, paths: &[&str]) -> Walk<T, P> {
         self.route.select(paths);
-        Walk::over(self.route, take::selected::<T, P>)
+        Walk::over(self.route, read_item::selected::<T, P>)
     }
 }
 
@@ -288,5 +281,21 @@ impl<T: Record, R> Walk<T, R> {
     #[must_use]
     pub fn pipeline(&self) -> Vec<Document> {
         self.route.pipeline()
+    }
+
+    /// In the order of arrival, after a bucket has come that was filled while one before it was read: the
+    /// newest bucket of the key. It is to be read and given to [`settle`](Self::settle); then the walk goes on with
+    /// another [`find`](Self::find).
+    #[must_use]
+    pub fn to_settle(&self) -> Option<FindPlan> {
+        let plan = self.filling.is_overtaken().then(|| self.route.newest());
+        plan.flatten()
+    }
+
+    /// Goes back to the bucket that has got more records, behind those that were given. `newest` is what
+    /// [`to_settle`](Self::to_settle) has found.
+    pub fn settle(&mut self, newest: Option<&RawDocument>) {
+        let newest = newest.and_then(|stored| bucket::place_alone(T::SPEC, stored));
+        self.filling.settle(newest);
     }
 }

@@ -9,7 +9,7 @@ use super::{
     Chain, ElementSink, HeldBack, Holds, Kind, Recollection, Source,
     chain::push_parts,
     command::MAX_STATEMENTS,
-    own_ids::{OwnId, OwnIds},
+    own_ids::{OwnId, OwnIds, OwnRepeat},
     slot::Slot,
 };
 use crate::{
@@ -391,6 +391,13 @@ impl Batch {
     #[must_use]
     pub fn chains(&self) -> &[Chain] {
         &self.chains
+    }
+
+    /// The records that were set aside because an earlier one of the batch has their key and id. How
+    /// they stand to it is certain once nothing of the batch is pending.
+    #[must_use]
+    pub fn own_repeats(&self) -> &[OwnRepeat] {
+        &self.own_ids.repeats
     }
 
     /// Lets a lone record try the bucket of this id before anything is read.

@@ -13,6 +13,7 @@
 mod exchange;
 mod footing;
 mod learning;
+mod phase;
 mod report;
 mod settling;
 
@@ -22,7 +23,10 @@ pub use self::{
     exchange::{CallEvent, Delivered, Dispatch, Next, Terms},
     report::{Reason, Report, Unstored},
 };
-use self::{footing::Purpose, learning::Learning};
+use self::{
+    learning::Learning,
+    phase::{Lessons, Phase, Purpose},
+};
 use super::{Batch, Chain, Doubtful, Ground, Look, Need, Pauses, Round};
 
 /// Commands of one round that are under way at the same time.
@@ -83,37 +87,6 @@ pub struct Call<E> {
     gone: Vec<Range<usize>>,
     doubtful: Vec<Doubtful>,
     report: Report<E>,
-}
-
-#[derive(Debug)]
-enum Phase {
-    /// The handle is consulted, or looks are under way ..
-    Consults(Purpose),
-    Looks(Look, Purpose),
-    AwaitsLook(Look, Purpose),
-    Learns(Learning),
-    AwaitsReads(Learning),
-    Plans,
-    Sends(IntoIter<Round>),
-    AwaitsReplies(Vec<Round>, IntoIter<Round>),
-    /// Whether earlier tries have opened buckets after all.
-    AwaitsTraces(IntoIter<Round>),
-    HasRun,
-    Pauses,
-    Ends,
-    Done,
-}
-
-/// What the handle is to learn.
-#[derive(Debug, Default)]
-struct Lessons {
-    /// The collection is as the model needs it.
-    ground: Option<Ground>,
-    saw_record_ids: bool,
-    /// The collection is another one than the call has found, or has changed.
-    leaves: bool,
-    /// Nothing counts any more that was learnt of what it held.
-    forgets: bool,
 }
 
 impl<E: Clone> Call<E> {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use bson::{DateTime, Document};
 
-use self::patience::Patience;
+use self::state::{EmptyBuckets, Patience, Recalled, Refused, Suspects, Taken};
 use self::tail::{Known, Tail};
 use self::watermark::Watermark;
 use super::{Action, Source, slot::Slot};
@@ -26,20 +26,18 @@ mod late;
 mod numbered;
 mod patience;
 mod plan;
-mod recollection;
-mod repeats;
+mod positions;
+pub(super) mod recollection;
 mod reserve;
 mod rules;
 mod seen;
 mod settle;
+mod state;
+mod suspects;
 mod tail;
 mod watermark;
 mod window;
 
-use self::recollection::Recalled;
-pub use self::recollection::Recollection;
-use self::repeats::Repeats;
-use self::reserve::EmptyBuckets;
 use crate::form::Kind;
 
 /// Items of one statement stay below this, so that no single statement nears a full command.
@@ -77,7 +75,7 @@ pub struct Chain {
     /// Records of the source were stored although some before them were not.
     overtaken: bool,
     /// Which records may be stored already, where they have ids.
-    repeats: Repeats,
+    suspects: Suspects,
     /// The last statement was applied: nobody else is known to write here.
     confirmed: bool,
     /// The bucket that took the last record of this chain, unless that filled it.
@@ -95,24 +93,6 @@ pub struct Chain {
     misses: u32,
     /// Lowered when a statement fails, to find the record that cannot be stored.
     max_take: usize,
-}
-
-/// An id that could not be opened behind the bucket that was seen as the last one.
-#[derive(Debug)]
-struct Taken {
-    id: String,
-    behind: Option<String>,
-    times: u32,
-}
-
-/// A bucket that refused a statement, and up to which count and size it should have taken it.
-#[derive(Debug)]
-struct Refused {
-    id: String,
-    count: u32,
-    bytes: u64,
-    /// How often in a row. Once proves nothing: the bucket may have been deleted and begun anew.
-    times: u32,
 }
 
 /// What a chain needs to go on.
@@ -183,7 +163,7 @@ impl Chain {
             watermark: source.map(Watermark::new),
             failed_from: None,
             overtaken: false,
-            repeats: Repeats::default(),
+            suspects: Suspects::default(),
             confirmed: false,
             last: None,
             refused: None,

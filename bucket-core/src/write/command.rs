@@ -4,13 +4,7 @@ use bson::{RawDocument, RawDocumentBuf};
 
 use super::{Action, Statement, whole};
 use crate::raw::{Mark, RawWriter};
-
-/// The largest command, in bytes: the server takes 16 MB, and its reply must stay far below that
-/// even if every statement fails.
-pub const MAX_COMMAND_BYTES: usize = 12 * 1024 * 1024;
-
-/// The largest number of statements in one command.
-pub const MAX_STATEMENTS: usize = 1_000;
+pub use crate::size::{MAX_COMMAND_BYTES, MAX_STATEMENTS};
 
 /// A finished `update` or `insert` command; the session's fields and `$db` are the driver's to add.
 ///

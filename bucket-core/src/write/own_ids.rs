@@ -9,7 +9,7 @@ use std::{
 use bson::RawDocument;
 use foldhash::fast::RandomState;
 
-use super::{Batch, equality, record_id};
+use super::{equality, record_id};
 use crate::{error::EncodeError, spec::BucketSpec};
 
 /// What an entry takes besides the key and the id, in bytes.
@@ -47,7 +47,7 @@ pub enum Repetition {
 pub(super) struct OwnIds {
     /// The first record of each key and id: its index, and its item in the batch's buffer.
     first: HashMap<Box<[u8]>, (usize, Range<usize>), RandomState>,
-    repeats: Vec<OwnRepeat>,
+    pub(super) repeats: Vec<OwnRepeat>,
     /// The repeats with other data, by the first one's index.
     others: HashMap<usize, Vec<Other>>,
     bytes: usize,
@@ -244,13 +244,4 @@ pub(super) fn moved(place: Range<usize>, bytes: usize) -> Range<usize> {
 /// The item at this place of the batch's buffer.
 pub(super) fn document(items: &[u8], place: Range<usize>) -> Option<&RawDocument> {
     RawDocument::from_bytes(items.get(place)?).ok()
-}
-
-impl Batch {
-    /// The records that were set aside because an earlier one of the batch has their key and id. How
-    /// they stand to it is certain once nothing of the batch is pending.
-    #[must_use]
-    pub fn own_repeats(&self) -> &[OwnRepeat] {
-        &self.own_ids.repeats
-    }
 }

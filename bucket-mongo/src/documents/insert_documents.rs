@@ -3,7 +3,10 @@
 
 use std::{borrow::Borrow, iter::Fuse, time::Duration};
 
-use bucket_core::attribute::{Attributed, NewDocument, NewDocuments};
+use bucket_core::{
+    attribute::Attributed,
+    write::{NewDocument, NewDocuments},
+};
 use futures_util::future::join;
 use mongodb::{ClientSession, bson::oid::ObjectId, options::WriteConcern};
 use tokio::task::yield_now;

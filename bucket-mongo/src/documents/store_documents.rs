@@ -1,8 +1,8 @@
 //! Delivers new documents and reads what the server says of each.
 
 use bucket_core::{
-    attribute::{Attributed, DocumentError, NewDocuments, StoredDocuments},
-    write::{blames_a_record, codes::NO_SUCH_TRANSACTION},
+    attribute::{Attributed, DocumentError},
+    write::{NewDocuments, StoredDocuments, blames_a_record, codes::NO_SUCH_TRANSACTION},
 };
 use mongodb::{ClientSession, bson::RawDocumentBuf, options::WriteConcern};
 use tokio::time::Instant;

@@ -6,10 +6,10 @@
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
 
-use super::{FormChange, elements, find};
+use super::form_change::{FormChange, find};
 use crate::{
-    attribute::{DocumentError, DocumentFault, element::Element},
-    raw::RawWriter,
+    attribute::{DocumentError, DocumentFault},
+    raw::{Element, RawWriter, elements},
     size::MAX_DOCUMENT_BYTES,
 };
 

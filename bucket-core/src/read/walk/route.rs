@@ -2,7 +2,7 @@
 
 use bson::{Bson, DateTime, Document, doc};
 
-use super::filling::takes_more;
+use super::room::takes_more;
 use crate::{
     attribute::AttributeArray,
     bucket::Head,

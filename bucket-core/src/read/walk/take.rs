@@ -3,15 +3,14 @@
 use std::cmp::Ordering;
 
 use bson::{DateTime, RawBsonRef, RawDocument, RawDocumentBuf};
-use serde::de::DeserializeOwned;
 
-use super::{Placed, Walk};
+use super::{Placed, Walk, read_item::with_key, room::has_room};
 use crate::{
     bucket::{self, Head, ItemReader},
     error::{Damage, DamagedBucket},
     form::Order,
     id::Place,
-    raw::RawWriter,
+    raw::{RawWriter, printed_id},
     read::{key_elements, order::Position, span::believed_span},
     record::Record,
 };
@@ -75,7 +74,7 @@ impl<T: Record, R> Walk<T, R> {
         match self.read(stored) {
             Came::Again => Ready::default(),
             Came::Healthy(head, records, count) => {
-                if count > 0 && self.overtakes(head.place) {
+                if count > 0 && self.filling.overtakes(head.place) {
                     return Ready::default();
                 }
                 let ready = self.ready(Some(&head), head.place);
@@ -86,7 +85,7 @@ impl<T: Record, R> Walk<T, R> {
             Came::Damaged(head, damage) => {
                 let place = bucket::place_alone(T::SPEC, stored);
                 let place = place.filter(|place| !self.has_come(*place));
-                if place.is_some_and(|place| self.overtakes(place)) {
+                if place.is_some_and(|place| self.filling.overtakes(place)) {
                     return Ready::default();
                 }
                 let mut ready = match place {
@@ -96,7 +95,7 @@ impl<T: Record, R> Walk<T, R> {
                 if let Some(place) = place {
                     self.pass_for_good(place);
                 }
-                let damage = DamagedBucket::new(bucket::printed_id(stored), damage);
+                let damage = DamagedBucket::new(printed_id(stored), damage);
                 let placed = Placed {
                     position: self.position_of_damaged(),
                     record: damage,
@@ -362,36 +361,33 @@ impl<T: Record, R> Walk<T, R> {
             self.held.sort_by(compare);
         }
     }
-}
 
-/// An item with the fields of its key before its own.
-fn with_key(item: &RawDocument, key: &RawDocument) -> RawDocumentBuf {
-    RawWriter::build(|writer| {
-        for document in [key, item] {
-            let bytes = document.as_bytes();
-            // Between the length and the closing NUL.
-            writer.elements(bytes.get(4..bytes.len() - 1).unwrap_or_default());
+    /// Goes on behind the bucket at this place.
+    fn pass_for_good(&mut self, place: Place) {
+        self.filling.pass();
+        self.last = Some(place);
+    }
+
+    /// Goes on behind a bucket of so many records: behind the last of them, if it takes more.
+    fn pass(&mut self, head: &Head, count: u32, stored: &RawDocument) {
+        let place = head.place;
+        let takes_more = self.route.is_of_arrivals()
+            && !self.filling.is_settled(place)
+            && has_room(T::SPEC, head, count, stored);
+        if !takes_more {
+            return self.pass_for_good(place);
         }
-    })
-}
-
-pub(super) fn record<T: Record>(
-    key: &T::Key,
-    reader: &ItemReader<'_>,
-    index: usize,
-    item: RawBsonRef<'_>,
-) -> Result<(i64, T), Damage> {
-    let record = T::assemble(key.clone(), reader.decode(index, item)?);
-    Ok((record.time().timestamp_millis(), record))
-}
-
-pub(super) fn selected<T: Record, P: DeserializeOwned>(
-    _: &T::Key,
-    reader: &ItemReader<'_>,
-    index: usize,
-    item: RawBsonRef<'_>,
-) -> Result<(i64, P), Damage> {
-    let fields = reader.decode(index, item)?;
-    let time = bucket::item_time(T::SPEC, index, item)?;
-    Ok((time.timestamp_millis(), fields))
+        self.filling.meets_room(place);
+        if let Some(index) = count.checked_sub(1) {
+            let seen = Position {
+                place,
+                time: place.time,
+                index,
+            };
+            let is_news = |from: &Position| self.route.order.compare(from, &seen).is_lt();
+            if self.route.from.as_ref().is_none_or(is_news) {
+                self.route.from = Some(seen);
+            }
+        }
+    }
 }

@@ -1,25 +1,13 @@
 //! The look at the collection before the first write, and wherever it turns out to be another one.
 
-use std::vec::IntoIter;
-
-use super::{Call, Lessons, Phase, Reason};
+use super::{
+    Call, Reason,
+    phase::{Lessons, Phase, Purpose},
+};
 use crate::{
     index::{self, Unmet},
     write::{Ground, Learnt, Listing, Look, Round, collection_drift},
 };
-
-/// What the handle is consulted for, or a look is for.
-#[derive(Debug)]
-pub(super) enum Purpose {
-    /// The call begins.
-    Begin,
-    /// These commands are to be sent.
-    Send(IntoIter<Round>),
-    /// The collection is another one than before.
-    Elsewhere,
-    /// The call ends.
-    End,
-}
 
 impl<E: Clone> Call<E> {
     /// Takes what other calls of the handle have learnt, and gives what this one has. Short: a lock may be

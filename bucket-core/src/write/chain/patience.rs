@@ -6,22 +6,15 @@
 //! appears. So a bucket is left to who has reserved it for longer than loads take, and one that was taken over
 //! gets its first records only after what was under way then has ended. Its own owner knows that nothing is.
 
-use super::{Chain, Known, Tail, reserve::EmptyBuckets};
+use super::{
+    Chain, Known, Tail,
+    state::{EmptyBuckets, Patience},
+};
 
 /// The pauses before a bucket is taken over, in milliseconds: each at least half as long.
 const BEFORE: [u64; 6] = [4, 8, 16, 32, 64, 128];
 /// The pause before a bucket that was taken over gets its first records.
 const AFTER: u64 = 100;
-
-/// What a chain has waited for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Patience {
-    /// The bucket.
-    id: String,
-    /// It was still reserved.
-    reserved: bool,
-    pauses: usize,
-}
 
 impl Chain {
     /// The longest pause that is due before the next statement, in milliseconds: at least half of it is to

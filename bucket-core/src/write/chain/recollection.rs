@@ -5,7 +5,7 @@
 
 use bson::RawDocument;
 
-use super::{Chain, Known, Tail};
+use super::{Chain, Known, Tail, state::Recalled};
 
 /// The bucket that took the last record of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,12 +123,4 @@ impl Chain {
     pub fn recalled_in_vain(&self) -> bool {
         self.recalled == Recalled::InVain
     }
-}
-
-/// What became of a recollection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Recalled {
-    Nothing,
-    Hearsay,
-    InVain,
 }

@@ -11,24 +11,13 @@
 //! that is not reserved any more, so it gets before the records of others only if both fall into the one
 //! statement that inserts it. A reservation is never renewed, so there is one writer that it is good for.
 
-use super::{Chain, Known, Step, Tail, tail::Reservation};
+use super::{Chain, Known, Step, Tail, state::EmptyBuckets, tail::Reservation};
 use crate::write::Action;
 
 /// Whole buckets that are worth a reservation.
 const WORTHWHILE: usize = 2;
 /// Buckets of one reservation: with those that reserve and begin they make one command.
 const MOST: usize = 998;
-
-/// What may be done with buckets without records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EmptyBuckets {
-    /// They may be opened, and taken over.
-    Reserved,
-    /// They are not opened: a refusal may be the end of all.
-    Unreserved,
-    /// The collection has refused one.
-    Refused,
-}
 
 impl Chain {
     /// The last of the buckets that the records from `from` on fill, the first of which is this one;

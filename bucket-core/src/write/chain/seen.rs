@@ -2,7 +2,7 @@
 
 use bson::RawDocument;
 
-use super::{Chain, Known, Refused, Tail};
+use super::{Chain, Known, Tail, state::Refused};
 use crate::error::{Damage, DamagedBucket};
 
 impl Chain {

@@ -1,6 +1,10 @@
 //! What a reply tells a chain.
 
-use super::{Chain, Recalled, Refused, Step, Tail, Taken, repeats::has_ids, reserve::EmptyBuckets};
+use super::{
+    Chain, Step, Tail,
+    state::{EmptyBuckets, Recalled, Refused, Taken},
+    suspects::has_ids,
+};
 use crate::write::{Action, HeldBack, Put, WriteFailure};
 
 impl Chain {

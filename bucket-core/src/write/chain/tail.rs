@@ -3,9 +3,10 @@
 use bson::{DateTime, Document, RawBsonRef, RawDocument, doc};
 
 use crate::{
-    bucket::{printed_id, stored_count, stored_fields, stored_place},
+    bucket::{stored_count, stored_fields, stored_place},
     error::{Damage, DamagedBucket},
     id::{self, Place},
+    raw::printed_id,
     spec::{BucketSpec, ID},
 };
 

@@ -2,11 +2,10 @@
 
 use bson::RawDocument;
 
-use super::{call, on_insert, path};
+use super::expressions::{call, on_insert, path};
 use crate::{
-    attribute::Element,
     bucket::{SplitItem, has_exact_equality},
-    raw::{Operand, RawWriter},
+    raw::{Element, Operand, RawWriter},
     spec::BucketSpec,
     write::Statement,
 };

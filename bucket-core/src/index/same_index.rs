@@ -2,6 +2,7 @@
 
 use bson::{Bson, Document};
 
+use super::definition::EXPIRE_AFTER;
 use crate::{attribute::convert::number_of, whole};
 
 /// Options by which an index leaves out documents, is left out itself, or refuses documents.
@@ -9,7 +10,7 @@ const RESTRICTIONS: [&str; 3] = ["sparse", "hidden", "prepareUnique"];
 
 /// Whether an index does what the definition asks for. Options that change neither order nor
 /// uniqueness (such as storage options, or the version) are left out of account.
-pub(super) fn same(expected: &Document, found: &Document) -> bool {
+pub(super) fn same_index(expected: &Document, found: &Document) -> bool {
     let partial = |index: &Document| {
         index
             .get_document("partialFilterExpression")
@@ -24,6 +25,11 @@ pub(super) fn same(expected: &Document, found: &Document) -> bool {
         && collation(expected) == collation(found)
         && expected.contains_key(EXPIRE_AFTER) == found.contains_key(EXPIRE_AFTER)
         && expire_after(expected).is_some() == expire_after(found).is_some()
+}
+
+/// The name of an index.
+pub(super) fn name(index: &Document) -> Option<&str> {
+    index.get_str("name").ok()
 }
 
 /// The fields of an index in their order, each with its direction or its kind.
@@ -54,9 +60,6 @@ fn collation(index: &Document) -> Option<&Document> {
     collation.filter(|collation| collation.get_str("locale").ok() != Some("simple"))
 }
 
-/// The option by which the server removes documents.
-pub(super) const EXPIRE_AFTER: &str = "expireAfterSeconds";
-
 /// The limit of an index in whole seconds.
 pub(super) fn expire_after(index: &Document) -> Option<u32> {
     let seconds = whole::field(index, EXPIRE_AFTER)?;
@@ -80,7 +83,7 @@ fn numbers(condition: &Document) -> Document {
 mod tests {
     use bson::{Bson, Document, doc};
 
-    use super::same;
+    use super::same_index;
 
     fn wanted() -> Document {
         doc! { "name": "i", "key": { "a": 1, "b": -1 } }
@@ -101,7 +104,7 @@ mod tests {
             long,
             doc! { "a": 2, "b": -0.5 },
         ] {
-            assert!(same(&wanted(), &found(key.clone(), doc! {})), "{key}");
+            assert!(same_index(&wanted(), &found(key.clone(), doc! {})), "{key}");
         }
         let key = doc! { "a": 1, "b": -1 };
         for option in [
@@ -111,7 +114,7 @@ mod tests {
             doc! { "v": 1, "background": true },
         ] {
             assert!(
-                same(&wanted(), &found(key.clone(), option.clone())),
+                same_index(&wanted(), &found(key.clone(), option.clone())),
                 "{option}"
             );
         }
@@ -127,11 +130,14 @@ mod tests {
             doc! { "a": 1, "b": "text" },
             doc! { "a": "hashed", "b": -1 },
         ] {
-            assert!(!same(&wanted(), &found(key.clone(), doc! {})), "{key}");
+            assert!(
+                !same_index(&wanted(), &found(key.clone(), doc! {})),
+                "{key}"
+            );
         }
         let kinds = |one: &str, other: &str| {
             let of = |kind: &str| doc! { "key": { "a": kind } };
-            same(&of(one), &of(other))
+            same_index(&of(one), &of(other))
         };
         assert!(!kinds("text", "2dsphere") && kinds("hashed", "hashed"));
         let key = doc! { "a": 1, "b": -1 };
@@ -147,7 +153,7 @@ mod tests {
             doc! { "wildcardProjection": { "a": 0 } },
         ] {
             assert!(
-                !same(&wanted(), &found(key.clone(), option.clone())),
+                !same_index(&wanted(), &found(key.clone(), option.clone())),
                 "{option}"
             );
         }

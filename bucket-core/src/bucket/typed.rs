@@ -4,14 +4,15 @@ use bson::{RawBsonRef, RawDocument};
 
 use super::{
     BucketDocument, BucketParts,
-    head::{bson_damage, field, head, printed_id, wrong_field, wrong_id},
+    head::{bson_damage, field, head, wrong_field, wrong_id},
     items::{ItemReader, item_time, items},
-    key::key_of,
+    key_fields::key_of,
 };
 use crate::{
     error::{Damage, DamagedBucket},
     id::BucketId,
     range::TimeRange,
+    raw::printed_id,
     record::Record,
     spec::ID,
     stats::StoredStats,

@@ -2,25 +2,7 @@
 
 use bson::{Document, doc};
 
-use super::AttributeArray;
-
-/// How an array of attributes is indexed; see [`AttributeArray::index_keys`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum AttributeIndex {
-    /// Key, unit, value: serves every filter on a key and a unit. In arrays without units key and value.
-    #[default]
-    KeyUnitValue,
-    /// Key, value, unit: serves filters over all units of a key better.
-    KeyValueUnit,
-    /// Whole entries, as the manual has it: serves nothing but equality with whole sub-documents.
-    Whole,
-    /// Each field of the entries by itself: serves filters on the value of a key less well, and those on
-    /// fields that no model knows.
-    Wildcard,
-    /// None.
-    None,
-}
+use super::{AttributeArray, AttributeIndex};
 
 impl AttributeArray {
     /// The keys of its indexes, one for each of its [`paths`](Self::paths); none where it is not indexed.

@@ -2,12 +2,12 @@
 
 use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 
-use super::{FormChange, Migration};
+use super::{FormChange, Migration, form_change::id_of};
 use crate::{
     attribute::DocumentError,
     raw::RawWriter,
+    size::{MAX_COMMAND_BYTES, MAX_STATEMENTS},
     whole,
-    write::{MAX_COMMAND_BYTES, MAX_STATEMENTS},
 };
 
 /// Changes that go to the server together, within the size of a command.
@@ -154,7 +154,6 @@ impl Migration {
     /// ```
     #[must_use]
     pub fn id(stored: &RawDocument) -> Bson {
-        let id = stored.get("_id").ok().flatten();
-        id.and_then(|id| id.try_into().ok()).unwrap_or(Bson::Null)
+        id_of(stored)
     }
 }

@@ -4,7 +4,7 @@
 //! filter or by the unique index, and changes nothing. Then the records that it brought are looked
 //! for, and where one is found all others of the chain too: what comes again comes in numbers.
 
-use super::{Chain, Step, Tail};
+use super::{Chain, Step, Tail, state::Suspects};
 use crate::{spec::BucketSpec, write::slot::Slot};
 
 /// Ids that one read looks for ..
@@ -12,47 +12,30 @@ const MAX_IDS: usize = 1_000;
 /// .. and the size of their items, in bytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-/// How far the pending records were looked for.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Repeats {
-    /// So many from the first one on are to be looked for,
-    due: usize,
-    /// and so many of them have been.
-    asked: usize,
-}
-
-impl Repeats {
-    /// Every record is to be looked for.
-    const ALL: Self = Self {
-        due: usize::MAX,
-        asked: 0,
-    };
-}
-
 impl Chain {
     /// Whether records are to be looked for before the next statement.
     pub(super) fn suspects_repeats(&self) -> bool {
-        self.repeats.asked < self.repeats.due.min(self.pending.len())
+        self.suspects.asked < self.suspects.due.min(self.pending.len())
     }
 
     /// Looks for the first record before anything is sent. Gives whether there is one.
     pub(in crate::write) fn suspect_first(&mut self) -> bool {
-        let due = self.repeats.due.max(1);
-        self.repeats = Repeats { due, asked: 0 };
+        let due = self.suspects.due.max(1);
+        self.suspects = Suspects { due, asked: 0 };
         self.suspects_repeats()
     }
 
     /// Looks for every record before anything is sent.
     pub(super) fn suspect_all(&mut self) {
         if self.has_ids() {
-            self.repeats = Repeats::ALL;
+            self.suspects = Suspects::ALL;
         }
     }
 
     /// The statement was refused, and it may be that records of it are in the bucket already.
     pub(in crate::write) fn suspect(&mut self, step: &Step) {
         if self.has_ids() && step.action.is_guarded() {
-            self.repeats = Repeats {
+            self.suspects = Suspects {
                 due: step.take,
                 asked: 0,
             };
@@ -66,7 +49,7 @@ impl Chain {
         self.guess = None;
         self.confirmed = false;
         self.forget_watermark();
-        self.repeats = Repeats {
+        self.suspects = Suspects {
             due: step.take,
             asked: 0,
         };
@@ -74,7 +57,7 @@ impl Chain {
 
     /// The records that are to be looked for by one read.
     pub(in crate::write) fn suspects(&self) -> impl Iterator<Item = &Slot> {
-        let Repeats { due, asked } = self.repeats;
+        let Suspects { due, asked } = self.suspects;
         let mut bytes = 0_u64;
         let within = move |at: usize, slot: &Slot| {
             bytes = bytes.saturating_add(slot.bytes);
@@ -91,7 +74,7 @@ impl Chain {
 
     /// The suspects were looked for. Those that are stored already are taken out.
     pub(in crate::write) fn looked(&mut self, is_stored: impl Fn(&Slot) -> bool) -> Vec<Slot> {
-        let from = self.repeats.asked;
+        let from = self.suspects.asked;
         let to = from + self.suspects().count();
         let mut stored = Vec::new();
         let mut at = 0;
@@ -103,9 +86,9 @@ impl Chain {
             }
             !found
         });
-        self.repeats.asked = to - stored.len();
+        self.suspects.asked = to - stored.len();
         if !stored.is_empty() {
-            self.repeats.due = usize::MAX;
+            self.suspects.due = usize::MAX;
             // That explains the refusals so far.
             self.refused = None;
             self.misses = 0;

@@ -2,12 +2,12 @@
 
 use bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, oid::ObjectId};
 
-use super::{Attributed, DocumentError, DocumentFault, encode};
+use super::{Doubt, WriteFailure};
 use crate::{
-    bucket::printed_id,
-    raw::RawWriter,
+    attribute::{Attributed, DocumentError, DocumentFault, encode},
+    raw::{RawWriter, printed_id},
+    size::MAX_COMMAND_BYTES,
     spec::ID,
-    write::{Doubt, MAX_COMMAND_BYTES, WriteFailure},
 };
 
 /// The largest document that the server stores, in bytes.
@@ -25,7 +25,7 @@ const ID_INDEX: &str = "_id_";
 /// The stored form of a new document. It has an `_id`, so that no repetition of its command stores it twice.
 ///
 /// ```
-/// # use bucket_core::attribute::{Attributed, DocumentError, NewDocument};
+/// # use bucket_core::{attribute::{Attributed, DocumentError}, write::NewDocument};
 /// # use bson::oid::ObjectId;
 /// fn new<T: Attributed>(document: &T, id: ObjectId) -> Result<NewDocument, DocumentError> {
 ///     NewDocument::encode(document, || id)

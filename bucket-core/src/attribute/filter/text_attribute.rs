@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt};
 use bson::{Bson, doc};
 
 use super::{Attribute, AttributeFilter, Unit};
-use crate::attribute::{AttributeArray, AttributeValue};
+use crate::attribute::{AttributeArray, AttributeValue, value::stored_as_text};
 
 /// An attribute whose values are stored as text. Text orders as text, so that it can be asked for by
 /// equality alone.
@@ -56,7 +56,7 @@ impl<V: AttributeValue> TextAttribute<V> {
 
     /// Documents in which it is this value.
     pub fn eq(&self, value: impl Into<V>) -> AttributeFilter {
-        let text = text(&value.into());
+        let text = stored_as_text(&value.into());
         self.0.meets(|_| vec![doc! { "$eq": &text }])
     }
 
@@ -64,17 +64,8 @@ impl<V: AttributeValue> TextAttribute<V> {
     pub fn is_in(&self, values: impl IntoIterator<Item = impl Into<V>>) -> AttributeFilter {
         let texts: Vec<Bson> = values
             .into_iter()
-            .map(|value| text(&value.into()))
+            .map(|value| stored_as_text(&value.into()))
             .collect();
         self.0.meets(|_| vec![doc! { "$in": &texts }])
     }
-}
-
-/// A value as it is stored as text.
-pub(super) fn text<V: AttributeValue>(value: &V) -> Bson {
-    let value = value.to_bson();
-    let raw = bson::RawBson::try_from(value.clone());
-    let text = raw.ok().and_then(|raw| V::KIND.text(raw.as_raw_bson_ref()));
-    // What has no text, such as a date of no year of the format, is stored nowhere as text either.
-    text.map_or(value, Bson::String)
 }

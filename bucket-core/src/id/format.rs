@@ -1,10 +1,9 @@
 //! Writing ids.
 
-use std::fmt::Write;
-
-use super::{Place, key_parts, ordinal, separator_behind};
+use super::{Place, ordinal, template::separator_behind};
 use crate::{
-    key::{KeyValue, RecordKey},
+    key::{KeySink, KeyValue, RecordKey},
+    percent,
     spec::{BucketSpec, IdSegment, TimeUnit},
 };
 
@@ -38,8 +37,25 @@ pub(crate) fn push_place(text: &mut String, place: Place, unit: TimeUnit) {
     }
 }
 
+/// Collects the text of key parts.
+struct TextSink<'a> {
+    parts: &'a mut Vec<String>,
+}
+
+impl KeySink for TextSink<'_> {
+    fn part(&mut self, value: KeyValue<'_>) {
+        self.parts.push(key_text(value));
+    }
+}
+
+fn key_parts<K: RecordKey>(key: &K) -> Vec<String> {
+    let mut parts = Vec::with_capacity(1);
+    key.visit(&mut TextSink { parts: &mut parts });
+    parts
+}
+
 /// A key part as text, before escaping.
-pub(super) fn key_text(value: KeyValue<'_>) -> String {
+fn key_text(value: KeyValue<'_>) -> String {
     match value {
         KeyValue::Bool(value) => value.to_string(),
         KeyValue::Int32(value) => value.to_string(),
@@ -53,9 +69,8 @@ pub(super) fn key_text(value: KeyValue<'_>) -> String {
 fn push_escaped(text: &mut String, part: &str, separator: Option<char>) {
     for character in part.chars() {
         if character == '%' || character.is_ascii_control() || separator == Some(character) {
-            // Only ASCII characters are escaped: separators are ASCII punctuation.
-            // Writing to a string cannot fail.
-            let _ = write!(text, "%{:02X}", u32::from(character));
+            // An ASCII character: separators are ASCII punctuation.
+            percent::push_encoded(text, character);
         } else {
             text.push(character);
         }

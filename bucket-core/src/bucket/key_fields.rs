@@ -1,10 +1,11 @@
-//! The key fields of a stored bucket.
+//! The key fields of a stored bucket: read and written.
 
 use bson::RawDocument;
 
 use crate::{
     error::{Damage, KeyError},
-    key::{KeySource, KeyValue, RecordKey},
+    key::{KeySink, KeySource, KeyValue, RecordKey},
+    raw::RawWriter,
     record::Record,
     spec::BucketSpec,
 };
@@ -45,6 +46,32 @@ impl KeySource for StoredKey<'_> {
                 "its field `{}` is missing",
                 key.path
             ))),
+        }
+    }
+}
+
+/// Writes key parts as top-level elements under the names of the model.
+pub(crate) struct ElementSink<'a> {
+    spec: &'static BucketSpec,
+    writer: &'a mut RawWriter,
+    next: usize,
+}
+
+impl<'a> ElementSink<'a> {
+    pub(crate) fn new(spec: &'static BucketSpec, writer: &'a mut RawWriter) -> Self {
+        Self {
+            spec,
+            writer,
+            next: 0,
+        }
+    }
+}
+
+impl KeySink for ElementSink<'_> {
+    fn part(&mut self, value: KeyValue<'_>) {
+        if let Some(key) = self.spec.keys().get(self.next) {
+            self.writer.key(key.path, value);
+            self.next += 1;
         }
     }
 }

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use super::AttributeArray;
-
 /// An attribute of a document cannot be written or read.
 ///
 /// ```
@@ -41,34 +39,6 @@ pub enum AttributeFault {
     Malformed,
     /// The field has the name of an array, so that the two forms of a document cannot be told apart.
     NamedAsArray,
-}
-
-impl AttributeError {
-    /// A fault of the document that the arrays stand in.
-    pub(crate) fn of_all(arrays: &[AttributeArray], fault: AttributeFault) -> Self {
-        Self {
-            array: arrays.first().map_or("", |array| array.name),
-            entry: String::new(),
-            fault,
-        }
-    }
-
-    /// A fault of one of the many fields.
-    pub(super) fn of_field(array: &AttributeArray, name: &str, fault: AttributeFault) -> Self {
-        Self {
-            array: array.name,
-            entry: format!("`{name}`"),
-            fault,
-        }
-    }
-
-    pub(super) fn duplicate(array: &AttributeArray, entry: String) -> Self {
-        Self {
-            array: array.name,
-            entry,
-            fault: AttributeFault::Duplicate,
-        }
-    }
 }
 
 impl fmt::Display for AttributeError {

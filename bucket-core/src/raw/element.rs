@@ -4,8 +4,8 @@
 
 use bson::{DateTime, Decimal128, RawBsonRef, RawDocument, oid::ObjectId};
 
-use super::AttributeFault;
-use crate::raw::kind as byte;
+use super::kind as byte;
+use crate::error::AttributeFault;
 
 /// An element: its name, and its value in two forms.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +25,7 @@ impl<'a> Element<'a> {
     }
 
     /// Whether it holds nothing: null, or no elements.
-    pub(super) fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         let has_elements = matches!(self.kind, byte::DOCUMENT | byte::ARRAY);
         // A length and a NUL.
         self.kind == byte::NULL || (has_elements && self.bytes.len() <= 5)

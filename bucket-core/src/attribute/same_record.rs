@@ -4,12 +4,11 @@ use std::{cmp::Ordering, collections::BTreeMap};
 
 use bson::{RawBsonRef, RawDocument};
 
-use super::{
-    AttributeArray, AttributeError, AttributeFault, Rest,
-    element::{Element, elements},
-    unfold,
+use super::{AttributeArray, AttributeError, AttributeFault, Rest, unfold};
+use crate::{
+    raw::{Element, elements},
+    whole,
 };
-use crate::whole;
 
 /// Whether both give the same record: attributes irrespective of nulls and of the type of a number,
 /// other fields as their bytes are, all of them in any order.

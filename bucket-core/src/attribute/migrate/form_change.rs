@@ -1,0 +1,147 @@
+//! The change of one document to the other form.
+
+use bson::{Bson, RawDocument, RawDocumentBuf};
+
+use crate::{
+    attribute::{AttributeArray, DocumentError, DocumentFault, same_record::same_record},
+    raw::{Element, RawWriter, elements, printed_id},
+};
+
+/// A change of one document to the other form.
+///
+/// It holds for the document as it was read: where a field that it is about has become another one, the
+/// statement changes nothing.
+///
+/// ```
+/// use bucket_core::attribute::FormChange;
+///
+/// fn describe(change: &FormChange) -> String {
+///     format!("{:?} -> {:?}", change.before(), change.after())
+/// }
+/// ```
+#[derive(Debug, Clone)]
+pub struct FormChange {
+    pub(super) arrays: Vec<AttributeArray>,
+    pub(super) before: RawDocumentBuf,
+    pub(super) set: RawDocumentBuf,
+    pub(super) unset: Vec<&'static str>,
+}
+
+/// How a document stands to what it was before its form was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sampled {
+    /// It tells the same.
+    Same,
+    /// Its attributes are as they were written, other fields are not as they were: somebody else
+    /// has written to it since.
+    Rewritten,
+    /// It is there no more.
+    Gone,
+    /// Its attributes are not those that were written.
+    Differs,
+}
+
+/// The name of the array, or those of the many fields.
+pub(super) fn names(
+    array: &AttributeArray,
+    arrays: bool,
+) -> impl Iterator<Item = &'static str> + use<> {
+    let fields = array.field_names().filter(move |_| !arrays);
+    arrays.then_some(array.name).into_iter().chain(fields)
+}
+
+/// The `_id` of a stored document; null if it has none, as no stored one has.
+pub(super) fn id_of(stored: &RawDocument) -> Bson {
+    let id = stored.get("_id").ok().flatten();
+    id.and_then(|id| id.try_into().ok()).unwrap_or(Bson::Null)
+}
+
+/// The field of this name.
+pub(super) fn find<'a>(document: &'a RawDocument, name: &str) -> Option<Element<'a>> {
+    let mut all = elements(document).flatten();
+    all.find(|element| element.name == name)
+}
+
+impl FormChange {
+    /// The document as it was read.
+    #[must_use]
+    pub fn before(&self) -> &RawDocument {
+        &self.before
+    }
+
+    /// Its `_id`.
+    #[must_use]
+    pub fn id(&self) -> Bson {
+        id_of(&self.before)
+    }
+
+    /// The document as it is to become.
+    #[must_use]
+    pub fn after(&self) -> RawDocumentBuf {
+        let mut set: Vec<_> = elements(&self.set).flatten().collect();
+        RawWriter::build(|to| {
+            for element in elements(&self.before).flatten() {
+                if let Some(at) = set.iter().position(|new| new.name == element.name) {
+                    let new = set.remove(at);
+                    to.raw(new.kind, new.name, new.bytes);
+                } else if !self.unset.contains(&element.name) {
+                    to.raw(element.kind, element.name, element.bytes);
+                }
+            }
+            for new in set {
+                to.raw(new.kind, new.name, new.bytes);
+            }
+        })
+    }
+
+    /// The error of a change that the server refused.
+    #[must_use]
+    pub fn refused(&self, code: i32, message: String) -> DocumentError {
+        self.error(DocumentFault::Refused { code, message })
+    }
+
+    pub(super) fn error(&self, fault: DocumentFault) -> DocumentError {
+        DocumentError {
+            id: Some(printed_id(&self.before)),
+            fault,
+        }
+    }
+
+    /// Compares the document, as it was read after the change was made, with what it was before.
+    ///
+    /// ```
+    /// use bucket_core::attribute::{FormChange, Sampled};
+    ///
+    /// fn is_kept(change: &FormChange, now: &bson::RawDocument) -> bool {
+    ///     change.compare(Some(now)) == Sampled::Same
+    /// }
+    /// ```
+    #[must_use]
+    pub fn compare(&self, now: Option<&RawDocument>) -> Sampled {
+        let Some(now) = now else {
+            return Sampled::Gone;
+        };
+        match same_record(&self.arrays, &self.before, now) {
+            Ok(true) => Sampled::Same,
+            _ if self.is_written(now) => Sampled::Rewritten,
+            _ => Sampled::Differs,
+        }
+    }
+
+    /// Whether the fields that the change is about are as it writes them.
+    fn is_written(&self, now: &RawDocument) -> bool {
+        let after = self.after();
+        self.names().all(|name| {
+            let (written, found) = (find(&after, name), find(now, name));
+            let same = written.zip(found);
+            let same = same.map(|(a, b)| a.kind == b.kind && a.bytes == b.bytes);
+            same.unwrap_or(written.is_none() && found.is_none())
+        })
+    }
+
+    /// The fields that the change is about, whether they are there or not.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
+        let names = |array: &AttributeArray| names(array, true).chain(names(array, false));
+        self.arrays.iter().flat_map(names)
+    }
+}

@@ -1,0 +1,144 @@
+//! How a collection differs from its model.
+
+use bson::Document;
+
+/// A difference between a collection and its model.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Drift {
+    /// An index of this name exists with another definition.
+    Index {
+        /// The name of the index.
+        name: String,
+        /// What the model needs.
+        expected: Document,
+        /// What the server has.
+        found: Document,
+    },
+    /// An index on open buckets of another capacity exists: it refuses buckets that this model
+    /// wants to open.
+    Capacity {
+        /// The name of that index.
+        name: String,
+        /// The name of the model's own, where it has one.
+        expected: Option<String>,
+    },
+    /// The index on record ids exists, and the model has none: it refuses records whose id is stored.
+    RecordIds {
+        /// The name of the index.
+        name: String,
+    },
+    /// The index by which the server removes buckets has another limit than the model. It counts
+    /// until it is changed on purpose.
+    Expiry {
+        /// The name of the index.
+        name: String,
+        /// The model's limit in seconds; none where the model has no such index.
+        expected: Option<u32>,
+        /// The limit of the index, in seconds.
+        found: u32,
+    },
+    /// The collection orders text by a collation: ids would not order as the library needs it.
+    Collation {
+        /// The locale of the collation.
+        locale: String,
+    },
+    /// The collection was created with another block compressor; only a new collection can have
+    /// the model's.
+    Compression {
+        /// The model's.
+        expected: String,
+        /// The storage options of the collection; empty for the server's own.
+        found: String,
+    },
+    /// The name belongs to a view or a time series collection.
+    Kind {
+        /// What the server calls it.
+        found: String,
+    },
+}
+
+impl std::fmt::Display for Drift {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Index {
+                name,
+                expected,
+                found,
+            } => {
+                write!(f, "index `{name}` is {found}, the model needs {expected}")
+            }
+            Self::Capacity { name, expected } => {
+                let expected = expected.as_deref().unwrap_or("none");
+                write!(
+                    f,
+                    "index `{name}` is of another capacity, the model needs `{expected}`; drop \
+                     `{name}` once no writer of that capacity is left"
+                )
+            }
+            Self::RecordIds { name } => write!(
+                f,
+                "index `{name}` is on record ids, of which the model has none; drop `{name}` once no \
+                 writer is left whose model has them"
+            ),
+            Self::Expiry {
+                name,
+                expected: Some(expected),
+                found,
+            } => write!(
+                f,
+                "index `{name}` removes buckets after {found} s, the model after {expected} s; \
+                 `ensure().change_expiry()` makes it the model's"
+            ),
+            Self::Expiry {
+                name,
+                expected: None,
+                found,
+            } => write!(
+                f,
+                "index `{name}` removes buckets after {found} s, the model has no such index; \
+                 `ensure().change_expiry()` drops it"
+            ),
+            Self::Collation { locale } => {
+                write!(
+                    f,
+                    "the collection has the collation `{locale}`, ids need the simple one"
+                )
+            }
+            Self::Compression { expected, found } => {
+                let found = match found.as_str() {
+                    "" => "without storage options".to_owned(),
+                    found => format!("with the storage options `{found}`"),
+                };
+                write!(
+                    f,
+                    "the collection was created {found}, the model asks for the compressor \
+                     `{expected}`"
+                )
+            }
+            Self::Kind { found } => {
+                write!(
+                    f,
+                    "the name belongs to a {found}, the model needs a collection"
+                )
+            }
+        }
+    }
+}
+
+/// The difference between the index that the model needs and the one of its name.
+pub(super) fn drifted(name: String, expected: Document, found: &Document) -> Drift {
+    Drift::Index {
+        name,
+        expected,
+        found: without_version(found),
+    }
+}
+
+fn without_version(index: &Document) -> Document {
+    index
+        .iter()
+        .filter(|(name, _)| *name != "v")
+        .map(|(n, v)| (n.clone(), v.clone()))
+        .collect()
+}

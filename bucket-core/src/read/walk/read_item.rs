@@ -1,0 +1,47 @@
+//! What is made of one item: a record, or the fields that were asked for.
+
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
+use serde::de::DeserializeOwned;
+
+use crate::{
+    bucket::{self, ItemReader},
+    error::Damage,
+    raw::RawWriter,
+    record::Record,
+};
+
+/// Reads an item at its place in the array: its time, in milliseconds, and what was asked for of it.
+pub(super) type Decode<T, R> =
+    fn(&<T as Record>::Key, &ItemReader<'_>, usize, RawBsonRef<'_>) -> Result<(i64, R), Damage>;
+
+/// An item with the fields of its key before its own.
+pub(super) fn with_key(item: &RawDocument, key: &RawDocument) -> RawDocumentBuf {
+    RawWriter::build(|writer| {
+        for document in [key, item] {
+            let bytes = document.as_bytes();
+            // Between the length and the closing NUL.
+            writer.elements(bytes.get(4..bytes.len() - 1).unwrap_or_default());
+        }
+    })
+}
+
+pub(super) fn record<T: Record>(
+    key: &T::Key,
+    reader: &ItemReader<'_>,
+    index: usize,
+    item: RawBsonRef<'_>,
+) -> Result<(i64, T), Damage> {
+    let record = T::assemble(key.clone(), reader.decode(index, item)?);
+    Ok((record.time().timestamp_millis(), record))
+}
+
+pub(super) fn selected<T: Record, P: DeserializeOwned>(
+    _: &T::Key,
+    reader: &ItemReader<'_>,
+    index: usize,
+    item: RawBsonRef<'_>,
+) -> Result<(i64, P), Damage> {
+    let fields = reader.decode(index, item)?;
+    let time = bucket::item_time(T::SPEC, index, item)?;
+    Ok((time.timestamp_millis(), fields))
+}

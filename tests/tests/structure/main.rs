@@ -1,0 +1,107 @@
+//! How the files of the crates hang together: read from their sources, without building them.
+
+mod circles;
+mod source;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use self::source::{Files, Imports, imports};
+
+const CRATES: [&str; 4] = ["bucket-core", "bucket-mongo", "bucket-derive", "bench"];
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The sources in a folder, by their paths in the workspace.
+fn read(folder: &Path, to: &mut Files) {
+    for entry in fs::read_dir(workspace().join(folder)).unwrap() {
+        let entry = entry.unwrap();
+        let path = folder.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            read(&path, to);
+        } else if path.extension().is_some_and(|kind| kind == "rs") {
+            to.insert(path, fs::read_to_string(entry.path()).unwrap());
+        }
+    }
+}
+
+fn imports_of(name: &str) -> Imports {
+    let src = Path::new(name).join("src");
+    let mut files = Files::new();
+    read(&src, &mut files);
+    let roots = ["lib.rs", "main.rs"].map(|root| src.join(root));
+    let root = roots.into_iter().find(|root| files.contains_key(root));
+    imports(&files, &root.unwrap())
+}
+
+/// What ties the files of a circle, one import a line.
+fn ties(imports: &Imports, circle: &[PathBuf]) -> Vec<String> {
+    let mut ties = Vec::new();
+    for (file, of_file) in imports.iter().filter(|(file, _)| circle.contains(file)) {
+        for (other, names) in of_file.iter().filter(|(other, _)| circle.contains(other)) {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let (file, other) = (file.display(), other.display());
+            ties.push(format!("{file} -> {other}: {}", names.join(", ")));
+        }
+    }
+    ties
+}
+
+#[test]
+fn no_files_of_a_crate_import_each_other_in_a_circle() {
+    let mut found = Vec::new();
+    for name in CRATES {
+        let imports = imports_of(name);
+        assert!(imports.len() > 20, "{name}: {} files import", imports.len());
+        let circles = circles::of(&imports);
+        found.extend(circles.iter().map(|circle| ties(&imports, circle)));
+    }
+    assert!(found.is_empty(), "circles: {found:#?}");
+}
+
+#[test]
+fn a_circle_is_seen_through_groups_facades_and_bodies() {
+    let circles_of = |files: &[(&str, &str)]| {
+        let files: Files = files
+            .iter()
+            .map(|(path, text)| (PathBuf::from(path), (*text).to_owned()))
+            .collect();
+        circles::of(&imports(&files, Path::new("lib.rs")))
+    };
+    let root = ("lib.rs", "pub mod a; pub mod b; pub use self::b::Two;");
+    let a = (
+        "a.rs",
+        "use crate::{b::{self, Two}, self as all}; pub struct One(Two);",
+    );
+    // Neither the text nor a method nor a test counts.
+    let apart =
+        "//! [`One`](crate::a::One)\npub struct Two; fn f(x: X) { x.One(\"crate::a::One\"); }
+        #[cfg(test)] mod tests { use crate::a::One; }";
+    assert!(circles_of(&[root, a, ("b.rs", apart)]).is_empty());
+    for tied in [
+        "use crate::{a::{One as First}}; pub struct Two(First);",
+        "pub struct Two; fn f() -> usize { size_of::<super::a::One>() }",
+        "pub struct Two; fn f() { use crate::a; a::One::new(); }",
+        "pub struct Two; mod inner { use super::super::a::*; use crate::a::One; }",
+    ] {
+        assert_eq!(circles_of(&[root, a, ("b.rs", tied)]).len(), 1, "{tied}");
+    }
+    // A parent that uses its child, which uses its parent.
+    let parent = (
+        "a.rs",
+        "mod child; pub use self::child::Child; pub struct One(Child);",
+    );
+    let child = ("a/child.rs", "use super::One; pub struct Child(Box<One>);");
+    let b = ("b.rs", "pub struct Two;");
+    assert_eq!(circles_of(&[root, parent, child, b]).len(), 1);
+    // One that only hands its name on.
+    let parent = (
+        "a.rs",
+        "mod child; pub use self::child::Child; pub struct One;",
+    );
+    assert!(circles_of(&[root, parent, child, b]).is_empty());
+}
