@@ -84,6 +84,10 @@ impl World {
         for _ in 0..1_000 {
             learn(batch, collection, &mut delivered);
             let rounds = batch.rounds(None);
+            if batch.chains().iter().any(is_patient) {
+                batch.waited();
+                continue;
+            }
             if rounds.is_empty() {
                 delivered.held.extend(batch.take_held_back());
                 delivered.stored.sort_unstable();
@@ -126,6 +130,10 @@ impl World {
         }
         panic!("a writer does not come to an end");
     }
+}
+
+fn is_patient(chain: &Chain) -> bool {
+    chain.need() == Need::Patience
 }
 
 fn learn(batch: &mut Batch, collection: &Collection, delivered: &mut Delivered) {

@@ -188,11 +188,6 @@ impl<T: Record> Buckets<T> {
         self.database().collection(self.spec().collection())
     }
 
-    /// The collection, for the library's own reads and writes.
-    pub(crate) fn stored<D: Send + Sync>(&self) -> Collection<D> {
-        self.store.collection()
-    }
-
     /// The model.
     #[must_use]
     pub fn spec(&self) -> &'static BucketSpec {

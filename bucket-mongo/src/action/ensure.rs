@@ -1,17 +1,18 @@
 //! `ensure`: the collection and its indexes, and how they differ from the model.
 
-use bucket_core::{Record, index::Drift, write::collection_drift};
+use bucket_core::Record;
 use tracing::Instrument;
 
-use self::checks::{check_size, compression_drift};
 pub use self::ensure_report::{EnsureReport, SizeWarning};
+use self::set_up::SetUp;
 use super::ActionFuture;
-use crate::{Buckets, Error, Result, error::Context, trace};
+use crate::{Buckets, Result, trace};
 
 mod checks;
 mod collection;
 mod ensure_report;
 mod indexes;
+mod set_up;
 
 impl<T: Record> Buckets<T> {
     /// Creates the collection and the indexes that the model needs, where they are missing.
@@ -89,38 +90,6 @@ impl<T: Record> Ensure<'_, T> {
         self.change_expiry = true;
         self
     }
-
-    async fn run(self) -> Result<EnsureReport> {
-        let context = Context::of_all::<T>("ensure");
-        let mut report = EnsureReport::default();
-        let driver = |error| Error::read(error, &context);
-        if let Some(found) = self.collection_info().await.map_err(driver)? {
-            report.drift.extend(compression_drift::<T>(&found));
-            if let Some(drift) = collection_drift(&found) {
-                let is_kind = matches!(drift, Drift::Kind { .. });
-                report.drift.push(drift);
-                if is_kind {
-                    return Ok(report);
-                }
-            }
-        } else {
-            report.created_collection = self.create_collection().await.map_err(driver)?;
-        }
-        let record_bytes = self.record_bytes().await.map_err(driver)?;
-        report.size_warning = check_size::<T>(record_bytes, &context)?;
-        self.indexes(&mut report, &context).await?;
-        if self.change_expiry {
-            report.dated_buckets = self.date_buckets().await.map_err(driver)?;
-        }
-        tracing::debug!(
-            target: trace::ADMIN,
-            created_collection = report.created_collection,
-            created_indexes = report.created_indexes.len(),
-            drift = report.drift.len(),
-            "ensure",
-        );
-        Ok(report)
-    }
 }
 
 impl<'a, T: Record> IntoFuture for Ensure<'a, T> {
@@ -130,6 +99,11 @@ impl<'a, T: Record> IntoFuture for Ensure<'a, T> {
     fn into_future(self) -> Self::IntoFuture {
         let span =
             tracing::debug_span!(target: trace::ADMIN, "ensure", collection = T::SPEC.collection());
-        Box::pin(self.run().instrument(span))
+        let set_up = SetUp {
+            store: self.buckets.store(),
+            replace: self.replace,
+            change_expiry: self.change_expiry,
+        };
+        Box::pin(set_up.run().instrument(span))
     }
 }

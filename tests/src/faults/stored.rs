@@ -39,6 +39,10 @@ pub async fn stored<const F: usize>(database: &Database) -> Vec<SampleBucket<F>>
 }
 
 /// Whether a bucket takes further records of its key.
+///
+/// # Panics
+///
+/// Where the form is one that the tests do not know.
 #[must_use]
 pub fn has_room<const F: usize>(bucket: &SampleBucket<F>) -> bool {
     let spec = Sample::<F>::SPEC;

@@ -1,14 +1,14 @@
 //! What a collection must be like beside its indexes: its compression, and the size of its buckets.
 
-use bucket_core::{Record, index::Drift, size};
+use bucket_core::{BucketSpec, index::Drift, size};
 use mongodb::bson::Document;
 
 use super::ensure_report::SizeWarning;
 use crate::error::{Context, Error, ErrorKind, Result};
 
 /// The storage options of a collection that are not the model's.
-pub(super) fn compression_drift<T: Record>(found: &Document) -> Option<Drift> {
-    let expected = T::SPEC.compression()?;
+pub(super) fn compression_drift(spec: &BucketSpec, found: &Document) -> Option<Drift> {
+    let expected = spec.compression()?;
     let engine = |found: &Document| {
         let options = found.get_document("options").ok()?;
         let engine = options.get_document("storageEngine").ok()?;
@@ -26,11 +26,12 @@ pub(super) fn compression_drift<T: Record>(found: &Document) -> Option<Drift> {
 }
 
 /// Refuses buckets that cannot be stored, warns of those that should not.
-pub(super) fn check_size<T: Record>(
+pub(super) fn check_size(
+    spec: &BucketSpec,
     record_bytes: usize,
     context: &Context,
 ) -> Result<Option<SizeWarning>> {
-    let (Some(capacity), None) = (T::SPEC.capacity(), T::SPEC.max_bytes()) else {
+    let (Some(capacity), None) = (spec.capacity(), spec.max_bytes()) else {
         // Such buckets are closed by bytes.
         return Ok(None);
     };

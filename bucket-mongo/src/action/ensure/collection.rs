@@ -1,20 +1,20 @@
 //! The collection: its making, and what it must be like.
 
-use bucket_core::{Record, index, size, write::codes::NAMESPACE_EXISTS};
+use bucket_core::{index, size, write::codes::NAMESPACE_EXISTS};
 use futures_util::TryStreamExt;
 use mongodb::bson::{DateTime, Document, doc};
 
-use super::Ensure;
+use super::set_up::SetUp;
 use crate::{action::number, writer::faults::code};
 
 /// Buckets that are looked at to learn how large a record is.
 const SAMPLE: i64 = 100;
 
-impl<T: Record> Ensure<'_, T> {
+impl SetUp<'_> {
     pub(super) async fn collection_info(&self) -> mongodb::error::Result<Option<Document>> {
-        let filter = doc! { "name": T::SPEC.collection() };
+        let filter = doc! { "name": self.store.spec().collection() };
         let command = doc! { "listCollections": 1, "filter": filter };
-        self.buckets
+        self.store
             .database()
             .run_cursor_command(command)
             .await?
@@ -24,28 +24,28 @@ impl<T: Record> Ensure<'_, T> {
 
     /// Dates the buckets from before the model had a limit; gives their number.
     pub(super) async fn date_buckets(&self) -> mongodb::error::Result<u64> {
-        let Some(plan) = index::date_buckets(T::SPEC, DateTime::now()) else {
+        let Some(plan) = index::date_buckets(self.store.spec(), DateTime::now()) else {
             return Ok(0);
         };
-        let collection = self.buckets.stored::<Document>();
+        let collection = self.store.collection::<Document>();
         let dated = collection
             .update_many(plan.filter, plan.pipeline)
-            .write_concern(self.buckets.store().write_concern().clone())
+            .write_concern(self.store.write_concern().clone())
             .await?;
         Ok(dated.modified_count)
     }
 
     /// Whether this call created it: another client may be faster.
     pub(super) async fn create_collection(&self) -> mongodb::error::Result<bool> {
-        let mut command = doc! { "create": T::SPEC.collection() };
-        if let Some(compressor) = T::SPEC.compression() {
+        let mut command = doc! { "create": self.store.spec().collection() };
+        if let Some(compressor) = self.store.spec().compression() {
             let options = format!("block_compressor={compressor}");
             command.insert(
                 "storageEngine",
                 doc! { "wiredTiger": { "configString": options } },
             );
         }
-        let created = self.buckets.database().run_command(command).await;
+        let created = self.store.database().run_command(command).await;
         match created {
             Ok(_) => Ok(true),
             // Another client was faster.
@@ -56,7 +56,7 @@ impl<T: Record> Ensure<'_, T> {
 
     /// The size of a record: the average over a sample of the buckets that exist.
     pub(super) async fn record_bytes(&self) -> mongodb::error::Result<usize> {
-        let items = doc! { "$ifNull": [format!("${}", T::SPEC.items()), []] };
+        let items = doc! { "$ifNull": [format!("${}", self.store.spec().items()), []] };
         let length = doc! { "$cond": [{ "$isArray": &items }, { "$size": &items }, 0] };
         let group = doc! {
             "_id": null,
@@ -65,8 +65,8 @@ impl<T: Record> Ensure<'_, T> {
         };
         let pipeline = [doc! { "$limit": SAMPLE }, doc! { "$group": group }];
         let found = self
-            .buckets
-            .stored::<Document>()
+            .store
+            .collection::<Document>()
             .aggregate(pipeline)
             .await?
             .try_next()

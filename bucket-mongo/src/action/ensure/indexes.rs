@@ -1,24 +1,23 @@
 //! The indexes of a collection, and how they become the model's.
 
 use bucket_core::{
-    Record,
     index::{self, Drift, IndexPlan},
     write::codes::{DUPLICATE_KEY, INDEX_CONFLICTS, INDEX_NOT_FOUND},
 };
 use futures_util::TryStreamExt;
 use mongodb::bson::{Document, doc};
 
-use super::{Ensure, ensure_report::EnsureReport};
+use super::{ensure_report::EnsureReport, set_up::SetUp};
 use crate::{Error, ErrorKind, Result, error::Context, writer::faults::code};
 
-impl<T: Record> Ensure<'_, T> {
+impl SetUp<'_> {
     pub(super) async fn indexes(&self, report: &mut EnsureReport, context: &Context) -> Result<()> {
-        let collection = self.buckets.stored::<Document>();
+        let collection = self.store.collection::<Document>();
         let found = self
             .list_indexes()
             .await
             .map_err(|error| Error::read(error, context))?;
-        let (mut missing, mut drift) = index::compare(T::SPEC, &found);
+        let (mut missing, mut drift) = index::compare(self.store.spec(), &found);
         if self.replace {
             let same_name = |drift: &Drift| match drift {
                 Drift::Index { name, .. } => Some(name.clone()),
@@ -27,7 +26,7 @@ impl<T: Record> Ensure<'_, T> {
             let replaced: Vec<String> = drift.iter().filter_map(same_name).collect();
             self.drop_indexes(&replaced, report, context).await?;
             missing.extend(
-                index::plan(T::SPEC)
+                index::plan(self.store.spec())
                     .into_iter()
                     .filter(|plan| replaced.contains(&plan.name)),
             );
@@ -44,7 +43,7 @@ impl<T: Record> Ensure<'_, T> {
             };
             drift.iter().any(is_named) || changed.iter().any(|changed| changed == name)
         };
-        for plan in index::plan(T::SPEC) {
+        for plan in index::plan(self.store.spec()) {
             if !missing.contains(&plan) && !differs(&plan.name) {
                 report.found_indexes.push(plan.name);
             }
@@ -54,7 +53,7 @@ impl<T: Record> Ensure<'_, T> {
                 "createIndexes": collection.name(),
                 "indexes": [plan.definition()],
             };
-            let created = self.buckets.database().run_command(command).await;
+            let created = self.store.database().run_command(command).await;
             created.map_err(|error| not_built(plan, error, context))?;
             report.created_indexes.push(plan.name.clone());
         }
@@ -90,10 +89,10 @@ impl<T: Record> Ensure<'_, T> {
                 continue;
             };
             let command = doc! {
-                "collMod": T::SPEC.collection(),
+                "collMod": self.store.spec().collection(),
                 "index": { "name": name, "expireAfterSeconds": i64::from(*seconds) },
             };
-            let changed = self.buckets.database().run_command(command).await;
+            let changed = self.store.database().run_command(command).await;
             changed.map_err(|error| Error::read(error, context))?;
             report.changed_indexes.push(name.clone());
         }
@@ -108,8 +107,8 @@ impl<T: Record> Ensure<'_, T> {
         context: &Context,
     ) -> Result<()> {
         for name in names {
-            let command = doc! { "dropIndexes": T::SPEC.collection(), "index": name };
-            let dropped = self.buckets.database().run_command(command).await;
+            let command = doc! { "dropIndexes": self.store.spec().collection(), "index": name };
+            let dropped = self.store.database().run_command(command).await;
             match dropped {
                 Ok(_) => report.dropped_indexes.push(name.clone()),
                 // Another client was faster.
@@ -121,8 +120,8 @@ impl<T: Record> Ensure<'_, T> {
     }
 
     async fn list_indexes(&self) -> mongodb::error::Result<Vec<Document>> {
-        let command = doc! { "listIndexes": T::SPEC.collection() };
-        self.buckets
+        let command = doc! { "listIndexes": self.store.spec().collection() };
+        self.store
             .database()
             .run_cursor_command(command)
             .await?
