@@ -113,7 +113,7 @@ async fn what_is_told_stays_true_when_keys_buckets_and_collections_are_removed()
         },
         async {
             tokio::join!(
-                hold::<{ sample::WINDOW }>(seed),
+                hold::<{ sample::WINDOW_OBJECT }>(seed),
                 hold::<{ sample::WINDOW_CAPACITY }>(seed),
                 hold::<{ sample::WINDOW_IDS }>(seed),
             )
