@@ -12,7 +12,7 @@ use futures_util::TryStreamExt;
 
 use super::{
     invariants, naive,
-    sample::{self, Sample, SampleBucket},
+    sample::{Sample, SampleBucket},
 };
 
 /// All buckets: key by key, in the order in which those of a key follow each other.
@@ -42,7 +42,7 @@ pub async fn stored<const F: usize>(database: &Database) -> Vec<SampleBucket<F>>
 ///
 /// # Panics
 ///
-/// Where the form is one that the tests do not know.
+/// If its size is not that of its items.
 #[must_use]
 pub fn has_room<const F: usize>(bucket: &SampleBucket<F>) -> bool {
     let spec = Sample::<F>::SPEC;
@@ -145,6 +145,3 @@ pub fn window_of_record<const F: usize>(record: &Sample<F>) -> Option<i64> {
     let is_window = matches!(Sample::<F>::SPEC.form(), Form::Window { .. });
     is_window.then(|| record.at.timestamp_millis().div_euclid(WINDOW) * WINDOW)
 }
-
-/// How many records of a key fill a bucket, where nothing but their number does.
-pub const CAPACITY: u32 = sample::CAPACITY;

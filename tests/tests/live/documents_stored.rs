@@ -291,7 +291,7 @@ async fn the_deadline_is_that_of_the_call_and_not_of_each_command() {
     assert!(report.stopped_by().is_some());
     let not_sent = report.failed().iter().map(|failed| &failed.error);
     assert!(
-        not_sent.clone().any(|error| error.is_retryable()),
+        not_sent.clone().any(bucket_mongo::Error::is_retryable),
         "{:?}",
         report.stopped_by()
     );

@@ -33,7 +33,7 @@ const SOURCES: u64 = 1;
 
 /// Writers that keep their handles, and the remover between them, in rounds.
 async fn hold<const F: usize>(seed: u64) -> BTreeMap<&'static str, u64> {
-    let seed = seed << 8 | u64::try_from(F).unwrap();
+    let seed = (seed << 8) | u64::try_from(F).unwrap();
     let mut random = Random::new(seed, 3);
     let database = database().await;
     Sample::<F>::buckets(&database).ensure().await.unwrap();

@@ -11,7 +11,7 @@ use std::{
 };
 
 use bucket_mongo::{
-    Bucketed, Buckets, Error, ErrorKind, InsertReport,
+    Bucketed, Buckets, Error, ErrorKind, InsertReport, Record,
     bson::{DateTime, Document, doc},
     mongodb::Client,
     testing::{DevServer, TestDatabase},
@@ -61,7 +61,7 @@ const HANGS: Duration = Duration::from_secs(60);
 
 /// The record of a source at a position: the same whoever delivers it.
 fn record<const F: usize>(seed: u64, source: u64, position: u64) -> Sample<F> {
-    let mut random = Random::new(seed, (source + 1) << 32 | position);
+    let mut random = Random::new(seed, ((source + 1) << 32) | position);
     let number = |number: u64| i64::try_from(number).unwrap();
     let device = random.below(KEYS).to_string();
     let time = position * MILLIS + random.below(5 * MILLIS);
@@ -74,7 +74,7 @@ fn record<const F: usize>(seed: u64, source: u64, position: u64) -> Sample<F> {
     Sample {
         device,
         at: DateTime::from_millis(1_698_335_223_000 + number(time)),
-        unique: number(source << 32 | position),
+        unique: number((source << 32) | position),
         // No sum takes it.
         value: if fails {
             i64::MAX
@@ -108,18 +108,14 @@ struct Met {
 
 impl Met {
     fn is_complete(&self) -> bool {
-        let Self {
-            encode,
-            validator,
-            held_back,
-            unknown,
-            duplicates,
-            step_downs,
-        } = self;
         let all = [
-            encode, validator, held_back, unknown, duplicates, step_downs,
+            &self.encode,
+            &self.validator,
+            &self.held_back,
+            &self.duplicates,
+            &self.step_downs,
         ];
-        all.iter().all(|met| met.load(Ordering::SeqCst) > 0)
+        all.into_iter().all(|met| met.load(Ordering::SeqCst) > 0)
     }
 }
 
@@ -193,7 +189,7 @@ impl<const F: usize> Consumers<F> {
     }
 
     async fn set_validator(&self, validator: Document, level: &str) -> bool {
-        let name = Sample::<F>::SPEC_NAME;
+        let name = Sample::<F>::SPEC.collection();
         let command = doc! { "collMod": name, "validator": validator, "validationLevel": level };
         self.calm.run_command(command).await.is_ok()
     }
@@ -218,11 +214,11 @@ impl<const F: usize> Consumers<F> {
             }
             self.check_stored(&ends).await;
         }
-        eprintln!("{:?}: positions {ends:?}", Sample::<F>::FORM);
+        eprintln!("{:?}: positions {ends:?}", Sample::<F>::SPEC.form());
     }
 
     async fn check_stored(&self, ends: &BTreeMap<u64, u64>) {
-        let form = Sample::<F>::FORM;
+        let form = Sample::<F>::SPEC.form();
         let buckets = stored::<F>(&self.calm).await;
         check_form(&buckets);
         let mut found: BTreeMap<i64, u64> = BTreeMap::new();
@@ -259,7 +255,7 @@ impl<const F: usize> Consumers<F> {
 
     /// Each bucket keeps the last position that it has of each source.
     async fn check_positions(&self, buckets: &[SampleBucket<F>]) {
-        let stored = documents(&self.calm, Sample::<F>::SPEC_NAME).await;
+        let stored = documents(&self.calm, Sample::<F>::SPEC.collection()).await;
         let mut kept = BTreeMap::new();
         for document in &stored {
             let sources = document.get_document("sources").unwrap();
@@ -390,17 +386,6 @@ impl<const F: usize> Consumer<F> {
             }
         }
     }
-}
-
-/// What the type says of itself.
-trait Named {
-    const SPEC_NAME: &'static str;
-    const FORM: bucket_mongo::core::Form;
-}
-
-impl<const F: usize> Named for Sample<F> {
-    const SPEC_NAME: &'static str = <Self as bucket_mongo::Record>::SPEC.collection();
-    const FORM: bucket_mongo::core::Form = <Self as bucket_mongo::Record>::SPEC.form();
 }
 
 #[tokio::test(flavor = "multi_thread")]

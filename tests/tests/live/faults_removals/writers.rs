@@ -70,7 +70,7 @@ impl<const F: usize> Writer<F> {
         let record = Sample {
             device,
             at: DateTime::from_millis(1_698_335_223_000 + self.written * STEP + jump),
-            unique: self.number << 32 | self.written,
+            unique: (self.number << 32) | self.written,
             value: i64::try_from(self.random.below(1 << 20)).unwrap(),
             level: (self.written % 4 > 0).then_some(1.0),
             code: format!("w{}", self.number),
@@ -167,7 +167,7 @@ impl<const F: usize> Writer<F> {
             self.sent.clear();
             self.kind = Kind::Source(source + 1);
         }
-        for _ in 0..self.random.below(BATCH) + 1 {
+        for _ in 0..=self.random.below(BATCH) {
             self.record(format!("s{}", self.number));
         }
         let name = format!("{}_{source}", self.number);
