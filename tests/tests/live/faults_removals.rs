@@ -64,7 +64,7 @@ async fn hold<const F: usize>(seed: u64) -> BTreeMap<&'static str, u64> {
     }
     let mut sources = Vec::new();
     if !matches!(spec.form(), Form::Hybrid { .. }) {
-        for number in WRITERS..WRITERS + SOURCES {
+        for number in (0..SOURCES).map(|source| WRITERS + source) {
             let buckets = Sample::<F>::buckets(&database);
             let kind = Kind::Source(0);
             writers.push(Writer::new(

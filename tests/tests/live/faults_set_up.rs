@@ -174,7 +174,7 @@ impl<const F: usize> Caller<F> {
             let is_ready = self.site.is_ready.load(Ordering::SeqCst);
             let records = std::mem::take(&mut left);
             for (record, told) in self.write(records).await {
-                self.site.ledger.tell(&record, told.as_ref().map(|()| ()));
+                self.site.ledger.tell(&record, told.as_ref().copied());
                 let Err(error) = told else { continue };
                 assert!(!is_ready, "everything was there: {error}");
                 let is_missing = matches!(error.kind(), ErrorKind::MissingIndex { .. });
