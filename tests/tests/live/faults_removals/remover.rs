@@ -293,11 +293,15 @@ impl<const F: usize> Remover<F> {
         let name = Sample::<F>::SPEC.collection();
         match self.random.below(3) {
             0 => {}
-            1 => self.database.create_collection(name).await.unwrap(),
+            1 => {
+                let made = self.database.create_collection(name).await;
+                made.expect("a collection that no writer has made");
+            }
             _ => {
                 let collation = doc! { "locale": "en", "strength": 2 };
                 let create = doc! { "create": name, "collation": collation };
-                self.database.run_command(create).await.unwrap();
+                let made = self.database.run_command(create).await;
+                made.expect("a collection that no writer has made");
             }
         }
     }
