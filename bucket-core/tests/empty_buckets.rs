@@ -188,8 +188,8 @@ fn a_bucket_that_was_taken_over_gets_records_only_after_what_was_under_way() {
 
     // Another writer may have taken it over just now.
     let mut other = self::batch::<COUNT>(&["a"], 1);
-    let taken_over = rawdoc! { "_id": "a_0000000001", "count": 0 };
-    assert_eq!(saw_at_last(&mut other, &taken_over), 1);
+    let already_free = rawdoc! { "_id": "a_0000000001", "count": 0 };
+    assert_eq!(saw_at_last(&mut other, &already_free), 1);
 }
 
 #[test]
