@@ -7,7 +7,6 @@
 //! [`unfold`] the many fields again. Both go from bytes to bytes, so that every serde attribute of the
 //! struct means what it means elsewhere.
 
-mod array;
 pub(crate) mod convert;
 mod document;
 mod fault;
@@ -22,9 +21,6 @@ mod value;
 
 pub(crate) use self::unfold::{SharedArray, unfold_with};
 pub use self::{
-    array::{
-        ArrayPlace, AttributeArray, AttributeField, AttributeIndex, EntryNames, Rest, ValueKind,
-    },
     document::{Attributed, DocumentError, DocumentFault, DocumentSpec, decode, encode},
     filter::{Attribute, AttributeFilter, TextAttribute, Unit},
     fold::fold,
@@ -33,4 +29,9 @@ pub use self::{
     unfold::unfold,
     value::AttributeValue,
 };
-pub use crate::error::{AttributeError, AttributeFault};
+pub use crate::{
+    error::{AttributeError, AttributeFault},
+    model::attribute_array::{
+        ArrayPlace, AttributeArray, AttributeField, AttributeIndex, EntryNames, Rest, ValueKind,
+    },
+};

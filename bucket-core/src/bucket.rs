@@ -2,16 +2,20 @@
 
 pub(crate) mod bucket_fields;
 mod head;
+pub mod id;
 mod items;
 mod key_fields;
+pub mod record;
 mod shared;
 mod stored;
 mod typed;
 
 use bson::RawDocument;
 
+use self::record::Record;
 pub use self::{
     bucket_fields::BucketFields,
+    record::{BucketDocument, BucketParts, BucketRef},
     stored::{deserialize_bucket, serialize_bucket},
     typed::{decode, decode_within},
 };
@@ -24,8 +28,6 @@ pub(crate) use self::{
     key_fields::{ElementSink, StoredKey, key_of},
     shared::{SplitItem, has_exact_equality, write_all},
 };
-use crate::record::Record;
-pub use crate::record::{BucketDocument, BucketParts, BucketRef};
 
 /// Whether a stored bucket has records: in the manual's form the last one of a key may have none for a moment, while
 /// whole ones are stored before it. Reads show nothing of it.

@@ -18,7 +18,7 @@ use self::{
     drift::drifted,
     same_index::{expire_after, same_index},
 };
-use crate::spec::{BucketSpec, UNIQUE_INDEX};
+use crate::model::spec::{BucketSpec, UNIQUE_INDEX};
 
 /// The indexes of a model.
 ///

@@ -22,64 +22,58 @@
 //! | how large buckets may be | [`size`] |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-pub mod aggregate;
 pub mod attribute;
 pub mod bucket;
-mod decode;
-mod encode;
+mod codec;
 pub mod error;
-mod expiry;
-pub mod field;
-mod fold;
-pub mod form;
-pub mod id;
 pub mod index;
-mod item;
-pub mod key;
-pub mod limits;
-pub mod measure;
-mod percent;
+mod model;
 #[doc(hidden)]
 pub mod private;
-pub mod range;
-mod raw;
 pub mod read;
-pub mod record;
-pub mod size;
-pub mod sketch;
-pub mod spec;
 pub mod stats;
-pub mod step;
-mod tally;
 // For `bucket-mongo` only.
 #[doc(hidden)]
 pub mod text;
 pub mod time;
+pub mod write;
+
 // For `bucket-mongo` only.
 #[doc(hidden)]
-pub mod whole;
-pub mod window;
-pub mod write;
+pub use self::model::whole;
+#[doc(inline)]
+pub use self::model::{aggregate, field, form, key, limits, measure, size, spec};
+#[doc(no_inline)]
+pub use self::{
+    bucket::{id, record},
+    stats::sketch,
+    time::{range, step, window},
+};
 
 #[doc(hidden)]
 pub use self::private as __private;
 #[doc(inline)]
 pub use self::{
     attribute::{AttributeFilter, AttributeValue, Attributed},
+    bucket::{
+        id::BucketId,
+        record::{BucketDocument, Record},
+    },
     error::{Damage, DamagedBucket, EncodeError, IdError, KeyError, StepError, SumOverflow},
-    field::FieldPath,
-    form::{Form, LatePolicy},
-    id::BucketId,
-    key::{BucketKey, KeyValue, RecordKey},
-    limits::Limits,
-    measure::{Measure, Number},
-    range::{IntoTimeRange, TimeRange},
+    model::{
+        field::FieldPath,
+        form::{Form, LatePolicy},
+        key::{BucketKey, KeyValue, RecordKey},
+        limits::Limits,
+        measure::{Measure, Number},
+        spec::BucketSpec,
+    },
     read::{CursorToken, TokenError},
-    record::{BucketDocument, Record},
-    sketch::Sketch,
-    spec::BucketSpec,
-    stats::NoStats,
-    step::{Every, Fill},
-    time::BucketTime,
-    window::Window,
+    stats::{NoStats, sketch::Sketch},
+    time::{
+        BucketTime,
+        range::{IntoTimeRange, TimeRange},
+        step::{Every, Fill},
+        window::Window,
+    },
 };

@@ -4,27 +4,31 @@ pub use bson;
 pub use serde;
 
 pub use crate::{
-    aggregate::{Aggregate, AggregateKind, Input, InputSink, NonFinite},
     attribute::{
-        ArrayPlace, Attribute, AttributeArray, AttributeField, AttributeIndex, AttributeRest,
-        AttributeValue, Attributed, DocumentSpec, EntryNames, Rest, TextAttribute, Unit, ValueKind,
+        Attribute, AttributeRest, AttributeValue, Attributed, DocumentSpec, TextAttribute, Unit,
+        convert::{convert, number},
     },
-    bucket::{BucketFields, assemble_records, deserialize_bucket, serialize_bucket},
+    bucket::{
+        BucketFields, assemble_records, deserialize_bucket,
+        id::BucketId,
+        record::{BucketDocument, BucketParts, BucketRef, Record},
+        serialize_bucket,
+    },
     error::KeyError,
-    field::FieldPath,
-    form::{Form, LatePolicy},
-    id::BucketId,
-    key::{BucketKey, KeySink, KeySource, KeyValue, RecordKey},
-    measure::Measure,
-    record::{BucketDocument, BucketParts, BucketRef, Record},
-    sketch::Sketch,
-    spec::{BucketSpec, IdSegment, KeyField, Names, SpecParts, TimeField, TimeUnit},
-    stats::{NoStats, StoredStats},
-    time::BucketTime,
-    window::Window,
+    model::{
+        aggregate::{Aggregate, AggregateKind, Input, InputSink, NonFinite},
+        attribute_array::{
+            ArrayPlace, AttributeArray, AttributeField, AttributeIndex, EntryNames, Rest, ValueKind,
+        },
+        field::FieldPath,
+        form::{Form, LatePolicy},
+        key::{BucketKey, KeySink, KeySource, KeyValue, RecordKey},
+        measure::Measure,
+        spec::{BucketSpec, IdSegment, KeyField, Names, SpecParts, TimeField, TimeUnit},
+    },
+    stats::{NoStats, StoredStats, sketch::Sketch},
+    time::{BucketTime, window::Window},
 };
-
-pub use crate::attribute::convert::{convert, number};
 
 /// Compiles for types that can be a record id.
 pub const fn is_record_id<T: BucketKey>() {}
@@ -44,7 +48,7 @@ pub mod bson_date {
         de::{Error, Visitor},
     };
 
-    use crate::{decode::DATE, time::BucketTime};
+    use crate::{codec::decode::DATE, time::BucketTime};
 
     /// Writes the time as a BSON date.
     ///

@@ -7,14 +7,14 @@
 use bson::{Document, RawDocument, RawDocumentBuf, doc};
 
 use crate::{
-    bucket::{ElementSink, StoredKey},
+    bucket::{ElementSink, StoredKey, id, record::Record},
+    codec::raw::RawWriter,
     error::KeyError,
-    form::OrderedBy,
-    id,
-    key::{KeyValue, RecordKey},
-    raw::RawWriter,
-    record::Record,
-    spec::{BucketSpec, ID},
+    model::{
+        form::OrderedBy,
+        key::{KeyValue, RecordKey},
+        spec::{BucketSpec, ID},
+    },
 };
 
 mod across;

@@ -1,23 +1,26 @@
 //! Stored aggregates: read off a bucket, validated once, typed on access.
 
 mod accumulator;
+pub(crate) mod contribution;
 mod presence;
+pub mod sketch;
 mod stored_value;
 mod sum;
+pub(crate) mod tally;
 mod total;
 
 use bson::{Bson, DateTime, Document, RawBsonRef, RawDocument};
 
-use self::stored_value::Value;
 pub(crate) use self::{accumulator::Accumulator, presence::Presence, total::Total};
+use self::{sketch::Sketch, stored_value::Value};
 use crate::{
-    aggregate::AggregateKind,
     error::Damage,
-    key::{BucketKey, KeyValue},
-    measure::{Measure, Number},
-    sketch::Sketch,
-    spec::BucketSpec,
-    tally,
+    model::{
+        aggregate::AggregateKind,
+        key::{BucketKey, KeyValue},
+        measure::{Measure, Number},
+        spec::BucketSpec,
+    },
 };
 
 /// The aggregates of one bucket, or of all records of a span of time; the derive makes a typed view

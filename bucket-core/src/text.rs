@@ -1,5 +1,7 @@
 //! Texts of users in messages: on one line, harmless for a terminal, and not too long.
 
+pub(crate) mod percent;
+
 use std::fmt;
 
 /// The first characters are enough to find what is meant.

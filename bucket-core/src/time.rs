@@ -1,5 +1,9 @@
 //! Times: which types can be a record's time. All of them are stored as BSON dates.
 
+pub mod range;
+pub mod step;
+pub mod window;
+
 use bson::DateTime;
 
 /// A type that can be the time of a record.

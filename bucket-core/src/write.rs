@@ -8,7 +8,7 @@
 //! | a statement: an action, a key, and the records that it brings | `statement` |
 //! | which buckets it is for | `filter` |
 //! | what it changes in them: the one list of a bucket's parts | `change` |
-//! | that as operators, as a pipeline, as a whole bucket | `operators`, `pipeline`, `whole` |
+//! | that as operators, as a pipeline, as a whole bucket | `operators`, `pipeline`, `whole_bucket` |
 //! | filter and change as one element of a command | `update` |
 //! | statements become one command | `command` |
 //! | what to read and send next, until every record has its outcome | `call` |
@@ -68,6 +68,7 @@ mod ground;
 mod guard;
 mod held_back;
 mod holds;
+pub(crate) mod item;
 mod join;
 mod learnt;
 mod new_documents;
@@ -83,7 +84,7 @@ mod slot;
 mod source;
 mod statement;
 mod update;
-mod whole;
+mod whole_bucket;
 
 pub use self::{
     action::{Action, Put},
@@ -106,4 +107,4 @@ pub use self::{
     source::{SOURCES, Source, SourceError},
     statement::Statement,
 };
-pub(crate) use crate::{bucket::ElementSink, form::Kind};
+pub(crate) use crate::{bucket::ElementSink, model::form::Kind};

@@ -6,7 +6,7 @@ use bson::{RawDocument, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{AttributeArray, AttributeError, fold, unfold};
-use crate::{
+use crate::codec::{
     decode,
     encode::{DOCUMENT_LEVELS, Refusal, append_document, check_read},
     raw::printed_id,

@@ -3,7 +3,7 @@
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::{AttributeArray, AttributeError, AttributeFault, AttributeField, Rest, ValueKind};
-use crate::raw::{Element, RawWriter, elements};
+use crate::codec::raw::{Element, RawWriter, elements};
 
 /// Makes the stored form of a document of many fields: the attributes in their arrays, behind all
 /// other fields, which are as they were. Fields that are null or missing have no entry.

@@ -16,7 +16,7 @@ use super::{
     AttributeArray, AttributeError, AttributeFault, DocumentError, DocumentFault, DocumentSpec,
     fold, same_record::same_record, unfold,
 };
-use crate::raw::{RawWriter, elements, printed_id};
+use crate::codec::raw::{RawWriter, elements, printed_id};
 
 /// How a document with attributes is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,8 +6,8 @@ use bson::{RawBsonRef, RawDocument};
 
 use super::{AttributeArray, AttributeError, AttributeFault, Rest, unfold};
 use crate::{
-    raw::{Element, elements},
-    whole,
+    codec::raw::{Element, elements},
+    model::whole,
 };
 
 /// Whether both give the same record: attributes irrespective of nulls and of the type of a number,

@@ -3,7 +3,7 @@
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::{AttributeArray, AttributeError, AttributeFault, Rest, ValueKind};
-use crate::raw::{Element, RawWriter, elements};
+use crate::codec::raw::{Element, RawWriter, elements};
 
 /// Makes the many fields of a stored document: each entry under the name of its field, what has none
 /// in the field that keeps the rest, the document's other fields as they are. An array that is missing
@@ -356,7 +356,10 @@ fn write(kind: ValueKind, name: &str, value: Element<'_>, to: &mut RawWriter) {
     match (kind, value.value) {
         (ValueKind::Int32 | ValueKind::Int64, RawBsonRef::Double(number)) => {
             // Admitted as whole.
-            to.integer(name, crate::whole::of_double(number).unwrap_or_default());
+            to.integer(
+                name,
+                crate::model::whole::of_double(number).unwrap_or_default(),
+            );
         }
         (ValueKind::Double, RawBsonRef::Int32(number)) => to.double(name, number.into()),
         (ValueKind::Double, RawBsonRef::Int64(number)) => {

@@ -4,8 +4,8 @@ use bson::{Bson, DateTime, Decimal128, RawBsonRef, oid::ObjectId};
 
 use super::ValueKind;
 use crate::{
-    raw::{RawWriter, kind as byte},
-    whole,
+    codec::raw::{RawWriter, kind as byte},
+    model::whole,
 };
 
 /// A type that attributes can have: numbers, text, dates, booleans, object ids, and options of them.

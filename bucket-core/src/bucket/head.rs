@@ -2,13 +2,17 @@
 
 use bson::{DateTime, RawBsonRef, RawDocument};
 
-use super::BucketFields;
+use super::{
+    BucketFields,
+    id::{Place, parse_place},
+};
 use crate::{
     error::Damage,
-    form::{OrderedBy, OwnField},
-    id::{Place, parse_place},
-    spec::{BucketSpec, ID},
-    whole,
+    model::{
+        form::{OrderedBy, OwnField},
+        spec::{BucketSpec, ID},
+        whole,
+    },
 };
 
 /// What a stored bucket says of itself beside its items.

@@ -8,10 +8,9 @@ use serde::de::DeserializeOwned;
 use super::head::{field, wrong_field};
 use crate::{
     attribute::{SharedArray, fold, unfold_with},
-    decode::decode,
+    codec::{decode::decode, raw::elements},
     error::{AttributeError, Damage},
-    raw::elements,
-    spec::BucketSpec,
+    model::spec::BucketSpec,
 };
 
 /// The items of a stored bucket.

@@ -2,12 +2,14 @@
 
 use bson::RawDocument;
 
+use super::record::Record;
 use crate::{
+    codec::raw::RawWriter,
     error::{Damage, KeyError},
-    key::{KeySink, KeySource, KeyValue, RecordKey},
-    raw::RawWriter,
-    record::Record,
-    spec::BucketSpec,
+    model::{
+        key::{KeySink, KeySource, KeyValue, RecordKey},
+        spec::BucketSpec,
+    },
 };
 
 /// The key fields of a stored bucket.

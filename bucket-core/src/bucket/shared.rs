@@ -3,9 +3,11 @@
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 
 use crate::{
-    attribute::{AttributeArray, Rest, ValueKind},
-    raw::{Element, RawWriter, elements, kind as byte},
-    spec::BucketSpec,
+    codec::raw::{Element, RawWriter, elements, kind as byte},
+    model::{
+        attribute_array::{AttributeArray, Rest, ValueKind},
+        spec::BucketSpec,
+    },
 };
 
 /// An item in two parts.

@@ -7,16 +7,18 @@ use serde::{
 };
 
 use super::{
-    BucketDocument, BucketFields, ElementSink, SplitItem, shared::write_all, typed::decode,
+    BucketDocument, BucketFields, ElementSink, SplitItem, record::Record, shared::write_all,
+    typed::decode,
 };
 use crate::{
     attribute::fold,
-    form::{OrderedBy, OwnField},
-    key::RecordKey,
-    raw::RawWriter,
-    record::Record,
-    spec::{BucketSpec, ID},
-    whole,
+    codec::raw::RawWriter,
+    model::{
+        form::{OrderedBy, OwnField},
+        key::RecordKey,
+        spec::{BucketSpec, ID},
+        whole,
+    },
 };
 
 /// Serialises a bucket as the stored document, so that it works with the plain driver too.

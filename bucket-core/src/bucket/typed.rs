@@ -5,17 +5,17 @@ use bson::{RawBsonRef, RawDocument};
 use super::{
     BucketDocument, BucketParts,
     head::{bson_damage, field, head, wrong_field, wrong_id},
+    id::BucketId,
     items::{ItemReader, item_time, items},
     key_fields::key_of,
+    record::Record,
 };
 use crate::{
+    codec::raw::printed_id,
     error::{Damage, DamagedBucket},
-    id::BucketId,
-    range::TimeRange,
-    raw::printed_id,
-    record::Record,
-    spec::ID,
+    model::spec::ID,
     stats::StoredStats,
+    time::range::TimeRange,
 };
 
 /// Reads a stored document as a bucket.

@@ -7,7 +7,7 @@ use super::{
     drift::drifted,
     same_index::{keys, name, same_index},
 };
-use crate::attribute::AttributeArray;
+use crate::model::attribute_array::AttributeArray;
 
 /// How the indexes of a collection serve arrays of attributes.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -92,8 +92,8 @@ mod tests {
 
     use super::{compare_attributes, in_the_way};
     use crate::{
-        attribute::{AttributeArray, AttributeIndex, EntryNames},
         index::Drift,
+        model::attribute_array::{AttributeArray, AttributeIndex, EntryNames},
     };
 
     const SPECS: AttributeArray = AttributeArray::new("specs", EntryNames::KVU, &[], None);

@@ -3,7 +3,7 @@
 use bson::{DateTime, Document, doc};
 
 use super::{Drift, IndexPlan, same_index::expire_after};
-use crate::{read::has_records, spec::BucketSpec};
+use crate::{model::spec::BucketSpec, read::has_records};
 
 /// The name of the index by which the server removes buckets.
 const EXPIRE_INDEX: &str = "bucket_expire";

@@ -3,7 +3,7 @@
 use bson::{Bson, Document};
 
 use super::definition::EXPIRE_AFTER;
-use crate::{attribute::convert::number_of, whole};
+use crate::{attribute::convert::number_of, model::whole};
 
 /// Options by which an index leaves out documents, is left out itself, or refuses documents.
 const RESTRICTIONS: [&str; 3] = ["sparse", "hidden", "prepareUnique"];

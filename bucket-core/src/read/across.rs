@@ -3,7 +3,10 @@
 use bson::{DateTime, Document, RawDocumentBuf, doc};
 
 use super::{FindPlan, ReadLevel};
-use crate::{range::TimeRange, spec::BucketSpec, window::MAX_SECONDS};
+use crate::{
+    model::spec::BucketSpec,
+    time::{range::TimeRange, window::MAX_SECONDS},
+};
 
 /// The longest span that a bucket of windows can cover at all, in milliseconds.
 pub const LONGEST_WINDOW: i64 = MAX_SECONDS as i64 * 1_000;

@@ -4,8 +4,8 @@ use bson::{Bson, Document, doc};
 
 use super::{FindPlan, ReadLevel, find};
 use crate::{
-    raw::RawWriter,
-    spec::{BucketSpec, UNIQUE_INDEX},
+    codec::raw::RawWriter,
+    model::spec::{BucketSpec, UNIQUE_INDEX},
 };
 
 /// For so many ids the server picks out their items. It compares each item with each of them, so

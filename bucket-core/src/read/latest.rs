@@ -11,9 +11,11 @@ use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 
 use super::{AggregatePlan, ReadKey, order, overlapping, tails::header};
 use crate::{
-    form::{Order, OrderedBy},
-    range::TimeRange,
-    spec::{BucketSpec, ID},
+    model::{
+        form::{Order, OrderedBy},
+        spec::{BucketSpec, ID},
+    },
+    time::range::TimeRange,
 };
 
 /// What a bucket is sent as: its fields but for the array, its newest item, the place of that item

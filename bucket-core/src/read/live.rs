@@ -7,7 +7,7 @@
 use bson::{DateTime, Document, doc};
 
 use super::{AggregatePlan, FindPlan, fields};
-use crate::{range::TimeRange, raw::RawWriter, spec::BucketSpec};
+use crate::{codec::raw::RawWriter, model::spec::BucketSpec, time::range::TimeRange};
 
 /// What a read shows at one moment; see [`live`].
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -7,12 +7,10 @@ use super::{
     latest::{AT, FurtherLook, ITEM, LENGTH, NEWEST, STORED},
 };
 use crate::{
-    bucket::{self, ItemReader},
+    bucket::{self, ItemReader, id::Place, record::Record},
+    codec::raw::printed_id,
     error::{Damage, DamagedBucket},
-    form::Order,
-    id::Place,
-    raw::printed_id,
-    record::Record,
+    model::form::Order,
 };
 
 /// The newest record of a bucket.

@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use crate::{form::Order, id::Place};
+use crate::{bucket::id::Place, model::form::Order};
 
 /// Where a record stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

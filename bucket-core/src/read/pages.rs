@@ -7,11 +7,12 @@ use super::{
     newest_with,
 };
 use crate::{
-    form::OrderedBy,
-    id,
-    raw::RawWriter,
-    record::Record,
-    spec::{BucketSpec, ID},
+    bucket::{id, record::Record},
+    codec::raw::RawWriter,
+    model::{
+        form::OrderedBy,
+        spec::{BucketSpec, ID},
+    },
 };
 
 /// Page `number` of a key, counted from 1: its `number`-th bucket, or the one of that number.

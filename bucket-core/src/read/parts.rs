@@ -8,18 +8,19 @@ use super::{
     span::{believed_span, is_whole, reach},
 };
 use crate::{
-    aggregate::AggregateKind,
     bucket::{
-        BucketFields, ItemReader, bson_damage, date_field, field, stored_count, whole_field,
-        wrong_field,
+        BucketFields, ItemReader, bson_damage, date_field, field, record::Record, stored_count,
+        whole_field, wrong_field,
     },
+    codec::raw::RawWriter,
     error::Damage,
-    form::Span,
-    range::TimeRange,
-    raw::RawWriter,
-    record::Record,
-    spec::{BucketSpec, ID},
+    model::{
+        aggregate::AggregateKind,
+        form::Span,
+        spec::{BucketSpec, ID},
+    },
     stats::{Presence, StoredStats},
+    time::range::TimeRange,
 };
 
 /// In place of the items: how many there are, and those inside of the range.

@@ -4,10 +4,12 @@ use bson::{DateTime, Document, doc};
 
 use super::ReadKey;
 use crate::{
-    form::{OrderedBy, Span},
-    id::{Place, push_place},
-    range::TimeRange,
-    spec::{BucketSpec, ID, TimeUnit},
+    bucket::id::{Place, push_place},
+    model::{
+        form::{OrderedBy, Span},
+        spec::{BucketSpec, ID, TimeUnit},
+    },
+    time::range::TimeRange,
 };
 
 /// A bound: the place, and whether it is within.

@@ -7,12 +7,12 @@ use super::{
     parts::{Part, each_record, parts, span},
 };
 use crate::{
+    bucket::record::Record,
+    codec::raw::printed_id,
     error::{DamagedBucket, EncodeError, SumOverflow},
-    limits::Limits,
-    range::TimeRange,
-    raw::printed_id,
-    record::Record,
+    model::limits::Limits,
     stats::{StoredStats, Total},
+    time::range::TimeRange,
 };
 
 /// Adds up the buckets of a key and a span of time.

@@ -7,16 +7,12 @@ use super::{
     parts::{Part, each_record, opened, opened_by_id, parts, span},
 };
 use crate::{
-    bucket::{field, wrong_field},
+    bucket::{field, record::Record, wrong_field},
+    codec::raw::printed_id,
     error::{Damage, DamagedBucket, EncodeError, RollupError, SumOverflow},
-    form::Form,
-    limits::Limits,
-    range::TimeRange,
-    raw::printed_id,
-    record::Record,
-    spec::ID,
+    model::{form::Form, limits::Limits, spec::ID},
     stats::{StoredStats, Total},
-    step::Every,
+    time::{range::TimeRange, step::Every},
 };
 
 /// The most steps of a rollup.

@@ -7,8 +7,12 @@ use super::{
     places::{Places, starts_reaching},
 };
 use crate::{
-    aggregate::AggregateKind, bucket::BucketFields, error::EncodeError, form::Span, limits::Limits,
-    range::TimeRange, raw::RawWriter, spec::BucketSpec, stats::StoredStats, window::is_window,
+    bucket::BucketFields,
+    codec::raw::RawWriter,
+    error::EncodeError,
+    model::{aggregate::AggregateKind, form::Span, limits::Limits, spec::BucketSpec},
+    stats::StoredStats,
+    time::{range::TimeRange, window::is_window},
 };
 
 /// The longest span of time that one bucket of the model covers, in milliseconds; 0 where the form

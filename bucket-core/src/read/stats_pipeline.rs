@@ -7,10 +7,12 @@ use super::{
     parts::{complete_items_of, items_of, suffices},
 };
 use crate::{
-    aggregate::{Aggregate, AggregateKind},
-    attribute::{AttributeArray, ValueKind},
-    range::TimeRange,
-    spec::BucketSpec,
+    model::{
+        aggregate::{Aggregate, AggregateKind},
+        attribute_array::{AttributeArray, ValueKind},
+        spec::BucketSpec,
+    },
+    time::range::TimeRange,
 };
 
 /// The number of records of a key in the range under `count`, that of the buckets that they are in

@@ -4,10 +4,12 @@ use bson::{Bson, DateTime, Document, doc};
 
 use super::{FindPlan, ReadLevel, any_key, fields, find, key_filter, order};
 use crate::{
-    form::OrderedBy,
-    id::Place,
-    raw::RawWriter,
-    spec::{BucketSpec, ID},
+    bucket::id::Place,
+    codec::raw::RawWriter,
+    model::{
+        form::OrderedBy,
+        spec::{BucketSpec, ID},
+    },
 };
 
 /// The bucket of this `_id`, its `_id` alone.

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::order::Position;
-use crate::{id::Place, range::TimeRange, spec::BucketSpec};
+use crate::{bucket::id::Place, model::spec::BucketSpec, time::range::TimeRange};
 
 const VERSION: u8 = 1;
 const QUERY: usize = 6;

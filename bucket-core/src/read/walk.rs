@@ -11,7 +11,10 @@ use serde::de::DeserializeOwned;
 use self::{filling::Filling, read_item::Decode, route::Route};
 use super::{CursorToken, FindPlan, Live, TokenError, order::Position, token::Query};
 use crate::{
-    bucket, error::DamagedBucket, form::Order, id::Place, range::TimeRange, record::Record,
+    bucket::{self, id::Place, record::Record},
+    error::DamagedBucket,
+    model::form::Order,
+    time::range::TimeRange,
 };
 
 mod filling;

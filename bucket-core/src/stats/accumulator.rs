@@ -6,13 +6,12 @@ use bson::DateTime;
 
 use super::{
     Value,
+    sketch::{self, Sketch},
     sum::{Sum, TooLarge},
 };
 use crate::{
-    aggregate::AggregateKind,
-    measure::Number,
-    raw::Operand,
-    sketch::{self, Sketch},
+    codec::raw::Operand,
+    model::{aggregate::AggregateKind, measure::Number},
 };
 
 /// What came to one aggregate. An ordering says which of two is kept: the less or the greater.

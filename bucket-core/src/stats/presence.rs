@@ -1,7 +1,7 @@
 //! Which aggregates a bucket must have, so that one from before the model kept them is known.
 
 use super::StoredStats;
-use crate::{
+use crate::model::{
     aggregate::{Aggregate, AggregateKind},
     spec::BucketSpec,
 };

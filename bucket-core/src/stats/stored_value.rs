@@ -2,7 +2,8 @@
 
 use bson::{Bson, DateTime, Document, RawBsonRef, RawDocument};
 
-use crate::{aggregate::AggregateKind, measure::Number, sketch, sketch::Sketch, whole};
+use super::sketch::{self, Sketch};
+use crate::model::{aggregate::AggregateKind, measure::Number, whole};
 
 /// The value of an aggregate.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! Sums over any number of buckets: integers exactly, floats compensated.
 
-use crate::measure::Number;
+use crate::model::measure::Number;
 
 /// A running sum.
 ///
@@ -103,7 +103,7 @@ impl Sum {
 #[cfg(test)]
 mod tests {
     use super::{Sum, TooLarge};
-    use crate::measure::Number;
+    use crate::model::measure::Number;
 
     fn total(values: impl IntoIterator<Item = Number>) -> Result<Option<Number>, TooLarge> {
         let mut sum = Sum::NOTHING;

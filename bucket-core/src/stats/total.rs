@@ -4,15 +4,15 @@ use std::borrow::Cow;
 
 use bson::DateTime;
 
-use super::{Accumulator, StoredStats, Value};
+use super::{Accumulator, StoredStats, Value, contribution::SumLimits, tally};
 use crate::{
-    aggregate::{AggregateKind, InputSink, NonFinite},
     error::SumOverflow,
-    fold::SumLimits,
-    key::KeyValue,
-    measure::Number,
-    spec::BucketSpec,
-    tally,
+    model::{
+        aggregate::{AggregateKind, InputSink, NonFinite},
+        key::KeyValue,
+        measure::Number,
+        spec::BucketSpec,
+    },
 };
 
 /// What the records taken in so far come to.

@@ -2,7 +2,7 @@
 
 use bson::DateTime;
 
-use crate::{id, spec::BucketSpec};
+use crate::{bucket::id, model::spec::BucketSpec};
 
 /// What a statement does; see the [module](super) for the forms.
 #[derive(Debug, Clone, PartialEq, Eq)]

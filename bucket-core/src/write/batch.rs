@@ -9,22 +9,17 @@ use super::{
     Chain, ElementSink, HeldBack, Holds, Kind, Recollection, Source,
     chain::push_parts,
     command::MAX_STATEMENTS,
+    item::append_item,
     own_ids::{OwnId, OwnIds, OwnRepeat},
     slot::Slot,
 };
 use crate::{
-    encode::KnownNames,
+    bucket::{id, record::Record},
+    codec::{encode::KnownNames, raw::RawWriter},
     error::{EncodeError, KeyError},
-    expiry,
-    fold::Inputs,
-    id,
-    item::append_item,
-    limits::Limits,
-    raw::RawWriter,
+    model::{expiry, limits::Limits, size::RecordSize, spec::BucketSpec},
     read,
-    record::Record,
-    size::RecordSize,
-    spec::BucketSpec,
+    stats::contribution::Inputs,
 };
 
 /// An array element has a type byte, an index of up to six digits and a NUL besides its item.

@@ -3,7 +3,7 @@
 //! A chain knows its pending records and what was last seen of the bucket at its end (its tail).
 //! What it knows may be out of date at any time: the statements are made so that a stale one is
 //! refused and changes nothing, and then the tail is forgotten and asked for again. What a chain
-//! does next is the form's own: see `rules`, and `count`, `window`, `hybrid`, `late` and `numbered`.
+//! does next is the form's own: see `rules`, and `count`, `in_window`, `hybrid`, `late` and `numbered`.
 
 use std::collections::VecDeque;
 
@@ -13,15 +13,10 @@ use self::state::{EmptyBuckets, Patience, Recalled, Refused, Suspects, Taken};
 use self::tail::{Known, Tail};
 use self::watermark::Watermark;
 use super::{Action, Source, slot::Slot};
-use crate::{
-    error::{Damage, DamagedBucket},
-    id::{self, Place},
-    read::{self, FindPlan},
-    spec::BucketSpec,
-};
 
 mod count;
 mod hybrid;
+mod in_window;
 mod late;
 mod numbered;
 mod patience;
@@ -36,9 +31,13 @@ mod state;
 mod suspects;
 mod tail;
 mod watermark;
-mod window;
 
-use crate::form::Kind;
+use crate::{
+    bucket::id::{self, Place},
+    error::{Damage, DamagedBucket},
+    model::{form::Kind, spec::BucketSpec},
+    read::{self, FindPlan},
+};
 
 /// Items of one statement stay below this, so that no single statement nears a full command.
 const MAX_STATEMENT_BYTES: u64 = 4 * 1024 * 1024;

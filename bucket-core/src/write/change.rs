@@ -7,9 +7,11 @@ use std::borrow::Cow;
 
 use super::{Action, Put, Statement};
 use crate::{
-    form::{OrderedBy, OwnField},
-    raw::Operand,
-    spec::ID,
+    codec::raw::Operand,
+    model::{
+        form::{OrderedBy, OwnField},
+        spec::ID,
+    },
 };
 
 /// What is done to a part of a bucket, in the order in which a statement does it.

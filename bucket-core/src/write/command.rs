@@ -2,9 +2,9 @@
 
 use bson::{RawDocument, RawDocumentBuf};
 
-use super::{Action, Statement, whole};
-use crate::raw::{Mark, RawWriter};
-pub use crate::size::{MAX_COMMAND_BYTES, MAX_STATEMENTS};
+use super::{Action, Statement, whole_bucket};
+use crate::codec::raw::{Mark, RawWriter};
+pub use crate::model::size::{MAX_COMMAND_BYTES, MAX_STATEMENTS};
 
 /// A finished `update` or `insert` command; the session's fields and `$db` are the driver's to add.
 ///
@@ -101,7 +101,9 @@ impl CommandBuilder {
         }
         let element = self.writer.begin_element(self.statements);
         match statement.action {
-            Action::Put(put) if self.inserts => whole::write(statement, put, &mut self.writer),
+            Action::Put(put) if self.inserts => {
+                whole_bucket::write(statement, put, &mut self.writer);
+            }
             _ => statement.write(&mut self.writer),
         }
         self.writer.end(element);

@@ -10,10 +10,9 @@ use bson::{RawDocument, RawDocumentBuf};
 
 use super::Batch;
 use crate::{
-    bucket::{stored_fields, stored_place},
-    id::Place,
+    bucket::{id::Place, stored_fields, stored_place},
+    model::spec::ID,
     read::{self, FindPlan, Remembered},
-    spec::ID,
 };
 
 impl Batch {

@@ -5,7 +5,7 @@
 
 use bson::{Bson, Document, RawDocument};
 
-use crate::whole;
+use crate::model::whole;
 
 /// Whether two items are equal whatever the order of their fields and the types of their numbers.
 pub(super) fn are_same(a: &RawDocument, b: &RawDocument) -> bool {

@@ -4,7 +4,10 @@ use super::{
     Action, Put, Statement,
     change::{Change, Part, Render},
 };
-use crate::{form::OwnField, raw::RawWriter, spec::ID};
+use crate::{
+    codec::raw::RawWriter,
+    model::{form::OwnField, spec::ID},
+};
 
 /// The longest array whose places are asked for: the server looks into every item before, which in a
 /// bucket of hundreds costs more than all the rest of the filter. Beyond, the count is all there is.

@@ -9,7 +9,7 @@
 use bson::{Binary, Bson, Document, doc};
 
 use super::codes::{NAMESPACE_NOT_FOUND, UNAUTHORIZED};
-use crate::{index::Drift, spec::BucketSpec};
+use crate::{index::Drift, model::spec::BucketSpec};
 
 /// What writes rest on.
 #[derive(Debug, Clone, PartialEq)]

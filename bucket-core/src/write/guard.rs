@@ -1,7 +1,7 @@
 //! What a statement asks of a bucket so that it brings no record a second time.
 
 use super::{Action, Statement};
-use crate::raw::RawWriter;
+use crate::codec::raw::RawWriter;
 
 impl Action {
     /// Whether it may append to a bucket with records: only then can that hold one of its own.

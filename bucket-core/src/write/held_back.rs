@@ -7,7 +7,7 @@
 //! window.
 
 use super::{Batch, Chain, HeldBack, Holds, Kind, chain::identity_of};
-use crate::record::Record;
+use crate::bucket::record::Record;
 
 impl Batch {
     /// A record of the key that was just taken is not stored.

@@ -5,9 +5,8 @@ use bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, oid::ObjectI
 use super::{Doubt, WriteFailure};
 use crate::{
     attribute::{Attributed, DocumentError, DocumentFault, encode},
-    raw::{RawWriter, printed_id},
-    size::MAX_COMMAND_BYTES,
-    spec::ID,
+    codec::raw::{RawWriter, printed_id},
+    model::{size::MAX_COMMAND_BYTES, spec::ID},
 };
 
 /// The largest document that the server stores, in bytes.
@@ -224,13 +223,14 @@ impl NewDocuments {
             .iter()
             .filter_map(Bson::as_document)
         {
-            let at = crate::whole::field(error, "index").and_then(|at| usize::try_from(at).ok());
+            let at =
+                crate::model::whole::field(error, "index").and_then(|at| usize::try_from(at).ok());
             if let Some(failure) = at.and_then(|at| failures.get_mut(at)) {
                 *failure = Some(WriteFailure::read(error));
             }
         }
         let refused = failures.iter().flatten().count();
-        let applied = crate::whole::field(reply, "n").and_then(|n| usize::try_from(n).ok());
+        let applied = crate::model::whole::field(reply, "n").and_then(|n| usize::try_from(n).ok());
         // Else the server has stopped half-way, and does not say where.
         let is_complete = applied.is_some_and(|applied| applied + refused == self.documents.len());
         for ((index, document), failure) in self.documents.iter().zip(failures) {

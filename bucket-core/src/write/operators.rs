@@ -4,7 +4,7 @@ use super::{
     Statement,
     change::{Change, Op, Render},
 };
-use crate::raw::{Mark, Operand, RawWriter};
+use crate::codec::raw::{Mark, Operand, RawWriter};
 
 /// Writes the update as the field `u`.
 pub(super) fn write(statement: &Statement<'_>, writer: &mut RawWriter) {

@@ -9,7 +9,7 @@ use super::{
         RESULT_TOO_LARGE, SET_TWICE, TOO_LARGE, is_transient, names_no_index,
     },
 };
-use crate::{
+use crate::model::{
     form::OrderedBy,
     spec::{BucketSpec, UNIQUE_INDEX},
     whole,

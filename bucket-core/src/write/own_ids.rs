@@ -10,7 +10,7 @@ use bson::RawDocument;
 use foldhash::fast::RandomState;
 
 use super::{equality, record_id};
-use crate::{error::EncodeError, spec::BucketSpec};
+use crate::{error::EncodeError, model::spec::BucketSpec};
 
 /// What an entry takes besides the key and the id, in bytes.
 const ENTRY_BYTES: usize = 128;

@@ -20,11 +20,8 @@ use super::{
     change::{Change, Op, Part, Render},
 };
 use crate::{
-    aggregate::AggregateKind,
-    form::OwnField,
-    measure::Number,
-    raw::{Operand, RawWriter},
-    spec::BucketSpec,
+    codec::raw::{Operand, RawWriter},
+    model::{aggregate::AggregateKind, form::OwnField, measure::Number, spec::BucketSpec},
 };
 
 /// Whether updates of the model's buckets are pipelines.

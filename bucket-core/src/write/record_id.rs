@@ -6,7 +6,10 @@ use std::ops::Range;
 
 use bson::{RawBsonRef, RawDocument, spec::ElementType};
 
-use crate::{error::EncodeError, spec::BucketSpec, whole};
+use crate::{
+    error::EncodeError,
+    model::{spec::BucketSpec, whole},
+};
 
 /// The longest id, in bytes: a statement and an index entry have it once more.
 const MAX_BYTES: usize = 1_024;

@@ -10,7 +10,7 @@ use bson::{Document, RawDocument, RawDocumentBuf};
 
 use super::{
     Action, Batch, Chain, Command, CommandBuilder, Doubt, Doubtful, Need, Outcome, Reply, Step,
-    WriteFailure, command::MAX_STATEMENTS, whole,
+    WriteFailure, command::MAX_STATEMENTS, whole_bucket,
 };
 
 /// A lone chain of at most so many statements is one command.
@@ -359,7 +359,7 @@ fn are_whole_buckets((_, chain, steps): &Planned<'_>, records: usize) -> bool {
         let fresh = matches!(step.action(), Action::Put(put) if put.fresh);
         fresh && step.take() >= records
     };
-    whole::is_possible(chain.spec()) && steps.iter().all(is_whole)
+    whole_bucket::is_possible(chain.spec()) && steps.iter().all(is_whole)
 }
 
 /// The chains in about equal parts, as many as are worth a command each: the server works on one

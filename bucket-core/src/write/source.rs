@@ -7,7 +7,10 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{key::KeyValue, spec::BucketSpec, tally};
+use crate::{
+    model::{key::KeyValue, spec::BucketSpec},
+    stats::tally,
+};
 
 /// The field of a bucket that keeps the positions.
 pub const SOURCES: &str = "sources";

@@ -3,7 +3,10 @@
 use bson::DateTime;
 
 use super::Action;
-use crate::{fold::Fold, form::Kind, spec::BucketSpec};
+use crate::{
+    model::{form::Kind, spec::BucketSpec},
+    stats::contribution::Fold,
+};
 
 /// A statement before it is encoded: an action, a key and the items it brings.
 #[derive(Debug)]

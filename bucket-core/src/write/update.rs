@@ -1,7 +1,7 @@
 //! One statement as an element of `updates`: its filter, its update, and what the server is to know of both.
 
 use super::{Statement, operators, pipeline};
-use crate::raw::RawWriter;
+use crate::codec::raw::RawWriter;
 
 impl Statement<'_> {
     /// Writes the statement's fields into a document that the caller has begun.

@@ -38,6 +38,31 @@ fn imports_of(name: &str) -> Imports {
     imports(&files, &root.unwrap())
 }
 
+/// The groups of core from the ground up, as `docs/architecture.md` has them.
+const GROUPS: [&str; 11] = [
+    "text",
+    "error",
+    "time",
+    "model",
+    "codec",
+    "attribute",
+    "stats",
+    "bucket",
+    "read",
+    "index",
+    "write",
+];
+
+/// The group that a file of core is in; none for the root and what it says to emitted code.
+fn group_of(file: &Path) -> Option<usize> {
+    let file = file
+        .strip_prefix("bucket-core/src")
+        .ok()?
+        .with_extension("");
+    let first = file.iter().next()?.to_str()?;
+    GROUPS.iter().position(|group| *group == first)
+}
+
 /// What ties the files of a circle, one import a line.
 fn ties(imports: &Imports, circle: &[PathBuf]) -> Vec<String> {
     let mut ties = Vec::new();
@@ -61,6 +86,41 @@ fn no_files_of_a_crate_import_each_other_in_a_circle() {
         found.extend(circles.iter().map(|circle| ties(&imports, circle)));
     }
     assert!(found.is_empty(), "circles: {found:#?}");
+}
+
+#[test]
+fn imports_of_core_run_downwards() {
+    let mut upwards = Vec::new();
+    for (file, of_file) in &imports_of("bucket-core") {
+        let is_root = ["lib.rs", "private.rs"]
+            .iter()
+            .any(|root| file.ends_with(root));
+        assert!(
+            is_root || group_of(file).is_some(),
+            "{file:?} is in no group"
+        );
+        let Some(own) = group_of(file) else {
+            continue;
+        };
+        for (other, names) in of_file {
+            if group_of(other).is_none_or(|other| own < other) {
+                upwards.push((file.clone(), other.clone(), names.clone()));
+            }
+        }
+    }
+    assert!(upwards.is_empty(), "{upwards:#?}");
+}
+
+#[test]
+fn the_groups_of_core_are_in_the_order_of_the_page() {
+    let page = fs::read_to_string(workspace().join("docs/architecture.md")).unwrap();
+    let (_, table) = page.split_once("| folder | what it knows |").unwrap();
+    let rows = table
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
+    let named: Vec<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+    assert_eq!(named, GROUPS);
 }
 
 #[test]

@@ -5,9 +5,11 @@ use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use super::{FormChange, Migration, form_change::id_of};
 use crate::{
     attribute::DocumentError,
-    raw::RawWriter,
-    size::{MAX_COMMAND_BYTES, MAX_STATEMENTS},
-    whole,
+    codec::raw::RawWriter,
+    model::{
+        size::{MAX_COMMAND_BYTES, MAX_STATEMENTS},
+        whole,
+    },
 };
 
 /// Changes that go to the server together, within the size of a command.

@@ -4,7 +4,7 @@ use bson::{Bson, RawDocument, RawDocumentBuf};
 
 use crate::{
     attribute::{AttributeArray, DocumentError, DocumentFault, same_record::same_record},
-    raw::{Element, RawWriter, elements, printed_id},
+    codec::raw::{Element, RawWriter, elements, printed_id},
 };
 
 /// A change of one document to the other form.

@@ -9,8 +9,8 @@ use bson::{Bson, Document, RawDocumentBuf, doc};
 use super::form_change::{FormChange, find};
 use crate::{
     attribute::{DocumentError, DocumentFault},
-    raw::{Element, RawWriter, elements},
-    size::MAX_DOCUMENT_BYTES,
+    codec::raw::{Element, RawWriter, elements},
+    model::size::MAX_DOCUMENT_BYTES,
 };
 
 impl FormChange {

@@ -10,7 +10,7 @@
 //! would find out one by one. So it asks for the newest bucket before it goes back, and takes what comes before
 //! that as it is.
 
-use crate::id::Place;
+use crate::bucket::id::Place;
 
 /// What is known of buckets that may take more records.
 #[derive(Debug, Default)]

@@ -4,10 +4,9 @@ use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use serde::de::DeserializeOwned;
 
 use crate::{
-    bucket::{self, ItemReader},
+    bucket::{self, ItemReader, record::Record},
+    codec::raw::RawWriter,
     error::Damage,
-    raw::RawWriter,
-    record::Record,
 };
 
 /// Reads an item at its place in the array: its time, in milliseconds, and what was asked for of it.

@@ -2,7 +2,7 @@
 
 use bson::{Document, RawDocument, doc};
 
-use crate::{bucket::Head, spec::BucketSpec};
+use crate::{bucket::Head, model::spec::BucketSpec};
 
 /// What a bucket fulfils that may take more records.
 pub(super) fn takes_more(spec: &BucketSpec) -> Document {

@@ -4,12 +4,9 @@ use bson::{Bson, DateTime, Document, doc};
 
 use super::room::takes_more;
 use crate::{
-    attribute::AttributeArray,
-    bucket::Head,
-    form::Order,
-    id::Place,
-    range::TimeRange,
-    raw::RawWriter,
+    bucket::{Head, id::Place, record::Record},
+    codec::raw::RawWriter,
+    model::{attribute_array::AttributeArray, form::Order, spec::ID},
     read::{
         FindPlan, Live, ReadKey, fields, find, has_records, in_commands, newest_with,
         order::Position,
@@ -19,8 +16,7 @@ use crate::{
         tails::header,
         token::Query,
     },
-    record::Record,
-    spec::ID,
+    time::range::TimeRange,
 };
 
 /// Keys of one find: at most so many. The server merges the index entries of at most 200 keys in the

@@ -6,13 +6,11 @@ use bson::{DateTime, RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::{Placed, Walk, read_item::with_key, room::has_room};
 use crate::{
-    bucket::{self, Head, ItemReader},
+    bucket::{self, Head, ItemReader, id::Place, record::Record},
+    codec::raw::{RawWriter, printed_id},
     error::{Damage, DamagedBucket},
-    form::Order,
-    id::Place,
-    raw::{RawWriter, printed_id},
+    model::form::Order,
     read::{key_elements, order::Position, span::believed_span},
-    record::Record,
 };
 
 /// What a walk gives when a bucket comes.

@@ -2,9 +2,9 @@
 
 use super::{Chain, Known, Need, Step, Tail, rules::Rules, tail::Reservation};
 use crate::{
+    bucket::id::Place,
     error::{Damage, DamagedBucket},
-    form::Pages,
-    id::Place,
+    model::form::Pages,
     read::{self, FindPlan},
     write::Action,
 };

@@ -8,9 +8,9 @@ use bson::DateTime;
 
 use super::{Chain, Known, Step, Tail, rules::Rules};
 use crate::{
+    bucket::id::Place,
     error::DamagedBucket,
-    form::InTime,
-    id::Place,
+    model::form::InTime,
     read::{self, FindPlan},
     write::slot::Slot,
 };

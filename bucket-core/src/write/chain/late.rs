@@ -7,7 +7,12 @@
 use bson::{DateTime, Document, doc};
 
 use super::{Chain, Known, Step, Tail, behind, rules::Rules};
-use crate::{error::DamagedBucket, form::Late, id::Place, read, read::FindPlan};
+use crate::{
+    bucket::id::Place,
+    error::DamagedBucket,
+    model::form::Late,
+    read::{self, FindPlan},
+};
 
 impl Rules for Late {
     /// The newest bucket with room that covers the first record.

@@ -7,9 +7,9 @@
 
 use super::{Chain, Known, Step, Tail, rules::Rules};
 use crate::{
+    bucket::id::Place,
     error::DamagedBucket,
-    form::Numbered,
-    id::Place,
+    model::form::Numbered,
     read::{self, FindPlan},
 };
 

@@ -4,7 +4,7 @@ use bson::DateTime;
 
 use super::{Chain, Known, MAX_STATEMENT_BYTES, Step, Tail};
 use crate::{
-    fold::Fold,
+    stats::contribution::Fold,
     write::{Action, CommandBuilder, Put, Statement, batch::Encoded, statement::Positions},
 };
 

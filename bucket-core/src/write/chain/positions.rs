@@ -4,8 +4,8 @@ use bson::{Document, RawDocument, doc};
 
 use super::{Chain, watermark::Watermark};
 use crate::{
+    model::whole,
     read::{FindPlan, ReadLevel},
-    whole,
     write::slot::Slot,
 };
 

@@ -5,7 +5,7 @@ use bson::Document;
 use super::{Chain, Known, Need, Step, Tail};
 use crate::{
     error::DamagedBucket,
-    form::Kind,
+    model::form::Kind,
     read::{self, FindPlan},
     write::{Action, Put},
 };

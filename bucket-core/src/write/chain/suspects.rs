@@ -5,7 +5,7 @@
 //! for, and where one is found all others of the chain too: what comes again comes in numbers.
 
 use super::{Chain, Step, Tail, state::Suspects};
-use crate::{spec::BucketSpec, write::slot::Slot};
+use crate::{model::spec::BucketSpec, write::slot::Slot};
 
 /// Ids that one read looks for ..
 const MAX_IDS: usize = 1_000;

@@ -3,11 +3,13 @@
 use bson::{DateTime, Document, RawBsonRef, RawDocument, doc};
 
 use crate::{
-    bucket::{stored_count, stored_fields, stored_place},
+    bucket::{
+        id::{self, Place},
+        stored_count, stored_fields, stored_place,
+    },
+    codec::raw::printed_id,
     error::{Damage, DamagedBucket},
-    id::{self, Place},
-    raw::printed_id,
-    spec::{BucketSpec, ID},
+    model::spec::{BucketSpec, ID},
 };
 
 /// What was last seen of the bucket that takes a chain's next record.

@@ -2,7 +2,7 @@
 
 use bson::{Bson, Document};
 
-use crate::{whole, write::codes};
+use crate::{model::whole, write::codes};
 
 /// Whether a reply only says that the server cannot take the write just now, or that it is not
 /// replicated yet: the same command is to be sent again.

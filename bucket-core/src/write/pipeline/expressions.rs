@@ -1,6 +1,6 @@
 //! The expressions of which a pipeline is made.
 
-use crate::raw::{Operand, RawWriter};
+use crate::codec::raw::{Operand, RawWriter};
 
 /// `field: {operator: [..]}`.
 pub(super) fn call(

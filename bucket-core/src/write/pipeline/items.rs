@@ -5,8 +5,8 @@ use bson::RawDocument;
 use super::expressions::{call, on_insert, path};
 use crate::{
     bucket::{SplitItem, has_exact_equality},
-    raw::{Element, Operand, RawWriter},
-    spec::BucketSpec,
+    codec::raw::{Element, Operand, RawWriter},
+    model::spec::BucketSpec,
     write::Statement,
 };
 

@@ -1,0 +1,122 @@
+//! The ids of a record's buckets: made of its key and time, read from text, taken apart.
+
+use std::{marker::PhantomData, str::FromStr};
+
+use bson::{DateTime, oid::ObjectId};
+
+use super::{BucketId, Place, parse, prefix, push_place};
+use crate::{
+    bucket::record::Record,
+    error::{IdError, KeyError},
+    model::{
+        key::{KeySource, KeyValue, RecordKey},
+        spec::BucketSpec,
+    },
+};
+
+impl<T: Record> BucketId<T> {
+    /// The id of the bucket that a record with this key and time opens, if no bucket of that key
+    /// stands at this time or later.
+    ///
+    /// ```
+    /// # use bucket_core::{BucketId, Record};
+    /// fn first<T: Record>(record: &T) -> BucketId<T> {
+    ///     BucketId::first(&record.key(), record.time())
+    /// }
+    /// ```
+    #[must_use]
+    pub fn first(key: &T::Key, time: DateTime) -> Self {
+        Self::at(key, Place::at(time, T::SPEC.id_unit()))
+    }
+
+    /// The id of the bucket that is opened after this one by a record with this time: the
+    /// record's own time if that is later, else this id's time with the next sequence.
+    ///
+    /// ```
+    /// # use bucket_core::{BucketId, Record};
+    /// fn second<T: Record>(first: &BucketId<T>, record: &T) -> BucketId<T> {
+    ///     first.next(&record.key(), record.time())
+    /// }
+    /// ```
+    #[must_use]
+    pub fn next(&self, key: &T::Key, time: DateTime) -> Self {
+        Self::at(key, Place::at(time, T::SPEC.id_unit()).after(self.place))
+    }
+
+    pub(crate) fn at(key: &T::Key, place: Place) -> Self {
+        let mut text = prefix(T::SPEC, key);
+        push_place(&mut text, place, T::SPEC.id_unit());
+        Self {
+            text,
+            object_id: None,
+            place,
+            record: PhantomData,
+        }
+    }
+
+    /// When the bucket was opened, in whole seconds or milliseconds as the template says: the
+    /// time of its first record, or that of the bucket before it if the record was late.
+    ///
+    /// Times outside of what a BSON date can hold saturate.
+    #[must_use]
+    pub fn opened(&self) -> DateTime {
+        DateTime::from_millis(self.place.time.saturating_mul(T::SPEC.id_unit().millis()))
+    }
+
+    /// The key that the id names.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] if a part of the id is no value of the key's type.
+    pub fn key(&self) -> Result<T::Key, KeyError> {
+        let parts = parse::key_texts(T::SPEC, &self.text)
+            .map_err(|error| KeyError::new(error.to_string()))?;
+        T::Key::read(&mut TextSource {
+            spec: T::SPEC,
+            parts,
+            next: 0,
+        })
+    }
+}
+
+/// Gives the texts of key parts in the order of the model; see [`KeyValue`] for their types.
+struct TextSource {
+    spec: &'static BucketSpec,
+    parts: Vec<String>,
+    next: usize,
+}
+
+impl KeySource for TextSource {
+    fn part(&mut self) -> Result<KeyValue<'_>, KeyError> {
+        let index = self.next;
+        self.next += 1;
+        match (self.parts.get(index), self.spec.keys().get(index)) {
+            (Some(text), Some(_)) => Ok(KeyValue::Text(text)),
+            _ => Err(KeyError::new("the id has too few key parts")),
+        }
+    }
+}
+
+impl<T: Record> FromStr for BucketId<T> {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        if T::SPEC.object_ids() {
+            let reason = |error| IdError::new(text, format!("{error}"));
+            let id = ObjectId::parse_str(text).map_err(reason)?;
+            // Where it stands is not part of an object id.
+            let nowhere = Place {
+                time: 0,
+                sequence: 0,
+            };
+            return Ok(Self::of_object(id, nowhere));
+        }
+        let place = parse::place(T::SPEC, text)?;
+        Ok(Self {
+            text: text.to_owned(),
+            object_id: None,
+            place,
+            record: PhantomData,
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! Where a bucket stands among those of its key.
+
+use bson::DateTime;
+
+use crate::model::spec::TimeUnit;
+
+/// Where a bucket stands among the buckets of its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Place {
+    /// In units of the id's time.
+    pub(crate) time: i64,
+    /// 0 for the first bucket of its time.
+    pub(crate) sequence: u64,
+}
+
+impl Place {
+    /// The first place that there can be.
+    pub(crate) const FIRST: Self = Self {
+        time: i64::MIN,
+        sequence: 0,
+    };
+    /// The last place that there can be.
+    pub(crate) const LAST: Self = Self {
+        time: i64::MAX,
+        sequence: u64::MAX,
+    };
+
+    /// The place that a record's own time asks for.
+    pub(crate) fn at(date: DateTime, unit: TimeUnit) -> Self {
+        Self {
+            time: date.timestamp_millis().div_euclid(unit.millis()),
+            sequence: 0,
+        }
+    }
+
+    /// The place behind `last` for a bucket whose first record asks for `self`.
+    pub(crate) fn after(self, last: Self) -> Self {
+        if self.time > last.time {
+            self
+        } else {
+            Self {
+                time: last.time,
+                sequence: last.sequence.saturating_add(1),
+            }
+        }
+    }
+}

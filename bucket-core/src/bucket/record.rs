@@ -1,0 +1,109 @@
+//! The contract between a record type, its typed buckets and the library.
+
+use bson::DateTime;
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::id::BucketId;
+use crate::{
+    bucket::bucket_fields::BucketFields,
+    model::{
+        aggregate::InputSink,
+        key::{KeySink, RecordKey},
+        spec::BucketSpec,
+    },
+    stats::StoredStats,
+};
+
+/// A record type that is kept in buckets; implemented by `#[derive(Bucketed)]` alone.
+///
+/// ```
+/// use bucket_core::Record;
+///
+/// fn describe<T: Record>() -> String {
+///     format!("buckets of `{}` in `{}`", T::SPEC.record(), T::SPEC.collection())
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a bucketed record",
+    label = "this type has no buckets",
+    note = "add `#[derive(Bucketed)]` and `#[bucket(collection = \"..\", items = \"..\", ..)]` to `{Self}`"
+)]
+pub trait Record: Serialize + Sized + Send + Sync + 'static {
+    /// What the derive read off the struct.
+    const SPEC: &'static BucketSpec;
+    /// The key fields of the record.
+    type Key: RecordKey;
+    /// The record without its key fields, as it stands in the array.
+    type Item: Serialize + DeserializeOwned + Send;
+    /// The typed bucket document.
+    type Bucket: BucketDocument<Record = Self> + Send;
+    /// The typed aggregates, of one bucket or of a span of time.
+    type Stats: From<StoredStats> + Clone + std::fmt::Debug + Send + Sync;
+
+    /// Hands the key fields to `sink`, in the order of [`BucketSpec::keys`].
+    fn visit_key(&self, sink: &mut dyn KeySink);
+
+    /// The record's key.
+    fn key(&self) -> Self::Key;
+
+    /// The record's time, in whole milliseconds (finer parts are cut off towards the past).
+    fn time(&self) -> DateTime;
+
+    /// Hands the values that aggregates are kept of to `sink`, in the order of
+    /// [`BucketSpec::inputs`].
+    fn visit_inputs(&self, sink: &mut dyn InputSink) {
+        let _ = sink;
+    }
+
+    /// Puts a record together from a bucket's key and one of its items.
+    fn assemble(key: Self::Key, item: Self::Item) -> Self;
+}
+
+/// The typed bucket document of a model; the derive makes one for each.
+pub trait BucketDocument: Sized {
+    /// The record that the buckets hold.
+    type Record: Record<Bucket = Self>;
+
+    /// The document of these parts.
+    fn from_parts(parts: BucketParts<Self::Record>) -> Self;
+
+    /// The parts of this document.
+    fn into_parts(self) -> BucketParts<Self::Record>;
+
+    /// A view of the parts.
+    fn as_ref(&self) -> BucketRef<'_, Self::Record>;
+}
+
+/// The parts of every bucket, whatever its fields are called.
+#[derive(Debug)]
+pub struct BucketParts<T: Record> {
+    /// The id, from `_id`.
+    pub id: BucketId<T>,
+    /// The key fields.
+    pub key: T::Key,
+    /// The number of items.
+    pub count: u32,
+    /// The fields that depend on the model's form.
+    pub fields: BucketFields,
+    /// The aggregates.
+    pub stats: StoredStats,
+    /// The items in their order of arrival.
+    pub items: Vec<T::Item>,
+}
+
+/// A view of the parts of a bucket.
+#[derive(Debug)]
+pub struct BucketRef<'a, T: Record> {
+    /// The id.
+    pub id: &'a BucketId<T>,
+    /// The key fields.
+    pub key: T::Key,
+    /// The number of items.
+    pub count: u32,
+    /// The fields that depend on the model's form.
+    pub fields: BucketFields,
+    /// The aggregates.
+    pub stats: &'a StoredStats,
+    /// The items in their order of arrival.
+    pub items: &'a [T::Item],
+}

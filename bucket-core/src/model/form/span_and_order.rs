@@ -1,0 +1,85 @@
+//! What a form says of the times of records: spans of buckets, and the order of records.
+
+use super::Form;
+use crate::time::window::Window;
+
+/// What a bucket says of the times of its records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Span {
+    /// Nothing.
+    None,
+    /// A window: its end is after all of them, and never moves.
+    Window,
+    /// The times of the first and the latest of them.
+    Records,
+}
+
+/// How the records of a key follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// As they arrived: bucket by bucket, and inside a bucket as they stand in the array.
+    Arrival,
+    /// Bucket by bucket, and inside a bucket by time.
+    Bucket,
+    /// Window by window, and inside a window by time, whichever of its buckets they are in.
+    Window,
+}
+
+impl Form {
+    /// Whether each bucket says which span of time it covers, so that reads of a span look at the buckets
+    /// in it only.
+    ///
+    /// ```
+    /// use bucket_core::{Form, Window};
+    ///
+    /// assert!(Form::Window { window: Window::hours(1), capacity: None }.has_span());
+    /// assert!(!Form::Count { capacity: 10 }.has_span());
+    /// ```
+    #[must_use]
+    pub const fn has_span(self) -> bool {
+        !matches!(self.span(), Span::None)
+    }
+
+    /// What a bucket says of the times of its records.
+    pub(crate) const fn span(self) -> Span {
+        match self {
+            Self::Count { .. } | Self::Numbered { .. } => Span::None,
+            Self::Window { .. } => Span::Window,
+            Self::Hybrid { .. } => Span::Records,
+        }
+    }
+
+    /// The window that a bucket covers, where it covers one.
+    pub(crate) const fn window(self) -> Option<Window> {
+        match self {
+            Self::Window { window, .. } => Some(window),
+            Self::Count { .. } | Self::Hybrid { .. } | Self::Numbered { .. } => None,
+        }
+    }
+
+    /// The longest span of time that a bucket covers, in milliseconds; 0 where the form sets none.
+    pub(crate) const fn longest_span(self) -> i64 {
+        match self {
+            Self::Window { window, .. } => window.longest_millis(),
+            Self::Hybrid { max_duration, .. } => max_duration,
+            Self::Count { .. } | Self::Numbered { .. } => 0,
+        }
+    }
+
+    /// How the records of a key follow each other.
+    pub(crate) const fn order(self) -> Order {
+        match self {
+            Self::Count { .. } | Self::Numbered { .. } => Order::Arrival,
+            Self::Hybrid { .. } => Order::Bucket,
+            Self::Window { .. } => Order::Window,
+        }
+    }
+
+    /// Whether buckets take records in the order of time only, whatever the order of their arrival.
+    pub(crate) const fn sorts(self) -> bool {
+        match self {
+            Self::Hybrid { .. } => true,
+            Self::Count { .. } | Self::Window { .. } | Self::Numbered { .. } => false,
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Keys: which types can be one, and how a key travels to BSON and back.
+
+mod text;
+
+use std::{fmt, hash::Hash, str::FromStr};
+
+use bson::{RawBsonRef, oid::ObjectId, spec::BinarySubtype};
+
+use super::whole;
+use crate::error::KeyError;
+
+/// A key part in the form in which it is stored.
+///
+/// ```
+/// use bucket_core::{BucketKey, KeyValue};
+/// assert_eq!(BucketKey::to_key(&7_i64), KeyValue::Int64(7));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeyValue<'a> {
+    /// A BSON boolean.
+    Bool(bool),
+    /// A BSON 32-bit integer.
+    Int32(i32),
+    /// A BSON 64-bit integer.
+    Int64(i64),
+    /// A BSON string.
+    String(&'a str),
+    /// A BSON object id.
+    ObjectId(ObjectId),
+    /// A BSON binary of subtype 4.
+    Uuid([u8; 16]),
+    /// Any part in the text form in which it stands in an id; never stored so.
+    Text(&'a str),
+}
+
+impl<'a> KeyValue<'a> {
+    /// The text of a string, or of a part of an id.
+    ///
+    /// ```
+    /// assert_eq!(bucket_core::KeyValue::String("a").as_str(), Some("a"));
+    /// assert_eq!(bucket_core::KeyValue::Int32(1).as_str(), None);
+    /// ```
+    #[must_use]
+    pub const fn as_str(&self) -> Option<&'a str> {
+        match self {
+            Self::String(text) | Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The text of a part of an id.
+    const fn text(&self) -> Option<&'a str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The BSON type's name, for messages.
+    pub(crate) const fn type_name(&self) -> &'static str {
+        match self {
+            Self::Bool(_) => "a boolean",
+            Self::Int32(_) | Self::Int64(_) => "an integer",
+            Self::String(_) | Self::Text(_) => "a string",
+            Self::ObjectId(_) => "an object id",
+            Self::Uuid(_) => "a uuid",
+        }
+    }
+
+    /// Reads a stored value; numbers that other tools wrote as doubles count as integers.
+    pub(crate) fn from_raw(value: RawBsonRef<'a>) -> Option<Self> {
+        Some(match value {
+            RawBsonRef::Boolean(value) => KeyValue::Bool(value),
+            RawBsonRef::Int32(value) => KeyValue::Int32(value),
+            RawBsonRef::Int64(value) => KeyValue::Int64(value),
+            RawBsonRef::Double(value) => KeyValue::Int64(whole::of_double(value)?),
+            RawBsonRef::String(value) => KeyValue::String(value),
+            RawBsonRef::ObjectId(value) => KeyValue::ObjectId(value),
+            RawBsonRef::Binary(value) if value.subtype == BinarySubtype::Uuid => {
+                KeyValue::Uuid(value.bytes.try_into().ok()?)
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// A type that can be a key field of a bucket.
+///
+/// Integers that BSON can hold, `String`, `ObjectId`, `Uuid` and `bool` are keys. Give
+/// enums of unit variants and newtypes of keys `#[derive(BucketKey)]`: an enum is stored as the
+/// string that serde gives the variant, a newtype as its inner value.
+///
+/// ```
+/// use bucket_core::{BucketKey, KeyValue};
+///
+/// let key = String::from("device_001");
+/// assert_eq!(key.to_key(), KeyValue::String("device_001"));
+/// assert_eq!(String::from_key(KeyValue::String("device_001")), Ok(key));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a key of a bucket",
+    label = "not a key type",
+    note = "keys are integers up to `i64` and `u32`, `String`, `bool`, `ObjectId` and `Uuid`; \
+            floats, options, collections and 64-bit unsigned integers have no exact equality in BSON",
+    note = "help: for an enum of unit variants or a newtype of a key, add `#[derive(BucketKey)]` to it"
+)]
+pub trait BucketKey: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {
+    /// The stored form.
+    fn to_key(&self) -> KeyValue<'_>;
+
+    /// The key from its stored form.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] if the stored value has another type or is out of range.
+    fn from_key(value: KeyValue<'_>) -> Result<Self, KeyError>;
+}
+
+/// The error of a value that is not of the wanted type.
+fn mismatch(wanted: &'static str, value: KeyValue<'_>) -> KeyError {
+    match value {
+        KeyValue::Text(text) => KeyError::new(format!("`{text}` is not {wanted}")),
+        other => KeyError::new(format!(
+            "{wanted} was expected, {} is stored",
+            other.type_name()
+        )),
+    }
+}
+
+/// Reads a part of an id with the type's own parser.
+fn parse<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}
+
+macro_rules! integer_keys {
+    ($($ty:ty => $variant:ident as $wide:ty),+ $(,)?) => {$(
+        impl BucketKey for $ty {
+            fn to_key(&self) -> KeyValue<'_> {
+                KeyValue::$variant(<$wide>::from(*self))
+            }
+
+            fn from_key(value: KeyValue<'_>) -> Result<Self, KeyError> {
+                let wide = match value {
+                    KeyValue::Int32(value) => i64::from(value),
+                    KeyValue::Int64(value) => value,
+                    other => other
+                        .text()
+                        .and_then(parse)
+                        .ok_or_else(|| mismatch("an integer", value))?,
+                };
+                Self::try_from(wide).map_err(|_| {
+                    KeyError::new(format!("{wide} is out of range for `{}`", stringify!($ty)))
+                })
+            }
+        }
+    )+};
+}
+
+integer_keys! {
+    i8 => Int32 as i32, i16 => Int32 as i32, i32 => Int32 as i32, i64 => Int64 as i64,
+    u8 => Int32 as i32, u16 => Int32 as i32, u32 => Int64 as i64,
+}
+
+impl BucketKey for bool {
+    fn to_key(&self) -> KeyValue<'_> {
+        KeyValue::Bool(*self)
+    }
+
+    fn from_key(value: KeyValue<'_>) -> Result<Self, KeyError> {
+        match value {
+            KeyValue::Bool(value) => Ok(value),
+            other => other
+                .text()
+                .and_then(parse)
+                .ok_or_else(|| mismatch("a boolean", value)),
+        }
+    }
+}
+
+impl BucketKey for String {
+    fn to_key(&self) -> KeyValue<'_> {
+        KeyValue::String(self)
+    }
+
+    fn from_key(value: KeyValue<'_>) -> Result<Self, KeyError> {
+        match value {
+            KeyValue::String(value) | KeyValue::Text(value) => Ok(value.to_owned()),
+            other => Err(mismatch("a string", other)),
+        }
+    }
+}
+
+impl BucketKey for ObjectId {
+    fn to_key(&self) -> KeyValue<'_> {
+        KeyValue::ObjectId(*self)
+    }
+
+    fn from_key(value: KeyValue<'_>) -> Result<Self, KeyError> {
+        match value {
+            KeyValue::ObjectId(value) => Ok(value),
+            other => other
+                .text()
+                .and_then(parse)
+                .ok_or_else(|| mismatch("an object id", value)),
+        }
+    }
+}
+
+fn uuid_bytes(text: &str) -> Option<[u8; 16]> {
+    bson::Uuid::parse_str(text).ok().map(bson::Uuid::bytes)
+}
+
+impl BucketKey for bson::Uuid {
+    fn to_key(&self) -> KeyValue<'_> {
+        KeyValue::Uuid(self.bytes())
+    }
+
+    fn from_key(value: KeyValue<'_>) -> Result<Self, KeyError> {
+        match value {
+            KeyValue::Uuid(bytes) => Ok(Self::from_bytes(bytes)),
+            other => other
+                .text()
+                .and_then(uuid_bytes)
+                .map(Self::from_bytes)
+                .ok_or_else(|| mismatch("a uuid", value)),
+        }
+    }
+}
+
+#[cfg(feature = "uuid-1")]
+impl BucketKey for uuid::Uuid {
+    fn to_key(&self) -> KeyValue<'_> {
+        KeyValue::Uuid(*self.as_bytes())
+    }
+
+    fn from_key(value: KeyValue<'_>) -> Result<Self, KeyError> {
+        match value {
+            KeyValue::Uuid(bytes) => Ok(Self::from_bytes(bytes)),
+            other => other
+                .text()
+                .and_then(uuid_bytes)
+                .map(Self::from_bytes)
+                .ok_or_else(|| mismatch("a uuid", value)),
+        }
+    }
+}
+
+/// Takes the parts of a key one after the other.
+pub trait KeySink {
+    /// Takes the next part.
+    fn part(&mut self, value: KeyValue<'_>);
+}
+
+/// Gives the parts of a stored key one after the other.
+pub trait KeySource {
+    /// The next part, or the error that says which field is missing or of another type.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] naming the field.
+    fn part(&mut self) -> Result<KeyValue<'_>, KeyError>;
+}
+
+/// All key fields of a record type; the derive makes one such struct for each model.
+pub trait RecordKey: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {
+    /// Hands the parts to `sink` in the order of the model.
+    fn visit(&self, sink: &mut dyn KeySink);
+
+    /// Reads the parts in the order of the model.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] if a part is missing, of another type or out of range.
+    fn read(source: &mut dyn KeySource) -> Result<Self, KeyError>;
+}

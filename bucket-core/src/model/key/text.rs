@@ -1,0 +1,67 @@
+//! A key in messages: its fields by their stored names, as a filter of the shell has them.
+
+use std::fmt::Write as _;
+
+use super::{KeySink, KeyValue, RecordKey};
+use crate::{
+    model::spec::{BucketSpec, KeyField},
+    text::Quoted,
+};
+
+impl BucketSpec {
+    /// A key of the model as text, for messages: `{ customerId: 1 }`.
+    ///
+    /// It is one line, whatever the key holds, and long texts are cut.
+    ///
+    /// ```
+    /// use bucket_core::Record;
+    ///
+    /// fn said_of<T: Record>(record: &T) -> String {
+    ///     format!("a record of {}", T::SPEC.key_text(&record.key()))
+    /// }
+    /// ```
+    #[must_use]
+    pub fn key_text(&self, key: &impl RecordKey) -> String {
+        let mut sink = KeyText {
+            fields: self.keys(),
+            text: String::new(),
+        };
+        key.visit(&mut sink);
+        match sink.text.as_str() {
+            "" => "{}".to_owned(),
+            fields => format!("{{ {fields} }}"),
+        }
+    }
+}
+
+/// Writes the parts of a key behind the names of their fields.
+struct KeyText {
+    /// Of the parts that are still to come.
+    fields: &'static [KeyField],
+    text: String,
+}
+
+impl KeySink for KeyText {
+    fn part(&mut self, value: KeyValue<'_>) {
+        let Some((field, others)) = self.fields.split_first() else {
+            return;
+        };
+        self.fields = others;
+        let comma = if self.text.is_empty() { "" } else { ", " };
+        let name = field.path;
+        // Writing to a string cannot fail.
+        let _ = match value {
+            KeyValue::Bool(value) => write!(self.text, "{comma}{name}: {value}"),
+            KeyValue::Int32(value) => write!(self.text, "{comma}{name}: {value}"),
+            KeyValue::Int64(value) => write!(self.text, "{comma}{name}: {value}"),
+            KeyValue::String(value) | KeyValue::Text(value) => {
+                write!(self.text, "{comma}{name}: {}", Quoted(value))
+            }
+            KeyValue::ObjectId(id) => write!(self.text, "{comma}{name}: ObjectId(\"{id}\")"),
+            KeyValue::Uuid(bytes) => {
+                let id = bson::Uuid::from_bytes(bytes);
+                write!(self.text, "{comma}{name}: UUID(\"{id}\")")
+            }
+        };
+    }
+}

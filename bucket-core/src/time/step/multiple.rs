@@ -1,0 +1,52 @@
+//! Whether steps are made of whole windows.
+
+use super::{Every, Length};
+use crate::time::{range::TimeRange, window::Window};
+
+/// More steps than this are not gone through.
+const MANY: u64 = 100_000;
+
+/// What divides the distances of midnights, and of Mondays from 1970-01-01.
+const DAY_SECONDS: u64 = 86_400;
+
+impl Every {
+    /// Whether every such window that touches `range` lies inside of one step, so that the steps can
+    /// be answered from whole windows. `false` where it would take more than 100,000 steps in a
+    /// time zone to know.
+    ///
+    /// ```
+    /// use bucket_core::{Every, TimeRange, Window};
+    ///
+    /// assert!(Every::day().is_multiple_of(Window::hours(1), TimeRange::ALL));
+    /// assert!(!Every::day().is_multiple_of(Window::hours(5), TimeRange::ALL));
+    /// assert!(!Every::month().is_multiple_of(Window::Week, TimeRange::ALL));
+    /// ```
+    #[must_use]
+    pub fn is_multiple_of(&self, window: Window, range: TimeRange) -> bool {
+        if !window.is_valid() || self.check().is_err() {
+            return false;
+        }
+        if self.zone.is_none() {
+            return self.begins_with(window);
+        }
+        // Zones have had offsets of odd minutes and seconds: the bounds themselves are asked.
+        let begins = |bound| window.span(bound).0 == bound;
+        self.count_in(range) <= MANY
+            && self
+                .steps(range)
+                .all(|(start, end)| begins(start) && begins(end))
+    }
+
+    /// Whether all steps of UTC begin where a window begins.
+    fn begins_with(&self, window: Window) -> bool {
+        match (self.length, window) {
+            (Length::Fixed(step), Window::Seconds(window)) => step.is_multiple_of(window.into()),
+            (Length::Fixed(step), Window::Day) => step.is_multiple_of(DAY_SECONDS),
+            (_, Window::Seconds(window)) => DAY_SECONDS.is_multiple_of(window.into()),
+            (_, Window::Day)
+            | (Length::Week, Window::Week)
+            | (Length::Months(_), Window::Month) => true,
+            (_, Window::Week | Window::Month) => false,
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Time zones: what clocks show, and when a day begins. The only file that knows `jiff`'s zones.
+
+use std::hash::{Hash, Hasher};
+
+use jiff::{
+    Timestamp,
+    tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase},
+};
+
+use crate::{error::StepError, time::window::DAY};
+
+/// A time zone that is not UTC.
+#[derive(Debug, Clone)]
+pub(super) struct Zone {
+    name: String,
+    rules: TimeZone,
+}
+
+/// 400 years: as many whole weeks, so that the rules of a zone ("the last Sunday of March") repeat.
+const CYCLE: i128 = 146_097 * DAY;
+
+/// The dates that `jiff` is asked about: well inside of its years -9999 to 9999. The first cycle
+/// lies before all clocks, the last one behind every change that a zone has planned.
+const FIRST: i128 = -20 * CYCLE;
+const END: i128 = 16 * CYCLE;
+
+impl Zone {
+    /// The zone of this name; none for UTC under one of its names.
+    pub(super) fn named(name: &str) -> Result<Option<Self>, StepError> {
+        // Not the database that `jiff` looks for by itself, which may be the machine's.
+        let database = TimeZoneDatabase::bundled();
+        let found = database.get(name).ok().filter(|rules| !rules.is_unknown());
+        let Some(rules) = found else {
+            return Err(StepError::UnknownZone {
+                name: name.to_owned(),
+                meant: similar(&database, name),
+            });
+        };
+        let always_utc = rules.to_offset(Timestamp::UNIX_EPOCH) == Offset::UTC
+            && rules.following(Timestamp::MIN).next().is_none();
+        let name = rules.iana_name().unwrap_or(name).to_owned();
+        Ok((!always_utc).then_some(Self { name, rules }))
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What clocks show at this moment, as milliseconds since they showed 1970-01-01.
+    pub(super) fn local(&self, millis: i128) -> i128 {
+        let (within, _) = in_reach(millis);
+        millis + offset_millis(self.rules.to_offset(timestamp(within)))
+    }
+
+    /// The first moment at which clocks show this day (counted from 1970) or a later one.
+    pub(super) fn start_of_day(&self, day: i128) -> i128 {
+        let (within, beyond) = in_reach(day * DAY);
+        let midnight = Offset::UTC.to_datetime(timestamp(within));
+        let at = match self.rules.to_ambiguous_timestamp(midnight).offset() {
+            AmbiguousOffset::Unambiguous { offset } => within - offset_millis(offset),
+            // Shown twice: the first counts.
+            AmbiguousOffset::Fold { before, .. } => within - offset_millis(before),
+            AmbiguousOffset::Gap { before, .. } => {
+                // As much behind the change as midnight is behind the moment that it skips from.
+                let behind = within - offset_millis(before);
+                let mut changes = self.rules.preceding(timestamp(behind + 1));
+                let change = changes.next().map(|change| change.timestamp());
+                change.map_or(behind, |change| i128::from(change.as_millisecond()))
+            }
+        };
+        at + beyond
+    }
+}
+
+/// The date's counterpart that `jiff` is asked about, and what lies between the two.
+fn in_reach(millis: i128) -> (i128, i128) {
+    let beyond = match millis {
+        ..FIRST => (millis - FIRST).div_euclid(CYCLE) * CYCLE,
+        FIRST..END => 0,
+        END.. => ((millis - END).div_euclid(CYCLE) + 1) * CYCLE,
+    };
+    (millis - beyond, beyond)
+}
+
+/// Only dates in reach are given, and those of a day next to it, which `jiff` can hold.
+fn timestamp(millis: i128) -> Timestamp {
+    let millis = i64::try_from(millis).unwrap_or_default();
+    Timestamp::from_millisecond(millis).unwrap_or_default()
+}
+
+fn offset_millis(offset: Offset) -> i128 {
+    i128::from(offset.seconds()) * 1_000
+}
+
+/// The zone of a name without its region (`berlin`), or with the blanks of a city's name.
+fn similar(database: &TimeZoneDatabase, name: &str) -> Option<String> {
+    let wanted = name.trim().replace(' ', "_");
+    database.available().find_map(|zone| {
+        let zone = zone.as_str();
+        let city = zone.rsplit('/').next().unwrap_or(zone);
+        let same = [zone, city]
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(&wanted));
+        same.then(|| zone.to_owned())
+    })
+}
+
+/// Zones are what their names say: the rules follow from them.
+impl PartialEq for Zone {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Zone {}
+
+impl Hash for Zone {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
