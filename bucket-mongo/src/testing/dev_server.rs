@@ -177,7 +177,7 @@ impl DevServer {
         Ok(())
     }
 
-    /// The processes of a started server, one unless it has [more](DevServerBuilder::members): to be
+    /// The processes of a started server, one unless it has [more](super::DevServerBuilder::members): to be
     /// killed and restarted, paused and resumed one by one. None for the server of `MONGODB_URI`.
     ///
     /// ```no_run
