@@ -302,3 +302,19 @@ proptest! {
         }
     }
 }
+
+/// The first try of an append to a bucket that is not there arrives late, after others have opened it.
+#[test]
+fn a_late_append_to_a_bucket_that_was_not_there_is_not_stored_twice() {
+    let of = |device| Drawn {
+        device,
+        at: 0,
+        value: 0,
+        level: Some(0.0),
+        code: String::new(),
+    };
+    let plans = [vec![of(1)], vec![of(0)], vec![of(0)]];
+    let turns = 1_948_280_494_206_266_279;
+    let faults = Faults::one_in(9, turns);
+    run_with::<NUMBERED>(&plans, turns, |_, _| None, &faults).unwrap();
+}

@@ -1,6 +1,6 @@
 //! Whether two documents tell the same, whichever form each of them has.
 
-use std::{cmp::Ordering, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use bson::{RawBsonRef, RawDocument};
 
@@ -77,17 +77,6 @@ impl Value<'_> {
     fn is(&self, other: &Self) -> bool {
         let (a, b) = (self.element, other.element);
         let is_same = a.kind == b.kind && a.bytes == b.bytes;
-        is_same || self.is_attribute && same_number(a.value, b.value)
-    }
-}
-
-/// Whether both are the same number.
-fn same_number(a: RawBsonRef<'_>, b: RawBsonRef<'_>) -> bool {
-    match (a, b) {
-        (RawBsonRef::Double(a), RawBsonRef::Double(b)) => {
-            let both_nan = a.is_nan() && b.is_nan();
-            a.partial_cmp(&b).map_or(both_nan, Ordering::is_eq)
-        }
-        (a, b) => whole::of_raw(a).is_some_and(|number| whole::of_raw(b) == Some(number)),
+        is_same || self.is_attribute && whole::are_same_numbers(a.value, b.value)
     }
 }

@@ -1,5 +1,7 @@
 //! Whole numbers as they are stored: of whatever numeric type, because other tools, shells and servers
-//! write some where the library writes another.
+//! write some where the library writes another. And so, whether two numbers are the same.
+
+use std::cmp::Ordering;
 
 use bson::{Bson, Document, RawBsonRef};
 
@@ -18,6 +20,16 @@ pub(crate) fn of_raw(value: RawBsonRef<'_>) -> Option<i64> {
         RawBsonRef::Int64(number) => Some(number),
         RawBsonRef::Double(number) => of_double(number),
         _ => None,
+    }
+}
+
+/// Whether both are the same number, of whatever types. NaN is what was stored: to the bit.
+pub(crate) fn are_same_numbers(a: RawBsonRef<'_>, b: RawBsonRef<'_>) -> bool {
+    match (a, b) {
+        (RawBsonRef::Double(a), RawBsonRef::Double(b)) => {
+            a.to_bits() == b.to_bits() || a.partial_cmp(&b).is_some_and(Ordering::is_eq)
+        }
+        (a, b) => of_raw(a).is_some_and(|number| of_raw(b) == Some(number)),
     }
 }
 

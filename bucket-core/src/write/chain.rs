@@ -75,6 +75,10 @@ pub struct Chain {
     overtaken: bool,
     /// Which records may be stored already, where they have ids.
     suspects: Suspects,
+    /// The bucket that an append did not find, and an earlier try of it may have.
+    doubted: Option<String>,
+    /// It was there, and may have taken the record.
+    is_in_doubt: bool,
     /// The last statement was applied: nobody else is known to write here.
     confirmed: bool,
     /// The bucket that took the last record of this chain, unless that filled it.
@@ -163,6 +167,8 @@ impl Chain {
             failed_from: None,
             overtaken: false,
             suspects: Suspects::default(),
+            doubted: None,
+            is_in_doubt: false,
             confirmed: false,
             last: None,
             refused: None,

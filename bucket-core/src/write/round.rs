@@ -270,6 +270,9 @@ impl Batch {
                 (Outcome::Missed | Outcome::OtherOpen, _) => {
                     settled.missed += 1;
                     chain.missed(step);
+                    if doubt == Doubt::Overtaken {
+                        chain.doubt(step);
+                    }
                     // What is inserted is refused by the id of its bucket alone.
                     if !round.inserts {
                         chain.suspect(step);

@@ -152,6 +152,10 @@ impl<E: Clone> Call<E> {
                 let left = chain.give_up();
                 self.report.fail(left, Reason::Damaged(damage));
             }
+            if chain.is_in_doubt() {
+                let left = chain.give_up();
+                self.report.fail(left, Reason::LostTry);
+            }
             let attempts = chain.misses();
             if attempts > MAX_MISSES {
                 let left = chain.give_up();
