@@ -235,3 +235,15 @@ fn in_a_transaction_a_reserved_bucket_is_taken_over_at_once() {
     assert_eq!(saw_at_last(&mut batch, &reserved), 0);
     assert_eq!(batch.chains()[0].need(), Need::Statements);
 }
+
+/// Else calls with a short deadline would never get past a bucket whose owner has ended.
+#[test]
+fn a_call_in_a_hurry_waits_for_nobody() {
+    let mut batch = batch::<COUNT>(&["a"], 1);
+    batch.wait_for_nobody();
+    let reserved = rawdoc! { "_id": "a_0000000001", "count": 0_i64 };
+    assert_eq!(saw_at_last(&mut batch, &reserved), 0);
+    let rounds = batch.rounds(None);
+    batch.settle(&rounds[0], &doc! { "ok": 1, "n": 1 }, Doubt::None);
+    assert_eq!(batch.chains()[0].need(), Need::Statements);
+}

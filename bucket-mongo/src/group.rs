@@ -128,17 +128,20 @@ fn enter(store: &Store, batch: Batch, end: usize) -> Entry {
     if batch.records() > MAX_RECORDS {
         return Entry::Goes(Box::new(batch), None);
     }
+    state.let_go();
     if state.may_go(&batch) || !state.has_room(&batch) {
         let statements = batch.chains().len();
         state.statements += statements;
         return Entry::Goes(Box::new(batch), Some(Pass::new(store, statements, 1)));
     }
-    if state.waiting.is_empty() {
-        state.since = Instant::now();
-    }
     let (result, ended) = oneshot::channel();
     let indexes = batch.indexes();
-    state.waiting.push(Member { batch, end, result });
+    state.waiting.push(Member {
+        batch,
+        end,
+        result,
+        since: Instant::now(),
+    });
     let number = state.number;
     let is_complete = state.turn(number) == Turn::Now;
     drop(state);

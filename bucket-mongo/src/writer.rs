@@ -39,6 +39,9 @@ pub(crate) use self::{
     session::is_in_transaction,
 };
 
+/// With less time than this a call does not wait for who has reserved a bucket.
+const HURRY: Duration = Duration::from_secs(1);
+
 /// What a call can set in place of the handle's settings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Settings {
@@ -125,6 +128,8 @@ impl<'a> Writer<'a> {
         let mut terms = Terms::default();
         terms.in_session = self.session.is_some();
         terms.for_good = self.commitment.is_for_good();
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        terms.in_a_hurry = left < HURRY;
         terms
     }
 

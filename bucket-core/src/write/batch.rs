@@ -433,6 +433,11 @@ impl Batch {
         pending.chain(repeats).collect()
     }
 
+    /// Buckets without records that others have reserved are taken over at once.
+    pub fn wait_for_nobody(&mut self) {
+        self.chains.iter_mut().for_each(Chain::wait_for_nobody);
+    }
+
     /// A pause is over that was as long as chains need [`Patience`](super::Need::Patience).
     pub fn waited(&mut self) {
         let patient = |chain: &&mut Chain| chain.need() == super::Need::Patience;

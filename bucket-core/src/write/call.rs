@@ -93,6 +93,10 @@ impl<E: Clone> Call<E> {
     /// A call that stores the records of a batch.
     #[must_use]
     pub fn new(batch: Batch, terms: Terms) -> Self {
+        let mut batch = batch;
+        if terms.in_a_hurry {
+            batch.wait_for_nobody();
+        }
         Self {
             batch,
             terms,

@@ -90,6 +90,8 @@ pub struct Chain {
     /// full.
     outgrown: Option<String>,
     empty_buckets: EmptyBuckets,
+    /// It waits for nobody who has reserved a bucket.
+    in_a_hurry: bool,
     /// The bucket that this chain has reserved.
     own: Option<String>,
     patience: Option<Patience>,
@@ -175,6 +177,7 @@ impl Chain {
             taken: None,
             outgrown: None,
             empty_buckets: EmptyBuckets::Reserved,
+            in_a_hurry: false,
             own: None,
             patience: None,
             misses: 0,

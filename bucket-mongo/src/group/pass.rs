@@ -56,7 +56,10 @@ impl Pass {
     async fn store_traced(self, members: Vec<Member>, since: Instant) {
         let mut joined: Option<Batch> = None;
         let mut callers = Callers::default();
-        for Member { batch, end, result } in members {
+        for Member {
+            batch, end, result, ..
+        } in members
+        {
             let records = batch.records() + batch.own_repeats().len();
             let offset = callers.add(records, end, result);
             match &mut joined {
@@ -125,11 +128,10 @@ pub(super) fn start(store: &Store, number: u64) {
     if state.number != number {
         return;
     }
-    let since = state.since;
     let members = state.take_waiting();
-    if members.is_empty() {
+    let Some(since) = members.first().map(|first| first.since) else {
         return;
-    }
+    };
     let statements = members
         .iter()
         .map(|member| member.batch.chains().len())

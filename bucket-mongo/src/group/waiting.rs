@@ -32,8 +32,6 @@ pub(super) struct State {
     /// The statements that the first commands of all batches under way bring, about.
     pub(super) statements: usize,
     pub(super) waiting: Vec<Member>,
-    /// Since when the first of them waits.
-    pub(super) since: Instant,
     /// Counts the groups: which one it is that waits.
     pub(super) number: u64,
     /// So many groups go without holding the door: nobody came.
@@ -75,6 +73,8 @@ pub(super) struct Member {
     /// The first index behind those of its records.
     pub(super) end: usize,
     pub(super) result: oneshot::Sender<Written>,
+    /// Since when it waits.
+    pub(super) since: Instant,
 }
 
 impl Default for Groups {
@@ -82,7 +82,6 @@ impl Default for Groups {
         let state = State {
             statements: 0,
             waiting: Vec::new(),
-            since: Instant::now(),
             number: 0,
             hurry: 0,
             door: None,
@@ -156,13 +155,17 @@ impl State {
         records + batch.records() <= MAX_GROUP_RECORDS && bytes + batch.bytes() <= MAX_GROUP_BYTES
     }
 
+    /// Takes out those whose calls were dropped: they take no room, and nobody waits since they came.
+    pub(super) fn let_go(&mut self) {
+        self.waiting.retain(|member| !member.result.is_closed());
+    }
+
     /// Those that wait and still want to go.
     pub(super) fn take_waiting(&mut self) -> Vec<Member> {
         self.number += 1;
         self.shut_the_door();
-        let mut members = std::mem::take(&mut self.waiting);
-        members.retain(|member| !member.result.is_closed());
-        members
+        self.let_go();
+        std::mem::take(&mut self.waiting)
     }
 }
 

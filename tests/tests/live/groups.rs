@@ -419,3 +419,25 @@ async fn a_record_for_which_the_server_refuses_a_shared_command_fails_alone() {
         assert!(report.stopped_by().is_none());
     }
 }
+
+/// It waited in its group, and nobody waits for it any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_was_dropped_takes_no_time_from_a_later_one() {
+    const DEADLINE: Duration = Duration::from_secs(2);
+    let database = database().await;
+    let readings = Windowed::buckets(&database).with_deadline(DEADLINE);
+    readings.ensure().await.unwrap();
+    let of = |task: i64| -> Vec<Windowed> { (0..SENSORS).map(|n| Windowed::of(task, n)).collect() };
+    let (first, dropped, last) = (of(0), of(1), of(2));
+    let mut goes = readings.insert_many(&first).into_future();
+    assert!((&mut goes).now_or_never().is_none());
+    let mut waits = readings.insert_many(&dropped).into_future();
+    assert!((&mut waits).now_or_never().is_none());
+    assert!((&mut waits).now_or_never().is_none());
+    drop(waits);
+    let all = first.len();
+    assert_eq!(goes.await.unwrap().stored(), all);
+    tokio::time::sleep(DEADLINE + Duration::from_secs(1)).await;
+    let report = readings.insert_many(&last).await.unwrap();
+    assert_eq!(report.stored(), all, "{:?}", report.failed().first());
+}

@@ -20,14 +20,17 @@ pub struct Terms {
     pub in_session: bool,
     /// What is acknowledged stays, whatever becomes of the primary.
     pub for_good: bool,
+    /// There is no time to wait for who has reserved a bucket.
+    pub in_a_hurry: bool,
 }
 
 impl Default for Terms {
-    /// Outside of a session, for good.
+    /// Outside of a session, for good, with time to wait.
     fn default() -> Self {
         Self {
             in_session: false,
             for_good: true,
+            in_a_hurry: false,
         }
     }
 }

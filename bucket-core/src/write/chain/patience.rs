@@ -34,6 +34,10 @@ impl Chain {
         }
     }
 
+    pub(in crate::write) fn wait_for_nobody(&mut self) {
+        self.in_a_hurry = true;
+    }
+
     /// That pause is over.
     pub(in crate::write) fn waited(&mut self) {
         let Some(known) = self.leaves_alone() else {
@@ -67,7 +71,7 @@ impl Chain {
         let is_own = self.own.as_ref() == Some(&known.id);
         // In a transaction it would look the same for ever. Where buckets without records are refused there
         // is no reservation.
-        let waits = self.empty_buckets == EmptyBuckets::Reserved;
+        let waits = self.empty_buckets == EmptyBuckets::Reserved && !self.in_a_hurry;
         (is_empty && !is_own && waits).then_some(known)
     }
 }
