@@ -92,8 +92,7 @@ pub struct Call<E> {
 impl<E: Clone> Call<E> {
     /// A call that stores the records of a batch.
     #[must_use]
-    pub fn new(batch: Batch, terms: Terms) -> Self {
-        let mut batch = batch;
+    pub fn new(mut batch: Batch, terms: Terms) -> Self {
         if terms.in_a_hurry {
             batch.wait_for_nobody();
         }

@@ -59,7 +59,8 @@ impl<T: Attributed> Documents<T> {
     /// They are taken from the iterator and sent in commands of at most 5,000 documents or 12 MB; while one
     /// is on its way the next one is encoded. A command without a reply is sent again, under a number by which
     /// the server stores each document once. The deadline covers the whole call, however many commands it
-    /// takes. Documents that are not sent by then are not stored, and no more are taken from the iterator. A
+    /// takes. Documents that are not sent by then are not stored. The time that the iterator itself takes is not
+    /// bounded: a command that has begun is filled, and one more may be. A
     /// call with very many documents needs more than the default of 30 seconds; the most is 20 minutes.
     ///
     /// In a transaction the first refused document ends the transaction, as the server demands it: no
