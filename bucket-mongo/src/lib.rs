@@ -64,6 +64,11 @@
 //! | `uuid-1` | `uuid::Uuid` as a key | no |
 //! | `metrics` | figures of ingestors through the facade crate `metrics` | no |
 //! | `testing` | a development server for examples and tests | no |
+//! | `rustls-tls`, `dns-resolver` | the driver's TLS by `rustls`, and `mongodb+srv://` addresses | yes |
+//! | `openssl-tls`, `rustls-tls-aws-lc` | the driver's TLS by other libraries | no |
+//! | `snappy-compression`, `zlib-compression`, `zstd-compression` | the driver's compression of messages | no |
+//! | `aws-auth`, `azure-oidc`, `gcp-oidc` | the driver's authentication by these providers | no |
+//! | `tracing-unstable` | the driver's own events for `tracing` | no |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod action;
