@@ -17,6 +17,8 @@ use crate::{
 
 /// How much longer than its deadline something is awaited.
 pub(crate) const GRACE: u64 = 250;
+/// A call that sends so many commands goes round in circles.
+const MOST_COMMANDS: usize = 200;
 
 /// Why a read or a command brought nothing.
 #[derive(Debug, Clone)]
@@ -36,6 +38,8 @@ pub(crate) struct Running {
     /// Those of the second of two callers.
     pub(crate) second: Option<Range<usize>>,
     pub(crate) reads: Vec<Read>,
+    /// How many commands it has sent.
+    commands: usize,
     /// What commands have come to, in their order.
     pub(crate) delivered: Vec<Option<Delivered<Trouble>>>,
     /// In a session: what comes after the command under way.
@@ -67,6 +71,7 @@ impl Running {
             sent: Vec::new(),
             second: None,
             reads: Vec::new(),
+            commands: 0,
             delivered: Vec::new(),
             queue: Vec::new(),
             seen: 0,
@@ -261,6 +266,11 @@ impl<T: Model> World<'_, T> {
         let Some(running) = &mut self.calls[at] else {
             return;
         };
+        running.commands += commands.len();
+        assert!(
+            running.commands < MOST_COMMANDS,
+            "a call sends commands without an end"
+        );
         running.delivered = commands.iter().map(|_| None).collect();
         if running.in_session {
             running.queue = commands.split_off(1);
