@@ -51,7 +51,7 @@ pub enum Drift {
         /// The storage options of the collection; empty for the server's own.
         found: String,
     },
-    /// The name belongs to a view or a time series collection.
+    /// The name belongs to a view, or to a time series, capped or clustered collection.
     Kind {
         /// What the server calls it.
         found: String,
@@ -119,7 +119,7 @@ impl std::fmt::Display for Drift {
             Self::Kind { found } => {
                 write!(
                     f,
-                    "the name belongs to a {found}, the model needs a collection"
+                    "the name belongs to a {found}, the model needs a plain collection"
                 )
             }
         }

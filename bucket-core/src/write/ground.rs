@@ -118,9 +118,17 @@ pub fn collection_drift(found: &Document) -> Option<Drift> {
         });
     }
     let options = found.get_document("options").ok()?;
-    if options.get_bool("capped").unwrap_or(false) {
+    let other_kind = if options.get_bool("capped").unwrap_or(false) {
+        Some("capped collection")
+    } else if options.contains_key("clusteredIndex") {
+        // It looks for several ids at a time by a scan of the whole collection.
+        Some("clustered collection")
+    } else {
+        None
+    };
+    if let Some(kind) = other_kind {
         return Some(Drift::Kind {
-            found: "capped collection".to_owned(),
+            found: kind.to_owned(),
         });
     }
     let locale = options

@@ -2,7 +2,7 @@
 //! mixes keys: never set up, dropped under a living handle, with a collation, of another kind.
 
 use bucket_mongo::{
-    Bucketed, Buckets, Error, ErrorKind,
+    Attributed, Bucketed, Buckets, Error, ErrorKind,
     core::index::Drift,
     mongodb::{
         Client,
@@ -207,17 +207,86 @@ async fn an_index_of_the_name_that_is_not_unique_is_refused() {
     buckets.insert(&Counted::of("a", 0)).await.unwrap();
 }
 
+/// What is under the name, and what the drift calls it.
+fn other_kinds() -> [(Document, &'static str); 4] {
+    let time_field = doc! { "timeField": "at" };
+    let id = doc! { "key": { "_id": 1 }, "unique": true };
+    [
+        (doc! { "viewOn": "others", "pipeline": [] }, "view"),
+        (doc! { "timeseries": time_field }, "timeseries"),
+        (doc! { "capped": true, "size": 4_096 }, "capped collection"),
+        (doc! { "clusteredIndex": id }, "clustered collection"),
+    ]
+}
+
+async fn check_other_kinds<T: Bucketed>(of: fn(&str, i64) -> T) {
+    for (options, kind) in other_kinds() {
+        let database = database().await;
+        let mut create = doc! { "create": "readings" };
+        create.extend(options);
+        database.run_command(create).await.unwrap();
+        let is_kind = |drift: &Drift| matches!(drift, Drift::Kind { found } if found == kind);
+        let is_refused = |error: &Error| {
+            let text = error.to_string();
+            assert!(text.contains(kind) && !error.is_outcome_unknown(), "{text}");
+            matches!(error.kind(), ErrorKind::Drift(drift) if is_kind(drift))
+        };
+        let buckets = T::buckets(&database);
+        let report = buckets.ensure().await.unwrap();
+        assert!(report.drift.iter().any(is_kind), "{kind}: {report}");
+        assert!(report.created_indexes.is_empty(), "{kind}: {report}");
+        let error = buckets.insert(&of("a", 0)).await.unwrap_err();
+        assert!(is_refused(&error), "{kind}: {error:?}");
+        let report = buckets.insert_many(batch(of)).await.unwrap();
+        assert_eq!((report.stored(), report.failed().len()), (0, 30), "{kind}");
+        assert!(is_refused(&report.failed()[29].error), "{kind}");
+        assert!(documents(&database, "readings").await.is_empty(), "{kind}");
+    }
+}
+
 #[tokio::test]
-async fn what_is_no_collection_takes_no_record() {
+async fn what_is_no_plain_collection_is_reported_and_takes_no_record() {
+    check_other_kinds(Counted::of).await;
+    check_other_kinds(Parts::of).await;
+    check_other_kinds(Objects::of).await;
+    check_other_kinds(Hybrid::of).await;
+    check_other_kinds(UniqueNumbered::of).await;
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, Attributed)]
+#[bucket(collection = "bottles")]
+struct Bottle {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[bucket(attribute(array = "specs", k = "volume", u = "ml"))]
+    volume_ml: Option<i32>,
+}
+
+/// Documents with attributes need no index on ids, so a clustered collection serves them.
+#[tokio::test]
+async fn an_id_that_a_clustered_collection_has_is_a_duplicate_of_the_index_on_ids() {
     let database = database().await;
-    let view = doc! { "create": "readings", "viewOn": "others", "pipeline": [] };
-    database.run_command(view).await.unwrap();
-    let buckets = Counted::buckets(&database);
-    let error = buckets.insert(&Counted::of("a", 0)).await.unwrap_err();
+    let id = doc! { "key": { "_id": 1 }, "unique": true };
+    let create = doc! { "create": "bottles", "clusteredIndex": id };
+    database.run_command(create).await.unwrap();
+    let bottles = Bottle::documents(&database);
+    bottles.ensure().await.unwrap();
+    let bottle = |id| Bottle {
+        id,
+        volume_ml: Some(500),
+    };
+    bottles.insert(&bottle(1)).await.unwrap();
+    let is_duplicate = |error: &Error| matches!(error.kind(), ErrorKind::DuplicateKey { index, .. } if index == "_id_");
+    let error = bottles.insert(&bottle(1)).await.unwrap_err();
+    assert!(is_duplicate(&error), "{error:?}");
+    let report = bottles.insert_many([bottle(1), bottle(2)]).await.unwrap();
+    let failed = report.failed();
     assert!(
-        matches!(error.kind(), ErrorKind::Drift(drift) if matches!(**drift, Drift::Kind { .. })),
-        "{error:?}"
+        failed.len() == 1 && is_duplicate(&failed[0].error),
+        "{failed:?}"
     );
+    let error = bottles.insert(&bottle(2)).await.unwrap_err();
+    assert!(is_duplicate(&error), "{error:?}");
 }
 
 #[tokio::test]
