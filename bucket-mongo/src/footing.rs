@@ -37,7 +37,7 @@ impl Store {
                     self.learnt().lock().saw_readable();
                 }
             }
-            Some(Listing::NotPermitted) => self.learnt().lock().saw_readable(),
+            Some(Listing::NotPermitted | Listing::NotKnown) => self.learnt().lock().saw_readable(),
             // What is wrong the read will say.
             None => {}
         }

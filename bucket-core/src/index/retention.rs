@@ -2,7 +2,7 @@
 
 use bson::{DateTime, Document, doc};
 
-use super::{Drift, IndexPlan, same_index::expire_after};
+use super::{Drift, IndexPlan, listed::Listed, same_index::expire_after};
 use crate::{model::spec::BucketSpec, read::has_records};
 
 /// The name of the index by which the server removes buckets.
@@ -85,16 +85,16 @@ pub fn date_buckets(spec: &BucketSpec, now: DateTime) -> Option<UpdatePlan> {
 }
 
 /// Indexes of this library by which the server removes buckets that are not the model's.
-pub(super) fn drift(spec: &BucketSpec, found: &[Document]) -> Vec<Drift> {
+pub(super) fn drift(spec: &BucketSpec, found: &[Listed<'_>]) -> Vec<Drift> {
     let own = plan(spec);
     let foreign = found.iter().filter_map(|index| {
-        let name = index.get_str("name").ok()?;
+        let name = index.name()?;
         let is_ours = [EXPIRE_INDEX, EXPIRE_BYTES_INDEX].contains(&name);
         let is_own = own.iter().any(|plan| plan.name == name);
         (is_ours && !is_own).then(|| Drift::Expiry {
             name: name.to_owned(),
             expected: None,
-            found: expire_after(index).unwrap_or_default(),
+            found: expire_after(index.definition).unwrap_or_default(),
         })
     });
     foreign.collect()

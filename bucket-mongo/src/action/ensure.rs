@@ -18,7 +18,8 @@ impl<T: Record> Buckets<T> {
     /// Creates the collection and the indexes that the model needs, where they are missing.
     ///
     /// It destroys nothing and may run at every start, in every process at once: what is there
-    /// and differs from the model is reported as drift and left alone.
+    /// and differs from the model is reported as drift and left alone. An index that is still being built is
+    /// waited for.
     ///
     /// # Errors
     ///

@@ -4,19 +4,18 @@ use bucket_core::{
     index::{self, Drift, IndexPlan},
     write::codes::{DUPLICATE_KEY, INDEX_CONFLICTS, INDEX_NOT_FOUND},
 };
-use futures_util::TryStreamExt;
 use mongodb::bson::{Document, doc};
 
 use super::{ensure_report::EnsureReport, set_up::SetUp};
-use crate::{Error, ErrorKind, Result, error::Context, writer::faults::code};
+use crate::{
+    Error, ErrorKind, Result, collection::list_indexes, error::Context, writer::faults::code,
+};
 
 impl SetUp<'_> {
     pub(super) async fn indexes(&self, report: &mut EnsureReport, context: &Context) -> Result<()> {
         let collection = self.store.collection::<Document>();
-        let found = self
-            .list_indexes()
-            .await
-            .map_err(|error| Error::read(error, context))?;
+        let found = list_indexes(self.store.database(), collection.name()).await;
+        let found = found.map_err(|error| Error::read(error, context))?;
         let (mut missing, mut drift) = index::compare(self.store.spec(), &found);
         if self.replace {
             let same_name = |drift: &Drift| match drift {
@@ -117,16 +116,6 @@ impl SetUp<'_> {
             }
         }
         Ok(())
-    }
-
-    async fn list_indexes(&self) -> mongodb::error::Result<Vec<Document>> {
-        let command = doc! { "listIndexes": self.store.spec().collection() };
-        self.store
-            .database()
-            .run_cursor_command(command)
-            .await?
-            .try_collect()
-            .await
     }
 }
 

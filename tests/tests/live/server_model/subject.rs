@@ -331,7 +331,7 @@ fn catalog(draw: &mut Draw<'_>, history: &mut Vec<Document>) {
         }
         history.push(command);
         if draw.chance(4) {
-            history.push(doc! { "listIndexes": 1 });
+            history.push(doc! { "listIndexes": 1, "includeBuildUUIDs": true });
         }
     }
 }
