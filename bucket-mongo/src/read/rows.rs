@@ -17,6 +17,8 @@ use mongodb::{
 };
 use tokio::{sync::oneshot, time::timeout};
 
+use crate::footing::simple_collation;
+
 /// How long the reply to a read is waited for that nobody wants any more.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
@@ -33,7 +35,8 @@ pub(crate) fn prepared(
         .find(filter)
         .sort(plan.sort)
         .skip(plan.skip)
-        .hint(Hint::Name(plan.hint));
+        .hint(Hint::Name(plan.hint))
+        .collation(simple_collation());
     if plan.limit > 0 {
         // One more than the limit: the server closes the cursor with its reply. One that is left
         // open would have to be killed by another command.

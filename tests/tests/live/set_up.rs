@@ -12,6 +12,7 @@ use bucket_mongo::{
     testing::TestDatabase,
 };
 use bucket_tests::{database, documents};
+use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 
 macro_rules! models {
@@ -181,6 +182,80 @@ async fn a_collection_that_is_made_anew_with_a_collation_takes_no_further_record
     let error = buckets.insert(&Counted::of("A", 1)).await.unwrap_err();
     assert!(is_collation(&error));
     assert!(documents(&database, "readings").await.is_empty());
+}
+
+/// Makes the collection anew with a collation, and stores the buckets again that were in it. Gives nothing to
+/// tell the difference by but the collation.
+async fn replace_by_collated<T: Bucketed>(database: &TestDatabase) {
+    let stored = documents(database, "readings").await;
+    let readings = database.collection::<Document>("readings");
+    readings.drop().await.unwrap();
+    collated(database).await;
+    T::buckets(database).ensure().await.unwrap();
+    readings.insert_many(stored).await.unwrap();
+}
+
+async fn check_living_reads<T>(of: fn(&str, i64) -> T)
+where
+    T: Bucketed + Clone + PartialEq + std::fmt::Debug,
+    T::Key: From<String>,
+{
+    let database = database().await;
+    let buckets = T::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let records: Vec<T> = (0..10).map(|number| of("a", number)).collect();
+    buckets.insert_many(&records).await.unwrap();
+    let key = |name: &str| T::Key::from(name.to_owned());
+    assert_eq!(buckets.count(key("a")).await.unwrap(), 10);
+    replace_by_collated::<T>(&database).await;
+
+    let other = || T::Key::from("A".to_owned());
+    assert_eq!(buckets.count(other()).await.unwrap(), 0);
+    assert_eq!(buckets.page_count(other()).await.unwrap(), 0);
+    assert!(buckets.page(other(), 1).await.unwrap().is_empty());
+    assert_eq!(buckets.latest(other()).await.unwrap(), None);
+    assert_eq!(buckets.latest_n(other(), 3).await.unwrap(), []);
+    assert_eq!(buckets.range(other(), ..).await.unwrap(), []);
+    assert_eq!(buckets.records(other()).collect().await.unwrap(), []);
+    let page = buckets.records(other()).await.unwrap();
+    assert!(page.records().is_empty());
+    let pages = buckets.pages(other()).await.unwrap();
+    assert_eq!(pages.try_collect::<Vec<_>>().await.unwrap().len(), 0);
+    assert!(buckets.stats(other(), ..).await.unwrap().is_none());
+    // And of the key that is there all that there is.
+    assert_eq!(buckets.count(key("a")).await.unwrap(), 10);
+    assert_eq!(buckets.records(key("a")).collect().await.unwrap(), records);
+    let latest = buckets.latest_for_all().await.unwrap();
+    let latest: Vec<T> = latest.try_collect().await.unwrap();
+    assert_eq!(latest, records[9..]);
+}
+
+#[tokio::test]
+async fn a_handle_that_has_read_gives_no_record_of_another_key_once_the_collection_has_a_collation()
+{
+    check_living_reads(Counted::of).await;
+    check_living_reads(Windowed::of).await;
+    check_living_reads(Parts::of).await;
+    check_living_reads(Objects::of).await;
+    check_living_reads(Hybrid::of).await;
+    check_living_reads(UniqueNumbered::of).await;
+}
+
+/// What another key has of a source says nothing of this one.
+#[tokio::test]
+async fn no_record_of_a_source_is_a_duplicate_of_another_keys_in_a_collection_with_a_collation() {
+    let database = database().await;
+    let buckets = Counted::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let records = |key: &'static str| (0..3).map(move |number| Counted::of(key, number));
+    let report = buckets.insert_many(records("a")).from_source("s", 0).await;
+    assert_eq!(report.unwrap().stored(), 3);
+    replace_by_collated::<Counted>(&database).await;
+    let report = buckets.insert_many(records("A")).from_source("s", 0).await;
+    let report = report.unwrap();
+    assert!(report.duplicates().is_empty(), "{report:?}");
+    assert_eq!(report.failed().len(), 3);
+    assert!(is_collation(&report.failed()[0].error));
 }
 
 #[tokio::test]

@@ -152,6 +152,7 @@ pub(crate) async fn every_read_is_an_index_scan_over_the_buckets_of_the_key<
     let aggregate = |plan: read::AggregatePlan| {
         doc! {
             "aggregate": COLLECTION, "pipeline": plan.pipeline, "cursor": {}, "hint": plan.hint,
+            "collation": { "locale": read::SIMPLE },
         }
     };
     for command in [
