@@ -14,7 +14,7 @@ pub use self::{
     definition::IndexPlan,
     drift::Drift,
     listed::list,
-    retention::{UpdatePlan, date_buckets},
+    retention::{Removal, RemovalPlan, UpdatePlan, date_buckets, removal},
 };
 use self::{
     drift::drifted,
@@ -148,6 +148,20 @@ pub enum Unmet {
     },
 }
 
+/// Of the indexes that are missing, takes out those by which the server would begin to remove what is stored.
+///
+/// ```
+/// # use bucket_core::{BucketSpec, index};
+/// fn is_safe_to_create(spec: &BucketSpec) -> bool {
+///     let (mut missing, _) = index::compare(spec, &[]);
+///     index::take_removing(&mut missing, &[]).is_empty()
+/// }
+/// ```
+#[must_use]
+pub fn take_removing(missing: &mut Vec<IndexPlan>, found: &[Document]) -> Vec<Drift> {
+    retention::without_consent(missing, &Listed::all(found))
+}
+
 /// Compares the definitions that `listIndexes` gives with the model: what is missing, and what
 /// differs.
 ///
@@ -184,7 +198,8 @@ pub fn compare(spec: &BucketSpec, found: &[Document]) -> (Vec<IndexPlan>, Vec<Dr
                     drift.push(Drift::Expiry {
                         name: plan.name,
                         expected: Some(model),
-                        found,
+                        found: Some(found),
+                        removes: None,
                     });
                 }
             }

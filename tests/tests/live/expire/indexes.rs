@@ -76,8 +76,9 @@ pub(crate) async fn another_limit_is_drift_until_it_is_changed_on_purpose<
         let limits = drift.iter().map(|drift| match drift {
             Drift::Expiry {
                 expected,
-                found,
+                found: Some(found),
                 name,
+                ..
             } if name.starts_with("bucket_expire") => (*expected, *found),
             other => panic!("{other}"),
         });
