@@ -5,6 +5,7 @@ use bson::{Bson, Document, doc};
 mod attributes;
 mod definition;
 mod drift;
+mod listed;
 mod retention;
 mod same_index;
 
@@ -12,10 +13,12 @@ pub use self::{
     attributes::{AttributeIndexes, compare_attributes, in_the_way},
     definition::IndexPlan,
     drift::Drift,
-    retention::{UpdatePlan, date_buckets},
+    listed::list,
+    retention::{Removal, RemovalPlan, UpdatePlan, date_buckets, removal},
 };
 use self::{
     drift::drifted,
+    listed::Listed,
     same_index::{expire_after, same_index},
 };
 use crate::model::spec::{BucketSpec, UNIQUE_INDEX};
@@ -89,7 +92,8 @@ pub fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
 }
 
 /// Those of the indexes that writes rest on, whatever is read: the unique ones, and the one by which the
-/// next bucket is found. Gives the first that is missing, or else how the first that is another one differs.
+/// next bucket is found. Gives the first that is missing, or else how the first that is another one differs, or
+/// else the first whose build is not finished.
 ///
 /// ```
 /// use bucket_core::index::Unmet;
@@ -103,8 +107,14 @@ pub fn unmet(spec: &BucketSpec, found: &[Document]) -> Option<Unmet> {
     let pages = spec.pages_index_name();
     let is_needed = |plan: &&IndexPlan| plan.unique || plan.name == pages;
     let (missing, drift) = compare(spec, found);
-    if let Some(plan) = missing.iter().find(is_needed) {
-        let name = plan.name.clone();
+    let listed = Listed::all(found);
+    let is_unfinished = |plan: &IndexPlan| {
+        let has_the_name = |it: &Listed<'_>| it.name() == Some(plan.name.as_str());
+        listed.iter().any(|it| it.is_unfinished && has_the_name(it))
+    };
+    let missing = missing.into_iter().filter(|plan| is_needed(&plan));
+    let (unfinished, missing): (Vec<IndexPlan>, Vec<IndexPlan>) = missing.partition(is_unfinished);
+    if let Some(IndexPlan { name, .. }) = missing.into_iter().next() {
         return Some(Unmet::Missing { name });
     }
     let plans = plan(spec);
@@ -113,7 +123,11 @@ pub fn unmet(spec: &BucketSpec, found: &[Document]) -> Option<Unmet> {
         Drift::Index { name, .. } => needed.iter().any(|plan| plan.name == *name),
         _ => false,
     };
-    drift.into_iter().find(differs).map(Unmet::Differs)
+    if let Some(drift) = drift.into_iter().find(differs) {
+        return Some(Unmet::Differs(drift));
+    }
+    let IndexPlan { name, .. } = unfinished.into_iter().next()?;
+    Some(Unmet::Unfinished { name })
 }
 
 /// What a collection lacks for writes to be exact.
@@ -127,10 +141,32 @@ pub enum Unmet {
     },
     /// An index of the name does something else.
     Differs(Drift),
+    /// The index of this name is still being built.
+    Unfinished {
+        /// The name of the index.
+        name: String,
+    },
+}
+
+/// Of the indexes that are missing, takes out those by which the server would begin to remove what is stored.
+///
+/// ```
+/// # use bucket_core::{BucketSpec, index};
+/// fn is_safe_to_create(spec: &BucketSpec) -> bool {
+///     let (mut missing, _) = index::compare(spec, &[]);
+///     index::take_removing(&mut missing, &[]).is_empty()
+/// }
+/// ```
+#[must_use]
+pub fn take_removing(missing: &mut Vec<IndexPlan>, found: &[Document]) -> Vec<Drift> {
+    retention::without_consent(missing, &Listed::all(found))
 }
 
 /// Compares the definitions that `listIndexes` gives with the model: what is missing, and what
 /// differs.
+///
+/// An index whose build is not finished is missing: the server waits for that build where it is asked to
+/// create the index again. Where the list does not say that it is not finished, it counts as there.
 ///
 /// ```
 /// # use bucket_core::{BucketSpec, index};
@@ -144,31 +180,37 @@ pub enum Unmet {
 pub fn compare(spec: &BucketSpec, found: &[Document]) -> (Vec<IndexPlan>, Vec<Drift>) {
     let mut missing = Vec::new();
     let mut drift = Vec::new();
+    let found = Listed::all(found);
     for plan in plan(spec) {
         let expected = plan.definition();
-        match found
+        let named = found
             .iter()
-            .find(|index| index.get_str("name").is_ok_and(|name| name == plan.name))
-        {
+            .find(|index| index.name() == Some(plan.name.as_str()));
+        match named {
             None => missing.push(plan),
-            Some(index) if same_index(&expected, index) => {
-                let limits = plan.expire_after.zip(expire_after(index));
+            Some(index) if same_index(&expected, index.definition) => {
+                if index.is_unfinished {
+                    missing.push(plan);
+                    continue;
+                }
+                let limits = plan.expire_after.zip(expire_after(index.definition));
                 if let Some((model, found)) = limits.filter(|(model, found)| model != found) {
                     drift.push(Drift::Expiry {
                         name: plan.name,
                         expected: Some(model),
-                        found,
+                        found: Some(found),
+                        removes: None,
                     });
                 }
             }
             Some(index) => {
-                drift.push(drifted(plan.name, expected, index));
+                drift.push(drifted(plan.name, expected, index.definition));
             }
         }
     }
-    drift.extend(retention::drift(spec, found));
+    drift.extend(retention::drift(spec, &found));
     let own = spec.open_index_name();
-    let others = found.iter().filter_map(|index| index.get_str("name").ok());
+    let others = found.iter().filter_map(Listed::name);
     let (ids, others): (Vec<&str>, Vec<&str>) = others.partition(|name| *name == UNIQUE_INDEX);
     if spec.unique().is_none() {
         drift.extend(ids.into_iter().map(|name| Drift::RecordIds {

@@ -140,7 +140,8 @@ impl FindPlan {
         self
     }
 
-    /// The `find` command whose reply carries every document in its first batch.
+    /// The `find` command whose reply carries every document in its first batch, by the [simple](SIMPLE)
+    /// collation.
     #[must_use]
     pub fn single_batch(&self, collection: &str) -> RawDocumentBuf {
         RawWriter::build(|writer| {
@@ -159,9 +160,17 @@ impl FindPlan {
             writer.int32("batchSize", SINGLE_BATCH);
             writer.bool("singleBatch", true);
             writer.string("hint", &self.hint);
+            let collation = writer.begin_document("collation");
+            writer.string("locale", SIMPLE);
+            writer.end(collation);
         })
     }
 }
+
+/// The locale of the collation that compares bytes. Every read of buckets names it: with that of a collection a key
+/// would have the buckets of others, and a collection can be made anew at any time. Where the collection has none, the
+/// server plans the same with it and without it.
+pub const SIMPLE: &str = "simple";
 
 /// More than any read of this crate returns in one batch.
 const SINGLE_BATCH: i32 = 10_000;

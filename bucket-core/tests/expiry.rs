@@ -178,7 +178,8 @@ fn another_limit_is_drift_of_its_own_kind() {
     let drift = |expected, found| Drift::Expiry {
         name: "bucket_expire".to_owned(),
         expected,
-        found,
+        found: Some(found),
+        removes: None,
     };
     assert_eq!(
         index::compare(spec, &found).1,

@@ -8,7 +8,7 @@
 #[path = "common/sample.rs"]
 mod sample;
 
-use bson::{DateTime, Document, doc};
+use bson::{Binary, DateTime, Document, doc, spec::BinarySubtype};
 use bucket_core::{
     Record,
     index::{self, Drift, Unmet},
@@ -62,6 +62,70 @@ fn writes_rest_on_the_unique_indexes_and_on_the_one_that_orders_buckets() {
     check::<NUMBERED>(&["device_full_idx", "device_order_idx"]);
     check::<NUMBERED_OBJECT>(&["device_full_idx", "device_order_idx"]);
     check::<NUMBERED_IDS>(&["device_full_idx", "device_order_idx", "bucket_unique"]);
+}
+
+/// As servers list an index whose build is not finished; the second one where they are asked for more.
+fn unfinished(definition: &Document) -> [Document; 2] {
+    let build = Binary {
+        subtype: BinarySubtype::Uuid,
+        bytes: vec![7; 16],
+    };
+    [
+        doc! { "buildUUID": &build, "spec": definition.clone() },
+        doc! { "spec": definition.clone(), "indexBuildInfo": { "buildUUID": &build } },
+    ]
+}
+
+fn check_unfinished<const F: usize>() {
+    let spec = Sample::<F>::SPEC;
+    let plans = index::plan(spec);
+    let found: Vec<Document> = plans.iter().map(index::IndexPlan::definition).collect();
+    let is_needed = |name: &str| {
+        let others = found.iter();
+        let others = others.filter(|index| index.get_str("name").unwrap() != name);
+        index::unmet(spec, &others.cloned().collect::<Vec<_>>()).is_some()
+    };
+    let needs_another = |name: &str| {
+        let mut others = plans.iter().filter(|plan| plan.name != name);
+        others.any(|plan| is_needed(&plan.name))
+    };
+    for (at, plan) in plans.iter().enumerate() {
+        let name = plan.name.clone();
+        for unfinished in unfinished(&found[at]) {
+            let mut found = found.clone();
+            found[at] = unfinished.clone();
+            let unmet = is_needed(&name).then_some(Unmet::Unfinished { name: name.clone() });
+            assert_eq!(index::unmet(spec, &found), unmet, "{name}");
+            let to_create = (vec![plan.clone()], Vec::new());
+            assert_eq!(index::compare(spec, &found), to_create, "{name}");
+            // Waiting does not help where another one is missing.
+            let mut others = found.clone();
+            others.retain(|entry| *entry == unfinished);
+            let missing = index::unmet(spec, &others);
+            let is_missing = matches!(missing, Some(Unmet::Missing { name: n }) if n != name);
+            assert_eq!(is_missing, needs_another(&name), "{name}");
+        }
+        // What is being built is another one.
+        let mut other = found[at].clone();
+        other.insert("sparse", true);
+        for unfinished in unfinished(&other) {
+            let mut found = found.clone();
+            found[at] = unfinished;
+            let (missing, drift) = index::compare(spec, &found);
+            let differs = matches!(drift.as_slice(), [Drift::Index { name: n, .. }] if *n == name);
+            assert!(missing.is_empty() && differs, "{drift:?}");
+        }
+    }
+}
+
+#[test]
+fn an_index_that_is_still_being_built_is_not_there() {
+    check_unfinished::<COUNT>();
+    check_unfinished::<WINDOW>();
+    check_unfinished::<WINDOW_EXPIRE>();
+    check_unfinished::<WINDOW_OBJECT>();
+    check_unfinished::<HYBRID_MERGE>();
+    check_unfinished::<NUMBERED_IDS>();
 }
 
 fn check_other_collection<const F: usize>() {

@@ -1,11 +1,15 @@
-//! The driver's handle to a collection, for the library's own reads and writes.
+//! The driver's handle to a collection, for the library's own reads and writes, and the collection's indexes.
 
+use bucket_core::{index, write::Listing};
+use futures_util::TryStreamExt;
 use mongodb::{
     Collection, Database,
+    bson::Document,
+    error::{Error, Result},
     options::{Acknowledgment, CollectionOptions},
 };
 
-use crate::write_concern::durable;
+use crate::{write_concern::durable, writer::faults::code};
 
 /// The collection as the database gives it, but for the write concern of a client that asks for no
 /// replies (`w=0` in its URI): with that the driver refuses every aggregation, count and listing.
@@ -21,4 +25,18 @@ pub(crate) fn collection<D: Send + Sync>(database: &Database, name: &str) -> Col
         .write_concern(durable())
         .build();
     database.collection_with_options(name, options)
+}
+
+/// The indexes of a collection, and which of them are still being built where the server says it.
+pub(crate) async fn list_indexes(database: &Database, name: &str) -> Result<Vec<Document>> {
+    let is_not_known =
+        |error: &Error| code(error).and_then(Listing::of_error) == Some(Listing::NotKnown);
+    let all = index::list(name, false);
+    let cursor = match database.run_cursor_command(all).await {
+        Err(error) if is_not_known(&error) => {
+            database.run_cursor_command(index::list(name, true)).await
+        }
+        cursor => cursor,
+    };
+    cursor?.try_collect().await
 }

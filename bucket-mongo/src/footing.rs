@@ -1,16 +1,23 @@
-//! What a read rests on: the collection orders text as ids need it.
+//! What a read rests on: text is compared as keys and ids need it.
 
 use bson::RawDocumentBuf;
 use bucket_core::{
     index::Drift,
+    read::SIMPLE,
     write::{Fault, Listing, Look, collection_drift},
 };
-use mongodb::Collection;
+use mongodb::{Collection, options::Collation};
 
 use crate::{Error, ErrorKind, Result, error::Context, store::Store, writer::faults};
 
+/// The collation of every read of buckets, whatever that of the collection is.
+pub(crate) fn simple_collation() -> Collation {
+    Collation::builder().locale(SIMPLE).build()
+}
+
 impl Store {
-    /// The collection, to be read: one with a collation would give the records of other keys too.
+    /// The collection, to be read. One with a collation is refused: its indexes do not serve. Where it gets one
+    /// later, reads are slow and right.
     pub(crate) async fn readable(&self, context: &Context) -> Result<Collection<RawDocumentBuf>> {
         if self.learnt().lock().is_readable() {
             return Ok(self.collection());
@@ -37,7 +44,7 @@ impl Store {
                     self.learnt().lock().saw_readable();
                 }
             }
-            Some(Listing::NotPermitted) => self.learnt().lock().saw_readable(),
+            Some(Listing::NotPermitted | Listing::NotKnown) => self.learnt().lock().saw_readable(),
             // What is wrong the read will say.
             None => {}
         }

@@ -6,6 +6,6 @@ mod stream;
 
 pub(crate) use self::{
     request::Request,
-    rows::{Rows, prepared},
+    rows::{Rows, opened, prepared},
     stream::Chunks,
 };

@@ -5,9 +5,10 @@ use bson::Document;
 use super::{
     Drift, IndexPlan,
     drift::drifted,
-    same_index::{keys, name, same_index},
+    listed::Listed,
+    same_index::{keys, same_index},
 };
-use crate::model::attribute_array::AttributeArray;
+use crate::model::{attribute_array::AttributeArray, spec::ID_INDEX};
 
 /// How the indexes of a collection serve arrays of attributes.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,8 +36,9 @@ pub struct AttributeIndexes {
 pub fn compare_attributes(arrays: &[AttributeArray], found: &[Document]) -> AttributeIndexes {
     let mut indexes = AttributeIndexes::default();
     // That of the collection: filters are compared by it, and every index gets it unless it says otherwise.
-    let collation = found.iter().find(|index| name(index) == Some("_id_"));
-    let collation = collation.and_then(|index| index.get("collation"));
+    let found = Listed::all(found);
+    let collation = found.iter().find(|index| index.name() == Some(ID_INDEX));
+    let collation = collation.and_then(|index| index.definition.get("collation"));
     for array in arrays {
         let Some(keys) = array.index_keys().pop() else {
             continue;
@@ -52,11 +54,18 @@ pub fn compare_attributes(arrays: &[AttributeArray], found: &[Document]) -> Attr
         if let Some(collation) = collation {
             expected.insert("collation", collation.clone());
         }
-        let serves = |index: &&Document| same_index(&expected, index);
-        let is_called_so = |index: &&Document| name(index) == Some(plan.name.as_str());
-        if let Some(same) = found.iter().find(serves).and_then(name) {
+        let is_called_so = |index: &&Listed<'_>| index.name() == Some(plan.name.as_str());
+        let serves = |index: &&Listed<'_>| {
+            // One of this name that is still being built is created again, which waits for it.
+            let is_to_be_awaited = index.is_unfinished && is_called_so(index);
+            same_index(&expected, index.definition) && !is_to_be_awaited
+        };
+        let is_in_the_way =
+            |index: &&Listed<'_>| is_called_so(index) && !same_index(&expected, index.definition);
+        if let Some(same) = found.iter().find(serves).and_then(Listed::name) {
             indexes.found.push(same.to_owned());
-        } else if let Some(other) = found.iter().find(is_called_so) {
+        } else if let Some(other) = found.iter().find(is_in_the_way) {
+            let other = other.definition;
             indexes.drift.push(drifted(plan.name, expected, other));
         } else {
             indexes.missing.push(plan);
@@ -78,12 +87,12 @@ pub fn compare_attributes(arrays: &[AttributeArray], found: &[Document]) -> Attr
 #[must_use]
 pub fn in_the_way(plan: &IndexPlan, found: &[Document]) -> Option<Drift> {
     let expected = plan.definition();
-    let is_alike = |index: &&Document| {
-        name(index) == Some(plan.name.as_str()) || keys(index) == keys(&expected)
+    let is_alike = |index: &Listed<'_>| {
+        index.name() == Some(plan.name.as_str()) || keys(index.definition) == keys(&expected)
     };
-    let other = found.iter().find(is_alike)?;
-    let name = name(other).unwrap_or_default().to_owned();
-    Some(drifted(name, expected, other))
+    let other = found.iter().map(Listed::of).find(is_alike)?;
+    let name = other.name().unwrap_or_default().to_owned();
+    Some(drifted(name, expected, other.definition))
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use bson::Document;
 
+use super::retention::Removal;
+
 /// A difference between a collection and its model.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -28,15 +30,18 @@ pub enum Drift {
         /// The name of the index.
         name: String,
     },
-    /// The index by which the server removes buckets has another limit than the model. It counts
-    /// until it is changed on purpose.
+    /// The server removes buckets by another limit than the model's, or by none. It goes on with that until it is
+    /// changed on purpose.
     Expiry {
         /// The name of the index.
         name: String,
         /// The model's limit in seconds; none where the model has no such index.
         expected: Option<u32>,
-        /// The limit of the index, in seconds.
-        found: u32,
+        /// The limit of the index, in seconds; none where the collection has no such index.
+        found: Option<u32>,
+        /// What the server would remove at once by the model's limit, where that removes more; none also where
+        /// it took too long to count.
+        removes: Option<Removal>,
     },
     /// The collection orders text by a collation: ids would not order as the library needs it.
     Collation {
@@ -51,7 +56,7 @@ pub enum Drift {
         /// The storage options of the collection; empty for the server's own.
         found: String,
     },
-    /// The name belongs to a view or a time series collection.
+    /// The name belongs to a view, or to a time series, capped or clustered collection.
     Kind {
         /// What the server calls it.
         found: String,
@@ -83,22 +88,10 @@ impl std::fmt::Display for Drift {
             ),
             Self::Expiry {
                 name,
-                expected: Some(expected),
+                expected,
                 found,
-            } => write!(
-                f,
-                "index `{name}` removes buckets after {found} s, the model after {expected} s; \
-                 `ensure().change_expiry()` makes it the model's"
-            ),
-            Self::Expiry {
-                name,
-                expected: None,
-                found,
-            } => write!(
-                f,
-                "index `{name}` removes buckets after {found} s, the model has no such index; \
-                 `ensure().change_expiry()` drops it"
-            ),
+                removes,
+            } => expiry(f, name, *expected, *found, removes.as_ref()),
             Self::Collation { locale } => {
                 write!(
                     f,
@@ -119,10 +112,47 @@ impl std::fmt::Display for Drift {
             Self::Kind { found } => {
                 write!(
                     f,
-                    "the name belongs to a {found}, the model needs a collection"
+                    "the name belongs to a {found}, the model needs a plain collection"
                 )
             }
         }
+    }
+}
+
+fn expiry(
+    f: &mut std::fmt::Formatter<'_>,
+    name: &str,
+    expected: Option<u32>,
+    found: Option<u32>,
+    removes: Option<&Removal>,
+) -> std::fmt::Result {
+    let Some(expected) = expected else {
+        let found = found.unwrap_or_default();
+        return write!(
+            f,
+            "index `{name}` removes buckets after {found} s, but the model has no such index; \
+             `ensure().change_expiry()` drops it"
+        );
+    };
+    match found {
+        Some(found) => write!(
+            f,
+            "index `{name}` removes buckets after {found} s, but the model's limit is {expected} s; "
+        ),
+        None => write!(
+            f,
+            "the model's limit is {expected} s, but the collection has data and no index `{name}`, so nothing is \
+             removed; "
+        ),
+    }?;
+    write!(f, "`ensure().change_expiry()` applies the model's limit")?;
+    match removes {
+        None => Ok(()),
+        Some(removes) => write!(
+            f,
+            ": the server then removes {} buckets with {} records, all from {} or earlier",
+            removes.buckets, removes.records, removes.until
+        ),
     }
 }
 

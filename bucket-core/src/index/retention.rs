@@ -2,8 +2,11 @@
 
 use bson::{DateTime, Document, doc};
 
-use super::{Drift, IndexPlan, same_index::expire_after};
-use crate::{model::spec::BucketSpec, read::has_records};
+use super::{Drift, IndexPlan, listed::Listed, same_index::expire_after};
+use crate::{
+    model::{spec::BucketSpec, whole},
+    read::has_records,
+};
 
 /// The name of the index by which the server removes buckets.
 const EXPIRE_INDEX: &str = "bucket_expire";
@@ -77,24 +80,129 @@ pub fn date_buckets(spec: &BucketSpec, now: DateTime) -> Option<UpdatePlan> {
     let name = spec.dated_by()?;
     let mut filter = doc! { name: { "$exists": false } };
     filter.extend(has_records(spec));
-    let latest = doc! { "$max": format!("${}.{}", spec.items(), spec.time().name) };
     Some(UpdatePlan {
         filter,
-        pipeline: vec![doc! { "$set": { name: { "$min": [latest, now] } } }],
+        pipeline: vec![doc! { "$set": { name: latest(spec, now) } }],
     })
 }
 
+/// The date that a bucket is given which has none.
+fn latest(spec: &BucketSpec, now: DateTime) -> Document {
+    let times = format!("${}.{}", spec.items(), spec.time().name);
+    doc! { "$min": [{ "$max": times }, now] }
+}
+
+/// What the server would remove if it removed buckets by the model's limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Removal {
+    /// Every record of these buckets is from this time or earlier.
+    pub until: DateTime,
+    /// The number of buckets.
+    pub buckets: u64,
+    /// The number of their records.
+    pub records: u64,
+}
+
+/// How the server counts what it would remove: see [`removal`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct RemovalPlan {
+    /// The stages of an aggregation, which gives one document or none.
+    pub pipeline: Vec<Document>,
+    until: DateTime,
+}
+
+impl RemovalPlan {
+    /// From what the aggregation gave.
+    ///
+    /// ```
+    /// # use bson::DateTime;
+    /// # use bucket_core::{BucketSpec, index};
+    /// fn nothing_goes(spec: &BucketSpec, index: &str) -> bool {
+    ///     let plan = index::removal(spec, index, DateTime::now());
+    ///     plan.is_none_or(|plan| plan.counted(None).buckets == 0)
+    /// }
+    /// ```
+    #[must_use]
+    pub fn counted(&self, found: Option<&Document>) -> Removal {
+        let number = |name| found.and_then(|found| whole::field(found, name));
+        let number = |name| number(name).and_then(|number| u64::try_from(number).ok());
+        Removal {
+            until: self.until,
+            buckets: number("buckets").unwrap_or_default(),
+            records: number("records").unwrap_or_default(),
+        }
+    }
+}
+
+/// Counts what the server would remove at once if the model's index of this name came into force; nothing
+/// where the model has no such index. The server looks at every bucket.
+///
+/// ```
+/// # use bson::DateTime;
+/// # use bucket_core::{BucketSpec, index};
+/// fn stages(spec: &BucketSpec) -> usize {
+///     let plan = index::removal(spec, "bucket_expire", DateTime::now());
+///     plan.map_or(0, |plan| plan.pipeline.len())
+/// }
+/// ```
+#[must_use]
+pub fn removal(spec: &BucketSpec, index: &str, now: DateTime) -> Option<RemovalPlan> {
+    let until = spec.expired_until(now)?;
+    let index = plan(spec).into_iter().find(|plan| plan.name == index)?;
+    let date = doc! { "$ifNull": [format!("${}", spec.age_field()), latest(spec, now)] };
+    let is_past = doc! { "$and": [
+        { "$eq": [{ "$type": &date }, "date"] },
+        { "$lte": [&date, until] },
+    ] };
+    let count = format!("${}", spec.names().count);
+    let group = doc! { "_id": null, "buckets": { "$sum": 1 }, "records": { "$sum": count } };
+    Some(RemovalPlan {
+        pipeline: vec![
+            doc! { "$match": index.partial.unwrap_or_default() },
+            doc! { "$match": { "$expr": is_past } },
+            doc! { "$group": group },
+        ],
+        until,
+    })
+}
+
+/// Takes out the indexes of these that would have the server remove what is stored, as differences from the
+/// model. One that is being built removes what it removes whether the model asks for it or not.
+pub(super) fn without_consent(missing: &mut Vec<IndexPlan>, found: &[Listed<'_>]) -> Vec<Drift> {
+    let is_listed = |plan: &IndexPlan| {
+        let has_the_name = |index: &Listed<'_>| index.name() == Some(plan.name.as_str());
+        found.iter().any(has_the_name)
+    };
+    let mut drift = Vec::new();
+    missing.retain(|plan| {
+        let removes = plan.expire_after.filter(|_| !is_listed(plan));
+        if let Some(limit) = removes {
+            drift.push(Drift::Expiry {
+                name: plan.name.clone(),
+                expected: Some(limit),
+                found: None,
+                removes: None,
+            });
+        }
+        removes.is_none()
+    });
+    drift
+}
+
 /// Indexes of this library by which the server removes buckets that are not the model's.
-pub(super) fn drift(spec: &BucketSpec, found: &[Document]) -> Vec<Drift> {
+pub(super) fn drift(spec: &BucketSpec, found: &[Listed<'_>]) -> Vec<Drift> {
     let own = plan(spec);
     let foreign = found.iter().filter_map(|index| {
-        let name = index.get_str("name").ok()?;
+        let name = index.name()?;
         let is_ours = [EXPIRE_INDEX, EXPIRE_BYTES_INDEX].contains(&name);
         let is_own = own.iter().any(|plan| plan.name == name);
         (is_ours && !is_own).then(|| Drift::Expiry {
             name: name.to_owned(),
             expected: None,
-            found: expire_after(index).unwrap_or_default(),
+            found: Some(expire_after(index.definition).unwrap_or_default()),
+            removes: None,
         })
     });
     foreign.collect()

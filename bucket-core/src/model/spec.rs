@@ -355,7 +355,7 @@ impl BucketSpec {
         if self.object_ids() {
             self.pages_index_name()
         } else {
-            "_id_".to_owned()
+            ID_INDEX.to_owned()
         }
     }
 
@@ -379,6 +379,9 @@ impl BucketSpec {
         self.parts.form.size()
     }
 }
+
+/// The name of the server's own index on `_id`.
+pub(crate) const ID_INDEX: &str = "_id_";
 
 /// The name of the index on record ids.
 pub(crate) const UNIQUE_INDEX: &str = "bucket_unique";

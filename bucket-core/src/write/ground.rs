@@ -8,8 +8,11 @@
 
 use bson::{Binary, Bson, Document, doc};
 
-use super::codes::{NAMESPACE_NOT_FOUND, UNAUTHORIZED};
-use crate::{index::Drift, model::spec::BucketSpec};
+use super::codes::{NAMESPACE_NOT_FOUND, UNAUTHORIZED, is_unknown_field};
+use crate::{
+    index::{self, Drift},
+    model::spec::BucketSpec,
+};
 
 /// What writes rest on.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,8 +28,11 @@ pub enum Ground {
 pub enum Look {
     /// The collection itself.
     Collection,
-    /// Its indexes.
+    /// Its indexes, and which of them are still being built.
     Indexes,
+    /// Its indexes, of a server that does not say which of them are still being built, as with the stable
+    /// API.
+    PlainIndexes,
 }
 
 /// What a look has found.
@@ -36,6 +42,8 @@ pub enum Listing {
     Found(Vec<Document>),
     /// The server does not permit to look.
     NotPermitted,
+    /// The server does not know a field of the command.
+    NotKnown,
 }
 
 impl Look {
@@ -54,8 +62,8 @@ impl Look {
             Self::Collection => {
                 doc! { "listCollections": 1, "filter": { "name": collection }, "cursor": {} }
             }
-            // More than a collection can have.
-            Self::Indexes => doc! { "listIndexes": collection, "cursor": { "batchSize": 1_000 } },
+            Self::Indexes => index::list(collection, false),
+            Self::PlainIndexes => index::list(collection, true),
         }
     }
 }
@@ -84,6 +92,7 @@ impl Listing {
         match code {
             UNAUTHORIZED => Some(Self::NotPermitted),
             NAMESPACE_NOT_FOUND => Some(Self::Found(Vec::new())),
+            code if is_unknown_field(code) => Some(Self::NotKnown),
             _ => None,
         }
     }
@@ -118,9 +127,17 @@ pub fn collection_drift(found: &Document) -> Option<Drift> {
         });
     }
     let options = found.get_document("options").ok()?;
-    if options.get_bool("capped").unwrap_or(false) {
+    let other_kind = if options.get_bool("capped").unwrap_or(false) {
+        Some("capped collection")
+    } else if options.contains_key("clusteredIndex") {
+        // It looks for several ids at a time by a scan of the whole collection.
+        Some("clustered collection")
+    } else {
+        None
+    };
+    if let Some(kind) = other_kind {
         return Some(Drift::Kind {
-            found: "capped collection".to_owned(),
+            found: kind.to_owned(),
         });
     }
     let locale = options

@@ -11,10 +11,9 @@ use super::{
 };
 use crate::model::{
     form::OrderedBy,
-    spec::{BucketSpec, UNIQUE_INDEX},
+    spec::{BucketSpec, ID_INDEX, UNIQUE_INDEX},
     whole,
 };
-
 /// What became of one statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -195,12 +194,52 @@ impl WriteFailure {
     pub fn index(&self) -> Option<&str> {
         // `.. collection: db.name index: NAME dup key: {..}`, with a collation behind the name
         // where the index has one. Values stand behind `dup key` alone.
-        let (head, _) = self.message.split_once(" dup key")?;
-        let (_, name) = head.rsplit_once(" index: ")?;
+        let (head, key) = self.message.split_once(" dup key")?;
+        let Some((_, name)) = head.rsplit_once(" index: ") else {
+            // A clustered collection has no index on ids, and the server names none.
+            return key.starts_with(": { _id: ").then_some(ID_INDEX);
+        };
         Some(
             name.split_once(" collation:")
                 .map_or(name, |(name, _)| name)
                 .trim(),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WriteFailure;
+    use crate::write::codes::DUPLICATE_KEY;
+
+    fn index(rest: &str) -> Option<String> {
+        let message = format!("E11000 duplicate key error collection: shop.trades{rest}");
+        let failure = WriteFailure::new(DUPLICATE_KEY, message);
+        failure.index().map(ToOwned::to_owned)
+    }
+
+    #[test]
+    fn the_index_that_refused_is_told_as_the_server_names_it_and_as_that_of_ids_without_a_name() {
+        let english = " collation: { locale: \"en\", strength: 2 }";
+        for (rest, expected) in [
+            (" index: _id_ dup key: { _id: \"a\" }".to_owned(), "_id_"),
+            (
+                format!(" index: by_hand{english} dup key: {{ k: \"0x29\" }}"),
+                "by_hand",
+            ),
+            (
+                " index: of k dup key: { k: \" index: other dup key: \" }".to_owned(),
+                "of k",
+            ),
+            // A clustered collection.
+            (
+                " dup key: { _id: \"1 index: other dup key: { _id: 2 }\" }".to_owned(),
+                "_id_",
+            ),
+        ] {
+            assert_eq!(index(&rest).as_deref(), Some(expected), "{rest}");
+        }
+        assert_eq!(index(" dup key: { _idx: 1 }"), None);
+        assert_eq!(index(""), None);
     }
 }

@@ -17,8 +17,12 @@ mod set_up;
 impl<T: Record> Buckets<T> {
     /// Creates the collection and the indexes that the model needs, where they are missing.
     ///
-    /// It destroys nothing and may run at every start, in every process at once: what is there
-    /// and differs from the model is reported as drift and left alone.
+    /// It destroys nothing and may run at every start, in every process at once. What is there
+    /// and differs from the model is reported as drift and not changed. The call waits for an index that is still being built.
+    ///
+    /// A model with `expire_after` needs an index by which the server removes buckets. An empty collection gets it at
+    /// once. In one with data it is drift ([`Drift::Expiry`](bucket_core::index::Drift::Expiry)), with what the server would
+    /// remove, until [`change_expiry`](Ensure::change_expiry) is called.
     ///
     /// # Errors
     ///
@@ -66,12 +70,11 @@ impl<T: Record> Ensure<'_, T> {
         self
     }
 
-    /// Makes the limit of a model with `expire_after` that of the collection, where it has another one.
+    /// Applies the limit of a model with `expire_after` to a collection that has another one, or none.
     ///
-    /// Without this call `ensure` reports the difference
-    /// ([`Drift::Expiry`](bucket_core::index::Drift::Expiry)) and the server goes on removing buckets by the
-    /// limit that it knows, while reads of a handle go by the model's. A shorter limit has the server
-    /// remove what is past it, for good. Where the model has no limit any more, the index is dropped
+    /// The server then removes what is past the limit, for good. Without this call `ensure` reports the difference
+    /// ([`Drift::Expiry`](bucket_core::index::Drift::Expiry)) and how much would go. The server follows the limit that it
+    /// has, while reads of a handle follow the model's. Where the model has no limit any more, this call drops the index,
     /// and nothing is removed from then on.
     ///
     /// In the manual's form and in numbered buckets it also gives those from before the model had a

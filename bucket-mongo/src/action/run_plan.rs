@@ -15,6 +15,7 @@ use mongodb::{
 use crate::{
     Error, ErrorKind,
     error::Context,
+    footing::simple_collation,
     read::{Rows, prepared},
 };
 
@@ -29,7 +30,8 @@ pub(super) async fn one(
         .find_one(filter)
         .sort(plan.sort)
         .skip(plan.skip)
-        .hint(Hint::Name(plan.hint));
+        .hint(Hint::Name(plan.hint))
+        .collation(simple_collation());
     let find = if plan.projection.is_empty() {
         find
     } else {
@@ -77,6 +79,7 @@ pub(super) async fn aggregation(
     collection
         .aggregate(plan.pipeline)
         .hint(Hint::Name(plan.hint))
+        .collation(simple_collation())
         .with_type()
         .await
 }
@@ -89,7 +92,8 @@ pub(super) async fn aggregate(
 ) -> Result<Option<Document>> {
     let aggregate = collection
         .aggregate(plan.pipeline)
-        .hint(Hint::Name(plan.hint));
+        .hint(Hint::Name(plan.hint))
+        .collation(simple_collation());
     match session {
         Some(session) => {
             let mut cursor = aggregate.session(&mut *session).await?;

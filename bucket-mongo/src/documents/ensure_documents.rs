@@ -7,7 +7,6 @@ use bucket_core::{
     index::{self, Drift, IndexPlan},
     write::codes::{INDEX_CONFLICTS, NAMESPACE_NOT_FOUND},
 };
-use futures_util::TryStreamExt;
 use mongodb::{
     bson::{Document, doc},
     error::ErrorKind as DriverKind,
@@ -15,15 +14,18 @@ use mongodb::{
 use tracing::Instrument;
 
 use super::Documents;
-use crate::{Error, Result, action::ActionFuture, error::Context, trace};
+use crate::{
+    Error, Result, action::ActionFuture, collection::list_indexes, error::Context, trace,
+    writer::faults::code,
+};
 
 impl<T: Attributed> Documents<T> {
     /// Creates the index of each array of attributes, where it is missing.
     ///
-    /// It destroys nothing and may run at every start. An index of the same keys under another name is
-    /// left as it is, and serves as well, unless it leaves out documents or is left out itself (partial,
-    /// sparse, hidden, of another collation). What is in the way of an index is reported as drift and left
-    /// alone: filters are right without it, but slow.
+    /// It destroys nothing and may run at every start. An index that is still being built is waited for. One
+    /// of the same keys under another name is left as it is, and serves as well, unless it leaves out documents
+    /// or is left out itself (partial, sparse, hidden, of another collation). What is in the way of an index is
+    /// reported as drift and left alone: filters are right without it, but slow.
     ///
     /// # Errors
     ///
@@ -139,18 +141,11 @@ impl<T: Attributed> EnsureDocuments<'_, T> {
     }
 
     async fn indexes(&self, context: &Context) -> Result<Vec<Document>> {
-        let command = doc! { "listIndexes": T::SPEC.collection() };
-        let cursor = self.documents.database().run_cursor_command(command).await;
-        let indexes = match cursor {
-            Ok(cursor) => cursor.try_collect().await,
-            Err(error) => match error.kind.as_ref() {
-                DriverKind::Command(refused) if refused.code == NAMESPACE_NOT_FOUND => {
-                    Ok(Vec::new())
-                }
-                _ => Err(error),
-            },
-        };
-        indexes.map_err(|error| Error::read(error, context))
+        let listed = list_indexes(self.documents.database(), T::SPEC.collection()).await;
+        match listed {
+            Err(error) if code(&error) == Some(NAMESPACE_NOT_FOUND) => Ok(Vec::new()),
+            listed => listed.map_err(|error| Error::read(error, context)),
+        }
     }
 }
 

@@ -8,16 +8,16 @@ use std::{
 };
 
 use bucket_core::attribute::{Attributed, decode};
-use futures_core::Stream;
-use futures_util::{StreamExt, TryStreamExt};
+use futures_core::{Stream, stream::BoxStream};
+use futures_util::{StreamExt, TryFutureExt, TryStreamExt, future::Either, stream};
 use mongodb::{
-    ClientSession, Cursor,
+    ClientSession, SessionCursor,
     bson::{Document, RawDocumentBuf},
 };
 use tracing::Instrument;
 
 use super::Documents;
-use crate::{Error, ErrorKind, Result, action::ActionFuture, error::Context, trace};
+use crate::{Error, ErrorKind, Result, action::ActionFuture, error::Context, read::opened, trace};
 
 impl<T: Attributed> Documents<T> {
     /// Documents that a filter matches: that of attributes, or any document.
@@ -59,12 +59,13 @@ pub struct FindDocuments<'a, T: Attributed> {
 }
 
 /// A stream over documents; see [`FindDocuments::stream`].
-pub struct FoundDocuments<T: Attributed> {
-    cursor: Cursor<RawDocumentBuf>,
+#[must_use = "streams do nothing unless polled"]
+pub struct FoundDocuments<'a, T: Attributed> {
+    stored: BoxStream<'a, mongodb::error::Result<RawDocumentBuf>>,
     document: PhantomData<fn() -> T>,
 }
 
-impl<T: Attributed> fmt::Debug for FoundDocuments<T> {
+impl<T: Attributed> fmt::Debug for FoundDocuments<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FoundDocuments")
             .field("collection", &T::SPEC.collection())
@@ -105,52 +106,64 @@ impl<'a, T: Attributed> FindDocuments<'a, T> {
         self
     }
 
-    /// The documents one after the other. A document that is none of the model is an error in its place,
-    /// behind which the stream goes on. It runs outside of a session.
+    /// The documents one after the other, over one cursor, which is opened when the stream is first polled. A
+    /// document that the model cannot read is an error in its place, and the stream goes on after it.
     ///
-    /// # Errors
-    ///
-    /// Those of the server and of the connection.
-    pub async fn stream(self) -> Result<FoundDocuments<T>> {
-        let collection = self.documents.stored();
-        let find = collection
-            .find(self.filter)
-            .sort(self.sort)
-            .limit(self.limit.into());
-        Ok(FoundDocuments {
-            cursor: find.await.map_err(failed::<T>)?,
+    /// ```no_run
+    /// use futures_util::TryStreamExt;
+    /// # use bucket_mongo::{Attributed, AttributeFilter, Documents, Result};
+    /// async fn print<T: Attributed>(documents: &Documents<T>, filter: AttributeFilter) -> Result<()> {
+    ///     let mut found = documents.find(filter).stream();
+    ///     while let Some(_document) = found.try_next().await? {}
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn stream(self) -> FoundDocuments<'a, T> {
+        let Self {
+            documents,
+            filter,
+            sort,
+            limit,
+            session,
+        } = self;
+        let collection = documents.stored();
+        let stored = async move {
+            let Some(session) = session else {
+                let opening = async move {
+                    let find = collection.find(filter).sort(sort);
+                    find.limit(limit.into()).await
+                };
+                return Ok(Either::Left(opened(opening).await?));
+            };
+            let find = collection.find(filter).sort(sort).limit(limit.into());
+            let cursor = find.session(&mut *session).await?;
+            let next = async |(mut cursor, session): (SessionCursor<_>, &'a mut ClientSession)| {
+                let next = cursor.next(session).await.transpose()?;
+                Ok(next.map(|stored| (stored, (cursor, session))))
+            };
+            Ok(Either::Right(stream::try_unfold((cursor, session), next)))
+        };
+        FoundDocuments {
+            stored: stored.try_flatten_stream().boxed(),
             document: PhantomData,
-        })
+        }
     }
 
     async fn run(self) -> Result<Vec<T>> {
-        let collection = self.documents.stored();
-        let find = collection
-            .find(self.filter)
-            .sort(self.sort)
-            .limit(self.limit.into());
-        let stored: Vec<RawDocumentBuf> = if let Some(session) = self.session {
-            let mut cursor = find.session(&mut *session).await.map_err(failed::<T>)?;
-            let stream = cursor.stream(session);
-            stream.try_collect().await.map_err(failed::<T>)?
-        } else {
-            let cursor = find.await.map_err(failed::<T>)?;
-            cursor.try_collect().await.map_err(failed::<T>)?
-        };
-        let found: Vec<T> = stored.iter().map(read).collect::<Result<_>>()?;
+        let found: Vec<T> = self.stream().try_collect().await?;
         tracing::debug!(target: trace::READ, documents = found.len(), "find");
         Ok(found)
     }
 }
 
 // No field is ever pinned.
-impl<T: Attributed> Unpin for FoundDocuments<T> {}
+impl<T: Attributed> Unpin for FoundDocuments<'_, T> {}
 
-impl<T: Attributed> Stream for FoundDocuments<T> {
+impl<T: Attributed> Stream for FoundDocuments<'_, T> {
     type Item = Result<T>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {
-        let next = ready!(self.cursor.poll_next_unpin(cx));
+        let next = ready!(self.stored.poll_next_unpin(cx));
         Poll::Ready(next.map(|next| read(&next.map_err(failed::<T>)?)))
     }
 }

@@ -46,6 +46,12 @@ pub enum ErrorKind {
         /// The name of the index.
         name: String,
     },
+    /// An index that writes rest on is still being built; nothing was stored. Try again once it is there:
+    /// `ensure()` waits for it.
+    UnfinishedIndex {
+        /// The name of the index.
+        name: String,
+    },
     /// The collection is not as the model needs it: it has a collation, is none, or has an index of the
     /// model's name that does something else. Nothing was stored or read.
     Drift(Box<Drift>),
@@ -155,6 +161,7 @@ impl ErrorKind {
     pub(super) fn is_retryable(&self) -> bool {
         match self {
             Self::Contention { .. }
+            | Self::UnfinishedIndex { .. }
             | Self::HeldBack { .. }
             | Self::Overloaded { .. }
             | Self::Unreachable { .. }
@@ -185,6 +192,12 @@ impl fmt::Display for ErrorKind {
                 write!(
                     f,
                     "the index `{name}` is missing: call `ensure()` before writing"
+                )
+            }
+            Self::UnfinishedIndex { name } => {
+                write!(
+                    f,
+                    "the index `{name}` is still being built: try again once it is there"
                 )
             }
             Self::Drift(drift) => {

@@ -17,6 +17,8 @@ use mongodb::{
 };
 use tokio::{sync::oneshot, time::timeout};
 
+use crate::footing::simple_collation;
+
 /// How long the reply to a read is waited for that nobody wants any more.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
@@ -33,7 +35,8 @@ pub(crate) fn prepared(
         .find(filter)
         .sort(plan.sort)
         .skip(plan.skip)
-        .hint(Hint::Name(plan.hint));
+        .hint(Hint::Name(plan.hint))
+        .collation(simple_collation());
     if plan.limit > 0 {
         // One more than the limit: the server closes the cursor with its reply. One that is left
         // open would have to be killed by another command.
@@ -54,18 +57,15 @@ fn with_batches(find: Find<'_, RawDocumentBuf>, batch: u32) -> Find<'_, RawDocum
     }
 }
 
-/// Opens a cursor in a task of its own. Were its future dropped before the reply comes, nobody would know
-/// the cursor that the server has opened by then, and it would stay open for ten minutes: so the reply is
-/// waited for, and the cursor that comes is closed.
-async fn opened(
-    collection: Collection<RawDocumentBuf>,
-    plan: FindPlan,
-    batch: u32,
+/// Opens a cursor in a task of its own. If the caller dropped the find before its reply came, nobody would know
+/// the cursor that the server opened, and it would stay open for ten minutes. So the task waits for the
+/// reply and closes that cursor.
+pub(crate) async fn opened(
+    opening: impl Future<Output = Result<Cursor<RawDocumentBuf>>> + Send + 'static,
 ) -> Result<Cursor<RawDocumentBuf>> {
     let (waiting, gone) = oneshot::channel::<()>();
     let task = tokio::spawn(async move {
-        let find = with_batches(prepared(&collection, plan)?, batch);
-        let mut opening = pin!(find.into_future());
+        let mut opening = pin!(opening);
         match select(&mut opening, gone).await {
             Either::Left((opened, _)) => opened.map(Some),
             Either::Right(_) => {
@@ -116,9 +116,11 @@ impl<'a> Rows<'a> {
             }
             Cursors::InSession(cursors, session)
         } else {
-            let opening = stream::iter(plans)
-                .map(|plan| opened(collection.clone(), plan, batch))
-                .buffered(SIDE_BY_SIDE);
+            let open = |plan| {
+                let collection = collection.clone();
+                opened(async move { with_batches(prepared(&collection, plan)?, batch).await })
+            };
+            let opening = stream::iter(plans).map(open).buffered(SIDE_BY_SIDE);
             Cursors::Plain(opening.try_collect().await?)
         };
         let number = match &cursors {

@@ -75,6 +75,7 @@ fn error(reason: Reason<Error>, context: &Context) -> Error {
             ErrorKind::Drift(Box::new(drift))
         }
         Reason::Unmet(Unmet::Missing { name }) => ErrorKind::MissingIndex { name },
+        Reason::Unmet(Unmet::Unfinished { name }) => ErrorKind::UnfinishedIndex { name },
         // What else an index may lack one day.
         Reason::Unmet(_) => ErrorKind::MissingIndex {
             name: String::new(),

@@ -49,7 +49,7 @@ async fn what_is_stored_is_found_by_its_attributes() {
     assert_eq!(found.await.unwrap(), expected);
     let first = bottles.find(volume().gte(500)).sort(doc! { "_id": 1 });
     assert_eq!(first.limit(2).await.unwrap(), expected[..2]);
-    let stream = bottles.find(volume().exists()).stream().await.unwrap();
+    let stream = bottles.find(volume().exists()).stream();
     assert_eq!(stream.count().await, 40);
     assert!(bottles.find(volume().eq(1)).await.unwrap().is_empty());
 
@@ -187,7 +187,7 @@ async fn a_document_of_another_shape_is_named_and_the_others_are_read() {
             "{text}"
         );
     }
-    let stream = bottles.find(doc! {}).stream().await.unwrap();
+    let stream = bottles.find(doc! {}).stream();
     let found: Vec<_> = stream.collect().await;
     let right = found.iter().filter(|found| found.is_ok()).count();
     assert_eq!((right, found.len()), (3, 7));
@@ -204,6 +204,9 @@ async fn a_transaction_sees_its_own_documents_and_nobody_else_does() {
         .await
         .unwrap();
     let inside = bottles.find(doc! {}).session(&mut session).await.unwrap();
+    let streamed = bottles.find(doc! {}).session(&mut session).stream();
+    let streamed: Vec<Bottle> = streamed.try_collect().await.unwrap();
+    assert_eq!(streamed, inside);
     assert_eq!(
         (inside.len(), bottles.find(doc! {}).await.unwrap().len()),
         (4, 3)

@@ -1,6 +1,7 @@
 //! Retention (`expire_after`): what is past the limit is hidden at once and removed later, and nothing
 //! else is.
 
+mod consent;
 mod deliveries;
 mod hidden;
 mod indexes;
@@ -35,6 +36,10 @@ every_form! {
         every_read_is_an_index_scan_over_the_buckets_of_the_key
         another_limit_is_drift_until_it_is_changed_on_purpose;
     older_buckets: buckets_from_before_the_limit_are_dated_on_purpose;
+    consent:
+        a_limit_that_a_model_gains_removes_nothing_without_consent
+        an_empty_collection_gets_the_limit_at_once
+        another_index_of_the_name_is_replaced_without_removing_anything;
     hidden: reads_show_the_same_before_and_after_the_server_has_removed_buckets;
     deliveries:
         a_record_past_the_limit_is_refused_before_anything_is_sent

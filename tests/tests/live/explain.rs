@@ -190,6 +190,7 @@ async fn pages_are_counted_on_the_index_alone() {
     let plan = read::page_count(Trade::SPEC_REF, &of_key, Some("1_9"));
     let command = doc! {
         "aggregate": "trades", "pipeline": plan.pipeline, "cursor": {}, "hint": plan.hint,
+            "collation": { "locale": read::SIMPLE },
     };
     let explained = explain(&database, command).await;
     assert_eq!(explained.documents, 0, "{}", explained.plan);

@@ -177,8 +177,11 @@ impl<const F: usize> Caller<F> {
                 self.site.ledger.tell(&record, told.as_ref().copied());
                 let Err(error) = told else { continue };
                 assert!(!is_ready, "everything was there: {error}");
-                let is_missing = matches!(error.kind(), ErrorKind::MissingIndex { .. });
-                assert!(is_missing && !error.is_outcome_unknown(), "{error:?}");
+                let is_unmet = matches!(
+                    error.kind(),
+                    ErrorKind::MissingIndex { .. } | ErrorKind::UnfinishedIndex { .. }
+                );
+                assert!(is_unmet && !error.is_outcome_unknown(), "{error:?}");
                 left.push(record);
             }
             calls += u64::from(is_ready);

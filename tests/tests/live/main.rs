@@ -81,4 +81,5 @@ mod time_types;
 mod tracing;
 mod tutorial;
 mod typed_stats;
+mod unfinished_indexes;
 mod yielding_reads;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bucket_mongo::{
     Bucketed, Buckets, ErrorKind, IntoTimeRange, Limits, TimeRange, Window,
     bson::{DateTime, Document, doc},
-    core::read::{Live, StatsReader},
+    core::read::{Live, SIMPLE, StatsReader},
     testing::TestDatabase,
 };
 use bucket_tests::database;
@@ -29,6 +29,7 @@ async fn read<const F: usize>(
         "sort": plan.sort,
         "projection": plan.projection,
         "hint": plan.hint,
+        "collation": { "locale": SIMPLE },
         "batchSize": 100_000,
     };
     let reply = database.run_command(command.clone()).await.unwrap();

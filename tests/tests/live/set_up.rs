@@ -2,7 +2,7 @@
 //! mixes keys: never set up, dropped under a living handle, with a collation, of another kind.
 
 use bucket_mongo::{
-    Bucketed, Buckets, Error, ErrorKind,
+    Attributed, Bucketed, Buckets, Error, ErrorKind,
     core::index::Drift,
     mongodb::{
         Client,
@@ -12,6 +12,7 @@ use bucket_mongo::{
     testing::TestDatabase,
 };
 use bucket_tests::{database, documents};
+use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 
 macro_rules! models {
@@ -183,6 +184,80 @@ async fn a_collection_that_is_made_anew_with_a_collation_takes_no_further_record
     assert!(documents(&database, "readings").await.is_empty());
 }
 
+/// Makes the collection anew with a collation, and stores the buckets again that were in it. Gives nothing to
+/// tell the difference by but the collation.
+async fn replace_by_collated<T: Bucketed>(database: &TestDatabase) {
+    let stored = documents(database, "readings").await;
+    let readings = database.collection::<Document>("readings");
+    readings.drop().await.unwrap();
+    collated(database).await;
+    T::buckets(database).ensure().await.unwrap();
+    readings.insert_many(stored).await.unwrap();
+}
+
+async fn check_living_reads<T>(of: fn(&str, i64) -> T)
+where
+    T: Bucketed + Clone + PartialEq + std::fmt::Debug,
+    T::Key: From<String>,
+{
+    let database = database().await;
+    let buckets = T::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let records: Vec<T> = (0..10).map(|number| of("a", number)).collect();
+    buckets.insert_many(&records).await.unwrap();
+    let key = |name: &str| T::Key::from(name.to_owned());
+    assert_eq!(buckets.count(key("a")).await.unwrap(), 10);
+    replace_by_collated::<T>(&database).await;
+
+    let other = || T::Key::from("A".to_owned());
+    assert_eq!(buckets.count(other()).await.unwrap(), 0);
+    assert_eq!(buckets.page_count(other()).await.unwrap(), 0);
+    assert!(buckets.page(other(), 1).await.unwrap().is_empty());
+    assert_eq!(buckets.latest(other()).await.unwrap(), None);
+    assert_eq!(buckets.latest_n(other(), 3).await.unwrap(), []);
+    assert_eq!(buckets.range(other(), ..).await.unwrap(), []);
+    assert_eq!(buckets.records(other()).collect().await.unwrap(), []);
+    let page = buckets.records(other()).await.unwrap();
+    assert!(page.records().is_empty());
+    let pages = buckets.pages(other()).await.unwrap();
+    assert_eq!(pages.try_collect::<Vec<_>>().await.unwrap().len(), 0);
+    assert!(buckets.stats(other(), ..).await.unwrap().is_none());
+    // And of the key that is there all that there is.
+    assert_eq!(buckets.count(key("a")).await.unwrap(), 10);
+    assert_eq!(buckets.records(key("a")).collect().await.unwrap(), records);
+    let latest = buckets.latest_for_all().await.unwrap();
+    let latest: Vec<T> = latest.try_collect().await.unwrap();
+    assert_eq!(latest, records[9..]);
+}
+
+#[tokio::test]
+async fn a_handle_that_has_read_gives_no_record_of_another_key_once_the_collection_has_a_collation()
+{
+    check_living_reads(Counted::of).await;
+    check_living_reads(Windowed::of).await;
+    check_living_reads(Parts::of).await;
+    check_living_reads(Objects::of).await;
+    check_living_reads(Hybrid::of).await;
+    check_living_reads(UniqueNumbered::of).await;
+}
+
+/// What another key has of a source says nothing of this one.
+#[tokio::test]
+async fn no_record_of_a_source_is_a_duplicate_of_another_keys_in_a_collection_with_a_collation() {
+    let database = database().await;
+    let buckets = Counted::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let records = |key: &'static str| (0..3).map(move |number| Counted::of(key, number));
+    let report = buckets.insert_many(records("a")).from_source("s", 0).await;
+    assert_eq!(report.unwrap().stored(), 3);
+    replace_by_collated::<Counted>(&database).await;
+    let report = buckets.insert_many(records("A")).from_source("s", 0).await;
+    let report = report.unwrap();
+    assert!(report.duplicates().is_empty(), "{report:?}");
+    assert_eq!(report.failed().len(), 3);
+    assert!(is_collation(&report.failed()[0].error));
+}
+
 #[tokio::test]
 async fn an_index_of_the_name_that_is_not_unique_is_refused() {
     let database = database().await;
@@ -207,17 +282,86 @@ async fn an_index_of_the_name_that_is_not_unique_is_refused() {
     buckets.insert(&Counted::of("a", 0)).await.unwrap();
 }
 
+/// What is under the name, and what the drift calls it.
+fn other_kinds() -> [(Document, &'static str); 4] {
+    let time_field = doc! { "timeField": "at" };
+    let id = doc! { "key": { "_id": 1 }, "unique": true };
+    [
+        (doc! { "viewOn": "others", "pipeline": [] }, "view"),
+        (doc! { "timeseries": time_field }, "timeseries"),
+        (doc! { "capped": true, "size": 4_096 }, "capped collection"),
+        (doc! { "clusteredIndex": id }, "clustered collection"),
+    ]
+}
+
+async fn check_other_kinds<T: Bucketed>(of: fn(&str, i64) -> T) {
+    for (options, kind) in other_kinds() {
+        let database = database().await;
+        let mut create = doc! { "create": "readings" };
+        create.extend(options);
+        database.run_command(create).await.unwrap();
+        let is_kind = |drift: &Drift| matches!(drift, Drift::Kind { found } if found == kind);
+        let is_refused = |error: &Error| {
+            let text = error.to_string();
+            assert!(text.contains(kind) && !error.is_outcome_unknown(), "{text}");
+            matches!(error.kind(), ErrorKind::Drift(drift) if is_kind(drift))
+        };
+        let buckets = T::buckets(&database);
+        let report = buckets.ensure().await.unwrap();
+        assert!(report.drift.iter().any(is_kind), "{kind}: {report}");
+        assert!(report.created_indexes.is_empty(), "{kind}: {report}");
+        let error = buckets.insert(&of("a", 0)).await.unwrap_err();
+        assert!(is_refused(&error), "{kind}: {error:?}");
+        let report = buckets.insert_many(batch(of)).await.unwrap();
+        assert_eq!((report.stored(), report.failed().len()), (0, 30), "{kind}");
+        assert!(is_refused(&report.failed()[29].error), "{kind}");
+        assert!(documents(&database, "readings").await.is_empty(), "{kind}");
+    }
+}
+
 #[tokio::test]
-async fn what_is_no_collection_takes_no_record() {
+async fn what_is_no_plain_collection_is_reported_and_takes_no_record() {
+    check_other_kinds(Counted::of).await;
+    check_other_kinds(Parts::of).await;
+    check_other_kinds(Objects::of).await;
+    check_other_kinds(Hybrid::of).await;
+    check_other_kinds(UniqueNumbered::of).await;
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, Attributed)]
+#[bucket(collection = "bottles")]
+struct Bottle {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[bucket(attribute(array = "specs", k = "volume", u = "ml"))]
+    volume_ml: Option<i32>,
+}
+
+/// Documents with attributes need no index on ids, so a clustered collection serves them.
+#[tokio::test]
+async fn an_id_that_a_clustered_collection_has_is_a_duplicate_of_the_index_on_ids() {
     let database = database().await;
-    let view = doc! { "create": "readings", "viewOn": "others", "pipeline": [] };
-    database.run_command(view).await.unwrap();
-    let buckets = Counted::buckets(&database);
-    let error = buckets.insert(&Counted::of("a", 0)).await.unwrap_err();
+    let id = doc! { "key": { "_id": 1 }, "unique": true };
+    let create = doc! { "create": "bottles", "clusteredIndex": id };
+    database.run_command(create).await.unwrap();
+    let bottles = Bottle::documents(&database);
+    bottles.ensure().await.unwrap();
+    let bottle = |id| Bottle {
+        id,
+        volume_ml: Some(500),
+    };
+    bottles.insert(&bottle(1)).await.unwrap();
+    let is_duplicate = |error: &Error| matches!(error.kind(), ErrorKind::DuplicateKey { index, .. } if index == "_id_");
+    let error = bottles.insert(&bottle(1)).await.unwrap_err();
+    assert!(is_duplicate(&error), "{error:?}");
+    let report = bottles.insert_many([bottle(1), bottle(2)]).await.unwrap();
+    let failed = report.failed();
     assert!(
-        matches!(error.kind(), ErrorKind::Drift(drift) if matches!(**drift, Drift::Kind { .. })),
-        "{error:?}"
+        failed.len() == 1 && is_duplicate(&failed[0].error),
+        "{failed:?}"
     );
+    let error = bottles.insert(&bottle(2)).await.unwrap_err();
+    assert!(is_duplicate(&error), "{error:?}");
 }
 
 #[tokio::test]

@@ -85,7 +85,8 @@ impl<E: Clone> Call<E> {
 
     pub(super) fn listed(&mut self, look: Look, purpose: Purpose, listing: Listing) -> Phase {
         match (look, listing) {
-            (Look::Collection, Listing::NotPermitted) => {
+            (Look::Indexes, Listing::NotKnown) => Phase::Looks(Look::PlainIndexes, purpose),
+            (Look::Collection, Listing::NotPermitted | Listing::NotKnown) => {
                 self.lessons.ground = Some(Ground::Name);
                 Phase::Consults(purpose)
             }
@@ -102,7 +103,7 @@ impl<E: Clone> Call<E> {
                 self.found = Some(Ground::of_listed(found));
                 Phase::Looks(Look::Indexes, purpose)
             }
-            (Look::Indexes, listing) => {
+            (Look::Indexes | Look::PlainIndexes, listing) => {
                 self.has_looked = true;
                 if let Listing::Found(found) = listing {
                     let unmet = index::unmet(self.batch.spec(), &found);

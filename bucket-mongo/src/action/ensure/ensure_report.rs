@@ -18,7 +18,7 @@ use bucket_core::{index::Drift, size};
 pub struct EnsureReport {
     /// Whether the collection was created.
     pub created_collection: bool,
-    /// The names of the indexes that were created.
+    /// The names of the indexes that were created, by this call or by another one that it waited for.
     pub created_indexes: Vec<String>,
     /// The names of indexes of another capacity or definition that were dropped.
     pub dropped_indexes: Vec<String>,

@@ -1,22 +1,27 @@
 //! The indexes of a collection, and how they become the model's.
 
+use std::time::Duration;
+
 use bucket_core::{
-    index::{self, Drift, IndexPlan},
-    write::codes::{DUPLICATE_KEY, INDEX_CONFLICTS, INDEX_NOT_FOUND},
+    index::{self, Drift, IndexPlan, Removal, RemovalPlan},
+    write::codes::{DUPLICATE_KEY, INDEX_CONFLICTS, INDEX_NOT_FOUND, TIME_LIMIT},
 };
 use futures_util::TryStreamExt;
-use mongodb::bson::{Document, doc};
+use mongodb::bson::{DateTime, Document, doc};
 
 use super::{ensure_report::EnsureReport, set_up::SetUp};
-use crate::{Error, ErrorKind, Result, error::Context, writer::faults::code};
+use crate::{
+    Error, ErrorKind, Result, collection::list_indexes, error::Context, writer::faults::code,
+};
+
+/// A service waits for `ensure` when it starts, and the server looks at every bucket.
+const MOST_TIME_TO_COUNT: Duration = Duration::from_secs(10);
 
 impl SetUp<'_> {
     pub(super) async fn indexes(&self, report: &mut EnsureReport, context: &Context) -> Result<()> {
         let collection = self.store.collection::<Document>();
-        let found = self
-            .list_indexes()
-            .await
-            .map_err(|error| Error::read(error, context))?;
+        let found = list_indexes(self.store.database(), collection.name()).await;
+        let mut found = found.map_err(|error| Error::read(error, context))?;
         let (mut missing, mut drift) = index::compare(self.store.spec(), &found);
         if self.replace {
             let same_name = |drift: &Drift| match drift {
@@ -31,6 +36,14 @@ impl SetUp<'_> {
                     .filter(|plan| replaced.contains(&plan.name)),
             );
             drift.retain(|drift| same_name(drift).is_none());
+            found.retain(|index| {
+                let name = index.get_str("name").unwrap_or_default();
+                !replaced.iter().any(|replaced| replaced == name)
+            });
+        }
+        if !self.change_expiry && self.has_data(report, context).await? {
+            drift.extend(index::take_removing(&mut missing, &found));
+            self.count_removals(&mut drift, context).await?;
         }
         if self.change_expiry {
             self.change_limits(&mut drift, report, context).await?;
@@ -70,6 +83,52 @@ impl SetUp<'_> {
         }
         report.drift.extend(drift);
         Ok(())
+    }
+
+    /// Whether the server would find something to remove.
+    async fn has_data(&self, report: &EnsureReport, context: &Context) -> Result<bool> {
+        if report.created_collection || self.store.spec().expire_index_name().is_none() {
+            return Ok(false);
+        }
+        let collection = self.store.collection::<Document>();
+        let first = collection.find_one(doc! {}).projection(doc! { "_id": 1 });
+        let first = first.await.map_err(|error| Error::read(error, context))?;
+        Ok(first.is_some())
+    }
+
+    /// Counts what the server would remove by the model's limits where it goes by longer ones, or by none.
+    async fn count_removals(&self, drift: &mut [Drift], context: &Context) -> Result<()> {
+        for drift in drift {
+            let Drift::Expiry {
+                name,
+                expected: Some(expected),
+                found,
+                removes,
+            } = drift
+            else {
+                continue;
+            };
+            if found.is_some_and(|found| found < *expected) {
+                continue;
+            }
+            let Some(plan) = index::removal(self.store.spec(), name, DateTime::now()) else {
+                continue;
+            };
+            *removes = match self.counted(&plan).await {
+                Err(error) if code(&error) == Some(TIME_LIMIT) => None,
+                counted => Some(counted.map_err(|error| Error::read(error, context))?),
+            };
+        }
+        Ok(())
+    }
+
+    async fn counted(&self, plan: &RemovalPlan) -> mongodb::error::Result<Removal> {
+        let collection = self.store.collection::<Document>();
+        let mut found = collection
+            .aggregate(plan.pipeline.clone())
+            .max_time(MOST_TIME_TO_COUNT)
+            .await?;
+        Ok(plan.counted(found.try_next().await?.as_ref()))
     }
 
     /// Makes the limits of the indexes that remove buckets the model's.
@@ -117,16 +176,6 @@ impl SetUp<'_> {
             }
         }
         Ok(())
-    }
-
-    async fn list_indexes(&self) -> mongodb::error::Result<Vec<Document>> {
-        let command = doc! { "listIndexes": self.store.spec().collection() };
-        self.store
-            .database()
-            .run_cursor_command(command)
-            .await?
-            .try_collect()
-            .await
     }
 }
 

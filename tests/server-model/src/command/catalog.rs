@@ -244,7 +244,8 @@ pub(super) fn drop_indexes(server: &mut Server, command: &Command<'_>) -> Result
 }
 
 pub(super) fn list_indexes(server: &mut Server, command: &Command<'_>) -> Result<Answer, Refusal> {
-    command.check_fields(&["cursor"])?;
+    // No build takes any time here.
+    command.check_fields(&["cursor", "includeBuildUUIDs"])?;
     let namespace = command.namespace()?;
     let collection = existing(server, &namespace)?;
     let indexes: Vec<Bson> = collection

@@ -30,7 +30,9 @@ pub(super) fn run(server: &mut Server, command: &Command<'_>) -> Result<Answer, 
         "hint",
         "readConcern",
         "collectionUUID",
+        "collation",
     ])?;
+    check_collation(command)?;
     let namespace = command.namespace()?;
     let level = Level::of(command)?;
     if let Some(until) = level.waits(server) {
@@ -87,6 +89,18 @@ pub(super) fn run(server: &mut Server, command: &Command<'_>) -> Result<Answer, 
         "cursor": { "firstBatch": batch, "id": 0_i64, "ns": &*namespace },
         "ok": 1.0,
     }))
+}
+
+/// Text is compared byte by byte here, and nothing else.
+fn check_collation(command: &Command<'_>) -> Result<(), Refusal> {
+    let collation = command.get("collation").and_then(Element::as_document);
+    let Some(collation) = collation.map(Elements::of).transpose()? else {
+        return Ok(());
+    };
+    match collation.find("locale")?.map(|it| it.as_str()) {
+        Some(Some("simple")) => Ok(()),
+        locale => Err(Refusal::unknown(format_args!("the collation {locale:?}"))),
+    }
 }
 
 fn count(command: &Command<'_>, name: &str) -> Result<Option<usize>, Refusal> {

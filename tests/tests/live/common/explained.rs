@@ -3,7 +3,7 @@
 
 use bucket_mongo::{
     bson::{Bson, Document, doc},
-    core::read::FindPlan,
+    core::read::{FindPlan, SIMPLE},
     testing::TestDatabase,
 };
 
@@ -24,6 +24,7 @@ pub fn find(collection: &str, plan: FindPlan) -> Document {
         "limit": plan.limit,
         "projection": plan.projection,
         "hint": plan.hint,
+        "collation": { "locale": SIMPLE },
     }
 }
 

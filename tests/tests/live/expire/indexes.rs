@@ -76,8 +76,9 @@ pub(crate) async fn another_limit_is_drift_until_it_is_changed_on_purpose<
         let limits = drift.iter().map(|drift| match drift {
             Drift::Expiry {
                 expected,
-                found,
+                found: Some(found),
                 name,
+                ..
             } if name.starts_with("bucket_expire") => (*expected, *found),
             other => panic!("{other}"),
         });
@@ -152,6 +153,7 @@ pub(crate) async fn every_read_is_an_index_scan_over_the_buckets_of_the_key<
     let aggregate = |plan: read::AggregatePlan| {
         doc! {
             "aggregate": COLLECTION, "pipeline": plan.pipeline, "cursor": {}, "hint": plan.hint,
+            "collation": { "locale": read::SIMPLE },
         }
     };
     for command in [

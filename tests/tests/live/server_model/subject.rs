@@ -243,6 +243,9 @@ fn reads(draw: &mut Draw<'_>, history: &mut Vec<Document>) {
     ];
     for _ in 0..20 {
         let mut find = doc! { "find": 1, "filter": draw.filter(1) };
+        if draw.chance(4) {
+            find.insert("collation", doc! { "locale": "simple" });
+        }
         if draw.chance(2) {
             let mut sort = Document::new();
             for _ in 0..=draw.below(2) {
@@ -331,7 +334,7 @@ fn catalog(draw: &mut Draw<'_>, history: &mut Vec<Document>) {
         }
         history.push(command);
         if draw.chance(4) {
-            history.push(doc! { "listIndexes": 1 });
+            history.push(doc! { "listIndexes": 1, "includeBuildUUIDs": true });
         }
     }
 }

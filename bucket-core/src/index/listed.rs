@@ -1,0 +1,50 @@
+//! An index as the server lists it, and the command for that.
+
+use bson::{Document, doc};
+
+use super::same_index::name;
+
+/// An index as the server lists it: its definition, and whether it is there.
+///
+/// An index whose build is not finished has its definition one level down. It serves no read, and a unique one
+/// does not tell what was there before from what comes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Listed<'a> {
+    pub(super) definition: &'a Document,
+    pub(super) is_unfinished: bool,
+}
+
+impl<'a> Listed<'a> {
+    pub(super) fn of(entry: &'a Document) -> Self {
+        let is_set = |name: &&str| entry.contains_key(name);
+        Self {
+            definition: entry.get_document("spec").unwrap_or(entry),
+            is_unfinished: ["buildUUID", "indexBuildInfo"].iter().any(is_set),
+        }
+    }
+
+    pub(super) fn all(found: &'a [Document]) -> Vec<Self> {
+        found.iter().map(Self::of).collect()
+    }
+
+    pub(super) fn name(&self) -> Option<&'a str> {
+        name(self.definition)
+    }
+}
+
+/// The command that lists the indexes of a collection, and which of them are still being built. `plain` is for a
+/// server that does not say the latter, as with the stable API.
+///
+/// ```
+/// let command = bucket_core::index::list("trades", false);
+/// assert_eq!(command.get_str("listIndexes"), Ok("trades"));
+/// ```
+#[must_use]
+pub fn list(collection: &str, plain: bool) -> Document {
+    // More than a collection can have.
+    let mut command = doc! { "listIndexes": collection, "cursor": { "batchSize": 1_000 } };
+    if !plain {
+        command.insert("includeBuildUUIDs", true);
+    }
+    command
+}
