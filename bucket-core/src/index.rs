@@ -17,6 +17,7 @@ pub use self::{
     retention::{Removal, RemovalPlan, UpdatePlan, date_buckets, removal},
 };
 use self::{
+    definition::EXPIRE_AFTER,
     drift::drifted,
     listed::Listed,
     same_index::{expire_after, same_index},
@@ -91,9 +92,11 @@ pub fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
     plans
 }
 
-/// Those of the indexes that writes rest on, whatever is read: the unique ones, and the one by which the
-/// next bucket is found. Gives the first that is missing, or else how the first that is another one differs, or
-/// else the first whose build is not finished.
+/// What writes cannot do without, whatever is read: the unique indexes, and the one by which the next bucket is found.
+/// Nor do they go on where the server removes buckets by another rule than the model's; another limit is meant.
+///
+/// Gives the first index that is missing, or else how the first that is another one differs, or else the first whose
+/// build is not finished.
 ///
 /// ```
 /// use bucket_core::index::Unmet;
@@ -118,12 +121,14 @@ pub fn unmet(spec: &BucketSpec, found: &[Document]) -> Option<Unmet> {
         return Some(Unmet::Missing { name });
     }
     let plans = plan(spec);
-    let needed: Vec<&IndexPlan> = plans.iter().filter(is_needed).collect();
-    let differs = |drift: &Drift| match drift {
-        Drift::Index { name, .. } => needed.iter().any(|plan| plan.name == *name),
+    let counts = |drift: &Drift| match drift {
+        Drift::Index { name, found, .. } => plans
+            .iter()
+            .filter(|plan| plan.name == *name)
+            .any(|plan| is_needed(&plan) || found.contains_key(EXPIRE_AFTER)),
         _ => false,
     };
-    if let Some(drift) = drift.into_iter().find(differs) {
+    if let Some(drift) = drift.into_iter().find(counts) {
         return Some(Unmet::Differs(drift));
     }
     let IndexPlan { name, .. } = unfinished.into_iter().next()?;

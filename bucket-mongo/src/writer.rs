@@ -103,6 +103,11 @@ impl<'a> Writer<'a> {
 
     /// Stores the records of a batch.
     pub(crate) async fn store(mut self, batch: &mut Batch) -> Written {
+        if let Some(session) = &mut self.session
+            && let Err(refused) = session::refuse_snapshot(session, &self.context).await
+        {
+            return Written::all_failed(batch.take().indexes(), &refused);
+        }
         let mut call = Call::new(batch.take(), self.terms());
         loop {
             if let Some(callers) = &mut self.callers {

@@ -12,6 +12,7 @@ use super::{
     learnt::Learnt,
     selection::Selection,
     send::Command,
+    session::refuse_snapshot,
 };
 use crate::error::{Context, Error};
 
@@ -42,6 +43,7 @@ impl Channel<'_> {
     ) -> Result<Answer, Error> {
         let selection = Selection::default();
         let delivered = if let Some(session) = session {
+            refuse_snapshot(session, self.context).await?;
             let delivery = Delivery {
                 database: self.database,
                 session,

@@ -14,12 +14,16 @@ use mongodb::{
     options::WriteConcern,
 };
 
+use crate::error::Context;
+
 /// How the driver's debug form of a session names the number of its last retryable write.
 const NUMBER: &str = "txn_number: ";
 /// And the mark of one whose connection broke with a command on its way; it stands before the number.
 const MARK: &str = "dirty: ";
 /// How it refuses a transaction inside of another.
 const IN_TRANSACTION: &str = "already in progress";
+/// And one of a session that reads a snapshot.
+const OF_A_SNAPSHOT: &str = "snapshot sessions";
 
 /// What the next command of a session goes by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +79,30 @@ pub(super) async fn next_number(session: &mut ClientSession) -> mongodb::error::
 async fn begin(session: &mut ClientSession) -> mongodb::error::Result<()> {
     let begin = session.start_transaction();
     begin.write_concern(WriteConcern::majority()).await
+}
+
+/// Refuses a session that reads a snapshot: the server takes no write of it. What it says to the reads of a write
+/// differs from form to form, so nothing is sent.
+pub(super) async fn refuse_snapshot(
+    session: &mut ClientSession,
+    context: &Context,
+) -> Result<(), crate::Error> {
+    let refused = match begin(session).await {
+        // Nothing was sent for it.
+        Ok(()) => session.abort_transaction().await.err(),
+        Err(error) => Some(error),
+    };
+    let is_of_a_snapshot = refused.is_some_and(|error| {
+        matches!(error.kind.as_ref(), ErrorKind::Transaction { message, .. } if message.contains(OF_A_SNAPSHOT))
+    });
+    if !is_of_a_snapshot {
+        return Ok(());
+    }
+    let message = "a session that reads a snapshot cannot write: use another one".to_owned();
+    Err(crate::Error::new(
+        crate::ErrorKind::InvalidArgument { message },
+        context,
+    ))
 }
 
 /// Whether the session is in a transaction.
@@ -162,7 +190,8 @@ mod tests {
 
     use mongodb::Client;
 
-    use super::{Search, last_number};
+    use super::{Search, last_number, refuse_snapshot};
+    use crate::error::Context;
 
     /// When this fails with a new version of the driver: see "Numbers" in `docs/architecture.md`.
     #[tokio::test]
@@ -171,6 +200,23 @@ mod tests {
         let session = client.start_session().await.unwrap();
         assert_eq!(last_number(&session), Some(0), "{session:?}");
         assert_eq!(Search::in_session(&session).mark(), Some(false));
+    }
+
+    /// When this fails with a new version of the driver: look how it refuses the transaction.
+    #[tokio::test]
+    async fn a_session_that_reads_a_snapshot_is_told_from_others() {
+        let client = Client::with_uri_str("mongodb://localhost:1").await.unwrap();
+        let context = Context {
+            operation: "insert",
+            collection: "trades",
+            spec: None,
+            key: None,
+        };
+        let mut other = client.start_session().await.unwrap();
+        refuse_snapshot(&mut other, &context).await.unwrap();
+        let mut snapshot = client.start_session().snapshot(true).await.unwrap();
+        let refused = refuse_snapshot(&mut snapshot, &context).await;
+        assert!(refused.is_err());
     }
 
     #[test]

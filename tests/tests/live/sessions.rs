@@ -1,11 +1,11 @@
 //! Sessions and transactions.
 
 use bucket_mongo::{
-    Bucketed, ErrorKind,
+    Attributed, Bucketed, Error, ErrorKind,
     bson::{DateTime, doc},
     mongodb::options::{Acknowledgment, WriteConcern},
 };
-use bucket_tests::database;
+use bucket_tests::{database, profiled};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
@@ -154,4 +154,112 @@ async fn a_refusal_in_a_transaction_ends_it_and_nothing_behind_it_counts_as_stor
     assert!(report.stopped_by().is_some());
     assert!(session.commit_transaction().await.is_err());
     assert_eq!(events.count(1).await.unwrap(), 0);
+}
+
+macro_rules! forms {
+    ($($name:ident: [$($attributes:tt)*] [$($id:tt)*])*) => {$(
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+        #[bucket(collection = "readings", items = "items", $($attributes)*)]
+        struct $name {
+            #[bucket(key)]
+            sensor: i32,
+            #[bucket(time)]
+            at: DateTime,
+            $($id)*
+            number: i32,
+        }
+
+        impl $name {
+            fn of(number: i32) -> Self {
+                let at = DateTime::from_millis(1_698_335_223_000);
+                Self { sensor: 1, at, number }
+            }
+        }
+    )*};
+}
+
+forms! {
+    Counted: [capacity = 3] []
+    Windowed: [window = "1h"] []
+    Parts: [window = "1h", capacity = 3] []
+    Objects: [window = "1h", capacity = 3, object_ids] []
+    Hybrid: [capacity = 3, max_duration = "1h"] []
+    Numbered: [capacity = 3, numbered] []
+    Unique: [capacity = 3] [#[bucket(unique)]]
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, Attributed)]
+#[bucket(collection = "readings")]
+struct Bottle {
+    #[serde(rename = "_id")]
+    id: i32,
+    #[bucket(attribute(array = "specs", k = "volume", u = "ml"))]
+    volume_ml: Option<i32>,
+}
+
+fn assert_snapshot(error: &Error) {
+    let is_argument = matches!(error.kind(), ErrorKind::InvalidArgument { .. });
+    assert!(is_argument && !error.is_outcome_unknown(), "{error:?}");
+    assert!(error.to_string().contains("snapshot"), "{error}");
+}
+
+async fn check_snapshot<T: Bucketed>(of: fn(i32) -> T, key: T::Key) {
+    let database = database().await;
+    let buckets = T::buckets(&database);
+    buckets.ensure().await.unwrap();
+    buckets.insert(&of(0)).await.unwrap();
+    let client = database.client();
+    let mut session = client.start_session().snapshot(true).await.unwrap();
+    let writes = async {
+        let record = of(1);
+        // A handle that knows the bucket, and one that knows nothing.
+        for buckets in [&buckets, &T::buckets(&database)] {
+            let refused = buckets.insert(&record).session(&mut session).await;
+            assert_snapshot(&refused.unwrap_err());
+            let records = (1..20).map(of);
+            let report = buckets.insert_many(records).session(&mut session).await;
+            let report = report.unwrap();
+            assert_eq!((report.stored(), report.failed().len()), (0, 19));
+            assert_snapshot(&report.failed()[18].error);
+        }
+    };
+    let ((), sent) = profiled(&database, "readings", writes).await;
+    assert!(sent.is_empty(), "{sent:?}");
+    let records = buckets.records(key).session(&mut session).await.unwrap();
+    assert_eq!(records.into_records().len(), 1);
+}
+
+#[tokio::test]
+async fn a_session_that_reads_a_snapshot_is_refused_in_every_form_before_anything_is_sent() {
+    check_snapshot(Counted::of, 1.into()).await;
+    check_snapshot(Windowed::of, 1.into()).await;
+    check_snapshot(Parts::of, 1.into()).await;
+    check_snapshot(Objects::of, 1.into()).await;
+    check_snapshot(Hybrid::of, 1.into()).await;
+    check_snapshot(Numbered::of, 1.into()).await;
+    check_snapshot(Unique::of, 1.into()).await;
+}
+
+#[tokio::test]
+async fn documents_are_not_sent_in_a_session_that_reads_a_snapshot() {
+    let database = database().await;
+    let bottles = Bottle::documents(&database);
+    let bottle = |id| Bottle {
+        id,
+        volume_ml: Some(500),
+    };
+    bottles.insert(&bottle(0)).await.unwrap();
+    let client = database.client();
+    let mut session = client.start_session().snapshot(true).await.unwrap();
+    let writes = async {
+        let refused = bottles.insert(&bottle(1)).session(&mut session).await;
+        assert_snapshot(&refused.unwrap_err());
+        let all = (1..20).map(bottle);
+        let report = bottles.insert_many(all).session(&mut session).await;
+        let report = report.unwrap();
+        assert_eq!((report.stored(), report.failed().len()), (0, 19));
+        assert_snapshot(&report.failed()[18].error);
+    };
+    let ((), sent) = profiled(&database, "readings", writes).await;
+    assert!(sent.is_empty(), "{sent:?}");
 }

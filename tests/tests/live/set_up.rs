@@ -3,10 +3,10 @@
 
 use bucket_mongo::{
     Attributed, Bucketed, Buckets, Error, ErrorKind,
-    core::index::Drift,
+    core::index::{self, Drift},
     mongodb::{
         Client,
-        bson::{DateTime, Document, doc},
+        bson::{Bson, DateTime, Document, doc},
         options::{ClientOptions, Collation, CreateCollectionOptions, ServerApi, ServerApiVersion},
     },
     testing::TestDatabase,
@@ -45,6 +45,7 @@ models! {
     Hybrid: [capacity = 4, max_duration = "1h"] []
     Numbered: [capacity = 4, numbered] []
     Unique: [capacity = 4] [#[bucket(unique)]]
+    Kept: [capacity = 4, expire_after = "1d"] []
     UniqueNumbered: [capacity = 4, numbered] [#[bucket(unique)]]
 }
 
@@ -258,27 +259,129 @@ async fn no_record_of_a_source_is_a_duplicate_of_another_keys_in_a_collection_wi
     assert!(is_collation(&report.failed()[0].error));
 }
 
-#[tokio::test]
-async fn an_index_of_the_name_that_is_not_unique_is_refused() {
-    let database = database().await;
-    let index = doc! {
-        "key": { "sensor": 1 },
-        "name": "bucket_open_4",
-        "partialFilterExpression": { "count": { "$lt": 4 } },
+/// The same index with one thing that is another one; none where the server does not take it.
+fn variants(definition: &Document) -> Vec<(&'static str, Document)> {
+    let with = |name: &str, value: Bson| {
+        let mut other = definition.clone();
+        other.insert(name, value);
+        other
     };
-    let create = doc! { "createIndexes": "readings", "indexes": [index] };
+    let keys = definition.get_document("key").unwrap();
+    let (first, _) = keys.iter().next().unwrap();
+    let mut turned = keys.clone();
+    turned.insert(first.clone(), -1);
+    let english = doc! { "locale": "en", "strength": 2 };
+    let partial = doc! { "number": { "$gt": 1 } };
+    let is_unique = definition.contains_key("unique");
+    let mut all = vec![
+        (
+            "another condition",
+            with("partialFilterExpression", partial.into()),
+        ),
+        ("another collation", with("collation", english.into())),
+        ("another order", with("key", turned.into())),
+        ("other fields", with("key", doc! { "others": 1 }.into())),
+        ("not unique, or unique", with("unique", (!is_unique).into())),
+        ("hidden", with("hidden", true.into())),
+    ];
+    if !definition.contains_key("partialFilterExpression") {
+        all.push(("sparse", with("sparse", true.into())));
+    }
+    let expires = with("expireAfterSeconds", 3_600.into());
+    if !definition.contains_key("expireAfterSeconds") && keys.len() == 1 {
+        all.push(("removing", expires.clone()));
+    }
+    let mut expires = expires;
+    expires.insert("key", doc! { "others": 1 });
+    all.push(("removing by another field", expires));
+    all
+}
+
+/// Each of these indexes in another form, beside the others as the model needs them.
+async fn check_other_indexes<T: Bucketed>(of: fn(&str, i64) -> T, names: &[&str]) {
+    let all: Vec<Document> = index::plan(T::SPEC)
+        .iter()
+        .map(index::IndexPlan::definition)
+        .collect();
+    let is_named = |index: &Document, name: &str| index.get_str("name").unwrap() == name;
+    for name in names {
+        let wanted = all.iter().find(|index| is_named(index, name)).unwrap();
+        for (what, other) in variants(wanted) {
+            let database = database().await;
+            let others = all.iter().filter(|index| !is_named(index, name)).cloned();
+            let indexes: Vec<Document> = others.chain([other]).collect();
+            let create = doc! { "createIndexes": "readings", "indexes": indexes };
+            database.run_command(create).await.unwrap();
+            let buckets = T::buckets(&database);
+            let is_index =
+                |drift: &Drift| matches!(drift, Drift::Index { name: n, .. } if n == name);
+            let is_refused = |error: &Error| {
+                assert!(!error.is_outcome_unknown() && !error.is_retryable());
+                matches!(error.kind(), ErrorKind::Drift(drift) if is_index(drift))
+            };
+            let report = buckets.ensure().await.unwrap();
+            assert!(
+                matches!(report.drift.as_slice(), [drift] if is_index(drift)),
+                "{name}, {what}: {report}"
+            );
+            assert!(
+                report.created_indexes.is_empty(),
+                "{name}, {what}: {report}"
+            );
+            let error = buckets.insert(&of("a", 0)).await.unwrap_err();
+            assert!(is_refused(&error), "{name}, {what}: {error:?}");
+            assert!(error.to_string().contains("replace_indexes"), "{error}");
+            let report = buckets.insert_many(batch(of)).await.unwrap();
+            assert_eq!((report.stored(), report.failed().len()), (0, 30));
+            assert!(is_refused(&report.failed()[29].error), "{name}, {what}");
+            assert!(documents(&database, "readings").await.is_empty());
+            let report = buckets.ensure().replace_indexes().await.unwrap();
+            assert!(report.drift.is_empty(), "{name}, {what}: {report}");
+            buckets.insert(&of("a", 0)).await.unwrap();
+        }
+    }
+}
+
+fn kept(sensor: &str, number: i64) -> Kept {
+    Kept {
+        sensor: sensor.to_owned(),
+        at: DateTime::now(),
+        number,
+    }
+}
+
+#[tokio::test]
+async fn an_index_of_the_name_that_does_something_else_is_reported_and_takes_no_record() {
+    check_other_indexes(Counted::of, &["bucket_open_4", "bucket_pages"]).await;
+    check_other_indexes(Parts::of, &["bucket_pages"]).await;
+    check_other_indexes(Objects::of, &["sensor_time_idx"]).await;
+    check_other_indexes(Hybrid::of, &["sensor_open_idx", "bucket_pages"]).await;
+    let numbered = ["sensor_full_idx", "sensor_order_idx", "bucket_unique"];
+    check_other_indexes(UniqueNumbered::of, &numbered).await;
+}
+
+/// By another rule the server could remove buckets that take records still, or too early.
+#[tokio::test]
+async fn where_the_server_removes_buckets_by_another_rule_than_the_models_no_record_is_taken() {
+    check_other_indexes(kept, &["bucket_expire"]).await;
+}
+
+#[tokio::test]
+async fn options_of_an_index_that_change_neither_order_nor_uniqueness_are_the_users() {
+    let database = database().await;
+    let engine = doc! { "wiredTiger": { "configString": "prefix_compression=false" } };
+    let plans = index::plan(&Counted::SPEC);
+    let indexes = plans.iter().map(|plan| {
+        let mut definition = plan.definition();
+        definition.insert("storageEngine", &engine);
+        definition
+    });
+    let indexes: Vec<Document> = indexes.collect();
+    let create = doc! { "createIndexes": "readings", "indexes": indexes };
     database.run_command(create).await.unwrap();
     let buckets = Counted::buckets(&database);
-    buckets.ensure().await.unwrap();
-    let error = buckets.insert(&Counted::of("a", 0)).await.unwrap_err();
-    let is_index =
-        |drift: &Drift| matches!(drift, Drift::Index { name, .. } if name == "bucket_open_4");
-    assert!(
-        matches!(error.kind(), ErrorKind::Drift(drift) if is_index(drift)),
-        "{error:?}"
-    );
-    assert!(error.to_string().contains("replace_indexes"), "{error}");
-    buckets.ensure().replace_indexes().await.unwrap();
+    let report = buckets.ensure().await.unwrap();
+    assert!(report.drift.is_empty(), "{report}");
     buckets.insert(&Counted::of("a", 0)).await.unwrap();
 }
 
