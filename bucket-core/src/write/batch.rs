@@ -92,6 +92,8 @@ pub struct Batch {
 #[derive(Debug, Default)]
 pub(super) struct Encoded {
     pub(super) items: Vec<u8>,
+    /// The number of encoded records, of those as well that were set aside.
+    pub(super) rows: usize,
     /// The values that aggregates are kept of.
     pub(super) inputs: Inputs,
     /// By row: the place among the items of each record's id, as an element. Empty where the model

@@ -6,6 +6,7 @@
 //! | what is read before a write | `learning` |
 //! | what the replies mean for the records, and what comes after | `settling` |
 //! | which collection it is | `footing` |
+//! | which of two records with one id is sent | `own_repeats` |
 //! | what the call came to | `report` |
 //! | what it says to its executor, and hears from it | `exchange` |
 //! | in which order all of it is done | here |
@@ -13,6 +14,7 @@
 mod exchange;
 mod footing;
 mod learning;
+mod own_repeats;
 mod phase;
 mod report;
 mod settling;
@@ -83,10 +85,14 @@ pub struct Call<E> {
     lessons: Lessons,
     /// The write concern of something that was stored was not met.
     is_uncertain: bool,
-    /// The records of callers that have gone.
+    /// The records of callers that have gone since it was planned last,
     gone: Vec<Range<usize>>,
+    /// and of those that had before.
+    left: Vec<Range<usize>>,
     doubtful: Vec<Doubtful>,
     report: Report<E>,
+    /// So many failures were settled with the records that repeat theirs.
+    settled: usize,
 }
 
 impl<E: Clone> Call<E> {
@@ -109,8 +115,10 @@ impl<E: Clone> Call<E> {
             lessons: Lessons::default(),
             is_uncertain: false,
             gone: Vec::new(),
+            left: Vec::new(),
             doubtful: Vec::new(),
             report: Report::default(),
+            settled: 0,
         }
     }
 
@@ -228,7 +236,11 @@ impl<E: Clone> Call<E> {
         }
         self.give_up_on_contention();
         self.report_held_back();
-        self.withdraw();
+        let has_withdrawn = self.withdraw();
+        if self.promote_repeats() || has_withdrawn {
+            // The first record of a chain may be another one than was looked for.
+            return self.learn();
+        }
         // Its write concern is the delivery's to say, which knows how much time is left.
         let rounds = self.batch.rounds(None);
         if rounds.is_empty() && sorted_out.moved == 0 {

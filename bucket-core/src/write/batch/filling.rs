@@ -55,16 +55,14 @@ impl Batch {
         let encoded = append_item(record, time, &mut self.encoded.items, &mut self.known);
         self.take_key(record);
         let filed = encoded.and_then(|()| self.file(index, record, kind, time, start));
-        if !matches!(filed, Ok(true)) {
-            self.encoded.items.truncate(start);
-        }
         if filed.is_err() {
+            self.encoded.items.truncate(start);
             self.lost(Some(kind));
         }
-        filed.map(drop)
+        filed
     }
 
-    /// Files the record whose item begins at `start`; not if its id is in the batch already.
+    /// Files the record whose item begins at `start`; aside if its id is in the batch already.
     fn file<T: Record>(
         &mut self,
         index: usize,
@@ -72,36 +70,39 @@ impl Batch {
         kind: Kind,
         time: DateTime,
         start: usize,
-    ) -> Result<bool, EncodeError> {
+    ) -> Result<(), EncodeError> {
         let item = start..self.encoded.items.len();
-        let mut id = None;
-        if T::SPEC.unique().is_some() {
-            let items = &self.encoded.items;
-            let own = OwnId::read(T::SPEC, &self.key, items, item.clone())?;
-            if self.own_ids.sets_aside(T::SPEC, &own, index, items) {
-                if self.own_ids.last_is_other() {
-                    self.lost(Some(kind));
-                }
-                return Ok(false);
-            }
-            id = Some(own);
-        }
+        let has_ids = T::SPEC.unique().is_some();
+        let read = || OwnId::read(T::SPEC, &self.key, &self.encoded.items, item.clone());
+        let id = has_ids.then(read).transpose()?;
         let bytes = self.check(record, kind, start)?;
-        if let Some(id) = id {
-            self.encoded.ids.push(id.place());
-            self.own_ids.add(id, index);
-        }
         let slot = Slot {
             index,
             item,
             time,
-            row: self.records,
+            row: self.encoded.rows,
             bytes,
             position: self.position,
         };
-        self.chain(record, kind).push(slot);
+        self.encoded.rows += 1;
+        if let Some(id) = &id {
+            self.encoded.ids.push(id.place());
+            if let Some(first) = self.own_ids.first(id) {
+                let items = &self.encoded.items;
+                self.own_ids.set_aside(T::SPEC, &first, (kind, slot), items);
+                if self.own_ids.last_is_other() {
+                    self.lost(Some(kind));
+                }
+                return Ok(());
+            }
+        }
+        let chain = self.chain(record, kind);
+        self.chains[chain].push(slot);
+        if let Some(id) = id {
+            self.own_ids.add(id, index, chain);
+        }
         self.records += 1;
-        Ok(true)
+        Ok(())
     }
 
     pub(in crate::write) fn take_key<T: Record>(&mut self, record: &T) {
@@ -131,12 +132,12 @@ impl Batch {
         Ok(u64::try_from(bytes + ELEMENT_BYTES).unwrap_or(u64::MAX))
     }
 
-    /// The chain of the record whose key was just taken.
-    fn chain<T: Record>(&mut self, record: &T, kind: Kind) -> &mut Chain {
+    /// The place of the chain of the record whose key was just taken.
+    fn chain<T: Record>(&mut self, record: &T, kind: Kind) -> usize {
         let key = std::mem::take(&mut self.key);
         let at = self.find_or_begin(&key, kind, || id::prefix(T::SPEC, &record.key()));
         self.key = key;
-        &mut self.chains[at]
+        at
     }
 
     pub(in crate::write) fn find_or_begin(

@@ -1,7 +1,9 @@
 //! What a call tells all chains of its batch, and asks of them.
 
 use super::Batch;
-use crate::write::{Chain, Need, Recollection, command::MAX_STATEMENTS};
+use crate::write::{
+    Chain, Need, OwnRepeat, Recollection, command::MAX_STATEMENTS, own_ids::SetAside,
+};
 
 impl Batch {
     /// Lets a lone record try the bucket of this id before anything is read.
@@ -73,6 +75,26 @@ impl Batch {
     pub fn withdraw(&mut self, is_gone: impl Fn(usize) -> bool) -> Vec<usize> {
         let chains = self.chains.iter_mut();
         chains.flat_map(|chain| chain.withdraw(&is_gone)).collect()
+    }
+
+    /// Sends records that were set aside in place of the first ones of their ids, where they are `free` to be:
+    /// nothing of those is stored, nor will be. Gives whether there are such.
+    pub(in crate::write) fn promote_repeats(&mut self, free: impl Fn(&OwnRepeat) -> bool) -> bool {
+        let items = &self.encoded.items;
+        let promoted = self.own_ids.promote(self.spec, items, free);
+        let are_some = !promoted.is_empty();
+        for SetAside { chain, kind, slot } in promoted {
+            let (key, prefix) = (self.chains[chain].key(), self.chains[chain].prefix());
+            let (key, prefix) = (key.to_vec(), prefix.to_owned());
+            let (begun, in_order) = (self.chains.len(), self.in_order);
+            let at = self.find_or_begin(&key, kind, || prefix);
+            let chain = &mut self.chains[at];
+            if at == begun && in_order {
+                chain.look_first();
+            }
+            chain.insert(slot);
+        }
+        are_some
     }
 
     /// The most statements of a command.

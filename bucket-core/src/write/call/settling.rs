@@ -135,15 +135,19 @@ impl<E: Clone> Call<E> {
         }
     }
 
-    /// Takes out the records of calls that are gone: of those that are still pending nothing was sent.
-    pub(super) fn withdraw(&mut self) {
+    /// Takes out the records of calls that are gone: of those that are still pending nothing was sent. Gives
+    /// whether there are such.
+    pub(super) fn withdraw(&mut self) -> bool {
         if self.gone.is_empty() {
-            return;
+            return false;
         }
         let gone = std::mem::take(&mut self.gone);
         let is_gone = |index| gone.iter().any(|records| records.contains(&index));
         let withdrawn = self.batch.withdraw(is_gone);
+        let are_some = !withdrawn.is_empty();
         self.report.fail(withdrawn, Reason::Withdrawn);
+        self.left.extend(gone);
+        are_some
     }
 
     pub(super) fn give_up_on_contention(&mut self) {
@@ -174,6 +178,6 @@ impl<E: Clone> Call<E> {
             None => Reason::Contention { attempts: 0 },
         };
         self.report.fail(left, reason);
-        self.report.settle_own_repeats(&self.batch);
+        self.settle_own_repeats();
     }
 }
