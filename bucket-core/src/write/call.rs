@@ -29,7 +29,7 @@ use self::{
     learning::Learning,
     phase::{Lessons, Phase, Purpose},
 };
-use super::{Batch, Chain, Doubtful, Ground, Look, Need, Pauses, Round};
+use super::{Batch, Doubtful, Ground, Look, Need, Pauses, Round};
 
 /// Commands of one round that are under way at the same time.
 const IN_FLIGHT: usize = 4;
@@ -160,14 +160,13 @@ impl<E: Clone> Call<E> {
                     }
                 }
                 Phase::HasRun => self.phase = self.after_run(),
-                Phase::Pauses => {
-                    let Some(pause) = self.pause() else {
-                        self.phase = self.learn();
-                        continue;
-                    };
-                    self.phase = Phase::Pauses;
-                    return pause;
-                }
+                Phase::Pauses => match self.pause() {
+                    Some((pause, patient)) => {
+                        self.phase = Phase::AwaitsPause { patient };
+                        return pause;
+                    }
+                    None => self.phase = self.learn(),
+                },
                 Phase::Ends => {
                     self.settle_the_rest();
                     self.phase = Phase::Consults(Purpose::End);
@@ -211,8 +210,10 @@ impl<E: Clone> Call<E> {
                 }
                 Phase::Sends(rest)
             }
-            (Phase::Pauses, CallEvent::Paused) => {
-                self.batch.waited();
+            (Phase::AwaitsPause { patient }, CallEvent::Paused) => {
+                if patient {
+                    self.batch.waited();
+                }
                 self.learn()
             }
             (phase, _) => phase,
@@ -244,10 +245,9 @@ impl<E: Clone> Call<E> {
         // Its write concern is the delivery's to say, which knows how much time is left.
         let rounds = self.batch.rounds(None);
         if rounds.is_empty() && sorted_out.moved == 0 {
-            return if self.batch.chains().iter().any(is_patient) {
-                Phase::Pauses
-            } else {
-                Phase::Ends
+            return match self.batch.patience() {
+                Some(_) => Phase::Pauses,
+                None => Phase::Ends,
             };
         }
         if self.needs_a_look(&rounds) {
@@ -297,25 +297,21 @@ impl<E: Clone> Call<E> {
         }
     }
 
-    /// Lets the winner of a race get on, the more races are lost the longer; or who has reserved a bucket.
-    fn pause(&self) -> Option<Next> {
+    /// Lets the winner of a race get on, the more races are lost the longer; or who has reserved a bucket, once
+    /// no chain goes on at once. Gives whether it is as long as patient chains need.
+    fn pause(&self) -> Option<(Next, bool)> {
         let chains = self.batch.chains().iter();
         let going_on = chains.filter(|chain| chain.need() != Need::Nothing);
-        let misses = going_on.map(Chain::misses).max().unwrap_or_default();
-        let lost = misses.saturating_sub(FREE_MISSES);
+        let (mut lost, mut goes_on_at_once) = (0, false);
+        for chain in going_on {
+            let over = chain.misses().saturating_sub(FREE_MISSES);
+            lost = lost.max(over);
+            goes_on_at_once |= over == 0 && !chain.is_patient();
+        }
         let lost = (lost > 0).then(|| PAUSES.after(lost));
-        let chains = self.batch.chains().iter();
-        let patience = chains.filter(|chain| is_patient(chain));
-        let patience = patience.filter_map(Chain::patience).max();
+        let patience = self.batch.patience().filter(|_| !goes_on_at_once);
         let ceiling = lost.max(patience)?;
-        Some(Next::Pause {
-            floor: patience.map_or(0, |patience| patience / 2),
-            ceiling,
-        })
+        let floor = patience.map_or(0, |patience| patience / 2);
+        Some((Next::Pause { floor, ceiling }, patience.is_some()))
     }
-}
-
-/// Whether it leaves a bucket to who has reserved it.
-fn is_patient(chain: &Chain) -> bool {
-    chain.need() == Need::Patience
 }

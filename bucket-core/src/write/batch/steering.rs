@@ -1,9 +1,7 @@
 //! What a call tells all chains of its batch, and asks of them.
 
 use super::Batch;
-use crate::write::{
-    Chain, Need, OwnRepeat, Recollection, command::MAX_STATEMENTS, own_ids::SetAside,
-};
+use crate::write::{Chain, OwnRepeat, Recollection, command::MAX_STATEMENTS, own_ids::SetAside};
 
 impl Batch {
     /// Lets a lone record try the bucket of this id before anything is read.
@@ -49,13 +47,17 @@ impl Batch {
         self.chains.iter_mut().for_each(Chain::wait_for_nobody);
     }
 
-    /// A pause is over that was as long as chains need [`Patience`](Need::Patience).
+    /// The longest pause that is due where chains need [`Patience`](crate::write::Need::Patience), in milliseconds: at least half
+    /// of it is to pass.
+    pub(in crate::write) fn patience(&self) -> Option<u64> {
+        let patient = self.chains.iter().filter(|chain| chain.is_patient());
+        patient.filter_map(Chain::patience).max()
+    }
+
+    /// A pause is over that was as long as chains need [`Patience`](crate::write::Need::Patience).
     pub fn waited(&mut self) {
-        let patient = |chain: &&mut Chain| chain.need() == Need::Patience;
-        self.chains
-            .iter_mut()
-            .filter(patient)
-            .for_each(Chain::waited);
+        let patient = self.chains.iter_mut().filter(|chain| chain.is_patient());
+        patient.for_each(Chain::waited);
     }
 
     /// Gives up on every pending record. Gives their indexes.
