@@ -17,7 +17,8 @@ use bson::{DateTime, Document, RawDocument, doc, rawdoc};
 use bucket_core::{
     Record,
     write::{
-        Answer, Batch, Call, CallEvent, Delivered, Doubt, Learnt, Listing, Need, Next, Round, Terms,
+        Answer, Batch, Call, CallEvent, Delivered, Doubt, Learnt, Listing, Need, Next, Reason,
+        Round, Terms,
     },
 };
 use collection::{Answer::Refused, Collection};
@@ -314,4 +315,48 @@ fn keys_go_on_while_another_one_of_the_call_leaves_a_bucket_to_its_owner() {
     assert_eq!((report.stored, of_key(&collection, "a")), (180, 60));
     // Six before it is taken over, and one before it gets records.
     assert_eq!(pauses, 7);
+}
+
+/// The statement that ends another writer's reservation brings no records.
+#[test]
+fn no_record_is_said_to_be_stored_perhaps_where_only_a_take_over_was_lost() {
+    let mut collection = Collection::new(Sample::<COUNT>::SPEC);
+    let reserved = doc! { "_id": "a_0000000001", "device": "a", "count": 0_i64, "items": [] };
+    collection.documents.push(reserved);
+    let mut learnt = Learnt::default();
+    let mut terms = Terms::default();
+    terms.in_a_hurry = true;
+    let mut call: Call<&str> = Call::new(batch::<COUNT>(&["a"], 3), terms);
+    loop {
+        match call.next() {
+            Next::Consult => call.consult(&mut learnt),
+            Next::Look(_) => call.told(CallEvent::Listed(Listing::NotPermitted)),
+            Next::Read(plans) => {
+                let found = plans.iter().map(|plan| collection.find(plan)).collect();
+                call.told(CallEvent::Found(found));
+            }
+            Next::Send(_) => call.told(CallEvent::Ended {
+                commands: vec![Delivered::Failed {
+                    error: "no reply",
+                    unknown: true,
+                    refusal: None,
+                }],
+                late: true,
+            }),
+            Next::Done => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    let (_, report) = call.end();
+    assert_eq!(report.commands, 1);
+    let stopped_by = report.stopped_by.unwrap();
+    assert!(!stopped_by.is_unknown(), "{stopped_by:?}");
+    let [unstored] = report.failed.as_slice() else {
+        panic!("{:?}", report.failed);
+    };
+    assert_eq!(unstored.records, [0, 1, 2]);
+    let Reason::NotSent(why) = &unstored.reason else {
+        panic!("{:?}", unstored.reason);
+    };
+    assert!(matches!(**why, Reason::Failed { .. }), "{why:?}");
 }

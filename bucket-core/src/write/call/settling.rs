@@ -98,9 +98,16 @@ impl<E: Clone> Call<E> {
             // No record of a source is stored while one before it may not be.
             && self.batch.source().is_none()
             && !late;
+        // A statement may bring no records: then no record's outcome is unknown.
+        let leaves_open = !records.is_empty() || !reason.is_unknown();
         self.report.fail(records, reason.clone());
         if !goes_on {
-            self.report.stop(reason);
+            let not_sent = || Reason::NotSent(Box::new(reason.clone()));
+            self.report.stop(if leaves_open {
+                reason.clone()
+            } else {
+                not_sent()
+            });
         }
     }
 
@@ -174,6 +181,7 @@ impl<E: Clone> Call<E> {
         let left = self.batch.give_up();
         // Nothing is left without a reason; should it be, no record vanishes silently.
         let reason = match &self.report.stopped_by {
+            Some(reason @ Reason::NotSent(_)) => reason.clone(),
             Some(reason) => Reason::NotSent(Box::new(reason.clone())),
             None => Reason::Contention { attempts: 0 },
         };
