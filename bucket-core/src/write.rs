@@ -2,7 +2,7 @@
 //!
 //! | piece | file |
 //! | --- | --- |
-//! | a record becomes item bytes, grouped by key | `batch` |
+//! | records become item bytes, grouped by key; what a call does with all of them | `batch` |
 //! | which bucket takes which records next, form by form | `chain` |
 //! | what a statement does | `action` |
 //! | a statement: an action, a key, and the records that it brings | `statement` |

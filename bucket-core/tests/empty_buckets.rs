@@ -16,9 +16,12 @@ mod writer;
 use bson::{DateTime, Document, RawDocument, doc, rawdoc};
 use bucket_core::{
     Record,
-    write::{Batch, Doubt, Need, Round},
+    write::{
+        Answer, Batch, Call, CallEvent, Delivered, Doubt, Learnt, Listing, Need, Next, Reason,
+        Round, Terms,
+    },
 };
-use collection::Collection;
+use collection::{Answer::Refused, Collection};
 use sample::{COUNT, COUNT_IDS, Sample};
 use writer::{Server, Writer};
 
@@ -246,4 +249,114 @@ fn a_call_in_a_hurry_waits_for_nobody() {
     let rounds = batch.rounds(None);
     batch.settle(&rounds[0], &doc! { "ok": 1, "n": 1 }, Doubt::None);
     assert_eq!(batch.chains()[0].need(), Need::Statements);
+}
+
+/// A key whose bucket another writer has reserved waits; the others do not wait for it.
+#[test]
+fn keys_go_on_while_another_one_of_the_call_leaves_a_bucket_to_its_owner() {
+    let mut collection = Collection::new(Sample::<COUNT>::SPEC);
+    // Its writer has ended.
+    let reserved = doc! { "_id": "a_0000000001", "device": "a", "count": 0_i64, "items": [] };
+    collection.documents.push(reserved);
+    // Open buckets are asked first, so the others take two rounds.
+    writer::store(batch::<COUNT>(&["b", "c"], 1), &mut collection);
+    let mut learnt = Learnt::default();
+    let batch = batch::<COUNT>(&["a", "b", "c"], 60);
+    let mut call: Call<()> = Call::new(batch, Terms::default());
+    let of_key = |collection: &Collection, key: &str| {
+        let buckets = collection.documents.iter();
+        let buckets = buckets.filter(|bucket| bucket.get_str("device").unwrap() == key);
+        let counts = buckets.filter_map(|bucket| bucket.get_array("items").ok());
+        counts.map(Vec::len).sum::<usize>()
+    };
+    let mut pauses = 0;
+    loop {
+        match call.next() {
+            Next::Consult => call.consult(&mut learnt),
+            Next::Look(_) => call.told(CallEvent::Listed(Listing::NotPermitted)),
+            Next::Read(plans) => {
+                let found = plans.iter().map(|plan| collection.find(plan)).collect();
+                call.told(CallEvent::Found(found));
+            }
+            Next::Send(commands) => {
+                let mut ended = Vec::new();
+                for command in commands {
+                    let body = Document::try_from(command.body).unwrap();
+                    let list = if body.contains_key("insert") {
+                        "documents"
+                    } else {
+                        "updates"
+                    };
+                    let ordered = body.get_bool("ordered").unwrap();
+                    let mut answers = Vec::new();
+                    for statement in body.get_array(list).unwrap() {
+                        answers.push(collection.execute(statement.as_document().unwrap()));
+                        if ordered && matches!(answers.last(), Some(Refused(..))) {
+                            break;
+                        }
+                    }
+                    ended.push(Delivered::Answer(Answer::sure(collection::reply(&answers))));
+                }
+                let (commands, late) = (ended, false);
+                call.told(CallEvent::Ended { commands, late });
+            }
+            Next::Pause { .. } => {
+                let others = ["b", "c"].map(|key| of_key(&collection, key));
+                assert_eq!(others, [61, 61], "they are not done, and wait");
+                pauses += 1;
+                call.told(CallEvent::Paused);
+            }
+            Next::Wait => panic!("nothing is under way"),
+            Next::Done => break,
+        }
+    }
+    let (_, report) = call.end();
+    assert!(report.failed.is_empty(), "{:?}", report.failed);
+    assert_eq!((report.stored, of_key(&collection, "a")), (180, 60));
+    // Six before it is taken over, and one before it gets records.
+    assert_eq!(pauses, 7);
+}
+
+/// The statement that ends another writer's reservation brings no records.
+#[test]
+fn no_record_is_said_to_be_stored_perhaps_where_only_a_take_over_was_lost() {
+    let mut collection = Collection::new(Sample::<COUNT>::SPEC);
+    let reserved = doc! { "_id": "a_0000000001", "device": "a", "count": 0_i64, "items": [] };
+    collection.documents.push(reserved);
+    let mut learnt = Learnt::default();
+    let mut terms = Terms::default();
+    terms.in_a_hurry = true;
+    let mut call: Call<&str> = Call::new(batch::<COUNT>(&["a"], 3), terms);
+    loop {
+        match call.next() {
+            Next::Consult => call.consult(&mut learnt),
+            Next::Look(_) => call.told(CallEvent::Listed(Listing::NotPermitted)),
+            Next::Read(plans) => {
+                let found = plans.iter().map(|plan| collection.find(plan)).collect();
+                call.told(CallEvent::Found(found));
+            }
+            Next::Send(_) => call.told(CallEvent::Ended {
+                commands: vec![Delivered::Failed {
+                    error: "no reply",
+                    unknown: true,
+                    refusal: None,
+                }],
+                late: true,
+            }),
+            Next::Done => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    let (_, report) = call.end();
+    assert_eq!(report.commands, 1);
+    let stopped_by = report.stopped_by.unwrap();
+    assert!(!stopped_by.is_unknown(), "{stopped_by:?}");
+    let [unstored] = report.failed.as_slice() else {
+        panic!("{:?}", report.failed);
+    };
+    assert_eq!(unstored.records, [0, 1, 2]);
+    let Reason::NotSent(why) = &unstored.reason else {
+        panic!("{:?}", unstored.reason);
+    };
+    assert!(matches!(**why, Reason::Failed { .. }), "{why:?}");
 }

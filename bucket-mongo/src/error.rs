@@ -145,28 +145,6 @@ impl Error {
         }
     }
 
-    /// The error of records that were not sent because of this one.
-    pub(crate) fn not_sent(&self) -> Self {
-        if !self.is_outcome_unknown() {
-            return self.clone();
-        }
-        let context = Context {
-            operation: self.inner.operation,
-            collection: self.inner.collection,
-            spec: None,
-            key: self.inner.key.clone(),
-        };
-        let message = format!(
-            "not sent, because an earlier command failed: {}",
-            self.inner.kind
-        );
-        Self::with_driver(
-            ErrorKind::Unreachable { message },
-            &context,
-            self.inner.driver.clone(),
-        )
-    }
-
     /// The error of a record of a source that was not sent because of an earlier one.
     pub(crate) fn held_back(held: &HeldBack, context: &Context) -> Self {
         let HeldBack {

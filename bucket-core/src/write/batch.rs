@@ -1,29 +1,35 @@
-//! A record becomes item bytes, grouped by key.
+//! Records on their way through a call, grouped by key: what a batch holds.
+//!
+//! | what is done with it | file |
+//! | --- | --- |
+//! | a record becomes item bytes, and is filed under its key | `filling` |
+//! | which records come too late for the newest bucket of their key | `late` |
+//! | what a call tells all chains, and asks of them | `steering` |
+
+mod filling;
+mod late;
+mod steering;
 
 use std::{collections::HashMap, ops::Range};
 
 use bson::{DateTime, RawDocument};
 use foldhash::fast::RandomState;
 
+pub use self::late::SortedOut;
 use super::{
-    Chain, ElementSink, HeldBack, Holds, Kind, Recollection, Source,
-    chain::push_parts,
+    Chain, HeldBack, Holds, Source,
     command::MAX_STATEMENTS,
-    item::append_item,
-    own_ids::{OwnId, OwnIds, OwnRepeat},
+    own_ids::{OwnIds, OwnRepeat},
     slot::Slot,
 };
 use crate::{
-    bucket::{id, record::Record},
-    codec::{encode::KnownNames, raw::RawWriter},
-    error::{EncodeError, KeyError},
-    model::{expiry, limits::Limits, size::RecordSize, spec::BucketSpec},
+    bucket::record::Record,
+    codec::encode::KnownNames,
+    error::KeyError,
+    model::{size::RecordSize, spec::BucketSpec},
     read,
     stats::contribution::Inputs,
 };
-
-/// An array element has a type byte, an index of up to six digits and a NUL besides its item.
-const ELEMENT_BYTES: usize = 8;
 
 /// Gives the key of a stored bucket as elements of BSON.
 type StoredKey = fn(&RawDocument) -> Result<Vec<u8>, KeyError>;
@@ -86,6 +92,8 @@ pub struct Batch {
 #[derive(Debug, Default)]
 pub(super) struct Encoded {
     pub(super) items: Vec<u8>,
+    /// The number of encoded records, of those as well that were set aside.
+    pub(super) rows: usize,
     /// The values that aggregates are kept of.
     pub(super) inputs: Inputs,
     /// By row: the place among the items of each record's id, as an element. Empty where the model
@@ -145,195 +153,6 @@ impl Batch {
         self.spec
     }
 
-    /// Encodes a record of the batch's model, known to the caller as `index`.
-    ///
-    /// # Errors
-    ///
-    /// [`EncodeError`]; the batch is as it was before.
-    pub fn push<T: Record>(&mut self, index: usize, record: &T) -> Result<(), EncodeError> {
-        self.push_with(index, record, None)
-    }
-
-    /// Encodes a record whose key has these limits in place of the model's.
-    ///
-    /// # Errors
-    ///
-    /// [`EncodeError`]; the batch is as it was before.
-    pub fn push_with<T: Record>(
-        &mut self,
-        index: usize,
-        record: &T,
-        limits: Option<Limits>,
-    ) -> Result<(), EncodeError> {
-        let time = record.time();
-        // It is never stored, and may have been removed already: no later record waits for it.
-        expiry::refuse_expired(T::SPEC, time, self.now)?;
-        let kind = match Kind::of(T::SPEC, limits, time) {
-            Ok(kind) => kind,
-            Err(error) => {
-                self.take_key(record);
-                self.lost(None);
-                return Err(error);
-            }
-        };
-        if self.holds_back(index, record, kind) {
-            return Ok(());
-        }
-        let start = self.encoded.items.len();
-        let encoded = append_item(record, time, &mut self.encoded.items, &mut self.known);
-        self.take_key(record);
-        let filed = encoded.and_then(|()| self.file(index, record, kind, time, start));
-        if !matches!(filed, Ok(true)) {
-            self.encoded.items.truncate(start);
-        }
-        if filed.is_err() {
-            self.lost(Some(kind));
-        }
-        filed.map(drop)
-    }
-
-    /// Files the record whose item begins at `start`; not if its id is in the batch already.
-    fn file<T: Record>(
-        &mut self,
-        index: usize,
-        record: &T,
-        kind: Kind,
-        time: DateTime,
-        start: usize,
-    ) -> Result<bool, EncodeError> {
-        let item = start..self.encoded.items.len();
-        let mut id = None;
-        if T::SPEC.unique().is_some() {
-            let items = &self.encoded.items;
-            let own = OwnId::read(T::SPEC, &self.key, items, item.clone())?;
-            if self.own_ids.sets_aside(T::SPEC, &own, index, items) {
-                if self.own_ids.last_is_other() {
-                    self.lost(Some(kind));
-                }
-                return Ok(false);
-            }
-            id = Some(own);
-        }
-        let bytes = self.check(record, kind, start)?;
-        if let Some(id) = id {
-            self.encoded.ids.push(id.place());
-            self.own_ids.add(id, index);
-        }
-        let slot = Slot {
-            index,
-            item,
-            time,
-            row: self.records,
-            bytes,
-            position: self.position,
-        };
-        self.chain(record, kind).push(slot);
-        self.records += 1;
-        Ok(true)
-    }
-
-    pub(super) fn take_key<T: Record>(&mut self, record: &T) {
-        self.key.clear();
-        let mut writer = RawWriter::over(std::mem::take(&mut self.key));
-        record.visit_key(&mut ElementSink::new(T::SPEC, &mut writer));
-        self.key = writer.into_bytes();
-    }
-
-    /// Takes the record's inputs; gives its size. On an error nothing is taken.
-    fn check<T: Record>(
-        &mut self,
-        record: &T,
-        kind: Kind,
-        start: usize,
-    ) -> Result<u64, EncodeError> {
-        let inputs = &mut self.encoded.inputs;
-        let before = inputs.mark();
-        let names = inputs.push(T::SPEC, kind.size(), |sink| record.visit_inputs(sink))?;
-        let item = self.encoded.items.len() - start;
-        let size = self.size.of(T::SPEC, kind.size(), self.key.len());
-        let (bytes, limit) = (item + names + size.counters, size.limit);
-        if bytes > limit {
-            self.encoded.inputs.go_back_to(before);
-            return Err(EncodeError::TooLarge { bytes, limit });
-        }
-        Ok(u64::try_from(bytes + ELEMENT_BYTES).unwrap_or(u64::MAX))
-    }
-
-    /// The chain of the record whose key was just taken.
-    fn chain<T: Record>(&mut self, record: &T, kind: Kind) -> &mut Chain {
-        let key = std::mem::take(&mut self.key);
-        let at = self.find_or_begin(&key, kind, || id::prefix(T::SPEC, &record.key()));
-        self.key = key;
-        &mut self.chains[at]
-    }
-
-    pub(super) fn find_or_begin(
-        &mut self,
-        key: &[u8],
-        kind: Kind,
-        prefix: impl FnOnce() -> String,
-    ) -> usize {
-        self.identity.clear();
-        self.identity.extend_from_slice(key);
-        push_parts(&mut self.identity, kind);
-        if let Some(at) = self.by_identity.get(self.identity.as_slice()) {
-            return *at;
-        }
-        let prefix = prefix();
-        self.key_bytes += 2 * key.len() + prefix.len();
-        let at = self.chains.len();
-        let source = self.source.as_ref();
-        self.chains
-            .push(Chain::new(self.spec, kind, key.to_vec(), prefix, source));
-        self.by_identity.insert(self.identity.as_slice().into(), at);
-        at
-    }
-
-    /// Puts the records of forms that go by time in order, and sets late ones aside: into chains
-    /// of their own, or, where the model refuses them, into the result. It is to be called after
-    /// each look at the newest buckets.
-    #[must_use]
-    pub fn sort_out_late(&mut self) -> SortedOut {
-        let mut sorted_out = SortedOut::default();
-        for at in 0..self.chains.len() {
-            let chain = &mut self.chains[at];
-            chain.sort();
-            let Some(in_time) = chain.kind().in_time() else {
-                continue;
-            };
-            let start = chain.newest_start();
-            let late = chain.take_late();
-            let (Some(start), false) = (start, late.is_empty()) else {
-                continue;
-            };
-            let (key, prefix) = (chain.key().to_vec(), chain.prefix().to_owned());
-            for slot in late {
-                let time = slot.time;
-                if in_time.refuses_late() {
-                    let refused = EncodeError::Late { time, start };
-                    sorted_out.refused.push((slot.index, refused));
-                    continue;
-                }
-                sorted_out.moved += 1;
-                let at = self.find_or_begin(&key, in_time.late(time), || prefix.clone());
-                self.chains[at].push(slot);
-            }
-        }
-        sorted_out
-    }
-}
-
-/// What became of late records; see [`Batch::sort_out_late`].
-#[derive(Debug, Default)]
-#[non_exhaustive]
-pub struct SortedOut {
-    /// The number of records that go into other buckets than those looked at.
-    pub moved: usize,
-    /// The records that the model refuses.
-    pub refused: Vec<(usize, EncodeError)>,
-}
-
-impl Batch {
     /// The number of records.
     #[must_use]
     pub fn records(&self) -> usize {
@@ -393,100 +212,6 @@ impl Batch {
     #[must_use]
     pub fn own_repeats(&self) -> &[OwnRepeat] {
         &self.own_ids.repeats
-    }
-
-    /// Lets a lone record try the bucket of this id before anything is read.
-    pub fn guess(&mut self, id: impl Fn(&Chain) -> Option<String>) {
-        if self.records != 1 {
-            return;
-        }
-        for chain in &mut self.chains {
-            if let Some(id) = id(chain) {
-                chain.guess(id);
-            }
-        }
-    }
-
-    /// Lets chains go by what an earlier batch of the same source has left, before anything is read.
-    pub fn recall(&mut self, mut earlier: impl FnMut(&Chain) -> Option<Recollection>) {
-        let lone = self.records == 1;
-        for chain in &mut self.chains {
-            if let Some(earlier) = earlier(chain) {
-                chain.recall(&earlier, lone);
-            }
-        }
-    }
-
-    /// Asks for the newest bucket of each key before anything is opened; see
-    /// [`Chain::look_first`].
-    pub fn look_first(&mut self) {
-        self.in_order = true;
-        self.chains.iter_mut().for_each(Chain::look_first);
-    }
-
-    /// The indexes of the records that are not settled yet, and of those that were set aside for an
-    /// earlier one.
-    #[must_use]
-    pub fn indexes(&self) -> Vec<usize> {
-        let pending = self.chains.iter().flat_map(Chain::indexes);
-        let repeats = self.own_repeats().iter().map(|repeat| repeat.index);
-        pending.chain(repeats).collect()
-    }
-
-    /// Buckets without records that others have reserved are taken over at once.
-    pub fn wait_for_nobody(&mut self) {
-        self.chains.iter_mut().for_each(Chain::wait_for_nobody);
-    }
-
-    /// A pause is over that was as long as chains need [`Patience`](super::Need::Patience).
-    pub fn waited(&mut self) {
-        let patient = |chain: &&mut Chain| chain.need() == super::Need::Patience;
-        self.chains
-            .iter_mut()
-            .filter(patient)
-            .for_each(Chain::waited);
-    }
-
-    /// Gives up on every pending record. Gives their indexes.
-    pub fn give_up(&mut self) -> Vec<usize> {
-        self.chains.iter_mut().flat_map(Chain::give_up).collect()
-    }
-
-    /// Takes out the records whose index is one of these, as long as they are not settled: nothing of them
-    /// was sent, or all that was sent was refused. Gives their indexes.
-    ///
-    /// ```
-    /// # use bucket_core::write::Batch;
-    /// fn keep_the_first(batch: &mut Batch) -> usize {
-    ///     batch.withdraw(|index| index > 0).len()
-    /// }
-    /// ```
-    pub fn withdraw(&mut self, is_gone: impl Fn(usize) -> bool) -> Vec<usize> {
-        let chains = self.chains.iter_mut();
-        chains.flat_map(|chain| chain.withdraw(&is_gone)).collect()
-    }
-
-    /// The most statements of a command.
-    pub(super) fn max_statements(&self) -> usize {
-        self.max_statements
-    }
-
-    pub(super) fn set_max_statements(&mut self, statements: usize) {
-        self.max_statements = statements.clamp(1, MAX_STATEMENTS);
-    }
-
-    /// Whether every command is to be ordered.
-    pub(super) fn in_order(&self) -> bool {
-        self.in_order
-    }
-
-    /// Whether an opening of another writer has stopped a command of this batch.
-    pub(super) fn is_raced(&self) -> bool {
-        self.raced
-    }
-
-    pub(super) fn set_raced(&mut self) {
-        self.raced = true;
     }
 
     /// The encoded records.

@@ -6,6 +6,7 @@
 //! | what is read before a write | `learning` |
 //! | what the replies mean for the records, and what comes after | `settling` |
 //! | which collection it is | `footing` |
+//! | which of two records with one id is sent | `own_repeats` |
 //! | what the call came to | `report` |
 //! | what it says to its executor, and hears from it | `exchange` |
 //! | in which order all of it is done | here |
@@ -13,6 +14,7 @@
 mod exchange;
 mod footing;
 mod learning;
+mod own_repeats;
 mod phase;
 mod report;
 mod settling;
@@ -27,7 +29,7 @@ use self::{
     learning::Learning,
     phase::{Lessons, Phase, Purpose},
 };
-use super::{Batch, Chain, Doubtful, Ground, Look, Need, Pauses, Round};
+use super::{Batch, Doubtful, Ground, Look, Need, Pauses, Round};
 
 /// Commands of one round that are under way at the same time.
 const IN_FLIGHT: usize = 4;
@@ -83,10 +85,14 @@ pub struct Call<E> {
     lessons: Lessons,
     /// The write concern of something that was stored was not met.
     is_uncertain: bool,
-    /// The records of callers that have gone.
+    /// The records of callers that have gone since it was planned last,
     gone: Vec<Range<usize>>,
+    /// and of those that had before.
+    left: Vec<Range<usize>>,
     doubtful: Vec<Doubtful>,
     report: Report<E>,
+    /// So many failures were settled with the records that repeat theirs.
+    settled: usize,
 }
 
 impl<E: Clone> Call<E> {
@@ -109,8 +115,10 @@ impl<E: Clone> Call<E> {
             lessons: Lessons::default(),
             is_uncertain: false,
             gone: Vec::new(),
+            left: Vec::new(),
             doubtful: Vec::new(),
             report: Report::default(),
+            settled: 0,
         }
     }
 
@@ -152,14 +160,13 @@ impl<E: Clone> Call<E> {
                     }
                 }
                 Phase::HasRun => self.phase = self.after_run(),
-                Phase::Pauses => {
-                    let Some(pause) = self.pause() else {
-                        self.phase = self.learn();
-                        continue;
-                    };
-                    self.phase = Phase::Pauses;
-                    return pause;
-                }
+                Phase::Pauses => match self.pause() {
+                    Some((pause, patient)) => {
+                        self.phase = Phase::AwaitsPause { patient };
+                        return pause;
+                    }
+                    None => self.phase = self.learn(),
+                },
                 Phase::Ends => {
                     self.settle_the_rest();
                     self.phase = Phase::Consults(Purpose::End);
@@ -203,8 +210,10 @@ impl<E: Clone> Call<E> {
                 }
                 Phase::Sends(rest)
             }
-            (Phase::Pauses, CallEvent::Paused) => {
-                self.batch.waited();
+            (Phase::AwaitsPause { patient }, CallEvent::Paused) => {
+                if patient {
+                    self.batch.waited();
+                }
                 self.learn()
             }
             (phase, _) => phase,
@@ -228,14 +237,17 @@ impl<E: Clone> Call<E> {
         }
         self.give_up_on_contention();
         self.report_held_back();
-        self.withdraw();
+        let has_withdrawn = self.withdraw();
+        if self.promote_repeats() || has_withdrawn {
+            // The first record of a chain may be another one than was looked for.
+            return self.learn();
+        }
         // Its write concern is the delivery's to say, which knows how much time is left.
         let rounds = self.batch.rounds(None);
         if rounds.is_empty() && sorted_out.moved == 0 {
-            return if self.batch.chains().iter().any(is_patient) {
-                Phase::Pauses
-            } else {
-                Phase::Ends
+            return match self.batch.patience() {
+                Some(_) => Phase::Pauses,
+                None => Phase::Ends,
             };
         }
         if self.needs_a_look(&rounds) {
@@ -285,25 +297,21 @@ impl<E: Clone> Call<E> {
         }
     }
 
-    /// Lets the winner of a race get on, the more races are lost the longer; or who has reserved a bucket.
-    fn pause(&self) -> Option<Next> {
+    /// Lets the winner of a race get on, the more races are lost the longer; or who has reserved a bucket, once
+    /// no chain goes on at once. Gives whether it is as long as patient chains need.
+    fn pause(&self) -> Option<(Next, bool)> {
         let chains = self.batch.chains().iter();
         let going_on = chains.filter(|chain| chain.need() != Need::Nothing);
-        let misses = going_on.map(Chain::misses).max().unwrap_or_default();
-        let lost = misses.saturating_sub(FREE_MISSES);
+        let (mut lost, mut goes_on_at_once) = (0, false);
+        for chain in going_on {
+            let over = chain.misses().saturating_sub(FREE_MISSES);
+            lost = lost.max(over);
+            goes_on_at_once |= over == 0 && !chain.is_patient();
+        }
         let lost = (lost > 0).then(|| PAUSES.after(lost));
-        let chains = self.batch.chains().iter();
-        let patience = chains.filter(|chain| is_patient(chain));
-        let patience = patience.filter_map(Chain::patience).max();
+        let patience = self.batch.patience().filter(|_| !goes_on_at_once);
         let ceiling = lost.max(patience)?;
-        Some(Next::Pause {
-            floor: patience.map_or(0, |patience| patience / 2),
-            ceiling,
-        })
+        let floor = patience.map_or(0, |patience| patience / 2);
+        Some((Next::Pause { floor, ceiling }, patience.is_some()))
     }
-}
-
-/// Whether it leaves a bucket to who has reserved it.
-fn is_patient(chain: &Chain) -> bool {
-    chain.need() == Need::Patience
 }

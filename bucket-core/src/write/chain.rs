@@ -194,6 +194,31 @@ impl Chain {
         self.pending.push_back(slot);
     }
 
+    /// Takes a record in, before those that came after it.
+    pub(super) fn insert(&mut self, slot: Slot) {
+        let at = if self.kind.sorts() {
+            self.push(slot);
+            0
+        } else {
+            let at = self
+                .pending
+                .partition_point(|other| other.index < slot.index);
+            self.pending.insert(at, slot);
+            at
+        };
+        self.not_asked_from(at);
+        if at == 0 {
+            self.first_is_another();
+        }
+    }
+
+    /// What was looked for by the time of a record that is gone is looked for anew.
+    pub(super) fn first_is_another(&mut self) {
+        if self.kind.is_late() && !self.goes_on_late() {
+            self.tail = Tail::Unknown;
+        }
+    }
+
     pub(super) fn indexes(&self) -> impl Iterator<Item = usize> {
         self.pending.iter().map(|slot| slot.index)
     }

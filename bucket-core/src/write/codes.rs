@@ -68,15 +68,17 @@ const NOT_COMMITTED_YET: [i32; 2] = [134, 246];
 /// Codes of commands that are refused before anything is executed: a bad value, failure to parse,
 /// not authorised, nested too deep, authentication failed, no BSON, no such namespace, a bad option,
 /// no such command, an invalid option, an invalid namespace, a view, the versions of the API, a document
-/// that cannot be, one that is too large, and fields of the command that come twice, are not known or
-/// are missing.
-const NOT_STARTED: [i32; 19] = [
-    2, 9, 13, 15, 18, 22, 26, 40, 59, 72, 73, 166, 322, 323, 378, 10_334, 40_413, 40_414, 40_415,
+/// that cannot be, and fields of the command that come twice, are not known or are missing.
+///
+/// [`TOO_LARGE`] is none of them. No command of ours is too large, and a statement that makes a document too
+/// large is refused by itself. What is left is a reply that is too large, after all statements were
+/// executed: a validator's refusals may quote whole buckets.
+const NOT_STARTED: [i32; 18] = [
+    2, 9, 13, 15, 18, 22, 26, 40, 59, 72, 73, 166, 322, 323, 378, 40_413, 40_414, 40_415,
 ];
 
-/// Those of them for which one record is to blame: nested too deep, no BSON, a document that cannot be,
-/// one that is too large.
-const BLAMES_A_RECORD: [i32; 4] = [15, 22, 378, 10_334];
+/// Those of them for which one record is to blame: nested too deep, no BSON, a document that cannot be.
+const BLAMES_A_RECORD: [i32; 3] = [15, 22, 378];
 
 /// Whether a server's error code only means that it cannot take a write just now.
 ///

@@ -1,8 +1,8 @@
 //! Several batches become one, so that records of one bucket share a statement.
 
 use super::{
-    Batch,
-    own_ids::{Shift, moved},
+    Batch, Kind,
+    own_ids::{First, OwnRepeat, SetAside, Shift, moved},
     slot::Slot,
 };
 
@@ -16,40 +16,62 @@ impl Batch {
     /// ```
     /// # use bucket_core::write::Batch;
     /// fn joined(mut one: Batch, other: Batch) -> Batch {
-    ///     let offset = one.records();
+    ///     let offset = one.records() + one.own_repeats().len();
     ///     one.join(other, offset);
     ///     one
     /// }
     /// ```
     pub fn join(&mut self, other: Self, offset: usize) {
-        let (items, rows) = (self.encoded.items.len(), self.records);
+        let mut shift = Shift {
+            index: offset,
+            bytes: self.encoded.items.len(),
+            rows: self.encoded.rows,
+            chains: Vec::with_capacity(other.chains.len()),
+        };
         self.encoded.items.extend_from_slice(&other.encoded.items);
         self.encoded.inputs.join(other.encoded.inputs);
         let ids = other.encoded.ids.into_iter();
-        self.encoded.ids.extend(ids.map(|id| moved(id, items)));
-        let shift = Shift {
-            index: offset,
-            bytes: items,
-        };
-        let repeats = self
-            .own_ids
-            .join(self.spec, other.own_ids, shift, &self.encoded.items);
-        for chain in other.chains {
+        self.encoded
+            .ids
+            .extend(ids.map(|id| moved(id, shift.bytes)));
+        self.encoded.rows += other.encoded.rows;
+        for chain in &other.chains {
+            let prefix = || chain.prefix().to_owned();
+            let at = self.find_or_begin(chain.key(), chain.kind(), prefix);
+            shift.chains.push(at);
+        }
+        let known = self.own_ids.join(other.own_ids.first, &shift);
+        for (chain, at) in other.chains.into_iter().zip(&shift.chains) {
             let kind = chain.kind();
-            let at = self.find_or_begin(chain.key(), kind, || chain.prefix().to_owned());
             for slot in chain.into_pending() {
-                let index = slot.index + offset;
-                if repeats.contains(&index) {
-                    continue;
+                let first = known.get(&slot.index);
+                let slot = shift.slot(slot);
+                match first {
+                    Some(first) => self.set_aside(first, kind, slot),
+                    None => self.chains[*at].push(slot),
                 }
-                self.chains[at].push(Slot {
-                    index,
-                    item: moved(slot.item, items),
-                    row: slot.row + rows,
-                    ..slot
-                });
             }
         }
+        for repeat in other.own_ids.repeats {
+            let SetAside { chain, kind, slot } = repeat.record;
+            let (chain, slot) = (shift.chain(chain), shift.slot(slot));
+            if let Some(first) = known.get(&repeat.first) {
+                self.set_aside(first, kind, slot);
+                continue;
+            }
+            self.own_ids.repeats.push(OwnRepeat {
+                index: slot.index,
+                first: repeat.first + shift.index,
+                repetition: repeat.repetition,
+                record: SetAside { chain, kind, slot },
+            });
+        }
         self.records += other.records;
+    }
+
+    fn set_aside(&mut self, first: &First, kind: Kind, slot: Slot) {
+        let items = &self.encoded.items;
+        self.own_ids
+            .set_aside(self.spec, first, (kind, slot), items);
     }
 }

@@ -1,15 +1,11 @@
 //! The record ids in a batch: one that comes twice never gets into two statements.
 
-use std::{
-    borrow::Cow,
-    collections::{HashMap, HashSet},
-    ops::Range,
-};
+use std::{borrow::Cow, collections::HashMap, ops::Range};
 
 use bson::RawDocument;
 use foldhash::fast::RandomState;
 
-use super::{equality, record_id};
+use super::{Kind, equality, record_id, slot::Slot};
 use crate::{error::EncodeError, model::spec::BucketSpec};
 
 /// What an entry takes besides the key and the id, in bytes.
@@ -25,6 +21,17 @@ pub struct OwnRepeat {
     pub first: usize,
     /// How it stands to the first one.
     pub repetition: Repetition,
+    pub(super) record: SetAside,
+}
+
+/// What it takes to send a record that was set aside after all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SetAside {
+    /// The chain of the first one, which has the key.
+    pub(super) chain: usize,
+    /// Which buckets of the key it goes into.
+    pub(super) kind: Kind,
+    pub(super) slot: Slot,
 }
 
 /// How a record stands to an earlier one of its batch with the same key and id.
@@ -45,19 +52,20 @@ pub enum Repetition {
 /// The ids in a batch.
 #[derive(Debug, Default)]
 pub(super) struct OwnIds {
-    /// The first record of each key and id: its index, and its item in the batch's buffer.
-    first: HashMap<Box<[u8]>, (usize, Range<usize>), RandomState>,
+    /// The first record of each key and id.
+    pub(super) first: HashMap<Box<[u8]>, First, RandomState>,
     pub(super) repeats: Vec<OwnRepeat>,
-    /// The repeats with other data, by the first one's index.
-    others: HashMap<usize, Vec<Other>>,
     bytes: usize,
 }
 
-/// A repeat with other data: its place among the repeats, and its item.
-#[derive(Debug)]
-struct Other {
-    at: usize,
-    item: Box<[u8]>,
+/// The first record of an id.
+#[derive(Debug, Clone)]
+pub(super) struct First {
+    index: usize,
+    /// Its item in the batch's buffer.
+    item: Range<usize>,
+    /// Its chain.
+    pub(super) chain: usize,
 }
 
 /// The id of a record that is about to be filed.
@@ -94,109 +102,55 @@ impl OwnId {
 }
 
 impl OwnIds {
-    /// Whether an earlier record has this key and id; then this one is set aside.
-    pub(super) fn sets_aside(
-        &mut self,
-        spec: &BucketSpec,
-        id: &OwnId,
-        index: usize,
-        items: &[u8],
-    ) -> bool {
-        let Some((first, place)) = self.first.get(id.identity.as_slice()) else {
-            return false;
-        };
-        let (first, place) = (*first, place.clone());
-        let item = items.get(id.item.clone()).unwrap_or_default();
-        let first_item = items.get(place).unwrap_or_default();
-        self.set_aside(spec, (first, first_item), index, item);
-        true
+    /// The earlier record that has this key and id.
+    pub(super) fn first(&self, id: &OwnId) -> Option<First> {
+        self.first.get(id.identity.as_slice()).cloned()
+    }
+
+    pub(super) fn add(&mut self, id: OwnId, index: usize, chain: usize) {
+        self.bytes += id.identity.len() + ENTRY_BYTES;
+        let item = id.item;
+        let first = First { index, item, chain };
+        self.first.insert(id.identity.into(), first);
     }
 
     /// Sets a record aside that has the key and the id of the first one.
-    fn set_aside(
+    pub(super) fn set_aside(
         &mut self,
         spec: &BucketSpec,
-        (first, first_item): (usize, &[u8]),
-        index: usize,
-        item: &[u8],
+        first: &First,
+        (kind, slot): (Kind, Slot),
+        items: &[u8],
     ) {
-        let own = RawDocument::from_bytes(item).ok();
-        let same = match (RawDocument::from_bytes(first_item), own) {
-            (Ok(first), Some(own)) => equality::are_same(first, own),
-            _ => false,
-        };
-        let repetition = if same {
-            Repetition::Same
-        } else {
-            let text = own.and_then(|own| record_id::of(spec, own));
-            Repetition::Other {
-                id: text.map(record_id::text).unwrap_or_default(),
-            }
-        };
-        if !same {
-            self.keep(first, item.into());
-        }
         self.repeats.push(OwnRepeat {
-            index,
-            first,
-            repetition,
+            index: slot.index,
+            first: first.index,
+            repetition: repetition(spec, &first.item, &slot.item, items),
+            record: SetAside {
+                chain: first.chain,
+                kind,
+                slot,
+            },
         });
     }
 
-    /// Keeps the item of the next repeat, to compare it with what is stored.
-    fn keep(&mut self, first: usize, item: Box<[u8]>) {
-        self.bytes += item.len();
-        let at = self.repeats.len();
-        let others = self.others.entry(first).or_default();
-        others.push(Other { at, item });
-    }
-
-    /// Takes over the ids of another batch whose items stand in the same buffer by now. Gives the
-    /// indexes of the records that are set aside because this one has their ids.
+    /// Takes over the first records of another batch whose items are in the same buffer by now. Gives those of
+    /// them that are to be set aside, by their own index there: this batch has their ids.
     pub(super) fn join(
         &mut self,
-        spec: &BucketSpec,
-        other: Self,
-        shift: Shift,
-        items: &[u8],
-    ) -> HashSet<usize> {
-        let item_at = |place: Range<usize>| items.get(place).unwrap_or_default();
-        let mut set_aside = HashSet::new();
-        // By the index of the other batch's first record: this one's, and both items.
-        let mut replaced = HashMap::new();
-        for (identity, (index, place)) in other.first {
-            let (moved_index, place) = (index + shift.index, moved(place, shift.bytes));
-            if let Some((first, first_place)) = self.first.get(&identity) {
-                let first = (*first, item_at(first_place.clone()));
-                self.set_aside(spec, first, moved_index, item_at(place.clone()));
-                set_aside.insert(moved_index);
-                replaced.insert(index, (first, place));
+        other: HashMap<Box<[u8]>, First, RandomState>,
+        shift: &Shift,
+    ) -> HashMap<usize, First> {
+        let mut known = HashMap::new();
+        for (identity, first) in other {
+            if let Some(own) = self.first.get(&identity) {
+                known.insert(first.index, own.clone());
             } else {
                 self.bytes += identity.len() + ENTRY_BYTES;
-                self.first.insert(identity, (moved_index, place));
+                self.first.insert(identity, shift.first(first));
             }
         }
-        let kept = other.others.into_values().flatten();
-        let mut kept: HashMap<usize, Box<[u8]>> = kept.map(|it| (it.at, it.item)).collect();
-        for (at, repeat) in other.repeats.into_iter().enumerate() {
-            let index = repeat.index + shift.index;
-            let item = kept.remove(&at);
-            if let Some((first, place)) = replaced.get(&repeat.first) {
-                let item = item.as_deref().unwrap_or(item_at(place.clone()));
-                self.set_aside(spec, *first, index, item);
-                continue;
-            }
-            let first = repeat.first + shift.index;
-            if let Some(item) = item {
-                self.keep(first, item);
-            }
-            self.repeats.push(OwnRepeat {
-                index,
-                first,
-                repetition: repeat.repetition,
-            });
-        }
-        set_aside
+        known
     }
 
     /// Whether the record that was set aside last has other data than the first one of its id.
@@ -205,22 +159,50 @@ impl OwnIds {
         last.is_some_and(|repeat| repeat.repetition != Repetition::Same)
     }
 
-    pub(super) fn add(&mut self, id: OwnId, index: usize) {
-        self.bytes += id.identity.len() + ENTRY_BYTES;
-        self.first.insert(id.identity.into(), (index, id.item));
-    }
-
     /// The record of this index has the id of stored ones, and other data. Those that were set aside
     /// for it may be the ones that are stored.
-    pub(super) fn compare(&mut self, first: usize, stored: &[Cow<'_, RawDocument>]) {
-        for Other { at, item } in self.others.remove(&first).into_iter().flatten() {
-            let item = RawDocument::from_bytes(&item).ok();
+    pub(super) fn compare(&mut self, first: usize, stored: &[Cow<'_, RawDocument>], items: &[u8]) {
+        let others = self.repeats.iter_mut();
+        let others = others.filter(|repeat| {
+            repeat.first == first && matches!(repeat.repetition, Repetition::Other { .. })
+        });
+        for repeat in others {
+            let item = document(items, repeat.record.slot.item.clone());
             let is_stored = item
                 .is_some_and(|item| stored.iter().any(|stored| equality::are_same(item, stored)));
-            if let (Some(repeat), true) = (self.repeats.get_mut(at), is_stored) {
+            if is_stored {
                 repeat.repetition = Repetition::Stored;
             }
         }
+    }
+
+    /// Takes out the first `free` repeat of each id, which is the first record of its id from now on.
+    pub(super) fn promote(
+        &mut self,
+        spec: &BucketSpec,
+        items: &[u8],
+        free: impl Fn(&OwnRepeat) -> bool,
+    ) -> Vec<SetAside> {
+        let mut promoted: Vec<SetAside> = Vec::new();
+        // By the index of the one before: which of them comes in its place.
+        let mut successors: HashMap<usize, usize> = HashMap::new();
+        let mut left = Vec::with_capacity(self.repeats.len());
+        for mut repeat in std::mem::take(&mut self.repeats) {
+            if let Some(successor) = successors.get(&repeat.first) {
+                let first = &promoted[*successor].slot;
+                repeat.first = first.index;
+                let item = &repeat.record.slot.item;
+                repeat.repetition = repetition(spec, &first.item, item, items);
+                left.push(repeat);
+            } else if free(&repeat) {
+                successors.insert(repeat.first, promoted.len());
+                promoted.push(repeat.record);
+            } else {
+                left.push(repeat);
+            }
+        }
+        self.repeats = left;
+        promoted
     }
 
     /// What is kept of the ids, in bytes.
@@ -229,11 +211,57 @@ impl OwnIds {
     }
 }
 
-/// How far the records of another batch move when it is joined.
-#[derive(Debug, Clone, Copy)]
+/// How a record stands to the first one of its key and id.
+fn repetition(
+    spec: &BucketSpec,
+    first: &Range<usize>,
+    own: &Range<usize>,
+    items: &[u8],
+) -> Repetition {
+    let [first, own] = [first, own].map(|place| document(items, place.clone()));
+    match (first, own) {
+        (Some(first), Some(own)) if equality::are_same(first, own) => Repetition::Same,
+        _ => {
+            let id = own.and_then(|own| record_id::of(spec, own));
+            Repetition::Other {
+                id: id.map(record_id::text).unwrap_or_default(),
+            }
+        }
+    }
+}
+
+/// Where the records of another batch are once it is joined.
+#[derive(Debug)]
 pub(super) struct Shift {
     pub(super) index: usize,
     pub(super) bytes: usize,
+    pub(super) rows: usize,
+    /// By the place of a chain there: its place here.
+    pub(super) chains: Vec<usize>,
+}
+
+impl Shift {
+    pub(super) fn slot(&self, slot: Slot) -> Slot {
+        Slot {
+            index: slot.index + self.index,
+            item: moved(slot.item, self.bytes),
+            row: slot.row + self.rows,
+            ..slot
+        }
+    }
+
+    /// Every chain of the other batch has a place.
+    pub(super) fn chain(&self, chain: usize) -> usize {
+        self.chains.get(chain).copied().unwrap_or_default()
+    }
+
+    fn first(&self, first: First) -> First {
+        First {
+            index: first.index + self.index,
+            item: moved(first.item, self.bytes),
+            chain: self.chain(first.chain),
+        }
+    }
 }
 
 /// A place in a buffer that others were put in front of.

@@ -83,7 +83,7 @@ impl Batch {
                 repeats.duplicates.push(slot.index);
             } else {
                 repeats.conflicts.push((slot.index, record_id::text(id)));
-                self.own_ids.compare(slot.index, others);
+                self.own_ids.compare(slot.index, others, items);
                 chain.fails_from(slot.position);
             }
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use bson::DateTime;
 
 /// A record in the batch.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Slot {
     /// The caller's index.
     pub(super) index: usize,

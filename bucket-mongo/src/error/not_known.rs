@@ -1,4 +1,5 @@
-//! Why it is not known whether something was stored: all reasons that there are.
+//! Why it is not known whether something was stored: all reasons that there are, and what they mean for records
+//! that were not sent any more.
 
 use std::fmt;
 
@@ -71,5 +72,48 @@ impl Error {
     pub(crate) fn unknown(driver: mongodb::error::Error, context: &Context) -> Self {
         let message = driver.kind.to_string();
         Self::with_driver(ErrorKind::OutcomeUnknown { message }, context, Some(driver))
+    }
+
+    /// The error of records that were not sent because of this one: they are not stored, whatever became of
+    /// the others.
+    pub(crate) fn not_sent(&self) -> Self {
+        let ErrorKind::OutcomeUnknown { message } = &self.inner.kind else {
+            return self.clone();
+        };
+        let context = Context {
+            operation: self.inner.operation,
+            collection: self.inner.collection,
+            spec: None,
+            key: self.inner.key.clone(),
+        };
+        let message = format!("not sent, because an earlier command failed: {message}");
+        let kind = ErrorKind::Unreachable { message };
+        Self::with_driver(kind, &context, self.inner.driver.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Context, Error, NotKnown};
+
+    #[test]
+    fn what_was_not_sent_is_not_said_to_be_stored_perhaps() {
+        let context = Context {
+            operation: "insert_many",
+            collection: "samples",
+            spec: None,
+            key: None,
+        };
+        let unknown = Error::not_known(NotKnown::NoReply, &context);
+        let not_sent = unknown.not_sent();
+        assert!(!not_sent.is_outcome_unknown() && not_sent.is_retryable());
+        let text = not_sent.to_string();
+        assert!(!text.contains("not known"), "{text}");
+        assert!(
+            text.ends_with("earlier command failed: there was no reply before the deadline"),
+            "{text}"
+        );
+        // Of what was not sent because of that.
+        assert_eq!(not_sent.not_sent().to_string(), text);
     }
 }

@@ -35,8 +35,10 @@ pub(crate) struct Running {
     pub(crate) in_session: bool,
     /// Its records, by their indexes.
     pub(crate) sent: Vec<Option<Sent>>,
-    /// Those of the second of two callers.
-    pub(crate) second: Option<Range<usize>>,
+    /// Those of each of two callers, where two share it.
+    pub(crate) callers: Option<[Range<usize>; 2]>,
+    /// Those of the one that has left.
+    pub(crate) left: Range<usize>,
     pub(crate) reads: Vec<Read>,
     /// How many commands it has sent.
     commands: usize,
@@ -69,7 +71,8 @@ impl Running {
             deadline,
             in_session: false,
             sent: Vec::new(),
-            second: None,
+            callers: None,
+            left: 0..0,
             reads: Vec::new(),
             commands: 0,
             delivered: Vec::new(),

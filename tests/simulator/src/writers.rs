@@ -169,12 +169,12 @@ impl<T: Model> World<'_, T> {
         };
         let mut batch = self.batch(source);
         let mut sent = self.push(&mut batch, writer, &numbers[..first]);
-        let mut second = None;
+        let mut callers = None;
         if is_shared {
             let mut other = self.batch(None);
             sent.extend(self.push(&mut other, writer, &numbers[first..]));
             batch.join(other, first);
-            second = Some(first..numbers.len());
+            callers = Some([0..first, first..numbers.len()]);
         }
         let mut terms = Terms::default();
         terms.in_session = in_session;
@@ -183,7 +183,7 @@ impl<T: Model> World<'_, T> {
         let mut running = Running::new(writer, client, Call::new(batch, terms), deadline);
         running.in_session = in_session;
         running.sent = sent;
-        running.second = second;
+        running.callers = callers;
         running
     }
 
@@ -242,9 +242,22 @@ impl<T: Model> World<'_, T> {
             return;
         };
         let Running {
-            writer, call, sent, ..
+            writer,
+            call,
+            sent,
+            left,
+            ..
         } = running;
         let (_, report) = call.end();
+        let withdrawn = report.failed.iter();
+        let withdrawn = withdrawn.filter(|it| matches!(it.reason, Reason::Withdrawn));
+        for index in withdrawn.flat_map(|it| &it.records) {
+            if !left.contains(index) {
+                self.ledger.complain(format!(
+                    "call {at} withdraws {index} of a caller that waits"
+                ));
+            }
+        }
         let told = self.outcomes(at, &sent, &report);
         self.tell(|| {
             format!("call {at} is told {told:?}, {report:?}")
@@ -404,9 +417,12 @@ impl<T: Model> World<'_, T> {
             return;
         };
         if let Some(running) = &mut self.calls[at]
-            && let Some(second) = running.second.take()
+            && let Some(callers) = running.callers.take()
         {
-            running.call.gone(second);
+            let [first, second] = callers;
+            let leaves = if at % 2 == 0 { first } else { second };
+            running.call.gone(leaves.clone());
+            running.left = leaves;
         }
     }
 }

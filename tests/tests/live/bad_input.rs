@@ -136,6 +136,36 @@ async fn the_limit_of_a_record_counts_its_key_and_what_the_id_makes_of_it() {
     }
 }
 
+/// The server's code for it is that of a reply that is too large, too. Only this one says that nothing was changed.
+#[tokio::test]
+async fn a_statement_that_makes_a_document_too_large_is_refused_by_itself() {
+    let database = database().await;
+    let large = "x".repeat(15 * 1024 * 1024);
+    let more = "x".repeat(2 * 1024 * 1024);
+    for ordered in [true, false] {
+        let all = database.collection::<Document>("documents");
+        all.delete_many(doc! {}).await.unwrap();
+        let first = doc! { "_id": 1, "text": &large };
+        all.insert_one(first).await.unwrap();
+        let opens =
+            |id: i32| doc! { "q": { "_id": id }, "u": { "$set": { "n": 1 } }, "upsert": true };
+        let grows = doc! { "q": { "_id": 1 }, "u": { "$push": { "items": &more } } };
+        let reply = database
+            .run_command(doc! {
+                "update": "documents", "updates": [opens(0), grows, opens(2)], "ordered": ordered,
+            })
+            .await
+            .unwrap();
+        let errors = reply.get_array("writeErrors").unwrap();
+        let error = errors[0].as_document().unwrap();
+        assert_eq!(errors.len(), 1);
+        let [index, code] = ["index", "code"].map(|name| error.get_i32(name).unwrap());
+        assert_eq!((index, code), (1, 10_334));
+        let stored = all.count_documents(doc! {}).await.unwrap();
+        assert_eq!(stored, if ordered { 2 } else { 3 });
+    }
+}
+
 #[tokio::test]
 async fn a_damaged_bucket_is_named_with_what_is_wrong() {
     let (database, events) = events().await;

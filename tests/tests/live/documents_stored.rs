@@ -245,7 +245,7 @@ async fn what_the_first_commands_stored_is_said_to_be_stored_when_a_later_one_fa
     let server = failing().await;
     let database = server.database("failing").await.unwrap();
     let documents = Thing::documents(&database);
-    let data = doc! { "errorCode": 10_334 };
+    let data = doc! { "errorCode": 15 };
     fail(server, doc! { "times": 3 }, data).await;
     let report = documents.insert_many(things(100)).await.unwrap();
     fail(server, "off", doc! {}).await;

@@ -21,6 +21,10 @@ pub(super) enum Phase {
     AwaitsTraces(IntoIter<Round>),
     HasRun,
     Pauses,
+    /// Chains that are patient wait for it, too.
+    AwaitsPause {
+        patient: bool,
+    },
     Ends,
     Done,
 }

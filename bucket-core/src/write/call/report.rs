@@ -1,11 +1,9 @@
 //! What a write call came to, record by record.
 
-use std::collections::HashMap;
-
 use crate::{
     error::{DamagedBucket, EncodeError},
     index::{Drift, Unmet},
-    write::{Action, Batch, HeldBack, Repetition, WriteFailure},
+    write::{Action, HeldBack, WriteFailure},
 };
 
 /// What became of the records of a call. A record is known by the index that the caller gave it.
@@ -130,34 +128,5 @@ impl<E: Clone> Report<E> {
     /// Nothing more is tried.
     pub(super) fn stop(&mut self, reason: Reason<E>) {
         self.stopped_by = Some(reason);
-    }
-
-    /// What became of the records that came twice in the batch, of which nothing is pending.
-    pub(super) fn settle_own_repeats(&mut self, batch: &Batch) {
-        let repeats = batch.own_repeats();
-        if repeats.is_empty() {
-            return;
-        }
-        let failed = self.failed.iter().enumerate();
-        let failed: HashMap<usize, usize> = failed
-            .flat_map(|(at, unstored)| unstored.records.iter().map(move |index| (*index, at)))
-            .collect();
-        for repeat in repeats {
-            let first = failed.get(&repeat.first);
-            let first = first.map(|at| self.failed[*at].reason.clone());
-            let reason = match (&repeat.repetition, first) {
-                (Repetition::Stored, _) | (Repetition::Same, None) => {
-                    self.duplicates.push(repeat.index);
-                    continue;
-                }
-                (Repetition::Same, Some(reason)) => reason,
-                // The first one decides what the id stands for; without it that is open.
-                (_, Some(reason)) if !matches!(reason, Reason::Conflict { .. }) => {
-                    Reason::NotSent(Box::new(reason))
-                }
-                (Repetition::Other { id }, _) => Reason::Conflict { id: id.clone() },
-            };
-            self.fail_one(repeat.index, reason);
-        }
     }
 }

@@ -98,9 +98,16 @@ impl<E: Clone> Call<E> {
             // No record of a source is stored while one before it may not be.
             && self.batch.source().is_none()
             && !late;
+        // A statement may bring no records: then no record's outcome is unknown.
+        let leaves_open = !records.is_empty() || !reason.is_unknown();
         self.report.fail(records, reason.clone());
         if !goes_on {
-            self.report.stop(reason);
+            let not_sent = || Reason::NotSent(Box::new(reason.clone()));
+            self.report.stop(if leaves_open {
+                reason.clone()
+            } else {
+                not_sent()
+            });
         }
     }
 
@@ -135,15 +142,19 @@ impl<E: Clone> Call<E> {
         }
     }
 
-    /// Takes out the records of calls that are gone: of those that are still pending nothing was sent.
-    pub(super) fn withdraw(&mut self) {
+    /// Takes out the records of calls that are gone: of those that are still pending nothing was sent. Gives
+    /// whether there are such.
+    pub(super) fn withdraw(&mut self) -> bool {
         if self.gone.is_empty() {
-            return;
+            return false;
         }
         let gone = std::mem::take(&mut self.gone);
         let is_gone = |index| gone.iter().any(|records| records.contains(&index));
         let withdrawn = self.batch.withdraw(is_gone);
+        let are_some = !withdrawn.is_empty();
         self.report.fail(withdrawn, Reason::Withdrawn);
+        self.left.extend(gone);
+        are_some
     }
 
     pub(super) fn give_up_on_contention(&mut self) {
@@ -170,10 +181,11 @@ impl<E: Clone> Call<E> {
         let left = self.batch.give_up();
         // Nothing is left without a reason; should it be, no record vanishes silently.
         let reason = match &self.report.stopped_by {
+            Some(reason @ Reason::NotSent(_)) => reason.clone(),
             Some(reason) => Reason::NotSent(Box::new(reason.clone())),
             None => Reason::Contention { attempts: 0 },
         };
         self.report.fail(left, reason);
-        self.report.settle_own_repeats(&self.batch);
+        self.settle_own_repeats();
     }
 }

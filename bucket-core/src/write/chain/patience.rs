@@ -7,7 +7,7 @@
 //! gets its first records only after what was under way then has ended. Its own owner knows that nothing is.
 
 use super::{
-    Chain, Known, Tail,
+    Chain, Known, Need, Tail,
     state::{EmptyBuckets, Patience},
 };
 
@@ -17,6 +17,11 @@ const BEFORE: [u64; 6] = [4, 8, 16, 32, 64, 128];
 const AFTER: u64 = 100;
 
 impl Chain {
+    /// Whether a pause is all that it needs to go on.
+    pub(in crate::write) fn is_patient(&self) -> bool {
+        self.need() == Need::Patience
+    }
+
     /// The longest pause that is due before the next statement, in milliseconds: at least half of it is to
     /// pass. None if the chain need not wait.
     pub(in crate::write) fn patience(&self) -> Option<u64> {

@@ -32,9 +32,7 @@ impl Chain {
             Action::TakeOver { .. } => self.took_over(),
             _ => {}
         }
-        if self.kind.is_late() && !self.goes_on_late() {
-            self.tail = Tail::Unknown;
-        }
+        self.first_is_another();
         stored
     }
 
@@ -234,6 +232,9 @@ impl Chain {
             }
             !goes
         });
+        if !gone.is_empty() {
+            self.first_is_another();
+        }
         gone
     }
 

@@ -4,7 +4,7 @@
 //! filter or by the unique index, and changes nothing. Then the records that it brought are looked
 //! for, and where one is found all others of the chain too: what comes again comes in numbers.
 
-use super::{Chain, Step, Tail, state::Suspects};
+use super::{Chain, Step, state::Suspects};
 use crate::{model::spec::BucketSpec, write::slot::Slot};
 
 /// Ids that one read looks for ..
@@ -55,6 +55,11 @@ impl Chain {
         };
     }
 
+    /// The records from this one on are others than those that were looked for.
+    pub(super) fn not_asked_from(&mut self, at: usize) {
+        self.suspects.asked = self.suspects.asked.min(at);
+    }
+
     /// The records that are to be looked for by one read.
     pub(in crate::write) fn suspects(&self) -> impl Iterator<Item = &Slot> {
         let Suspects { due, asked } = self.suspects;
@@ -92,10 +97,7 @@ impl Chain {
             // That explains the refusals so far.
             self.refused = None;
             self.misses = 0;
-            if self.kind.is_late() && !self.goes_on_late() {
-                // The tail was looked for by the time of a record that is gone.
-                self.tail = Tail::Unknown;
-            }
+            self.first_is_another();
         } else if !self.suspects_repeats() {
             self.count_refusal();
         }

@@ -91,6 +91,9 @@ mod tests {
         let of_code = |code| Fault::of_error(code, "");
         assert_eq!(of_code(11_602), Fault::BrokenOff { transient: true });
         assert_eq!(of_code(1), Fault::BrokenOff { transient: false });
+        // The reply is too large.
+        assert_eq!(of_code(10_334), Fault::BrokenOff { transient: false });
+        assert_eq!(of_code(13_548), Fault::BrokenOff { transient: false });
         for nothing_ran in [13, 15, 73, 40_415] {
             assert_eq!(of_code(nothing_ran), Fault::Refused);
         }

@@ -1,0 +1,49 @@
+//! Which records of a batch come too late for the newest bucket of their key.
+
+use super::Batch;
+use crate::error::EncodeError;
+
+/// What became of late records; see [`Batch::sort_out_late`].
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct SortedOut {
+    /// The number of records that go into other buckets than those looked at.
+    pub moved: usize,
+    /// The records that the model refuses.
+    pub refused: Vec<(usize, EncodeError)>,
+}
+
+impl Batch {
+    /// Puts the records of forms that go by time in order, and sets late ones aside: into chains
+    /// of their own, or, where the model refuses them, into the result. It is to be called after
+    /// each look at the newest buckets.
+    #[must_use]
+    pub fn sort_out_late(&mut self) -> SortedOut {
+        let mut sorted_out = SortedOut::default();
+        for at in 0..self.chains.len() {
+            let chain = &mut self.chains[at];
+            chain.sort();
+            let Some(in_time) = chain.kind().in_time() else {
+                continue;
+            };
+            let start = chain.newest_start();
+            let late = chain.take_late();
+            let (Some(start), false) = (start, late.is_empty()) else {
+                continue;
+            };
+            let (key, prefix) = (chain.key().to_vec(), chain.prefix().to_owned());
+            for slot in late {
+                let time = slot.time;
+                if in_time.refuses_late() {
+                    let refused = EncodeError::Late { time, start };
+                    sorted_out.refused.push((slot.index, refused));
+                    continue;
+                }
+                sorted_out.moved += 1;
+                let at = self.find_or_begin(&key, in_time.late(time), || prefix.clone());
+                self.chains[at].push(slot);
+            }
+        }
+        sorted_out
+    }
+}

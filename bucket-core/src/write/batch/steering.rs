@@ -1,0 +1,124 @@
+//! What a call tells all chains of its batch, and asks of them.
+
+use super::Batch;
+use crate::write::{Chain, OwnRepeat, Recollection, command::MAX_STATEMENTS, own_ids::SetAside};
+
+impl Batch {
+    /// Lets a lone record try the bucket of this id before anything is read.
+    pub fn guess(&mut self, id: impl Fn(&Chain) -> Option<String>) {
+        if self.records != 1 {
+            return;
+        }
+        for chain in &mut self.chains {
+            if let Some(id) = id(chain) {
+                chain.guess(id);
+            }
+        }
+    }
+
+    /// Lets chains go by what an earlier batch of the same source has left, before anything is read.
+    pub fn recall(&mut self, mut earlier: impl FnMut(&Chain) -> Option<Recollection>) {
+        let lone = self.records == 1;
+        for chain in &mut self.chains {
+            if let Some(earlier) = earlier(chain) {
+                chain.recall(&earlier, lone);
+            }
+        }
+    }
+
+    /// Asks for the newest bucket of each key before anything is opened; see
+    /// [`Chain::look_first`].
+    pub fn look_first(&mut self) {
+        self.in_order = true;
+        self.chains.iter_mut().for_each(Chain::look_first);
+    }
+
+    /// The indexes of the records that are not settled yet, and of those that were set aside for an
+    /// earlier one.
+    #[must_use]
+    pub fn indexes(&self) -> Vec<usize> {
+        let pending = self.chains.iter().flat_map(Chain::indexes);
+        let repeats = self.own_repeats().iter().map(|repeat| repeat.index);
+        pending.chain(repeats).collect()
+    }
+
+    /// Buckets without records that others have reserved are taken over at once.
+    pub fn wait_for_nobody(&mut self) {
+        self.chains.iter_mut().for_each(Chain::wait_for_nobody);
+    }
+
+    /// The longest pause that is due where chains need [`Patience`](crate::write::Need::Patience), in milliseconds: at least half
+    /// of it is to pass.
+    pub(in crate::write) fn patience(&self) -> Option<u64> {
+        let patient = self.chains.iter().filter(|chain| chain.is_patient());
+        patient.filter_map(Chain::patience).max()
+    }
+
+    /// A pause is over that was as long as chains need [`Patience`](crate::write::Need::Patience).
+    pub fn waited(&mut self) {
+        let patient = self.chains.iter_mut().filter(|chain| chain.is_patient());
+        patient.for_each(Chain::waited);
+    }
+
+    /// Gives up on every pending record. Gives their indexes.
+    pub fn give_up(&mut self) -> Vec<usize> {
+        self.chains.iter_mut().flat_map(Chain::give_up).collect()
+    }
+
+    /// Takes out the records whose index is one of these, as long as they are not settled: nothing of them
+    /// was sent, or all that was sent was refused. Gives their indexes.
+    ///
+    /// ```
+    /// # use bucket_core::write::Batch;
+    /// fn keep_the_first(batch: &mut Batch) -> usize {
+    ///     batch.withdraw(|index| index > 0).len()
+    /// }
+    /// ```
+    pub fn withdraw(&mut self, is_gone: impl Fn(usize) -> bool) -> Vec<usize> {
+        let chains = self.chains.iter_mut();
+        chains.flat_map(|chain| chain.withdraw(&is_gone)).collect()
+    }
+
+    /// Sends records that were set aside in place of the first ones of their ids, where they are `free` to be:
+    /// nothing of those is stored, nor will be. Gives whether there are such.
+    pub(in crate::write) fn promote_repeats(&mut self, free: impl Fn(&OwnRepeat) -> bool) -> bool {
+        let items = &self.encoded.items;
+        let promoted = self.own_ids.promote(self.spec, items, free);
+        let are_some = !promoted.is_empty();
+        for SetAside { chain, kind, slot } in promoted {
+            let (key, prefix) = (self.chains[chain].key(), self.chains[chain].prefix());
+            let (key, prefix) = (key.to_vec(), prefix.to_owned());
+            let (begun, in_order) = (self.chains.len(), self.in_order);
+            let at = self.find_or_begin(&key, kind, || prefix);
+            let chain = &mut self.chains[at];
+            if at == begun && in_order {
+                chain.look_first();
+            }
+            chain.insert(slot);
+        }
+        are_some
+    }
+
+    /// The most statements of a command.
+    pub(in crate::write) fn max_statements(&self) -> usize {
+        self.max_statements
+    }
+
+    pub(in crate::write) fn set_max_statements(&mut self, statements: usize) {
+        self.max_statements = statements.clamp(1, MAX_STATEMENTS);
+    }
+
+    /// Whether every command is to be ordered.
+    pub(in crate::write) fn in_order(&self) -> bool {
+        self.in_order
+    }
+
+    /// Whether an opening of another writer has stopped a command of this batch.
+    pub(in crate::write) fn is_raced(&self) -> bool {
+        self.raced
+    }
+
+    pub(in crate::write) fn set_raced(&mut self) {
+        self.raced = true;
+    }
+}

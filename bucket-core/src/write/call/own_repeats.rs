@@ -1,0 +1,110 @@
+//! Records that have the key and the id of an earlier one of the call: which of them are sent in its place, and
+//! what becomes of the others.
+
+use std::collections::HashMap;
+
+use super::{Call, Reason};
+use crate::write::{OwnRepeat, Repetition};
+
+/// Which records may come in place of one that is not stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// All with its id.
+    Free,
+    /// Those with other data: it was refused for its own.
+    FreeForOthers,
+    Taken,
+}
+
+impl Place {
+    fn after<E>(reason: &Reason<E>) -> Self {
+        match reason {
+            Reason::Withdrawn => Self::Free,
+            Reason::Refused { failure, .. } if failure.is_transient() => Self::Taken,
+            Reason::Refused { .. } | Reason::Late(_) | Reason::Failed { unknown: false, .. } => {
+                Self::FreeForOthers
+            }
+            _ => Self::Taken,
+        }
+    }
+}
+
+impl<E: Clone> Call<E> {
+    /// Sends repeats in place of first records that failed since it was asked last. Gives whether there are
+    /// such.
+    pub(super) fn promote_repeats(&mut self) -> bool {
+        let settled = std::mem::replace(&mut self.settled, self.report.failed.len());
+        // What comes after a record of a source that failed is held back.
+        if self.batch.own_repeats().is_empty() || self.batch.source().is_some() {
+            return false;
+        }
+        let failed = self.report.failed.iter().skip(settled);
+        let places: HashMap<usize, Place> = failed
+            .map(|unstored| (&unstored.records, Place::after(&unstored.reason)))
+            .filter(|(_, place)| *place != Place::Taken)
+            .flat_map(|(records, place)| records.iter().map(move |index| (*index, place)))
+            .collect();
+        if places.is_empty() {
+            return false;
+        }
+        let left = &self.left;
+        let has_left = |index| left.iter().any(|records| records.contains(&index));
+        self.batch.promote_repeats(|repeat: &OwnRepeat| {
+            let is_free = match places.get(&repeat.first) {
+                Some(Place::Free) => true,
+                Some(Place::FreeForOthers) => repeat.repetition != Repetition::Same,
+                _ => false,
+            };
+            is_free && !has_left(repeat.index)
+        })
+    }
+
+    /// What became of the others, once nothing is pending.
+    pub(super) fn settle_own_repeats(&mut self) {
+        let repeats = self.batch.own_repeats();
+        if repeats.is_empty() {
+            return;
+        }
+        let failed = self.report.failed.iter();
+        let failed: HashMap<usize, &Reason<E>> = failed
+            .flat_map(|unstored| {
+                let reason = &unstored.reason;
+                unstored.records.iter().map(move |index| (*index, reason))
+            })
+            .collect();
+        let mut duplicates = Vec::new();
+        let mut unstored = Vec::new();
+        for repeat in repeats {
+            let reason = match (&repeat.repetition, failed.get(&repeat.first).copied()) {
+                (Repetition::Stored, _) | (Repetition::Same, None) => {
+                    duplicates.push(repeat.index);
+                    continue;
+                }
+                (Repetition::Other { id }, None | Some(Reason::Conflict { .. })) => {
+                    Reason::Conflict { id: id.clone() }
+                }
+                (Repetition::Same, Some(reason)) if !matches!(reason, Reason::Withdrawn) => {
+                    reason.clone()
+                }
+                _ if self.has_left(repeat.index) => Reason::Withdrawn,
+                // It would have been sent in its place.
+                (_, Some(Reason::Withdrawn)) => {
+                    let stop = self.report.stopped_by.clone();
+                    Reason::NotSent(Box::new(stop.unwrap_or(Reason::Withdrawn)))
+                }
+                // The first one decides what the id stands for; without it that is open.
+                (_, Some(reason)) => Reason::NotSent(Box::new(reason.clone())),
+            };
+            unstored.push((repeat.index, reason));
+        }
+        self.report.duplicates.extend(duplicates);
+        for (index, reason) in unstored {
+            self.report.fail_one(index, reason);
+        }
+    }
+
+    /// Whether the call that brought this record is gone.
+    fn has_left(&self, index: usize) -> bool {
+        self.left.iter().any(|records| records.contains(&index))
+    }
+}

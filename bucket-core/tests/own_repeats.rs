@@ -1,0 +1,379 @@
+//! Records with one id in one call or in several that share their statements: what becomes of one is not what
+//! becomes of the others, unless it is stored.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in a test they are the point"
+)]
+
+#[path = "common/collection.rs"]
+mod collection;
+#[path = "common/sample.rs"]
+mod sample;
+
+use std::{collections::BTreeMap, ops::Range};
+
+use bson::{DateTime, Document};
+use bucket_core::{
+    Record,
+    write::{
+        Answer as Reply, Batch, Call, CallEvent, Delivered, Dispatch, Learnt, Listing, Next,
+        Reason, Report, Terms,
+    },
+};
+use proptest::prelude::*;
+
+use self::{
+    collection::{Answer, Collection, reply},
+    sample::{COUNT_IDS, HYBRID_IDS, HYBRID_MERGE, NUMBERED_IDS, Sample, WINDOW_IDS},
+};
+
+/// No record of this value is stored.
+const BAD: i64 = 99;
+
+fn sample<const F: usize>(unique: i64, value: i64) -> Sample<F> {
+    Sample {
+        device: "a".to_owned(),
+        at: DateTime::from_millis(unique * 10),
+        unique,
+        value,
+        level: None,
+        code: String::new(),
+    }
+}
+
+/// What each call brings, as one batch.
+fn joined<T: Record>(calls: &[Vec<T>]) -> (Batch, Vec<Range<usize>>) {
+    let mut joined = Batch::of::<T>();
+    let (mut offset, mut ranges) = (0, Vec::new());
+    for records in calls {
+        let mut batch = Batch::of::<T>();
+        for (index, record) in records.iter().enumerate() {
+            batch.push(index, record).unwrap();
+        }
+        joined.join(batch, offset);
+        ranges.push(offset..offset + records.len());
+        offset += records.len();
+    }
+    (joined, ranges)
+}
+
+/// Executes a command, and refuses what is bad.
+fn execute(collection: &mut Collection, command: &Dispatch) -> Reply {
+    let body = Document::try_from(command.body.clone()).unwrap();
+    let list = if body.contains_key("insert") {
+        "documents"
+    } else {
+        "updates"
+    };
+    let ordered = body.get_bool("ordered").unwrap();
+    let mut answers = Vec::new();
+    for statement in body.get_array(list).unwrap() {
+        let is_bad = format!("{statement:?}").contains(&format!("\"value\": Int64({BAD})"));
+        answers.push(if is_bad {
+            Answer::Refused(121, String::new())
+        } else {
+            collection.execute(statement.as_document().unwrap())
+        });
+        if ordered && matches!(answers.last(), Some(Answer::Refused(..))) {
+            break;
+        }
+    }
+    Reply::sure(reply(&answers))
+}
+
+/// Runs a call. Before each thing that it does it may hear that callers have gone.
+fn run(
+    batch: Batch,
+    collection: &mut Collection,
+    mut hears: impl FnMut(usize, &mut Call<&'static str>),
+    mut sends: impl FnMut(&mut Collection, &Dispatch) -> Delivered<&'static str>,
+) -> Report<&'static str> {
+    let mut learnt = Learnt::default();
+    let mut call: Call<&'static str> = Call::new(batch, Terms::default());
+    for step in 0..10_000 {
+        hears(step, &mut call);
+        match call.next() {
+            Next::Consult => call.consult(&mut learnt),
+            Next::Look(_) => call.told(CallEvent::Listed(Listing::NotPermitted)),
+            Next::Read(plans) => {
+                let found = plans.iter().map(|plan| collection.find(plan)).collect();
+                call.told(CallEvent::Found(found));
+            }
+            Next::Send(commands) => {
+                let commands = commands.iter().map(|it| sends(collection, it)).collect();
+                let late = false;
+                call.told(CallEvent::Ended { commands, late });
+            }
+            Next::Pause { .. } => call.told(CallEvent::Paused),
+            Next::Wait => panic!("nothing is under way"),
+            Next::Done => return call.end().1,
+        }
+    }
+    panic!("the call does not come to an end");
+}
+
+fn answered(collection: &mut Collection, command: &Dispatch) -> Delivered<&'static str> {
+    Delivered::Answer(execute(collection, command))
+}
+
+/// Runs the calls, of which these are dropped before anything is done.
+fn run_without<T: Record>(
+    calls: &[Vec<T>],
+    dropped: &[usize],
+) -> (Report<&'static str>, Collection) {
+    let mut collection = Collection::new(T::SPEC);
+    let (batch, ranges) = joined(calls);
+    let drop_them = |step: usize, call: &mut Call<&'static str>| {
+        if step == 0 {
+            dropped.iter().for_each(|at| call.gone(ranges[*at].clone()));
+        }
+    };
+    let report = run(batch, &mut collection, drop_them, answered);
+    (report, collection)
+}
+
+/// Why each record failed, by its index.
+fn failed(report: &Report<&'static str>) -> BTreeMap<usize, String> {
+    let of = |reason: &Reason<_>| {
+        let text = format!("{reason:?}");
+        text.split([' ', '{']).next().unwrap().to_owned()
+    };
+    let failed = report.failed.iter();
+    failed
+        .flat_map(|unstored| {
+            unstored
+                .records
+                .iter()
+                .map(|it| (*it, of(&unstored.reason)))
+        })
+        .collect()
+}
+
+/// The values that are stored, in their order, by id.
+fn stored(collection: &Collection) -> Vec<(i64, i64)> {
+    let items = collection.documents.iter();
+    let items = items.flat_map(|bucket| bucket.get_array("items").unwrap());
+    items
+        .map(|item| {
+            let item = item.as_document().unwrap();
+            (
+                item.get_i64("unique").unwrap(),
+                item.get_i64("value").unwrap(),
+            )
+        })
+        .collect()
+}
+
+type Counted = Sample<COUNT_IDS>;
+
+fn of(id: i64, value: i64) -> Counted {
+    sample(id, value)
+}
+
+#[test]
+fn a_record_is_stored_though_the_call_that_brought_it_first_was_dropped() {
+    let (report, collection) = run_without(&[vec![of(1, 7)], vec![of(1, 7)]], &[0]);
+    assert_eq!(stored(&collection), [(1, 7)]);
+    assert_eq!(report.stored, 1);
+    assert_eq!(failed(&report), [(0, "Withdrawn".to_owned())].into());
+    assert!(report.duplicates.is_empty());
+}
+
+#[test]
+fn the_next_call_that_is_still_there_brings_it_and_later_ones_repeat_it() {
+    let calls = [7, 7, 7, 7, 8].map(|value| vec![of(1, value)]);
+    let (report, collection) = run_without(&calls, &[0, 1]);
+    assert_eq!(stored(&collection), [(1, 7)]);
+    let withdrawn = "Withdrawn".to_owned();
+    let conflict = "Conflict".to_owned();
+    let expected = [(0, withdrawn.clone()), (1, withdrawn), (4, conflict)];
+    assert_eq!(failed(&report), expected.into());
+    assert_eq!((report.stored, report.duplicates), (1, vec![3]));
+}
+
+#[test]
+fn a_record_that_is_sent_for_another_keeps_its_place_among_those_of_its_call() {
+    let calls = [
+        vec![of(1, 7)],
+        vec![of(2, 1), of(1, 7), of(3, 1)],
+        vec![of(4, 1)],
+    ];
+    let (report, collection) = run_without(&calls, &[0]);
+    assert_eq!(report.stored, 4);
+    assert_eq!(stored(&collection), [(2, 1), (1, 7), (3, 1), (4, 1)]);
+}
+
+#[test]
+fn a_record_is_stored_though_one_with_its_id_was_refused_for_its_data() {
+    for calls in [
+        vec![vec![of(1, BAD), of(2, 0), of(1, 7), of(1, 7)]],
+        vec![vec![of(1, BAD)], vec![of(2, 0), of(1, 7), of(1, 7)]],
+    ] {
+        let (report, collection) = run_without(&calls, &[]);
+        assert_eq!(stored(&collection), [(2, 0), (1, 7)]);
+        assert_eq!(failed(&report), [(0, "Refused".to_owned())].into());
+        assert_eq!((report.stored, report.duplicates), (2, vec![3]));
+    }
+}
+
+#[test]
+fn the_same_data_is_refused_once() {
+    let (report, _) = run_without(&[vec![of(1, BAD)], vec![of(1, BAD), of(1, BAD)]], &[]);
+    assert_eq!(report.stored, 0);
+    assert_eq!(failed(&report).len(), 3);
+    assert!(failed(&report).values().all(|reason| reason == "Refused"));
+    assert_eq!(report.commands, 1);
+}
+
+#[test]
+fn a_record_whose_first_one_may_be_stored_is_not_known_either() {
+    let mut collection = Collection::new(Counted::SPEC);
+    let (batch, _) = joined(&[vec![of(1, 7)], vec![of(1, 7)]]);
+    let lost = |_: &mut Collection, _: &Dispatch| Delivered::Failed {
+        error: "lost",
+        unknown: true,
+        refusal: None,
+    };
+    let report = run(batch, &mut collection, |_, _| (), lost);
+    let reasons = report.failed.iter();
+    assert!(
+        reasons
+            .into_iter()
+            .all(|unstored| unstored.reason.is_unknown())
+    );
+    assert_eq!((failed(&report).len(), report.commands), (2, 1));
+}
+
+/// Only the manual's form has one chain for each key.
+#[test]
+fn other_data_with_the_id_may_be_of_another_bucket() {
+    let of = |at: i64, value| Sample::<WINDOW_IDS> {
+        at: DateTime::from_millis(at),
+        ..sample(1, value)
+    };
+    let (report, collection) = run_without(&[vec![of(0, 7)], vec![of(5_000_000, 8)]], &[0]);
+    assert_eq!((report.stored, stored(&collection)), (1, vec![(1, 8)]));
+}
+
+#[test]
+fn late_records_are_stored_though_the_call_that_brought_the_first_of_them_was_dropped() {
+    let at = |at: i64| Sample::<HYBRID_MERGE> {
+        at: DateTime::from_millis(at),
+        ..sample(at, 1)
+    };
+    let mut collection = Collection::new(Sample::<HYBRID_MERGE>::SPEC);
+    for time in [10_400, 20_000] {
+        let (batch, _) = joined(&[vec![at(time)]]);
+        assert_eq!(run(batch, &mut collection, |_, _| (), answered).stored, 1);
+    }
+    // Both are late and of one side bucket's span. The first bucket covers the first one only.
+    for step in 0..12 {
+        let mut collection_of_step = Collection::new(Sample::<HYBRID_MERGE>::SPEC);
+        collection_of_step
+            .documents
+            .clone_from(&collection.documents);
+        let (batch, ranges) = joined(&[vec![at(11_100)], vec![at(11_500)]]);
+        let drop_first = |now: usize, call: &mut Call<&'static str>| {
+            if now == step {
+                call.gone(ranges[0].clone());
+            }
+        };
+        let report = run(batch, &mut collection_of_step, drop_first, answered);
+        let failed = failed(&report);
+        assert!(!failed.contains_key(&1), "dropped at {step}: {failed:?}");
+    }
+}
+
+/// A record as it is drawn: which device, id and data, and when.
+type Drawn = (bool, u8, u8, u8);
+
+fn calls() -> impl Strategy<Value = Vec<(Vec<Drawn>, Option<u8>)>> {
+    let value = prop_oneof![3 => 0..2_u8, 1 => Just(u8::try_from(BAD).unwrap())];
+    let record = (any::<bool>(), 0..4_u8, value, 0..3_u8);
+    let gone = prop_oneof![2 => Just(None), 1 => (0..12_u8).prop_map(Some)];
+    prop::collection::vec((prop::collection::vec(record, 1..6), gone), 1..6)
+}
+
+fn check<const F: usize>(calls: &[(Vec<Drawn>, Option<u8>)]) -> Result<(), TestCaseError> {
+    let sample = |(device, id, value, at): &Drawn| Sample::<F> {
+        device: device.to_string(),
+        at: DateTime::from_millis(i64::from(*at) * 700),
+        ..sample(i64::from(*id), i64::from(*value))
+    };
+    let all: Vec<Vec<Sample<F>>> = calls
+        .iter()
+        .map(|(records, _)| records.iter().map(sample).collect())
+        .collect();
+    let mut collection = Collection::new(Sample::<F>::SPEC);
+    let (batch, ranges) = joined(&all);
+    let leave = |step: usize, call: &mut Call<&'static str>| {
+        for ((_, gone), range) in calls.iter().zip(&ranges) {
+            if gone.is_some_and(|gone| usize::from(gone) == step) {
+                call.gone(range.clone());
+            }
+        }
+    };
+    let report = run(batch, &mut collection, leave, answered);
+    let of_key = |device: &str, id: i64| {
+        let mut stored = Vec::new();
+        for bucket in &collection.documents {
+            for item in bucket.get_array("items").unwrap() {
+                let item = item.as_document().unwrap();
+                if bucket.get_str("device").unwrap() == device
+                    && item.get_i64("unique").unwrap() == id
+                {
+                    stored.push((
+                        *item.get_datetime("at").unwrap(),
+                        item.get_i64("value").unwrap(),
+                    ));
+                }
+            }
+        }
+        stored
+    };
+    let mut told: BTreeMap<usize, &str> = BTreeMap::new();
+    let failed = failed(&report);
+    for (index, reason) in &failed {
+        prop_assert!(told.insert(*index, reason).is_none(), "{} twice", index);
+    }
+    for index in &report.duplicates {
+        prop_assert!(
+            told.insert(*index, "Duplicate").is_none(),
+            "{} twice",
+            index
+        );
+    }
+    let records = all.iter().zip(calls).flat_map(|(records, (_, gone))| {
+        records.iter().map(move |record| (record, gone.is_none()))
+    });
+    let mut stores = 0;
+    for (index, (record, is_there)) in records.enumerate() {
+        let stored = of_key(&record.device, record.unique);
+        prop_assert!(stored.len() <= 1, "{} is stored twice", record.unique);
+        let is_stored = stored.contains(&(record.at, record.value));
+        match told.get(&index).copied() {
+            None => {
+                prop_assert!(is_stored, "{} is not stored", index);
+                stores += 1;
+            }
+            Some("Duplicate") => prop_assert!(is_stored, "{} is no duplicate", index),
+            Some("Conflict") => prop_assert!(!stored.is_empty() && !is_stored, "{}", index),
+            Some("Refused") => prop_assert_eq!(record.value, BAD),
+            Some("Withdrawn") => prop_assert!(!is_there, "{} is withdrawn", index),
+            Some(other) => prop_assert!(false, "{} is told {}", index, other),
+        }
+    }
+    prop_assert_eq!(stores, report.stored);
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn no_record_is_lost_to_another_one_with_its_id_that_is_not_stored(calls in calls()) {
+        check::<COUNT_IDS>(&calls)?;
+        check::<WINDOW_IDS>(&calls)?;
+        check::<HYBRID_IDS>(&calls)?;
+        check::<NUMBERED_IDS>(&calls)?;
+    }
+}
