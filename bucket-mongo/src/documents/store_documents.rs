@@ -12,7 +12,10 @@ use crate::{
     Error, ErrorKind, Result,
     error::{Context, NotKnown},
     write_concern::{durable, raw_write_concern},
-    writer::{Channel, LONGEST_DEADLINE, Settings, deadline::DEADLINE, is_in_transaction},
+    writer::{
+        Channel, LONGEST_DEADLINE, Settings, deadline::DEADLINE, is_in_transaction,
+        not_sent_in_time,
+    },
 };
 
 /// Stores the documents of one call.
@@ -48,9 +51,13 @@ impl<'a, T: Attributed> Storing<'a, T> {
     /// Stores the documents of a command. The report says what became of them.
     pub(super) async fn store(&mut self, documents: NewDocuments, report: &mut InsertedDocuments) {
         let in_transaction = match &mut self.session {
-            Some(session) => is_in_transaction(session).await,
-            None => false,
+            Some(session) => is_in_transaction(session, self.deadline).await,
+            None => Ok(false),
         };
+        let in_transaction = in_transaction.unwrap_or_else(|_| {
+            report.stop(&not_sent_in_time(&self.context));
+            false
+        });
         let mut left = vec![documents];
         while let Some(documents) = left.pop() {
             if Instant::now() >= self.deadline {

@@ -274,7 +274,7 @@ impl Delivery<'_> {
 }
 
 /// Why a command was given up that had not left by the deadline.
-pub(super) fn not_sent_in_time(context: &Context) -> Error {
+pub(crate) fn not_sent_in_time(context: &Context) -> Error {
     let message = "no server that takes writes was found before the deadline".to_owned();
     Error::new(ErrorKind::Unreachable { message }, context)
 }

@@ -13,6 +13,7 @@ use mongodb::{
     error::{Error, ErrorKind},
     options::WriteConcern,
 };
+use tokio::time::{Instant, error::Elapsed, timeout_at};
 
 /// How the driver's debug form of a session names the number of its last retryable write.
 const NUMBER: &str = "txn_number: ";
@@ -77,9 +78,14 @@ async fn begin(session: &mut ClientSession) -> mongodb::error::Result<()> {
     begin.write_concern(WriteConcern::majority()).await
 }
 
-/// Whether the session is in a transaction.
-pub(crate) async fn is_in_transaction(session: &mut ClientSession) -> bool {
-    matches!(next_number(session).await, Ok(Numbering::InTransaction))
+/// Whether the session is in a transaction. A driver that has not met its server yet waits for it, here until
+/// the deadline.
+pub(crate) async fn is_in_transaction(
+    session: &mut ClientSession,
+    deadline: Instant,
+) -> Result<bool, Elapsed> {
+    let number = timeout_at(deadline, next_number(session)).await?;
+    Ok(matches!(number, Ok(Numbering::InTransaction)))
 }
 
 /// Whether a command of this session can have reached a connection: the driver marks its session
