@@ -1,13 +1,13 @@
 //! Delivers new documents and reads what the server says of each.
 
 use bucket_core::{
-    attribute::{Attributed, DocumentError},
+    attribute::Attributed,
     write::{NewDocuments, StoredDocuments, blames_a_record, codes::NO_SUCH_TRANSACTION},
 };
 use mongodb::{ClientSession, bson::RawDocumentBuf, options::WriteConcern};
 use tokio::time::Instant;
 
-use super::{Documents, InsertedDocuments};
+use super::{Documents, FailedDocument};
 use crate::{
     Error, ErrorKind, Result,
     error::{Context, NotKnown},
@@ -22,9 +22,22 @@ use crate::{
 pub(super) struct Storing<'a, T: Attributed> {
     documents: &'a Documents<T>,
     session: Option<&'a mut ClientSession>,
+    /// None as long as nobody has asked the session.
+    in_transaction: Option<bool>,
     write_concern: Option<RawDocumentBuf>,
     deadline: Instant,
     context: Context,
+}
+
+/// What became of the documents of a command.
+#[derive(Debug, Default)]
+pub(super) struct Stored {
+    /// Those that are not stored, or not known to be.
+    pub(super) failed: Vec<FailedDocument>,
+    /// Why nothing more is sent.
+    pub(super) stopped_by: Option<Error>,
+    /// Why the transaction is gone, and with it all other documents of the call.
+    pub(super) rolled_back: Option<Error>,
 }
 
 impl<'a, T: Attributed> Storing<'a, T> {
@@ -42,52 +55,73 @@ impl<'a, T: Attributed> Storing<'a, T> {
         Ok(Self {
             documents,
             session,
+            in_transaction: None,
             write_concern: raw_write_concern(concern, &context)?,
             deadline: Instant::now() + patience.min(LONGEST_DEADLINE),
             context,
         })
     }
 
-    /// Stores the documents of a command. The report says what became of them.
-    pub(super) async fn store(&mut self, documents: NewDocuments, report: &mut InsertedDocuments) {
-        let in_transaction = match &mut self.session {
-            Some(session) => is_in_transaction(session, self.deadline).await,
-            None => Ok(false),
+    /// When the call ends.
+    pub(super) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Stores the documents of a command.
+    pub(super) async fn store(&mut self, documents: NewDocuments) -> Stored {
+        let mut stored = Stored::default();
+        let in_transaction = match self.is_in_transaction().await {
+            Ok(in_transaction) => in_transaction,
+            Err(error) => {
+                stored.stop(&error);
+                false
+            }
         };
-        let in_transaction = in_transaction.unwrap_or_else(|_| {
-            report.stop(&not_sent_in_time(&self.context));
-            false
-        });
         let mut left = vec![documents];
         while let Some(documents) = left.pop() {
             if Instant::now() >= self.deadline {
-                report.stop(&too_late(&self.context));
+                stored.stop(&too_late(&self.context));
             }
-            if report.stopped_by().is_some() {
-                give_up(&documents, report);
+            if let Some(error) = &stored.stopped_by {
+                let error = error.not_sent();
+                stored.fail(&documents, documents.indexes(), &error);
                 continue;
             }
             match self.deliver(&documents).await {
                 Ok(settled) if in_transaction && !settled.refused.is_empty() => {
-                    self.end_transaction(&documents, settled, report);
+                    self.end_transaction(&documents, settled, &mut stored);
                 }
-                Ok(settled) => self.settle(&documents, settled, report),
+                Ok(settled) => self.settle(&documents, settled, &mut stored),
                 Err(error) => match documents.halves() {
                     Some((first, second)) if !in_transaction && is_of_one(&error) => {
                         left.extend([second, first]);
                     }
                     halves => {
-                        fail(&documents, documents.indexes(), &error, report);
+                        stored.fail(&documents, documents.indexes(), &error);
                         if in_transaction {
-                            report.fail_others(&error);
+                            stored.rolled_back = Some(error.clone());
                         }
-                        if halves.is_some() || !is_of_one(&error) {
-                            report.stop(&error);
+                        if halves.is_some() || in_transaction || !is_of_one(&error) {
+                            stored.stop(&error);
                         }
                     }
                 },
             }
         }
+        stored
+    }
+
+    async fn is_in_transaction(&mut self) -> Result<bool> {
+        let Some(session) = &mut self.session else {
+            return Ok(false);
+        };
+        if let Some(known) = self.in_transaction {
+            return Ok(known);
+        }
+        let known = is_in_transaction(session, self.deadline).await;
+        let known = known.map_err(|_| not_sent_in_time(&self.context))?;
+        self.in_transaction = Some(known);
+        Ok(known)
     }
 
     async fn deliver(&mut self, documents: &NewDocuments) -> Result<StoredDocuments> {
@@ -105,24 +139,19 @@ impl<'a, T: Attributed> Storing<'a, T> {
         Ok(documents.settle(&answer.reply, answer.doubt, answer.repeated))
     }
 
-    fn settle(
-        &self,
-        documents: &NewDocuments,
-        settled: StoredDocuments,
-        report: &mut InsertedDocuments,
-    ) {
+    fn settle(&self, documents: &NewDocuments, settled: StoredDocuments, stored: &mut Stored) {
         for (index, failure) in settled.refused {
             let error = Error::refused_document(&failure, &self.context);
-            report.fail(index, documents.id(index), error);
+            stored.fail(documents, [index], &error);
         }
         if !settled.unknown.is_empty() {
             let error = Error::not_known(NotKnown::LostTry, &self.context);
-            fail(documents, settled.unknown, &error, report);
+            stored.fail(documents, settled.unknown, &error);
         }
         if let Some(failure) = &settled.write_concern_error {
             let error = Error::not_known(NotKnown::Concern(failure), &self.context);
-            fail(documents, settled.stored, &error, report);
-            report.stop(&error);
+            stored.fail(documents, settled.stored, &error);
+            stored.stop(&error);
         }
     }
 
@@ -131,7 +160,7 @@ impl<'a, T: Attributed> Storing<'a, T> {
         &self,
         documents: &NewDocuments,
         settled: StoredDocuments,
-        report: &mut InsertedDocuments,
+        stored: &mut Stored,
     ) {
         let refused = settled.refused.first().map(|(index, _)| *index);
         let message = format!(
@@ -145,29 +174,31 @@ impl<'a, T: Attributed> Storing<'a, T> {
         let ended = Error::new(kind, &self.context);
         for (index, failure) in settled.refused {
             let error = Error::refused_document(&failure, &self.context);
-            report.fail(index, documents.id(index), error);
+            stored.fail(documents, [index], &error);
         }
-        report.fail_others(&ended);
-        report.stop(&ended);
+        stored.rolled_back = Some(ended.clone());
+        stored.stop(&ended);
     }
 }
 
-/// None of these is sent any more.
-pub(super) fn give_up(documents: &NewDocuments, report: &mut InsertedDocuments) {
-    if let Some(error) = report.stopped_by().map(Error::not_sent) {
-        fail(documents, documents.indexes(), &error, report);
+impl Stored {
+    /// The first reason counts.
+    fn stop(&mut self, error: &Error) {
+        self.stopped_by.get_or_insert_with(|| error.clone());
     }
-}
 
-/// Fails these documents.
-fn fail(
-    documents: &NewDocuments,
-    indexes: impl IntoIterator<Item = usize>,
-    error: &Error,
-    report: &mut InsertedDocuments,
-) {
-    for index in indexes {
-        report.fail(index, documents.id(index), error.clone());
+    fn fail(
+        &mut self,
+        documents: &NewDocuments,
+        indexes: impl IntoIterator<Item = usize>,
+        error: &Error,
+    ) {
+        let failed = indexes.into_iter().map(|index| FailedDocument {
+            index,
+            id: documents.id(index),
+            error: error.clone(),
+        });
+        self.failed.extend(failed);
     }
 }
 
@@ -177,12 +208,7 @@ fn is_of_one(error: &Error) -> bool {
 }
 
 /// The error of documents that are not sent before the deadline.
-fn too_late(context: &Context) -> Error {
+pub(super) fn too_late(context: &Context) -> Error {
     let message = "it was not sent before the deadline of the call".to_owned();
     Error::new(ErrorKind::Unreachable { message }, context)
-}
-
-/// The error of a document that cannot be encoded.
-pub(super) fn not_encoded(error: DocumentError, context: &Context) -> Error {
-    Error::new(ErrorKind::Document(error), context)
 }

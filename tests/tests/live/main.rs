@@ -77,6 +77,7 @@ mod set_up;
 mod settings_together;
 mod sources;
 mod stability;
+mod taken;
 mod time_types;
 mod tracing;
 mod tutorial;
