@@ -4,8 +4,13 @@ use bucket_core::{
     attribute::Attributed,
     write::{NewDocuments, StoredDocuments, blames_a_record, codes::NO_SUCH_TRANSACTION},
 };
-use mongodb::{ClientSession, bson::RawDocumentBuf, options::WriteConcern};
-use tokio::time::Instant;
+use futures_util::TryStreamExt;
+use mongodb::{
+    ClientSession,
+    bson::{Bson, RawDocumentBuf, doc},
+    options::{ReadConcern, ReadPreference, SelectionCriteria, WriteConcern},
+};
+use tokio::time::{Instant, timeout_at};
 
 use super::{Documents, FailedDocument};
 use crate::{
@@ -135,8 +140,37 @@ impl<'a, T: Attributed> Storing<'a, T> {
         let command = documents.command(T::SPEC.collection());
         let session = self.session.as_deref_mut();
         let answer = channel.deliver(session, command, documents.len()).await?;
-        // After a try that the server does not know as one of this command, only the `_id`s tell.
-        Ok(documents.settle(&answer.reply, answer.doubt, answer.repeated))
+        let mut settled = documents.settle(&answer);
+        if !settled.doubtful.is_empty() {
+            if let Some(found) = self.look(documents, &settled).await {
+                documents.saw(&mut settled, &found);
+            } else {
+                let doubtful = settled.doubtful.drain(..).map(|(index, _)| index);
+                settled.unknown.extend(doubtful);
+            }
+        }
+        Ok(settled)
+    }
+
+    /// The `_id`s that there are of the doubtful documents; none if there is no answer by the deadline.
+    /// Outside of the session: what is looked for is there for everybody.
+    async fn look(&self, documents: &NewDocuments, settled: &StoredDocuments) -> Option<Vec<Bson>> {
+        let indexes = settled.doubtful.iter().map(|(index, _)| *index);
+        let ids: Vec<Bson> = indexes.filter_map(|index| documents.id(index)).collect();
+        let collection = self.documents.stored();
+        // In one batch, so that no cursor is left: what a command refuses fits into a reply with all its `_id`s.
+        let most = i64::try_from(ids.len()).ok()?;
+        let find = collection
+            .find(doc! { "_id": { "$in": ids } })
+            .projection(doc! { "_id": 1 })
+            .limit(-most)
+            .read_concern(ReadConcern::local())
+            .selection_criteria(SelectionCriteria::ReadPreference(ReadPreference::Primary))
+            .max_time(self.deadline.saturating_duration_since(Instant::now()));
+        let found = async { find.await?.try_collect::<Vec<_>>().await };
+        let found = timeout_at(self.deadline, found).await.ok()?.ok()?;
+        let id = |found: &RawDocumentBuf| Bson::try_from(found.get("_id").ok()??).ok();
+        found.iter().map(id).collect()
     }
 
     fn settle(&self, documents: &NewDocuments, settled: StoredDocuments, stored: &mut Stored) {

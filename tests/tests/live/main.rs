@@ -25,6 +25,7 @@ mod derive_model;
 mod derive_names;
 mod derive_serde_names;
 mod documents;
+mod documents_lost;
 mod documents_stored;
 mod ended_streams;
 mod ends_of_time;
