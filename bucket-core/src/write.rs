@@ -93,7 +93,7 @@ pub use self::{
     chain::{Chain, Need, Step, recollection::Recollection},
     codes::{blames_a_record, is_out_of_time, is_transient, names_no_index},
     command::{Command, CommandBuilder, MAX_COMMAND_BYTES, MAX_STATEMENTS},
-    delivery::{Answer, COLLECTION_UUID, Deed, Delivery, Ended, Event, Fault, asks_again},
+    delivery::{Answer, COLLECTION_UUID, Deed, Delivery, Ended, Event, Fault, asks_again, part_of},
     doubt::{Doubt, Doubtful},
     ground::{Ground, Listing, Look, collection_drift},
     holds::{HeldBack, Holds},

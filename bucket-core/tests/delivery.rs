@@ -271,7 +271,9 @@ fn what_changes_nothing_twice_is_sent_again_without_a_number_and_says_that_it_wa
         loses(&mut delivery);
         assert_eq!(delivery.next(), send(None));
     }
-    delivery.told(Event::Reply(applied()));
+    for _ in 0..2 {
+        delivery.told(Event::Reply(applied()));
+    }
     let first = answer(delivery);
     assert!(first.repeated && first.resent == 2 && first.doubt == Doubt::None);
 
@@ -374,4 +376,78 @@ fn the_number_is_asked_for_until_the_driver_has_met_its_server() {
     assert_eq!(delivery.next(), Deed::Number { above: 0 });
     delivery.told(Event::Fault(Fault::Refused));
     assert_eq!(failed(delivery), (Some(Fault::Refused), false));
+}
+
+/// A command of six statements whose reply was lost twice, and its first half applied.
+fn halved() -> Delivery {
+    let mut delivery = Delivery::new(6).repeatable();
+    delivery.told(Event::Number(5));
+    loses(&mut delivery);
+    assert_eq!((delivery.part(), delivery.next()), (None, send(5)));
+    loses(&mut delivery);
+    // Under the same number: the server knows each statement by its place.
+    assert_eq!((delivery.part(), delivery.next()), (Some(0..3), send(5)));
+    delivery.told(Event::Reply(doc! { "ok": 1, "n": 3 }));
+    assert_eq!((delivery.part(), delivery.next()), (Some(3..6), send(5)));
+    delivery
+}
+
+#[test]
+fn a_command_whose_reply_is_lost_again_goes_on_in_halves_under_its_number() {
+    let mut delivery = halved();
+    let invalid = doc! { "index": 1, "code": 121 };
+    delivery.told(Event::Reply(
+        doc! { "ok": 1, "n": 2, "writeErrors": [invalid] },
+    ));
+    // One fence for all of them, once the last one is settled.
+    assert_eq!(delivery.next(), Deed::Number { above: 5 });
+    delivery.told(Event::Number(6));
+    delivery.told(Event::Reply(applied()));
+    let whole = answer(delivery);
+    let invalid = doc! { "index": 4_i64, "code": 121 };
+    assert_eq!(
+        whole.reply,
+        doc! { "ok": 1, "n": 5_i64, "writeErrors": [invalid] }
+    );
+    assert_eq!(
+        (whole.doubt, whole.open.len(), whole.repeated),
+        (Doubt::Overtaken, 0, false)
+    );
+}
+
+#[test]
+fn a_half_that_is_not_settled_by_the_deadline_takes_nothing_from_what_the_other_one_says() {
+    let assert_open = |delivery: Delivery| {
+        let part = answer(delivery);
+        assert_eq!((part.open, part.doubt), (vec![3, 4, 5], Doubt::Open));
+        assert_eq!(part.reply, doc! { "ok": 1, "n": 3 });
+    };
+    let mut under_way = halved();
+    under_way.told(Event::Deadline { sent: true });
+    assert_open(under_way);
+    let mut refused = halved();
+    refused.told(Event::Fault(Fault::Refused));
+    assert_open(refused);
+    let mut lost = halved();
+    lost.told(Event::Fault(Fault::Lost));
+    lost.told(Event::Deadline { sent: false });
+    assert_open(lost);
+    // A reply that asks for another try: not replicated yet.
+    let mut waiting = halved();
+    let concern = doc! { "code": 64 };
+    waiting.told(Event::Reply(
+        doc! { "ok": 1, "n": 3, "writeConcernError": concern },
+    ));
+    waiting.told(Event::Deadline { sent: false });
+    let all = answer(waiting);
+    assert_eq!((all.open.len(), all.reply.get_i64("n").ok()), (0, Some(6)));
+}
+
+#[test]
+fn a_command_whose_statements_depend_on_each_other_is_sent_as_a_whole_for_ever() {
+    let mut delivery = numbered();
+    for _ in 0..5 {
+        loses(&mut delivery);
+        assert_eq!((delivery.part(), delivery.next()), (None, send(5)));
+    }
 }

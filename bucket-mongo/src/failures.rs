@@ -63,11 +63,6 @@ impl<F: Failed> Failures<F> {
         self.tried - 1
     }
 
-    /// So many were taken by now.
-    pub(crate) fn took(&mut self, tried: usize) {
-        self.tried = tried;
-    }
-
     pub(crate) fn push(&mut self, failed: F) {
         self.failed.push(failed);
     }

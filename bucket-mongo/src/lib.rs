@@ -74,6 +74,7 @@
 pub mod action;
 mod backoff;
 mod buckets;
+mod chunks;
 mod collection;
 pub mod documents;
 pub mod error;

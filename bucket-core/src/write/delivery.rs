@@ -14,19 +14,27 @@
 //! | what a fault leaves open | `fault` |
 //! | what a reply says of the whole command | `reply` |
 //! | what it says to its executor, and hears from it | `exchange` |
+//! | which statements a try brings where replies of the whole get lost | `parts` |
 //! | whether a refusal is final after a lost try; what follows | here |
 
 mod exchange;
 mod fault;
+mod parts;
 mod reply;
+
+use std::ops::Range;
 
 use bson::Document;
 
-use self::reply::{misses_some, replayed};
 pub use self::{
     exchange::{Answer, Deed, Ended, Event},
     fault::{COLLECTION_UUID, Fault},
+    parts::part_of,
     reply::asks_again,
+};
+use self::{
+    parts::Parts,
+    reply::{misses_some, replayed},
 };
 use super::{Doubt, Pauses};
 
@@ -62,7 +70,7 @@ const MAX_NUMBERS: u32 = 3;
 )]
 pub struct Delivery {
     phase: Phase,
-    statements: usize,
+    parts: Parts,
     /// Its number; none as long as it is not known, and where the server takes none.
     number: Option<i64>,
     /// It says by its UUID which collection it is for.
@@ -123,7 +131,7 @@ impl Delivery {
     pub fn new(statements: usize) -> Self {
         Self {
             phase: Phase::Does(Work::Ask),
-            statements,
+            parts: Parts::new(statements),
             number: None,
             named: true,
             in_session: false,
@@ -150,6 +158,9 @@ impl Delivery {
     /// A second execution of the command changes nothing more, as with an insertion of given `_id`s. Outside
     /// the caller's session it is sent again even without a number, or under another one.
     /// [`Answer::repeated`] says when a duplicate in the reply can come from an earlier try.
+    ///
+    /// Where its reply is lost again it goes on in [parts](Self::part): none of its statements may depend on
+    /// another one.
     #[must_use]
     pub fn repeatable(mut self) -> Self {
         self.repeatable = true;
@@ -178,6 +189,29 @@ impl Delivery {
             Phase::Waits(_, ceiling) => Deed::Pause { ceiling },
             Phase::Ended => Deed::End,
         }
+    }
+
+    /// The statements that the next try brings, see [`part_of`]; none as long as that is the whole command.
+    ///
+    /// ```
+    /// use bson::doc;
+    /// use bucket_core::write::{Delivery, Event, Fault};
+    ///
+    /// let mut delivery = Delivery::new(5_000).repeatable();
+    /// delivery.told(Event::Number(7));
+    /// for _ in 0..2 {
+    ///     assert_eq!(delivery.part(), None);
+    ///     delivery.told(Event::Fault(Fault::Lost));
+    ///     delivery.told(Event::Paused);
+    /// }
+    /// // The reply may be larger than the server sends.
+    /// assert_eq!(delivery.part(), Some(0..2_500));
+    /// delivery.told(Event::Reply(doc! { "ok": 1, "n": 2_500 }));
+    /// assert_eq!(delivery.part(), Some(2_500..5_000));
+    /// ```
+    #[must_use]
+    pub fn part(&self) -> Option<Range<usize>> {
+        self.parts.is_divided().then(|| self.parts.next())
     }
 
     /// What came of the deed. What does not belong to it changes nothing.
@@ -230,7 +264,15 @@ impl Delivery {
 
     /// What it came to.
     #[must_use]
-    pub fn end(self) -> Ended {
+    pub fn end(mut self) -> Ended {
+        let mut open = Vec::new();
+        if matches!(self.outcome, Outcome::Nothing | Outcome::Fault(_))
+            && let Some((reply, others)) = self.parts.so_far()
+        {
+            open = others;
+            // There are parts after a lost try only, and no fence holds that off.
+            self.outcome = Outcome::Reply(reply, Doubt::Open, Vec::new());
+        }
         match self.outcome {
             Outcome::Reply(reply, doubt, taken) => Ended::Reply(Answer {
                 reply,
@@ -238,6 +280,7 @@ impl Delivery {
                 resent: self.pauses.tries(),
                 taken,
                 repeated: self.repeated,
+                open,
             }),
             Outcome::CalledOff => Ended::CalledOff,
             Outcome::Fault(fault) => Ended::Failed {
@@ -283,6 +326,11 @@ impl Delivery {
     /// A reply that ends the matter. If a try got no reply before, it may have arrived after this one,
     /// and have found what was refused here possible again: unless a fence holds it off.
     fn ends_with(&mut self, reply: Document, taken: Vec<usize>) {
+        let Some(reply) = self.parts.settle(reply) else {
+            self.outcome = Outcome::Nothing;
+            self.phase = Phase::Does(Work::Send);
+            return;
+        };
         let needs_fence = self.late && misses_some(&reply);
         let (doubt, phase) = if needs_fence {
             (Doubt::Open, Phase::Does(Work::AskForFence))
@@ -296,7 +344,7 @@ impl Delivery {
     /// The server answers a first try from its record: another command had this number.
     fn met_a_taken_number(&mut self, reply: Document, taken: Vec<usize>) {
         self.has_met_a_taken_number = true;
-        if taken.len() < self.statements {
+        if taken.len() < self.parts.next().len() {
             // The others were executed.
             if !self.repeatable {
                 return self.ends_with(reply, taken);
@@ -356,6 +404,9 @@ impl Delivery {
         };
         self.repeated |= self.number.is_none() && fault.leaves_open();
         if goes_on {
+            if fault == Fault::Lost && self.repeatable {
+                self.parts.lose();
+            }
             self.wait_to(Work::Send);
         } else {
             self.phase = Phase::Ended;
@@ -404,7 +455,14 @@ impl Delivery {
             }
             // A reply that asks for another try may follow one that was lost.
             _ => match std::mem::replace(&mut self.outcome, Outcome::Nothing) {
-                Outcome::Reply(reply, _, taken) => return self.ends_with(reply, taken),
+                Outcome::Reply(reply, _, taken) => {
+                    self.ends_with(reply, taken);
+                    match self.phase {
+                        // There is no time for the other parts.
+                        Phase::Does(Work::Send) => Phase::Ended,
+                        phase => phase,
+                    }
+                }
                 other => {
                     self.outcome = other;
                     Phase::Ended

@@ -7,24 +7,21 @@ use bucket_core::{
     Record,
     write::{Batch, Holds, Source},
 };
-use futures_util::future::join;
 use mongodb::{ClientSession, options::WriteConcern};
-use tokio::task::yield_now;
 use tracing::Instrument;
 
 use super::{ActionFuture, InsertReport};
 use crate::{
     Buckets, Error, ErrorKind, Result,
+    chunks::{fill, fill_beside},
     error::Context,
     group, trace,
     write_setters::write_setters,
-    writer::{Settings, Writer},
+    writer::{Settings, Writer, Written},
 };
 
 /// Records that are encoded before they are sent.
 const CHUNK_RECORDS: usize = 262_144;
-/// Records that are encoded in a row while others wait.
-const BREATHER: usize = 1_024;
 /// Bytes of items that are encoded before they are sent.
 const CHUNK_BYTES: usize = 32 * 1024 * 1024;
 
@@ -33,7 +30,8 @@ impl<T: Record> Buckets<T> {
     /// command.
     ///
     /// Records are taken from the iterator in chunks of at most 262,144 records or 32 MiB; while one
-    /// is on its way the next one is encoded. Those of one key keep their order. One record that
+    /// is on its way the next one is encoded. Once one has [ended the call](InsertReport::stopped_by) no
+    /// more are taken. Those of one key keep their order. One record that
     /// cannot be stored does not keep the others from it, unless they come
     /// [from a source](InsertMany::from_source).
     ///
@@ -153,16 +151,24 @@ where
         if let Some((name, position)) = source {
             self.records.come_from(&name, position)?;
         }
-        let mut chunk = self.records.next_chunk().await;
-        while chunk.records() > 0 {
-            if let Some(error) = self.records.report.stopped_by() {
+        let records = &mut self.records;
+        let mut chunk = records.begin();
+        fill(|| records.take(&mut chunk)).await;
+        let mut holds = Holds::default();
+        loop {
+            // It was encoded before it was known what became of the one before.
+            records.hold_back(&mut chunk, &holds);
+            if chunk.records() == 0 {
+                break;
+            }
+            if let Some(error) = records.report.stopped_by() {
                 let error = error.not_sent();
                 for index in chunk.indexes() {
-                    self.records.report.fail(index, error.clone());
+                    records.report.fail(index, error.clone());
                 }
                 break;
             }
-            let records = &mut self.records;
+            let mut next = records.begin();
             let end = records.report.tried();
             let context = records.context.clone();
             let goes_alone = self.session.is_some()
@@ -180,14 +186,17 @@ where
                     Ok((written, Holds::default()))
                 }
             };
-            let (written, mut next) = join(store, records.next_chunk()).await;
-            let (written, holds) = written?;
-            // It was encoded before it was known what became of this one.
-            records.hold_back(&mut next, &holds);
+            let ends_the_call = |written: &Result<(Written, Holds)>| match written {
+                Ok((written, _)) => written.stopped_by.is_some(),
+                Err(_) => true,
+            };
+            let written = fill_beside(store, ends_the_call, || records.take(&mut next)).await;
+            let (written, held) = written?;
+            holds = held;
             self.commands += written.commands;
             self.resent += written.resent;
             self.missed += written.missed;
-            self.records.report.add(written);
+            records.report.add(written);
             chunk = next;
         }
         let mut report = self.records.report;
@@ -242,19 +251,14 @@ where
         Ok(())
     }
 
-    /// The next records; none if that is all.
-    async fn next_chunk(&mut self) -> Batch {
+    /// A chunk without records.
+    fn begin(&mut self) -> Batch {
         let mut batch = Batch::of::<T>();
         batch.set_now(DateTime::now());
         if let Some((source, _)) = &self.source {
             batch.set_source(source.clone());
         }
         batch.hold_back(&self.holds);
-        while self.fill(&mut batch) {
-            // The chunk before is to be sent meanwhile.
-            yield_now().await;
-        }
-        self.hold_back(&mut batch, &Holds::default());
         batch
     }
 
@@ -269,35 +273,29 @@ where
         self.holds = chunk.holds();
     }
 
-    /// Encodes some records; whether the chunk takes more. Those that cannot be encoded go straight
-    /// to the report.
-    fn fill(&mut self, batch: &mut Batch) -> bool {
-        let mut taken = 0;
-        for record in self.iterator.by_ref().take(BREATHER) {
-            taken += 1;
-            let index = self.report.next_index();
-            let record = record.borrow();
-            let limits = self.buckets.limits(record);
-            if let Some((_, first)) = &self.source {
-                let Some(position) = Source::position(*first, index) else {
-                    let message = format!("positions of a source end at {}", i64::MAX);
-                    let kind = ErrorKind::InvalidArgument { message };
-                    self.report.fail(index, Error::new(kind, &self.context));
-                    continue;
-                };
-                batch.set_position(position);
-            }
-            if let Err(source) = batch.push_with(index, record, limits) {
-                let error = Error::new(ErrorKind::Encode(source), &self.context);
-                self.report.fail(index, error);
-            }
-            if batch.records() + batch.own_repeats().len() >= CHUNK_RECORDS
-                || batch.bytes() >= CHUNK_BYTES
-            {
-                return false;
-            }
+    /// Encodes the next record; whether the chunk takes more. One that cannot be encoded goes straight to the
+    /// report.
+    fn take(&mut self, batch: &mut Batch) -> bool {
+        let Some(record) = self.iterator.next() else {
+            return false;
+        };
+        let index = self.report.next_index();
+        let record = record.borrow();
+        let limits = self.buckets.limits(record);
+        if let Some((_, first)) = &self.source {
+            let Some(position) = Source::position(*first, index) else {
+                let message = format!("positions of a source end at {}", i64::MAX);
+                let kind = ErrorKind::InvalidArgument { message };
+                self.report.fail(index, Error::new(kind, &self.context));
+                return true;
+            };
+            batch.set_position(position);
         }
-        taken == BREATHER
+        if let Err(source) = batch.push_with(index, record, limits) {
+            let error = Error::new(ErrorKind::Encode(source), &self.context);
+            self.report.fail(index, error);
+        }
+        batch.records() + batch.own_repeats().len() < CHUNK_RECORDS && batch.bytes() < CHUNK_BYTES
     }
 }
 

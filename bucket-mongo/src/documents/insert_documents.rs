@@ -7,23 +7,24 @@ use bucket_core::{
     attribute::Attributed,
     write::{NewDocument, NewDocuments},
 };
-use futures_util::future::join;
 use mongodb::{ClientSession, bson::oid::ObjectId, options::WriteConcern};
-use tokio::task::yield_now;
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::{
     Documents,
-    inserted_documents::InsertedDocuments,
-    store_documents::{Storing, give_up, not_encoded},
+    inserted_documents::{FailedDocument, InsertedDocuments},
+    store_documents::{Stored, Storing, too_late},
 };
 use crate::{
-    Error, ErrorKind, Result, action::ActionFuture, error::Context, trace,
-    write_setters::write_setters, writer::Settings,
+    Error, ErrorKind, Result,
+    action::ActionFuture,
+    chunks::{fill, fill_beside},
+    error::Context,
+    trace,
+    write_setters::write_setters,
+    writer::Settings,
 };
-
-/// Documents that are encoded in a row while others wait.
-const BREATHER: usize = 1_024;
 
 impl<T: Attributed> Documents<T> {
     /// Stores a document. One without an `_id` gets one.
@@ -58,10 +59,13 @@ impl<T: Attributed> Documents<T> {
     ///
     /// They are taken from the iterator and sent in commands of at most 5,000 documents or 12 MB; while one
     /// is on its way the next one is encoded. A command without a reply is sent again, under a number by which
-    /// the server stores each document once. The deadline covers the whole call, however many commands it
-    /// takes. Documents that are not sent by then are not stored. The time that the iterator itself takes is not
-    /// bounded: a command that has begun is filled, and one more may be. A
-    /// call with very many documents needs more than the default of 30 seconds; the most is 20 minutes.
+    /// the server stores each document once.
+    ///
+    /// The deadline covers the whole call, however many commands it takes, and the time that the iterator takes
+    /// too. Once it has passed, or a command has [ended the call](InsertedDocuments::stopped_by), no more
+    /// documents are taken from the iterator, and those that were taken and not sent are among the failed ones.
+    /// An iterator that waits for its next document is not interrupted. A call with very many documents needs
+    /// more than the default of 30 seconds; the most is 20 minutes.
     ///
     /// In a transaction the first refused document ends the transaction, as the server demands it: no
     /// document of the call is stored then, and each has an error.
@@ -138,11 +142,10 @@ impl<'a, T: Attributed> InsertDocument<'a, T> {
         let mut only = NewDocuments::default();
         // The first one always fits.
         let _ = only.push(0, document);
-        let mut report = InsertedDocuments::default();
-        report.next_index();
-        storing.store(only, &mut report).await;
-        tracing::debug!(target: trace::WRITE, documents = report.stored(), "insert");
-        report.into_result().map(drop)
+        let failed = storing.store(only).await.failed.pop();
+        let documents = usize::from(failed.is_none());
+        tracing::debug!(target: trace::WRITE, documents, "insert");
+        failed.map_or(Ok(()), |failed| Err(failed.error))
     }
 }
 
@@ -164,64 +167,82 @@ where
 /// Takes documents from the iterator and encodes them.
 struct Source<I> {
     all: Fuse<I>,
+    /// From then on none are taken.
+    deadline: Instant,
     /// One that did not fit into the last command.
     left: Option<(usize, NewDocument)>,
-    taken: usize,
+    report: InsertedDocuments,
     context: Context,
 }
 
-/// The documents of the next command, and those before its end that cannot be encoded.
-#[derive(Default)]
-struct Next {
-    documents: NewDocuments,
-    refused: Vec<(usize, Error)>,
-    /// How many were taken from the iterator by then, but for one that is left.
-    taken: usize,
-}
-
 impl<I: Iterator> Source<I> {
-    async fn next<T: Attributed>(&mut self) -> Next
-    where
-        I::Item: Borrow<T>,
-    {
-        let mut next = Next::default();
-        while self.fill::<T>(&mut next) {
-            // The command before is to be sent meanwhile.
-            yield_now().await;
-        }
-        next.taken = self.taken - usize::from(self.left.is_some());
-        next
-    }
-
-    /// Encodes some documents; whether the command takes more.
-    fn fill<T: Attributed>(&mut self, next: &mut Next) -> bool
-    where
-        I::Item: Borrow<T>,
-    {
+    /// A command with nothing but the document that did not fit into the last one.
+    fn begin(&mut self) -> NewDocuments {
+        let mut documents = NewDocuments::default();
         if let Some((index, document)) = self.left.take() {
             // The first one always fits.
-            let _ = next.documents.push(index, document);
+            let _ = documents.push(index, document);
         }
-        for _ in 0..BREATHER {
-            let Some(document) = self.all.next() else {
-                return false;
-            };
-            let index = self.taken;
-            self.taken += 1;
-            let document: &T = document.borrow();
-            match NewDocument::encode(document, ObjectId::new) {
-                Ok(document) => {
-                    if let Err(document) = next.documents.push(index, document) {
-                        self.left = Some((index, document));
-                        return false;
-                    }
-                }
-                Err(error) => next
-                    .refused
-                    .push((index, not_encoded(error, &self.context))),
+        documents
+    }
+
+    /// Encodes the next document; whether the command takes more. One that cannot be encoded goes straight to
+    /// the report.
+    fn take<T: Attributed>(&mut self, documents: &mut NewDocuments) -> bool
+    where
+        I::Item: Borrow<T>,
+    {
+        if Instant::now() >= self.deadline {
+            return false;
+        }
+        let Some(document) = self.all.next() else {
+            return false;
+        };
+        let index = self.report.next_index();
+        match NewDocument::encode(document.borrow(), ObjectId::new) {
+            Ok(document) => {
+                let full = documents.push(index, document).err();
+                self.left = full.map(|document| (index, document));
+                self.left.is_none()
+            }
+            Err(error) => {
+                let error = Error::new(ErrorKind::Document(error), &self.context);
+                let id = None;
+                self.report.fail([FailedDocument { index, id, error }]);
+                true
             }
         }
-        true
+    }
+
+    /// What became of the documents of a command.
+    fn settle(&mut self, stored: Stored) {
+        self.report.fail(stored.failed);
+        if let Some(error) = stored.rolled_back {
+            self.report.fail_others(&error);
+        }
+        if let Some(error) = stored.stopped_by {
+            self.report.stop(error);
+        }
+    }
+
+    /// The report, where none of these is sent any more.
+    fn end(mut self, not_sent: &[NewDocuments]) -> InsertedDocuments {
+        // An iterator that has ended says so.
+        if Instant::now() >= self.deadline && self.all.size_hint().1 != Some(0) {
+            self.report.stop(too_late(&self.context));
+        }
+        if let Some(error) = self.report.stopped_by().map(Error::not_sent) {
+            for documents in not_sent {
+                self.report
+                    .fail(documents.indexes().map(|index| FailedDocument {
+                        index,
+                        id: documents.id(index),
+                        error: error.clone(),
+                    }));
+            }
+        }
+        self.report.sort();
+        self.report
     }
 }
 
@@ -232,18 +253,21 @@ async fn store_all<T: Attributed, I: Iterator>(
 where
     I::Item: Borrow<T>,
 {
-    let mut report = InsertedDocuments::default();
-    let mut next = source.next::<T>().await;
-    loop {
-        report.took(next.taken, next.refused);
-        if next.documents.is_empty() || report.stopped_by().is_some() {
-            give_up(&next.documents, &mut report);
-            break;
-        }
-        let store = storing.store(next.documents, &mut report);
-        ((), next) = join(store, source.next::<T>()).await;
+    let mut next = source.begin();
+    fill(|| source.take(&mut next)).await;
+    while !next.is_empty() && source.report.stopped_by().is_none() {
+        let store = storing.store(std::mem::take(&mut next));
+        next = source.begin();
+        let stored = fill_beside(
+            store,
+            |stored| stored.stopped_by.is_some(),
+            || source.take(&mut next),
+        );
+        let stored = stored.await;
+        source.settle(stored);
     }
-    report.sort();
+    let left = source.begin();
+    let report = source.end(&[next, left]);
     tracing::debug!(
         target: trace::WRITE,
         documents = report.stored(),
@@ -276,15 +300,17 @@ where
     fn into_future(self) -> Self::IntoFuture {
         let span = tracing::debug_span!(target: trace::WRITE, "insert_many", collection = T::SPEC.collection());
         let context = Context::of_documents::<T>("insert_many", None);
-        let source = Source {
-            all: self.all.into_iter().fuse(),
-            left: None,
-            taken: 0,
-            context: context.clone(),
-        };
+        let all = self.all.into_iter().fuse();
         let (documents, session, settings) = (self.documents, self.session, self.settings);
         let stored = async move {
-            let storing = Storing::new(documents, session, &settings, context)?;
+            let storing = Storing::new(documents, session, &settings, context.clone())?;
+            let source = Source {
+                all,
+                deadline: storing.deadline(),
+                left: None,
+                report: InsertedDocuments::default(),
+                context,
+            };
             Ok(store_all(storing, source).await)
         };
         Box::pin(stored.instrument(span))

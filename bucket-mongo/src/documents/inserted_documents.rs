@@ -79,11 +79,12 @@ impl InsertedDocuments {
     ///
     /// # Errors
     ///
-    /// That of the document with the lowest index.
+    /// That of the document with the lowest index, or why none were [taken](Self::stopped_by) any more.
     pub fn into_result(mut self) -> Result<Self> {
-        match self.failures.take_first() {
+        let first = self.failures.take_first().map(|failed| failed.error);
+        match first.or_else(|| self.stopped_by().cloned()) {
             None => Ok(self),
-            Some(first) => Err(first.error),
+            Some(error) => Err(error),
         }
     }
 
@@ -94,34 +95,30 @@ impl InsertedDocuments {
         self.failures.stopped_by()
     }
 
-    pub(super) fn next_index(&mut self) {
-        self.failures.next_index();
+    pub(super) fn next_index(&mut self) -> usize {
+        self.failures.next_index()
     }
 
-    /// So many were taken by now, of which these cannot be encoded.
-    pub(super) fn took(&mut self, tried: usize, refused: Vec<(usize, Error)>) {
-        self.failures.took(tried);
-        for (index, error) in refused {
-            self.fail(index, None, error);
+    pub(super) fn fail(&mut self, failed: impl IntoIterator<Item = FailedDocument>) {
+        for failed in failed {
+            self.failures.push(failed);
         }
-    }
-
-    pub(super) fn fail(&mut self, index: usize, id: Option<Bson>, error: Error) {
-        self.failures.push(FailedDocument { index, id, error });
     }
 
     /// The transaction is gone, and all documents that seemed to be stored in it.
     pub(super) fn fail_others(&mut self, error: &Error) {
         self.sort();
         let others: Vec<usize> = (0..self.tried()).filter(|at| self.is_stored(*at)).collect();
-        for index in others {
-            self.fail(index, None, error.clone());
-        }
+        self.fail(others.into_iter().map(|index| FailedDocument {
+            index,
+            id: None,
+            error: error.clone(),
+        }));
         self.sort();
     }
 
-    pub(super) fn stop(&mut self, error: &Error) {
-        self.failures.stop(error.clone());
+    pub(super) fn stop(&mut self, error: Error) {
+        self.failures.stop(error);
     }
 
     pub(super) fn sort(&mut self) {

@@ -1,27 +1,48 @@
 //! Delivers new documents and reads what the server says of each.
 
 use bucket_core::{
-    attribute::{Attributed, DocumentError},
+    attribute::Attributed,
     write::{NewDocuments, StoredDocuments, blames_a_record, codes::NO_SUCH_TRANSACTION},
 };
-use mongodb::{ClientSession, bson::RawDocumentBuf, options::WriteConcern};
-use tokio::time::Instant;
+use futures_util::TryStreamExt;
+use mongodb::{
+    ClientSession,
+    bson::{Bson, RawDocumentBuf, doc},
+    options::{ReadConcern, ReadPreference, SelectionCriteria, WriteConcern},
+};
+use tokio::time::{Instant, timeout_at};
 
-use super::{Documents, InsertedDocuments};
+use super::{Documents, FailedDocument};
 use crate::{
     Error, ErrorKind, Result,
     error::{Context, NotKnown},
     write_concern::{durable, raw_write_concern},
-    writer::{Channel, LONGEST_DEADLINE, Settings, deadline::DEADLINE, is_in_transaction},
+    writer::{
+        Channel, LONGEST_DEADLINE, Settings, deadline::DEADLINE, is_in_transaction,
+        not_sent_in_time,
+    },
 };
 
 /// Stores the documents of one call.
 pub(super) struct Storing<'a, T: Attributed> {
     documents: &'a Documents<T>,
     session: Option<&'a mut ClientSession>,
+    /// None as long as nobody has asked the session.
+    in_transaction: Option<bool>,
     write_concern: Option<RawDocumentBuf>,
     deadline: Instant,
     context: Context,
+}
+
+/// What became of the documents of a command.
+#[derive(Debug, Default)]
+pub(super) struct Stored {
+    /// Those that are not stored, or not known to be.
+    pub(super) failed: Vec<FailedDocument>,
+    /// Why nothing more is sent.
+    pub(super) stopped_by: Option<Error>,
+    /// Why the transaction is gone, and with it all other documents of the call.
+    pub(super) rolled_back: Option<Error>,
 }
 
 impl<'a, T: Attributed> Storing<'a, T> {
@@ -39,48 +60,73 @@ impl<'a, T: Attributed> Storing<'a, T> {
         Ok(Self {
             documents,
             session,
+            in_transaction: None,
             write_concern: raw_write_concern(concern, &context)?,
             deadline: Instant::now() + patience.min(LONGEST_DEADLINE),
             context,
         })
     }
 
-    /// Stores the documents of a command. The report says what became of them.
-    pub(super) async fn store(&mut self, documents: NewDocuments, report: &mut InsertedDocuments) {
-        let in_transaction = match &mut self.session {
-            Some(session) => is_in_transaction(session).await,
-            None => false,
+    /// When the call ends.
+    pub(super) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Stores the documents of a command.
+    pub(super) async fn store(&mut self, documents: NewDocuments) -> Stored {
+        let mut stored = Stored::default();
+        let in_transaction = match self.is_in_transaction().await {
+            Ok(in_transaction) => in_transaction,
+            Err(error) => {
+                stored.stop(&error);
+                false
+            }
         };
         let mut left = vec![documents];
         while let Some(documents) = left.pop() {
             if Instant::now() >= self.deadline {
-                report.stop(&too_late(&self.context));
+                stored.stop(&too_late(&self.context));
             }
-            if report.stopped_by().is_some() {
-                give_up(&documents, report);
+            if let Some(error) = &stored.stopped_by {
+                let error = error.not_sent();
+                stored.fail(&documents, documents.indexes(), &error);
                 continue;
             }
             match self.deliver(&documents).await {
                 Ok(settled) if in_transaction && !settled.refused.is_empty() => {
-                    self.end_transaction(&documents, settled, report);
+                    self.end_transaction(&documents, settled, &mut stored);
                 }
-                Ok(settled) => self.settle(&documents, settled, report),
+                Ok(settled) => self.settle(&documents, settled, &mut stored),
                 Err(error) => match documents.halves() {
                     Some((first, second)) if !in_transaction && is_of_one(&error) => {
                         left.extend([second, first]);
                     }
                     halves => {
-                        fail(&documents, documents.indexes(), &error, report);
+                        stored.fail(&documents, documents.indexes(), &error);
                         if in_transaction {
-                            report.fail_others(&error);
+                            stored.rolled_back = Some(error.clone());
                         }
-                        if halves.is_some() || !is_of_one(&error) {
-                            report.stop(&error);
+                        if halves.is_some() || in_transaction || !is_of_one(&error) {
+                            stored.stop(&error);
                         }
                     }
                 },
             }
         }
+        stored
+    }
+
+    async fn is_in_transaction(&mut self) -> Result<bool> {
+        let Some(session) = &mut self.session else {
+            return Ok(false);
+        };
+        if let Some(known) = self.in_transaction {
+            return Ok(known);
+        }
+        let known = is_in_transaction(session, self.deadline).await;
+        let known = known.map_err(|_| not_sent_in_time(&self.context))?;
+        self.in_transaction = Some(known);
+        Ok(known)
     }
 
     async fn deliver(&mut self, documents: &NewDocuments) -> Result<StoredDocuments> {
@@ -94,28 +140,52 @@ impl<'a, T: Attributed> Storing<'a, T> {
         let command = documents.command(T::SPEC.collection());
         let session = self.session.as_deref_mut();
         let answer = channel.deliver(session, command, documents.len()).await?;
-        // After a try that the server does not know as one of this command, only the `_id`s tell.
-        Ok(documents.settle(&answer.reply, answer.doubt, answer.repeated))
+        let mut settled = documents.settle(&answer);
+        if !settled.doubtful.is_empty() {
+            if let Some(found) = self.look(documents, &settled).await {
+                documents.saw(&mut settled, &found);
+            } else {
+                let doubtful = settled.doubtful.drain(..).map(|(index, _)| index);
+                settled.unknown.extend(doubtful);
+            }
+        }
+        Ok(settled)
     }
 
-    fn settle(
-        &self,
-        documents: &NewDocuments,
-        settled: StoredDocuments,
-        report: &mut InsertedDocuments,
-    ) {
+    /// The `_id`s that there are of the doubtful documents; none if there is no answer by the deadline.
+    /// Outside of the session: what is looked for is there for everybody.
+    async fn look(&self, documents: &NewDocuments, settled: &StoredDocuments) -> Option<Vec<Bson>> {
+        let indexes = settled.doubtful.iter().map(|(index, _)| *index);
+        let ids: Vec<Bson> = indexes.filter_map(|index| documents.id(index)).collect();
+        let collection = self.documents.stored();
+        // In one batch, so that no cursor is left: what a command refuses fits into a reply with all its `_id`s.
+        let most = i64::try_from(ids.len()).ok()?;
+        let find = collection
+            .find(doc! { "_id": { "$in": ids } })
+            .projection(doc! { "_id": 1 })
+            .limit(-most)
+            .read_concern(ReadConcern::local())
+            .selection_criteria(SelectionCriteria::ReadPreference(ReadPreference::Primary))
+            .max_time(self.deadline.saturating_duration_since(Instant::now()));
+        let found = async { find.await?.try_collect::<Vec<_>>().await };
+        let found = timeout_at(self.deadline, found).await.ok()?.ok()?;
+        let id = |found: &RawDocumentBuf| Bson::try_from(found.get("_id").ok()??).ok();
+        found.iter().map(id).collect()
+    }
+
+    fn settle(&self, documents: &NewDocuments, settled: StoredDocuments, stored: &mut Stored) {
         for (index, failure) in settled.refused {
             let error = Error::refused_document(&failure, &self.context);
-            report.fail(index, documents.id(index), error);
+            stored.fail(documents, [index], &error);
         }
         if !settled.unknown.is_empty() {
             let error = Error::not_known(NotKnown::LostTry, &self.context);
-            fail(documents, settled.unknown, &error, report);
+            stored.fail(documents, settled.unknown, &error);
         }
         if let Some(failure) = &settled.write_concern_error {
             let error = Error::not_known(NotKnown::Concern(failure), &self.context);
-            fail(documents, settled.stored, &error, report);
-            report.stop(&error);
+            stored.fail(documents, settled.stored, &error);
+            stored.stop(&error);
         }
     }
 
@@ -124,7 +194,7 @@ impl<'a, T: Attributed> Storing<'a, T> {
         &self,
         documents: &NewDocuments,
         settled: StoredDocuments,
-        report: &mut InsertedDocuments,
+        stored: &mut Stored,
     ) {
         let refused = settled.refused.first().map(|(index, _)| *index);
         let message = format!(
@@ -138,29 +208,31 @@ impl<'a, T: Attributed> Storing<'a, T> {
         let ended = Error::new(kind, &self.context);
         for (index, failure) in settled.refused {
             let error = Error::refused_document(&failure, &self.context);
-            report.fail(index, documents.id(index), error);
+            stored.fail(documents, [index], &error);
         }
-        report.fail_others(&ended);
-        report.stop(&ended);
+        stored.rolled_back = Some(ended.clone());
+        stored.stop(&ended);
     }
 }
 
-/// None of these is sent any more.
-pub(super) fn give_up(documents: &NewDocuments, report: &mut InsertedDocuments) {
-    if let Some(error) = report.stopped_by().map(Error::not_sent) {
-        fail(documents, documents.indexes(), &error, report);
+impl Stored {
+    /// The first reason counts.
+    fn stop(&mut self, error: &Error) {
+        self.stopped_by.get_or_insert_with(|| error.clone());
     }
-}
 
-/// Fails these documents.
-fn fail(
-    documents: &NewDocuments,
-    indexes: impl IntoIterator<Item = usize>,
-    error: &Error,
-    report: &mut InsertedDocuments,
-) {
-    for index in indexes {
-        report.fail(index, documents.id(index), error.clone());
+    fn fail(
+        &mut self,
+        documents: &NewDocuments,
+        indexes: impl IntoIterator<Item = usize>,
+        error: &Error,
+    ) {
+        let failed = indexes.into_iter().map(|index| FailedDocument {
+            index,
+            id: documents.id(index),
+            error: error.clone(),
+        });
+        self.failed.extend(failed);
     }
 }
 
@@ -170,12 +242,7 @@ fn is_of_one(error: &Error) -> bool {
 }
 
 /// The error of documents that are not sent before the deadline.
-fn too_late(context: &Context) -> Error {
+pub(super) fn too_late(context: &Context) -> Error {
     let message = "it was not sent before the deadline of the call".to_owned();
     Error::new(ErrorKind::Unreachable { message }, context)
-}
-
-/// The error of a document that cannot be encoded.
-pub(super) fn not_encoded(error: DocumentError, context: &Context) -> Error {
-    Error::new(ErrorKind::Document(error), context)
 }

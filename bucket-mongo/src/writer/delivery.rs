@@ -1,7 +1,9 @@
 //! One command on its way: does what core's delivery says next, with the driver, a clock and pauses.
 
+use std::ops::Range;
+
 use bson::{Binary, Document, RawDocument, RawDocumentBuf, doc, oid::ObjectId, raw::cstr};
-use bucket_core::write::{self, Deed, Delivered, Ended, Event, Fault};
+use bucket_core::write::{self, Deed, Delivered, Ended, Event, Fault, part_of};
 use mongodb::{ClientSession, Database};
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -57,7 +59,7 @@ impl Delivery<'_> {
                 deed => {
                     self.selection.reset(delivery.may_be_applied());
                     let end = self.deadline + GRACE;
-                    match timeout_at(end, self.act(deed, &body)).await {
+                    match timeout_at(end, self.act(deed, &body, delivery.part())).await {
                         Ok(Ok(event)) => {
                             last = None;
                             event
@@ -100,11 +102,19 @@ impl Delivery<'_> {
         delivery
     }
 
-    async fn act(&mut self, deed: Deed, body: &RawDocumentBuf) -> mongodb::error::Result<Event> {
+    async fn act(
+        &mut self,
+        deed: Deed,
+        body: &RawDocumentBuf,
+        part: Option<Range<usize>>,
+    ) -> mongodb::error::Result<Event> {
         match deed {
             Deed::Number { above } => self.number(above).await,
             Deed::Send { number, named } => {
-                let mut body = self.limited(body);
+                let mut body = match part {
+                    Some(part) => self.limited(part_of(body, part, number.is_some())),
+                    None => self.limited(body.clone()),
+                };
                 let collection = self.collection.as_ref().filter(|_| named);
                 if let Some(collection) = collection {
                     body.append(cstr!("collectionUUID"), collection.clone());
@@ -117,7 +127,7 @@ impl Delivery<'_> {
                 Ok(Event::Reply(reply))
             }
             Deed::Fence { number } => {
-                let body = self.limited(&self.nothing());
+                let body = self.limited(self.nothing());
                 self.send(body, Some(number)).await.map(Event::Reply)
             }
             Deed::Pause { .. } | Deed::End => Ok(Event::Paused),
@@ -204,8 +214,7 @@ impl Delivery<'_> {
 
     /// The command with the time that is left, for the server to end what nobody waits for: the work
     /// on it, and its wait for the members of a set. That of the caller's own write concern stays.
-    fn limited(&self, body: &RawDocumentBuf) -> RawDocumentBuf {
-        let mut body = body.clone();
+    fn limited(&self, mut body: RawDocumentBuf) -> RawDocumentBuf {
         if let Some(concern) = self.write_concern {
             let mut concern = concern.to_owned();
             if !matches!(concern.get("wtimeout"), Ok(Some(_))) {
@@ -274,7 +283,7 @@ impl Delivery<'_> {
 }
 
 /// Why a command was given up that had not left by the deadline.
-pub(super) fn not_sent_in_time(context: &Context) -> Error {
+pub(crate) fn not_sent_in_time(context: &Context) -> Error {
     let message = "no server that takes writes was found before the deadline".to_owned();
     Error::new(ErrorKind::Unreachable { message }, context)
 }

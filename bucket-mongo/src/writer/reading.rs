@@ -102,8 +102,7 @@ impl Writer<'_> {
         let Some(session) = &mut self.session else {
             return Ok(false);
         };
-        // A driver that has not met its server yet waits for it.
-        timeout_at(self.deadline, session::is_in_transaction(session))
+        session::is_in_transaction(session, self.deadline)
             .await
             .map_err(|_| no_answer_in_time(&self.context))
     }

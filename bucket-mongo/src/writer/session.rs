@@ -13,6 +13,7 @@ use mongodb::{
     error::{Error, ErrorKind},
     options::WriteConcern,
 };
+use tokio::time::{Instant, error::Elapsed, timeout_at};
 
 use crate::error::Context;
 
@@ -105,9 +106,14 @@ pub(super) async fn refuse_snapshot(
     ))
 }
 
-/// Whether the session is in a transaction.
-pub(crate) async fn is_in_transaction(session: &mut ClientSession) -> bool {
-    matches!(next_number(session).await, Ok(Numbering::InTransaction))
+/// Whether the session is in a transaction. A driver that has not met its server yet waits for it, here until
+/// the deadline.
+pub(crate) async fn is_in_transaction(
+    session: &mut ClientSession,
+    deadline: Instant,
+) -> Result<bool, Elapsed> {
+    let number = timeout_at(deadline, next_number(session)).await?;
+    Ok(matches!(number, Ok(Numbering::InTransaction)))
 }
 
 /// Whether a command of this session can have reached a connection: the driver marks its session

@@ -21,6 +21,8 @@ use tokio::sync::OnceCell;
 
 /// As many as one command takes.
 const COMMAND: usize = 5_000;
+/// Beyond a short deadline, and below the time that the driver waits for a server.
+const TOO_LONG: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Attributed)]
 #[bucket(collection = "things")]
@@ -441,4 +443,34 @@ async fn a_write_concern_without_replies_is_refused_and_a_weaker_one_is_taken() 
     let one = WriteConcern::builder().w(Some(1.into())).build();
     let stored = documents.insert_many(things(2)).write_concern(one);
     assert_eq!(stored.await.unwrap().stored(), 2);
+}
+
+#[tokio::test]
+async fn in_a_session_the_deadline_counts_while_no_server_was_met() {
+    let server = bucket_tests::server().await;
+    let proxy = Proxy::start(server.members()[0].address(), Plan::off()).await;
+    proxy.go_away();
+    let client = proxy.client().await;
+    let documents = Thing::documents(&client.database("away"));
+    let short = Duration::from_millis(300);
+    let mut session = client.start_session().await.unwrap();
+    let insert = documents
+        .insert(&thing(1, 1))
+        .session(&mut session)
+        .deadline(short);
+    let ended = tokio::time::timeout(TOO_LONG, insert.into_future()).await;
+    let error = ended.expect("the deadline passed").unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::Unreachable { .. }),
+        "{error}"
+    );
+    let load = documents.insert_many(things(3)).session(&mut session);
+    let ended = tokio::time::timeout(TOO_LONG, load.deadline(short).into_future()).await;
+    let report = ended.expect("the deadline passed").unwrap();
+    assert_eq!((report.tried(), report.failed().len()), (3, 3));
+    assert!(
+        report
+            .stopped_by()
+            .is_some_and(|error| error.is_retryable())
+    );
 }

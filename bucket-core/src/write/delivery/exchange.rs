@@ -16,7 +16,7 @@ pub enum Deed {
         /// The number that another command has.
         above: i64,
     },
-    /// Send the command. Then tell [`Event::Reply`], [`Event::Fault`], or [`Event::CalledOff`] if nobody
+    /// Send the command, or its next [part](Delivery::part). Then tell [`Event::Reply`], [`Event::Fault`], or [`Event::CalledOff`] if nobody
     /// wants it any more and nothing has left.
     Send {
         /// Its number, if it has one.
@@ -96,6 +96,8 @@ pub struct Answer {
     /// in the reply can come from that try. Only for a command that is
     /// [`repeatable`](Delivery::repeatable).
     pub repeated: bool,
+    /// The statements of the [parts](Delivery::part) that got no reply. The reply is that to the others.
+    pub open: Vec<usize>,
 }
 
 impl Answer {
@@ -115,6 +117,7 @@ impl Answer {
             resent: 0,
             taken: Vec::new(),
             repeated: false,
+            open: Vec::new(),
         }
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn replayed(reply: &Document) -> Vec<usize> {
     statements
 }
 
-fn errors(reply: &Document) -> impl Iterator<Item = &Document> {
+pub(super) fn errors(reply: &Document) -> impl Iterator<Item = &Document> {
     let errors = reply.get_array("writeErrors").map(Vec::as_slice);
     let errors = errors.unwrap_or_default().iter();
     errors.filter_map(Bson::as_document)

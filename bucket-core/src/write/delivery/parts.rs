@@ -1,0 +1,219 @@
+//! A command whose replies get lost, in parts that have smaller ones.
+//!
+//! A server closes the connection instead of sending a reply of more than 16 MB, after it has executed the
+//! command: the errors of a validator repeat what they are about, several times where several rules do. As a
+//! whole such a command never gets a reply. What one statement brings into a reply always fits.
+
+use std::ops::Range;
+
+use bson::{
+    Bson, Document, RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf,
+    raw::{CStr, cstr},
+};
+
+use super::reply::errors;
+use crate::model::whole;
+
+/// The fields of commands that hold their statements.
+const STATEMENTS: [&CStr; 2] = [cstr!("documents"), cstr!("updates")];
+/// After so many lost replies the statements are sent in parts: one is lost for other reasons as a rule.
+const LOST_AS_A_WHOLE: u32 = 2;
+
+/// The statements of a command, as they are sent.
+#[derive(Debug, Clone)]
+pub(super) struct Parts {
+    /// The parts without a reply, the next one last.
+    left: Vec<Range<usize>>,
+    is_divided: bool,
+    lost: u32,
+    /// What the replies to the other parts say, as one.
+    gathered: Option<Document>,
+}
+
+impl Parts {
+    /// All in one.
+    pub(super) fn new(statements: usize) -> Self {
+        Self {
+            left: std::iter::once(0..statements).collect(),
+            is_divided: false,
+            lost: 0,
+            gathered: None,
+        }
+    }
+
+    /// The statements that are sent next.
+    pub(super) fn next(&self) -> Range<usize> {
+        self.left.last().cloned().unwrap_or_default()
+    }
+
+    pub(super) fn is_divided(&self) -> bool {
+        self.is_divided
+    }
+
+    /// A reply was lost: from the second time on the statements go in halves.
+    pub(super) fn lose(&mut self) {
+        self.lost += 1;
+        let Range { start, end } = self.next();
+        let middle = start + (end - start) / 2;
+        if self.lost >= LOST_AS_A_WHOLE && middle > start {
+            self.is_divided = true;
+            self.left.pop();
+            self.left.extend([middle..end, start..middle]);
+        }
+    }
+
+    /// The reply to the part that was sent. Gives that to the whole command, once there is no part left.
+    pub(super) fn settle(&mut self, reply: Document) -> Option<Document> {
+        let part = self.left.pop().unwrap_or_default();
+        if self.is_divided {
+            self.gather(reply, part.start);
+            self.left.is_empty().then(|| self.gathered.take())?
+        } else {
+            Some(reply)
+        }
+    }
+
+    /// What is known where some parts have no reply, and the statements of those.
+    pub(super) fn so_far(&mut self) -> Option<(Document, Vec<usize>)> {
+        let open = self.left.iter().rev().cloned().flatten();
+        Some((self.gathered.take()?, open.collect()))
+    }
+
+    fn gather(&mut self, reply: Document, first: usize) {
+        let moved: Vec<Bson> = errors(&reply)
+            .map(|error| moved(error, first).into())
+            .collect();
+        let Some(all) = &mut self.gathered else {
+            let mut reply = reply;
+            if !moved.is_empty() {
+                reply.insert("writeErrors", moved);
+            }
+            self.gathered = Some(reply);
+            return;
+        };
+        match (whole::field(all, "n"), whole::field(&reply, "n")) {
+            (Some(before), Some(more)) => drop(all.insert("n", before + more)),
+            // Without a number it is not known which statements were executed.
+            _ => drop(all.remove("n")),
+        }
+        if let Ok(errors) = all.get_array_mut("writeErrors") {
+            errors.extend(moved);
+        } else if !moved.is_empty() {
+            all.insert("writeErrors", moved);
+        }
+        if let Some(concern) = reply.get("writeConcernError") {
+            all.insert("writeConcernError", concern.clone());
+        }
+    }
+}
+
+/// The same error of a statement that has this many before its part.
+fn moved(error: &Document, first: usize) -> Document {
+    let mut error = error.clone();
+    if let (Some(at), Ok(first)) = (whole::field(&error, "index"), i64::try_from(first)) {
+        error.insert("index", at + first);
+    }
+    error
+}
+
+/// A command with some of its statements only. Under a number each keeps the place in the whole command by
+/// which the server knows it again.
+///
+/// ```
+/// use bson::{Document, RawDocumentBuf, doc};
+/// use bucket_core::write::part_of;
+///
+/// let whole = doc! { "insert": "things", "documents": [{ "_id": 1 }, { "_id": 2 }, { "_id": 3 }] };
+/// let whole = RawDocumentBuf::try_from(&whole).expect("no names with NUL");
+/// let part = Document::try_from(part_of(&whole, 1..3, true)).expect("BSON");
+/// let expected = doc! {
+///     "insert": "things", "documents": [{ "_id": 2 }, { "_id": 3 }], "stmtIds": [1, 2],
+/// };
+/// assert_eq!(part, expected);
+/// ```
+#[must_use]
+pub fn part_of(command: &RawDocument, part: Range<usize>, has_number: bool) -> RawDocumentBuf {
+    let mut cut = RawDocumentBuf::new();
+    for (name, value) in command.iter().flatten() {
+        match value {
+            RawBsonRef::Array(all) if STATEMENTS.contains(&name) => {
+                let mut some = RawArrayBuf::new();
+                for statement in all.into_iter().flatten().skip(part.start).take(part.len()) {
+                    some.push(statement);
+                }
+                cut.append(name, some);
+            }
+            value => cut.append(name, value),
+        }
+    }
+    if has_number {
+        let mut places = RawArrayBuf::new();
+        for place in part {
+            // A command has far fewer statements.
+            places.push(i32::try_from(place).unwrap_or(i32::MAX));
+        }
+        cut.append(cstr!("stmtIds"), places);
+    }
+    cut
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{Document, doc};
+
+    use super::Parts;
+
+    fn reply(n: i32, refused: &[i32]) -> Document {
+        let errors = refused
+            .iter()
+            .map(|index| doc! { "index": *index, "code": 121 });
+        doc! { "ok": 1, "n": n, "writeErrors": errors.collect::<Vec<_>>() }
+    }
+
+    #[test]
+    fn what_gets_no_reply_goes_in_halves_until_it_is_one_statement() {
+        let mut parts = Parts::new(5);
+        parts.lose();
+        assert_eq!((parts.next(), parts.is_divided()), (0..5, false));
+        for expected in [0..2, 0..1, 0..1] {
+            parts.lose();
+            assert_eq!((parts.next(), parts.is_divided()), (expected, true));
+        }
+        let mut met = Vec::new();
+        loop {
+            met.push(parts.next());
+            if parts.settle(doc! { "ok": 1, "n": 1 }).is_some() {
+                break;
+            }
+        }
+        assert_eq!(met, [0..1, 1..2, 2..5]);
+    }
+
+    #[test]
+    fn the_replies_to_parts_say_together_what_one_would_have_said() {
+        let mut parts = Parts::new(6);
+        parts.lose();
+        parts.lose();
+        assert_eq!(parts.settle(reply(2, &[1])), None);
+        let concern = doc! { "code": 64 };
+        let mut second = reply(1, &[0, 2]);
+        second.insert("writeConcernError", concern.clone());
+        let whole = parts.settle(second).unwrap_or_default();
+        let errors = [1_i64, 3, 5].map(|index| doc! { "index": index, "code": 121 });
+        let expected = doc! {
+            "ok": 1, "n": 3_i64, "writeErrors": errors.to_vec(), "writeConcernError": concern,
+        };
+        assert_eq!(whole, expected);
+    }
+
+    #[test]
+    fn what_some_parts_came_to_is_known_without_the_others() {
+        let mut parts = Parts::new(6);
+        parts.lose();
+        assert_eq!(parts.so_far(), None);
+        parts.lose();
+        assert_eq!(parts.settle(reply(3, &[])), None);
+        let (known, open) = parts.so_far().unwrap_or_default();
+        assert_eq!((known.get_i32("n").ok(), open), (Some(3), vec![3, 4, 5]));
+    }
+}
