@@ -12,7 +12,11 @@ use bucket_mongo::{
     },
     testing::DevServer,
 };
-use bucket_tests::{database, server};
+use bucket_tests::{
+    database,
+    faults::{plan::Plan, proxy::Proxy},
+    server,
+};
 use futures_util::{StreamExt, future::join_all};
 use serde::{Deserialize, Serialize};
 use tokio::{
@@ -129,6 +133,31 @@ async fn a_deadline_holds_in_a_session_of_the_callers() {
         .unwrap();
     drop(session);
     ends("the end", client.shutdown()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_session_the_deadline_counts_while_no_server_was_met() {
+    let server = server().await;
+    let proxy = Proxy::start(server.members()[0].address(), Plan::off()).await;
+    proxy.go_away();
+    let client = proxy.client().await;
+    let buckets = Event::buckets(&client.database("away"));
+    let mut session = client.start_session().await.unwrap();
+    let record = event(1);
+    let insert = buckets.insert(&record).session(&mut session);
+    let error = ends("an insert", insert.deadline(DEADLINE)).await;
+    let error = error.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::Unreachable { .. }),
+        "{error}"
+    );
+    let many = [event(2), event(3)];
+    let batch = buckets.insert_many(&many).session(&mut session);
+    let report = ends("a batch", batch.deadline(DEADLINE)).await.unwrap();
+    let is_not_sent =
+        |error: &bucket_mongo::Error| matches!(error.kind(), ErrorKind::Unreachable { .. });
+    assert!(report.failed().iter().all(|it| is_not_sent(&it.error)));
+    assert_eq!(report.failed().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
