@@ -13,8 +13,8 @@ use std::{
 
 use bucket_mongo::{
     Bucketed, Buckets,
-    mongodb::bson::{DateTime, Document, doc},
-    testing::TestDatabase,
+    mongodb::bson::{Bson, DateTime, Document, doc},
+    testing::{DevServer, TestDatabase},
 };
 use bucket_tests::{database, documents, profiled};
 use futures_util::{FutureExt as _, future::join_all};
@@ -440,4 +440,56 @@ async fn a_call_that_was_dropped_takes_no_time_from_a_later_one() {
     tokio::time::sleep(DEADLINE + Duration::from_secs(1)).await;
     let report = readings.insert_many(&last).await.unwrap();
     assert_eq!(report.stored(), all, "{:?}", report.failed().first());
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "readings", items = "items", capacity = 10)]
+struct Delivered {
+    #[bucket(key)]
+    sensor: i64,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(unique)]
+    number: i64,
+}
+
+/// One record is delivered by two calls of a group, and the first of them is dropped while the group reads.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_is_stored_though_another_call_with_it_was_dropped() {
+    let server = DevServer::builder().own();
+    let server = server.arguments(["--setParameter", "enableTestCommands=1"]);
+    let server = server.await.unwrap();
+    let database = server.database("groups").await.unwrap();
+    let buckets = Delivered::buckets(&database);
+    buckets.ensure().await.unwrap();
+    let of = |sensor: i64| Delivered {
+        sensor,
+        at: DateTime::from_millis(1_700_000_000_000),
+        number: sensor,
+    };
+    let first: Vec<Delivered> = (0..SENSORS).map(of).collect();
+    let again = [of(SENSORS)];
+    let mut goes = buckets.insert_many(&first).into_future();
+    assert!((&mut goes).now_or_never().is_none());
+    let mut dropped = buckets.insert_many(&again).into_future();
+    assert!((&mut dropped).now_or_never().is_none());
+    let mut last = buckets.insert_many(&again).into_future();
+    assert!((&mut last).now_or_never().is_none());
+    assert_eq!(goes.await.unwrap().stored(), first.len());
+
+    let admin = server.client().await.unwrap().database("admin");
+    let slow = doc! { "failCommands": ["find"], "blockConnection": true, "blockTimeMS": 1_500 };
+    let fail =
+        |mode: Bson| doc! { "configureFailPoint": "failCommand", "mode": mode, "data": &slow };
+    let blocks = fail(Bson::String("alwaysOn".to_owned()));
+    admin.run_command(blocks).await.unwrap();
+    let leave = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        drop(dropped);
+        let ends = fail(Bson::String("off".to_owned()));
+        admin.run_command(ends).await.unwrap();
+    };
+    let (report, ()) = tokio::join!(last, leave);
+    let report = report.unwrap();
+    assert_eq!(report.stored(), 1, "{:?}", report.failed());
 }
