@@ -7,6 +7,7 @@
 
 use std::fmt::{self, Write};
 
+use futures_util::FutureExt;
 use mongodb::{
     ClientSession,
     bson::doc,
@@ -87,10 +88,13 @@ pub(super) async fn refuse_snapshot(
     session: &mut ClientSession,
     context: &Context,
 ) -> Result<(), crate::Error> {
-    let refused = match begin(session).await {
+    // The driver refuses it before it waits for anything. Where it waits, for a server that it has not met yet, that
+    // is not to be waited for.
+    let refused = match begin(session).now_or_never() {
+        None => None,
         // Nothing was sent for it.
-        Ok(()) => session.abort_transaction().await.err(),
-        Err(error) => Some(error),
+        Some(Ok(())) => session.abort_transaction().await.err(),
+        Some(Err(error)) => Some(error),
     };
     let is_of_a_snapshot = refused.is_some_and(|error| {
         matches!(error.kind.as_ref(), ErrorKind::Transaction { message, .. } if message.contains(OF_A_SNAPSHOT))

@@ -74,11 +74,11 @@ async fn numbers_are_the_drivers_and_no_session_has_one_twice() {
         let session = command.get_document("lsid").unwrap().to_string();
         let number = command.get_i64("txnNumber");
         let number = number.unwrap_or_else(|_| panic!("a command has no number: {command}"));
-        let has_uuid = command.contains_key("collectionUUID");
-        let before = last.insert(session, (number, has_uuid));
-        let (before, had_uuid) = before.unwrap_or_default();
+        let is_named = command.contains_key("collectionUUID");
+        let before = last.insert(session, (number, is_named));
+        let (before, was_named) = before.unwrap_or_default();
         // A server that does not know the field has executed nothing: the same command comes without it.
-        let is_again = !names_collections && before == number && had_uuid && !has_uuid;
+        let is_again = !names_collections && before == number && was_named && !is_named;
         assert!(before < number || is_again, "{number} comes after {before}");
         updates += u32::from(is_update);
     }
