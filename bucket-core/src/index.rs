@@ -95,8 +95,8 @@ pub fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
 /// What writes cannot do without, whatever is read: the unique indexes, and the one by which the next bucket is found.
 /// Nor do they go on where the server removes buckets by another rule than the model's; another limit is meant.
 ///
-/// Gives the first index that is missing, or else how the first that is another one differs, or else the first whose
-/// build is not finished.
+/// Gives the collation of the collection, which its index on `_id` shows; or else the first index that is missing; or else
+/// how the first that is another one differs; or else the first whose build is not finished.
 ///
 /// ```
 /// use bucket_core::index::Unmet;
@@ -111,6 +111,9 @@ pub fn unmet(spec: &BucketSpec, found: &[Document]) -> Option<Unmet> {
     let is_needed = |plan: &&IndexPlan| plan.unique || plan.name == pages;
     let (missing, drift) = compare(spec, found);
     let listed = Listed::all(found);
+    if let Some(drift) = listed.iter().find_map(Listed::collection_drift) {
+        return Some(Unmet::Differs(drift));
+    }
     let is_unfinished = |plan: &IndexPlan| {
         let has_the_name = |it: &Listed<'_>| it.name() == Some(plan.name.as_str());
         listed.iter().any(|it| it.is_unfinished && has_the_name(it))

@@ -130,6 +130,32 @@ fn an_index_that_is_still_being_built_is_not_there() {
     check_unfinished::<NUMBERED_IDS>();
 }
 
+fn check_collation<const F: usize>() {
+    let spec = Sample::<F>::SPEC;
+    let plans = index::plan(spec);
+    let own: Vec<Document> = plans.iter().map(index::IndexPlan::definition).collect();
+    let id = doc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" };
+    let unmet = |collation: Document, own: &[Document]| {
+        let mut id = id.clone();
+        id.insert("collation", collation);
+        index::unmet(spec, &[&[id], own].concat())
+    };
+    let locale = "en".to_owned();
+    let differs = Some(Unmet::Differs(Drift::Collation { locale }));
+    let english = doc! { "locale": "en", "strength": 2 };
+    // Whatever else there is: an index that is created gets it too.
+    assert_eq!(unmet(english.clone(), &own), differs);
+    assert_eq!(unmet(english, &[]), differs);
+    assert_eq!(unmet(doc! { "locale": "simple" }, &own), None);
+}
+
+#[test]
+fn the_index_on_ids_shows_the_collation_of_its_collection() {
+    check_collation::<COUNT>();
+    check_collation::<WINDOW_OBJECT>();
+    check_collation::<NUMBERED_IDS>();
+}
+
 fn check_other_collection<const F: usize>() {
     let mut batch = Batch::of::<Sample<F>>();
     for (index, device) in ["a", "b"].into_iter().enumerate() {

@@ -104,8 +104,7 @@ impl<'a> Writer<'a> {
     /// Stores the records of a batch.
     pub(crate) async fn store(mut self, batch: &mut Batch) -> Written {
         if let Some(session) = &mut self.session
-            && let Err(refused) =
-                session::refuse_snapshot(session, self.deadline, &self.context).await
+            && let Err(refused) = session::refuse_snapshot(session, &self.context).await
         {
             return Written::all_failed(batch.take().indexes(), &refused);
         }

@@ -25,6 +25,17 @@ pub async fn server() -> &'static DevServer {
     SERVER.get_or_init(start).await
 }
 
+/// Whether the server of all tests is of this release or a later one: `MONGOD` may be one that knows less.
+///
+/// # Panics
+///
+/// If no server can be had.
+pub async fn is_from(major: u32) -> bool {
+    let version = server().await.version();
+    let (release, _) = version.split_once('.').expect("a version");
+    release.parse::<u32>().expect("a number") >= major
+}
+
 /// A new, empty database.
 ///
 /// # Panics

@@ -55,7 +55,7 @@ fn is_set(index: &Document, name: &str) -> bool {
 }
 
 /// The collation of an index; none for the simple one, which compares bytes.
-fn collation(index: &Document) -> Option<&Document> {
+pub(super) fn collation(index: &Document) -> Option<&Document> {
     let collation = index.get_document("collation").ok();
     collation.filter(|collation| collation.get_str("locale").ok() != Some("simple"))
 }

@@ -43,7 +43,7 @@ impl Channel<'_> {
     ) -> Result<Answer, Error> {
         let selection = Selection::default();
         let delivered = if let Some(session) = session {
-            refuse_snapshot(session, self.deadline, self.context).await?;
+            refuse_snapshot(session, self.context).await?;
             let delivery = Delivery {
                 database: self.database,
                 session,

@@ -7,6 +7,7 @@
 
 use std::fmt::{self, Write};
 
+use futures_util::FutureExt;
 use mongodb::{
     ClientSession,
     bson::doc,
@@ -83,18 +84,18 @@ async fn begin(session: &mut ClientSession) -> mongodb::error::Result<()> {
 }
 
 /// Refuses a session that reads a snapshot: the server takes no write of it. What it says to the reads of a write
-/// differs from form to form, so nothing is sent. A driver that has not met its server until the deadline says nothing
-/// of the session: what is sent next is late too, and says so.
+/// differs from form to form, so nothing is sent.
 pub(super) async fn refuse_snapshot(
     session: &mut ClientSession,
-    deadline: Instant,
     context: &Context,
 ) -> Result<(), crate::Error> {
-    let refused = match timeout_at(deadline, begin(session)).await {
-        Err(_) => return Ok(()),
+    // The driver refuses it before it waits for anything. Else it may wait for a server that it has not met yet, which
+    // says nothing about the session.
+    let refused = match begin(session).now_or_never() {
+        None => None,
         // Nothing was sent for it.
-        Ok(Ok(())) => session.abort_transaction().await.err(),
-        Ok(Err(error)) => Some(error),
+        Some(Ok(())) => session.abort_transaction().await.err(),
+        Some(Err(error)) => Some(error),
     };
     let is_of_a_snapshot = refused.is_some_and(|error| {
         matches!(error.kind.as_ref(), ErrorKind::Transaction { message, .. } if message.contains(OF_A_SNAPSHOT))

@@ -16,7 +16,7 @@ use bucket_mongo::{
         options::ClientOptions,
     },
 };
-use bucket_tests::{database, server};
+use bucket_tests::{database, is_from, server};
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 
@@ -63,7 +63,8 @@ async fn numbers_are_the_drivers_and_no_session_has_one_twice() {
         events.insert_many(&records).await.unwrap();
     }
     let seen = std::mem::take(&mut *seen.lock().unwrap());
-    let mut last: HashMap<String, i64> = HashMap::new();
+    let names_collections = is_from(6).await;
+    let mut last: HashMap<String, (i64, bool)> = HashMap::new();
     let mut updates = 0;
     for command in seen {
         let is_update = command.contains_key("update");
@@ -73,8 +74,12 @@ async fn numbers_are_the_drivers_and_no_session_has_one_twice() {
         let session = command.get_document("lsid").unwrap().to_string();
         let number = command.get_i64("txnNumber");
         let number = number.unwrap_or_else(|_| panic!("a command has no number: {command}"));
-        let before = last.insert(session, number).unwrap_or_default();
-        assert!(before < number, "{number} comes after {before}");
+        let is_named = command.contains_key("collectionUUID");
+        let before = last.insert(session, (number, is_named));
+        let (before, was_named) = before.unwrap_or_default();
+        // A server that does not know the field has executed nothing: the same command comes without it.
+        let is_again = !names_collections && before == number && was_named && !is_named;
+        assert!(before < number || is_again, "{number} comes after {before}");
         updates += u32::from(is_update);
     }
     assert!(updates >= 8 * 4, "{updates}");

@@ -11,7 +11,7 @@ use bucket_mongo::{
     },
     testing::TestDatabase,
 };
-use bucket_tests::{database, documents};
+use bucket_tests::{database, documents, is_from};
 use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +45,6 @@ models! {
     Hybrid: [capacity = 4, max_duration = "1h"] []
     Numbered: [capacity = 4, numbered] []
     Unique: [capacity = 4] [#[bucket(unique)]]
-    Kept: [capacity = 4, expire_after = "1d"] []
     UniqueNumbered: [capacity = 4, numbered] [#[bucket(unique)]]
 }
 
@@ -83,9 +82,13 @@ async fn check<T: Bucketed>(of: fn(&str, i64) -> T, name: &str) {
     for rest in [28, 30] {
         readings.drop().await.unwrap();
         no_record_is_taken(&buckets, of, name).await;
+        assert!(documents(&database, "readings").await.is_empty());
         let names = database.list_collection_names().await.unwrap();
-        assert!(names.is_empty(), "{names:?}");
-        database.create_collection("readings").await.unwrap();
+        // Where commands do not name the collection by its UUID, one that upserts makes it before it is refused.
+        assert!(names.is_empty() || !is_from(6).await, "{names:?}");
+        if names.is_empty() {
+            database.create_collection("readings").await.unwrap();
+        }
         no_record_is_taken(&buckets, of, name).await;
         assert!(documents(&database, "readings").await.is_empty());
         T::buckets(&database).ensure().await.unwrap();
@@ -342,6 +345,21 @@ async fn check_other_indexes<T: Bucketed>(of: fn(&str, i64) -> T, names: &[&str]
     }
 }
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "readings",
+    items = "items",
+    capacity = 4,
+    expire_after = "1d"
+)]
+struct Kept {
+    #[bucket(key)]
+    sensor: String,
+    #[bucket(time)]
+    at: DateTime,
+    number: i64,
+}
+
 fn kept(sensor: &str, number: i64) -> Kept {
     Kept {
         sensor: sensor.to_owned(),
@@ -386,19 +404,26 @@ async fn options_of_an_index_that_change_neither_order_nor_uniqueness_are_the_us
 }
 
 /// What is under the name, and what the drift calls it.
-fn other_kinds() -> [(Document, &'static str); 4] {
+async fn other_kinds() -> Vec<(Document, &'static str)> {
     let time_field = doc! { "timeField": "at" };
-    let id = doc! { "key": { "_id": 1 }, "unique": true };
-    [
+    let mut kinds = vec![
         (doc! { "viewOn": "others", "pipeline": [] }, "view"),
         (doc! { "timeseries": time_field }, "timeseries"),
         (doc! { "capped": true, "size": 4_096 }, "capped collection"),
-        (doc! { "clusteredIndex": id }, "clustered collection"),
-    ]
+    ];
+    if is_from(6).await {
+        kinds.push((clustered(), "clustered collection"));
+    }
+    kinds
+}
+
+/// The option of a clustered collection, which servers have from MongoDB 5.3 on.
+fn clustered() -> Document {
+    doc! { "clusteredIndex": { "key": { "_id": 1 }, "unique": true } }
 }
 
 async fn check_other_kinds<T: Bucketed>(of: fn(&str, i64) -> T) {
-    for (options, kind) in other_kinds() {
+    for (options, kind) in other_kinds().await {
         let database = database().await;
         let mut create = doc! { "create": "readings" };
         create.extend(options);
@@ -443,9 +468,12 @@ struct Bottle {
 /// Documents with attributes need no index on ids, so a clustered collection serves them.
 #[tokio::test]
 async fn an_id_that_a_clustered_collection_has_is_a_duplicate_of_the_index_on_ids() {
+    if !is_from(6).await {
+        return;
+    }
     let database = database().await;
-    let id = doc! { "key": { "_id": 1 }, "unique": true };
-    let create = doc! { "create": "bottles", "clusteredIndex": id };
+    let mut create = doc! { "create": "bottles" };
+    create.extend(clustered());
     database.run_command(create).await.unwrap();
     let bottles = Bottle::documents(&database);
     bottles.ensure().await.unwrap();
