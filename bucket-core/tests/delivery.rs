@@ -271,9 +271,7 @@ fn what_changes_nothing_twice_is_sent_again_without_a_number_and_says_that_it_wa
         loses(&mut delivery);
         assert_eq!(delivery.next(), send(None));
     }
-    for _ in 0..2 {
-        delivery.told(Event::Reply(applied()));
-    }
+    delivery.told(Event::Reply(applied()));
     let first = answer(delivery);
     assert!(first.repeated && first.resent == 2 && first.doubt == Doubt::None);
 
@@ -380,7 +378,7 @@ fn the_number_is_asked_for_until_the_driver_has_met_its_server() {
 
 /// A command of six statements whose reply was lost twice, and its first half applied.
 fn halved() -> Delivery {
-    let mut delivery = Delivery::new(6).repeatable();
+    let mut delivery = Delivery::new(6).repeatable().divisible();
     delivery.told(Event::Number(5));
     loses(&mut delivery);
     assert_eq!((delivery.part(), delivery.next()), (None, send(5)));
@@ -450,4 +448,27 @@ fn a_command_whose_statements_depend_on_each_other_is_sent_as_a_whole_for_ever()
         loses(&mut delivery);
         assert_eq!((delivery.part(), delivery.next()), (None, send(5)));
     }
+}
+
+#[test]
+fn records_of_a_command_in_parts_are_known_together_or_not_at_all() {
+    let divided = || {
+        let mut delivery = Delivery::new(6).divisible();
+        delivery.told(Event::Number(5));
+        loses(&mut delivery);
+        loses(&mut delivery);
+        delivery.told(Event::Reply(doc! { "ok": 1, "n": 3 }));
+        assert_eq!(delivery.part(), Some(3..6));
+        delivery
+    };
+    let mut delivery = divided();
+    delivery.told(Event::Reply(doc! { "ok": 1, "n": 3 }));
+    let whole = answer(delivery);
+    assert_eq!(
+        (whole.reply.get_i64("n").ok(), whole.doubt),
+        (Some(6), Doubt::None)
+    );
+    let mut delivery = divided();
+    delivery.told(Event::Deadline { sent: true });
+    assert_eq!(failed(delivery), (None, true));
 }

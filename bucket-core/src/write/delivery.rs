@@ -79,6 +79,8 @@ pub struct Delivery {
     in_session: bool,
     /// A second execution changes nothing more, whatever its number.
     repeatable: bool,
+    /// Its statements can be sent in parts.
+    divisible: bool,
     /// An earlier try may be applied that the server does not know as a try of this command.
     repeated: bool,
     pauses: Pauses,
@@ -136,6 +138,7 @@ impl Delivery {
             named: true,
             in_session: false,
             repeatable: false,
+            divisible: false,
             repeated: false,
             pauses: Pauses::OF_A_TRY,
             fence_pauses: Pauses::OF_A_TRY,
@@ -158,12 +161,17 @@ impl Delivery {
     /// A second execution of the command changes nothing more, as with an insertion of given `_id`s. Outside
     /// the caller's session it is sent again even without a number, or under another one.
     /// [`Answer::repeated`] says when a duplicate in the reply can come from an earlier try.
-    ///
-    /// Where its reply is lost again it goes on in [parts](Self::part): none of its statements may depend on
-    /// another one.
     #[must_use]
     pub fn repeatable(mut self) -> Self {
         self.repeatable = true;
+        self
+    }
+
+    /// None of its statements depends on another one, as in an unordered command: where its reply is lost again
+    /// it goes on in [parts](Self::part).
+    #[must_use]
+    pub fn divisible(mut self) -> Self {
+        self.divisible = true;
         self
     }
 
@@ -197,7 +205,7 @@ impl Delivery {
     /// use bson::doc;
     /// use bucket_core::write::{Delivery, Event, Fault};
     ///
-    /// let mut delivery = Delivery::new(5_000).repeatable();
+    /// let mut delivery = Delivery::new(5_000).divisible();
     /// delivery.told(Event::Number(7));
     /// for _ in 0..2 {
     ///     assert_eq!(delivery.part(), None);
@@ -266,7 +274,8 @@ impl Delivery {
     #[must_use]
     pub fn end(mut self) -> Ended {
         let mut open = Vec::new();
-        if matches!(self.outcome, Outcome::Nothing | Outcome::Fault(_))
+        if self.repeatable
+            && matches!(self.outcome, Outcome::Nothing | Outcome::Fault(_))
             && let Some((reply, others)) = self.parts.so_far()
         {
             open = others;
@@ -404,7 +413,7 @@ impl Delivery {
         };
         self.repeated |= self.number.is_none() && fault.leaves_open();
         if goes_on {
-            if fault == Fault::Lost && self.repeatable {
+            if fault == Fault::Lost && self.divisible {
                 self.parts.lose();
             }
             self.wait_to(Work::Send);

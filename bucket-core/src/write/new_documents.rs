@@ -408,6 +408,15 @@ mod tests {
     }
 
     #[test]
+    fn a_document_of_16_megabytes_is_taken_and_one_byte_more_is_refused() {
+        let empty = new(&thing(Some("a"), 0)).stored.as_bytes().len();
+        let room = 16 * 1024 * 1024 - empty;
+        let encoded = |bytes| NewDocument::encode(&thing(Some("a"), bytes), ObjectId::new);
+        assert!(encoded(room).is_ok());
+        assert!(encoded(room + 1).is_err());
+    }
+
+    #[test]
     fn a_reply_names_each_document() {
         let documents = things(&[None, Some("b"), None]);
         let all = documents.settle(&answer(&doc! { "ok": 1, "n": 3 }, Doubt::None, false));

@@ -47,7 +47,7 @@ pub(super) struct Delivery<'a> {
 impl Delivery<'_> {
     /// Sends the command until its outcome is known, or soon after the deadline.
     pub(super) async fn run(mut self, body: RawDocumentBuf) -> Delivered<Error> {
-        let mut delivery = self.begin();
+        let mut delivery = self.begin(&body);
         let mut last = None;
         loop {
             let deed = delivery.next();
@@ -84,13 +84,16 @@ impl Delivery<'_> {
         self.end(delivery.end(), last)
     }
 
-    fn begin(&mut self) -> write::Delivery {
+    fn begin(&mut self, body: &RawDocument) -> write::Delivery {
         let mut delivery = write::Delivery::new(self.statements);
         if self.borrowed {
             delivery = delivery.in_session();
         }
         if self.repeatable {
             delivery = delivery.repeatable();
+        }
+        if matches!(body.get_bool("ordered"), Ok(false)) {
+            delivery = delivery.divisible();
         }
         let learnt = self.learnt.lock();
         if !learnt.has_numbers() {

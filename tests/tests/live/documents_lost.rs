@@ -9,7 +9,10 @@ use bucket_mongo::{
     documents::InsertedDocuments,
     testing::{DevServer, TestDatabase},
 };
-use bucket_tests::{database, documents};
+use bucket_tests::{
+    database, documents,
+    faults::{plan::Plan, proxy::Proxy},
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Serialize, Deserialize, Attributed)]
@@ -191,4 +194,29 @@ async fn a_load_goes_through_a_step_down_and_a_killed_server_and_stores_each_doc
     let report = report.unwrap();
     assert_eq!((report.stored(), report.failed().len()), (60_001, 0));
     assert_eq!(numbers(&database).await.len(), 60_001);
+}
+
+#[tokio::test]
+async fn many_commands_with_a_taken_id_in_each_are_told_whatever_is_lost_of_them() {
+    let server = bucket_tests::server().await;
+    let proxy = Proxy::start(server.members()[0].address(), Plan::drawn(7, 40)).await;
+    let database = server.database("drawn").await.unwrap();
+    let client = proxy.client().await;
+    let load = Thing::documents(&client.database(database.name()));
+    let mut all = things(30_001, 10);
+    for at in (0..all.len()).step_by(1_000).skip(1) {
+        // The `_id` of another document of this call.
+        let id = all[at - 998].id.clone();
+        all[at].id = id;
+    }
+    let report = load.insert_many(&all).deadline(Duration::from_secs(100));
+    let report = report.await.unwrap();
+    proxy.calm_down().await;
+    let refused = report.failed().iter().map(|failed| failed.index);
+    let refused: Vec<usize> = refused.collect();
+    let expected: Vec<usize> = (0..all.len()).step_by(1_000).skip(1).collect();
+    assert_eq!(refused, expected);
+    let errors = report.failed().iter().map(|failed| &failed.error);
+    assert!(errors.clone().all(bucket_mongo::Error::is_duplicate_key));
+    assert_eq!(numbers(&database).await.len(), all.len() - refused.len());
 }

@@ -51,6 +51,7 @@ mod ingest_bounds;
 mod ingest_end;
 mod ingest_metrics;
 mod keys;
+mod large_replies;
 mod late_records;
 mod latest_for_all;
 mod latest_reads;

@@ -96,7 +96,8 @@ pub struct Answer {
     /// in the reply can come from that try. Only for a command that is
     /// [`repeatable`](Delivery::repeatable).
     pub repeated: bool,
-    /// The statements of the [parts](Delivery::part) that got no reply. The reply is that to the others.
+    /// The statements of the [parts](Delivery::part) that got no reply. The reply is that to the others. Only
+    /// for a command that is [`repeatable`](Delivery::repeatable).
     pub open: Vec<usize>,
 }
 

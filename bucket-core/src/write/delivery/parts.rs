@@ -11,11 +11,13 @@ use bson::{
     raw::{CStr, cstr},
 };
 
-use super::reply::errors;
+use super::reply::listed;
 use crate::model::whole;
 
 /// The fields of commands that hold their statements.
 const STATEMENTS: [&CStr; 2] = [cstr!("documents"), cstr!("updates")];
+/// The lists of a reply that name statements by their index.
+const LISTS: [&str; 2] = ["writeErrors", "upserted"];
 /// After so many lost replies the statements are sent in parts: one is lost for other reasons as a rule.
 const LOST_AS_A_WHOLE: u32 = 2;
 
@@ -79,15 +81,16 @@ impl Parts {
         Some((self.gathered.take()?, open.collect()))
     }
 
-    fn gather(&mut self, reply: Document, first: usize) {
-        let moved: Vec<Bson> = errors(&reply)
-            .map(|error| moved(error, first).into())
-            .collect();
-        let Some(all) = &mut self.gathered else {
-            let mut reply = reply;
+    fn gather(&mut self, mut reply: Document, first: usize) {
+        for list in LISTS {
+            let moved: Vec<Bson> = listed(&reply, list)
+                .map(|about| moved(about, first))
+                .collect();
             if !moved.is_empty() {
-                reply.insert("writeErrors", moved);
+                reply.insert(list, moved);
             }
+        }
+        let Some(all) = &mut self.gathered else {
             self.gathered = Some(reply);
             return;
         };
@@ -96,24 +99,28 @@ impl Parts {
             // Without a number it is not known which statements were executed.
             _ => drop(all.remove("n")),
         }
-        if let Ok(errors) = all.get_array_mut("writeErrors") {
-            errors.extend(moved);
-        } else if !moved.is_empty() {
-            all.insert("writeErrors", moved);
+        for list in LISTS {
+            let Some(Bson::Array(more)) = reply.remove(list) else {
+                continue;
+            };
+            match all.get_array_mut(list) {
+                Ok(list) => list.extend(more),
+                Err(_) => drop(all.insert(list, more)),
+            }
         }
-        if let Some(concern) = reply.get("writeConcernError") {
-            all.insert("writeConcernError", concern.clone());
+        if let Some(concern) = reply.remove("writeConcernError") {
+            all.insert("writeConcernError", concern);
         }
     }
 }
 
-/// The same error of a statement that has this many before its part.
-fn moved(error: &Document, first: usize) -> Document {
-    let mut error = error.clone();
-    if let (Some(at), Ok(first)) = (whole::field(&error, "index"), i64::try_from(first)) {
-        error.insert("index", at + first);
+/// What a reply says of a statement that has this many before its part.
+fn moved(about: &Document, first: usize) -> Bson {
+    let mut about = about.clone();
+    if let (Some(at), Ok(first)) = (whole::field(&about, "index"), i64::try_from(first)) {
+        about.insert("index", at + first);
     }
-    error
+    about.into()
 }
 
 /// A command with some of its statements only. Under a number each keeps the place in the whole command by
@@ -196,12 +203,15 @@ mod tests {
         parts.lose();
         assert_eq!(parts.settle(reply(2, &[1])), None);
         let concern = doc! { "code": 64 };
+        let opened = doc! { "index": 1, "_id": "a" };
         let mut second = reply(1, &[0, 2]);
+        second.insert("upserted", vec![opened]);
         second.insert("writeConcernError", concern.clone());
         let whole = parts.settle(second).unwrap_or_default();
         let errors = [1_i64, 3, 5].map(|index| doc! { "index": index, "code": 121 });
         let expected = doc! {
-            "ok": 1, "n": 3_i64, "writeErrors": errors.to_vec(), "writeConcernError": concern,
+            "ok": 1, "n": 3_i64, "writeErrors": errors.to_vec(),
+            "upserted": [{ "index": 4_i64, "_id": "a" }], "writeConcernError": concern,
         };
         assert_eq!(whole, expected);
     }

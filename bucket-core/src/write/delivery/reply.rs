@@ -49,10 +49,17 @@ pub(super) fn replayed(reply: &Document) -> Vec<usize> {
     statements
 }
 
-pub(super) fn errors(reply: &Document) -> impl Iterator<Item = &Document> {
-    let errors = reply.get_array("writeErrors").map(Vec::as_slice);
-    let errors = errors.unwrap_or_default().iter();
-    errors.filter_map(Bson::as_document)
+fn errors(reply: &Document) -> impl Iterator<Item = &Document> {
+    listed(reply, "writeErrors")
+}
+
+/// The documents of a list.
+pub(super) fn listed<'a>(reply: &'a Document, list: &str) -> impl Iterator<Item = &'a Document> {
+    let listed = reply.get_array(list).map(Vec::as_slice);
+    listed
+        .unwrap_or_default()
+        .iter()
+        .filter_map(Bson::as_document)
 }
 
 fn code(error: &Document) -> i32 {
