@@ -143,7 +143,7 @@ fn a_document_of_both_forms_is_merged_unless_something_is_told_twice() {
     let twice = doc! { "_id": 7, "specs": [entry("500")], "volume_ml": 500 };
     for to in [Attributes, Fields] {
         let text = refused(to, &twice);
-        assert!(text.ends_with("of `specs` is there twice"), "{text}");
+        assert!(text.ends_with("of `specs` appears twice"), "{text}");
     }
 }
 
@@ -163,7 +163,7 @@ fn what_cannot_be_moved_is_refused_and_says_why() {
         (
             Fields,
             doc! { "specs": [{ "k": "weight", "v": 1 }] },
-            "document 7: entry 0 of `specs` has no field in the model, which keeps no other entries",
+            "document 7: entry 0 of `specs` has no field in the model, which does not keep other entries",
         ),
         (
             Fields,
@@ -174,7 +174,7 @@ fn what_cannot_be_moved_is_refused_and_says_why() {
         (
             Attributes,
             doc! { "others": [{ "k": "width", "v": 1 }] },
-            "document 7: it would tell something else in the other form",
+            "document 7: its record would differ in the other form",
         ),
     ] {
         let mut with_id = doc! { "_id": 7 };

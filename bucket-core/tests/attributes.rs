@@ -213,7 +213,7 @@ fn what_is_damaged_unknown_or_there_twice_is_an_error_that_names_it() {
         (
             doc! { "k": "height", "v": 1, "u": "inches", "note": 1 }.into(),
             AttributeFault::Type {
-                expected: "an entry of key, value and unit alone",
+                expected: "an entry of only key, value and unit",
             },
         ),
         (
@@ -243,10 +243,7 @@ fn a_field_of_another_type_is_not_stored() {
     // A map that names what has a field of its own would not come back.
     let usa = doc! { "elsewhere": { "USA": DateTime::MIN } };
     let error = fold(&[RELEASES], &raw(&usa)).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "entry `USA` of `releases` is there twice"
-    );
+    assert_eq!(error.to_string(), "entry `USA` of `releases` appears twice");
 }
 
 #[test]
@@ -257,10 +254,10 @@ fn what_a_flattened_map_brings_twice_is_not_lost_silently() {
     let error = fold(&[SPECS], &many).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "entry `volume_ml` of `specs` is there twice"
+        "entry `volume_ml` of `specs` appears twice"
     );
     let error = fold(&[SPECS], &raw(&doc! { "volume_ml": 1, "specs": [] })).unwrap_err();
-    assert_eq!(error.to_string(), "`specs` is there twice");
+    assert_eq!(error.to_string(), "`specs` appears twice");
 }
 
 #[test]
@@ -314,27 +311,27 @@ fn what_is_told_by_fields_and_by_the_array_is_read_together_unless_it_is_told_tw
         (
             SPECS,
             doc! { "volume_ml": 1, "specs": [specs(500)] },
-            "entry 0 of `specs` is there twice",
+            "entry 0 of `specs` appears twice",
         ),
         (
             SPECS,
             doc! { "specs": [specs(500)], "volume_ml": 1 },
-            "entry `volume_ml` of `specs` is there twice",
+            "entry `volume_ml` of `specs` appears twice",
         ),
         (
             KEPT,
             doc! { "volume_ml": 1, "specs": [specs(500)] },
-            "entry 0 of `specs` is there twice",
+            "entry 0 of `specs` appears twice",
         ),
         (
             KEPT,
             doc! { "others": [1], "specs": [2] },
-            "entry `others` of `specs` is there twice",
+            "entry `others` of `specs` appears twice",
         ),
         (
             RELEASES,
             doc! { "elsewhere": { "Peru": day }, "releases": [japan] },
-            "entry `elsewhere` of `releases` is there twice",
+            "entry `elsewhere` of `releases` appears twice",
         ),
     ] {
         let error = unfold(&[array], &raw(&stored)).unwrap_err();

@@ -121,7 +121,7 @@ fn what_is_no_zone_says_what_one_is() {
     assert!(
         error
             .to_string()
-            .starts_with("a step of `24h` cannot be in the zone `Europe/Berlin`: only `day`")
+            .starts_with("the step `24h` cannot have the zone `Europe/Berlin`: only `day`")
     );
 }
 
