@@ -1,4 +1,4 @@
-//! Steps as texts.
+//! Steps as text.
 
 use bucket_core::{Every, StepError};
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ fn texts_become_steps_and_back() {
 }
 
 #[test]
-fn what_is_no_step_says_what_one_is() {
+fn the_error_for_a_bad_step_explains_steps() {
     for (text, reason) in [
         ("", "it is empty"),
         ("h", "whole numbers, each with a unit"),
