@@ -58,12 +58,12 @@ impl Arguments {
         self.rounds.unwrap_or_else(|| self.scale().rounds())
     }
 
-    /// Whether a workload is to be run.
+    /// Whether a workload must run.
     pub(crate) fn includes(&self, workload: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == workload)
     }
 
-    /// Whether the standard output is for JSON alone.
+    /// Whether only JSON goes to the standard output.
     pub(crate) fn prints_json(&self) -> bool {
         self.json
             .as_ref()

@@ -1,4 +1,4 @@
-//! In what a workload is measured, and what is to be reached.
+//! The units of workloads, and their goals.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ impl Unit {
     }
 }
 
-/// What a figure or a ratio is to reach.
+/// The goal for a figure or a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Goal {

@@ -1,8 +1,7 @@
-//! A process of its own for one figure: how far an ingestor's memory grows while the server stands
-//! still.
+//! A separate process for one figure: how far an ingestor's memory grows while the server hangs.
 //!
-//! What the process held before, and what its allocator keeps of it, would hide in the figure; so
-//! each round has a fresh one.
+//! Memory that the process held before, or that its allocator keeps, would hide growth.
+//! So each round has a fresh process.
 
 use std::{
     fs, io,
@@ -27,13 +26,13 @@ use crate::{
     scale::Scale,
 };
 
-/// Tasks that push as fast as they are let.
+/// Tasks that push as fast as they can.
 const TASKS: usize = 4;
 /// More than a record of each task takes by the ingestor's own count.
 const SLACK: usize = TASKS * 1_024;
 const MIB: usize = 1_024 * 1_024;
 
-/// Starts the process, with this limit in MiB. Gives by how much its memory grew, in MiB.
+/// Starts the process, with this limit in MiB. Returns the growth of its memory, in MiB.
 pub(crate) async fn grown(limit: usize, scale: Scale) -> Result<f64> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("--hold-up").arg(limit.to_string());
@@ -46,7 +45,7 @@ pub(crate) async fn grown(limit: usize, scale: Scale) -> Result<f64> {
         .stderr(Stdio::inherit())
         .kill_on_drop(true)
         .spawn()?;
-    // Its end is closed with this process, however that ends.
+    // This end closes with this process, however that ends.
     let _tie = child.stdin.take();
     let ended = child.wait_with_output().await?;
     let text = String::from_utf8_lossy(&ended.stdout);
@@ -54,7 +53,7 @@ pub(crate) async fn grown(limit: usize, scale: Scale) -> Result<f64> {
     figure.and_then(std::result::Result::ok).ok_or(Error::Child)
 }
 
-/// What the process does. Gives by how much its memory grew, in MiB.
+/// The work of the process. Returns the growth of its memory, in MiB.
 pub(crate) async fn run(limit: usize, scale: Scale) -> Result<f64> {
     end_with_the_caller();
     let server = DevServer::builder().own().await?;
@@ -128,7 +127,7 @@ async fn warm_up(buckets: &Buckets<Hourly>) -> Result<()> {
     Ok(())
 }
 
-/// Pushes until the end; gives the most that was buffered.
+/// Pushes until the end. Returns the most bytes that were buffered.
 async fn push(
     ingestor: Ingestor<Hourly>,
     next: Arc<AtomicUsize>,

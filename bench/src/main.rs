@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | `workload` | what is compared: a file for each workload |
 //! | `contestant` | who is compared: a small type for each way to store records |
-//! | `plan`, `goal` | the contestants of a workload, who is measured against whom, and what is to be reached |
+//! | `plan`, `goal` | the contestants of a workload, who is measured against whom, and the goals |
 //! | `contest` | the rounds |
 //! | `own_server` | the server that a run starts for itself |
 //! | `arena` | where a round takes place: the database, the clock, the check of what is stored |

@@ -1,5 +1,4 @@
-//! What a workload consists of: its contestants, who is measured against whom, and what is to be
-//! reached.
+//! The parts of a workload: its contestants, who is measured against whom, and the goals.
 
 use crate::{
     contestant::Contestant,
@@ -17,7 +16,7 @@ pub(crate) struct Entry {
     pub(crate) own: bool,
 }
 
-/// A figure divided by that of a peer, or a figure alone.
+/// A figure divided by that of a peer, or a figure by itself.
 #[derive(Debug)]
 pub(crate) struct Comparison {
     pub(crate) own: Id,

@@ -9,7 +9,7 @@ use crate::{
     workload::Workload,
 };
 
-/// Everything that a run has to say, with nothing about the machine but its number of cores.
+/// The result of a run. Of the machine, it only contains the number of cores.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
     /// The server's version.
@@ -19,7 +19,7 @@ pub(crate) struct Report {
     /// Of the machine that the run was on.
     pub(crate) cores: usize,
     pub(crate) rounds: usize,
-    /// Whether the figures are of no use.
+    /// Whether the figures are useless.
     pub(crate) quick: bool,
     pub(crate) workloads: Vec<Outcome>,
 }

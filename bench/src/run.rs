@@ -70,7 +70,7 @@ async fn measured_on(server: &Server, arguments: &Arguments) -> Result<Report> {
         quick: arguments.scale() == Scale::Quick,
         workloads: Vec::new(),
     };
-    // The standard output is for JSON alone where that is asked for.
+    // With `--json` on the standard output, only JSON goes there.
     let mut out: Box<dyn Write> = if arguments.prints_json() {
         Box::new(io::stderr())
     } else {

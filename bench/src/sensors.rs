@@ -31,7 +31,7 @@ impl FromRow for SensorReading {
             sensor_type: row.read("sensor_type", name)?,
             ts: row.read("timestamp", date)?,
             v: row.read("value", number)?,
-            // The file has none: all of them are of full quality.
+            // The file has none: all readings have full quality.
             q: 1.0,
         })
     }

@@ -27,7 +27,7 @@ pub(crate) struct SitesHourly {
 impl Model for SitesHourly {
     const NAME: &'static str = "an hour a bucket";
 
-    /// The last digit of a sensor is its number, what stands before it the site.
+    /// The last digit of a sensor is its number; the digits before it are the site.
     fn of(reading: &Reading) -> Self {
         let Reading {
             sensor_id,

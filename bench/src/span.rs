@@ -19,7 +19,7 @@ pub(crate) const SENSOR: &str = "sensor_002";
 #[derive(Clone)]
 pub(crate) struct Span {
     pub(crate) from: DateTime,
-    /// The time of the first reading behind the span.
+    /// The time of the first reading after the span.
     pub(crate) to: DateTime,
     /// The readings of the sensor in the span.
     pub(crate) readings: Readings,

@@ -1,4 +1,4 @@
-//! The program as a whole, on a real server: what it prints, and what it writes.
+//! The complete program on a real server: what it prints, and what it writes.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::{collections::BTreeSet, fs, path::Path};
@@ -174,7 +174,7 @@ fn a_saved_run_that_is_none_is_an_error() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_told_before_the_run() {
+fn a_place_that_cannot_be_written_is_reported_before_the_run() {
     let file = BENCH.file("no-folder", "");
     let inside = format!("{file}/docs");
     for option in ["--write-docs", "--json"] {
@@ -193,7 +193,7 @@ fn a_place_that_cannot_be_written_is_told_before_the_run() {
 }
 
 #[tokio::test]
-async fn interrupted_it_leaves_no_database_behind() {
+async fn an_interrupted_run_leaves_no_database() {
     server().await;
     let mut bench = BENCH.start(&["--only", "append"], &uri(""));
     let database = bench.own_database("bench").await;

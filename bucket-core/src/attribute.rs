@@ -1,11 +1,11 @@
 //! The attribute pattern: many similar fields of a record as one array of key, value and unit, under
 //! one index.
 //!
-//! A record stays an ordinary struct with serde's own form, its *many fields*:
-//! `{_id: 1, volume_ml: 500, height_inches: 8}`. [`fold`] makes the stored form of it,
-//! `{_id: 1, specs: [{k: "volume", v: 500, u: "ml"}, {k: "height", v: 8, u: "inches"}]}`, and
-//! [`unfold`] the many fields again. Both go from bytes to bytes, so that every serde attribute of the
-//! struct means what it means elsewhere.
+//! A record stays an ordinary struct with its own serde form, its *many fields*: `{_id: 1,
+//! volume_ml: 500, height_inches: 8}`. [`fold`] turns it into the stored form, `{_id: 1, specs:
+//! [{k: "volume", v: 500, u: "ml"}, {k: "height", v: 8, u: "inches"}]}`, and [`unfold`] turns that
+//! back into the many fields. Both convert bytes to bytes, so every serde attribute of the struct
+//! works as usual.
 
 pub(crate) mod convert;
 mod document;

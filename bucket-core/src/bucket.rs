@@ -1,4 +1,4 @@
-//! Typed buckets: from stored bytes to the struct that the derive makes, and back.
+//! Typed buckets: from stored bytes to the derived struct, and back.
 
 pub(crate) mod bucket_fields;
 mod head;
@@ -29,8 +29,8 @@ pub(crate) use self::{
     shared::{SplitItem, has_exact_equality, write_all},
 };
 
-/// Whether a stored bucket has records: in the manual's form the last one of a key may have none for a moment, while
-/// whole ones are stored before it. Reads show nothing of it.
+/// Whether a stored bucket has records. In the manual's form, the newest bucket of a key may be
+/// empty for a moment, while full buckets are stored before it. Reads skip such a bucket.
 ///
 /// ```
 /// # use bson::RawDocument;
@@ -41,7 +41,7 @@ pub(crate) use self::{
 /// ```
 #[must_use]
 pub fn has_records<T: Record>(stored: &RawDocument) -> bool {
-    // One that is damaged is to be reported.
+    // A damaged bucket must be reported.
     let has_no_items =
         || items(T::SPEC, stored).is_ok_and(|items| items.into_iter().next().is_none());
     let is_empty = || stored_count(T::SPEC, stored).is_ok_and(|count| count == 0) && has_no_items();

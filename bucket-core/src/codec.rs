@@ -1,4 +1,4 @@
-//! BSON as bytes: a writer of elements, an encoder and a decoder of serde's values.
+//! BSON as bytes: a writer of elements, and an encoder and a decoder for serde values.
 
 pub(crate) mod decode;
 pub(crate) mod encode;

@@ -1,4 +1,4 @@
-//! The errors of pure logic, one kind a file.
+//! The errors of pure logic, one kind per file.
 
 mod attribute;
 mod damage;

@@ -1,11 +1,11 @@
 //! Bucket pattern for MongoDB without I/O.
 //!
 //! This crate turns a record type and its [`BucketSpec`] into finished BSON: the filters, updates,
-//! reads and indexes of every operation, and back from stored documents to typed buckets. It is
-//! deterministic: it contains no networking, asks no clock, draws no random number and never
+//! reads and indexes of every operation. It also turns stored documents back into typed buckets. It
+//! is deterministic: it does no networking, reads no clock, draws no random numbers and never
 //! awaits. Services depend on `bucket-mongo`, which executes these plans and re-exports this crate.
 //!
-//! The data flow, one module a step:
+//! The data flow, one module per step:
 //!
 //! | step | module |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! What is known of a model before there is a record: its spec, and what that is made of.
+//! What is known of a model before any record exists: its spec and the parts of the spec.
 
 pub mod aggregate;
 pub(crate) mod attribute_array;

@@ -1,4 +1,4 @@
-//! What emitted code may name. Nothing here is part of the public contract.
+//! What generated code may name. Nothing here is part of the public contract.
 
 pub use bson;
 pub use serde;
@@ -33,12 +33,12 @@ pub use crate::{
 /// Compiles for types that can be a record id.
 pub const fn is_record_id<T: BucketKey>() {}
 
-/// Calls a condition or a mapping of an attribute; the type of its argument is that of the field.
+/// Calls a condition or a mapping of an attribute. The argument has the type of the field.
 pub fn apply<T: ?Sized, R>(value: &T, of: impl FnOnce(&T) -> R) -> R {
     of(value)
 }
 
-/// Serde's `with` module of the time field: a BSON date whatever the field's own serde form is.
+/// Serde's `with` module for the time field: a BSON date, whatever the field's own serde form is.
 pub mod bson_date {
     use std::fmt;
 
@@ -54,7 +54,7 @@ pub mod bson_date {
     ///
     /// # Errors
     ///
-    /// Those of the serializer.
+    /// The errors of the serializer.
     pub fn serialize<T: BucketTime, S: Serializer>(time: &T, to: S) -> Result<S::Ok, S::Error> {
         time.to_bson_date().serialize(to)
     }
@@ -63,7 +63,7 @@ pub mod bson_date {
     ///
     /// # Errors
     ///
-    /// If the value is no BSON date or the type cannot hold it.
+    /// If the value is not a BSON date, or if the type cannot hold it.
     pub fn deserialize<'de, T, D>(from: D) -> Result<T, D::Error>
     where
         T: BucketTime,
@@ -78,7 +78,7 @@ pub mod bson_date {
         })
     }
 
-    /// Our own decoder hands the milliseconds over, every other one itself.
+    /// Our own decoder passes the milliseconds; other decoders pass the date itself.
     struct Date;
 
     impl<'de> Visitor<'de> for Date {

@@ -1,7 +1,7 @@
 //! Reading: the finished documents of every read.
 //!
-//! Each read but those about all keys names all key fields by equality, so it targets one shard,
-//! and is answered from the index on the key fields and `_id` (`bucket_pages`). Ids order as the
+//! Except for reads of all keys, each read names all key fields by equality. So it targets one
+//! shard, and the index on the key fields and `_id` (`bucket_pages`) answers it. Ids order as the
 //! buckets were opened, so page `n` is the `n`-th bucket by `_id`.
 
 use bson::{Document, RawDocument, RawDocumentBuf, doc};
@@ -64,12 +64,12 @@ pub(crate) use self::{
 pub struct ReadKey {
     /// The key fields as BSON elements; see [`key_elements`].
     elements: Vec<u8>,
-    /// What stands before the time in the ids of its buckets.
+    /// The part of its buckets' ids before the time.
     prefix: String,
 }
 
 impl ReadKey {
-    /// The forms of this key.
+    /// Builds the forms of this key.
     ///
     /// ```
     /// # use bucket_core::{Record, read::ReadKey};
@@ -92,7 +92,7 @@ impl ReadKey {
     }
 }
 
-/// A `find`: filter, sort, skip, limit, projection and the index it is to use.
+/// A `find`: filter, sort, skip, limit, projection and the index to use.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FindPlan {
@@ -108,11 +108,11 @@ pub struct FindPlan {
     pub projection: Document,
     /// The name of the index.
     pub hint: String,
-    /// What it is to see.
+    /// The read level.
     pub level: ReadLevel,
 }
 
-/// How much of what a primary has a read is to see: the level of its read concern.
+/// What a read must see of the primary's data: the level of its read concern.
 ///
 /// ```
 /// # use bucket_core::{BucketSpec, read::{self, ReadLevel}};
@@ -123,17 +123,18 @@ pub struct FindPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum ReadLevel {
-    /// Everything, though a failover may take it back.
+    /// Everything, although a failover may roll it back.
     #[default]
     Local,
-    /// What a majority has: something is built on it that stays whatever becomes of the primary.
+    /// What a majority has. A later write builds on it, so a change of the primary must not undo
+    /// it.
     Majority,
-    /// What a majority has, and no less than what the reads before it have seen.
+    /// What a majority has, and at least what the earlier reads have seen.
     CausalMajority,
 }
 
 impl FindPlan {
-    /// The same read of what a majority has.
+    /// The same read with read concern `majority`.
     #[must_use]
     pub(crate) fn of_majority(mut self) -> Self {
         self.level = ReadLevel::Majority;
@@ -175,7 +176,7 @@ pub const SIMPLE: &str = "simple";
 /// More than any read of this crate returns in one batch.
 const SINGLE_BATCH: i32 = 10_000;
 
-/// An aggregation and the index it is to use.
+/// An aggregation and the index to use.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct AggregatePlan {
@@ -185,7 +186,7 @@ pub struct AggregatePlan {
     pub hint: String,
 }
 
-/// The key fields as BSON elements, in the form that filters take.
+/// The key fields as BSON elements, as filters need them.
 ///
 /// ```
 /// # use bucket_core::{Record, read};
@@ -204,7 +205,7 @@ pub fn key_elements<T: Record>(key: &T::Key) -> Vec<u8> {
 ///
 /// # Errors
 ///
-/// [`KeyError`] if a field is missing, of another type or out of range.
+/// [`KeyError`] if a field is missing, has another type or is out of range.
 pub fn stored_key<T: Record>(stored: &RawDocument) -> Result<Vec<u8>, KeyError> {
     let key = T::Key::read(&mut StoredKey {
         stored,
@@ -230,7 +231,7 @@ fn find(spec: &BucketSpec, filter: RawDocumentBuf) -> FindPlan {
     }
 }
 
-/// The order of a key's buckets: by id, and by number where they are numbered.
+/// The order of a key's buckets: by id, or by number if they are numbered.
 fn order(spec: &BucketSpec, direction: i32) -> Document {
     let names = spec.names();
     match spec.ordered_by() {
@@ -240,8 +241,8 @@ fn order(spec: &BucketSpec, direction: i32) -> Document {
     }
 }
 
-/// What a bucket with records fulfils, in the form in which the last one of a key may be without for a
-/// moment, and any one that is damaged.
+/// The condition for a bucket with records, in the form whose last bucket may be empty for a
+/// moment. Damaged buckets meet it too.
 pub(crate) fn has_records(spec: &BucketSpec) -> Document {
     if !spec.form().reserves() {
         return Document::new();
@@ -250,21 +251,21 @@ pub(crate) fn has_records(spec: &BucketSpec) -> Document {
     doc! { "$nor": [empty] }
 }
 
-/// Writes the fields of a document as elements of the one that is open.
+/// Writes the fields of a document as elements of the open document.
 fn fields(writer: &mut RawWriter, document: &Document) {
     if let Ok(raw) = RawDocumentBuf::try_from(document) {
-        // Between the length and the closing NUL.
+        // Between the length and the final NUL.
         let bytes = raw.as_bytes();
         writer.elements(bytes.get(4..bytes.len() - 1).unwrap_or_default());
     }
 }
 
-/// The buckets of any of these keys that fulfil the condition, so that an index of the keys and of
-/// what the condition names can be used.
+/// The buckets of any of these keys that meet the condition. The filter allows an index on the keys
+/// and on the fields of the condition.
 fn any_key(spec: &BucketSpec, keys: &[&[u8]], condition: &Document) -> RawDocumentBuf {
     let one = |writer: &mut RawWriter, key: &[u8]| {
         writer.elements(key);
-        // Each branch repeats the condition: a partial index is used by those alone that do.
+        // Each branch repeats the condition, because only such branches can use a partial index.
         fields(writer, condition);
     };
     RawWriter::build(|writer| match (keys, spec.keys()) {

@@ -1,4 +1,4 @@
-//! Stored aggregates: read off a bucket, validated once, typed on access.
+//! Stored aggregates: read from a bucket, validated once, typed on access.
 
 mod accumulator;
 pub(crate) mod contribution;
@@ -23,8 +23,8 @@ use crate::{
     },
 };
 
-/// The aggregates of one bucket, or of all records of a span of time; the derive makes a typed view
-/// of it for each model.
+/// The aggregates of one bucket, or of all records in a span of time. The derive makes a typed view
+/// for each model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredStats {
     /// In the order of the model.
@@ -33,7 +33,7 @@ pub struct StoredStats {
     count: u64,
 }
 
-/// The statistics of a model that keeps no aggregates: nothing beside the number of records.
+/// The statistics of a model without aggregates: only the number of records.
 ///
 /// ```
 /// use bucket_core::{NoStats, stats::StoredStats};
@@ -50,7 +50,7 @@ impl From<StoredStats> for NoStats {
 }
 
 impl StoredStats {
-    /// The aggregates of a model that has none.
+    /// The aggregates of a model without any.
     #[must_use]
     pub const fn empty() -> &'static Self {
         const EMPTY: &StoredStats = &StoredStats {
@@ -82,7 +82,7 @@ impl StoredStats {
         })
     }
 
-    /// The aggregates as they are stored, under their paths.
+    /// The aggregates in their stored form, under their paths.
     pub(crate) fn to_document(&self, spec: &BucketSpec) -> Document {
         let mut document = Document::new();
         for (aggregate, value) in spec.aggregates().iter().zip(&self.values) {
@@ -134,7 +134,7 @@ impl StoredStats {
         M::sum_from(self.number(at)?)
     }
 
-    /// A number of records or values; 0 where none is stored.
+    /// A number of records or values; 0 if none is stored.
     #[must_use]
     pub fn count(&self, at: usize) -> u64 {
         match self.get(at) {
@@ -143,23 +143,23 @@ impl StoredStats {
         }
     }
 
-    /// The average from a sum and the number of values, which is that of the records if none is
-    /// kept.
+    /// The average from a sum and the number of values. Without a number of values, the number of
+    /// records is used.
     #[must_use]
     pub fn avg(&self, sum: usize, count: Option<usize>) -> Option<f64> {
         let sum = self.number(sum)?.to_f64();
         Some(sum / self.values_counted(count)?)
     }
 
-    /// The population variance from a sum, a sum of squares and the number of values. Where the
-    /// values lie close together and far from zero, their difference is lost in rounding: the
-    /// relative error is about `f64::EPSILON` times the squared mean over the variance.
+    /// The population variance from a sum, a sum of squares and the number of values. If the values
+    /// are close together and far from zero, rounding loses their difference: the relative error is
+    /// about `f64::EPSILON` times the squared mean over the variance.
     #[must_use]
     pub fn variance(&self, sum: usize, squares: usize, count: Option<usize>) -> Option<f64> {
         let mean = self.avg(sum, count)?;
         let squares = self.number(squares)?.to_f64();
         let variance = squares / self.values_counted(count)? - mean * mean;
-        // Rounding can leave a little less than nothing.
+        // Rounding can leave slightly less than zero.
         variance.is_finite().then_some(variance.max(0.0))
     }
 
@@ -169,7 +169,7 @@ impl StoredStats {
         self.variance(sum, squares, count).map(f64::sqrt)
     }
 
-    /// Not a zero, so that it can be divided by.
+    /// `None` instead of zero, because callers divide by it.
     #[allow(
         clippy::cast_precision_loss,
         reason = "there are far fewer than 2^53 values"
@@ -179,8 +179,8 @@ impl StoredStats {
         (count > 0).then_some(count as f64)
     }
 
-    /// The values of a tally with their numbers, in the order in which they are stored. Values
-    /// that the type cannot hold are left out.
+    /// The values of a tally with their numbers, in stored order. Values that the type cannot hold
+    /// are left out.
     #[must_use]
     pub fn tally<K: BucketKey>(&self, at: usize) -> Vec<(K, u64)> {
         let Some(Value::Tally(counters)) = self.get(at) else {
@@ -212,7 +212,7 @@ impl StoredStats {
     }
 }
 
-/// The value at a dotted path; the error is a value on the way that is no document.
+/// The value at a dotted path; an error if a value on the path is not a document.
 fn at_path<'a>(stored: &'a RawDocument, path: &str) -> Result<Option<RawBsonRef<'a>>, ()> {
     let mut document = stored;
     let (parents, name) = path.rsplit_once('.').unwrap_or(("", path));

@@ -1,13 +1,13 @@
-//! Texts of users in messages: on one line, harmless for a terminal, and not too long.
+//! User text in messages: on one line, safe for a terminal, and not too long.
 
 pub(crate) mod percent;
 
 use std::fmt;
 
-/// The first characters are enough to find what is meant.
+/// The first characters are enough to recognize the text.
 const SHOWN: usize = 60;
 
-/// A text in quotes, its control characters escaped, cut where it is long.
+/// A text in quotes, with control characters escaped, cut if it is long.
 pub(crate) struct Quoted<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Quoted<'_> {
@@ -17,7 +17,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// A text that is escaped already, cut where it is long.
+/// A text that is already escaped, cut if it is long.
 ///
 /// ```
 /// let id = format!("{:?}", "x".repeat(100));
@@ -33,7 +33,7 @@ impl fmt::Display for Shortened<'_> {
     }
 }
 
-/// The start of a text, and what says that there is more.
+/// The start of a text, and a mark if the text goes on.
 fn cut(text: &str) -> (&str, &str) {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => (&text[..end], ".."),

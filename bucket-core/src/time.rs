@@ -1,4 +1,4 @@
-//! Times: which types can be a record's time. All of them are stored as BSON dates.
+//! Times: the types that can be a record's time. All of them are stored as BSON dates.
 
 pub mod range;
 pub mod step;
@@ -8,9 +8,9 @@ use bson::DateTime;
 
 /// A type that can be the time of a record.
 ///
-/// `bson::DateTime` is one; `chrono::DateTime<Utc>`, `time::OffsetDateTime` and
-/// `jiff::Timestamp` are behind the features `chrono-0_4`, `time-0_3` and `jiff-0_2`. A BSON date
-/// counts milliseconds: finer parts are cut off towards the past.
+/// `bson::DateTime` always is one. The features `chrono-0_4`, `time-0_3` and `jiff-0_2` add
+/// `chrono::DateTime<Utc>`, `time::OffsetDateTime` and `jiff::Timestamp`. A BSON date counts
+/// milliseconds; finer times are rounded down.
 ///
 /// ```
 /// use bucket_core::BucketTime;
@@ -21,7 +21,7 @@ use bson::DateTime;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the time of a record",
     label = "not a time type",
-    note = "times are `bson::DateTime`, and behind features `chrono::DateTime<Utc>` (`chrono-0_4`), \
+    note = "times are `bson::DateTime`, and with features `chrono::DateTime<Utc>` (`chrono-0_4`), \
             `time::OffsetDateTime` (`time-0_3`) and `jiff::Timestamp` (`jiff-0_2`)"
 )]
 pub trait BucketTime: Sized {

@@ -1,8 +1,8 @@
-//! The reads about all keys: their documents, and that no reply makes them panic.
+//! The reads of all keys: their documents, and that no reply makes them panic.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test they are the point"
+    reason = "tests are meant to panic"
 )]
 
 mod common;
@@ -28,7 +28,7 @@ fn stage<'a>(plan: &'a read::AggregatePlan, name: &str) -> &'a Document {
 }
 
 #[test]
-fn the_index_is_read_backwards_as_a_whole_or_forwards_where_numbers_descend() {
+fn the_index_is_read_fully_backwards_or_forwards_if_numbers_descend() {
     let plan = read::newest_by_field(spec::<{ sample::WINDOW }>(), &[], &[]);
     assert_eq!(stage(&plan, "$sort"), &doc! { "device": -1, "_id": -1 });
     assert_eq!(plan.hint, "bucket_pages");
@@ -44,12 +44,12 @@ fn the_index_is_read_backwards_as_a_whole_or_forwards_where_numbers_descend() {
 }
 
 #[test]
-fn keys_of_two_fields_are_grouped_by_one_field_behind_equalities() {
+fn keys_of_two_fields_are_grouped_by_one_field_after_equalities() {
     let spec = <Reading as Record>::SPEC;
     let first = read::newest_by_field(spec, &[], &[]);
     assert_eq!(stage(&first, "$match"), &doc! {});
     assert_eq!(stage(&first, "$group").get_str("_id").unwrap(), "$device");
-    // What is stored there may read as an operator.
+    // A stored value may read as an operator.
     let odd = Bson::from(doc! { "$gt": "" });
     let second = read::newest_by_field(spec, std::slice::from_ref(&odd), &[]);
     assert_eq!(
@@ -112,7 +112,7 @@ fn item(millis: i64) -> Bson {
 }
 
 #[test]
-fn a_further_bucket_of_a_window_says_that_there_are_others() {
+fn a_further_bucket_of_a_window_reports_that_there_are_others() {
     type Windowed = Sample<{ sample::WINDOW }>;
     let read = |id: &str, millis| {
         let found = answer(stored(id), item(millis), 1.into(), 2.into());
@@ -121,7 +121,7 @@ fn a_further_bucket_of_a_window_says_that_there_are_others() {
     let (alone, second) = (read("1_0000000001", 1_500), read("1_0000000001_1", 1_500));
     assert!(!alone.others && second.others);
     assert_eq!(alone.time(), DateTime::from_millis(1_500));
-    // Of one time the later bucket's, else the later time's.
+    // At equal times the later bucket wins, else the later time.
     let newer = |mut one: Newest<Windowed>, other: &Newest<Windowed>| {
         one.take_newer(other.clone());
         one.others
@@ -133,7 +133,7 @@ fn a_further_bucket_of_a_window_says_that_there_are_others() {
 }
 
 #[test]
-fn what_is_no_bucket_is_damage_that_names_it() {
+fn a_document_that_is_not_a_bucket_is_reported_by_name() {
     type Windowed = Sample<{ sample::WINDOW }>;
     let good = || stored("1_0000000001");
     let without = |name: &str| {

@@ -67,7 +67,7 @@ fn raw(document: &Document) -> RawDocumentBuf {
     RawDocumentBuf::try_from(document).unwrap()
 }
 
-/// The document as it becomes; none if nothing is to be changed.
+/// The document after the move; `None` if nothing must change.
 fn moved(to: DocumentForm, stored: &Document) -> Option<Document> {
     let change = migration(to).plan(&raw(stored)).unwrap()?;
     Some(change.after().try_into().unwrap())
@@ -82,7 +82,7 @@ fn refused(to: DocumentForm, stored: &Document) -> String {
 use DocumentForm::{Attributes, Fields};
 
 #[test]
-fn the_statement_asks_for_each_field_as_it_was_read_and_changes_no_other() {
+fn the_statement_requires_each_field_as_it_was_read_and_changes_no_other() {
     let stored = doc! { "_id": 7, "title": "a", "volume_ml": 500, "release.US": DateTime::MIN };
     let change = migration(Attributes).plan(&raw(&stored)).unwrap().unwrap();
     let statement = Document::try_from(change.statement().unwrap()).unwrap();
@@ -115,7 +115,7 @@ fn the_statement_asks_for_each_field_as_it_was_read_and_changes_no_other() {
 }
 
 #[test]
-fn only_what_is_of_the_other_form_is_changed() {
+fn only_parts_in_the_other_form_are_changed() {
     for (to, stored) in [
         (Attributes, doc! { "_id": 7 }),
         (Attributes, doc! { "_id": 7, "specs": "damaged" }),
@@ -129,7 +129,7 @@ fn only_what_is_of_the_other_form_is_changed() {
 }
 
 #[test]
-fn a_document_of_both_forms_is_merged_unless_something_is_told_twice() {
+fn a_document_of_both_forms_is_merged_unless_an_attribute_is_in_both() {
     let entry = |v: &str| doc! { "k": "volume", "v": v, "u": "ml" };
     let height = doc! { "k": "height", "v": 8.5, "u": "inches" };
     let both = doc! { "_id": 7, "specs": [height.clone()], "a": 1, "volume_ml": 500 };
@@ -143,12 +143,12 @@ fn a_document_of_both_forms_is_merged_unless_something_is_told_twice() {
     let twice = doc! { "_id": 7, "specs": [entry("500")], "volume_ml": 500 };
     for to in [Attributes, Fields] {
         let text = refused(to, &twice);
-        assert!(text.ends_with("of `specs` is there twice"), "{text}");
+        assert!(text.ends_with("of `specs` appears twice"), "{text}");
     }
 }
 
 #[test]
-fn what_cannot_be_moved_is_refused_and_says_why() {
+fn a_document_that_cannot_be_moved_is_refused_with_the_reason() {
     for (to, stored, why) in [
         (
             Attributes,
@@ -163,7 +163,7 @@ fn what_cannot_be_moved_is_refused_and_says_why() {
         (
             Fields,
             doc! { "specs": [{ "k": "weight", "v": 1 }] },
-            "document 7: entry 0 of `specs` has no field in the model, which keeps no other entries",
+            "document 7: entry 0 of `specs` has no field in the model, which does not keep other entries",
         ),
         (
             Fields,
@@ -174,7 +174,7 @@ fn what_cannot_be_moved_is_refused_and_says_why() {
         (
             Attributes,
             doc! { "others": [{ "k": "width", "v": 1 }] },
-            "document 7: it would tell something else in the other form",
+            "document 7: its record would differ in the other form",
         ),
     ] {
         let mut with_id = doc! { "_id": 7 };
@@ -192,7 +192,7 @@ fn what_cannot_be_moved_is_refused_and_says_why() {
 }
 
 #[test]
-fn a_field_of_the_name_of_an_array_is_refused_before_anything_is_read() {
+fn a_field_named_like_an_array_is_refused_before_anything_is_read() {
     const SAME: AttributeArray = AttributeArray::new(
         "releases",
         EntryNames::KVU,
@@ -206,7 +206,7 @@ fn a_field_of_the_name_of_an_array_is_refused_before_anything_is_read() {
 }
 
 #[test]
-fn a_sample_tells_what_others_wrote_from_what_is_wrong() {
+fn a_sample_distinguishes_writes_of_others_from_faults() {
     let before = doc! { "_id": 7, "title": "a", "volume_ml": 500_i64, "height_inches": null };
     let change = migration(Attributes).plan(&raw(&before)).unwrap().unwrap();
     let entry = |v: &str| doc! { "k": "volume", "v": v, "u": "ml" };
@@ -244,7 +244,7 @@ fn any_value() -> impl Strategy<Value = Bson> {
     prop_oneof![whole(), date(), "[a-z.$]{0,4}".prop_map(Bson::String)]
 }
 
-/// An entry that no field of `KEPT` is for.
+/// An entry without a field in `KEPT`.
 fn other() -> impl Strategy<Value = Bson> {
     prop_oneof![
         any_value(),
@@ -298,7 +298,7 @@ fn number(value: &Bson) -> Option<f64> {
     }
 }
 
-/// The document without what says nothing, numbers as one type.
+/// The document without nulls of attributes, and with numbers as one type.
 fn normal(document: Document) -> Document {
     let told = document.into_iter().filter_map(|(name, value)| {
         let value = match value {
@@ -323,7 +323,7 @@ fn normal(document: Document) -> Document {
 
 proptest! {
     #[test]
-    fn a_document_comes_back_as_it_was_and_no_second_change_is_due(many in many()) {
+    fn a_document_comes_back_unchanged_and_needs_no_second_change(many in many()) {
         let there = moved(Attributes, &many).unwrap_or_else(|| many.clone());
         for name in ["volume_ml", "height_inches", "release.US", "$elsewhere", "width", "others"] {
             prop_assert!(!there.contains_key(name), "{}", there);
@@ -332,18 +332,18 @@ proptest! {
         let back = moved(Fields, &there).unwrap_or_else(|| there.clone());
         prop_assert_eq!(moved(Fields, &back), None);
         prop_assert_eq!(normal(back.clone()), normal(many));
-        // Once more, to the letter.
+        // Once more, exactly.
         let again = moved(Attributes, &back).unwrap_or_else(|| back.clone());
         prop_assert_eq!(moved(Fields, &again).unwrap_or(again), back);
     }
 
     #[test]
-    fn a_document_is_moved_to_what_is_stored_of_its_fields(many in many()) {
+    fn a_document_is_moved_to_the_stored_form_of_its_fields(many in many()) {
         let stored = fold(ALL.arrays(), &raw(&many)).unwrap();
         let mut stored = Document::try_from(stored).unwrap();
         let there = moved(Attributes, &many).unwrap_or_else(|| many.clone());
         for array in ALL.arrays() {
-            // Where it has none of an array's fields, it gets no array.
+            // If it has no field of an array, it gets no array.
             if !there.contains_key(array.name) {
                 prop_assert_eq!(stored.remove(array.name), Some(Bson::Array(Vec::new())));
             }
@@ -352,7 +352,7 @@ proptest! {
     }
 
     #[test]
-    fn a_document_half_moved_is_read_and_moved_like_any_other(many in many(), stop in 0..3_usize) {
+    fn a_half_moved_document_is_read_and_moved_like_any_other(many in many(), stop in 0..3_usize) {
         // As a process would leave it that moves one array after the other.
         let there = moved(Attributes, &many).unwrap_or_else(|| many.clone());
         let part = &ALL.arrays()[..stop];

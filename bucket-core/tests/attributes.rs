@@ -1,4 +1,5 @@
-//! Many fields and arrays of attributes: what the manual shows, and that nothing is lost on the way.
+//! Many fields and arrays of attributes: the manual's examples, and that nothing is lost in
+//! conversion.
 
 #![allow(clippy::unwrap_used)]
 
@@ -94,7 +95,7 @@ fn fault(array: AttributeArray, stored: &Document) -> (String, AttributeFault) {
 }
 
 #[test]
-fn bottles_are_those_of_the_manual_to_the_letter() {
+fn bottles_are_stored_exactly_as_in_the_manual() {
     let many = doc! { "_id": 1, "volume_ml": 500, "volume_ounces": 12, "height_inches": 8.0 };
     let stored = doc! { "_id": 1, "specs": [
         { "k": "volume", "v": "500", "u": "ml" },
@@ -106,7 +107,7 @@ fn bottles_are_those_of_the_manual_to_the_letter() {
 }
 
 #[test]
-fn numbers_are_stored_as_numbers_unless_text_is_asked_for() {
+fn numbers_are_stored_as_numbers_unless_text_is_requested() {
     let many = doc! { "_id": 1, "volume_ml": 500, "height_inches": 8.5 };
     let stored = doc! { "_id": 1, "specs": [
         { "k": "volume", "v": 500, "u": "ml" },
@@ -172,7 +173,7 @@ fn whole(number: &Bson) -> Option<i64> {
 }
 
 #[test]
-fn what_is_damaged_unknown_or_there_twice_is_an_error_that_names_it() {
+fn damaged_unknown_and_repeated_entries_are_errors_that_name_them() {
     let no_array = doc! { "specs": { "k": "volume" } };
     let expected = "an array";
     let error = fault(SPECS, &no_array);
@@ -213,7 +214,7 @@ fn what_is_damaged_unknown_or_there_twice_is_an_error_that_names_it() {
         (
             doc! { "k": "height", "v": 1, "u": "inches", "note": 1 }.into(),
             AttributeFault::Type {
-                expected: "an entry of key, value and unit alone",
+                expected: "an entry of only key, value and unit",
             },
         ),
         (
@@ -226,7 +227,7 @@ fn what_is_damaged_unknown_or_there_twice_is_an_error_that_names_it() {
         let stored = doc! { "specs": [good.clone(), bad.clone()] };
         assert_eq!(fault(SPECS, &stored), ("1".to_owned(), error), "{bad}");
 
-        // The same is kept where the struct has a place for it.
+        // The same entry is kept if the struct has a place for it.
         let many = unfolded(KEPT, &stored);
         assert_eq!(many, doc! { "volume_ml": 500, "others": [bad] });
         assert_eq!(folded(KEPT, &many), stored);
@@ -240,31 +241,28 @@ fn a_field_of_another_type_is_not_stored() {
         error.to_string(),
         "entry `volume_ml` of `specs` is not a 32-bit integer"
     );
-    // A map that names what has a field of its own would not come back.
+    // A map entry with the name of a field would not come back.
     let usa = doc! { "elsewhere": { "USA": DateTime::MIN } };
     let error = fold(&[RELEASES], &raw(&usa)).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "entry `USA` of `releases` is there twice"
-    );
+    assert_eq!(error.to_string(), "entry `USA` of `releases` appears twice");
 }
 
 #[test]
-fn what_a_flattened_map_brings_twice_is_not_lost_silently() {
+fn a_name_that_a_flattened_map_repeats_is_not_lost_silently() {
     let mut many = RawDocumentBuf::new();
     many.append(cstr!("volume_ml"), 1);
     many.append(cstr!("volume_ml"), 2);
     let error = fold(&[SPECS], &many).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "entry `volume_ml` of `specs` is there twice"
+        "entry `volume_ml` of `specs` appears twice"
     );
     let error = fold(&[SPECS], &raw(&doc! { "volume_ml": 1, "specs": [] })).unwrap_err();
-    assert_eq!(error.to_string(), "`specs` is there twice");
+    assert_eq!(error.to_string(), "`specs` appears twice");
 }
 
 #[test]
-fn a_document_that_has_its_many_fields_still_is_read_as_it_is() {
+fn a_document_that_still_has_its_many_fields_is_read_unchanged() {
     let day = DateTime::from_millis(86_400_000);
     for (array, many) in [
         (SPECS, doc! { "volume_ml": 500, "height_inches": 8.5 }),
@@ -283,14 +281,14 @@ fn a_document_that_has_its_many_fields_still_is_read_as_it_is() {
     ] {
         assert_eq!(unfolded(array, &many), many);
     }
-    // Once each, which a document of `bson` would not show.
+    // Once each, which a `bson` document would not show.
     let many = raw(&doc! { "elsewhere": { "Japan": day } });
     let read = unfold(&[RELEASES], &many).unwrap();
     assert_eq!(read.as_bytes(), many.as_bytes());
 }
 
 #[test]
-fn what_is_told_by_fields_and_by_the_array_is_read_together_unless_it_is_told_twice() {
+fn fields_and_entries_are_read_together_unless_an_attribute_is_in_both() {
     let specs = |v: i32| doc! { "k": "volume", "v": v, "u": "ml" };
     let both = doc! { "height_inches": 8.5, "volume_ml": null, "specs": [specs(500)] };
     let many = doc! { "height_inches": 8.5, "volume_ml": 500 };
@@ -314,27 +312,27 @@ fn what_is_told_by_fields_and_by_the_array_is_read_together_unless_it_is_told_tw
         (
             SPECS,
             doc! { "volume_ml": 1, "specs": [specs(500)] },
-            "entry 0 of `specs` is there twice",
+            "entry 0 of `specs` appears twice",
         ),
         (
             SPECS,
             doc! { "specs": [specs(500)], "volume_ml": 1 },
-            "entry `volume_ml` of `specs` is there twice",
+            "entry `volume_ml` of `specs` appears twice",
         ),
         (
             KEPT,
             doc! { "volume_ml": 1, "specs": [specs(500)] },
-            "entry 0 of `specs` is there twice",
+            "entry 0 of `specs` appears twice",
         ),
         (
             KEPT,
             doc! { "others": [1], "specs": [2] },
-            "entry `others` of `specs` is there twice",
+            "entry `others` of `specs` appears twice",
         ),
         (
             RELEASES,
             doc! { "elsewhere": { "Peru": day }, "releases": [japan] },
-            "entry `elsewhere` of `releases` is there twice",
+            "entry `elsewhere` of `releases` appears twice",
         ),
     ] {
         let error = unfold(&[array], &raw(&stored)).unwrap_err();
@@ -373,7 +371,7 @@ proptest! {
     fn many_fields_come_back_as_they_were(
         (ml, ounces) in (number(), number()),
         height in prop::option::of(any::<f64>().prop_filter("equal to itself", |v| !v.is_nan())),
-        (before, behind) in (anything(), anything()),
+        (before, after) in (anything(), anything()),
     ) {
         let mut many = doc! { "before": before };
         let numbers = [("volume_ml", ml), ("volume_ounces", ounces)];
@@ -386,7 +384,7 @@ proptest! {
             many.insert("height_inches", height);
         }
         for array in [SPECS, AS_TEXT] {
-            let mut with_end = doc! { "behind": behind.clone() };
+            let mut with_end = doc! { "after": after.clone() };
             with_end.extend(many.clone());
             let stored = folded(array, &with_end);
             prop_assert_eq!(unfolded(array, &stored), with_end);
@@ -394,14 +392,14 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_stored_comes_back_where_others_are_kept(
+    fn every_stored_entry_comes_back_if_other_entries_are_kept(
         entries in prop::collection::vec(anything(), 0..6),
     ) {
         let stored = doc! { "specs": entries.clone() };
         let many = unfolded(KEPT, &stored);
         let again = folded(KEPT, &many);
         let mut left = again.get_array("specs").unwrap().clone();
-        // Those that have fields come first.
+        // Entries that have fields come first.
         for entry in entries {
             let at = left.iter().position(|other| *other == entry);
             prop_assert!(at.is_some(), "{} of {}", entry, again);

@@ -1,4 +1,4 @@
-//! Attributes in buckets without a server: the stored form of a bucket is read back as it was.
+//! Attributes in buckets without a server: the stored form of a bucket is read back unchanged.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ use bucket_derive::Bucketed;
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
-#[allow(clippy::duplicated_attributes, reason = "of two arrays")]
+#[allow(clippy::duplicated_attributes, reason = "one for each array")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
 #[bucket(collection = "scans", items = "scans", capacity = 50, crate = ::bucket_core)]
 #[bucket(attributes(array = "origin", k = "what", v = "is", store = "bucket"))]
@@ -39,7 +39,7 @@ struct Scan {
     note: Option<String>,
 }
 
-/// Few values, so that records share them as often as not.
+/// Few values, so that records share them about half of the time.
 fn scans() -> impl Strategy<Value = Vec<Scan>> {
     let scan = (
         any::<i32>(),
@@ -68,7 +68,7 @@ fn scans() -> impl Strategy<Value = Vec<Scan>> {
 
 proptest! {
     #[test]
-    fn a_bucket_of_records_with_attributes_is_read_back_as_it_was(records in scans()) {
+    fn a_bucket_of_records_with_attributes_is_read_back_unchanged(records in scans()) {
         let mut bucket = ScanBucket {
             id: "1_0".parse().unwrap(),
             machine: 1,
@@ -96,7 +96,7 @@ proptest! {
 }
 
 #[test]
-fn the_spec_says_where_each_array_stands() {
+fn the_spec_has_the_place_of_each_array() {
     let paths: Vec<Vec<String>> = Scan::SPEC
         .arrays()
         .iter()

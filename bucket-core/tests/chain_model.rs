@@ -1,10 +1,10 @@
-//! The write plans of the manual's form against a naive model of a collection: several writers, statements
-//! interleaved at will, tails as stale as can be; writers that end amid a command, commands whose reply is
-//! lost, and a reader that goes on by its cursor meanwhile.
+//! The write plans of the manual's form against a naive model of a collection. Several writers run
+//! with arbitrarily interleaved statements and arbitrarily stale tails. Writers end in the middle
+//! of a command, replies get lost, and a reader continues by its cursor in the meantime.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test they are the point"
+    reason = "tests are meant to panic"
 )]
 
 #[path = "common/collection.rs"]
@@ -28,7 +28,7 @@ use writer::{Faults, Server, Writer};
 
 const CAPACITY: i32 = 3;
 const DEVICES: [&str; 2] = ["0", "1"];
-/// The number of the writer that comes last.
+/// The number of the last writer.
 const LAST: usize = 900;
 
 fn key(device: &str) -> ReadingKey {
@@ -57,7 +57,7 @@ fn of_device<'a>(collection: &'a Collection, device: &str) -> Vec<&'a Document> 
     buckets
 }
 
-/// What holds after every statement, whoever sent it.
+/// The invariants after every statement, from any writer.
 fn check(collection: &Collection, statement: &Document, before: &BTreeSet<String>) {
     for device in DEVICES {
         let buckets = of_device(collection, device);
@@ -76,7 +76,7 @@ fn check(collection: &Collection, statement: &Document, before: &BTreeSet<String
             let is_reserved = matches!(bucket.get("count"), Some(bson::Bson::Int64(_)));
             assert!(
                 is_empty || !is_reserved,
-                "the count is of another type: {bucket}"
+                "the count has another type: {bucket}"
             );
         }
         let pages = buckets.iter().filter(|bucket| count(bucket) > 0);
@@ -104,14 +104,14 @@ fn execute(collection: &mut Collection, statement: &Document) -> Answer {
     answer
 }
 
-/// How a writer ends before its time.
+/// How a writer ends early.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fate {
-    /// Not at all.
+    /// It does not.
     Lives,
-    /// It does nothing any more, and the command that is under way goes no further.
+    /// It stops, and so does its current command.
     Dies,
-    /// It gives up, and the command goes on.
+    /// It gives up, but its command continues.
     Leaves,
 }
 
@@ -119,7 +119,7 @@ enum Fate {
 struct Fated {
     writer: Writer,
     turns: usize,
-    /// After so many turns.
+    /// After this many turns.
     fate: (Fate, usize),
     has_left: bool,
 }
@@ -143,7 +143,7 @@ impl Fated {
     }
 }
 
-/// Reads the records of a device a few at a time, each time from its last place on.
+/// Reads the records of a device, a few at a time, each time from its last position.
 struct Reader {
     device: &'static str,
     place: Option<RecordPlace>,
@@ -177,7 +177,7 @@ type Plan = (Vec<(u8, i64)>, (Fate, usize));
 
 fn writers() -> impl Strategy<Value = Vec<Plan>> {
     let record = (0..2_u8, prop_oneof![Just(0), 0..4000_i64, any::<i64>()]);
-    // In order of one key: whole buckets that follow each other.
+    // One key in order: whole buckets that follow each other.
     let load = (0..2_u8, 0..4000_i64, 6..60_i64);
     let load = load.prop_map(|(device, from, length)| {
         (from..from + length).map(|at| (device, at * 300)).collect()
@@ -223,7 +223,7 @@ fn values(collection: &Collection, device: &str) -> Vec<i32> {
     records.map(|record| record.value).collect()
 }
 
-/// Runs the writers, and checks what became of their records.
+/// Runs the writers, and checks the outcome of their records.
 fn run(
     plans: &[Plan],
     order: &[prop::sample::Index],
@@ -256,7 +256,7 @@ fn run(
         writer.finish(&mut server);
     }
     server.settle();
-    // What a writer left without records is for the next one.
+    // The next writer fills what an earlier one left empty.
     let last = [(vec![(0, 0), (1, 0)], (Fate::Lives, 0))];
     let mut last = begin(&last, LAST, &Faults::default()).remove(0);
     last.finish(&mut server);
@@ -287,7 +287,7 @@ fn run(
         let told: BTreeSet<usize> = told.collect();
         prop_assert!(
             distinct.is_subset(&told),
-            "a record is stored that was said not to be"
+            "a record is stored although it was reported as not stored"
         );
         if *fate == Fate::Lives && faults.are_none() {
             prop_assert_eq!(found, (0..plan.len()).collect::<Vec<_>>());
@@ -338,7 +338,7 @@ proptest! {
     }
 
     #[test]
-    fn what_gets_lost_or_comes_late_stores_no_record_twice_and_hides_none(
+    fn lost_or_late_commands_store_no_record_twice_and_hide_none(
         plans in writers(),
         order in order(),
         one_in in 3..40_u64,
@@ -347,9 +347,9 @@ proptest! {
         run(&plans, &order, &Faults::one_in(one_in, seed))?;
     }
 
-    /// Pages may come out of order then: statements in the midst of a command are not executed.
+    /// Pages may then come out of order: statements in the middle of a command are not executed.
     #[test]
-    fn a_number_that_another_command_has_had_hides_no_record_and_doubles_none(
+    fn a_number_that_another_command_used_hides_and_duplicates_no_record(
         plans in writers(),
         order in order(),
         one_in in 1..5_u64,

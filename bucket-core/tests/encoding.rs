@@ -1,8 +1,9 @@
-//! An item's bytes are those that `bson` gives the record, but for the key fields and the time.
+//! An item's bytes equal those that `bson` writes for the record, except for the key fields and the
+//! time.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test they are the point"
+    reason = "tests are meant to panic"
 )]
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -21,7 +22,7 @@ mod tree;
 
 use tree::Tree;
 
-/// The item as it is sent.
+/// The item as sent.
 fn item<T: Record>(record: &T) -> Result<Vec<u8>, String> {
     encoded(record).map_err(|error| match error {
         EncodeError::Serialize(source) => source.to_string(),
@@ -49,7 +50,7 @@ fn expected<T: Record>(record: &T) -> Result<Vec<u8>, String> {
     for element in RawDocument::from_bytes(&whole).unwrap().iter_elements() {
         let element = element.unwrap();
         let name = element.key().as_str();
-        // A type byte, the name and its NUL stand before the value.
+        // A type byte, the name and its NUL precede the value.
         let end = at + 2 + name.len() + element.size();
         if name == T::SPEC.time().name {
             bytes.push(0x09);
@@ -71,14 +72,15 @@ fn check<T: Record>(record: &T) {
     assert_eq!(item(record), expected(record));
 }
 
-/// As [`check`], for values that `bson` itself writes so that they cannot be read: they are refused.
+/// Like [`check`], but values that `bson` writes in an unreadable form must be refused.
 fn check_against<T: Record>(record: &T, item_of: &T::Item) {
     match bson::serialize_to_vec(item_of) {
         Err(expected) => {
             let error = encoded(record).unwrap_err();
             let (of_bson, error) = (expected.to_string(), error.to_string());
-            // What was refused first is told.
-            let is_ours = error.contains("twice in one document") || error.contains("no BSON");
+            // The error reports the first refusal.
+            let is_ours =
+                error.contains("twice in one document") || error.contains("not valid BSON");
             assert!(is_ours || error.ends_with(&of_bson), "{error}: {of_bson}");
         }
         Ok(expected) => match encoded(record) {
@@ -93,8 +95,8 @@ fn check_against<T: Record>(record: &T, item_of: &T::Item) {
                     "{name}: {fault:?}"
                 );
             }
-            // By chance the fields behind it may look like what the value lacks.
-            Err(error) if error.to_string().contains("no BSON") => {}
+            // By chance, the following fields may look like the missing part of the value.
+            Err(error) if error.to_string().contains("not valid BSON") => {}
             Err(error) => assert_eq!(fault(&expected), Some(Fault::Malformed), "{error}"),
         },
     }
@@ -106,7 +108,7 @@ enum Fault {
     Repeated(String),
 }
 
-/// The first thing that is wrong with a document, as `bson` goes over it.
+/// The first fault of a document, in `bson`'s order.
 fn fault(document: &[u8]) -> Option<Fault> {
     let Ok(document) = RawDocument::from_bytes(document) else {
         return Some(Fault::Malformed);
@@ -246,7 +248,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_024))]
 
     #[test]
-    fn whatever_serde_gives_is_written_as_bson_writes_it(
+    fn every_serde_value_is_written_as_bson_writes_it(
         first in tree::tree(),
         second in tree::tree(),
     ) {
@@ -368,7 +370,7 @@ fn every_type_of_bson_is_written_as_bson_writes_it() {
     });
 }
 
-/// Two forms by hand under the names of the fields, neither of which is what the fields say.
+/// Two serde forms by hand under the names of the fields; neither matches the fields.
 #[derive(Debug, Deserialize, Bucketed)]
 #[bucket(collection = "hand", items = "items", capacity = 3, crate = ::bucket_core)]
 struct ByHand {
@@ -395,7 +397,7 @@ impl Serialize for ByHand {
 }
 
 #[test]
-fn a_serialize_by_hand_decides_what_is_written_for_each_record() {
+fn a_manual_serialize_decides_what_is_written_for_each_record() {
     for value in [1.5, -1.5, 2.5] {
         check(&ByHand {
             source: 1,
@@ -416,7 +418,7 @@ struct Named {
 }
 
 #[test]
-fn a_record_under_the_name_of_a_bson_type_is_refused_as_bson_refuses_it() {
+fn a_record_named_like_a_bson_type_is_refused_as_by_bson() {
     let record = Named {
         source: 1,
         at: date(),

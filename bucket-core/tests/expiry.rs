@@ -1,8 +1,8 @@
-//! Retention (`expire_after`): what is written and asked for it, as documents.
+//! Retention (`expire_after`): the documents of writes and reads.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test they are the point"
+    reason = "tests are meant to panic"
 )]
 
 #[path = "common/sample.rs"]
@@ -26,7 +26,7 @@ const NOW: DateTime = DateTime::from_millis(1_700_000_000_000);
 /// A minute before, and a minute ahead.
 const BEFORE: DateTime = DateTime::from_millis(1_699_999_940_000);
 const AHEAD: DateTime = DateTime::from_millis(1_700_000_060_000);
-/// The last moment that is past the limit.
+/// The last moment past the limit.
 const LAST: DateTime = DateTime::from_millis(1_699_996_400_000);
 const FIRST_KEPT: DateTime = DateTime::from_millis(1_699_996_400_001);
 
@@ -41,7 +41,7 @@ fn at<const F: usize>(at: DateTime) -> Sample<F> {
     }
 }
 
-/// The update of the statement that stores these records in a bucket that is opened.
+/// The update of the statement that opens a bucket with these records.
 fn update<const F: usize>(times: &[DateTime]) -> Document {
     let mut batch = Batch::of::<Sample<F>>();
     batch.set_now(NOW);
@@ -84,7 +84,7 @@ fn the_age_of_a_bucket_without_an_end_counts_from_its_latest_record() {
 }
 
 #[test]
-fn a_record_dated_in_the_future_counts_as_one_of_now() {
+fn a_record_dated_in_the_future_counts_as_current() {
     assert_eq!(largest(&update::<COUNT_EXPIRE>(&[AHEAD])), NOW);
     assert_eq!(
         largest(&update::<COUNT_EXPIRE>(&[BEFORE, DateTime::MAX])),
@@ -97,7 +97,7 @@ fn a_record_dated_in_the_future_counts_as_one_of_now() {
 }
 
 #[test]
-fn a_record_is_refused_from_the_moment_on_at_which_reads_hide_it() {
+fn a_record_is_refused_from_the_moment_reads_hide_it() {
     let mut batch = Batch::of::<Sample<WINDOW_EXPIRE>>();
     batch.set_now(NOW);
     batch.push(0, &at::<WINDOW_EXPIRE>(FIRST_KEPT)).unwrap();
@@ -111,7 +111,7 @@ fn a_record_is_refused_from_the_moment_on_at_which_reads_hide_it() {
     assert_eq!(spec.expired_before(NOW), Some(FIRST_KEPT));
     let shown = read::live(spec, NOW).range();
     assert!(shown.contains(FIRST_KEPT) && !shown.contains(LAST));
-    // Without a limit nothing is.
+    // Without a limit, nothing is refused.
     let mut batch = Batch::of::<Sample<COUNT>>();
     batch.set_now(NOW);
     batch.push(0, &at::<COUNT>(DateTime::MIN)).unwrap();
@@ -119,14 +119,14 @@ fn a_record_is_refused_from_the_moment_on_at_which_reads_hide_it() {
         read::live(<Sample<COUNT>>::SPEC, NOW).range(),
         TimeRange::ALL
     );
-    // Nor does a clock at the end of time.
+    // Nor with a clock at the end of time.
     for now in [DateTime::MIN, DateTime::MAX] {
         assert!(spec.expired_before(now).is_some());
     }
 }
 
 #[test]
-fn the_server_removes_what_takes_no_more_records() {
+fn the_server_only_removes_buckets_that_take_no_more_records() {
     let of = |spec| -> Vec<Document> {
         let plans = index::plan(spec).into_iter();
         let plans = plans.filter(|plan| plan.expire_after.is_some());
@@ -187,7 +187,7 @@ fn another_limit_is_drift_of_its_own_kind() {
     );
     let (_, of_none) = index::compare(<Sample<COUNT>>::SPEC, &found);
     assert!(of_none.contains(&drift(None, 60)), "{of_none:?}");
-    // One that removes nothing, or for no time that can be told, is another index.
+    // An index that removes nothing, or has an unusable limit, is another index.
     found[at].insert("expireAfterSeconds", f64::NAN);
     assert!(matches!(
         &index::compare(spec, &found).1[..],
@@ -201,7 +201,7 @@ fn another_limit_is_drift_of_its_own_kind() {
 }
 
 #[test]
-fn reads_ask_for_the_buckets_that_are_not_due() {
+fn reads_request_only_unexpired_buckets() {
     let filter = |plan: read::FindPlan| Document::try_from(plan.filter).unwrap();
     let key = read::key_elements::<Sample<COUNT_EXPIRE>>(&sample::SampleKey("d".to_owned()));
     let not_due = |field: &str| doc! { "device": "d", field: { "$not": { "$lte": LAST } } };
@@ -238,7 +238,7 @@ fn stored(count: i32) -> Document {
 }
 
 #[test]
-fn a_bucket_is_read_without_what_is_past_the_limit() {
+fn a_bucket_is_read_without_its_expired_records() {
     let shown = read::live(<Sample<COUNT_EXPIRE>>::SPEC, NOW).range();
     let raw = |document: Document| RawDocumentBuf::try_from(&document).unwrap();
     let bucket = bucket::decode_within::<Sample<COUNT_EXPIRE>>(&raw(stored(3)), shown).unwrap();
@@ -253,7 +253,7 @@ fn a_bucket_is_read_without_what_is_past_the_limit() {
 }
 
 #[test]
-fn damage_shows_whether_it_is_hidden_or_not() {
+fn damage_is_reported_whether_hidden_or_shown() {
     let shown = read::live(<Sample<COUNT_EXPIRE>>::SPEC, NOW).range();
     let read = |document: &Document| {
         let raw = RawDocumentBuf::try_from(document).unwrap();

@@ -1,4 +1,4 @@
-//! Filling gaps: nothing known is changed, and nothing is made up where nothing can be told.
+//! Filling gaps: known values never change, and no value is invented where none can be computed.
 
 use bson::DateTime;
 use bucket_core::{Fill, step::Filled};
@@ -22,7 +22,7 @@ fn values(filled: &[Filled]) -> Vec<Option<f64>> {
 }
 
 #[test]
-fn nothing_gives_nothing() {
+fn no_rows_give_no_rows() {
     for fill in [Fill::Skip, Fill::Null, Fill::Previous, Fill::Linear] {
         assert!(fill.apply(Vec::new(), Some((at(0), 1.0))).is_empty());
     }
@@ -41,7 +41,7 @@ fn previous_values_are_held_over_gaps_and_marked() {
 }
 
 #[test]
-fn lines_go_by_time_and_not_by_row() {
+fn lines_follow_time_and_not_rows() {
     let rows = rows(&[
         (0, Some(0.0)),
         (10, None),
@@ -58,7 +58,7 @@ fn lines_go_by_time_and_not_by_row() {
 }
 
 #[test]
-fn lines_do_not_overflow_and_stop_at_what_is_no_number() {
+fn lines_do_not_overflow_and_stop_at_values_that_are_not_numbers() {
     let gap = |left, right| {
         let rows = rows(&[(i64::MIN, Some(left)), (0, None), (i64::MAX, Some(right))]);
         Fill::Linear.apply(rows, None)[1].value
@@ -83,7 +83,7 @@ fn any_rows() -> impl Strategy<Value = Vec<Row>> {
 
 proptest! {
     #[test]
-    fn known_values_are_kept_and_made_up_ones_lie_between_their_neighbours(
+    fn known_values_are_kept_and_filled_ones_are_between_their_neighbours(
         rows in any_rows(),
         before in prop::option::of(-1e6..1e6),
         fill in prop::sample::select(vec![Fill::Null, Fill::Previous, Fill::Linear]),

@@ -1,9 +1,9 @@
-//! Walks in the order of arrival while others write: finds that yield between any two buckets, as a server's do,
-//! against what is stored in the end.
+//! Walks in order of arrival while others write. Finds yield between any two buckets, as on a
+//! server, and the result is compared with the final contents.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test they are the point"
+    reason = "tests are meant to panic"
 )]
 
 #[path = "common/collection.rs"]
@@ -35,17 +35,17 @@ use self::{
     writer::{Server, Writer},
 };
 
-/// The time by the clock of the writers: nothing since 1970 has expired.
+/// The time by the writers' clock: nothing since 1970 has expired.
 const NOW: i64 = EXPIRE_AFTER as i64 * 1_000;
 
-/// A collection, its writers, and when each of them goes on.
+/// A collection, its writers, and when each of them continues.
 struct World<const F: usize> {
     server: Server,
     writers: Vec<Writer>,
-    /// A writer, and how many things it does before the server goes on with a read.
+    /// A writer, and the number of its steps before the server continues with a read.
     yields: Vec<(usize, usize)>,
     turn: usize,
-    /// Finds that were sent.
+    /// The number of finds sent.
     finds: usize,
 }
 
@@ -55,7 +55,7 @@ impl<const F: usize> World<F> {
             let mut batch = Batch::of::<Sample<F>>();
             batch.set_now(DateTime::from_millis(NOW));
             for (index, drawn) in plan.iter().enumerate() {
-                // One that has expired is refused.
+                // An expired record is refused.
                 drop(batch.push(index, &drawn.sample::<F>(number * 1_000 + index)));
             }
             Writer::new(batch, None)
@@ -69,7 +69,7 @@ impl<const F: usize> World<F> {
         }
     }
 
-    /// Others go on in the middle of a read.
+    /// Others continue in the middle of a read.
     fn give_way(&mut self) {
         let Some((writer, things)) = self.yields.get(self.turn % self.yields.len().max(1)) else {
             return;
@@ -87,7 +87,7 @@ impl<const F: usize> World<F> {
         }
     }
 
-    /// Lets a writer go on that is not at its end; whether there is one.
+    /// Lets a writer continue that has not finished. Returns whether there is one.
     fn is_under_way(&mut self) -> bool {
         let writing: Vec<usize> = (0..self.writers.len())
             .filter(|at| !self.writers[*at].is_done())
@@ -99,11 +99,11 @@ impl<const F: usize> World<F> {
         !writing.is_empty()
     }
 
-    /// Everything that is stored by now, in order.
+    /// Everything stored so far, in order.
     fn all(&mut self, query: &Query) -> Vec<i64> {
         let mut walk = query.walk::<F>(None, false);
         let mut seen = Vec::new();
-        // Nobody comes in between.
+        // Nobody interrupts.
         let found = self.server.collection.find(&walk.find(0));
         let ready = found.iter().map(|stored| walk.take(stored));
         for ready in ready {
@@ -113,7 +113,7 @@ impl<const F: usize> World<F> {
     }
 }
 
-/// A find on its way through an index.
+/// A find that is scanning an index.
 struct Scan {
     plan: FindPlan,
     filter: Document,
@@ -147,7 +147,8 @@ impl Scan {
         fields.fold(Ordering::Equal, Ordering::then)
     }
 
-    /// The next document, as it is when the server gets there; others go on before each index entry.
+    /// The next document, as it is when the server reaches it. Others continue before each index
+    /// entry.
     fn next<const F: usize>(&mut self, world: &mut World<F>) -> Option<RawDocumentBuf> {
         loop {
             if self.left == 0 {
@@ -174,7 +175,7 @@ impl Scan {
 struct Query {
     newest_first: bool,
     range: TimeRange,
-    /// Milliseconds by which the reader's clock is ahead.
+    /// The milliseconds by which the reader's clock is ahead.
     ahead: i64,
 }
 
@@ -236,7 +237,7 @@ fn page<const F: usize>(world: &mut World<F>, mut walk: Walk<Sample<F>>, most: u
     Page { records, more }
 }
 
-/// All records from the token on, over one cursor where none has to be read again.
+/// All records after the token, over one cursor if none must be read again.
 fn stream<const F: usize>(
     world: &mut World<F>,
     mut walk: Walk<Sample<F>>,
@@ -253,19 +254,20 @@ fn stream<const F: usize>(
     records
 }
 
-/// Asks for what has come since, as long as others write and once more after that. From the newest record on
-/// it is what comes after the first record of the first page, which is the first here.
+/// Reads what has come since, as long as others write, and once more after that. From the newest
+/// record, that is what comes after the first record of the first page, which is the first one
+/// here.
 fn follow<const F: usize>(world: &mut World<F>, query: &Query, limits: &[usize]) -> Vec<i64> {
     let mut seen = Vec::new();
     let mut token: Option<CursorToken> = None;
-    // Going back from the newest record is what comes after it as well.
+    // Going back from the newest record also finds what comes after it.
     let before = query.newest_first;
     for turn in 0.. {
         assert!(turn < 5_000, "the follower does not come to an end");
         let is_last = !world.is_under_way();
         let walk = query.walk::<F>(token.as_ref(), before && token.is_some());
         let tokens = walk.tokens();
-        // One in seven is a stream.
+        // Every seventh read is a stream.
         let (records, more) = match limits[turn % limits.len()] {
             0 if token.is_some() || !query.newest_first => (stream(world, walk), false),
             limit => {
@@ -309,7 +311,7 @@ fn check<const F: usize>(
         };
         let mut expected = world.all(&ascending);
         if newest_first {
-            // Without those before it.
+            // Without the records before it.
             let first = expected.iter().position(|one| seen.first() == Some(one));
             expected.drain(..first.unwrap_or(expected.len()));
         }
@@ -358,14 +360,14 @@ proptest! {
     }
 
     #[test]
-    fn a_follower_misses_nothing_of_what_has_not_expired(plans in plans(), yields in yields(), range in range(), limits in limits()) {
+    fn a_follower_misses_no_unexpired_record(plans in plans(), yields in yields(), range in range(), limits in limits()) {
         check::<COUNT_EXPIRE>(&plans, &yields, range, &limits)?;
         check::<COUNT_BYTES_EXPIRE>(&plans, &yields, range, &limits)?;
         check::<NUMBERED_EXPIRE>(&plans, &yields, range, &limits)?;
     }
 }
 
-/// What a writer leaves that is on its own.
+/// The buckets of a writer without concurrent writers.
 fn written<const F: usize>(records: usize) -> World<F> {
     let record = |at: usize| Drawn {
         device: 0,
@@ -385,7 +387,7 @@ const ALL: Query = Query {
     ahead: 0,
 };
 
-/// The finds of a page and of a stream.
+/// The number of finds for a page and for a stream.
 fn finds<const F: usize>(mut world: World<F>, query: &Query, limit: usize) -> (usize, usize) {
     let most = page(&mut world, query.walk(None, false), limit);
     assert_eq!(most.records.len(), limit);
@@ -395,7 +397,7 @@ fn finds<const F: usize>(mut world: World<F>, query: &Query, limit: usize) -> (u
 }
 
 #[test]
-fn nothing_is_read_again_where_nobody_writes() {
+fn nothing_is_read_again_if_nobody_writes() {
     let some = TimeRange::new(Some(DateTime::from_millis(2_000)), None);
     for query in [ALL, Query { range: some, ..ALL }] {
         assert_eq!(finds(written::<COUNT>(18), &query, 4), (1, 1));
@@ -405,15 +407,15 @@ fn nothing_is_read_again_where_nobody_writes() {
 }
 
 #[test]
-fn buckets_that_were_full_before_the_capacity_was_raised_are_read_once_more_in_all() {
+fn buckets_that_were_full_before_the_capacity_was_raised_are_read_again_only_once() {
     let mut world = written::<COUNT_RAISED>(0);
-    // What a capacity of four has left.
+    // The buckets that a capacity of four left.
     world.server.collection.documents = written::<COUNT>(18).server.collection.documents;
     assert_eq!(finds(world, &ALL, 4), (3, 3));
 }
 
 #[test]
-fn a_bucket_that_is_reserved_and_filled_meanwhile_is_not_passed_over() {
+fn a_bucket_that_is_reserved_and_filled_during_a_walk_is_not_skipped() {
     let mut world = written::<COUNT>(6);
     let filled = world.server.collection.documents[1].clone();
     let mut reserved = filled.clone();

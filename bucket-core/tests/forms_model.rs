@@ -1,9 +1,9 @@
-//! Every form against a naive collection: several writers, single records and batches, statements
-//! interleaved at will, records late, repeated, before 1970 and far ahead.
+//! Every form against a naive collection: several writers, single records and batches, arbitrarily
+//! interleaved statements; late and repeated records, records before 1970 and far in the future.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test they are the point"
+    reason = "tests are meant to panic"
 )]
 
 #[path = "common/collection.rs"]
@@ -38,7 +38,7 @@ use self::{
     writer::{Faults, Server, Turns, Writer, store},
 };
 
-/// The time by the clock, in the midst of what is drawn.
+/// The time by the clock, in the middle of the generated times.
 const NOW: DateTime = DateTime::from_millis(4_000);
 
 fn plans() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
@@ -47,7 +47,7 @@ fn plans() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
     prop::collection::vec(writer, 1..8)
 }
 
-/// Runs the writers and gives the stored buckets, after what holds for every form was checked.
+/// Runs the writers, checks the invariants of every form, and returns the stored buckets.
 fn run<const F: usize>(
     plans: &[Vec<Drawn>],
     turns: u64,
@@ -56,7 +56,7 @@ fn run<const F: usize>(
     run_with(plans, turns, limits, &Faults::default())
 }
 
-/// The same with commands and replies that get lost.
+/// The same, with lost commands and replies.
 fn run_with<const F: usize>(
     plans: &[Vec<Drawn>],
     turns: u64,
@@ -71,13 +71,13 @@ fn run_with<const F: usize>(
         for (index, drawn) in plan.iter().enumerate() {
             let sample = drawn.sample::<F>(number * 1_000 + index);
             let limits = limits(number, &sample.device);
-            // Records of one writer and key in two batches: the second goes by the first.
+            // Records of one writer and key in two batches: the second relies on the first.
             let early = index <= plan.len() / 2;
             let batch = if early { &mut batch } else { &mut next };
             batch.push_with(index, &sample, limits).unwrap();
             expected.insert(sample.unique, sample);
         }
-        // Only now: some of them are far older than any limit.
+        // Only now, because some records are far older than any limit.
         batch.set_now(NOW);
         next.set_now(NOW);
         batch.guess(|_| Some(format!("{}_0000000001", plan[0].device)));
@@ -136,7 +136,7 @@ fn run_with<const F: usize>(
                 item.unique
             );
             let sent = expected.get(&item.unique);
-            prop_assert!(sent.is_some(), "{} was said not to be stored", item.unique);
+            prop_assert!(sent.is_some(), "{} was reported as not stored", item.unique);
             let sent = sent.unwrap();
             prop_assert_eq!((&sent.device, sent.at), (&bucket.key.0, item.at));
         }
@@ -159,12 +159,12 @@ fn run_with<const F: usize>(
     Ok(buckets)
 }
 
-/// The buckets of the first device: alone, which goes by upserts, or beside so many records of
-/// another one that whole buckets are inserted.
+/// The buckets of the first device: with only its records, which uses upserts, or with this many
+/// records of another device, so that whole buckets are inserted.
 fn buckets_of_one<const F: usize>(plan: &[Drawn], beside: i64) -> Vec<Document> {
     let mut batch = Batch::of::<Sample<F>>();
     for (index, drawn) in plan.iter().enumerate() {
-        // NaN, which stands for none too, is not equal to itself.
+        // NaN, which also stands for a missing value, is not equal to itself.
         let level = drawn.level.filter(|level| !level.is_nan()).or(Some(0.5));
         let drawn = Drawn {
             device: 0,
@@ -260,7 +260,7 @@ proptest! {
     }
 
     #[test]
-    fn what_gets_lost_or_comes_late_is_stored_once_at_most_in_every_form(
+    fn lost_or_late_commands_store_each_record_at_most_once_in_every_form(
         plans in plans(),
         turns in any::<u64>(),
         one_in in 3..40_u64,
@@ -278,9 +278,9 @@ proptest! {
         run_with::<HYBRID_SIDE>(&plans, turns, none, &faults)?;
     }
 
-    /// Writers of different limits at once, as while a new version is rolled out.
+    /// Writers with different limits at the same time, as during the rollout of a new version.
     #[test]
-    fn buckets_keep_what_they_were_made_with(plans in plans(), turns in any::<u64>()) {
+    fn buckets_keep_the_limits_they_were_made_with(plans in plans(), turns in any::<u64>()) {
         let capacity = |writer: usize| Limits::new().capacity(if writer.is_multiple_of(2) { 3 } else { 7 });
         for bucket in run::<NUMBERED>(&plans, turns, |writer, _| Some(capacity(writer)))? {
             prop_assert!([3, 7].contains(&bucket.fields.size));
@@ -303,9 +303,9 @@ proptest! {
     }
 }
 
-/// The first try of an append to a bucket that is not there arrives late, after others have opened it.
+/// The first try of an append to a missing bucket arrives late, after others have opened it.
 #[test]
-fn a_late_append_to_a_bucket_that_was_not_there_is_not_stored_twice() {
+fn a_late_append_to_a_bucket_that_was_missing_is_not_stored_twice() {
     let of = |device| Drawn {
         device,
         at: 0,

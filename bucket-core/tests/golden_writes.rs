@@ -2,7 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test they are the point"
+    reason = "tests are meant to panic"
 )]
 
 mod common;
@@ -30,7 +30,7 @@ fn batch(records: &[Trade]) -> Batch {
     batch
 }
 
-/// The manual's update with the bucket's own `_id` in the place of the regular expression, which
+/// The manual's update. It uses the bucket's own `_id` instead of the regular expression, which
 /// matches other keys too, and the key field by equality.
 #[test]
 fn a_record_is_appended_by_the_manuals_push_and_inc() {
@@ -57,8 +57,8 @@ fn a_record_is_appended_by_the_manuals_push_and_inc() {
     assert_eq!(document(rounds[0].command()), expected);
 }
 
-/// The manual's upsert: the same operators, `_id` from the record, only where no bucket of the key
-/// stands behind it.
+/// The manual's upsert: the same operators and `_id` from the record, only if no later bucket of
+/// the key exists.
 #[test]
 fn a_bucket_is_opened_by_the_manuals_upsert() {
     let mut batch = batch(&[msft()]);
@@ -138,10 +138,10 @@ fn a_batch_fills_the_open_bucket_and_then_the_next_ones() {
     assert!(command.get_bool("ordered").unwrap());
 }
 
-/// After what the open bucket takes, the last bucket is reserved first, the whole ones go before it, and
-/// then it gets its records.
+/// After the open bucket is full, the last bucket is reserved first, the whole ones go before it,
+/// and then it gets its records.
 #[test]
-fn whole_buckets_are_placed_before_one_that_is_reserved() {
+fn whole_buckets_are_placed_before_a_reserved_one() {
     let records: Vec<Trade> = (-1..24).map(|n| Trade { qty: n, ..msft() }).collect();
     let mut batch = batch(&records);
     let seen = bson::rawdoc! { "_id": "123_1698335223", "count": 9 };
@@ -211,7 +211,8 @@ fn whole_buckets_are_placed_before_one_that_is_reserved() {
     assert!(command.get_bool("ordered").unwrap());
 }
 
-/// In a transaction a refused statement ends everything, and a collection may refuse buckets without records.
+/// In a transaction, a refused statement ends everything; and a collection may refuse empty
+/// buckets.
 #[test]
 fn nothing_is_reserved_in_a_callers_session() {
     let records: Vec<Trade> = (0..24).map(|n| Trade { qty: n, ..msft() }).collect();
@@ -228,7 +229,7 @@ fn nothing_is_reserved_in_a_callers_session() {
     }
 }
 
-/// The bucket stays reserved for as long as it is waited for.
+/// The bucket stays reserved as long as the writer waits for it.
 fn wait_for(batch: &mut Batch, reserved: &RawDocument) {
     while batch.chains()[0].need() != Need::Statements {
         batch.waited();
@@ -236,8 +237,8 @@ fn wait_for(batch: &mut Batch, reserved: &RawDocument) {
     }
 }
 
-/// A writer that needs a bucket that another one has reserved ends the reservation first, alone in a
-/// command.
+/// A writer that needs a bucket reserved by another one first ends the reservation, in a command of
+/// its own.
 #[test]
 fn a_reserved_bucket_is_taken_over_before_it_gets_records() {
     let records: Vec<Trade> = (0..30).map(|n| Trade { qty: n, ..msft() }).collect();

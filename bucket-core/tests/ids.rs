@@ -2,7 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test they are the point"
+    reason = "tests are meant to panic"
 )]
 
 mod common;
@@ -80,7 +80,7 @@ fn id_of(device: &str, channel: &str, millis: i64) -> String {
 }
 
 #[test]
-fn the_last_key_part_needs_no_escape_to_be_told_from_the_time() {
+fn the_last_key_part_is_separate_from_the_time_without_an_escape() {
     assert_eq!(id_of("a", "12_3", 1_698_335_223_000), "a_12_3_1698335223");
     let odd = [
         "x_1698335223",
@@ -121,7 +121,7 @@ fn unusual_dates_have_the_documented_form() {
 }
 
 #[test]
-fn a_late_record_opens_its_bucket_behind_the_ones_that_exist() {
+fn a_late_record_opens_its_bucket_after_the_existing_ones() {
     let first = BucketId::<Trade>::first(&1.into(), date("2023-10-26T15:47:03Z"));
     let late = first.next(&1.into(), date("2001-01-01T00:00:00Z"));
     assert_eq!(late.to_string(), "1_1698335223_1");
@@ -135,7 +135,7 @@ fn buckets_of_one_time_are_numbered_in_order() {
     let mut id = BucketId::<Trade>::first(&1.into(), at);
     for expected in 1..=12_000 {
         let next = id.next(&1.into(), at);
-        assert!(next > id, "{next} is not behind {id}");
+        assert!(next > id, "{next} is not after {id}");
         assert_eq!(next.sequence(), expected);
         assert_eq!(
             next.to_string()
@@ -169,7 +169,7 @@ fn no_two_odd_keys_share_an_id_and_each_is_read_back() {
 }
 
 #[test]
-fn text_that_is_no_id_is_a_typed_error() {
+fn text_that_is_not_an_id_is_a_typed_error() {
     let no_ids = [
         "",
         "123",
@@ -221,12 +221,12 @@ proptest! {
     }
 
     #[test]
-    fn the_next_id_is_always_behind(device in ".*", times in prop::collection::vec(any::<i64>(), 1..40)) {
+    fn the_next_id_always_sorts_after(device in ".*", times in prop::collection::vec(any::<i64>(), 1..40)) {
         let key = ReadingKey { device: device.clone(), channel: "c".into() };
         let mut last = id(&device, "c", times[0]);
         for time in times {
             let next = last.next(&key, DateTime::from_millis(time));
-            prop_assert!(next.as_str() > last.as_str(), "{} is not behind {}", next, last);
+            prop_assert!(next.as_str() > last.as_str(), "{} is not after {}", next, last);
             last = next;
         }
     }

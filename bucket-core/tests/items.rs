@@ -2,7 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test they are the point"
+    reason = "tests are meant to panic"
 )]
 
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ fn open(name: &str, value: i32) -> Open {
     }
 }
 
-/// The item as it is sent.
+/// The item as sent.
 fn item<T: Record>(record: &T) -> Result<Document, EncodeError> {
     let mut batch = Batch::of::<T>();
     batch.push(0, record)?;
@@ -62,7 +62,7 @@ fn a_flattened_map_travels_in_the_item_and_back() {
 }
 
 #[test]
-fn a_flattened_value_under_the_name_of_a_key_or_the_time_is_refused_and_not_lost() {
+fn a_flattened_value_named_like_a_key_or_the_time_is_refused_and_not_lost() {
     for name in ["source", "at"] {
         let error = item(&open(name, 7)).unwrap_err();
         let expected = name;
@@ -97,7 +97,7 @@ struct Odd {
     form: u8,
 }
 
-/// By hand, and not as a struct.
+/// Implemented by hand, and not as a struct.
 impl Serialize for Odd {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self.form {
@@ -118,7 +118,7 @@ impl Serialize for Odd {
 }
 
 #[test]
-fn a_record_that_is_no_struct_to_serde_is_a_typed_error_and_leaves_the_batch_as_it_was() {
+fn a_record_that_is_not_a_serde_struct_is_a_typed_error_and_leaves_the_batch_unchanged() {
     let at = DateTime::from_millis(0);
     let mut batch = Batch::of::<Odd>();
     for form in 0..7 {

@@ -1,8 +1,8 @@
-//! Batches that are joined send what one batch of all their records would.
+//! Joined batches send what one batch of all their records would send.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test they are the point"
+    reason = "tests are meant to panic"
 )]
 
 #[path = "common/drawn.rs"]
@@ -32,8 +32,8 @@ fn batch<T: Record>(records: &[T], from: usize) -> Batch {
     batch
 }
 
-/// All commands, and how many records are stored, as if nothing were stored before and every statement were
-/// applied.
+/// All commands and the number of stored records, if nothing was stored before and every statement
+/// is applied.
 fn sent(batch: Batch) -> (Vec<RawDocumentBuf>, usize) {
     let mut bodies = Vec::new();
     let mut learnt = Learnt::default();
@@ -59,7 +59,7 @@ fn sent(batch: Batch) -> (Vec<RawDocumentBuf>, usize) {
     }
     let (_, report) = call.end();
     for unstored in &report.failed {
-        // Records with the id of an earlier one, and other data.
+        // Records with the id of an earlier one, but other data.
         assert!(
             matches!(unstored.reason, Reason::Conflict { .. }),
             "{unstored:?}"
@@ -74,7 +74,7 @@ fn compare<const F: usize>(parts: &[Vec<Drawn>]) -> Result<(), TestCaseError> {
     for part in parts {
         let before = all.len();
         all.extend(part.iter().map(|drawn| drawn.sample(0)));
-        // Indexes begin anywhere.
+        // Indexes may start anywhere.
         let part = batch(&all[before..], 7);
         joined.join(part, before);
     }
@@ -86,7 +86,7 @@ fn compare<const F: usize>(parts: &[Vec<Drawn>]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The same with record ids, of which some come twice: in one part, and in two.
+/// The same with record ids. Some appear twice: in one part, and in two parts.
 fn compare_ids<const F: usize>(parts: &[Vec<(Drawn, u8)>]) -> Result<(), TestCaseError> {
     let mut all: Vec<Sample<F>> = Vec::new();
     let mut joined = Batch::of::<Sample<F>>();
@@ -96,7 +96,7 @@ fn compare_ids<const F: usize>(parts: &[Vec<(Drawn, u8)>]) -> Result<(), TestCas
             Sample {
                 device: drawn.device.to_string(),
                 ..Drawn {
-                    // Equal but for what tells apart the even from the odd.
+                    // Equal except for what distinguishes even from odd.
                     at: 0,
                     value: i32::from(drawn.value % 2 == 0),
                     level: None,

@@ -2,7 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test they are the point"
+    reason = "tests are meant to panic"
 )]
 
 #[path = "common/collection.rs"]
@@ -57,7 +57,7 @@ fn ranges() -> impl Strategy<Value = Vec<TimeRange>> {
     prop::collection::vec(range, 1..6)
 }
 
-/// What several writers leave, one behind the other.
+/// The buckets that several writers store, one after the other.
 fn stored<const F: usize>(plans: &[Vec<Drawn>]) -> Collection {
     let mut collection = Collection::new(Sample::<F>::SPEC);
     for (number, plan) in plans.iter().enumerate() {
@@ -137,7 +137,7 @@ fn check<const F: usize>(
         prop_assert_eq!(found.buckets, u64::try_from(parts.len()).unwrap());
         let items = parts.concat();
         prop_assert_eq!(found.count, u64::try_from(items.len()).unwrap());
-        // A bucket that would hold just these.
+        // A bucket that would hold exactly these items.
         naive::check(&SampleBucket::<F> {
             id: BucketId::first(&key, DateTime::from_millis(0)),
             key: key.clone(),
@@ -153,7 +153,7 @@ fn check<const F: usize>(
     Ok(())
 }
 
-/// No items are sent of buckets that lie in the range as a whole.
+/// Buckets fully inside the range come without items.
 fn check_opened<const F: usize>(
     collection: &Collection,
     sent: &[Document],
@@ -219,7 +219,7 @@ proptest! {
     }
 }
 
-/// Of those the batches refuse late records.
+/// The batches refuse late records.
 #[test]
 fn statistics_leave_out_what_was_refused() {
     let drawn = |at| Drawn {
@@ -237,7 +237,7 @@ fn statistics_leave_out_what_was_refused() {
 }
 
 #[test]
-fn the_last_time_is_known_whatever_the_sums_come_to() {
+fn the_last_time_is_known_even_if_the_sums_overflow() {
     let mut collection = Collection::new(Sample::<COUNT>::SPEC);
     for number in 0..8_i64 {
         let mut batch = Batch::of::<Sample<COUNT>>();

@@ -1,9 +1,9 @@
-//! Whatever is taken for storing can be read again: names and values that are data cannot make a bucket
-//! or a document unreadable.
+//! Every accepted record can be read again: names and values that are data cannot make a bucket or
+//! a document unreadable.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test they are the point"
+    reason = "tests are meant to panic"
 )]
 
 use std::collections::{BTreeMap, HashMap};
@@ -20,7 +20,7 @@ use proptest::{collection::vec, prelude::*};
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
 use serde_json::json;
 
-/// A record of every place in which user's JSON may stand.
+/// A record with every place that may hold a user's JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
 #[serde(rename_all = "camelCase")]
 #[bucket(collection = "any", items = "items", window = "1h", crate = ::bucket_core)]
@@ -66,7 +66,7 @@ fn any() -> Any {
     }
 }
 
-/// The bucket of one record as it would be stored; and what is read from it.
+/// The records that are read back from the stored bucket of one record.
 fn through<T: Record>(record: &T, id: &str) -> Result<Vec<T>, EncodeError> {
     let mut batch = Batch::of::<T>();
     batch.push(0, record)?;
@@ -101,7 +101,7 @@ fn kept(record: &Any) -> Result<(), EncodeError> {
 }
 
 #[test]
-fn a_name_that_stands_twice_is_refused_by_its_name() {
+fn a_repeated_name_is_refused_and_reported() {
     for name in ["json", "inner", "level", "map", "at", "source"] {
         let mut record = any();
         record.rest.insert(name.to_owned(), Bson::Int32(1));
@@ -123,7 +123,7 @@ fn a_name_that_stands_twice_is_refused_by_its_name() {
 }
 
 #[test]
-fn a_flattened_name_of_a_field_that_is_left_out_is_refused_where_it_could_not_be_read() {
+fn a_flattened_name_of_an_omitted_field_is_refused_if_it_could_not_be_read() {
     for name in ["note", "old_level"] {
         let mut record = any();
         record.rest.insert(name.to_owned(), Bson::Boolean(true));
@@ -136,7 +136,7 @@ fn a_flattened_name_of_a_field_that_is_left_out_is_refused_where_it_could_not_be
     assert!(matches!(error, EncodeError::Unreadable(_)), "{error:?}");
 }
 
-/// A map whose `Serialize` gives its entries as they are, however often one comes.
+/// A map whose `Serialize` writes its entries unchanged, even repeated ones.
 #[derive(Debug, Clone, PartialEq)]
 struct Entries(Vec<(String, i32)>);
 
@@ -170,9 +170,9 @@ struct Listed {
 }
 
 proptest! {
-    /// Names of all lengths and numbers: what is refused stands twice, what is taken comes back.
+    /// Names of all lengths and numbers: refused names appear twice, accepted ones come back.
     #[test]
-    fn names_are_refused_if_and_only_if_they_stand_twice(
+    fn names_are_refused_if_and_only_if_they_are_repeated(
         nested in vec(vec("[a-c]{0,3}|n[0-9]{1,3}", 0..60), 0..3),
         flat in vec("[a-c]{1,3}|n[0-9]{1,3}", 0..60),
     ) {
@@ -206,7 +206,7 @@ proptest! {
     }
 }
 
-/// What extended JSON has types for, as it is and as it is not.
+/// Valid and invalid forms of everything that extended JSON has types for.
 fn extended() -> Vec<Document> {
     let oid = "507f1f77bcf86cd799439011";
     vec![
@@ -331,7 +331,7 @@ fn no_document_that_looks_like_extended_json_makes_a_bucket_unreadable() {
             },
         ];
         for record in records {
-            // Reading the bucket is part of it.
+            // This includes reading the bucket.
             match through(&record, "1_0000000000") {
                 Ok(read) => assert_eq!(read.len(), 1),
                 Err(EncodeError::Unreadable(_)) => refused += 1,
@@ -350,13 +350,13 @@ fn a_document_that_would_lose_fields_by_being_read_as_extended_json_is_refused()
         ..any()
     };
     assert!(matches!(kept(&bson), Err(EncodeError::Unreadable(_))));
-    // Where it is read as it stands it is nobody's business.
+    // If it is read unchanged, nothing needs to be refused.
     let json = serde_json::to_value(&document).unwrap();
     kept(&Any { json, ..any() }).unwrap();
 }
 
 #[test]
-fn what_bson_writes_by_itself_is_looked_into_as_well() {
+fn values_that_bson_writes_itself_are_checked_as_well() {
     let scope = doc! { "a": { "$oid": "nonsense" } };
     let code = bson::JavaScriptCodeWithScope {
         code: "f".to_owned(),
@@ -373,7 +373,7 @@ fn what_bson_writes_by_itself_is_looked_into_as_well() {
     twice.append(bson::raw::cstr!("a"), 2);
     let (_, read) = raw(twice);
     assert!(matches!(read, Err(EncodeError::RepeatedName { name }) if name == "a"));
-    // A length that goes beyond the document.
+    // A length beyond the end of the document.
     let mut bytes = rawdoc! { "a": "text" }.into_bytes();
     bytes[7] = 200;
     let (record, read) = raw(RawDocumentBuf::from_bytes(bytes).unwrap());
@@ -403,7 +403,7 @@ fn raw(value: RawDocumentBuf) -> (Raw, Result<Vec<Raw>, EncodeError>) {
     (record, read)
 }
 
-/// So many documents, or arrays, within each other.
+/// This many nested documents or arrays.
 fn nested(levels: usize, array: bool) -> Bson {
     let mut value = if array {
         Bson::Array(Vec::new())
@@ -420,7 +420,7 @@ fn nested(levels: usize, array: bool) -> Bson {
     value
 }
 
-/// `bson` takes more than a test's stack to read so many levels where nothing is optimised.
+/// Without optimisations, `bson` needs more than a test's stack to read this many levels.
 fn with_much_stack(test: fn()) {
     let thread = std::thread::Builder::new().stack_size(16 * 1_024 * 1_024);
     thread.spawn(test).unwrap().join().unwrap();
@@ -467,7 +467,7 @@ fn depths_are_refused_beyond_what_the_server_stores() {
 }
 
 #[test]
-fn a_name_that_is_a_number_is_taken_where_no_write_asks_for_places() {
+fn a_numeric_name_is_accepted_if_no_write_uses_array_positions() {
     for name in ["0", "3", "59"] {
         let mut record = any();
         record.rest.insert(name.to_owned(), Bson::Int32(1));
@@ -517,7 +517,7 @@ fn bottle(name: &str, value: impl Into<Bson>) -> Bottle {
 }
 
 #[test]
-fn documents_with_attributes_are_refused_where_they_could_not_be_read() {
+fn documents_with_attributes_are_refused_if_they_could_not_be_read() {
     let fault = |bottle: &Bottle| match encode(bottle) {
         Ok(stored) => {
             assert_eq!(&decode::<Bottle>(&stored).unwrap(), bottle);

@@ -2,7 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test they are the point"
+    reason = "tests are meant to panic"
 )]
 
 #[path = "common/sample.rs"]
@@ -53,7 +53,7 @@ fn seen() -> RawDocumentBuf {
 }
 
 #[test]
-fn a_statement_asks_that_its_bucket_has_none_of_the_ids() {
+fn a_statement_requires_that_its_bucket_has_none_of_the_ids() {
     for (ids, guard) in [
         (vec![7], doc! { "$ne": 7_i64 }),
         (vec![7, 8], doc! { "$nin": [7_i64, 8_i64] }),
@@ -69,7 +69,7 @@ fn a_statement_asks_that_its_bucket_has_none_of_the_ids() {
 }
 
 #[test]
-fn a_bucket_that_is_new_is_asked_for_nothing() {
+fn a_new_bucket_needs_no_condition() {
     let mut batch = batch::<COUNT_IDS>(&[7]);
     batch.chains_mut()[0].saw_none_open();
     assert!(!filter(&batch).contains_key("items.unique"));
@@ -100,7 +100,7 @@ fn the_index_begins_with_the_key_and_is_drift_without_the_attribute() {
 }
 
 #[test]
-fn an_id_that_comes_again_is_set_aside_and_compared() {
+fn a_repeated_id_is_set_aside_and_compared() {
     let mut batch = batch::<COUNT_IDS>(&[1, 2, 1]);
     batch.push(3, &sample::<COUNT_IDS>(1, 9)).unwrap();
     batch.push(4, &sample::<COUNT_IDS>(1, 1)).unwrap();
@@ -122,7 +122,7 @@ fn an_id_that_comes_again_is_set_aside_and_compared() {
 }
 
 #[test]
-fn what_is_stored_tells_which_of_two_records_is_the_conflict() {
+fn the_stored_record_decides_which_of_two_is_the_conflict() {
     let mut batch = batch::<COUNT_IDS>(&[1]);
     batch.push(1, &sample::<COUNT_IDS>(1, 9)).unwrap();
     batch.look_first();
@@ -136,7 +136,7 @@ fn what_is_stored_tells_which_of_two_records_is_the_conflict() {
     assert_eq!(batch.chains()[0].need(), Need::Nothing);
 }
 
-/// An id whose stored form is what a test wants it to be.
+/// An id whose stored form the test chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, bucket_derive::BucketKey)]
 #[bucket(crate = ::bucket_core)]
 struct Odd(i32);
@@ -165,7 +165,7 @@ struct Oddity {
 }
 
 #[test]
-fn what_is_stored_as_no_id_is_refused_and_leaves_the_batch_as_it_was() {
+fn an_id_with_an_unusable_stored_form_is_refused_and_leaves_the_batch_unchanged() {
     let mut batch = Batch::of::<Oddity>();
     for odd in 0..4 {
         let record = Oddity {

@@ -1,9 +1,9 @@
-//! Record ids against a naive collection: several writers deliver overlapping records in batches of
-//! other shapes, statements are interleaved at will, and some ids come with other data.
+//! Record ids against a naive collection: several writers deliver overlapping records in different
+//! batches, statements interleave arbitrarily, and some ids come with other data.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test they are the point"
+    reason = "tests are meant to panic"
 )]
 
 #[path = "common/collection.rs"]
@@ -36,7 +36,7 @@ use self::{
     writer::{Server, Turns, Writer},
 };
 
-/// What one writer delivers: places in the pool of records, and whether the record is changed.
+/// The deliveries of one writer: indexes in the pool of records, and whether the record is changed.
 type Plan = Vec<(prop::sample::Index, bool)>;
 
 fn pool() -> impl Strategy<Value = Vec<Drawn>> {
@@ -52,7 +52,7 @@ fn plans() -> impl Strategy<Value = Vec<Plan>> {
     prop::collection::vec(writer, 1..7)
 }
 
-/// Ids are shared: by the two devices, and by records of other places.
+/// Ids are shared by the two devices, and by records at other indexes.
 fn record<const F: usize>(pool: &[Drawn], place: usize, changed: bool) -> Sample<F> {
     let mut sample = pool[place].sample::<F>(place % 20);
     // NaN is not equal to itself.
@@ -71,7 +71,7 @@ fn item<const F: usize>(sample: &Sample<F>) -> SampleItem {
     }
 }
 
-/// Runs the writers, and checks what became of each record.
+/// Runs the writers, and checks the outcome of each record.
 fn run<const F: usize>(
     pool: &[Drawn],
     plans: &[Plan],
@@ -114,7 +114,7 @@ fn run<const F: usize>(
     for document in &collection.documents {
         let raw = RawDocumentBuf::try_from(document).unwrap();
         if !bucket::has_records::<Sample<F>>(&raw) {
-            // It was reserved for records that are stored already.
+            // It was reserved for records that are already stored.
             continue;
         }
         let bucket = bucket::decode::<Sample<F>>(&raw).unwrap();
@@ -147,7 +147,7 @@ fn run<const F: usize>(
             prop_assert_eq!(found(index), Some(true), "{} has other data", index);
         }
         for index in &writer.conflicts {
-            prop_assert_eq!(found(index), Some(false), "{} is no conflict", index);
+            prop_assert_eq!(found(index), Some(false), "{} is not a conflict", index);
         }
     }
     prop_assert_eq!(called_new, stored.len());
@@ -185,9 +185,9 @@ proptest! {
         check_hybrid(&run::<HYBRID_IDS>(&pool, &plans, turns)?, LatePolicy::Merge, false);
     }
 
-    /// What nobody delivered before is not looked for.
+    /// Ids that nobody delivered before are not searched for.
     #[test]
-    fn a_writer_alone_with_new_ids_reads_one_of_them(plan in prop::collection::vec(drawn(), 1..40)) {
+    fn a_single_writer_with_new_ids_reads_only_one_of_them(plan in prop::collection::vec(drawn(), 1..40)) {
         let mut batch = Batch::of::<Sample<COUNT_IDS>>();
         for (index, drawn) in plan.iter().enumerate() {
             batch.push(index, &drawn.sample::<COUNT_IDS>(index)).unwrap();
@@ -195,7 +195,7 @@ proptest! {
         let mut server = Server::new(Collection::new(Sample::<COUNT_IDS>::SPEC));
         let mut writer = Writer::new(batch, None);
         writer.finish(&mut server);
-        // But for one, which tells whether the index is there.
+        // Except for one, which shows whether the index exists.
         prop_assert_eq!((writer.stored.len(), writer.looks), (plan.len(), 1));
     }
 }

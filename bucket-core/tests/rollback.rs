@@ -1,4 +1,4 @@
-//! What a failover may take back, nothing is built on.
+//! Writes never build on data that a failover may roll back.
 #![allow(clippy::unwrap_used)]
 
 #[path = "common/sample.rs"]
@@ -25,8 +25,8 @@ fn batch<const F: usize>(times: &[i64]) -> Batch {
     batch
 }
 
-/// What was in a part counts: once it is full with what is appended, the next one follows. A part whose
-/// records were taken back would stay behind half-empty.
+/// The earlier records of a part count: when appends have filled it, the next part follows. If its
+/// records were rolled back, that part would stay half-empty.
 #[test]
 fn the_part_of_a_window_that_the_next_one_follows_is_read_from_a_majority() {
     let level = |batch: &Batch| batch.chains()[0].open_bucket().level;

@@ -3,7 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test they are the point"
+    reason = "tests are meant to panic"
 )]
 
 #[path = "common/collection.rs"]
@@ -41,7 +41,7 @@ use self::{
     writer::store,
 };
 
-/// The records of a test lie around this moment, and so do its ranges.
+/// The records of a test are around this moment, and so are its ranges.
 #[derive(Debug, Clone)]
 struct Case {
     plans: Vec<Vec<Drawn>>,
@@ -129,7 +129,7 @@ fn cases() -> impl Strategy<Value = Case> {
     })
 }
 
-/// What several writers leave, one behind the other.
+/// The buckets that several writers store, one after the other.
 fn stored<const F: usize>(plans: &[Vec<Drawn>], limits: Option<Limits>) -> Collection {
     let mut collection = Collection::new(Sample::<F>::SPEC);
     for (number, plan) in plans.iter().enumerate() {
@@ -168,12 +168,12 @@ fn rollup<const F: usize>(
             }
         }
     }
-    assert!(plans <= 2, "what is asked for once more comes at once");
+    assert!(plans <= 2, "the second read requests everything at once");
     assert_eq!(reader.longer(), None);
     (reader.finish().unwrap(), opened)
 }
 
-/// A bucket that would hold just these.
+/// A bucket that would hold exactly these items.
 fn of_items<const F: usize>(
     key: &SampleKey,
     items: Vec<SampleItem>,
@@ -243,7 +243,7 @@ fn check<const F: usize>(case: &Case) -> Result<(), TestCaseError> {
     check_limited::<F>(case, None)
 }
 
-/// Only what a bound of the range or between two steps cuts comes with its items, and once.
+/// Only buckets that a bound of the range or of a step cuts come with their items, and only once.
 fn check_opened<const F: usize>(
     opened: &[Document],
     (range, every): &(TimeRange, Every),
@@ -285,7 +285,7 @@ proptest! {
         check::<WINDOW_OBJECT>(&case)?;
     }
 
-    /// The items of all are asked for at once, or of those alone that are cut.
+    /// The items of all buckets are requested at once, or only those of cut buckets.
     #[test]
     fn rollups_of_windows_that_steps_cut_are_those_of_the_records(case in cases(), seconds in 2..5_u32) {
         let limits = Some(Limits::new().window(Window::seconds(seconds)));
@@ -320,9 +320,9 @@ fn record(at: i64) -> Drawn {
     }
 }
 
-/// Writes go on between the two reads: each bucket is seen at one moment.
+/// Writes continue between the two reads: each bucket is seen at one moment.
 #[test]
-fn a_bucket_that_is_read_once_more_counts_as_it_is_then() {
+fn a_bucket_that_is_read_again_counts_as_it_is_then() {
     let cut = [-50, 0, 400].into_iter().map(record).collect();
     let mut collection = stored::<HYBRID_MERGE>(&[cut], None);
     let key = SampleKey("0".to_owned());
@@ -354,7 +354,7 @@ fn a_bucket_that_is_read_once_more_counts_as_it_is_then() {
 }
 
 #[test]
-fn bounds_and_numbers_of_steps_are_checked_before_they_are_counted_out() {
+fn bounds_and_numbers_of_steps_are_checked_before_steps_are_made() {
     let date = DateTime::from_millis;
     let steps =
         |range: TimeRange, every: Every| RollupSteps::new(range, &every).map(|steps| steps.len());
@@ -392,7 +392,7 @@ fn bounds_and_numbers_of_steps_are_checked_before_they_are_counted_out() {
 }
 
 #[test]
-fn no_command_of_a_rollup_passes_what_the_server_takes_however_long_the_keys_are() {
+fn no_command_of_a_rollup_exceeds_the_servers_limit_even_with_long_keys() {
     let collection = stored::<COUNT>(&[vec![record(500), record(1_500)]], None);
     let range = (DateTime::from_millis(0)..DateTime::from_millis(2_000)).into_time_range();
     let steps = RollupSteps::new(range, &Every::seconds(1)).unwrap();

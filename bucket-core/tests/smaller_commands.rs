@@ -1,9 +1,9 @@
-//! Commands that the server refuses as a whole for one of their records, and records that are taken out
+//! Commands that the server refuses fully because of one record, and records that are removed
 //! before they are sent.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test they are the point"
+    reason = "tests are meant to panic"
 )]
 
 mod common;
@@ -15,7 +15,7 @@ use bucket_core::write::{Batch, Doubt, Need, WriteFailure};
 use common::{Reading, reading};
 use proptest::prelude::*;
 
-/// By which a command with a bad record is known.
+/// Marks a command with a bad record.
 const BAD: i32 = 0x5bad_beef_u32.cast_signed();
 
 fn look(batch: &mut Batch) {
@@ -26,8 +26,8 @@ fn look(batch: &mut Batch) {
     });
 }
 
-/// What a server stores and refuses that takes no command with a bad record, and how many commands it is
-/// sent.
+/// The result with a server that refuses every command with a bad record: what it stores, what it
+/// refuses, and the number of commands.
 fn send(batch: &mut Batch) -> (BTreeSet<usize>, BTreeSet<usize>, usize) {
     let (mut stored, mut failed, mut commands) = (BTreeSet::new(), BTreeSet::new(), 0);
     let failure = WriteFailure::new(15, "nested too deep".to_owned());
@@ -64,7 +64,7 @@ fn batch(records: &[(u8, bool)]) -> Batch {
 
 proptest! {
     #[test]
-    fn a_record_for_which_a_whole_command_is_refused_fails_alone(
+    fn only_the_record_that_a_command_is_refused_for_fails(
         records in prop::collection::vec((0..30_u8, prop::bool::weighted(0.03)), 1..200)
     ) {
         let (stored, failed, _) = send(&mut batch(&records));
@@ -75,7 +75,7 @@ proptest! {
     }
 
     #[test]
-    fn records_that_are_taken_out_are_not_sent_and_all_others_are(
+    fn removed_records_are_not_sent_and_all_others_are(
         records in prop::collection::vec((0..5_u8, Just(false), any::<bool>()), 1..60)
     ) {
         let kept: Vec<(u8, bool)> = records.iter().map(|(device, bad, _)| (*device, *bad)).collect();
@@ -94,7 +94,7 @@ proptest! {
 }
 
 #[test]
-fn one_bad_record_among_many_keys_costs_few_commands() {
+fn one_bad_record_among_many_keys_takes_few_commands() {
     let mut records: Vec<(u8, bool)> = (0..240).map(|device| (device, false)).collect();
     records[100].1 = true;
     let (stored, failed, commands) = send(&mut batch(&records));

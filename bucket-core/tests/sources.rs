@@ -1,9 +1,9 @@
-//! Records of a source that cannot all be stored, and what one batch leaves for the next: no position
-//! passes a record that is not stored, and that one is stored is for the server to say.
+//! Records of a source that cannot all be stored, and what one batch leaves for the next. No
+//! position skips a record that is not stored, and only the server can confirm that one is stored.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test they are the point"
+    reason = "tests are meant to panic"
 )]
 
 #[path = "common/collection.rs"]
@@ -19,10 +19,10 @@ use bucket_core::{
 use collection::{Answer, Collection, reply};
 use sample::{COUNT, NUMBERED, NUMBERED_IDS, NUMBERED_OBJECT, Sample, WINDOW_CAPACITY};
 
-/// One that no sum can take.
+/// A value that no sum can include.
 const BAD: i64 = i64::MAX;
 
-/// The record at this position; the device and the second are those of its bucket.
+/// The record at this position. Device and second decide its bucket.
 fn record<const F: usize>(device: &str, position: i64, value: i64) -> Sample<F> {
     Sample {
         device: device.to_owned(),
@@ -72,9 +72,9 @@ impl Delivered {
 /// What a server and a network do to the statements of a batch.
 #[derive(Default)]
 struct World {
-    /// A validator refuses these.
+    /// A validator refuses these values.
     refused: Vec<i64>,
-    /// The reply to the command that brings this one is lost.
+    /// The reply to the command with this value is lost.
     lost: Option<i64>,
 }
 
@@ -177,7 +177,7 @@ fn learn(batch: &mut Batch, collection: &Collection, delivered: &mut Delivered) 
     }
 }
 
-/// Lets a batch go by what another one has left.
+/// Gives a batch what another one has left.
 fn recall(batch: &mut Batch, last: &Batch) {
     let lone = last.records() == 1;
     batch.recall(|chain: &Chain| {
@@ -200,7 +200,7 @@ fn check_refused_when_encoded<const F: usize>() {
         panic!("{delivered:?}")
     };
     assert_eq!((held.index, held.position, held.failed), (3, 3, 1));
-    // The next batch of the call was encoded meanwhile.
+    // The next batch of the call was encoded in the meantime.
     let mut next = batch::<F>();
     push(&mut next, &record::<F>("a", 4, 4)).unwrap();
     push(&mut next, &record::<F>("b", 5, 5)).unwrap();
@@ -209,7 +209,7 @@ fn check_refused_when_encoded<const F: usize>() {
     let delivered = World::default().deliver(&mut next, &mut collection);
     assert_eq!(delivered.stored, [5]);
     assert_eq!(delivered.held(), [4, 6]);
-    // From the failed one on, as a consumer does.
+    // From the failed record on, as a consumer does it.
     let mut again = batch::<F>();
     for (device, position) in [("a", 1), ("b", 2), ("a", 3), ("a", 4), ("b", 5), ("a", 6)] {
         push(&mut again, &record::<F>(device, position, position)).unwrap();
@@ -220,14 +220,14 @@ fn check_refused_when_encoded<const F: usize>() {
 }
 
 #[test]
-fn a_record_that_cannot_be_encoded_holds_back_those_of_its_key_behind_it() {
+fn a_record_that_cannot_be_encoded_holds_back_the_later_ones_of_its_key() {
     check_refused_when_encoded::<COUNT>();
     check_refused_when_encoded::<NUMBERED>();
     check_refused_when_encoded::<WINDOW_CAPACITY>();
 }
 
 #[test]
-fn a_record_that_cannot_be_encoded_holds_back_its_window_alone() {
+fn a_record_that_cannot_be_encoded_holds_back_only_its_window() {
     let mut batch = batch::<WINDOW_CAPACITY>();
     push(&mut batch, &record::<WINDOW_CAPACITY>("a", 0, BAD)).unwrap_err();
     push(&mut batch, &record::<WINDOW_CAPACITY>("a", 1, 1)).unwrap();
@@ -236,7 +236,7 @@ fn a_record_that_cannot_be_encoded_holds_back_its_window_alone() {
     let delivered = World::default().deliver(&mut batch, &mut collection);
     assert_eq!(delivered.stored, [1_000]);
     assert_eq!(delivered.held(), [1]);
-    // The position is kept for each window: nothing is lost that way.
+    // The position is kept per window, so nothing is lost.
     let mut again = positions::<WINDOW_CAPACITY>(0, 2);
     push(&mut again, &record::<WINDOW_CAPACITY>("a", 1_000, 2)).unwrap();
     let delivered = World::default().deliver(&mut again, &mut collection);
@@ -266,7 +266,7 @@ fn check_refused_by_the_server<const F: usize>() {
 }
 
 #[test]
-fn a_record_that_the_server_refuses_holds_back_those_behind_it() {
+fn a_record_that_the_server_refuses_holds_back_the_later_ones() {
     check_refused_by_the_server::<COUNT>();
     check_refused_by_the_server::<NUMBERED>();
     check_refused_by_the_server::<WINDOW_CAPACITY>();
@@ -277,7 +277,7 @@ fn check_unknown<const F: usize>() {
     for lost in 1..41 {
         let mut collection = Collection::new(Sample::<F>::SPEC);
         World::default().deliver(&mut positions::<F>(0, 1), &mut collection);
-        // What fills the open bucket goes before all the others.
+        // The records that fill the open bucket go first.
         let mut batch = positions::<F>(1, 41);
         let world = World {
             lost: Some(lost),
@@ -285,7 +285,7 @@ fn check_unknown<const F: usize>() {
         };
         let delivered = world.deliver(&mut batch, &mut collection);
         assert!(delivered.unknown.contains(&usize::try_from(lost).unwrap()));
-        // Some are known, then nothing is known of some, and the others were not sent.
+        // Some are known, then some are unknown, and the others were not sent.
         let unknown = 1 + delivered.stored.len();
         let behind = unknown + delivered.unknown.len();
         assert_eq!(delivered.stored, (1..unknown).collect::<Vec<_>>());
@@ -300,14 +300,14 @@ fn check_unknown<const F: usize>() {
 }
 
 #[test]
-fn a_record_of_which_nothing_is_known_holds_back_those_behind_it() {
+fn a_record_with_an_unknown_outcome_holds_back_the_later_ones() {
     check_unknown::<COUNT>();
     check_unknown::<NUMBERED>();
     check_unknown::<WINDOW_CAPACITY>();
 }
 
 #[test]
-fn a_record_whose_id_has_other_data_holds_back_those_behind_it() {
+fn a_record_whose_id_has_other_data_holds_back_the_later_ones() {
     let mut collection = Collection::new(Sample::<NUMBERED_IDS>::SPEC);
     let mut own = Batch::of::<Sample<NUMBERED_IDS>>();
     own.push(0, &record::<NUMBERED_IDS>("a", 2, 7)).unwrap();
@@ -343,7 +343,7 @@ fn a_record_without_a_source_holds_back_none() {
     assert!(delivered.held.is_empty());
 }
 
-/// A batch goes by what another one has left in a collection whose buckets are gone.
+/// A batch relies on what another one left in a collection whose buckets are gone.
 fn check_removed<const F: usize>(before: i64, from: i64) {
     let mut collection = Collection::new(Sample::<F>::SPEC);
     let mut first = positions::<F>(0, before);
@@ -371,8 +371,8 @@ fn a_remembered_position_makes_no_record_a_duplicate() {
     }
 }
 
-/// Another consumer has begun anew after the buckets were removed, and delivers the same source; by
-/// its clock at another time.
+/// Another consumer starts again after the buckets were removed. It delivers the same source, at
+/// another time by its clock.
 fn check_overtaken<const F: usize>(later: i64) {
     for (before, other) in [(4, 6), (8, 8), (8, 10), (8, 11), (8, 16), (6, 9)] {
         let mut collection = Collection::new(Sample::<F>::SPEC);
@@ -396,7 +396,7 @@ fn check_overtaken<const F: usize>(later: i64) {
 }
 
 #[test]
-fn a_position_that_another_consumer_has_passed_since_is_stored_once() {
+fn a_position_that_another_consumer_passed_later_is_stored_once() {
     for later in [-1_000_000, 0, 1_000_000] {
         check_overtaken::<COUNT>(later);
         check_overtaken::<NUMBERED>(later);
@@ -405,7 +405,7 @@ fn a_position_that_another_consumer_has_passed_since_is_stored_once() {
     check_overtaken::<WINDOW_CAPACITY>(0);
 }
 
-/// The numbers of the buckets after a batch that goes by a full one which is gone.
+/// The bucket numbers after a batch that relies on a full bucket which is gone.
 fn numbers<const F: usize>(other: i64) -> Vec<i64> {
     let mut collection = Collection::new(Sample::<F>::SPEC);
     let without_source = |from: i64, to: i64| {
@@ -445,7 +445,7 @@ fn buckets_that_were_removed_leave_no_gap_in_the_numbers() {
 }
 
 #[test]
-fn a_full_bucket_that_is_still_there_is_gone_by() {
+fn a_full_bucket_that_still_exists_is_passed() {
     let mut collection = Collection::new(Sample::<NUMBERED>::SPEC);
     let mut first = positions::<NUMBERED>(0, 8);
     World::default().deliver(&mut first, &mut collection);
@@ -455,6 +455,6 @@ fn a_full_bucket_that_is_still_there_is_gone_by() {
     let found = collection.find(&next.remembered(&[0]));
     assert_eq!(found.len(), 1);
     assert!(next.saw_remembered(&[0], &found).is_empty());
-    // The bucket has told the position, too.
+    // The bucket has also supplied the position.
     assert_eq!(next.chains()[0].need(), Need::Statements);
 }

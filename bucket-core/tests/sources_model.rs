@@ -1,10 +1,10 @@
-//! Sources against a naive collection: two consumers of one source, as while one takes over from the
-//! other, which go on from the first record that is not known to be stored; commands and replies get lost,
-//! arrive late, and clients die. Each record is stored once, in the order of its positions.
+//! Sources against a naive collection. Two consumers of one source, as when one takes over from the
+//! other, continue from the first record that is not known to be stored. Commands and replies get
+//! lost or arrive late, and clients die. Each record is stored once, in the order of its positions.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test they are the point"
+    reason = "tests are meant to panic"
 )]
 
 #[path = "common/collection.rs"]
@@ -34,9 +34,9 @@ use self::{
     writer::{Faults, Server, Writer},
 };
 
-/// Reads a source from the first record on that it does not know to be stored.
+/// Reads a source from the first record that it does not know to be stored.
 struct Consumer<const F: usize> {
-    /// So far everything is stored.
+    /// Everything up to here is stored.
     position: usize,
     /// The records of a call.
     call: std::ops::Range<usize>,
@@ -54,7 +54,7 @@ impl<const F: usize> Consumer<F> {
         }
     }
 
-    /// Does one thing; dies now and then in the middle of a call.
+    /// Performs one step. Dies now and then in the middle of a call.
     fn go_on(&mut self, records: &[Sample<F>], server: &mut Server) {
         let Some(writer) = &mut self.writer else {
             return self.begin(records);
@@ -124,7 +124,7 @@ fn run<const F: usize>(drawn: &[Drawn], one_in: u64, seed: u64) -> Result<(), Te
         }
     }
     server.settle();
-    // Once more, from its beginning, and then nothing gets lost.
+    // Once more from the beginning, without losses.
     Consumer::new(Faults::default()).finish(&records, &mut server);
 
     let mut buckets: Vec<SampleBucket<F>> = Vec::new();
@@ -137,7 +137,7 @@ fn run<const F: usize>(drawn: &[Drawn], one_in: u64, seed: u64) -> Result<(), Te
         }
     }
     buckets.sort_by_key(|bucket| (bucket.fields.number, bucket.id.clone()));
-    // Positions are kept by key, in windows by key and window.
+    // Positions are kept per key; in windows, per key and window.
     let mut stored: BTreeMap<(String, i64), Vec<i64>> = BTreeMap::new();
     for bucket in &buckets {
         let window = if F == WINDOW_CAPACITY {

@@ -1,9 +1,9 @@
-//! Walks over every form, page by page, with damaged buckets among the others: every record that can
-//! be read once, in its place, and every damaged bucket once.
+//! Walks over every form, page by page, with damaged buckets in between: every readable record
+//! once, in its position, and every damaged bucket once.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "in a test they are the point"
+    reason = "tests are meant to panic"
 )]
 
 #[path = "common/collection.rs"]
@@ -35,7 +35,7 @@ use self::{
     writer::store,
 };
 
-/// What several writers leave, one after the other.
+/// The buckets that several writers store, one after the other.
 fn stored<const F: usize>(plans: &[Vec<Drawn>]) -> Collection {
     let mut collection = Collection::new(Sample::<F>::SPEC);
     for (number, plan) in plans.iter().enumerate() {
@@ -65,7 +65,7 @@ fn damage<const F: usize>(document: &mut Document, way: usize) {
         (4, Form::Window { .. } | Form::Hybrid { .. }) => drop(document.remove(names.end)),
         (5, Form::Window { .. }) => drop(document.insert(names.start, 7)),
         (5, Form::Numbered { .. }) => drop(document.insert(names.number, "x")),
-        // Not a place at all.
+        // No position at all.
         (6, _) if !spec.object_ids() => {
             let id = format!("{} is no id", document.get_str("_id").unwrap());
             document.insert("_id", id);
@@ -177,7 +177,7 @@ impl Query {
     }
 }
 
-/// A walk as a stream has it.
+/// A walk as a stream runs it.
 fn all<const F: usize>(
     collection: &Collection,
     mut walk: Walk<Sample<F>>,
@@ -243,7 +243,7 @@ fn check<const F: usize>(
         if range == TimeRange::ALL {
             prop_assert_eq!(of_stream.len(), damaged.len());
         }
-        // One without a place of its own may be passed over by a page that begins elsewhere.
+        // A page that starts elsewhere may skip a bucket without a position of its own.
         if !has_placeless {
             prop_assert_eq!(&bad, &of_stream);
         }
@@ -264,7 +264,7 @@ fn check<const F: usize>(
         seen.reverse();
         prop_assert_eq!(&seen, &expected);
 
-        // Between a record and what lies beside its place there is nothing.
+        // Nothing is between a record and the positions next to it.
         for (at, placed) in records.iter().enumerate() {
             let token = tokens.of(placed);
             let from = tokens.just_before(&token);
@@ -337,7 +337,7 @@ fn at(millis: i64) -> Drawn {
     }
 }
 
-/// Walks over several buckets by time, for the end that one of them says it has.
+/// Walks over several buckets by time; one of them claims this end.
 fn learnt<const F: usize>(times: &[i64], end: i64) -> (Vec<i64>, Option<i64>) {
     let mut collection = stored::<F>(&[times.iter().copied().map(at).collect()]);
     collection.documents[0].insert("bucket_end", DateTime::from_millis(end));
@@ -360,7 +360,7 @@ fn learnt<const F: usize>(times: &[i64], end: i64) -> (Vec<i64>, Option<i64>) {
 const DAY: i64 = 86_400_000;
 
 #[test]
-fn an_end_that_no_window_can_have_is_not_learnt() {
+fn an_impossible_window_end_is_not_learnt() {
     let times = [20_671 * DAY + 61_000, 20_671 * DAY + 61_500];
     for end in [
         i64::MAX,
@@ -374,17 +374,17 @@ fn an_end_that_no_window_can_have_is_not_learnt() {
             "{end}"
         );
     }
-    // What may have been a window once is.
+    // An end that may have belonged to a window is learnt.
     let end = 20_671 * DAY + 122_000;
     let start = 20_671 * DAY;
     let (_, longer) = learnt::<WINDOW>(&[start], start + DAY);
     assert_eq!(longer, Some(DAY));
-    // One of two minutes begins with an even minute.
+    // A window of two minutes starts with an even minute.
     assert_eq!(learnt::<WINDOW>(&times, end).1, None);
 }
 
 #[test]
-fn a_hybrid_bucket_is_as_long_as_its_records_say() {
+fn a_hybrid_bucket_is_as_long_as_its_records() {
     let times = [20_671 * DAY, 20_671 * DAY + 500];
     let seen = learnt::<HYBRID_MERGE>(&times, times[0] + 300 * DAY);
     assert_eq!(seen, (times.to_vec(), None));

@@ -13,7 +13,7 @@ use crate::{
     spread::Spread,
 };
 
-/// Reads once, by a handle that was opened before.
+/// Reads once, with a handle that was opened before.
 pub(crate) type ReadOnce = Box<dyn Fn() -> BoxFuture<'static, Result<Vec<Reading>>> + Send + Sync>;
 
 /// One of the reads.
@@ -24,7 +24,7 @@ pub(crate) trait ShortRead: Send + Sync {
     /// Opens what is read, off the clock.
     fn open<'a>(&'a self, arena: &'a Arena) -> BoxFuture<'a, Result<ReadOnce>>;
 
-    /// What is to be found.
+    /// The expected result.
     fn expected(&self) -> &[Reading];
 }
 
@@ -37,8 +37,8 @@ pub(crate) struct Interleaved {
     figures: Mutex<Vec<Option<f64>>>,
 }
 
-/// The median time of one of the reads, in microseconds. The first one that is asked for in a round
-/// measures all of them.
+/// The median time of one of the reads, in microseconds. The first contestant of a round measures
+/// all of them.
 pub(crate) struct Turn {
     all: Arc<Interleaved>,
     at: usize,
@@ -81,7 +81,7 @@ impl Interleaved {
                     times.push(time.as_secs_f64() * 1e6);
                 }
             }
-            // Nobody always comes after the same one.
+            // The order changes, so that no read always follows the same one.
             opened.reverse();
         }
         let mut medians = vec![None; opened.len()];

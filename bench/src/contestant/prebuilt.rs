@@ -1,4 +1,4 @@
-//! The server's limit: whole buckets that were encoded beforehand, stored with `insert_many`.
+//! The server's limit: whole buckets that were encoded in advance, stored with `insert_many`.
 //!
 //! They have the fields and the indexes of the library's own buckets.
 

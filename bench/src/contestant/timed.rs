@@ -36,7 +36,8 @@ pub(crate) struct Timed<R> {
 }
 
 impl<R: Read> Timed<R> {
-    /// A read that covers this number of records, so many times in a round, one after the other.
+    /// A read that covers this number of records. A round runs it this many times, one after the
+    /// other.
     pub(crate) fn new(read: R, records: usize, times: usize) -> Self {
         Self {
             read,
@@ -54,7 +55,7 @@ impl<R: Read> Contestant for Timed<R> {
     fn round<'a>(&'a self, arena: &'a Arena) -> BoxFuture<'a, Result<f64>> {
         async {
             let source = self.read.open(arena);
-            // Whatever is to be brought into a cache is brought there by this one.
+            // This read fills the caches.
             let mut found = vec![self.read.read(&source).await?];
             let reads = async {
                 for _ in 0..self.times {

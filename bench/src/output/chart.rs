@@ -9,7 +9,7 @@ use crate::report::Outcome;
 const WIDTH: f64 = 980.0;
 /// Where the names end and the bars begin.
 const NAMES: f64 = 470.0;
-/// Behind the longest bar: room for its figure.
+/// Room for the figure after the longest bar.
 const FIGURES: f64 = 110.0;
 const ROW: f64 = 30.0;
 const BAR: f64 = 18.0;

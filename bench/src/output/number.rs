@@ -23,7 +23,7 @@ pub(crate) fn figure(value: f64, unit: Unit) -> String {
     }
 }
 
-/// What lies behind the third digit differs from run to run.
+/// Digits after the third differ from run to run.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -45,7 +45,7 @@ pub(crate) fn ratio(value: f64) -> String {
     }
 }
 
-/// What is to be reached, of a ratio or, with a unit, of a figure.
+/// A goal for a ratio or, with a unit, for a figure.
 pub(crate) fn goal(goal: Goal, unit: Option<Unit>) -> String {
     let text = |value| unit.map_or_else(|| short_ratio(value), |unit| figure(value, unit));
     match goal {
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_stand_in_groups_of_three() {
+    fn digits_are_in_groups_of_three() {
         assert_eq!(
             [0, 12, 999, 1_000, 1_234_567].map(grouped),
             ["0", "12", "999", "1,000", "1,234,567"]
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn goals_say_what_was_asked_for() {
+    fn goals_show_what_was_requested() {
         assert_eq!(goal(Goal::AtLeast(1.3), None), "at least 1.3");
         assert_eq!(goal(Goal::AtMost(1.0 / 9.0), None), "at most 1/9");
         let throughput = Some(Unit::RecordsPerSecond);

@@ -15,7 +15,7 @@ use crate::{
     workload::about,
 };
 
-/// What stands above all workloads.
+/// The text above all workloads.
 const HOW: &str = include_str!("page/how.md");
 
 const PAGE: &str = "benchmarks.md";

@@ -48,7 +48,7 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
     text
 }
 
-/// A comparison: who, median, min, max, what is to be reached, whether it is.
+/// A comparison: who, median, min, max, the goal, and whether it is reached.
 pub(crate) fn row(compared: &Compared, unit: Unit) -> [String; 6] {
     let alone = compared.peer.is_none().then_some(unit);
     let value = |value| alone.map_or_else(|| ratio(value), |unit| figure(value, unit));

@@ -1,4 +1,4 @@
-//! Single appends behind a short and behind a long history.
+//! Single appends after a short and after a long history.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the client alone does: from records to finished bytes, without a server.
+//! The client's own work: from records to finished bytes, without a server.
 
 use std::{
     marker::PhantomData,

@@ -1,4 +1,4 @@
-//! The memory of an ingestor while the server stands still under full load.
+//! The memory of an ingestor while the server hangs under full load.
 
 use futures_util::future::{BoxFuture, FutureExt as _};
 

@@ -1,4 +1,4 @@
-//! A page far behind the first one.
+//! A page far after the first one.
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -93,7 +93,7 @@ struct Page {
     records: Vec<Reading>,
 }
 
-/// The library's `records` behind a token.
+/// The library's `records` after a token.
 struct Cursor<M> {
     page: Page,
     model: PhantomData<fn() -> M>,
@@ -146,7 +146,7 @@ where
     }
 }
 
-/// A page of the manual's: a bucket behind as many as are skipped.
+/// A page of the manual: a bucket after the skipped ones.
 struct Skip(Page);
 
 #[derive(Deserialize)]

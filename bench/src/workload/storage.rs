@@ -64,7 +64,7 @@ fn plan(_: Scale) -> Plan {
 
 /// The library's buckets.
 struct Buckets<M> {
-    /// In a collection that was made beforehand, with pages that hold many buckets.
+    /// In a collection that was created in advance, with pages that hold many buckets.
     large_pages: bool,
     model: PhantomData<fn() -> M>,
 }

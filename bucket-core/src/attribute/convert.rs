@@ -1,16 +1,16 @@
-//! Values in other units than they are stored in.
+//! Values in other units than the stored ones.
 
 use bson::Bson;
 
 use super::AttributeValue;
 
-/// A value as a number; none where there is none.
+/// The value as a number; `None` if it is missing.
 #[must_use]
 pub fn number<V: AttributeValue>(value: &V) -> Option<f64> {
     number_of(&value.to_bson())
 }
 
-/// A stored value as a number; none where it is none.
+/// A stored value as a number; `None` if it is not one.
 pub(crate) fn number_of(value: &Bson) -> Option<f64> {
     match value {
         Bson::Int32(number) => Some((*number).into()),
@@ -22,7 +22,7 @@ pub(crate) fn number_of(value: &Bson) -> Option<f64> {
     }
 }
 
-/// The first value that there is, each with how much of the asked unit one is.
+/// The first existing value, converted. Each value comes with its factor to the requested unit.
 #[must_use]
 pub fn convert<const N: usize>(values: [(Option<f64>, f64); N]) -> Option<f64> {
     let mut values = values.into_iter();
@@ -34,7 +34,7 @@ mod tests {
     use super::{convert, number};
 
     #[test]
-    fn the_first_value_that_is_there_is_converted() {
+    fn the_first_existing_value_is_converted() {
         assert_eq!(convert([(None, 1.0), (Some(2.0), 29.5)]), Some(59.0));
         assert_eq!(
             convert([(Some(500.0), 1.0), (Some(2.0), 29.5)]),
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_every_type_are_numbers_and_nothing_else_is() {
+    fn only_values_of_numeric_types_are_numbers() {
         assert_eq!(number(&Some(500_i32)), Some(500.0));
         assert_eq!(number(&500_i64), Some(500.0));
         assert_eq!(number(&0.5_f32), Some(0.5));

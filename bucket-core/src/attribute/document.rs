@@ -1,4 +1,4 @@
-//! Documents whose attributes stand in arrays: the contract with the derive, and both ways.
+//! Documents with attributes in arrays: the contract with the derive, and both conversions.
 
 use std::{fmt, sync::Arc};
 
@@ -12,7 +12,7 @@ use crate::codec::{
     raw::printed_id,
 };
 
-/// A type whose attributes are stored in arrays; implemented by `#[derive(Attributed)]` alone.
+/// A type whose attributes are stored in arrays. Only `#[derive(Attributed)]` implements it.
 ///
 /// ```
 /// use bucket_core::attribute::Attributed;
@@ -28,11 +28,11 @@ use crate::codec::{
             `#[bucket(attribute(array = \"..\", k = \"..\"))]` to its attributes"
 )]
 pub trait Attributed: Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// What the derive read off the struct.
+    /// What the derive read from the struct.
     const SPEC: &'static DocumentSpec;
 }
 
-/// What the derive read off a struct with attributes.
+/// What the derive read from a struct with attributes.
 ///
 /// ```
 /// use bucket_core::Attributed;
@@ -82,12 +82,12 @@ impl DocumentSpec {
     }
 }
 
-/// The stored form of a document.
+/// Converts a document to its stored form.
 ///
 /// # Errors
 ///
-/// [`DocumentError`] if serde's form of it is no document, or an attribute is of another type than
-/// its field says.
+/// [`DocumentError`] if its serde form is not a document, or if an attribute has another type than
+/// its field declares.
 ///
 /// ```
 /// # use bucket_core::attribute::{Attributed, DocumentError, encode};
@@ -114,12 +114,12 @@ pub fn encode<T: Attributed>(document: &T) -> Result<RawDocumentBuf, DocumentErr
     Ok(stored)
 }
 
-/// The document of a stored form.
+/// Converts a stored form to a document.
 ///
 /// # Errors
 ///
-/// [`DocumentError`], with the document's `_id`, if an array holds what the model does not keep, or
-/// another field is of another type.
+/// [`DocumentError`], with the document's `_id`, if an array has an entry that the model does not
+/// keep, or if another field has another type.
 ///
 /// ```
 /// # use bucket_core::attribute::{Attributed, DocumentError, decode};
@@ -161,35 +161,35 @@ pub struct DocumentError {
 pub enum DocumentFault {
     /// An attribute.
     Attribute(AttributeError),
-    /// What serde says.
+    /// Serde's error.
     Serde(Arc<bson::error::Error>),
-    /// It has a name twice: a flattened map may bring that of another field.
+    /// It has a name twice, for example because a flattened map repeats a field's name.
     RepeatedName {
         /// The name in serde's form of the document.
         name: String,
     },
-    /// Documents and arrays stand so deep in each other that the server would refuse it.
+    /// Documents and arrays are nested so deep that the server would refuse the document.
     TooDeep {
-        /// The most levels that the server takes, the document itself being the first one.
+        /// The most levels that the server accepts. The document itself is the first level.
         limit: usize,
     },
-    /// Its own type could not read what would be stored, such as a map that reads as MongoDB's extended
-    /// JSON and is none.
+    /// Its own type could not read the stored form. An example is a map that looks like MongoDB's
+    /// extended JSON but is not.
     Unreadable(Arc<bson::error::Error>),
-    /// In the other form it would tell something else.
+    /// The other form would give a different record.
     NotKept,
-    /// It is too large to be stored, or the statement that changes its form to be sent.
+    /// It is too large to store, or the statement that changes its form is too large to send.
     TooLarge {
         /// Its size or that of the statement, in bytes.
         bytes: usize,
-        /// The largest that can be sent, in bytes.
+        /// The largest size that can be sent, in bytes.
         limit: usize,
     },
     /// The server refused to store its other form.
     Refused {
         /// The server's error code.
         code: i32,
-        /// What the server says.
+        /// The server's message.
         message: String,
     },
 }
@@ -207,7 +207,7 @@ impl DocumentError {
         Self { id, fault }
     }
 
-    /// The document's `_id` as it prints, if it has one.
+    /// The document's `_id` as text, if it has one.
     #[must_use]
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref()
@@ -231,23 +231,24 @@ impl fmt::Display for DocumentError {
             DocumentFault::Serde(error) => write!(f, ": {error}"),
             DocumentFault::RepeatedName { name } => write!(
                 f,
-                ": it has the name `{}` twice; a flattened map may bring the name of another field",
+                ": it has the name `{}` twice; a flattened map may repeat the name of a field",
                 name.escape_debug()
             ),
             DocumentFault::TooDeep { limit } => write!(
                 f,
-                ": it has more than {limit} levels of documents and arrays, which the server does not \
+                ": it nests documents and arrays more than {limit} levels deep, which the server does not \
                  store"
             ),
             DocumentFault::Unreadable(source) => {
-                write!(f, ": it could not be read back once it is stored: {source}")
+                write!(
+                    f,
+                    ": it could not be read back from its stored form: {source}"
+                )
             }
-            DocumentFault::NotKept => {
-                f.write_str(": it would tell something else in the other form")
-            }
+            DocumentFault::NotKept => f.write_str(": its record would differ in the other form"),
             DocumentFault::TooLarge { bytes, limit } => write!(
                 f,
-                ": {bytes} bytes are to be sent for it, at most {limit} can be"
+                ": it takes {bytes} bytes to send, but the limit is {limit}"
             ),
             DocumentFault::Refused { code, message } => {
                 write!(f, ": the server refused ({code}): {message}")

@@ -1,9 +1,9 @@
-//! Where a fault lies: in which array, and in which entry of it.
+//! Locates a fault: which array, and which entry in it.
 
 use super::{AttributeArray, AttributeError, AttributeFault};
 
 impl AttributeError {
-    /// A fault of the document that the arrays stand in.
+    /// A fault of the document that contains the arrays.
     pub(crate) fn of_all(arrays: &[AttributeArray], fault: AttributeFault) -> Self {
         Self {
             array: arrays.first().map_or("", |array| array.name),

@@ -1,4 +1,4 @@
-//! Filters over attributes. Each condition stands in one `$elemMatch`, so that one entry meets all of it.
+//! Filters on attributes. Each condition uses one `$elemMatch`, so that one entry meets all of it.
 
 use std::{
     borrow::Cow,
@@ -19,7 +19,7 @@ use super::{
     ArrayPlace, AttributeArray, AttributeValue, ValueKind, convert, value::stored_as_text,
 };
 
-/// An attribute that is asked for.
+/// An attribute in a filter.
 ///
 /// ```
 /// use bson::doc;
@@ -39,7 +39,7 @@ pub struct Attribute<V: ?Sized> {
     value: PhantomData<fn(&V)>,
 }
 
-/// Which units are asked for.
+/// The units that a filter covers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Unit {
@@ -49,8 +49,9 @@ pub enum Unit {
     Is(&'static str),
     /// Entries of any unit, or of none.
     Any,
-    /// Entries of these units: how much of the unit that is asked in one of each is, a finite number other
-    /// than 0. Where a record has several, the first of these counts.
+    /// Entries in any of these units, each with its factor: the amount of the requested unit in one
+    /// of this unit, a finite number other than 0. If a record has several entries, the first unit
+    /// counts.
     Converted(&'static [(&'static str, f64)]),
 }
 
@@ -74,7 +75,7 @@ impl<V: ?Sized> fmt::Debug for Attribute<V> {
 }
 
 impl<V: ?Sized> Attribute<V> {
-    /// What `k` tells in entries of this array.
+    /// The attribute with the key `k` in entries of this array.
     #[must_use]
     pub fn new(
         array: &'static AttributeArray,
@@ -99,12 +100,12 @@ impl<V: ?Sized> Attribute<V> {
         AttributeFilter(doc! { "$nor": [self.exists().0] })
     }
 
-    /// The filter of entries whose value fulfils one of some conditions, made for a unit whose values are
-    /// converted so, if they are.
+    /// The filter for entries whose value meets one of the conditions. `conditions` receives the
+    /// conversion of each unit's values, if they need one.
     fn meets(&self, conditions: impl Fn(Option<Scale>) -> Vec<Document>) -> AttributeFilter {
         let plain = |unit: Option<Bson>| self.meet(unit, &conditions(None), &[]);
         AttributeFilter(any_of(match self.unit {
-            // Also what is missing.
+            // Matches missing units too.
             Unit::None => plain(Some(Bson::Null)),
             Unit::Is(unit) => plain(Some(unit.into())),
             Unit::Any => plain(None),
@@ -119,8 +120,8 @@ impl<V: ?Sized> Attribute<V> {
         }))
     }
 
-    /// One filter for each condition on values of a unit and each path, of records without a number in the
-    /// units before it.
+    /// One filter for each condition on the values of a unit and for each path. It excludes records
+    /// with a number in an earlier unit.
     fn meet(
         &self,
         unit: Option<Bson>,
@@ -129,7 +130,7 @@ impl<V: ?Sized> Attribute<V> {
     ) -> Vec<Document> {
         let names = self.array.entry;
         let mut entry = doc! { names.k: &*self.k };
-        // Of buckets it would ask for ones in which no record at all has another unit.
+        // For buckets, it would only match those in which no record has another unit.
         let counts_alone = !before.is_empty() && self.array.place == ArrayPlace::Document;
         let other = names.u.filter(|_| counts_alone).map(|name| {
             let units: Vec<&str> = before.iter().map(|(unit, _)| *unit).collect();
@@ -158,7 +159,7 @@ impl<V: ?Sized> Attribute<V> {
         filters
     }
 
-    /// What the values of a unit are; any, if no field says.
+    /// The type of a unit's values; any type if no field declares it.
     fn kind_of(&self, unit: &str) -> ValueKind {
         let mut fields = self.array.fields.iter();
         let field = fields.find(|field| field.k == self.k && field.u == Some(unit));
@@ -196,7 +197,7 @@ impl<V: AttributeValue> Attribute<V> {
         self.compare(Operator::LessOrEqual, &value.into())
     }
 
-    /// Documents in which it lies between two values: `500..1_200`, `..=9`. One entry meets both.
+    /// Documents in which it is between two values: `500..1_200`, `..=9`. One entry meets both.
     pub fn between(&self, values: impl RangeBounds<V>) -> AttributeFilter {
         let start = match values.start_bound() {
             Bound::Included(start) => Some((Operator::GreaterOrEqual, start.to_bson())),
@@ -237,7 +238,7 @@ impl<V: AttributeValue> Attribute<V> {
         self.meets(|scale| vec![condition(scale, operator, &value)])
     }
 
-    /// Whether it is asked for in any unit, in one of which values are stored as text.
+    /// Whether the filter covers any unit and one of the units stores its values as text.
     fn has_texts(&self) -> bool {
         let mut fields = self.array.fields.iter();
         self.unit == Unit::Any && fields.any(|field| field.k == self.k && field.text)
@@ -250,13 +251,13 @@ impl Attribute<DateTime> {
         self.lt(moment)
     }
 
-    /// Documents in which it is at this moment or after.
+    /// Documents in which it is at this moment or later.
     pub fn since(&self, moment: impl Into<DateTime>) -> AttributeFilter {
         self.gte(moment)
     }
 }
 
-/// A choice, if it is one.
+/// An `$or` of the filters, if there are several.
 fn any_of(mut filters: Vec<Document>) -> Document {
     match (filters.pop(), filters.is_empty()) {
         (Some(only), true) => only,
@@ -264,10 +265,10 @@ fn any_of(mut filters: Vec<Document>) -> Document {
     }
 }
 
-/// What a stored value fulfils that fulfils a comparison once it is converted.
+/// The condition on stored values that is equivalent to a comparison of converted values.
 fn condition(scale: Option<Scale>, operator: Operator, value: &Bson) -> Document {
     let number = convert::number_of(value);
-    // Nothing but numbers is converted.
+    // Only numbers are converted.
     let as_it_is = || doc! { operator.name(): value };
     scale.zip(number).map_or_else(as_it_is, |(scale, number)| {
         scale.condition(operator, number)

@@ -5,13 +5,13 @@ use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use super::{AttributeArray, AttributeError, AttributeFault, AttributeField, Rest, ValueKind};
 use crate::codec::raw::{Element, RawWriter, elements};
 
-/// Makes the stored form of a document of many fields: the attributes in their arrays, behind all
-/// other fields, which are as they were. Fields that are null or missing have no entry.
+/// Makes the stored form of a document of many fields. All other fields stay as they are; the
+/// arrays of attributes follow them. Fields that are null or missing have no entry.
 ///
 /// # Errors
 ///
-/// [`AttributeError`] if a field is of another type than the model says, or is there twice: a flattened
-/// map may bring a second one.
+/// [`AttributeError`] if a field has another type than the model declares, or if it appears twice
+/// because a flattened map repeats it.
 ///
 /// ```
 /// use bson::{Document, RawDocumentBuf, doc};
@@ -38,7 +38,7 @@ pub fn fold(
 ) -> Result<RawDocumentBuf, AttributeError> {
     let mut folded: Vec<Folded<'_>> = arrays.iter().map(Folded::new).collect();
     let mut result = Ok(());
-    // Keys and units take more than the names of fields.
+    // Keys and units take more space than field names.
     let document = RawWriter::build_of(3 * many.as_bytes().len(), |to| {
         result = elements(many).try_for_each(|element| {
             let element = element.map_err(|fault| AttributeError::of_all(arrays, fault))?;
@@ -59,7 +59,7 @@ pub fn fold(
     result.map(|()| document)
 }
 
-/// An array with the fields that came for it.
+/// An array and the fields found for it.
 struct Folded<'a> {
     array: &'a AttributeArray,
     values: Vec<Option<Element<'a>>>,
@@ -75,8 +75,8 @@ impl<'a> Folded<'a> {
         }
     }
 
-    /// Keeps the element if it belongs into the array. Where something else would take its place, or the
-    /// array's own, that must not vanish silently.
+    /// Keeps the element if it belongs to the array. Another element with the name of an entry or
+    /// of the array must not disappear silently.
     fn takes(&mut self, element: Element<'a>) -> Result<bool, AttributeError> {
         let is_rest = |rest: Rest| rest.name() == element.name;
         let slot = if let Some(at) = self.array.field(element.name) {
@@ -118,7 +118,7 @@ impl<'a> Folded<'a> {
     }
 }
 
-/// The entries of an array as they are written.
+/// The entries of an array while they are written.
 struct Entries<'w, 'a> {
     array: &'a AttributeArray,
     number: usize,
@@ -200,7 +200,7 @@ impl Entries<'_, '_> {
                         return Err(self.fault(value.name, AttributeFault::Duplicate));
                     }
                     if value.value == RawBsonRef::Null {
-                        // A key without a value is there all the same.
+                        // A key without a value still has an entry.
                         self.null(value.name, None, value);
                         continue;
                     }
@@ -227,7 +227,7 @@ impl Entries<'_, '_> {
         }
     }
 
-    /// Whether the struct has a field for it: in a map it would be read back into that one.
+    /// Whether the struct has a field for it. A map entry would be read back into that field.
     fn is_named(&self, k: &str, u: Option<&str>) -> bool {
         let mut fields = self.array.fields.iter();
         fields.any(|field| field.k == k && field.u == u)

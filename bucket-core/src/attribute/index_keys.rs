@@ -5,7 +5,8 @@ use bson::{Document, doc};
 use super::{AttributeArray, AttributeIndex};
 
 impl AttributeArray {
-    /// The keys of its indexes, one for each of its [`paths`](Self::paths); none where it is not indexed.
+    /// The keys of its indexes, one for each of its [`paths`](Self::paths); `None` if it is not
+    /// indexed.
     ///
     /// ```
     /// use bson::doc;

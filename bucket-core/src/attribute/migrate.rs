@@ -1,5 +1,5 @@
-//! From one form of a stored document to the other: which change of it is due, and that it tells the
-//! same afterwards.
+//! Moves stored documents from one form to the other: which change is needed, and a check that the
+//! record stays the same.
 
 mod form_batch;
 mod form_change;
@@ -27,7 +27,7 @@ pub enum DocumentForm {
     Fields,
 }
 
-/// The move of a collection to a form.
+/// The move of a collection to one form.
 ///
 /// ```
 /// use bucket_core::attribute::{Attributed, AttributeError, DocumentForm, Migration};
@@ -43,7 +43,7 @@ pub struct Migration {
 }
 
 impl Migration {
-    /// The move of the documents of this model to a form.
+    /// The move of this model's documents to a form.
     ///
     /// # Errors
     ///
@@ -69,14 +69,14 @@ impl Migration {
         self.to
     }
 
-    /// The change that a stored document needs; none if it has nothing of the other form.
+    /// The change that a stored document needs; `None` if it has nothing in the other form.
     ///
-    /// A document that has something of both forms is merged.
+    /// A document with parts in both forms is merged.
     ///
     /// # Errors
     ///
-    /// [`DocumentError`] if it cannot be moved: both forms tell of one attribute, a value is of another type
-    /// than the model says, or the struct has no field for an entry.
+    /// [`DocumentError`] if it cannot be moved: one attribute appears in both forms, a value has
+    /// another type than the model declares, or the struct has no field for an entry.
     ///
     /// ```
     /// use bson::{Document, RawDocument, RawDocumentBuf};
@@ -99,7 +99,7 @@ impl Migration {
         let Some(change) = change else {
             return Ok(None);
         };
-        // What is read must not depend on how far the move has come.
+        // Reads must not depend on the progress of the move.
         match same_record(&change.arrays, stored, &change.after()) {
             Ok(true) => Ok(Some(change)),
             Ok(false) | Err(_) => Err(error(DocumentFault::NotKept)),
@@ -126,7 +126,7 @@ impl Migration {
             coming.any(|coming| coming == name)
         };
         let set = RawWriter::build(|to| {
-            // Both have just been written.
+            // Both were written just now.
             for element in elements(&moved).flatten().filter(|e| comes(e.name)) {
                 to.raw(element.kind, element.name, element.bytes);
             }
@@ -141,17 +141,17 @@ impl Migration {
         }))
     }
 
-    /// The fields of the form that documents are moved from.
+    /// The fields of the form that is left.
     fn leaving(&self, array: &AttributeArray) -> impl Iterator<Item = &'static str> + use<> {
         names(array, self.to == DocumentForm::Fields)
     }
 
-    /// The fields of the form that documents are moved to.
+    /// The fields of the new form.
     fn coming(&self, array: &AttributeArray) -> impl Iterator<Item = &'static str> + use<> {
         names(array, self.to == DocumentForm::Attributes)
     }
 
-    /// A filter of the documents that have something of the other form.
+    /// A filter for documents with parts in the other form.
     ///
     /// ```
     /// use bson::Document;

@@ -1,4 +1,4 @@
-//! Where entries are kept for which a struct has no field.
+//! Where entries without a field in the struct are kept.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,9 +23,9 @@ use super::{AttributeValue, ValueKind};
     note = "`BTreeMap<String, V>` keeps entries without units whose values are `V`; `OtherEntries` keeps all"
 )]
 pub trait AttributeRest {
-    /// The type of the map's values; none where entries are kept as they are.
+    /// The type of the map's values; `None` if entries keep their stored form.
     const KIND: Option<ValueKind>;
-    /// What a value is compared with.
+    /// The type that filters compare with.
     type Value: AttributeValue;
 }
 
@@ -39,8 +39,8 @@ impl<V: AttributeValue, S> AttributeRest for HashMap<String, V, S> {
     type Value = V::Value;
 }
 
-/// Entries of an array as they are stored, whatever they are: unknown keys and units, further values of
-/// a key, values of other types. Nothing of an array is lost by a struct that has it.
+/// Entries of an array in their stored form, of any shape: unknown keys and units, further values
+/// of a key, values of other types. A struct with this field loses no entry of the array.
 ///
 /// ```
 /// use bucket_core::attribute::OtherEntries;
@@ -52,13 +52,13 @@ impl<V: AttributeValue, S> AttributeRest for HashMap<String, V, S> {
 pub struct OtherEntries(pub Vec<RawBson>);
 
 impl OtherEntries {
-    /// Whether there are none.
+    /// Whether it has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many there are.
+    /// The number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()

@@ -1,4 +1,4 @@
-//! Whether two documents tell the same, whichever form each of them has.
+//! Whether two documents contain the same record, in either form.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use crate::{
     model::whole,
 };
 
-/// Whether both give the same record: attributes irrespective of nulls and of the type of a number,
-/// other fields as their bytes are, all of them in any order.
+/// Whether both give the same record. Attributes are compared regardless of nulls and of number
+/// types, other fields by their bytes, all of them in any order.
 pub(super) fn same_record(
     arrays: &[AttributeArray],
     one: &RawDocument,
@@ -23,7 +23,7 @@ pub(super) fn same_record(
     Ok(one.len() == other.len() && pairs.all(|((a, one), (b, other))| a == b && one.is(other)))
 }
 
-/// A field, and the key in it where it is a map that keeps a rest.
+/// A field, and the key in it if it is a map that keeps the rest.
 type Place<'a> = (&'a str, Option<&'a str>);
 
 struct Value<'a> {
@@ -31,7 +31,7 @@ struct Value<'a> {
     is_attribute: bool,
 }
 
-/// What a document of many fields tells, attributes that tell nothing left out.
+/// The content of a document of many fields, without attributes that are null.
 fn told<'a>(
     arrays: &[AttributeArray],
     many: &'a RawDocument,

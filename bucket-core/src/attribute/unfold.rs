@@ -5,18 +5,19 @@ use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use super::{AttributeArray, AttributeError, AttributeFault, Rest, ValueKind};
 use crate::codec::raw::{Element, RawWriter, elements};
 
-/// Makes the many fields of a stored document: each entry under the name of its field, what has none
-/// in the field that keeps the rest, the document's other fields as they are. An array that is missing
-/// has no entries.
+/// Makes the many fields of a stored document. Each entry gets the name of its field; entries
+/// without a field go into the field that keeps the rest. The document's other fields stay as they
+/// are. A missing array has no entries.
 ///
-/// A document that has its many fields still is given as it is, and one that has some of them beside
-/// the array as both together, so that a collection can be read while it is moved from one form to the
+/// A document that still has its many fields is returned unchanged. A document with some of them
+/// besides the array gives both. So a collection can be read while it moves from one form to the
 /// other.
 ///
 /// # Errors
 ///
-/// [`AttributeError`] if an array is none, and where the struct keeps no such entries: if an entry is
-/// of another type, unknown, or there twice. Twice is also what is told by a field and by an entry.
+/// [`AttributeError`] if an array field is not an array. If the struct does not keep such entries,
+/// also if an entry has another type, is unknown or appears twice. An attribute in both a field and
+/// an entry counts as appearing twice.
 ///
 /// ```
 /// use bson::{RawDocumentBuf, doc};
@@ -36,7 +37,7 @@ pub fn unfold(
     unfold_with(arrays, stored, &[])
 }
 
-/// The same, with arrays that stand elsewhere in place of those that the document does not have.
+/// The same, with arrays from elsewhere for those that the document does not have.
 pub(crate) fn unfold_with(
     arrays: &[AttributeArray],
     stored: &RawDocument,
@@ -72,11 +73,11 @@ pub(crate) fn unfold_with(
     result.map(|()| document)
 }
 
-/// An array that stands elsewhere, for several documents.
+/// An array that is stored elsewhere and shared by several documents.
 #[derive(Debug)]
 pub(crate) struct SharedArray<'a> {
     pub(crate) element: Element<'a>,
-    /// Its many fields, element by element.
+    /// Its many fields, as elements.
     fields: Result<Vec<u8>, AttributeError>,
 }
 
@@ -103,20 +104,20 @@ impl<'a> SharedArray<'a> {
     }
 }
 
-/// An array whose entries are read.
+/// An array while its entries are read.
 struct Unfolded<'a> {
     array: &'a AttributeArray,
     /// Whether the document has the array.
     is_there: bool,
-    /// What has told each field so far.
+    /// The source of each field so far.
     told: Vec<Told>,
     map: Vec<(&'a str, Element<'a>)>,
     others: Vec<Element<'a>>,
-    /// The field of the rest, where the document has it still.
+    /// The field of the rest, if the document still has it.
     rest: Option<Element<'a>>,
 }
 
-/// What has told a field.
+/// The source of a field's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Told {
     Nothing,
@@ -124,7 +125,7 @@ enum Told {
     Null,
     Field,
     Entry,
-    /// An entry, and a null that says nothing beside it.
+    /// An entry, and a field that is null and therefore ignored.
     EntryAndNull,
 }
 
@@ -140,13 +141,13 @@ impl<'a> Unfolded<'a> {
         }
     }
 
-    /// Whether the document tells anything of it, in either form.
+    /// Whether the document contains any part of the array, in either form.
     fn is_told(&self) -> bool {
         let mut told = self.told.iter();
         self.is_there || self.rest.is_some() || told.any(|told| *told != Told::Nothing)
     }
 
-    /// Keeps the element if it is one of the many fields, in a document that has them still.
+    /// Keeps the element if it is one of the many fields, in a document that still has them.
     fn takes_field(
         &mut self,
         element: Element<'a>,
@@ -198,7 +199,7 @@ impl<'a> Unfolded<'a> {
         }
         for (index, entry) in entries.enumerate() {
             let taken = entry.and_then(|entry| match self.take(entry, to) {
-                // Beside the field the entry is no further value, but one of two that contradict.
+                // Besides the field, the entry is not a further value: the two contradict.
                 Err(_) if self.keeps_all() && !self.is_told_by_field(entry) => {
                     self.others.push(entry);
                     Ok(())
@@ -222,7 +223,7 @@ impl<'a> Unfolded<'a> {
         fields.any(|(field, told)| field.k == k && field.u == u && *told == Told::Field)
     }
 
-    /// Writes the entry under the name of its field, or puts it into the map.
+    /// Writes the entry under the name of its field, or adds it to the map.
     fn take(&mut self, entry: Element<'a>, to: &mut RawWriter) -> Result<(), AttributeFault> {
         let (k, value, u) = self.parts(entry)?;
         let mut fields = self.array.fields.iter();
@@ -270,7 +271,8 @@ impl<'a> Unfolded<'a> {
         Ok(())
     }
 
-    /// Key, value and unit of an entry. One with other fields is none: they would be lost.
+    /// Key, value and unit of an entry. An entry with other fields is an error, because they would
+    /// be lost.
     fn parts(
         &self,
         entry: Element<'a>,
@@ -290,7 +292,7 @@ impl<'a> Unfolded<'a> {
             } else if Some(part.name) == names.u {
                 &mut u
             } else {
-                return Err(wrong("an entry of key, value and unit alone"));
+                return Err(wrong("an entry of only key, value and unit"));
             };
             if slot.replace(part).is_some() {
                 return Err(AttributeFault::Malformed);
@@ -320,7 +322,7 @@ impl<'a> Unfolded<'a> {
         let Some(rest) = self.array.rest else {
             return Ok(());
         };
-        // Where the array is missing the field is the only one to tell, whatever it is.
+        // If the array is missing, the field is the only source, whatever its type.
         if let Some(field) = self.rest
             && (!self.is_there || !field.is_empty())
         {
@@ -351,11 +353,11 @@ impl<'a> Unfolded<'a> {
     }
 }
 
-/// Writes a value that the kind admits, numbers as those of the kind.
+/// Writes a value that the kind admits; numbers get the kind's type.
 fn write(kind: ValueKind, name: &str, value: Element<'_>, to: &mut RawWriter) {
     match (kind, value.value) {
         (ValueKind::Int32 | ValueKind::Int64, RawBsonRef::Double(number)) => {
-            // Admitted as whole.
+            // The kind only admits whole numbers here.
             to.integer(
                 name,
                 crate::model::whole::of_double(number).unwrap_or_default(),
@@ -363,7 +365,7 @@ fn write(kind: ValueKind, name: &str, value: Element<'_>, to: &mut RawWriter) {
         }
         (ValueKind::Double, RawBsonRef::Int32(number)) => to.double(name, number.into()),
         (ValueKind::Double, RawBsonRef::Int64(number)) => {
-            // Admitted as exact.
+            // The kind only admits exact numbers here.
             #[allow(clippy::cast_precision_loss)]
             to.double(name, number as f64);
         }

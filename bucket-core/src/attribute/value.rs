@@ -1,4 +1,4 @@
-//! Which types attributes can have, and how they are written as text.
+//! The types that attributes can have, and their form as text.
 
 use bson::{Bson, DateTime, Decimal128, RawBsonRef, oid::ObjectId};
 
@@ -10,7 +10,7 @@ use crate::{
 
 /// A type that attributes can have: numbers, text, dates, booleans, object ids, and options of them.
 ///
-/// Types of one's own have it by `#[derive(AttributeValue)]`.
+/// Your own types get it by `#[derive(AttributeValue)]`.
 ///
 /// ```
 /// use bson::Bson;
@@ -25,12 +25,12 @@ use crate::{
     note = "for values of several types use an enum with `#[derive(AttributeValue)]`"
 )]
 pub trait AttributeValue {
-    /// How it is stored.
+    /// The type of the stored value.
     const KIND: ValueKind;
-    /// What it is compared with: of an option what may be in it.
+    /// The type that filters compare with; for an option, its inner type.
     type Value: AttributeValue;
 
-    /// The value as it is stored; null where there is none.
+    /// The stored value; null if it is missing.
     fn to_bson(&self) -> Bson;
 }
 
@@ -54,7 +54,7 @@ kinds! {
     Int32: i8, i16, u8, u16 => |value| Bson::Int32((*value).into());
     Int64: i64 => |value| Bson::Int64(*value);
     Int64: u32 => |value| Bson::Int64((*value).into());
-    // Nothing that is stored is beyond 64 bits with a sign.
+    // Stored values never exceed 64 bits with a sign.
     Int64: u64 => |value| match i64::try_from(*value) {
         Ok(value) => Bson::Int64(value),
         #[allow(clippy::cast_precision_loss)]
@@ -78,17 +78,18 @@ impl<V: AttributeValue> AttributeValue for Option<V> {
     }
 }
 
-/// A value as it is stored as text.
+/// The stored form of a value that is kept as text.
 pub(super) fn stored_as_text<V: AttributeValue>(value: &V) -> Bson {
     let value = value.to_bson();
     let raw = bson::RawBson::try_from(value.clone());
     let text = raw.ok().and_then(|raw| V::KIND.text(raw.as_raw_bson_ref()));
-    // What has no text, such as a date of no year of the format, is stored nowhere as text either.
+    // A value without a text form, such as a date outside the format's years, is not stored as
+    // text.
     text.map_or(value, Bson::String)
 }
 
 impl ValueKind {
-    /// What a value of it is, for messages.
+    /// A description of its values, for messages.
     pub(super) const fn expected(self) -> &'static str {
         match self {
             Self::Bool => "a boolean",
@@ -103,7 +104,8 @@ impl ValueKind {
         }
     }
 
-    /// Whether a stored value is one of it. Other tools write whole numbers as any of three types.
+    /// Whether a stored value belongs to this kind. Other tools write whole numbers as any of three
+    /// types.
     pub(super) fn admits(self, value: RawBsonRef<'_>) -> bool {
         match self {
             Self::Bool => matches!(value, RawBsonRef::Boolean(_)),
@@ -133,9 +135,9 @@ impl ValueKind {
         }
     }
 
-    /// The text of a value of it.
+    /// The text of a value of this kind.
     pub(super) fn text(self, value: RawBsonRef<'_>) -> Option<String> {
-        // Text does not tell of which of several types it was.
+        // Text does not show which of several types the value had.
         let is_told = self != Self::Any || matches!(value, RawBsonRef::String(_));
         if !self.admits(value) || !is_told {
             return None;
@@ -148,13 +150,13 @@ impl ValueKind {
             RawBsonRef::Decimal128(value) => value.to_string(),
             RawBsonRef::String(value) => value.to_owned(),
             RawBsonRef::ObjectId(value) => value.to_hex(),
-            // A date beyond the years of the format has no text.
+            // A date outside the format's years has no text.
             RawBsonRef::DateTime(value) => value.try_to_rfc3339_string().ok()?,
             _ => return None,
         })
     }
 
-    /// Writes the value of this text; false if it is none of the kind.
+    /// Writes the value of this text. Returns `false` if the text does not fit the kind.
     pub(super) fn write_text(self, name: &str, text: &str, to: &mut RawWriter) -> bool {
         match self {
             Self::Bool => text.parse().map(|value| to.bool(name, value)).is_ok(),
@@ -182,7 +184,7 @@ impl ValueKind {
     }
 }
 
-/// Whether a floating point number holds it exactly.
+/// Whether a floating point number represents it exactly.
 fn is_exact(number: i64) -> bool {
     number.unsigned_abs() <= 1 << 53
 }

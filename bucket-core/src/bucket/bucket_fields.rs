@@ -2,8 +2,8 @@
 
 use bson::DateTime;
 
-/// The fields of a bucket that depend on the model's form; what a form does not have is as by
-/// default.
+/// The fields of a bucket that depend on the model's form. Fields that the form does not have keep
+/// their default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BucketFields {
@@ -23,9 +23,9 @@ pub struct BucketFields {
     pub is_late: bool,
     /// The size of the items in bytes.
     pub bytes: u64,
-    /// When the bucket was opened by the clock of its writer.
+    /// When the bucket was opened, by the clock of its writer.
     pub created_at: Option<DateTime>,
-    /// From when on the age of the bucket counts.
+    /// The time from which the age of the bucket counts.
     pub expire_from: Option<DateTime>,
 }
 
@@ -47,7 +47,7 @@ impl Default for BucketFields {
 }
 
 impl BucketFields {
-    /// The span of time from the start to the end, in milliseconds; 0 where the form sets none.
+    /// The time from the start to the end, in milliseconds; 0 if the form sets none.
     pub(crate) fn span(&self) -> i64 {
         let (start, end) = (self.start.timestamp_millis(), self.end.timestamp_millis());
         end.saturating_sub(start)

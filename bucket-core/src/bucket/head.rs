@@ -1,4 +1,4 @@
-//! What a stored bucket says of itself beside its items, and the fields that it says it by.
+//! What a stored bucket contains besides its items, and the names of these fields.
 
 use bson::{DateTime, RawBsonRef, RawDocument};
 
@@ -15,16 +15,16 @@ use crate::{
     },
 };
 
-/// What a stored bucket says of itself beside its items.
+/// What a stored bucket contains besides its items.
 #[derive(Debug)]
 pub(crate) struct Head {
-    /// Where it stands among the buckets of its key.
+    /// Its position among the buckets of its key.
     pub(crate) place: Place,
     pub(crate) fields: BucketFields,
     count: i64,
 }
 
-/// Reads what a bucket says of itself.
+/// Reads the header of a bucket.
 pub(crate) fn head(spec: &BucketSpec, stored: &RawDocument) -> Result<Head, Damage> {
     let fields = stored_fields(spec, stored)?;
     let place = match (field(stored, ID)?, spec.object_ids()) {
@@ -41,7 +41,8 @@ pub(crate) fn head(spec: &BucketSpec, stored: &RawDocument) -> Result<Head, Dama
     })
 }
 
-/// Where a bucket stands in the order of its key's buckets, if what they are ordered by can be read.
+/// The position of a bucket in the order of its key, if the fields that decide the order can be
+/// read.
 pub(crate) fn place_alone(spec: &BucketSpec, stored: &RawDocument) -> Option<Place> {
     let names = spec.names();
     match spec.ordered_by() {
@@ -64,12 +65,12 @@ pub(crate) fn place_alone(spec: &BucketSpec, stored: &RawDocument) -> Option<Pla
 }
 
 impl Head {
-    /// The number of items, as far as it can be believed.
+    /// The number of items, as far as it is plausible.
     pub(crate) fn capacity(&self, spec: &BucketSpec) -> usize {
         usize::try_from(self.count.clamp(0, i64::from(spec.size()))).unwrap_or(0)
     }
 
-    /// The stored count, if it is the number of items that there are.
+    /// The stored count, if it matches the number of items.
     pub(crate) fn check_count(&self, items: usize) -> Result<u32, Damage> {
         match u32::try_from(self.count) {
             Ok(count) if usize::try_from(count) == Ok(items) => Ok(count),
@@ -81,7 +82,7 @@ impl Head {
     }
 }
 
-/// The number of items as stored, of whatever numeric type.
+/// The stored number of items, of any numeric type.
 pub(crate) fn stored_count(spec: &BucketSpec, stored: &RawDocument) -> Result<i64, Damage> {
     whole_field(stored, spec.names().count)
 }
@@ -105,7 +106,7 @@ fn bool_field(stored: &RawDocument, name: &str) -> Result<bool, Damage> {
     }
 }
 
-/// Where a bucket with an object id stands among the buckets of its key.
+/// The position of a bucket with an object id among the buckets of its key.
 pub(crate) fn stored_place(
     spec: &BucketSpec,
     fields: &BucketFields,
@@ -157,19 +158,19 @@ impl BucketFields {
             OwnField::Number => self.number = positive()?,
             OwnField::Size => self.size = u32::try_from(positive()?).unwrap_or(u32::MAX),
             OwnField::Full => self.is_full = bool_field(stored, name)?,
-            // A bucket from before the model counted bytes has none.
+            // Buckets from before the model counted bytes have none.
             OwnField::Bytes if field(stored, name)?.is_some() => {
                 let bytes = whole_field(stored, name)?;
                 self.bytes = u64::try_from(bytes).map_err(|_| wrong_field(name, "a size"))?;
             }
-            // A bucket that was opened before the model asked for these has none.
+            // Buckets that were opened before the model had these fields have none.
             OwnField::CreatedAt => {
                 self.created_at = field(stored, name)?.and_then(RawBsonRef::as_datetime);
             }
             OwnField::ExpireFrom => {
                 self.expire_from = field(stored, name)?.and_then(RawBsonRef::as_datetime);
             }
-            // They are read beside these.
+            // They are read separately.
             OwnField::Part | OwnField::Count | OwnField::Bytes => {}
         }
         Ok(())

@@ -2,21 +2,21 @@
 //!
 //! An id is `<prefix><time>` or `<prefix><time>_<sequence>`:
 //!
-//! * the prefix is the template with the key parts filled in. `%` and control characters are
-//!   percent-encoded in a key part, and so is, in every part but the last, the first character of
-//!   the separator behind it. An id is taken apart from both ends, the time and the sequence from
-//!   the right, the key parts from the left, so two keys never share an id;
-//! * the time is when the bucket was opened. Ordinary dates stand as the manual writes them, ten
-//!   digits of seconds (`1698335223`). Earlier ones are padded with zeros; those before 1970 are
-//!   `-` and the 19-digit complement `10^19 + t`; later ones are prefixed with a letter for each
-//!   further digit (`a` for eleven). In byte order `-` < `0`..`9` < `a`..: the text sorts as time;
-//! * the sequence tells buckets of one time apart, and puts a bucket that was opened by a late
-//!   record behind the pages that exist. One digit stands alone, a letter counts further ones
-//!   (`1`..`9`, `a10`..`a99`, `b100`..), so that text order is number order.
+//! * The prefix is the template with the key parts filled in. `%` and control characters are
+//!   percent-encoded in a key part. So is the first character of the separator after it, in every
+//!   part but the last. An id is parsed from both ends: the time and the sequence from the right,
+//!   the key parts from the left. Two keys therefore never share an id.
+//! * The time is when the bucket was opened. Ordinary dates appear as the manual writes them: ten
+//!   digits of seconds (`1698335223`). Earlier dates are padded with zeros. Dates before 1970 are
+//!   `-` and the 19-digit complement `10^19 + t`. Later dates are prefixed with a letter for each
+//!   further digit (`a` for eleven). In byte order `-` < `0`..`9` < `a`..: the text sorts as time.
+//! * The sequence distinguishes buckets of one time, and sorts a bucket that was opened by a late
+//!   record after the existing pages. A sequence of one digit has no prefix; a letter counts
+//!   further digits (`1`..`9`, `a10`..`a99`, `b100`..), so that text order is number order.
 //!
-//! No text is both a time and a sequence, so what stands last is known by its form: the key
-//! `12_3` needs no escape, `12_3_1698335223` is no bucket of the key `12`. No time text is a prefix
-//! of another one, hence `<time>` < `<time>_1` < `<time>_2` < next time.
+//! No text is both a time and a sequence, so the form of the last part identifies it: the key
+//! `12_3` needs no escape, and `12_3_1698335223` is not a bucket of the key `12`. No time text is a
+//! prefix of another one, hence `<time>` < `<time>_1` < `<time>_2` < next time.
 
 use std::{cmp::Ordering, fmt, hash::Hash, marker::PhantomData};
 
@@ -35,10 +35,10 @@ pub(crate) use self::{
     place::Place,
 };
 
-/// The id of a bucket of `T`, as it stands in `_id`.
+/// The id of a bucket of `T`, as stored in `_id`.
 ///
-/// Ids order as their text does, byte by byte, which for the buckets of one key is the order of
-/// the pages.
+/// Ids order as their text does, byte by byte. For the buckets of one key, that is the order of the
+/// pages.
 ///
 /// ```
 /// # use bucket_core::{BucketId, Record};
@@ -63,13 +63,13 @@ impl<T> BucketId<T> {
         }
     }
 
-    /// The object id, in models whose ids are such.
+    /// The object id, in models with object ids.
     #[must_use]
     pub fn object_id(&self) -> Option<ObjectId> {
         self.object_id
     }
 
-    /// The text, as stored; the hexadecimal digits of an object id.
+    /// The text as stored; for an object id, its hexadecimal digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text

@@ -1,4 +1,4 @@
-//! The items of a stored bucket, in the form in which their own serde reads them.
+//! The items of a stored bucket, in the form that their own serde implementation reads.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ pub(crate) fn items<'a>(
     }
 }
 
-/// The time of a stored item, which is a date whatever its type in the record.
+/// The time of a stored item. It is a date, whatever its type in the record.
 pub(crate) fn item_time(
     spec: &BucketSpec,
     index: usize,
@@ -44,12 +44,12 @@ pub(crate) fn item_time(
 #[derive(Debug)]
 pub(crate) struct ItemReader<'a> {
     spec: &'static BucketSpec,
-    /// The arrays of attributes that the bucket holds for those of its items that have none.
+    /// The arrays of attributes that the bucket holds for items without their own.
     shared: Vec<SharedArray<'a>>,
 }
 
 impl<'a> ItemReader<'a> {
-    /// What reads the items of this bucket.
+    /// The reader for the items of this bucket.
     pub(crate) fn new(spec: &'static BucketSpec, stored: &'a RawDocument) -> Result<Self, Damage> {
         let mut shared = Vec::new();
         if spec.shared_arrays().next().is_some() {
@@ -67,7 +67,7 @@ impl<'a> ItemReader<'a> {
         Ok(Self { spec, shared })
     }
 
-    /// The item at this place of the array.
+    /// The item at this index of the array.
     pub(crate) fn decode<D: DeserializeOwned>(
         &self,
         index: usize,
@@ -99,8 +99,8 @@ impl<'a> ItemReader<'a> {
         decode(fields.as_bytes()).map_err(damaged)
     }
 
-    /// The item as the encoder makes it of its record: with what the bucket holds for it, and with its
-    /// attributes in arrays even where it is older than these.
+    /// The item as the encoder would make it from its record: with the arrays that the bucket holds
+    /// for it, and with its attributes in arrays, even if the item is older than the arrays.
     pub(crate) fn encoded<'i>(&self, item: &'i RawDocument) -> Cow<'i, RawDocument> {
         let arrays = self.spec.arrays();
         if arrays.is_empty() {
@@ -108,7 +108,7 @@ impl<'a> ItemReader<'a> {
         }
         let fields = unfold_with(arrays, item, &self.shared);
         let encoded = fields.and_then(|fields| fold(arrays, &fields));
-        // A damaged one compares with none.
+        // A damaged item equals no other item.
         encoded.map_or(Cow::Borrowed(item), Cow::Owned)
     }
 }

@@ -1,4 +1,4 @@
-//! The key fields of a stored bucket: read and written.
+//! Reads and writes the key fields of a stored bucket.
 
 use bson::RawDocument;
 
@@ -24,7 +24,7 @@ pub(crate) fn key_of<T: Record>(stored: &RawDocument) -> Result<T::Key, Damage> 
     })
 }
 
-/// Reads key fields off the top level of a stored bucket.
+/// Reads key fields from the top level of a stored bucket.
 pub(crate) struct StoredKey<'a> {
     pub(crate) stored: &'a RawDocument,
     pub(crate) spec: &'static BucketSpec,
@@ -40,7 +40,7 @@ impl KeySource for StoredKey<'_> {
         match self.stored.get(key.path) {
             Ok(Some(value)) => KeyValue::from_raw(value).ok_or_else(|| {
                 KeyError::new(format!(
-                    "its field `{}` is of no type that a key has",
+                    "its field `{}` has a type that no key can have",
                     key.path
                 ))
             }),

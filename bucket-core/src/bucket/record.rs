@@ -14,7 +14,7 @@ use crate::{
     stats::StoredStats,
 };
 
-/// A record type that is kept in buckets; implemented by `#[derive(Bucketed)]` alone.
+/// A record type that is stored in buckets. Only `#[derive(Bucketed)]` implements it.
 ///
 /// ```
 /// use bucket_core::Record;
@@ -29,33 +29,32 @@ use crate::{
     note = "add `#[derive(Bucketed)]` and `#[bucket(collection = \"..\", items = \"..\", ..)]` to `{Self}`"
 )]
 pub trait Record: Serialize + Sized + Send + Sync + 'static {
-    /// What the derive read off the struct.
+    /// What the derive read from the struct.
     const SPEC: &'static BucketSpec;
     /// The key fields of the record.
     type Key: RecordKey;
-    /// The record without its key fields, as it stands in the array.
+    /// The record without its key fields, as stored in the array.
     type Item: Serialize + DeserializeOwned + Send;
     /// The typed bucket document.
     type Bucket: BucketDocument<Record = Self> + Send;
     /// The typed aggregates, of one bucket or of a span of time.
     type Stats: From<StoredStats> + Clone + std::fmt::Debug + Send + Sync;
 
-    /// Hands the key fields to `sink`, in the order of [`BucketSpec::keys`].
+    /// Passes the key fields to `sink`, in the order of [`BucketSpec::keys`].
     fn visit_key(&self, sink: &mut dyn KeySink);
 
     /// The record's key.
     fn key(&self) -> Self::Key;
 
-    /// The record's time, in whole milliseconds (finer parts are cut off towards the past).
+    /// The record's time in whole milliseconds, rounded down.
     fn time(&self) -> DateTime;
 
-    /// Hands the values that aggregates are kept of to `sink`, in the order of
-    /// [`BucketSpec::inputs`].
+    /// Passes the values with aggregates to `sink`, in the order of [`BucketSpec::inputs`].
     fn visit_inputs(&self, sink: &mut dyn InputSink) {
         let _ = sink;
     }
 
-    /// Puts a record together from a bucket's key and one of its items.
+    /// Builds a record from a bucket's key and one of its items.
     fn assemble(key: Self::Key, item: Self::Item) -> Self;
 }
 
@@ -64,7 +63,7 @@ pub trait BucketDocument: Sized {
     /// The record that the buckets hold.
     type Record: Record<Bucket = Self>;
 
-    /// The document of these parts.
+    /// Builds the document from these parts.
     fn from_parts(parts: BucketParts<Self::Record>) -> Self;
 
     /// The parts of this document.
@@ -74,7 +73,7 @@ pub trait BucketDocument: Sized {
     fn as_ref(&self) -> BucketRef<'_, Self::Record>;
 }
 
-/// The parts of every bucket, whatever its fields are called.
+/// The parts of every bucket, independent of the names of its fields.
 #[derive(Debug)]
 pub struct BucketParts<T: Record> {
     /// The id, from `_id`.

@@ -1,4 +1,5 @@
-//! The arrays of attributes that a bucket holds for its items: an item with other ones has its own.
+//! The arrays of attributes that a bucket holds for its items. An item with different arrays has
+//! its own.
 
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 
@@ -13,18 +14,18 @@ use crate::{
 /// An item in two parts.
 #[derive(Debug)]
 pub(crate) struct SplitItem<'a> {
-    /// The fields that stand in the item whatever the bucket holds.
+    /// The fields that the item always keeps.
     pub(crate) own: RawDocumentBuf,
     /// The arrays that the bucket may hold for it, in the order of the model.
     pub(crate) shared: Vec<Element<'a>>,
 }
 
 impl<'a> SplitItem<'a> {
-    /// The parts of an item as it is encoded.
+    /// Splits an encoded item.
     pub(crate) fn new(spec: &BucketSpec, item: &'a RawDocument) -> Self {
         let mut shared = Vec::new();
         let own = RawWriter::build(|to| {
-            // The encoder made it: every element is valid.
+            // The encoder made it, so every element is valid.
             for element in elements(item).map_while(Result::ok) {
                 if spec.shared_arrays().any(|array| array.name == element.name) {
                     shared.push(element);
@@ -44,7 +45,7 @@ impl<'a> SplitItem<'a> {
     }
 }
 
-/// Writes a bucket's items, and before them what it holds for them: that of the first one.
+/// Writes a bucket's items, preceded by the shared arrays of the first one.
 pub(crate) fn write_all(items: &[SplitItem<'_>], name: &str, to: &mut RawWriter) {
     let Some(first) = items.first() else {
         let none = to.begin_array(name);
@@ -69,9 +70,9 @@ pub(crate) fn write_all(items: &[SplitItem<'_>], name: &str, to: &mut RawWriter)
     to.end(array);
 }
 
-/// Whether an array that the server takes for equal to this one is the same to the bit. It is not where
-/// numbers may be of several types, nor for zeros, which have two signs, and decimals, which have several
-/// forms of one number.
+/// Whether equality on the server means equality to the bit for this array. It does not where
+/// numbers may have several types. Nor does it for zeros, which have two signs, or for decimals,
+/// which have several forms of one number.
 pub(crate) fn has_exact_equality(spec: &BucketSpec, array: &Element<'_>) -> bool {
     let mut shared = spec.shared_arrays();
     let is_mixed = shared

@@ -1,4 +1,4 @@
-//! Typed buckets with the plain driver: as the stored document, and back.
+//! Typed buckets for the plain driver: as the stored document, and back.
 
 use bson::{Bson, RawDocumentBuf};
 use serde::{
@@ -21,11 +21,11 @@ use crate::{
     },
 };
 
-/// Serialises a bucket as the stored document, so that it works with the plain driver too.
+/// Serialises a bucket as the stored document, so that it also works with the plain driver.
 ///
 /// # Errors
 ///
-/// Those of the serializer.
+/// The errors of the serializer.
 pub fn serialize_bucket<B: BucketDocument, S: Serializer>(
     bucket: &B,
     to: S,
@@ -86,7 +86,7 @@ fn folded<I: Serialize>(
 }
 
 impl BucketFields {
-    /// A field as it is stored, where the bucket has it.
+    /// A field as stored, if the bucket has it.
     fn value(&self, own: OwnField) -> Option<Bson> {
         let whole = |number: u64| whole::counted(i64::try_from(number).unwrap_or(i64::MAX));
         Some(match own {
@@ -100,7 +100,7 @@ impl BucketFields {
             OwnField::Bytes => i64::try_from(self.bytes).unwrap_or(i64::MAX).into(),
             OwnField::CreatedAt => self.created_at?.into(),
             OwnField::ExpireFrom => self.expire_from?.into(),
-            // They are written beside these.
+            // They are written separately.
             OwnField::Late | OwnField::Part | OwnField::Count => return None,
         })
     }
@@ -110,7 +110,7 @@ impl BucketFields {
 ///
 /// # Errors
 ///
-/// Those of the deserializer, and [`DamagedBucket`](crate::DamagedBucket) as its message.
+/// The errors of the deserializer, and [`DamagedBucket`](crate::DamagedBucket) as its message.
 pub fn deserialize_bucket<'de, B: BucketDocument, D: Deserializer<'de>>(
     from: D,
 ) -> Result<B, D::Error> {

@@ -22,8 +22,8 @@ use crate::{
 ///
 /// # Errors
 ///
-/// [`DamagedBucket`] if a field is missing or of another type, if the count is not the length of
-/// the array, or if an item is not of the record's type.
+/// [`DamagedBucket`] if a field is missing or has another type, if the count is not the length of
+/// the array, or if an item does not decode as the record's type.
 ///
 /// ```
 /// # use bucket_core::{DamagedBucket, Record, bucket};
@@ -35,12 +35,12 @@ pub fn decode<T: Record>(stored: &RawDocument) -> Result<T::Bucket, DamagedBucke
     decode_within::<T>(stored, TimeRange::ALL)
 }
 
-/// Reads a stored document as a bucket with those of its items alone whose time lies in the range, and
-/// the number of these as its count. Its aggregates are as stored: of all.
+/// Reads a stored document as a bucket with only the items whose time is in the range; its count is
+/// their number. Its aggregates are as stored: they cover all items.
 ///
 /// # Errors
 ///
-/// As [`decode`]; items outside of the range are not looked into but for their time.
+/// The errors of [`decode`]. Of items outside the range, only the time is checked.
 ///
 /// ```
 /// # use bson::{DateTime, RawDocument};

@@ -1,9 +1,9 @@
-//! From the bytes of an item to a value, as `bson` reads them, in a fraction of the time.
+//! Decodes the bytes of an item as `bson` does, in a fraction of the time.
 //!
-//! Numbers, text, booleans, null, documents and arrays are read here, and the date of a record's time.
-//! Whatever else an item holds has rules of `bson`'s own: then the whole item is given to `bson`. So
-//! the result is that of `bson` in every case; `decode/tests.rs` and
-//! `decode/serde_forms.rs` compare the two.
+//! This code reads numbers, text, booleans, null, documents, arrays, and the date of a record's
+//! time. Other values have special rules in `bson`: if an item contains one, `bson` reads the whole
+//! item. So the result always equals that of `bson`; `decode/tests.rs` and `decode/serde_forms.rs`
+//! compare the two.
 //!
 //! Format: the BSON specification 1.1 (bsonspec.org).
 
@@ -23,7 +23,7 @@ use super::raw::kind::{
     ARRAY, BOOLEAN, DATE as DATE_TIME, DOCUMENT, DOUBLE, INT32, INT64, NULL, STRING,
 };
 
-/// The name under which a date is asked for as milliseconds.
+/// The newtype name that requests a date in milliseconds.
 pub(crate) const DATE: &str = "$bucket_date";
 
 /// Reads a document.
@@ -36,18 +36,18 @@ pub(crate) fn decode<T: DeserializeOwned>(document: &[u8]) -> Result<T, Error> {
     };
     let decoded = T::deserialize(value);
     if foreign.get() {
-        // Whatever came of it: an implementation may make something of an error.
+        // Even after a success: an implementation may have turned an error into a value.
         return bson::deserialize_from_slice(document);
     }
     decoded
 }
 
-/// A value, whose bytes are as many as its type asks for.
+/// A value, with exactly the bytes of its type.
 #[derive(Clone, Copy)]
 struct Value<'de, 'a> {
     kind: u8,
     bytes: &'de [u8],
-    /// Something was met that is for `bson` to read.
+    /// Whether a value was found that `bson` must read.
     foreign: &'a Cell<bool>,
 }
 
@@ -72,7 +72,7 @@ impl Value<'_, '_> {
     #[cold]
     fn leave<T>(self) -> Result<T, Error> {
         self.foreign.set(true);
-        Err(Error::custom("of a type that is not read here"))
+        Err(Error::custom("this decoder does not read the type"))
     }
 }
 
@@ -127,7 +127,7 @@ impl<'de> Deserializer<'de> for Value<'de, '_> {
         if name == DATE && self.kind == DATE_TIME {
             return visitor.visit_i64(i64::from_le_bytes(chunk(self.bytes)?));
         }
-        // By such names `bson` asks itself for something.
+        // `bson` uses such names for requests to itself.
         if name.starts_with('$') {
             return self.leave();
         }
@@ -151,11 +151,11 @@ struct Elements<'de, 'a> {
 }
 
 impl<'de, 'a> Elements<'de, 'a> {
-    /// Of a document as a whole: its length, its elements, a NUL.
+    /// The elements of a complete document: its length, its elements, a NUL.
     fn of(value: Value<'de, 'a>) -> Result<Self, Error> {
         let length = u32::from_le_bytes(chunk(value.bytes)?);
         if usize::try_from(length) != Ok(value.bytes.len()) {
-            return Err(malformed("a document is not of its length"));
+            return Err(malformed("the length of a document is wrong"));
         }
         match value.bytes.get(4..) {
             Some([rest @ .., 0]) => Ok(Self { rest, value }),
@@ -163,7 +163,7 @@ impl<'de, 'a> Elements<'de, 'a> {
         }
     }
 
-    /// Goes to the next element; gives its name.
+    /// Moves to the next element and returns its name.
     #[inline]
     fn next(&mut self) -> Result<Option<&'de str>, Error> {
         let Some((kind, rest)) = self.rest.split_first() else {
@@ -172,7 +172,7 @@ impl<'de, 'a> Elements<'de, 'a> {
         let end = rest.iter().position(|byte| *byte == 0);
         let (name, rest) = end
             .and_then(|end| Some((rest.get(..end)?, rest.get(end + 1..)?)))
-            .ok_or_else(|| malformed("a name does not end"))?;
+            .ok_or_else(|| malformed("a name has no end"))?;
         let length = match *kind {
             DOUBLE | INT64 | DATE_TIME => 8,
             INT32 => 4,
@@ -186,7 +186,7 @@ impl<'de, 'a> Elements<'de, 'a> {
             .split_at_checked(length)
             .ok_or_else(|| malformed("a value ends too early"))?;
         if *kind == STRING && bytes.last() != Some(&0) {
-            return Err(malformed("a text does not end"));
+            return Err(malformed("a text has no end"));
         }
         (self.value.kind, self.value.bytes, self.rest) = (*kind, bytes, rest);
         std::str::from_utf8(name).map(Some).map_err(Error::custom)

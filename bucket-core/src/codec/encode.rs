@@ -1,12 +1,12 @@
-//! Any serde value as BSON, straight into a buffer.
+//! Encodes any serde value as BSON, straight into a buffer.
 //!
-//! The bytes are those that `bson::serialize_to_buffer` writes. What is simple in BSON (numbers,
-//! text, documents, arrays) is written here, in code that the compiler can merge with the user's
-//! `Serialize`; what has rules of its own there is given to `bson`: dates, object ids, uuids and the
-//! like (`special`). Each value is asked for its form once, as there.
+//! The bytes are those that `bson::serialize_to_buffer` writes. This code writes what is simple in
+//! BSON (numbers, text, documents, arrays), so that the compiler can merge it with the user's
+//! `Serialize`. It passes values with special rules to `bson`: dates, object ids, uuids and the
+//! like (`special`). As in `bson`, each value is serialised once.
 //!
-//! Serde's own calls decide what is written, never the type of a field or the attributes of a
-//! struct. So a `Serialize` by hand, `with` and every other attribute are right without being known.
+//! Only serde's own calls decide what is written, never the type of a field or the attributes of a
+//! struct. So a manual `Serialize`, `with` and every other attribute work without special support.
 
 use serde::Serialize;
 
@@ -29,18 +29,18 @@ pub(crate) use self::{
 use super::raw::kind;
 pub(crate) use bson::error::Error;
 
-/// Appends a value that is a document to `buffer`, of at most so many levels of documents and arrays.
+/// Appends a document value to `buffer`, with at most this many levels of documents and arrays.
 ///
 /// # Errors
 ///
-/// If it is none, or cannot be stored; the buffer is to be cut off then.
+/// If the value is not a document, or cannot be stored. The caller must then truncate the buffer.
 pub(crate) fn append_document<T: Serialize>(
     value: &T,
     levels: usize,
     buffer: &mut Vec<u8>,
 ) -> Result<Findings, Refusal> {
     let at = buffer.len();
-    // In the place of an element's type.
+    // A placeholder for an element's type.
     buffer.push(0);
     let mut findings = Findings::default();
     let mut known = KnownNames::default();

@@ -1,7 +1,7 @@
-//! The byte writer under every command: BSON straight into one buffer.
+//! The byte writer for every command: BSON straight into one buffer.
 //!
-//! Format: the BSON specification 1.1 (bsonspec.org). Element names come from specs and constants,
-//! which hold no NUL byte; the derive refuses names that do.
+//! Format: the BSON specification 1.1 (bsonspec.org). Element names come from specs and constants.
+//! They contain no NUL byte, because the derive refuses such names.
 
 mod element;
 pub(crate) mod kind;
@@ -17,7 +17,7 @@ pub(crate) use self::{
 };
 use crate::model::{key::KeyValue, measure::Number};
 
-/// Where a document began, so that its length can be filled in.
+/// The start of a document, so that its length can be set later.
 #[derive(Debug, Clone, Copy)]
 #[must_use]
 pub(crate) struct Mark(usize);
@@ -29,7 +29,7 @@ pub(crate) struct RawWriter {
 }
 
 impl RawWriter {
-    /// A writer that goes on in this buffer.
+    /// A writer that continues in this buffer.
     pub(crate) fn over(bytes: Vec<u8>) -> Self {
         Self { bytes }
     }
@@ -39,7 +39,7 @@ impl RawWriter {
         self.bytes.len()
     }
 
-    /// Begins a document that is no element: the command itself or a statement.
+    /// Begins a document that is not an element: the command itself or a statement.
     #[inline]
     pub(crate) fn begin(&mut self) -> Mark {
         let mark = Mark(self.bytes.len());
@@ -73,7 +73,7 @@ impl RawWriter {
     pub(crate) fn end(&mut self, mark: Mark) {
         self.bytes.push(0);
         let length = self.bytes.len() - mark.0;
-        // Commands are cut far below 2 GiB; a longer one is refused by the server as malformed.
+        // Commands are limited far below 2 GiB, and the server refuses a longer one as malformed.
         let length = i32::try_from(length).unwrap_or(i32::MAX);
         self.bytes[mark.0..mark.0 + 4].copy_from_slice(&length.to_le_bytes());
     }
@@ -106,7 +106,7 @@ impl RawWriter {
         self.name(kind::NULL, name);
     }
 
-    /// An integer as the server counts: 32 bits where they suffice.
+    /// An integer as the server counts: 32 bits if they suffice.
     pub(crate) fn integer(&mut self, name: &str, value: i64) {
         match i32::try_from(value) {
             Ok(value) => self.int32(name, value),
@@ -121,7 +121,7 @@ impl RawWriter {
         self.bytes.extend_from_slice(&millis.to_le_bytes());
     }
 
-    /// A number: 64-bit integers for integers, so that sums of them stay exact.
+    /// A number. Integers are 64-bit, so that their sums stay exact.
     pub(crate) fn number(&mut self, name: &str, value: Number) {
         match value {
             Number::Int(value) => self.int64(name, value),
@@ -142,7 +142,7 @@ impl RawWriter {
         self.bytes.extend_from_slice(value);
     }
 
-    /// The same as the element `index` of an array.
+    /// Like `raw`, as the element `index` of an array.
     pub(crate) fn raw_element(&mut self, index: usize, kind: u8, value: &[u8]) {
         self.index(kind, index);
         self.bytes.extend_from_slice(value);
@@ -154,21 +154,21 @@ impl RawWriter {
         self.bytes.extend_from_slice(value.as_bytes());
     }
 
-    /// A finished document, given as its bytes, as an element.
+    /// A finished document, passed as its bytes, as an element.
     #[inline]
     pub(crate) fn document_bytes(&mut self, name: &str, document: &[u8]) {
         self.name(kind::DOCUMENT, name);
         self.bytes.extend_from_slice(document);
     }
 
-    /// A finished document, given as its bytes, as the element `index` of an array.
+    /// A finished document, passed as its bytes, as the element `index` of an array.
     #[inline]
     pub(crate) fn element(&mut self, index: usize, document: &[u8]) {
         self.index(kind::DOCUMENT, index);
         self.bytes.extend_from_slice(document);
     }
 
-    /// Elements that are already BSON: type, name and value each.
+    /// Finished BSON elements, each with type, name and value.
     #[inline]
     pub(crate) fn elements(&mut self, elements: &[u8]) {
         self.bytes.extend_from_slice(elements);
@@ -226,14 +226,14 @@ impl RawWriter {
         Self::build_of(0, fill)
     }
 
-    /// A document built by `fill`, of about so many bytes.
+    /// A document built by `fill`, of about this many bytes.
     pub(crate) fn build_of(bytes: usize, fill: impl FnOnce(&mut Self)) -> RawDocumentBuf {
         let mut writer = Self::over(Vec::with_capacity(bytes));
         let mark = writer.begin();
         fill(&mut writer);
         writer.end(mark);
-        // The writer closes every document with its length and NUL, which is all that is checked;
-        // the empty document stands in for what cannot happen.
+        // The conversion only checks length and NUL, which the writer sets for every document. The
+        // empty document covers the impossible case.
         RawDocumentBuf::from_bytes(writer.bytes).unwrap_or_default()
     }
 
@@ -258,7 +258,7 @@ impl RawWriter {
     }
 }
 
-/// The type of an element and its place in an array.
+/// The type of an element and its index in an array.
 #[inline]
 pub(crate) fn push_index(bytes: &mut Vec<u8>, kind: u8, index: usize) {
     bytes.push(kind);

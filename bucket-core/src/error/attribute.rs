@@ -16,7 +16,7 @@ use std::fmt;
 pub struct AttributeError {
     /// The array.
     pub array: &'static str,
-    /// The entry, by its place in the stored array or by the field of the struct.
+    /// The entry: its index in the stored array, or the name of the struct's field.
     pub entry: String,
     /// What is wrong.
     pub fault: AttributeFault,
@@ -26,18 +26,18 @@ pub struct AttributeError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttributeFault {
-    /// It is of another type.
+    /// It has another type.
     Type {
         /// What was expected.
         expected: &'static str,
     },
-    /// The struct has no field for it and keeps no others.
+    /// The struct has no field for it and does not keep other entries.
     Unknown,
-    /// An entry before it is of the same key and unit.
+    /// An earlier entry has the same key and unit.
     Duplicate,
-    /// The bytes are no valid BSON.
+    /// The bytes are not valid BSON.
     Malformed,
-    /// The field has the name of an array, so that the two forms of a document cannot be told apart.
+    /// The field has the same name as an array, so the two forms of a document look the same.
     NamedAsArray,
 }
 
@@ -51,12 +51,12 @@ impl fmt::Display for AttributeError {
         match &self.fault {
             AttributeFault::Type { expected } => write!(f, "is not {expected}"),
             AttributeFault::Unknown => {
-                f.write_str("has no field in the model, which keeps no other entries")
+                f.write_str("has no field in the model, which does not keep other entries")
             }
-            AttributeFault::Duplicate => f.write_str("is there twice"),
-            AttributeFault::Malformed => f.write_str("is no valid BSON"),
+            AttributeFault::Duplicate => f.write_str("appears twice"),
+            AttributeFault::Malformed => f.write_str("is not valid BSON"),
             AttributeFault::NamedAsArray => f.write_str(
-                "has the name of an array: the two forms of a document cannot be told apart",
+                "has the same name as an array, so the two forms of a document look the same",
             ),
         }
     }

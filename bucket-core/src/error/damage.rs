@@ -1,4 +1,4 @@
-//! A stored document that is no bucket of the model.
+//! A stored document that is not a bucket of the model.
 
 use std::{fmt, sync::Arc};
 
@@ -7,7 +7,7 @@ use crate::text::Shortened;
 
 /// A document of the collection cannot be read as a bucket.
 ///
-/// It names the document by its `_id`; nothing of its contents is shown beyond that.
+/// The error names the document by its `_id` and shows nothing else of its contents.
 ///
 /// ```
 /// use bucket_core::{Damage, DamagedBucket};
@@ -15,7 +15,7 @@ use crate::text::Shortened;
 /// let error = DamagedBucket::new("\"123_1698335223\"", Damage::CountMismatch { count: 3, items: 2 });
 /// assert_eq!(
 ///     error.to_string(),
-///     "bucket \"123_1698335223\" is damaged: its count is 3, its array holds 2 items",
+///     "bucket \"123_1698335223\" is damaged: its count is 3, but its array has 2 items",
 /// );
 /// ```
 #[derive(Debug, Clone)]
@@ -28,19 +28,19 @@ pub struct DamagedBucket {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Damage {
-    /// A field is missing or of another type.
+    /// A field is missing or has another type.
     Field {
         /// The path of the field.
         path: String,
         /// What was expected.
         expected: &'static str,
     },
-    /// A key field is missing, of another type or out of range.
+    /// A key field is missing, has another type or is out of range.
     Key {
         /// What is wrong with it.
         message: String,
     },
-    /// The id is not of the model's form.
+    /// The id does not have the model's form.
     Id {
         /// What is wrong with it.
         message: String,
@@ -52,26 +52,26 @@ pub enum Damage {
         /// The length of the array.
         items: usize,
     },
-    /// An item of the array is not of the record's type.
+    /// An item of the array does not decode as the record's type.
     Item {
         /// The index of the item in the array.
         index: usize,
-        /// What the decoder says.
+        /// The decoder's error.
         source: Arc<bson::error::Error>,
     },
-    /// An attribute of an item, or one that the bucket holds for all of its items.
+    /// An attribute is wrong: one of an item, or one that the bucket holds for all its items.
     Attribute {
-        /// The index of the item in the array; none where the bucket itself holds it.
+        /// The index of the item in the array; `None` if the bucket itself holds the attribute.
         index: Option<usize>,
         /// What is wrong with it.
         source: AttributeError,
     },
-    /// The server refused to append to it.
+    /// The server refused to append to the bucket.
     Refused {
-        /// What the server says.
+        /// The server's message.
         message: String,
     },
-    /// The document is no valid BSON.
+    /// The document is not valid BSON.
     Bson(Arc<bson::error::Error>),
 }
 
@@ -85,7 +85,7 @@ impl DamagedBucket {
         }
     }
 
-    /// The document's `_id` as it prints: a string in quotes, other types as the shell shows them.
+    /// The document's `_id` as text: a string in quotes, other types as the shell prints them.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
@@ -115,14 +115,14 @@ impl fmt::Display for Damage {
                 f.write_str(message)
             }
             Self::CountMismatch { count, items } => {
-                write!(f, "its count is {count}, its array holds {items} items")
+                write!(f, "its count is {count}, but its array has {items} items")
             }
             Self::Item { index, source } => write!(f, "its item {index}: {source}"),
             Self::Attribute { index, source } => match index {
                 Some(index) => write!(f, "its item {index}: {source}"),
                 None => write!(f, "{source}"),
             },
-            Self::Bson(source) => write!(f, "it is no valid BSON: {source}"),
+            Self::Bson(source) => write!(f, "it is not valid BSON: {source}"),
         }
     }
 }

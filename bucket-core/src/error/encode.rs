@@ -4,53 +4,53 @@ use std::{fmt, sync::Arc};
 
 use super::AttributeError;
 
-/// A record cannot become an item of a bucket; nothing was sent.
+/// A record cannot become an item of a bucket. Nothing was sent.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// The record's serde implementation failed, or gave something that is no BSON document.
+    /// The record's serde implementation failed, or its output is not a BSON document.
     Serialize(Arc<bson::error::Error>),
-    /// An attribute is of another type than its field says, or a flattened map brings one twice.
+    /// An attribute has another type than its field declares, or a flattened map repeats an
+    /// attribute.
     Attribute(AttributeError),
-    /// One of the record's documents has a name twice: a flattened map may bring that of another field. The
-    /// bucket could not be read with it.
+    /// One document of the record has a name twice, for example because a flattened map repeats a
+    /// field's name. The bucket could not be read back.
     RepeatedName {
         /// The name as it would be stored.
         name: String,
     },
-    /// Documents and arrays stand so deep in each other that the server would refuse the whole command.
+    /// Documents and arrays are nested so deep that the server would refuse the whole command.
     TooDeep {
-        /// The most levels that the server takes, the record itself being the first one.
+        /// The most levels that the server accepts. The record itself is the first level.
         limit: usize,
     },
-    /// The record's own type could not read what would be stored. Such are maps that read as MongoDB's
-    /// extended JSON and are none (`{"$oid": "x"}` as a `Bson`), and flattened maps that bring the name
-    /// of a field which is left out, with a value of another type.
+    /// The record's own type could not read the stored form. Two kinds of records cause this: maps
+    /// that look like MongoDB's extended JSON but are not (`{"$oid": "x"}` as a `Bson`), and
+    /// flattened maps that bring the name of an omitted field with a value of another type.
     Unreadable(Arc<bson::error::Error>),
-    /// The record is so large that a full bucket of such records would pass the limit of a
-    /// document.
+    /// The record is too large: a full bucket of such records would exceed the document limit.
     TooLarge {
         /// The size of the encoded record, in bytes.
         bytes: usize,
-        /// The largest size that this model takes, in bytes; see
+        /// The largest size that this model accepts, in bytes; see
         /// [`max_record_bytes`](crate::size::max_record_bytes).
         limit: usize,
     },
-    /// A value that aggregates are kept of is NaN, infinite, or so large that the sum over a full
-    /// bucket of such values would be.
+    /// An aggregated value is NaN or infinite, or so large that a full bucket of such values would
+    /// sum to infinity.
     NonFinite {
         /// The field of the record.
         field: &'static str,
         /// The value.
         value: f64,
     },
-    /// An integer is so large that the sum over a full bucket of such values would pass 64 bits.
+    /// An integer is so large that a full bucket of such values would overflow the 64-bit sum.
     Overflow {
         /// The field of the record.
         field: &'static str,
         /// The value.
         value: i64,
-        /// The largest magnitude that this model sums.
+        /// The largest magnitude that this model can sum.
         limit: i64,
     },
     /// The record is older than the open bucket of its key, and the model refuses such records.
@@ -60,22 +60,22 @@ pub enum EncodeError {
         /// The start of the newest bucket.
         start: bson::DateTime,
     },
-    /// The record is older than the model keeps records; stored, it would bring back a bucket that
-    /// was removed.
+    /// The record is older than the model's retention. Storing it would bring back a removed
+    /// bucket.
     Expired {
         /// The record's time.
         time: bson::DateTime,
-        /// Records before this time are not kept any more.
+        /// The model no longer keeps records before this time.
         before: bson::DateTime,
     },
-    /// The record id is missing, or not of a kind that has an exact equality.
+    /// The record id is missing, or has a type without exact equality.
     RecordId {
         /// The stored name of the record id.
         field: &'static str,
         /// What is wrong with it.
         message: String,
     },
-    /// The limits that were given for the record's key make no sense.
+    /// The limits for the record's key are invalid.
     Limits {
         /// What is wrong with them.
         message: String,
@@ -89,30 +89,30 @@ impl fmt::Display for EncodeError {
             Self::Attribute(source) => write!(f, "the record cannot be encoded: {source}"),
             Self::RepeatedName { name } => write!(
                 f,
-                "the record has the name `{}` twice in one document, which could not be read back; a \
-                 flattened map may bring the name of another field",
+                "the record has the name `{}` twice in one document and could not be read back; a \
+                 flattened map may repeat the name of a field",
                 name.escape_debug()
             ),
             Self::TooDeep { limit } => write!(
                 f,
-                "the record has more than {limit} levels of documents and arrays, which the server \
-                 does not store"
+                "the record nests documents and arrays more than {limit} levels deep, which the \
+                 server does not store"
             ),
             Self::Unreadable(source) => {
                 write!(
                     f,
-                    "the record could not be read back once it is stored: {source}"
+                    "the record could not be read back from its stored form: {source}"
                 )
             }
             Self::TooLarge { bytes, limit } => write!(
                 f,
-                "the record takes {bytes} bytes, a bucket of this capacity takes records of at \
-                 most {limit}"
+                "the record takes {bytes} bytes, but a bucket of this capacity allows at most \
+                 {limit} per record"
             ),
             Self::NonFinite { field, value } => write!(
                 f,
-                "`{field}` is {value:e}, which no aggregate can take in; with `non_finite = \"skip\"` \
-                 the record would be stored and left out of them"
+                "`{field}` is {value:e}, which aggregates cannot include; `non_finite = \"skip\"` stores \
+                 such records and leaves them out of the aggregates"
             ),
             Self::Overflow {
                 field,
@@ -120,19 +120,19 @@ impl fmt::Display for EncodeError {
                 limit,
             } => write!(
                 f,
-                "`{field}` is {value}, sums in a bucket of this capacity take at most {limit}"
+                "`{field}` is {value}, but sums in a bucket of this capacity allow at most {limit} per record"
             ),
             Self::Late { time, start } => write!(
                 f,
-                "the record is of {time}, the newest bucket of its key begins at {start}, and the \
-                 model refuses late records"
+                "the record's time is {time}, the newest bucket of its key starts at {start}, and \
+                 the model refuses late records"
             ),
             Self::Expired { time, before } => write!(
                 f,
-                "the record is of {time}, and the model keeps none from before {before}"
+                "the record's time is {time}, but the model keeps no records from before {before}"
             ),
             Self::RecordId { field, message } => write!(f, "the record id `{field}` {message}"),
-            Self::Limits { message } => write!(f, "the limits of the key: {message}"),
+            Self::Limits { message } => write!(f, "the limits of the key are invalid: {message}"),
         }
     }
 }

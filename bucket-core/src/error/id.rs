@@ -1,4 +1,4 @@
-//! A text that is no id of a model.
+//! A text that is not a bucket id of the model.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 /// ```
 /// # use bucket_core::IdError;
 /// let error = IdError::new("12", "the time is missing");
-/// assert_eq!(error.to_string(), "`12` is no bucket id: the time is missing");
+/// assert_eq!(error.to_string(), "`12` is not a bucket id: the time is missing");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdError {
@@ -30,7 +30,7 @@ impl IdError {
         }
     }
 
-    /// The text that was to be an id.
+    /// The text that should have been an id.
     ///
     /// ```
     /// # use bucket_core::IdError;
@@ -44,7 +44,7 @@ impl IdError {
 
 impl fmt::Display for IdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is no bucket id: {}", self.text, self.reason)
+        write!(f, "`{}` is not a bucket id: {}", self.text, self.reason)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A key part is missing, of another type or out of range.
+/// A key part is missing, has another type or is out of range.
 ///
 /// ```
 /// use bucket_core::{BucketKey, KeyValue};
@@ -19,7 +19,7 @@ impl KeyError {
     /// An error with this message: lower case, no full stop.
     ///
     /// ```
-    /// let error = bucket_core::KeyError::new("`red` is no variant of `Colour`");
+    /// let error = bucket_core::KeyError::new("`red` is not a variant of `Colour`");
     /// assert!(error.to_string().contains("Colour"));
     /// ```
     #[must_use]

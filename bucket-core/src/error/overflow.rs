@@ -1,16 +1,16 @@
-//! A sum that passes what a stored number can hold.
+//! A sum that exceeds what a stored number can hold.
 
 use std::fmt;
 
-/// The sum of an aggregate over a span of time passes 64 bits, or the largest double.
+/// The sum of an aggregate over a span of time exceeds 64 bits or the largest double.
 ///
-/// Each bucket's own sum does not; a shorter span has one.
+/// The sums of single buckets never do. A shorter span has a sum.
 ///
 /// ```
 /// use bucket_core::SumOverflow;
 ///
 /// let error = SumOverflow::new("stats.sum");
-/// assert_eq!(error.to_string(), "the total of `stats.sum` passes 64 bits: ask for a shorter span");
+/// assert_eq!(error.to_string(), "the total of `stats.sum` does not fit in 64 bits: read a shorter span");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SumOverflow {
@@ -35,7 +35,7 @@ impl fmt::Display for SumOverflow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the total of `{}` passes 64 bits: ask for a shorter span",
+            "the total of `{}` does not fit in 64 bits: read a shorter span",
             self.path
         )
     }

@@ -20,13 +20,13 @@ pub enum RollupError {
     Unbounded,
     /// The end of the range is before its start.
     Reversed,
-    /// The step is none.
+    /// The step is invalid.
     Step(StepError),
     /// The range has too many steps.
     TooManySteps {
-        /// How many it has.
+        /// The number of steps of the range.
         steps: u64,
-        /// The most that there may be.
+        /// The largest number of steps that a rollup accepts.
         most: u64,
     },
 }
@@ -39,7 +39,7 @@ impl fmt::Display for RollupError {
             Self::Step(error) => error.fmt(f),
             Self::TooManySteps { steps, most } => write!(
                 f,
-                "the range has {steps} steps, and a rollup at most {most}: take longer steps or a \
+                "the range has {steps} steps, but a rollup takes at most {most}: use longer steps or a \
                  shorter range"
             ),
         }

@@ -1,8 +1,8 @@
-//! A step that is none.
+//! A step that is invalid.
 
 use std::fmt;
 
-/// What is no step, or a step that cannot be in a time zone.
+/// A text is not a step, or a step cannot have a time zone.
 ///
 /// ```
 /// use bucket_core::{Every, StepError};
@@ -14,9 +14,9 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StepError {
-    /// A step of no length: it would never end.
+    /// A step without length, which would never end.
     Zero,
-    /// A text that is no step.
+    /// A text that is not a step.
     Syntax {
         /// The text.
         text: String,
@@ -27,10 +27,11 @@ pub enum StepError {
     UnknownZone {
         /// The name that was given.
         name: String,
-        /// A name that may have been meant.
+        /// A similar name that may have been intended.
         meant: Option<String>,
     },
-    /// Fixed steps are the same everywhere: only those of the calendar are in a time zone.
+    /// A fixed step with a time zone. Fixed steps are the same everywhere; only calendar steps
+    /// depend on the zone.
     FixedInZone {
         /// The step.
         step: String,
@@ -45,7 +46,7 @@ impl fmt::Display for StepError {
             Self::Zero => f.write_str("a step lasts at least one second"),
             Self::Syntax { text, reason } => write!(
                 f,
-                "`{}` is no step: {reason}; a step is a duration such as `30s`, `15m`, `1h30m` or \
+                "`{}` is not a step: {reason}; a step is a duration such as `30s`, `15m`, `1h30m` or \
                  `7d`, or one of `day`, `week`, `month`, `quarter` and `year`",
                 text.escape_debug()
             ),
@@ -63,8 +64,8 @@ impl fmt::Display for StepError {
             }
             Self::FixedInZone { step, zone } => write!(
                 f,
-                "a step of `{step}` cannot be in the zone `{}`: only `day`, `week`, `month`, \
-                 `quarter` and `year` differ from zone to zone",
+                "the step `{step}` cannot have the zone `{}`: only `day`, `week`, `month`, \
+                 `quarter` and `year` depend on the zone",
                 zone.escape_debug()
             ),
         }

@@ -1,7 +1,7 @@
-//! Aggregates: what a bucket keeps of its records beside the records themselves.
+//! Aggregates: what a bucket stores about its records besides the records themselves.
 //!
-//! All of them are maintained inside the one update that stores the records, by operators that
-//! commute: `$inc`, `$min` and `$max`. So they hold under any number of writers in any order.
+//! The update that stores the records also maintains the aggregates, with operators that commute:
+//! `$inc`, `$min` and `$max`. So they are exact for any number of writers in any order.
 
 use super::{key::KeyValue, measure::Number};
 
@@ -17,14 +17,14 @@ use super::{key::KeyValue, measure::Number};
 pub struct Aggregate {
     /// The dotted path in the bucket.
     pub path: &'static str,
-    /// What is kept.
+    /// What the bucket stores.
     pub kind: AggregateKind,
-    /// The index of what it is kept of in [`BucketSpec::inputs`](crate::BucketSpec::inputs);
-    /// without meaning for the kinds that are kept of the record's time.
+    /// The index of the aggregated value in [`BucketSpec::inputs`](crate::BucketSpec::inputs);
+    /// meaningless for aggregates of the record's time.
     pub input: usize,
 }
 
-/// What is kept.
+/// What an aggregate stores.
 ///
 /// ```
 /// use bucket_core::aggregate::AggregateKind;
@@ -46,21 +46,21 @@ pub enum AggregateKind {
     Avg {
         /// The index of the sum in [`BucketSpec::aggregates`](crate::BucketSpec::aggregates).
         sum: usize,
-        /// The index of the number of values; none where that is the number of records.
+        /// The index of the number of values; `None` if that is the number of records.
         count: Option<usize>,
     },
-    /// The number of values, by `$inc`. It differs from the number of records where values may be
+    /// The number of values, by `$inc`. It differs from the number of records if values may be
     /// missing.
     Count,
     /// The number of records for which a condition holds, by `$inc`.
     CountIf,
-    /// The number of records for each value, as a document of value and number, by `$inc`.
+    /// The number of records per value, as a document of values and numbers, by `$inc`.
     Tally,
-    /// The value of the earliest record, stored as `{t: time, v: value}`, by `$min`. Of records of
-    /// one time it is the smallest value.
+    /// The value of the earliest record, stored as `{t: time, v: value}`, by `$min`. Among records
+    /// with the same time, it is the smallest value.
     First,
-    /// The value of the latest record, stored as `{t: time, v: value}`, by `$max`. Of records of
-    /// one time it is the largest value.
+    /// The value of the latest record, stored as `{t: time, v: value}`, by `$max`. Among records
+    /// with the same time, it is the largest value.
     Last,
     /// The time of the earliest record, by `$min`.
     FirstTime,
@@ -73,7 +73,7 @@ pub enum AggregateKind {
     },
 }
 
-/// A value of each record that aggregates are kept of.
+/// A value of each record that has aggregates.
 ///
 /// ```
 /// use bucket_core::aggregate::{Input, NonFinite};
@@ -87,13 +87,13 @@ pub struct Input {
     pub field: &'static str,
     /// Its name in a stored item.
     pub name: &'static str,
-    /// What becomes of NaN and infinities.
+    /// How NaN and infinities are handled.
     pub non_finite: NonFinite,
-    /// Whether a record may bring no value.
+    /// Whether a record may have no value.
     pub optional: bool,
 }
 
-/// What becomes of a record whose value is NaN or infinite.
+/// How a record whose value is NaN or infinite is handled.
 ///
 /// ```
 /// use bucket_core::aggregate::NonFinite;
@@ -102,13 +102,13 @@ pub struct Input {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NonFinite {
-    /// The record is refused with a typed error before anything is sent.
+    /// The library refuses the record with a typed error before it sends anything.
     Reject,
     /// The record is stored; its aggregates leave the value out.
     Skip,
 }
 
-/// Takes the values that aggregates are kept of, in the order of the model's inputs.
+/// Takes the aggregated values, in the order of the model's inputs.
 pub trait InputSink {
     /// Takes a number.
     fn number(&mut self, value: Option<Number>);

@@ -1,6 +1,6 @@
-//! What the derive reads off a struct about one array.
+//! What the derive reads from a struct about one array.
 
-/// An array of attributes; the derive makes one for each that a struct names.
+/// An array of attributes. The derive makes one for each array that a struct names.
 ///
 /// ```
 /// use bucket_core::Attributed;
@@ -14,7 +14,7 @@
 pub struct AttributeArray {
     /// Its name in the stored document.
     pub name: &'static str,
-    /// What the fields of an entry are called.
+    /// The names of an entry's fields.
     pub entry: EntryNames,
     /// The fields of the struct that are entries, in the order of the entries.
     pub fields: &'static [AttributeField],
@@ -22,11 +22,11 @@ pub struct AttributeArray {
     pub rest: Option<Rest>,
     /// How it is indexed.
     pub index: AttributeIndex,
-    /// Where it stands.
+    /// Where it is stored.
     pub place: ArrayPlace,
 }
 
-/// Where an array of attributes stands.
+/// Where an array of attributes is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ArrayPlace {
@@ -34,7 +34,7 @@ pub enum ArrayPlace {
     Document,
     /// In each of these items of a bucket.
     Items(&'static str),
-    /// In the bucket, for all of these items that have none of their own.
+    /// In the bucket, for all of these items that have no own array.
     Bucket(&'static str),
 }
 
@@ -42,37 +42,38 @@ pub enum ArrayPlace {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AttributeIndex {
-    /// Key, unit, value: serves every filter on a key and a unit. In arrays without units key and value.
+    /// Key, unit, value: serves every filter on a key and a unit. In arrays without units: key and
+    /// value.
     #[default]
     KeyUnitValue,
     /// Key, value, unit: serves filters over all units of a key better.
     KeyValueUnit,
-    /// Whole entries, as the manual has it: serves nothing but equality with whole sub-documents.
+    /// Whole entries, as in the manual: only serves equality with whole sub-documents.
     Whole,
-    /// Each field of the entries by itself: serves filters on the value of a key less well, and those on
-    /// fields that no model knows.
+    /// Each field of the entries by itself: serves filters on the value of a key less well, and
+    /// also filters on fields that no model knows.
     Wildcard,
-    /// None.
+    /// No index.
     None,
 }
 
 /// The names of an entry's fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryNames {
-    /// What is told.
+    /// The attribute's key.
     pub k: &'static str,
     /// The value.
     pub v: &'static str,
-    /// The unit; none in arrays without units.
+    /// The unit; `None` in arrays without units.
     pub u: Option<&'static str>,
 }
 
 /// A field of the struct that is an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttributeField {
-    /// Its name among the many fields, as serde writes it.
+    /// Its name in the struct, as serde writes it.
     pub name: &'static str,
-    /// What it tells.
+    /// The attribute's key.
     pub k: &'static str,
     /// Its unit.
     pub u: Option<&'static str>,
@@ -80,7 +81,8 @@ pub struct AttributeField {
     pub kind: ValueKind,
     /// Whether values are stored as text, as in the manual.
     pub text: bool,
-    /// Whether null has an entry: what is missing would be read as something else, or not at all.
+    /// Whether null is stored as an entry, because a missing entry would be read as another value
+    /// or not at all.
     pub null: bool,
 }
 
@@ -108,19 +110,19 @@ pub enum ValueKind {
     Any,
 }
 
-/// A field of the struct that keeps the entries for which there is no other.
+/// A field of the struct that keeps the entries without a field of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rest {
-    /// A map from what is told to its value, of entries without units.
+    /// A map from key to value, for entries without units.
     Map {
-        /// Its name among the many fields.
+        /// Its name in serde's form of the struct.
         name: &'static str,
         /// The type of its values.
         kind: ValueKind,
     },
-    /// Entries as they are stored, whatever they are.
+    /// Entries as they are stored, of any form.
     Entries {
-        /// Its name among the many fields.
+        /// Its name in serde's form of the struct.
         name: &'static str,
     },
 }
@@ -144,22 +146,22 @@ impl AttributeArray {
         }
     }
 
-    /// The same array, indexed so.
+    /// The same array with this index.
     #[must_use]
     pub const fn with_index(mut self, index: AttributeIndex) -> Self {
         self.index = index;
         self
     }
 
-    /// The same array, there.
+    /// The same array at this place.
     #[must_use]
     pub const fn at(mut self, place: ArrayPlace) -> Self {
         self.place = place;
         self
     }
 
-    /// Its paths from the root of the stored document: one, and two where a bucket holds it for those of
-    /// its items that have none of their own.
+    /// Its paths from the root of the stored document: one path, or two if a bucket holds the array
+    /// for items without their own.
     ///
     /// ```
     /// use bucket_core::attribute::{ArrayPlace, AttributeArray, EntryNames};
@@ -180,20 +182,20 @@ impl AttributeArray {
         }
     }
 
-    /// The names of the many fields that are its entries, that of the rest behind them.
+    /// The names of the struct's fields that are its entries, then that of the rest.
     pub(crate) fn field_names(&self) -> impl Iterator<Item = &'static str> + use<> {
         let rest = self.rest.map(Rest::name);
         self.fields.iter().map(|field| field.name).chain(rest)
     }
 
-    /// The place of the field of this name.
+    /// The index of the field with this name.
     pub(crate) fn field(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|field| field.name == name)
     }
 }
 
 impl Rest {
-    /// A field of this name: a map of values of this type, or entries as they are.
+    /// A field of this name: a map of values of this type, or entries in their stored form.
     #[must_use]
     pub const fn of(name: &'static str, values: Option<ValueKind>) -> Self {
         match values {
@@ -202,7 +204,7 @@ impl Rest {
         }
     }
 
-    /// Its name among the many fields.
+    /// Its name in serde's form of the struct.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

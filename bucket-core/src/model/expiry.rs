@@ -1,10 +1,10 @@
-//! For how long records are kept.
+//! The retention of records.
 //!
-//! A record is kept while its age is below the model's limit. The server removes whole buckets, by an
-//! index on a date that lies behind every record of the bucket: its end, or where a form has none a
-//! field that is kept for this alone. No bucket that takes records is removed, so the condition of the
-//! index is that the bucket is full or closed; a window needs none, because once it has passed the
-//! limit all of its records have.
+//! A record is kept while its age is below the model's limit. The server removes whole buckets, by
+//! an index on a date that is not before any record of the bucket. That date is the bucket's end,
+//! or a dedicated field in forms without an end. The server must not remove a bucket that still
+//! takes records. So the index is conditional on the bucket being full or closed. A window needs no
+//! condition: when its end has passed the limit, all its records have.
 
 use bson::DateTime;
 
@@ -12,8 +12,8 @@ use super::spec::BucketSpec;
 use crate::error::EncodeError;
 
 impl BucketSpec {
-    /// Records from before this time are past the model's limit, at `now`; none where the model has no
-    /// limit.
+    /// At `now`, records from before this time have passed the model's limit; `None` if the model
+    /// has no limit.
     ///
     /// ```
     /// # use bson::DateTime;
@@ -28,15 +28,15 @@ impl BucketSpec {
             .map(|last| DateTime::from_millis(last.timestamp_millis().saturating_add(1)))
     }
 
-    /// The last moment that is past the limit: the server removes what is of that time as well.
+    /// The last moment past the limit. The server also removes what has exactly that time.
     pub(crate) fn expired_until(&self, now: DateTime) -> Option<DateTime> {
         let limit = i64::from(self.expire_after()?) * 1_000;
         let last = now.timestamp_millis().saturating_sub(limit);
         Some(DateTime::from_millis(last))
     }
 
-    /// The field that buckets have for their age alone: in forms without an end, where the model has
-    /// a limit.
+    /// The field that buckets have only for their age: in forms without an end, if the model has a
+    /// limit.
     pub(crate) const fn dated_by(&self) -> Option<&'static str> {
         match self.expire_after() {
             Some(_) if !self.form().has_span() => Some(self.names().expire_from),
@@ -54,7 +54,7 @@ impl BucketSpec {
     }
 }
 
-/// A late delivery would bring back what was removed.
+/// A late delivery would bring back removed data.
 pub(crate) fn refuse_expired(
     spec: &BucketSpec,
     time: DateTime,

@@ -4,8 +4,8 @@ use std::fmt;
 
 /// The dotted path of a stored field, such as `customerId` or `history.ticker`.
 ///
-/// The derive makes one constant for each stored field, so that a filter of your own never spells
-/// a name by hand.
+/// The derive makes one constant for each stored field, so that your own filters need no literal
+/// names.
 ///
 /// ```
 /// use bucket_core::FieldPath;

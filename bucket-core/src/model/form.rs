@@ -1,14 +1,14 @@
 //! Forms: what closes a bucket and opens the next one.
 //!
-//! Whoever needs to know something of a form asks it here, so that nothing else goes by which form it is:
+//! All decisions that depend on the form are here, so that no other code needs to match on it:
 //!
 //! | question | file |
 //! | --- | --- |
-//! | which fields its buckets have, and which of them says that one takes no more | `own_field` |
-//! | what a bucket says of the times of its records, and how records follow each other | `span_and_order` |
-//! | which indexes it rests on, and what its buckets are ordered by | `indexes` |
-//! | what it is with other limits for a key | `limited` |
-//! | which sequence of buckets a record goes into | `kind` |
+//! | which fields its buckets have, and which of them marks a full bucket | `own_field` |
+//! | what a bucket reveals about the times of its records, and the order of records | `span_and_order` |
+//! | which indexes it needs, and what orders its buckets | `indexes` |
+//! | the form with other limits for one key | `limited` |
+//! | which sequence of buckets takes a record | `kind` |
 
 mod indexes;
 mod kind;
@@ -35,26 +35,26 @@ use crate::time::window::Window;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Form {
-    /// By number of records alone: the manual's form.
+    /// By number of records only: the manual's form.
     Count {
         /// The largest number of records in one bucket, at least 1.
         capacity: u32,
     },
-    /// By time: a bucket for each key and window, and further ones of the same window where one is
-    /// full.
+    /// By time: one bucket for each key and window, and further ones for the same window when one
+    /// is full.
     Window {
         /// The span of time that a bucket covers.
         window: Window,
-        /// The largest number of records in one bucket; none for no limit but that of bytes.
+        /// The largest number of records in one bucket; `None` if only bytes limit it.
         capacity: Option<u32>,
     },
-    /// By number and by time, whichever comes first: a bucket begins with its first record.
+    /// By number and by time, whichever comes first. A bucket starts with its first record.
     Hybrid {
         /// The largest number of records in one bucket, at least 1.
         capacity: u32,
-        /// The span of time that a bucket covers from its first record on, in milliseconds.
+        /// The span of time that a bucket covers from its first record, in milliseconds.
         max_duration: i64,
-        /// What becomes of a record that is older than the open bucket.
+        /// How a record that is older than the open bucket is handled.
         late: LatePolicy,
     },
     /// By number of records, with a bucket number that rises by one.
@@ -64,7 +64,7 @@ pub enum Form {
     },
 }
 
-/// What becomes of a record that is older than the open bucket of its key.
+/// How a record that is older than the open bucket of its key is handled.
 ///
 /// ```
 /// assert_ne!(bucket_core::LatePolicy::Merge, bucket_core::LatePolicy::Side);
@@ -72,12 +72,12 @@ pub enum Form {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LatePolicy {
-    /// It goes into the bucket that covers its time if that has room, else into a side bucket.
+    /// It goes into the bucket that covers its time if that one has room, else into a side bucket.
     Merge,
-    /// It goes into a side bucket: late records of one key and one span of time share it, and it
-    /// is marked as late.
+    /// It goes into a side bucket, which is marked as late. Late records of one key and one span of
+    /// time share it.
     Side,
-    /// It is refused with a typed error; nothing is stored.
+    /// The library refuses it with a typed error and stores nothing.
     Reject,
 }
 
@@ -85,7 +85,7 @@ pub enum LatePolicy {
 pub const MAX_COUNT: u32 = 100_000;
 
 impl Form {
-    /// The largest number of records in one bucket, where the model gives one.
+    /// The largest number of records in one bucket, if the model sets one.
     ///
     /// ```
     /// assert_eq!(bucket_core::Form::Count { capacity: 10 }.capacity(), Some(10));
@@ -100,7 +100,7 @@ impl Form {
         }
     }
 
-    /// What it is called, in tokens: never to be changed.
+    /// Its name in tokens. It must never change.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Count { .. } => "count",
@@ -110,7 +110,7 @@ impl Form {
         }
     }
 
-    /// The largest number of records in one bucket, given by the model or not.
+    /// The largest number of records in one bucket, from the model or by default.
     pub(crate) const fn size(self) -> u32 {
         match self.capacity() {
             Some(capacity) => capacity,

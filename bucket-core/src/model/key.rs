@@ -1,4 +1,4 @@
-//! Keys: which types can be one, and how a key travels to BSON and back.
+//! Keys: the types that can be one, and their conversion to BSON and back.
 
 mod text;
 
@@ -9,7 +9,7 @@ use bson::{RawBsonRef, oid::ObjectId, spec::BinarySubtype};
 use super::whole;
 use crate::error::KeyError;
 
-/// A key part in the form in which it is stored.
+/// A key part in its stored form.
 ///
 /// ```
 /// use bucket_core::{BucketKey, KeyValue};
@@ -30,7 +30,7 @@ pub enum KeyValue<'a> {
     ObjectId(ObjectId),
     /// A BSON binary of subtype 4.
     Uuid([u8; 16]),
-    /// Any part in the text form in which it stands in an id; never stored so.
+    /// Any part in the text form that ids use; never stored like this.
     Text(&'a str),
 }
 
@@ -68,7 +68,7 @@ impl<'a> KeyValue<'a> {
         }
     }
 
-    /// Reads a stored value; numbers that other tools wrote as doubles count as integers.
+    /// Reads a stored value. Doubles from other tools count as integers.
     pub(crate) fn from_raw(value: RawBsonRef<'a>) -> Option<Self> {
         Some(match value {
             RawBsonRef::Boolean(value) => KeyValue::Bool(value),
@@ -87,9 +87,9 @@ impl<'a> KeyValue<'a> {
 
 /// A type that can be a key field of a bucket.
 ///
-/// Integers that BSON can hold, `String`, `ObjectId`, `Uuid` and `bool` are keys. Give
-/// enums of unit variants and newtypes of keys `#[derive(BucketKey)]`: an enum is stored as the
-/// string that serde gives the variant, a newtype as its inner value.
+/// Keys are integers that BSON can hold, `String`, `ObjectId`, `Uuid` and `bool`. For enums of unit
+/// variants and newtypes of keys, use `#[derive(BucketKey)]`: an enum is stored as the variant's
+/// serde string, a newtype as its inner value.
 ///
 /// ```
 /// use bucket_core::{BucketKey, KeyValue};
@@ -117,12 +117,12 @@ pub trait BucketKey: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {
     fn from_key(value: KeyValue<'_>) -> Result<Self, KeyError>;
 }
 
-/// The error of a value that is not of the wanted type.
+/// The error for a value of another type.
 fn mismatch(wanted: &'static str, value: KeyValue<'_>) -> KeyError {
     match value {
         KeyValue::Text(text) => KeyError::new(format!("`{text}` is not {wanted}")),
         other => KeyError::new(format!(
-            "{wanted} was expected, {} is stored",
+            "expected {wanted}, but {} is stored",
             other.type_name()
         )),
     }
@@ -246,15 +246,15 @@ impl BucketKey for uuid::Uuid {
     }
 }
 
-/// Takes the parts of a key one after the other.
+/// Takes the parts of a key in order.
 pub trait KeySink {
     /// Takes the next part.
     fn part(&mut self, value: KeyValue<'_>);
 }
 
-/// Gives the parts of a stored key one after the other.
+/// Yields the parts of a stored key in order.
 pub trait KeySource {
-    /// The next part, or the error that says which field is missing or of another type.
+    /// The next part, or an error if the field is missing or has another type.
     ///
     /// # Errors
     ///
@@ -262,15 +262,15 @@ pub trait KeySource {
     fn part(&mut self) -> Result<KeyValue<'_>, KeyError>;
 }
 
-/// All key fields of a record type; the derive makes one such struct for each model.
+/// All key fields of a record type. The derive makes one such struct for each model.
 pub trait RecordKey: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {
-    /// Hands the parts to `sink` in the order of the model.
+    /// Passes the parts to `sink` in the order of the model.
     fn visit(&self, sink: &mut dyn KeySink);
 
     /// Reads the parts in the order of the model.
     ///
     /// # Errors
     ///
-    /// [`KeyError`] if a part is missing, of another type or out of range.
+    /// [`KeyError`] if a part is missing, has another type or is out of range.
     fn read(source: &mut dyn KeySource) -> Result<Self, KeyError>;
 }

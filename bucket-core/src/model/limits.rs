@@ -1,4 +1,4 @@
-//! Limits that are known at run time alone: by key, in place of the model's.
+//! Limits that are only known at run time: per key, instead of the model's.
 
 use super::form::Form;
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     time::window::{MAX_SECONDS, Window},
 };
 
-/// The limits of one key's buckets; what is not set is the model's.
+/// The limits of one key's buckets. Unset limits are the model's.
 ///
 /// ```
 /// use bucket_core::{Limits, Window};
@@ -50,8 +50,8 @@ impl Limits {
         self
     }
 
-    /// Another capacity, for models with a window, a longest duration or bucket numbers; 1 to
-    /// 167,767.
+    /// Another capacity from 1 to 167,767, for models with a window, a longest duration or bucket
+    /// numbers.
     ///
     /// ```
     /// let small = bucket_core::Limits::new().capacity(30);
@@ -79,19 +79,19 @@ impl Limits {
             })
         };
         if self.window.is_some_and(|window| !window.is_valid()) {
-            return refused("a window lasts from 1 second to 366 days");
+            return refused("a window must last from 1 second to 366 days");
         }
         if self
             .capacity
             .is_some_and(|capacity| capacity == 0 || capacity > MAX_CAPACITY)
         {
-            return refused("a capacity is from 1 to 167,767");
+            return refused("a capacity must be from 1 to 167,767");
         }
         if self
             .max_duration
             .is_some_and(|seconds| seconds == 0 || seconds > MAX_SECONDS)
         {
-            return refused("a longest duration is from 1 second to 366 days");
+            return refused("a longest duration must be from 1 second to 366 days");
         }
         let form = form.limited(self.window, self.capacity, self.max_duration);
         form.or_else(refused)

@@ -1,8 +1,8 @@
-//! Measures: which types can be summed, compared and averaged in a bucket.
+//! Measures: the types that a bucket can sum, compare and average.
 
 use std::cmp::Ordering;
 
-/// A number as it is aggregated: integers stay exact.
+/// A number to aggregate. Integers stay exact.
 ///
 /// ```
 /// use bucket_core::{Measure, Number};
@@ -19,7 +19,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// As a floating point number; integers beyond 2^53 are rounded.
+    /// As a floating point number. Integers beyond 2^53 are rounded.
     ///
     /// ```
     /// assert_eq!(bucket_core::Number::Int(3).to_f64(), 3.0);
@@ -36,7 +36,7 @@ impl Number {
         }
     }
 
-    /// As the server compares numbers: NaN before all others, integers and floats exactly.
+    /// Compares as the server does: NaN before all others, integers and floats exactly.
     pub(crate) fn compare(self, other: Self) -> Ordering {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => a.cmp(&b),
@@ -54,7 +54,7 @@ fn compare_exactly(integer: i64, float: f64) -> Ordering {
     if float.is_nan() {
         return Ordering::Greater;
     }
-    // A float of 64 bits or more is whole: the conversion saturates far beyond `i64`.
+    // A float of 64 bits or more is whole, and the conversion saturates far beyond `i64`.
     #[allow(clippy::cast_possible_truncation)]
     let whole = float.trunc() as i128;
     i128::from(integer).cmp(&whole).then_with(|| {
@@ -66,7 +66,7 @@ fn compare_exactly(integer: i64, float: f64) -> Ordering {
 
 /// A type whose values can be aggregated: floats, integers that BSON holds, and options of them.
 ///
-/// Implement it for a newtype of your own by handing its number on.
+/// Implement it for your own newtype by forwarding to its number.
 ///
 /// ```
 /// use bucket_core::Measure;
@@ -82,12 +82,12 @@ fn compare_exactly(integer: i64, float: f64) -> Ordering {
     note = "aggregates are kept of `f64`, `f32`, integers up to `i64` and `u32`, and options of them"
 )]
 pub trait Measure {
-    /// The type of a smallest, largest, first or last value.
+    /// The type of the smallest, largest, first and last value.
     type Value;
     /// The type of a sum.
     type Sum;
 
-    /// The number; `None` where there is none.
+    /// The number; `None` if the value is missing.
     fn to_number(&self) -> Option<Number>;
 
     /// The value of a stored number; `None` if the type cannot hold it.

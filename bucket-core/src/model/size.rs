@@ -1,7 +1,7 @@
-//! How large buckets and commands may be: the sizing rules of the bucket tutorial, as code.
+//! The size limits of buckets and commands: the sizing rules of the bucket tutorial as code.
 //!
 //! Source of the figures: the tutorial's section "Document Size Considerations" (100 bytes for a
-//! reading, 500 bytes for the bucket around them, 16 MB at the most, under 1 MB recommended).
+//! reading, 500 bytes for the bucket around the readings, at most 16 MB, under 1 MB recommended).
 
 use super::{
     aggregate::AggregateKind,
@@ -11,7 +11,7 @@ use super::{
 /// The largest BSON document that the server stores, in bytes.
 pub const MAX_DOCUMENT_BYTES: usize = 16 * 1024 * 1024;
 
-/// The largest command, in bytes: the server takes 16 MB, and its reply must stay far below that
+/// The largest command, in bytes. The server accepts 16 MB, and its reply must stay far below that
 /// even if every statement fails.
 pub const MAX_COMMAND_BYTES: usize = 12 * 1024 * 1024;
 
@@ -24,7 +24,7 @@ pub const RECOMMENDED_DOCUMENT_BYTES: usize = 1024 * 1024;
 /// The tutorial's estimate for one reading, in bytes.
 pub const READING_BYTES: usize = 100;
 
-/// The tutorial's estimate for everything in a bucket but its items, in bytes.
+/// The tutorial's estimate for everything in a bucket except its items, in bytes.
 pub const OVERHEAD_BYTES: usize = 500;
 
 /// The tutorial's safe maximum of readings in a bucket.
@@ -33,7 +33,7 @@ pub const SAFE_MAX_READINGS: usize = safe_max_records(READING_BYTES);
 /// The tutorial's recommended maximum of readings in a bucket.
 pub const RECOMMENDED_MAX_READINGS: usize = recommended_max_records(READING_BYTES);
 
-/// How many records of this size (in bytes, at least 1) fit the largest document.
+/// The number of records of this size (in bytes, at least 1) that fit the largest document.
 ///
 /// ```
 /// assert_eq!(bucket_core::size::safe_max_records(100), 167_767);
@@ -43,7 +43,7 @@ pub const fn safe_max_records(record_bytes: usize) -> usize {
     max_records(MAX_DOCUMENT_BYTES, record_bytes)
 }
 
-/// How many records of this size (in bytes, at least 1) fit the recommended document.
+/// The number of records of this size (in bytes, at least 1) that fit the recommended document.
 ///
 /// ```
 /// assert_eq!(bucket_core::size::recommended_max_records(100), 10_480);
@@ -70,8 +70,8 @@ pub const fn full_bucket_bytes(capacity: u32, record_bytes: usize) -> usize {
         .saturating_add(OVERHEAD_BYTES)
 }
 
-/// The largest record that a bucket of this capacity takes, in bytes: as many of that size as the
-/// capacity says still fit one document, so no bucket ever reaches the limit.
+/// The largest record that a bucket of this capacity takes, in bytes. A full bucket of such records
+/// still fits one document, so no bucket ever reaches the limit.
 ///
 /// ```
 /// assert_eq!(bucket_core::size::max_record_bytes(10), 1_677_663);
@@ -84,7 +84,7 @@ pub const fn max_record_bytes(capacity: u32) -> usize {
 /// Array elements carry a type byte, an index of up to six digits and a NUL.
 const ELEMENT_BYTES: usize = 8;
 
-/// A single record must also fit the command that brings it.
+/// A single record must also fit its command.
 const COMMAND_BYTES: usize = 8 * 1024;
 
 const fn limit(capacity: u32, document: usize, command: usize) -> usize {
@@ -95,13 +95,12 @@ const fn limit(capacity: u32, document: usize, command: usize) -> usize {
     if share < single { share } else { single }
 }
 
-/// The largest record of a model whose buckets are closed by bytes, in bytes: such a bucket takes
-/// one more record while it is below `max_bytes`, and both together stay far from the limit of a
-/// document.
+/// The largest record, in bytes, of a model that closes buckets by bytes. Such a bucket takes one
+/// more record while it is below `max_bytes`; both together stay far below the document limit.
 pub const MAX_RECORD_BYTES: usize = 7 * 1024 * 1024;
 
-/// The bytes that a record can add to a bucket beside its item and the values that it tallies: a
-/// counter for each tally and each sketch.
+/// The bytes that a record can add to a bucket besides its item and its tallied values: a counter
+/// for each tally and each sketch.
 fn counter_bytes(spec: &BucketSpec) -> usize {
     let aggregates = spec.aggregates().iter();
     let each = aggregates.map(|aggregate| match aggregate.kind {
@@ -113,8 +112,8 @@ fn counter_bytes(spec: &BucketSpec) -> usize {
 }
 
 /// [`max_record_bytes`] for a key that takes `key_bytes` in BSON and a bucket of at most `size`
-/// records. The document has the key and the id, a command the key and twice the id, and the id
-/// has up to three bytes for each of the key.
+/// records. The document contains the key and the id, a command the key and the id twice. The id
+/// has up to three bytes for each byte of the key.
 fn record_limit(spec: &BucketSpec, size: u32, key_bytes: usize) -> usize {
     let literals = spec.id().iter().map(|segment| match segment {
         IdSegment::Literal(text) => text.len(),
@@ -127,10 +126,10 @@ fn record_limit(spec: &BucketSpec, size: u32, key_bytes: usize) -> usize {
     let command = 3 * names + key_bytes.saturating_mul(7);
     let shares = spec.shared_arrays().next().is_some();
     let single = limit(1, document, command);
-    // A statement has what it compares three times, a bucket once more than its items.
+    // A statement contains compared values three times, a bucket once more than its items.
     let single = if shares { single / 3 } else { single };
     if spec.max_bytes().is_some() {
-        // `max_bytes` is 8 MB at the most.
+        // `max_bytes` is at most 8 MB.
         let left = limit(1, document, command).saturating_sub(8 * 1024 * 1024);
         return left.min(MAX_RECORD_BYTES).min(single);
     }
@@ -138,10 +137,10 @@ fn record_limit(spec: &BucketSpec, size: u32, key_bytes: usize) -> usize {
     limit(size, document, command).min(single)
 }
 
-/// What a record may take, as it was worked out last: the same for most records of a batch.
+/// The last computed size limit of a record, which most records of a batch share.
 #[derive(Debug, Default)]
 pub(crate) struct RecordSize {
-    /// The size of the bucket and that of the key in bytes; never zero once it was asked for.
+    /// The size of the bucket, and that of the key in bytes; never zero after the first use.
     of: (u32, usize),
     /// See [`counter_bytes`].
     pub(crate) counters: usize,
@@ -150,7 +149,7 @@ pub(crate) struct RecordSize {
 }
 
 impl RecordSize {
-    /// For records of one model alone.
+    /// Must only be called for records of one model.
     pub(crate) fn of(&mut self, spec: &BucketSpec, size: u32, key_bytes: usize) -> &Self {
         if self.of != (size, key_bytes) {
             *self = Self {

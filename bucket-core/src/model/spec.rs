@@ -1,7 +1,7 @@
 //! The spec: everything the library knows about a model, as one constant.
 //!
-//! The derive writes a `const SPEC` for each record type; core reads it. No behaviour lives in
-//! emitted code.
+//! The derive writes a `const SPEC` for each record type; core reads it. Generated code contains no
+//! behaviour.
 
 use super::{
     aggregate::{Aggregate, Input},
@@ -9,10 +9,10 @@ use super::{
     form::Form,
 };
 
-/// What `#[derive(Bucketed)]` read off a record type.
+/// What `#[derive(Bucketed)]` read from a record type.
 ///
-/// It is made by the derive alone, which has checked that names do not collide, that the capacity
-/// is at least 1 and that the id template names every key.
+/// Only the derive makes it. The derive has checked that names do not collide, that the capacity is
+/// at least 1, and that the id template names every key.
 ///
 /// ```
 /// # use bucket_core::{BucketSpec, Form, private::SpecParts};
@@ -104,7 +104,7 @@ pub struct TimeField {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdSegment {
-    /// Text that stands in every id.
+    /// Text that appears in every id.
     Literal(&'static str),
     /// The key field of this index in [`BucketSpec::keys`].
     Key(usize),
@@ -114,8 +114,8 @@ pub enum IdSegment {
     Number,
 }
 
-/// The names of a bucket's own fields, all at its top level. Which of them a bucket has depends on
-/// its form.
+/// The names of a bucket's own fields, all at its top level. The form decides which of them a
+/// bucket has.
 ///
 /// ```
 /// use bucket_core::spec::Names;
@@ -137,23 +137,24 @@ pub struct Names {
     pub full: &'static str,
     /// Whether the bucket takes no more records in order (hybrid).
     pub closed: &'static str,
-    /// Whether the bucket holds late records; only where it does (hybrid).
+    /// Whether the bucket holds late records; stored only if it does (hybrid).
     pub late: &'static str,
-    /// Which of several buckets of one window it is; only where it is not the first (windows whose
-    /// ids are object ids).
+    /// The part number among several buckets of one window; not stored for the first (windows with
+    /// object ids).
     pub part: &'static str,
     /// The size of the items in bytes (models with `max_bytes`).
     pub bytes: &'static str,
-    /// When the bucket was opened by the clock of the writer, where the model asks for it.
+    /// When the bucket was opened, by the clock of the writer, if the model asks for it.
     pub created_at: Option<&'static str>,
-    /// From when on the age of the bucket counts (count and numbered, models with `expire_after`).
+    /// The time from which the age of the bucket counts (count and numbered, models with
+    /// `expire_after`).
     pub expire_from: &'static str,
-    /// What stands before the path of each aggregate; empty for none.
+    /// The prefix of the path of each aggregate; empty for none.
     pub stats: &'static str,
 }
 
 impl Names {
-    /// The names of the bucket tutorial.
+    /// The names from the bucket tutorial.
     pub const DEFAULT: Self = Self {
         count: "count",
         start: "bucket_start",
@@ -238,7 +239,8 @@ impl BucketSpec {
         self.parts.form
     }
 
-    /// The largest number of records in one bucket, at least 1; none for windows without one.
+    /// The largest number of records in one bucket, at least 1; `None` for windows without a
+    /// capacity.
     #[must_use]
     pub const fn capacity(&self) -> Option<u32> {
         self.parts.form.capacity()
@@ -250,39 +252,39 @@ impl BucketSpec {
         &self.parts.names
     }
 
-    /// The size of the items, in bytes, at which a bucket is closed, where the model has one.
+    /// The size of the items, in bytes, that closes a bucket, if the model has one.
     #[must_use]
     pub const fn max_bytes(&self) -> Option<u32> {
         self.parts.max_bytes
     }
 
-    /// In the manual's form the smallest capacity that buckets of the collection were made with,
-    /// if that was less than the model's.
+    /// In the manual's form, the smallest capacity that buckets of the collection were made with,
+    /// if it was less than the model's.
     #[must_use]
     pub const fn raised_from(&self) -> Option<u32> {
         self.parts.raised_from
     }
 
-    /// For how long records are kept, in seconds, where the model has a limit.
+    /// The retention of records in seconds, if the model has one.
     #[must_use]
     pub const fn expire_after(&self) -> Option<u32> {
         self.parts.expire_after
     }
 
-    /// Whether the server makes the ids, as object ids, and a unique index on the fields that
-    /// identify a bucket takes the place of typed ids.
+    /// Whether the server makes the ids, as object ids. A unique index on the fields that identify
+    /// a bucket then replaces typed ids.
     #[must_use]
     pub const fn object_ids(&self) -> bool {
         self.parts.object_ids
     }
 
-    /// The block compressor of a collection that `ensure` creates; none for the server's own.
+    /// The block compressor of a collection that `ensure` creates; `None` for the server's default.
     #[must_use]
     pub const fn compression(&self) -> Option<&'static str> {
         self.parts.compression
     }
 
-    /// The values of each record that aggregates are kept of.
+    /// The values of each record that have aggregates.
     #[must_use]
     pub const fn inputs(&self) -> &'static [Input] {
         self.parts.inputs
@@ -294,7 +296,7 @@ impl BucketSpec {
         self.parts.aggregates
     }
 
-    /// The stored name, inside of an item, of the record id, where the model has one.
+    /// The stored name of the record id inside an item, if the model has record ids.
     #[must_use]
     pub const fn unique(&self) -> Option<&'static str> {
         self.parts.unique
@@ -339,18 +341,18 @@ impl BucketSpec {
         }
     }
 
-    /// The name of the unique index on record ids, where the model has them.
+    /// The name of the unique index on record ids, if the model has them.
     #[must_use]
     pub fn unique_index_name(&self) -> Option<String> {
         self.unique().map(|_| UNIQUE_INDEX.to_owned())
     }
 
-    /// The path of the record ids in a bucket, where the model has them.
+    /// The path of the record ids in a bucket, if the model has them.
     pub(crate) fn unique_path(&self) -> Option<String> {
         self.unique().map(|name| format!("{}.{name}", self.items()))
     }
 
-    /// The name of the unique index that tells buckets apart, which is the hint of writes to them.
+    /// The name of the unique index that identifies buckets. Writes use it as their hint.
     pub(crate) fn identity_index_name(&self) -> String {
         if self.object_ids() {
             self.pages_index_name()
@@ -359,7 +361,7 @@ impl BucketSpec {
         }
     }
 
-    /// A name as the bucket tutorial gives them: `service_endpoint_order_idx` for the keys
+    /// A name as the bucket tutorial forms it: `service_endpoint_order_idx` for the keys
     /// `service_name` and `endpoint`.
     pub(crate) fn tutorial_name(&self, role: &str) -> String {
         let mut name = String::new();
@@ -374,7 +376,7 @@ impl BucketSpec {
         name + role + "_idx"
     }
 
-    /// The largest number of records in one bucket, given by the model or not.
+    /// The largest number of records in one bucket, from the model or by default.
     pub(crate) const fn size(&self) -> u32 {
         self.parts.form.size()
     }

@@ -1,5 +1,5 @@
-//! Whole numbers as they are stored: of whatever numeric type, because other tools, shells and servers
-//! write some where the library writes another. And so, whether two numbers are the same.
+//! Stored whole numbers of any numeric type, because other tools, shells and servers may write
+//! another type than the library. Also decides whether two numbers are the same.
 
 use std::cmp::Ordering;
 
@@ -23,7 +23,7 @@ pub(crate) fn of_raw(value: RawBsonRef<'_>) -> Option<i64> {
     }
 }
 
-/// Whether both are the same number, of whatever types. NaN is what was stored: to the bit.
+/// Whether both are the same number, of any types. NaN is compared to the bit.
 pub(crate) fn are_same_numbers(a: RawBsonRef<'_>, b: RawBsonRef<'_>) -> bool {
     match (a, b) {
         (RawBsonRef::Double(a), RawBsonRef::Double(b)) => {
@@ -50,7 +50,7 @@ pub fn field(document: &Document, name: &str) -> Option<i64> {
     of(document.get(name)?)
 }
 
-/// As the server counts: 32 bits where they suffice.
+/// As the server counts: 32 bits if they suffice.
 pub(crate) fn counted(value: i64) -> Bson {
     i32::try_from(value).map_or(Bson::Int64(value), Bson::Int32)
 }

@@ -8,25 +8,23 @@ use crate::{
     time::{range::TimeRange, window::MAX_SECONDS},
 };
 
-/// The longest span that a bucket of windows can cover at all, in milliseconds.
+/// The longest span that any window can cover, in milliseconds.
 pub const LONGEST_WINDOW: i64 = MAX_SECONDS as i64 * 1_000;
 
-/// The buckets of all keys whose windows reach into `range`, in the order in which the windows end;
-/// none where the form has no windows. `longest` is the longest span that a bucket covers, in
-/// milliseconds.
+/// The buckets of all keys whose windows reach into `range`, in the order of their ends; `None` if
+/// the form has no windows. `longest` is the longest span that a bucket covers, in milliseconds.
 ///
-/// What the server looks at are the index entries of the buckets that it returns, and one for each end
-/// of shorter windows that come less than `longest` behind `range`.
+/// The server examines the index entries of the buckets that it returns, and one for each end of
+/// shorter windows within `longest` after `range`.
 #[must_use]
 pub fn across_keys(spec: &BucketSpec, range: TimeRange, longest: i64) -> Option<FindPlan> {
     let hint = spec.span_index_name()?;
     let names = spec.names();
-    // Not `$gt` and `$lt`, which would pass over a bucket without these dates instead of reporting
-    // it.
+    // `$gt` and `$lt` would skip a bucket without these dates instead of reporting it.
     let not = |name: &str, bounds: Document| doc! { name: { "$not": bounds } };
     let mut conditions = Vec::new();
     if let Some(start) = range.start() {
-        // The last window that there is ends with time itself, and holds that moment.
+        // The last possible window ends with time itself, and includes that moment.
         let ended = if start < DateTime::MAX { "$lte" } else { "$lt" };
         conditions.push(not(names.end, doc! { ended: start }));
     }

@@ -8,14 +8,15 @@ use crate::{
     model::spec::{BucketSpec, UNIQUE_INDEX},
 };
 
-/// For so many ids the server picks out their items. It compares each item with each of them, so
-/// for more it costs less to send the arrays whole.
+/// Up to this many ids, the server filters the items. It compares each item with each id, so for
+/// more ids it is cheaper to send whole arrays.
 const PICKED_OUT: usize = 16;
 
-/// The buckets of a key that hold one of these record ids, each given as an element of BSON: the
-/// items of those ids, and where there are many ids others too.
+/// The buckets of a key that hold one of these record ids, each passed as a BSON element. They come
+/// with the items of those ids, and for many ids with other items too.
 ///
-/// Whoever is told of a duplicate does not deliver it again, so none may be taken back.
+/// A caller does not deliver a reported duplicate again, so the found record must not be rolled
+/// back.
 pub(crate) fn repeats(spec: &BucketSpec, key: &[u8], ids: &[&[u8]]) -> FindPlan {
     let path = spec.unique_path().unwrap_or_default();
     let write_ids = |writer: &mut RawWriter, name: &str| {

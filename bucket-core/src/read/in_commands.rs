@@ -1,13 +1,14 @@
-//! Lists that are cut so that each part fits into one command.
+//! Splits lists so that each part fits into one command.
 
-/// What the values of one list may take in a command: the server takes 16 MB, and a value may stand in it
-/// more than once, as a key does that is also in the ids of its buckets.
+/// The most bytes that the values of one list may take in a command. The server accepts 16 MB, and
+/// a value may appear in a command more than once, as a key does that is also part of its buckets'
+/// ids.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
-/// What BSON takes for an element beside its value, generously.
+/// The BSON overhead of an element besides its value, rounded up.
 const OF_ELEMENT: usize = 16;
 
-/// The parts of a list that are asked for in one command each: at most so many values, whose bytes fit. A
-/// value that is too long by itself has a part of its own.
+/// The parts of a list, each for one command: at most this many values, whose bytes fit. A value
+/// that is too long by itself gets its own part.
 ///
 /// ```
 /// let keys = ["a".repeat(3 << 20), "b".repeat(3 << 20), "c".into(), "d".into()];
@@ -24,7 +25,7 @@ pub fn in_commands<T>(mut list: &[T], most: usize, bytes: impl Fn(&T) -> usize) 
     parts
 }
 
-/// How many of the first values are asked for in one command; none of none.
+/// The number of leading values for one command; 0 for an empty list.
 pub(crate) fn in_one_command<T>(list: &[T], most: usize, bytes: impl Fn(&T) -> usize) -> usize {
     let mut total = 0_usize;
     let fits = |value: &&T| {

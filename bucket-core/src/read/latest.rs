@@ -1,11 +1,11 @@
 //! The newest record of every key: one index seek for each.
 //!
-//! `$sort` behind `$group` on *one* field with `$first` alone is what the server answers by jumping
-//! from value to value of an index (`DISTINCT_SCAN`), also behind equalities on the fields before it.
-//! On several fields at once it would go through the whole index, so keys of several fields are gone
-//! through field by field.
+//! For `$sort` before `$group` on *one* field, with only `$first`, the server jumps from value to
+//! value of an index (`DISTINCT_SCAN`). It also does so after equalities on the preceding fields.
+//! For several fields at once it would scan the whole index, so keys of several fields are read
+//! field by field.
 //!
-//! Of each bucket the server sends the fields that tell buckets apart and one item.
+//! For each bucket, the server sends the fields that identify the bucket and one item.
 
 use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 
@@ -18,20 +18,20 @@ use crate::{
     time::range::TimeRange,
 };
 
-/// What a bucket is sent as: its fields but for the array, its newest item, the place of that item
-/// in the array, and the length of the array.
+/// The result for a bucket: its fields without the array, its newest item, that item's index, and
+/// the length of the array.
 pub(super) const NEWEST: &str = "newest";
 pub(super) const STORED: &str = "stored";
 pub(super) const ITEM: &str = "item";
 pub(super) const AT: &str = "at";
 pub(super) const LENGTH: &str = "length";
 
-/// For each value of the key field behind `prefix`, the newest bucket of the last key that has it:
-/// the value as `_id`, what [`Newest::read`](super::Newest::read) reads under `newest`. With all key fields but one in
-/// the prefix that is one document for each key.
+/// For each value of the key field after `prefix`, the newest bucket of the last key that has it.
+/// The value is `_id`; `newest` contains what [`Newest::read`](super::Newest::read) reads. If
+/// `prefix` contains all key fields but one, that is one document per key.
 ///
-/// `prefix` holds the values of the first key fields, as they are stored; values in `except` are
-/// left out.
+/// `prefix` contains the values of the first key fields, as stored. Values in `except` are left
+/// out.
 #[must_use]
 pub fn newest_by_field(spec: &BucketSpec, prefix: &[Bson], except: &[Bson]) -> AggregatePlan {
     let mut filter = equalities(spec, prefix);
@@ -47,12 +47,12 @@ pub fn newest_by_field(spec: &BucketSpec, prefix: &[Bson], except: &[Bson]) -> A
     )
 }
 
-/// For each value of the key field behind `prefix` between these two, the first and the last one that
-/// [`newest_by_field`] gives, the key fields of the key at the other end of those that have it. Where
-/// both are the same the value has one key alone.
+/// For each value of the key field after `prefix` between these two, which are the first and the
+/// last result of [`newest_by_field`]: the key fields of the key at the other end of those that
+/// have the value. If both keys are the same, the value has only one key.
 ///
-/// None where one of the two is no value that a key has: it may be one that the server compares with
-/// nothing.
+/// `None` if one of the two is not a key value, because the server might not compare it with
+/// anything.
 #[must_use]
 pub fn other_ends(
     spec: &BucketSpec,
@@ -77,8 +77,8 @@ pub fn other_ends(
     Some(first_of_each(spec, prefix, filter, away, Some(of_each)))
 }
 
-/// For those of the values `among` of the key field behind `prefix` that have it, the newest bucket
-/// of the keys with this value of the field behind that; as [`newest_by_field`] gives it.
+/// For each of the values `among` of the key field after `prefix`: the newest bucket of the keys
+/// with this value in the next field, in the form of [`newest_by_field`].
 #[must_use]
 pub fn newest_by_next(
     spec: &BucketSpec,
@@ -96,8 +96,8 @@ pub fn newest_by_next(
     )
 }
 
-/// Those of the values `among` of the key field behind `prefix` that have keys whose next field is none
-/// of `known`.
+/// Those of the values `among` of the key field after `prefix` that have keys whose next field is
+/// not in `known`.
 #[must_use]
 pub fn with_others(
     spec: &BucketSpec,
@@ -109,8 +109,8 @@ pub fn with_others(
     first_of_each(spec, prefix, filter, toward_newest(spec), None)
 }
 
-/// Whether a key can have this value. What else is stored may be compared with nothing by the server,
-/// or be taken for a pattern.
+/// Whether a key can have this value. The server may compare other stored values with nothing, or
+/// take them for a pattern.
 #[must_use]
 pub fn is_key_value(value: &Bson) -> bool {
     matches!(
@@ -125,20 +125,20 @@ pub fn is_key_value(value: &Bson) -> bool {
     )
 }
 
-/// A key whose newest record may be in another bucket than the last one.
+/// A key whose newest record may not be in its last bucket.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct FurtherLook {
     /// The key.
     pub key: ReadKey,
-    /// The time of the newest record that is known.
+    /// The time of the newest known record.
     pub since: DateTime,
     /// The longest span that a bucket of the key covers, in milliseconds.
     pub longest: i64,
 }
 
-/// The buckets that may hold records as new as those that are known, each as its newest item; those
-/// of several keys in one command.
+/// The buckets that may hold records as new as the known ones, each with its newest item; several
+/// keys in one command.
 #[must_use]
 pub fn newest_since(spec: &BucketSpec, looks: &[FurtherLook]) -> AggregatePlan {
     let mut hint = spec.pages_index_name();
@@ -147,7 +147,7 @@ pub fn newest_since(spec: &BucketSpec, looks: &[FurtherLook]) -> AggregatePlan {
         let since = TimeRange::new(Some(look.since), None);
         let plan = overlapping(spec, &look.key, since, look.longest);
         hint = plan.hint;
-        // A plan of this crate is valid BSON.
+        // Plans of this crate are valid BSON.
         filters.push(Document::try_from(plan.filter).unwrap_or_default());
     }
     let filter = if filters.len() == 1 {
@@ -164,8 +164,8 @@ pub fn newest_since(spec: &BucketSpec, looks: &[FurtherLook]) -> AggregatePlan {
     }
 }
 
-/// The buckets behind `prefix` whose next key field is `among` these and whose field behind that
-/// fulfils a condition.
+/// The buckets after `prefix` whose next key field is one of `among`, and whose field after that
+/// meets a condition.
 fn of_two_fields(
     spec: &BucketSpec,
     prefix: &[Bson],
@@ -180,7 +180,8 @@ fn of_two_fields(
     filter
 }
 
-/// For each value of the key field behind `prefix`, what is asked for of the first bucket in this order.
+/// For each value of the key field after `prefix`, the requested fields of the first bucket in this
+/// order.
 fn first_of_each(
     spec: &BucketSpec,
     prefix: &[Bson],
@@ -202,7 +203,7 @@ fn first_of_each(
     }
 }
 
-/// `$eq`, because a damaged key may be a document that reads as an operator.
+/// `$eq`, because a damaged key may be a document that would be read as an operator.
 fn equalities(spec: &BucketSpec, prefix: &[Bson]) -> Document {
     let fields = spec.keys().iter().zip(prefix);
     fields
@@ -214,11 +215,11 @@ fn field(spec: &BucketSpec, index: usize) -> Option<String> {
     spec.keys().get(index).map(|key| format!("${}", key.path))
 }
 
-/// How the key fields are ordered where each key's newest bucket comes first: the index can be read
-/// backwards as a whole, not in part.
+/// The sort direction of the key fields that puts each key's newest bucket first. The index can
+/// only be read backwards fully, not in part.
 fn direction(spec: &BucketSpec) -> i32 {
     match spec.ordered_by() {
-        // In the index they descend.
+        // They descend in the index.
         OrderedBy::Number => 1,
         OrderedBy::Id | OrderedBy::Start => -1,
     }
@@ -240,8 +241,8 @@ fn key_fields(spec: &BucketSpec) -> Document {
         .collect()
 }
 
-/// The parts of a bucket that [`Newest::read`](super::Newest::read) reads. Whatever is stored, none of it fails on the
-/// server, where one failure would end the read of all keys.
+/// The parts of a bucket that [`Newest::read`](super::Newest::read) reads. The expression never
+/// fails on the server, whatever is stored; one failure would end the read of all keys.
 fn newest(spec: &BucketSpec) -> Document {
     let items = format!("${}", spec.items());
     let mut stored = key_fields(spec);
@@ -264,7 +265,7 @@ fn newest(spec: &BucketSpec) -> Document {
     doc! { "$let": { "vars": { "at": at }, "in": newest } }
 }
 
-/// The place of the newest item of an array.
+/// The index of the newest item of an array.
 fn place_of_newest(spec: &BucketSpec, items: &str) -> Document {
     let length = doc! { "$size": items };
     let last = doc! { "$subtract": [&length, 1] };
@@ -273,17 +274,17 @@ fn place_of_newest(spec: &BucketSpec, items: &str) -> Document {
     }
     let times = format!("{items}.{}", spec.time().name);
     let behind = doc! { "$indexOfArray": [{ "$reverseArray": "$$times" }, "$$latest"] };
-    // Which it is as a rule, and then nothing is turned around.
+    // Usually it is the last one, and nothing must be reversed.
     let is_last = doc! { "$eq": [{ "$arrayElemAt": ["$$times", -1] }, "$$latest"] };
     let at = doc! { "$cond": [is_last, &last, { "$subtract": [&last, behind] }] };
-    // An item without a time would shift those behind it.
+    // An item without a time would shift the later ones.
     let all_have_one = doc! { "$eq": [{ "$size": "$$times" }, length] };
     let at = doc! { "$cond": [all_have_one, at, null] };
     let latest = doc! { "$let": { "vars": { "latest": { "$max": "$$times" } }, "in": at } };
     doc! { "$let": { "vars": { "times": times }, "in": latest } }
 }
 
-/// A value of a key field and what a plan found of it.
+/// A value of a key field and what a plan found for it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct FieldValue {
@@ -298,7 +299,7 @@ impl FieldValue {
     #[must_use]
     pub fn new(found: RawDocumentBuf) -> Self {
         let value = found.get(ID).ok().flatten();
-        // A value that is no valid BSON matches nothing below and ends as a damaged bucket.
+        // A value that is not valid BSON matches nothing below and ends as a damaged bucket.
         let value = value.and_then(|value| Bson::try_from(value).ok());
         Self {
             value: value.unwrap_or(Bson::Null),
@@ -306,7 +307,7 @@ impl FieldValue {
         }
     }
 
-    /// Whether both are of one key.
+    /// Whether both belong to the same key.
     #[must_use]
     pub fn is_same_key(&self, other: &Self, spec: &BucketSpec) -> bool {
         let (Some(one), Some(two)) = (self.stored(), other.stored()) else {

@@ -1,8 +1,7 @@
-//! What a model with `expire_after` still shows.
+//! The records that a model with `expire_after` still shows.
 //!
-//! The server removes whole buckets, and some time after they are due. So that nothing depends on
-//! whether it has, a read leaves out the buckets that are due and, of the others, the records whose
-//! time has come.
+//! The server removes whole buckets, some time after they expire. Reads must not depend on that
+//! moment. So a read leaves out expired buckets and the expired records of other buckets.
 
 use bson::{DateTime, Document, doc};
 
@@ -16,7 +15,7 @@ pub struct Live {
     condition: Document,
 }
 
-/// What reads show at `now`: everything, unless the model keeps records for a time only.
+/// What reads show at `now`: everything, unless the model has a retention.
 ///
 /// ```
 /// # use bson::{DateTime, RawDocument};
@@ -35,8 +34,8 @@ pub fn live(spec: &BucketSpec, now: DateTime) -> Live {
     let range = TimeRange::new(spec.expired_before(now), None);
     let condition = match spec.expired_until(now) {
         None => Document::new(),
-        // Not `$gt`, which would pass over a bucket without the date instead of showing it: one that
-        // is damaged, or from before the model had a limit.
+        // `$gt` would skip a bucket without the date instead of showing it. Such a bucket is
+        // damaged, or from before the model had a limit.
         Some(last) => doc! { spec.age_field(): { "$not": { "$lte": last } } },
     };
     Live { range, condition }
@@ -49,14 +48,14 @@ impl Live {
         self.range
     }
 
-    /// Whether a record of this time is shown in a bucket whose age counts from the other date, where it
-    /// has one.
+    /// Whether a record with this time is shown. `dated` is the time from which the age of its
+    /// bucket counts, if the bucket has one.
     pub(super) fn shows(&self, time: DateTime, dated: Option<DateTime>) -> bool {
         let is_within = |date| self.range.contains(date);
         is_within(time) && dated.is_none_or(is_within)
     }
 
-    /// What a bucket fulfils that is shown; empty where all are.
+    /// The condition for a bucket to be shown; empty if all are.
     ///
     /// ```
     /// # use bson::DateTime;
@@ -70,7 +69,7 @@ impl Live {
         &self.condition
     }
 
-    /// The same read of those buckets alone.
+    /// The same read, for shown buckets only.
     #[must_use]
     pub fn find(&self, plan: FindPlan) -> FindPlan {
         if self.condition.is_empty() {
@@ -78,15 +77,15 @@ impl Live {
         }
         let filter = RawWriter::build(|writer| {
             let bytes = plan.filter.as_bytes();
-            // Between the length and the closing NUL.
+            // Between the length and the final NUL.
             writer.elements(bytes.get(4..bytes.len() - 1).unwrap_or_default());
             fields(writer, &self.condition);
         });
         FindPlan { filter, ..plan }
     }
 
-    /// The same read of those buckets alone, if it is bounded by the times that are shown: they say it
-    /// all of buckets that have a span of time.
+    /// The same read, for shown buckets only, if shown times already bound the read. For buckets
+    /// with a span of time, those bounds suffice.
     pub(super) fn find_undated(&self, spec: &BucketSpec, plan: FindPlan) -> FindPlan {
         if spec.form().has_span() {
             plan
@@ -95,7 +94,7 @@ impl Live {
         }
     }
 
-    /// The number of pages of a key that are shown; otherwise as [`page_count`](super::page_count).
+    /// The number of a key's shown pages; otherwise like [`page_count`](super::page_count).
     #[must_use]
     pub fn page_count(
         &self,
@@ -106,15 +105,14 @@ impl Live {
         super::page_count(spec, &self.shown(key), last)
     }
 
-    /// The number of records of a key that are shown; otherwise as
-    /// [`record_count`](super::record_count). Where a bucket may hold records whose time has come, the
-    /// server counts its items.
+    /// The number of a key's shown records; otherwise like [`record_count`](super::record_count).
+    /// If a bucket may hold expired records, the server counts its items.
     #[must_use]
     pub fn record_count(&self, spec: &BucketSpec, key: &Document) -> AggregatePlan {
         let mut plan = super::record_count(spec, &self.shown(key));
         if let Some(first) = self.range.start() {
             let count = doc! { spec.names().count: shown_count(spec, first) };
-            // Behind `$match`.
+            // After `$match`.
             plan.pipeline.insert(1, doc! { "$set": count });
         }
         plan
@@ -127,8 +125,8 @@ impl Live {
     }
 }
 
-/// The number of items of a bucket from `first` on; the stored count where that must be the same, or
-/// is damaged.
+/// The number of items of a bucket from `first` on; the stored count if that must be equal, or if
+/// the bucket is damaged.
 fn shown_count(spec: &BucketSpec, first: DateTime) -> Document {
     let names = spec.names();
     let (items, count) = (format!("${}", spec.items()), format!("${}", names.count));
@@ -138,7 +136,7 @@ fn shown_count(spec: &BucketSpec, first: DateTime) -> Document {
     } };
     let mut is_counted = vec![doc! { "$isArray": &items }, doc! { "$isNumber": &count }];
     if spec.form().has_span() {
-        // Nothing in it is older than its start.
+        // No record in it is older than its start.
         is_counted.push(doc! { "$lt": [format!("${}", names.start), first] });
     }
     doc! { "$cond": [{ "$and": is_counted }, { "$size": shown }, count] }

@@ -1,4 +1,4 @@
-//! The newest record of a bucket, from what the plans for it send.
+//! The newest record of a bucket, from the result of the plans for it.
 
 use bson::{DateTime, RawBsonRef, RawDocument};
 
@@ -21,23 +21,24 @@ pub struct Newest<T: Record> {
     pub key: T::Key,
     /// The record.
     pub record: T,
-    /// Whether another bucket of the key may hold a newer one, going by the model alone: a hybrid
-    /// bucket may begin before the end of the one before it, and a window may have several buckets.
+    /// Whether another bucket of the key may hold a newer record, according to the model: a hybrid
+    /// bucket may start before the end of its predecessor, and a window may have several buckets.
     pub others: bool,
     time: DateTime,
-    /// From when on the age of its bucket counts, where the bucket has a date for that alone.
+    /// The time from which the age of its bucket counts, if the bucket has a dedicated field for
+    /// it.
     dated: Option<DateTime>,
     place: Place,
     span: i64,
 }
 
 impl<T: Record> Newest<T> {
-    /// Reads a document of these plans.
+    /// Reads a result of these plans.
     ///
     /// # Errors
     ///
-    /// [`DamagedBucket`] if the fields or the item are not those of a bucket of the model, if the
-    /// bucket is empty, or if its count is not the length of its array.
+    /// [`DamagedBucket`] if the fields or the item do not match the model, if the bucket is empty,
+    /// or if its count is not the length of its array.
     pub fn read(found: &RawDocument) -> Result<Self, DamagedBucket> {
         let missing = || {
             let damage = Damage::Field {
@@ -52,8 +53,8 @@ impl<T: Record> Newest<T> {
             .map_err(|damage| DamagedBucket::new(printed_id(stored), damage))
     }
 
-    /// The key of a document of these plans whose bucket has no records, as the last one of the manual's
-    /// form may be for a moment; the newest record is then in the bucket before it.
+    /// The key of a result whose bucket has no records. In the manual's form the last bucket may be
+    /// empty for a moment; the newest record is then in the bucket before it.
     ///
     /// ```
     /// # use bson::RawDocument;
@@ -112,24 +113,24 @@ impl<T: Record> Newest<T> {
         self.time
     }
 
-    /// Whether it is shown: neither it nor its bucket is past the model's limit.
+    /// Whether it is shown: neither it nor its bucket has passed the model's retention.
     #[must_use]
     pub fn is_shown(&self, live: &Live) -> bool {
         live.shows(self.time, self.dated)
     }
 
-    /// The look that finds all buckets that may hold a newer one. `longest` is the longest span that a
+    /// A search for all buckets that may hold a newer record. `longest` is the longest span that a
     /// bucket of the key covers by the model, in milliseconds.
     pub fn further_look(&self, longest: i64) -> FurtherLook {
         FurtherLook {
             key: ReadKey::of::<T>(&self.key),
             since: self.time,
-            // The parts of a window that is longer than the model's are found as well.
+            // Also finds the parts of a window that is longer than the model's.
             longest: longest.max(self.span),
         }
     }
 
-    /// Takes the other one of the same key if it is newer; of one moment, that of the later bucket.
+    /// Replaces this record by a newer one of the same key. At equal times, the later bucket wins.
     pub fn take_newer(&mut self, other: Self) {
         if (self.time, self.place) < (other.time, other.place) {
             *self = other;

@@ -1,27 +1,28 @@
-//! The order in which the records of a key are read, and the place of a record in it.
+//! The order in which the records of a key are read, and the position of a record in it.
 //!
-//! Everything that a place is made of stays as it is once a record is stored: the bucket's own
-//! place, the record's time, its index in the array. So a place found once is a bound for ever,
-//! whatever fills, closes or is opened meanwhile.
+//! All parts of a position stay the same after a record is stored: the bucket's own position, the
+//! record's time, its index in the array. So a position remains a valid bound, whatever buckets
+//! fill, close or open in the meantime.
 
 use std::cmp::Ordering;
 
 use crate::{bucket::id::Place, model::form::Order};
 
-/// Where a record stands.
+/// The position of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// The place of its bucket.
+    /// The position of its bucket.
     pub(crate) place: Place,
-    /// Its time, in milliseconds since 1970; of no account in the order of arrival.
+    /// Its time, in milliseconds since 1970; ignored in order of arrival.
     pub(crate) time: i64,
     /// Its index in the array.
     pub(crate) index: u32,
 }
 
 impl Position {
-    /// The place of a bucket that cannot be read: after all records of its group in this direction. No
-    /// record has it, not even in the order of arrival: there its time is that of its bucket.
+    /// The position of a bucket that cannot be read: after all records of its group in this
+    /// direction. No record has this position. That also holds in order of arrival, where the time
+    /// of a record's position is that of its bucket.
     pub(crate) const fn of_damaged(place: Place, descending: bool) -> Self {
         let (time, index) = if descending {
             (i64::MIN, 0)
@@ -33,7 +34,7 @@ impl Position {
 }
 
 impl Order {
-    /// Whether the records of two buckets lie among each other.
+    /// Whether the records of two buckets may interleave.
     pub(crate) fn same_group(self, one: Place, other: Place) -> bool {
         match self {
             Self::Arrival | Self::Bucket => one == other,
@@ -41,7 +42,7 @@ impl Order {
         }
     }
 
-    /// The first place that the group of this one can have.
+    /// The first possible position in the group of this bucket.
     pub(crate) const fn group_start(self, place: Place) -> Place {
         match self {
             Self::Arrival | Self::Bucket => place,
@@ -52,8 +53,8 @@ impl Order {
         }
     }
 
-    /// The neighbour of a place in this order: nothing lies between the two. `None` at the ends of
-    /// what a place can be.
+    /// The position next to this one in this order, with none in between. `None` at the ends of the
+    /// range of positions.
     pub(crate) fn neighbour(self, of: &Position, descending: bool) -> Option<Position> {
         let Position { place, time, index } = *of;
         let step = |value: i64| value.checked_add(if descending { -1 } else { 1 });
@@ -90,7 +91,7 @@ impl Order {
             step(place.time).map(by_time)
         };
         match self {
-            // Of no account is the time in this one.
+            // The time is ignored in this order.
             Self::Arrival => next_sequence
                 .map(same_place)
                 .or_else(next_place)

@@ -15,13 +15,13 @@ use crate::{
     },
 };
 
-/// Page `number` of a key, counted from 1: its `number`-th bucket, or the one of that number.
+/// Page `number` of a key, counted from 1: its `number`-th bucket, or the bucket with that number.
 #[must_use]
 pub fn page(spec: &BucketSpec, key: &[u8], number: u64) -> FindPlan {
     if spec.ordered_by() == OrderedBy::Number {
         let filter = RawWriter::build(|writer| {
             writer.elements(key);
-            // No bucket has a number beyond that.
+            // No bucket has a larger number.
             writer.integer(
                 spec.names().number,
                 i64::try_from(number).unwrap_or(i64::MAX),
@@ -41,7 +41,7 @@ pub fn page(spec: &BucketSpec, key: &[u8], number: u64) -> FindPlan {
     }
 }
 
-/// Every page of a key behind the bucket `after`, in order.
+/// Every page of a key after the bucket `after`, in order.
 #[must_use]
 pub fn pages(spec: &BucketSpec, key: &[u8], after: Option<&str>) -> FindPlan {
     let filter = RawWriter::build(|writer| {
@@ -66,10 +66,10 @@ pub fn pages(spec: &BucketSpec, key: &[u8], after: Option<&str>) -> FindPlan {
     find(spec, filter)
 }
 
-/// The number of pages of a key, under `pages`; no document if there are none.
+/// The number of pages of a key, under `pages`; no document if it has none.
 ///
-/// In the manual's form the last bucket may be without records and is no page: then it is the number of those up to `last`, what
-/// [`last_page`] has found.
+/// In the manual's form, the last bucket may be empty and is then not a page. The count then ends
+/// at `last`, the result of [`last_page`].
 #[must_use]
 pub fn page_count(spec: &BucketSpec, key: &Document, last: Option<&str>) -> AggregatePlan {
     let mut filter = key.clone();
@@ -82,7 +82,7 @@ pub fn page_count(spec: &BucketSpec, key: &Document, last: Option<&str>) -> Aggr
     )
 }
 
-/// The `_id` of the last bucket of a key that has records, in the form of which one may be without.
+/// The `_id` of a key's last bucket with records, for the form whose last bucket may be empty.
 ///
 /// ```
 /// # use bucket_core::{BucketSpec, read};
@@ -115,9 +115,9 @@ pub fn key_document<T: Record>(key: &T::Key) -> Document {
     Document::try_from(key_filter(&key_elements::<T>(key))).unwrap_or_default()
 }
 
-/// The number of records of a key, from the stored counts, under `records`; the ids of buckets whose
-/// count is no whole number, under `damaged` (at most a few are of use, none is expected); no document if
-/// there are no buckets.
+/// The number of records of a key, from the stored counts, under `records`. Under `damaged`, the
+/// ids of buckets whose count is not a whole number; there should be none, and a few suffice. No
+/// document if the key has no buckets.
 #[must_use]
 pub fn record_count(spec: &BucketSpec, key: &Document) -> AggregatePlan {
     let count = format!("${}", spec.names().count);

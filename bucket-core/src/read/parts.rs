@@ -1,5 +1,5 @@
-//! The buckets of a span of time as statistics need them: those that lie in it as a whole without
-//! their items, of the others the items inside of it. The server decides which is which.
+//! The buckets of a span of time for statistics: those fully inside the span without their items,
+//! the others with their items inside it. The server decides which is which.
 
 use bson::{Bson, DateTime, Document, RawArray, RawBsonRef, RawDocument, doc};
 
@@ -23,34 +23,34 @@ use crate::{
     time::range::TimeRange,
 };
 
-/// In place of the items: how many there are, and those inside of the range.
+/// This replaces the items: their number, and those inside the range.
 const NUMBER: &str = "n";
 const INSIDE: &str = "in";
-/// Of a bucket that says that it is longer than the read goes by: the first and the last time of its
+/// For a bucket that claims to be longer than the read assumes: the first and the last time of its
 /// items.
 const FIRST: &str = "first";
 const LAST: &str = "last";
 
 /// The buckets of a key that can hold records of `range`: their aggregates, and the items of those
-/// that the aggregates do not suffice for. `longest` is that of [`overlapping`].
+/// whose aggregates do not suffice. `longest` is the parameter of [`overlapping`].
 ///
-/// The items are replaced by `{n: their number, in: those of the range}`, and by null where they
-/// are no array. They are left out where the fields of the bucket say that all of its records lie
-/// in the range, and no aggregate is missing to which each record brings something.
+/// The items are replaced by `{n: their number, in: those in the range}`, or by null if they are
+/// not an array. They are omitted if the bucket's fields show that all its records are in the
+/// range, and if the bucket has every aggregate to which each record contributes.
 pub(super) fn parts(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest: i64) -> FindPlan {
     let mut without_items = suffices(spec, range);
     if let (Some(conditions), true) = (&mut without_items, spec.form().has_span()) {
         conditions.push(doc! { "$not": [is_longer(spec, longest)] }.into());
     }
     FindPlan {
-        // Sums do not depend on it.
+        // Sums do not depend on the order.
         sort: Document::new(),
         projection: projection(spec, range, longest, without_items),
         ..overlapping(spec, key, range, longest)
     }
 }
 
-/// The same with the items of every bucket.
+/// Like `parts`, with the items of every bucket.
 pub(super) fn opened(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest: i64) -> FindPlan {
     FindPlan {
         projection: projection(spec, range, longest, None),
@@ -58,7 +58,7 @@ pub(super) fn opened(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest
     }
 }
 
-/// These buckets of a key, otherwise as [`opened`].
+/// These buckets of a key, otherwise like [`opened`].
 pub(super) fn opened_by_id(
     spec: &BucketSpec,
     key: &ReadKey,
@@ -73,13 +73,13 @@ pub(super) fn opened_by_id(
     FindPlan {
         sort: Document::new(),
         projection: projection(spec, range, longest, None),
-        // Every form has it; that of pages is ordered by the id in some only.
+        // Every collection has this index; only some forms order their pages by the id.
         hint: "_id_".to_owned(),
         ..super::find(spec, filter)
     }
 }
 
-/// The items are left out under these conditions.
+/// The projection. It omits the items under these conditions.
 fn projection(
     spec: &BucketSpec,
     range: TimeRange,
@@ -124,11 +124,11 @@ fn projection(
     projection
 }
 
-/// Whether a bucket says that it covers more than `longest` milliseconds. Nothing of it fails on the
-/// server, whatever is stored.
+/// Whether a bucket claims to cover more than `longest` milliseconds. The expression never fails on
+/// the server, whatever is stored.
 fn is_longer(spec: &BucketSpec, longest: i64) -> Document {
     let names = spec.names();
-    // Whose digits hold every difference of two dates.
+    // Decimals have digits for every difference of two dates.
     let millis = |name: &str| {
         doc! { "$convert": {
             "input": format!("${name}"), "to": "decimal", "onError": null, "onNull": null,
@@ -137,7 +137,7 @@ fn is_longer(spec: &BucketSpec, longest: i64) -> Document {
     doc! { "$gt": [{ "$subtract": [millis(names.end), millis(names.start)] }, longest] }
 }
 
-/// The items of the range. One whose time is no date is among them, so that it is found.
+/// The items in the range. An item whose time is not a date is included, so that it is reported.
 fn inside(spec: &BucketSpec, range: TimeRange) -> Bson {
     filtered(spec, range, |time, bounds| {
         let no_date = doc! { "$ne": [{ "$type": time }, "date"] };
@@ -145,13 +145,13 @@ fn inside(spec: &BucketSpec, range: TimeRange) -> Bson {
     })
 }
 
-/// The items of the range alone.
+/// Only the items in the range.
 pub(super) fn items_of(spec: &BucketSpec, range: TimeRange) -> Bson {
     filtered(spec, range, |_, bounds| doc! { "$and": bounds })
 }
 
-/// The items of the range alone, with what their bucket holds for them; not those that tell it by fields
-/// of their own.
+/// Only the items in the range, with the arrays that their bucket holds for them. Items that have
+/// the attributes as plain fields get no arrays.
 pub(super) fn complete_items_of(spec: &BucketSpec, range: TimeRange) -> Bson {
     let items = items_of(spec, range);
     let held = spec.shared_arrays().map(|array| {
@@ -174,7 +174,7 @@ pub(super) fn complete_items_of(spec: &BucketSpec, range: TimeRange) -> Bson {
     doc! { "$map": { "input": items, "as": "item", "in": merged } }.into()
 }
 
-/// The items that fulfil a condition made of their time and its bounds; all of them without bounds.
+/// The items that meet a condition on their time and its bounds; all items without bounds.
 fn filtered(
     spec: &BucketSpec,
     range: TimeRange,
@@ -189,7 +189,7 @@ fn filtered(
     doc! { "$filter": { "input": items, "cond": condition(&time, bounds) } }.into()
 }
 
-/// Conditions for a date to lie in the range.
+/// The conditions for a date to be in the range.
 fn bounds(date: &str, range: TimeRange) -> Vec<Bson> {
     let one = |operator: &str, bound: Option<DateTime>| {
         bound.map(|bound| Bson::Document(doc! { operator: [date, bound] }))
@@ -198,8 +198,8 @@ fn bounds(date: &str, range: TimeRange) -> Vec<Bson> {
     bounds.into_iter().flatten().collect()
 }
 
-/// The conditions under which the aggregates of a bucket suffice; `None` where its fields never
-/// tell.
+/// The conditions under which the aggregates of a bucket suffice; `None` if its fields never show
+/// it.
 pub(super) fn suffices(spec: &BucketSpec, range: TimeRange) -> Option<Vec<Bson>> {
     let mut conditions = lies_in(spec, range)?;
     for (at, aggregate) in spec.aggregates().iter().enumerate() {
@@ -253,8 +253,8 @@ fn lies_in(spec: &BucketSpec, range: TimeRange) -> Option<Vec<Bson>> {
     })
 }
 
-/// The span of time that a bucket covers, in milliseconds, as far as it can be believed; 0 where its
-/// form sets none.
+/// The span of time that a bucket covers, in milliseconds, as far as it is plausible; 0 if its form
+/// sets none.
 pub(super) fn span(spec: &BucketSpec, stored: &RawDocument) -> Result<i64, Damage> {
     let times = times(spec, stored)?;
     let items = stored.get_document(spec.items()).ok();
@@ -262,7 +262,7 @@ pub(super) fn span(spec: &BucketSpec, stored: &RawDocument) -> Result<i64, Damag
     Ok(believed_span(spec, &times, date(FIRST).zip(date(LAST))))
 }
 
-/// What the fields of a bucket say of its times, as far as its form has them.
+/// The time fields of a bucket, as far as its form has them.
 fn times(spec: &BucketSpec, stored: &RawDocument) -> Result<BucketFields, Damage> {
     let mut times = BucketFields::default();
     if spec.form().has_span() {
@@ -272,13 +272,13 @@ fn times(spec: &BucketSpec, stored: &RawDocument) -> Result<BucketFields, Damage
     Ok(times)
 }
 
-/// A bucket as [`parts`] asks for it.
+/// A bucket in the form that [`parts`] requests.
 #[derive(Debug)]
 pub(super) enum Part<'a> {
-    /// All of its records lie in the range, and where it is known when: from the first to the second
-    /// of these moments.
+    /// All of its records are in the range, between the first and the second of these moments if
+    /// they are known.
     Whole(StoredStats, Option<(DateTime, DateTime)>),
-    /// Its items inside of the range.
+    /// Its items inside the range.
     Opened(&'a RawArray),
 }
 
@@ -298,7 +298,7 @@ impl<'a> Part<'a> {
         match field(stored, spec.items())? {
             None => {
                 let stats = StoredStats::read(spec, stored, whole()?)?;
-                // As the server saw it too, or one of the two is mistaken.
+                // The server must have seen the same; otherwise one of the two is wrong.
                 if stats.lacks_any(spec) || !is_whole(spec, &times, &stats, range) {
                     return Err(no_array());
                 }
@@ -321,8 +321,8 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Hands over the records of these items of a bucket with their times. Places in the array are those among the
-/// items of the range.
+/// Passes on the records of these items of a bucket with their times. Array indexes are those among
+/// the items in the range.
 pub(super) fn each_record<T: Record>(
     key: &T::Key,
     stored: &RawDocument,

@@ -1,4 +1,4 @@
-//! A stretch of a key's buckets by their places, as a condition on what the server orders them by.
+//! A range of a key's buckets by position, as a condition on the field that orders them.
 
 use bson::{DateTime, Document, doc};
 
@@ -12,7 +12,7 @@ use crate::{
     time::range::TimeRange,
 };
 
-/// A bound: the place, and whether it is within.
+/// A bound: the position, and whether it is included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bound {
     pub(super) place: Place,
@@ -20,7 +20,7 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    /// From the first bucket of this time on.
+    /// From the first bucket of this time.
     const fn from(time: i64) -> Self {
         Self {
             place: Place { time, sequence: 0 },
@@ -37,7 +37,7 @@ impl Bound {
     }
 }
 
-/// Buckets from one place to another.
+/// Buckets from one position to another.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Places {
     lower: Option<Bound>,
@@ -45,17 +45,17 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// The buckets of a form with spans of time that can reach into the range. `longest` is the longest
-    /// span of a bucket, in milliseconds.
+    /// The buckets that can reach into the range, for a form with spans of time. `longest` is the
+    /// longest span of a bucket, in milliseconds.
     ///
-    /// The id of a window is its start. That of a hybrid bucket lies between its start and its
-    /// longest end.
+    /// The id of a window contains its start. The id of a hybrid bucket contains a time between its
+    /// start and its latest possible end.
     pub(super) fn reaching(spec: &BucketSpec, range: TimeRange, longest: i64) -> Self {
         let unit = spec.id_unit().millis();
         let longest = longest.max(1);
         let starts = match spec.form().span() {
             Span::Window => starts_reaching(range, longest),
-            // Its place is cut to the unit of ids, and may lie behind its start.
+            // Its position is rounded down to the unit of ids, and may be later than its start.
             Span::Records => TimeRange::new(
                 range.start().map(|start| later(start, -longest)),
                 range.end().map(|end| later(end, longest)),
@@ -66,7 +66,7 @@ impl Places {
             Span::Window => whole_units(start, unit),
             Span::None | Span::Records => start.timestamp_millis().div_euclid(unit),
         };
-        // The first window that there is begins with time itself, amid a unit.
+        // The first possible window starts with time itself, inside a unit.
         let start = starts.start().filter(|start| *start > DateTime::MIN);
         Self {
             lower: start.map(|start| Bound::from(first(start))),
@@ -76,7 +76,7 @@ impl Places {
         }
     }
 
-    /// Those of them that lie behind the bound, in this direction.
+    /// The buckets after the bound, in this direction.
     pub(super) fn behind(mut self, bound: Bound, descending: bool) -> Self {
         if descending {
             let tighter =
@@ -90,7 +90,7 @@ impl Places {
         self
     }
 
-    /// The condition, on what the index on the buckets of a key is ordered by.
+    /// The condition on the field by which the index orders the buckets of a key.
     pub(super) fn condition(self, spec: &BucketSpec, key: &ReadKey) -> Document {
         match spec.ordered_by() {
             OrderedBy::Id => self.ids(key, spec.id_unit()),
@@ -108,7 +108,7 @@ impl Places {
         self.bounds(name, |bound| bound.place.time.into())
     }
 
-    /// Buckets of one start are told apart by their part, which the first of them has not.
+    /// Buckets with the same start differ by their part; the first one has no part.
     fn starts(self, spec: &BucketSpec) -> Document {
         let names = spec.names();
         let unit = spec.id_unit().millis();
@@ -157,7 +157,7 @@ pub(super) fn starts_reaching(range: TimeRange, longest: i64) -> TimeRange {
     TimeRange::new(start, range.end())
 }
 
-/// As it is stored; no bucket has a part beyond that.
+/// The stored part. No bucket has a larger one.
 fn part(sequence: u64) -> i64 {
     i64::try_from(sequence).unwrap_or(i64::MAX)
 }
@@ -166,7 +166,7 @@ fn later(moment: DateTime, millis: i64) -> DateTime {
     DateTime::from_millis(moment.timestamp_millis().saturating_add(millis))
 }
 
-/// The first moment of so many milliseconds that is not before this one.
+/// The first multiple of this many milliseconds that is not before this moment.
 fn whole_units(moment: DateTime, unit: i64) -> i64 {
     let millis = moment.timestamp_millis();
     let (whole, rest) = (millis.div_euclid(unit), millis.rem_euclid(unit));
@@ -174,7 +174,7 @@ fn whole_units(moment: DateTime, unit: i64) -> i64 {
 }
 
 impl ReadKey {
-    /// The id of the key's bucket at this place.
+    /// The id of the key's bucket at this position.
     fn id_at(&self, place: Place, unit: TimeUnit) -> String {
         let mut id = self.prefix.clone();
         push_place(&mut id, place, unit);

@@ -1,4 +1,4 @@
-//! Statistics of a span of time: the plan of the read, and the sum of what it gives.
+//! Statistics of a span of time: the plan of the read, and the sum of its results.
 
 use bson::{DateTime, RawDocument};
 
@@ -46,7 +46,7 @@ pub struct StatsReader<T: Record> {
     longest_seen: i64,
 }
 
-/// What the records of a span of time come to.
+/// The result for a span of time.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RangeTotals {
@@ -54,19 +54,19 @@ pub struct RangeTotals {
     pub count: u64,
     /// Their aggregates.
     pub stats: StoredStats,
-    /// The number of buckets that they are in.
+    /// The number of buckets with these records.
     pub buckets: u64,
-    /// Of how many of those the items were read.
+    /// The number of those buckets whose items were read.
     pub opened: u64,
 }
 
 impl<T: Record> StatsReader<T> {
-    /// The statistics of this key and range. The limits are those of the key, where they are not
-    /// the model's; buckets may be as long as `at_least` milliseconds. Only what is shown counts.
+    /// The statistics of this key and range. Pass the key's limits if they differ from the model's.
+    /// Buckets may be as long as `at_least` milliseconds. Only shown records count.
     ///
     /// # Errors
     ///
-    /// [`EncodeError::Limits`] if the limits make no sense.
+    /// [`EncodeError::Limits`] if the limits are invalid.
     pub fn new(
         key: T::Key,
         range: TimeRange,
@@ -89,7 +89,7 @@ impl<T: Record> StatsReader<T> {
         })
     }
 
-    /// The read; [`take`](Self::take) takes each document that it gives.
+    /// The read. Pass each returned document to [`take`](Self::take).
     #[must_use]
     pub fn plan(&self) -> FindPlan {
         let key = ReadKey::of::<T>(&self.key);
@@ -101,7 +101,7 @@ impl<T: Record> StatsReader<T> {
     ///
     /// # Errors
     ///
-    /// [`DamagedBucket`] if it is none of the model.
+    /// [`DamagedBucket`] if it is not a bucket of the model.
     pub fn take(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
         let span = span(T::SPEC, stored);
         let span = span.map_err(|damage| DamagedBucket::new(printed_id(stored), damage))?;
@@ -124,7 +124,7 @@ impl<T: Record> StatsReader<T> {
             }
         });
         let opened = opened.map_err(|damage| DamagedBucket::new(printed_id(stored), damage))?;
-        // A window may be cut by the range where it has no records.
+        // The range may cut a window where it has no records.
         if self.total.count() > before {
             self.buckets += 1;
             self.opened += opened;
@@ -132,28 +132,28 @@ impl<T: Record> StatsReader<T> {
         Ok(())
     }
 
-    /// The longest span of a bucket, in milliseconds, if it is longer than what the read went by: it
-    /// has to be made again with that.
+    /// The longest span of a bucket, in milliseconds, if it is longer than the read assumed. The
+    /// read must then be repeated with it.
     #[must_use]
     pub fn longer(&self) -> Option<i64> {
         let matters = self.range.start().is_some() && self.longest_seen > self.longest;
         matters.then_some(self.longest_seen)
     }
 
-    /// A moment that no record so far is after. In models without windows it is the time of the latest
-    /// one, if the range has an end.
+    /// A moment that no record so far is after. In models without windows, it is the time of the
+    /// latest record, if the range has an end.
     ///
-    /// It is known whatever the sums come to.
+    /// It is known even if the sums overflow.
     #[must_use]
     pub fn last_time(&self) -> Option<DateTime> {
         self.last_time.filter(|_| self.total.count() > 0)
     }
 
-    /// What all of them come to; `None` if the range has no records.
+    /// The result for all records; `None` if the range has no records.
     ///
     /// # Errors
     ///
-    /// [`SumOverflow`] if the sum of an aggregate passes what a number can hold.
+    /// [`SumOverflow`] if the sum of an aggregate exceeds what a number can hold.
     pub fn finish(self) -> Result<Option<RangeTotals>, SumOverflow> {
         let count = self.total.count();
         if count == 0 {

@@ -1,4 +1,4 @@
-//! Rollups: a span of time cut into steps, the plans of the reads, and a total for each step.
+//! Rollups: a span of time divided into steps, the plans of the reads, and a total for each step.
 
 use bson::{Bson, DateTime, RawBsonRef, RawDocument};
 
@@ -18,10 +18,11 @@ use crate::{
 /// The most steps of a rollup.
 const MOST_STEPS: u64 = 100_000;
 
-/// Buckets that are asked for in one command, if their ids are not too long for that: an id holds its key.
+/// The most buckets that one command requests, if their ids are not too long: an id contains its
+/// key.
 const MOST_IDS: usize = 10_000;
 
-/// A span of time that is cut into steps.
+/// A span of time that is divided into steps.
 ///
 /// ```
 /// use bson::DateTime;
@@ -44,8 +45,8 @@ impl RollupSteps {
     ///
     /// # Errors
     ///
-    /// [`RollupError`] if the range is not bounded on both sides, is reversed or has more than
-    /// 100,000 steps, or the step is none.
+    /// [`RollupError`] if the range is unbounded on a side, is reversed or has more than 100,000
+    /// steps, or if the step is invalid.
     pub fn new(range: TimeRange, every: &Every) -> Result<Self, RollupError> {
         every.check()?;
         if range.start().is_none() || range.end().is_none() {
@@ -66,32 +67,33 @@ impl RollupSteps {
         })
     }
 
-    /// How many there are; none in an empty range.
+    /// The number of steps; 0 for an empty range.
     #[must_use]
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Whether there are none.
+    /// Whether it has no steps.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// The place of the step that a moment of the range lies in.
+    /// The index of the step that contains a moment of the range.
     fn at(&self, moment: DateTime) -> Option<usize> {
         let behind = self.spans.partition_point(|(start, _)| *start <= moment);
         behind.checked_sub(1)
     }
 
-    /// The place of the one step that both moments lie in.
+    /// The index of the step that contains both moments, if one does.
     fn of_both(&self, (first, last): (DateTime, DateTime)) -> Option<usize> {
         let at = self.at(first)?;
         let (_, end) = self.spans.get(at)?;
         (last < *end).then_some(at)
     }
 
-    /// Whether hardly any bucket of the form lies in one step: its items are then asked for at once.
+    /// Whether hardly any bucket of the form is inside one step, so that the first read already
+    /// requests the items.
     fn cut_all(&self, form: Form) -> bool {
         let (Some(window), Some((start, end))) = (form.window(), self.spans.first()) else {
             return false;
@@ -126,15 +128,15 @@ impl RollupSteps {
 pub struct RollupReader<'s, T: Record> {
     key: T::Key,
     steps: &'s RollupSteps,
-    /// What is asked for and shown.
+    /// The requested range, restricted to what is shown.
     range: TimeRange,
     live: Live,
     form: Form,
     longest: i64,
-    /// One for each step that has records.
+    /// One total for each step with records.
     totals: Vec<Option<Total>>,
     turn: Turn,
-    /// The ids of buckets that lie in the range as a whole, and not in one step.
+    /// The ids of buckets that are fully inside the range, but not inside one step.
     cut: Vec<Bson>,
     buckets: u64,
     opened: u64,
@@ -142,49 +144,49 @@ pub struct RollupReader<'s, T: Record> {
     longest_seen: i64,
 }
 
-/// What was asked for last.
+/// What the last plan requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
     Nothing,
-    /// Every bucket, with items where the range cuts it.
+    /// Every bucket, with items if a bound of the range cuts it.
     Parts,
     /// Buckets with their items.
     Opened,
 }
 
-/// What the records of each step come to.
+/// The result for each step.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RollupTotals {
     /// Every step of the range, in order.
     pub steps: Vec<StepTotals>,
-    /// The number of buckets that the records are in.
+    /// The number of buckets with these records.
     pub buckets: u64,
-    /// Of how many of those the items were read.
+    /// The number of those buckets whose items were read.
     pub opened: u64,
 }
 
-/// What the records of a step come to, as far as they lie in the range.
+/// The result for the records of a step that are in the range.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StepTotals {
-    /// The start of the step, which may lie before that of the range.
+    /// The start of the step, which may be before the start of the range.
     pub start: DateTime,
-    /// Its end, which does not belong to it and may lie behind that of the range.
+    /// Its end, which it excludes and which may be after the end of the range.
     pub end: DateTime,
     /// The number of records.
     pub count: u64,
-    /// Their aggregates; none if there are no records.
+    /// Their aggregates; `None` if there are no records.
     pub stats: Option<StoredStats>,
 }
 
 impl<'s, T: Record> RollupReader<'s, T> {
-    /// The rollup of this key. The limits are those of the key, where they are not the model's;
-    /// buckets may be as long as `at_least` milliseconds. Only what is shown counts.
+    /// The rollup of this key. Pass the key's limits if they differ from the model's. Buckets may
+    /// be as long as `at_least` milliseconds. Only shown records count.
     ///
     /// # Errors
     ///
-    /// [`EncodeError::Limits`] if the limits make no sense.
+    /// [`EncodeError::Limits`] if the limits are invalid.
     pub fn new(
         key: T::Key,
         steps: &'s RollupSteps,
@@ -210,10 +212,11 @@ impl<'s, T: Record> RollupReader<'s, T> {
         })
     }
 
-    /// The next read, if there is one more; [`take`](Self::take) takes each document that it gives.
+    /// The next read, if another one is needed. Pass each returned document to
+    /// [`take`](Self::take).
     ///
-    /// The first one asks for all buckets of the range. Those that a bound between two steps cuts are
-    /// asked for once more, with their items: they are then what they are at that time.
+    /// The first read requests all buckets of the range. Buckets that a bound between two steps
+    /// cuts are read again with their items, and only this second read counts.
     pub fn next_plan(&mut self) -> Option<FindPlan> {
         let key = ReadKey::of::<T>(&self.key);
         let range = self.range;
@@ -248,7 +251,7 @@ impl<'s, T: Record> RollupReader<'s, T> {
     ///
     /// # Errors
     ///
-    /// [`DamagedBucket`] if it is none of the model.
+    /// [`DamagedBucket`] if it is not a bucket of the model.
     pub fn take(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
         self.add(stored)
             .map_err(|damage| DamagedBucket::new(printed_id(stored), damage))
@@ -258,7 +261,7 @@ impl<'s, T: Record> RollupReader<'s, T> {
         self.longest_seen = self.longest_seen.max(span(T::SPEC, stored)?);
         let range = self.range;
         match Part::read(T::SPEC, range, stored)? {
-            // Items were asked for and did not come.
+            // Items were requested, but not returned.
             Part::Whole(..) if self.turn == Turn::Opened => {
                 return Err(wrong_field(T::SPEC.items(), "an array"));
             }
@@ -294,18 +297,18 @@ impl<'s, T: Record> RollupReader<'s, T> {
         Some(total.get_or_insert_with(|| Total::new(T::SPEC, self.form.size())))
     }
 
-    /// The longest span of a bucket, in milliseconds, if it is longer than what the read went by: it
-    /// has to be made again with that.
+    /// The longest span of a bucket, in milliseconds, if it is longer than the read assumed. The
+    /// read must then be repeated with it.
     #[must_use]
     pub fn longer(&self) -> Option<i64> {
         (self.longest_seen > self.longest).then_some(self.longest_seen)
     }
 
-    /// What each step comes to.
+    /// The result for each step.
     ///
     /// # Errors
     ///
-    /// [`SumOverflow`] if the sum of an aggregate passes what a number can hold.
+    /// [`SumOverflow`] if the sum of an aggregate exceeds what a number can hold.
     pub fn finish(self) -> Result<RollupTotals, SumOverflow> {
         let mut steps = Vec::with_capacity(self.steps.len());
         for ((start, end), total) in self.steps.spans.iter().copied().zip(self.totals) {

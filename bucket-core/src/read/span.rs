@@ -1,4 +1,4 @@
-//! Which buckets of a key can hold records of a span of time, and which lie in it as a whole.
+//! Which buckets of a key can hold records of a span of time, and which are fully inside it.
 
 use bson::{DateTime, Document, doc};
 
@@ -15,24 +15,24 @@ use crate::{
     time::{range::TimeRange, window::is_window},
 };
 
-/// The longest span of time that one bucket of the model covers, in milliseconds; 0 where the form
+/// The longest span of time that one bucket of the model covers, in milliseconds; 0 if the form
 /// sets none.
 ///
-/// With the limits of a key it is that of the key's.
+/// With the limits of a key, the result is for that key.
 ///
 /// # Errors
 ///
-/// [`EncodeError::Limits`] if the limits make no sense.
+/// [`EncodeError::Limits`] if the limits are invalid.
 pub fn longest(spec: &BucketSpec, limits: Option<Limits>) -> Result<i64, EncodeError> {
     let own = spec.form();
     let form = limits.map_or(Ok(own), |limits| limits.apply(own))?;
     Ok(form.longest_span())
 }
 
-/// The span of time that a bucket covers, in milliseconds, as far as it can be believed: that of a
-/// window that there can be, else that of its records. 0 where the form sets none.
+/// The span of time that a bucket covers, in milliseconds, as far as it is plausible: that of a
+/// possible window, else that of its records. 0 if the form sets none.
 ///
-/// Reads go by the longest span that they have met. One damaged date must not make them look at
+/// Reads rely on the longest span that they have seen. One damaged date must not make them examine
 /// a year of buckets.
 pub(super) fn believed_span(
     spec: &BucketSpec,
@@ -55,16 +55,17 @@ pub(super) fn believed_span(
     }
 }
 
-/// The buckets of a key that can hold records of `range`, in the order of their places. `longest` is
-/// the longest span that a bucket of the key covers, in milliseconds.
+/// The buckets of a key that can hold records of `range`, in the order of their positions.
+/// `longest` is the longest span that a bucket of the key covers, in milliseconds.
 ///
-/// | form | what the server looks at |
+/// | form | what the server examines |
 /// | --- | --- |
 /// | window | the index entries of the buckets that it returns |
-/// | hybrid | those of the buckets that begin at most the longest duration before or behind `range` |
+/// | hybrid | those of the buckets that start within the longest duration before or after `range` |
 /// | count, numbered | all buckets of the key: nothing bounds the times of their records |
 ///
-/// Never by a field that changes: a bucket that moves in an index while it is read can be passed over.
+/// The filter never uses a field that changes: a bucket that moves in an index during the read can
+/// be skipped.
 #[must_use]
 pub fn overlapping(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest: i64) -> FindPlan {
     let filter = RawWriter::build(|writer| branch(writer, spec, key, range, longest));
@@ -85,7 +86,7 @@ fn branch(
     fields(writer, &condition);
 }
 
-/// The same for several keys: those of windows by their starts, the others in no order.
+/// The same for several keys: windows by their starts, other buckets in no order.
 pub(super) fn overlapping_any(
     spec: &BucketSpec,
     keys: &[ReadKey],
@@ -117,7 +118,7 @@ pub(super) fn overlapping_any(
     }
 }
 
-/// A condition on a bucket: it can hold records of the range.
+/// The condition for a bucket to hold records of the range.
 pub(super) fn holds_any(spec: &BucketSpec, range: TimeRange) -> Document {
     let mut condition = if spec.form().has_span() {
         reaches(spec, range)
@@ -128,9 +129,9 @@ pub(super) fn holds_any(spec: &BucketSpec, range: TimeRange) -> Document {
     condition
 }
 
-/// A condition on a bucket of a span of time: it reaches into the range.
+/// The condition for a bucket with a span of time to reach into the range.
 ///
-/// None of it is `$gt`, which would pass over a bucket without an end instead of reporting it.
+/// It never uses `$gt`, which would skip a bucket without an end instead of reporting it.
 fn reaches(spec: &BucketSpec, range: TimeRange) -> Document {
     let mut condition = ends_within_reach(spec, range);
     if let (Span::Records, Some(end)) = (spec.form().span(), range.end()) {
@@ -143,20 +144,20 @@ fn ends_within_reach(spec: &BucketSpec, range: TimeRange) -> Document {
     let Some(start) = range.start() else {
         return Document::new();
     };
-    // The end of a window is behind its last record, that of a hybrid bucket is the last record.
+    // The end of a window is after its last record; the end of a hybrid bucket is its last record.
     let before = match spec.form().span() {
         Span::Records => "$lt",
         Span::None | Span::Window => "$lte",
     };
     if start == DateTime::MAX {
-        // The last window is cut off there and holds it.
+        // The last window is cut off there and includes that moment.
         return Document::new();
     }
     doc! { spec.names().end: { "$not": { before: start } } }
 }
 
-/// Buckets with an item in the range, and those of which that cannot be told: they are damaged,
-/// which is to be reported and not passed over.
+/// Buckets with an item in the range, and damaged ones where that is unknown. Those must be
+/// reported, not skipped.
 pub(super) fn any_inside(spec: &BucketSpec, range: TimeRange) -> Document {
     let time = spec.time().name;
     let bounds = date_bounds(time, range);
@@ -171,8 +172,8 @@ pub(super) fn any_inside(spec: &BucketSpec, range: TimeRange) -> Document {
     ] }
 }
 
-/// Whether all records of a bucket lie in the range, as far as its fields tell; never where they
-/// say nothing about it.
+/// Whether all records of a bucket are in the range, as far as its fields show; `false` if they
+/// show nothing.
 #[must_use]
 pub fn is_whole(
     spec: &BucketSpec,
@@ -183,7 +184,7 @@ pub fn is_whole(
     let begins_in = |first: DateTime| range.start().is_none_or(|start| start <= first);
     match spec.form().span() {
         _ if range == TimeRange::ALL => true,
-        // The last window that there is ends with time itself, and holds that moment.
+        // The last possible window ends with time itself, and includes that moment.
         Span::Window => {
             let ends_in = |end| fields.end <= end && fields.end < DateTime::MAX;
             begins_in(fields.start) && range.end().is_none_or(ends_in)
@@ -194,7 +195,7 @@ pub fn is_whole(
     }
 }
 
-/// Moments that no record of a bucket is before or behind; `None` where its fields say nothing of it.
+/// Bounds on the times of a bucket's records; `None` if its fields show nothing.
 pub(super) fn reach(
     spec: &BucketSpec,
     fields: &BucketFields,
@@ -230,7 +231,7 @@ pub(super) fn date_bounds(name: &str, range: TimeRange) -> Document {
     within(name, bounds)
 }
 
-/// Nothing where there are no bounds.
+/// An empty document without bounds.
 fn within(name: &str, bounds: Document) -> Document {
     if bounds.is_empty() {
         return bounds;

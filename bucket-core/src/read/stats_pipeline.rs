@@ -1,4 +1,4 @@
-//! Statistics of a span of time as an aggregation, for tools that take a pipeline.
+//! Statistics of a span of time as an aggregation, for tools that accept a pipeline.
 
 use bson::{Bson, Document, doc};
 
@@ -15,13 +15,14 @@ use crate::{
     time::range::TimeRange,
 };
 
-/// The number of records of a key in the range under `count`, that of the buckets that they are in
-/// under `buckets`, and the smallest and largest values, sums and averages that the model keeps under
-/// their own paths; no document if there are no records. Where the model has an aggregate of such a name,
-/// the number has it with an underscore at its end.
+/// The number of a key's records in the range under `count`, the number of their buckets under
+/// `buckets`, and the model's smallest and largest values, sums and averages under their own paths.
+/// No document if there are no records. If the model has an aggregate named `count` or `buckets`,
+/// the number gets an underscore at the end of its name.
 ///
-/// Buckets that lie in the range as a whole are told by their aggregates, of the others the items in
-/// the range are looked at, as far as they are stored as numbers. Only what is shown counts. `longest` is that of [`overlapping`].
+/// Buckets fully inside the range contribute their aggregates; edge buckets contribute their items
+/// in the range, as far as they are stored as numbers. Only shown records count. `longest` is the
+/// parameter of [`overlapping`].
 #[must_use]
 pub fn stats_pipeline(
     spec: &BucketSpec,
@@ -32,7 +33,7 @@ pub fn stats_pipeline(
 ) -> Vec<Document> {
     let range = range.and(live.range());
     let plan = live.find_undated(spec, overlapping(spec, key, range, longest));
-    // The filter was written element by element and is valid.
+    // The filter was written element by element, so it is valid.
     let filter = Document::try_from(plan.filter);
     let whole = suffices(spec, range).map(|conditions| doc! { "$and": conditions });
     let of = |stored: Bson, opened: Document| match &whole {
@@ -78,7 +79,7 @@ pub fn stats_pipeline(
     ]
 }
 
-/// The name, made longer until no aggregate has it.
+/// The name, extended until no aggregate has it.
 fn free_name(spec: &BucketSpec, name: &str) -> String {
     let mut free = name.to_owned();
     let is_taken = |name: &str| {
@@ -91,7 +92,7 @@ fn free_name(spec: &BucketSpec, name: &str) -> String {
     free
 }
 
-/// The operator that adds up both values and what is kept of them.
+/// The operator that combines both values and stored aggregates.
 const fn operator(kind: AggregateKind) -> Option<&'static str> {
     match kind {
         AggregateKind::Min => Some("$min"),
@@ -118,7 +119,7 @@ fn values(spec: &BucketSpec, range: TimeRange, aggregate: &Aggregate) -> Documen
     doc! { "$filter": { "input": of_items, "as": "value", "cond": finite } }
 }
 
-/// The value of a field that is an attribute: that of its entry.
+/// The value of a field that is an attribute, from its entry.
 fn of_attribute(spec: &BucketSpec, name: &str) -> Option<Bson> {
     let mut arrays = spec.arrays().iter();
     let of_field = |array: &'static AttributeArray| {
@@ -142,7 +143,7 @@ fn of_attribute(spec: &BucketSpec, name: &str) -> Option<Bson> {
     let values =
         doc! { "$map": { "input": found, "as": "entry", "in": format!("$$entry.{}", names.v) } };
     let value = if field.text {
-        // What is no number of the field's type counts as missing, as everywhere.
+        // A value that is not a number of the field's type counts as missing, as everywhere.
         let to = if field.kind == ValueKind::Double {
             "double"
         } else {
@@ -154,7 +155,7 @@ fn of_attribute(spec: &BucketSpec, name: &str) -> Option<Bson> {
     } else {
         doc! { "$first": [values] }
     };
-    // An item from before the field was an attribute has it as it is.
+    // An item from before the field was an attribute has it as a plain field.
     let plain = format!("$$item.{name}");
     Some(doc! { "$ifNull": [value, plain] }.into())
 }

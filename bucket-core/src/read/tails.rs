@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// The bucket of this `_id`, its `_id` alone.
+/// The bucket with this `_id`, returning only its `_id`.
 #[must_use]
 pub fn by_id(id: &str) -> FindPlan {
     FindPlan {
@@ -37,7 +37,7 @@ pub fn newest(spec: &BucketSpec, key: &[u8]) -> FindPlan {
     }
 }
 
-/// The newest bucket of a key that fulfils the condition.
+/// The newest bucket of a key that meets the condition.
 #[must_use]
 pub(crate) fn newest_with(spec: &BucketSpec, key: &[u8], condition: &Document) -> FindPlan {
     let filter = RawWriter::build(|writer| {
@@ -50,15 +50,15 @@ pub(crate) fn newest_with(spec: &BucketSpec, key: &[u8], condition: &Document) -
     }
 }
 
-/// The newest bucket of a key that holds no late records: in ids of whole seconds one that does
-/// may sort behind it.
+/// The newest bucket of a key without late records. With ids of whole seconds, a bucket of late
+/// records may sort after it.
 #[must_use]
 pub(crate) fn newest_in_order(spec: &BucketSpec, key: &[u8]) -> FindPlan {
     newest_with(spec, key, &doc! { spec.names().late: { "$exists": false } })
 }
 
-/// The newest bucket of a key whose id lies between these two, the first of them included and
-/// the second not; only one that fulfils the condition.
+/// The newest bucket of a key whose id is at or after the first and before the second of these two.
+/// It must meet the condition.
 #[must_use]
 pub(crate) fn newest_between(
     spec: &BucketSpec,
@@ -82,7 +82,7 @@ pub(crate) fn newest_between(
     }
 }
 
-/// The last part of a window whose ids are object ids; only one that fulfils the condition.
+/// The last part of a window with object ids; it must meet the condition.
 #[must_use]
 pub(crate) fn newest_part(
     spec: &BucketSpec,
@@ -136,8 +136,8 @@ impl Remembered<'_> {
     }
 }
 
-/// Those of these buckets that exist, without their items: what is built on them must stay. With the
-/// field at `position`, where records come from a source.
+/// Those of these buckets that exist, without their items. Later writes build on them, so they must
+/// not be rolled back. Includes the field at `position` if records come from a source.
 #[must_use]
 pub(crate) fn remembered(
     spec: &BucketSpec,
@@ -186,7 +186,7 @@ pub(crate) fn remembered(
     .of_majority()
 }
 
-/// The fields of a bucket that a writer goes by, and what it holds for its items.
+/// The fields of a bucket that a writer relies on, and what it holds for its items.
 pub(super) fn header(spec: &BucketSpec) -> Document {
     let names = spec.names();
     let mut header = doc! { ID: 1, names.count: 1 };

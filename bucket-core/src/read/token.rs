@@ -1,17 +1,17 @@
-//! Cursor tokens: a place among the records of a key, as text to be given away.
+//! Cursor tokens: a position among the records of a key, as text for clients.
 //!
-//! Format, version 1, in base64 with the alphabet that URLs take and without padding (RFC 4648,
-//! section 5):
+//! Format, version 1, in base64 with the URL-safe alphabet and without padding (RFC 4648, section
+//! 5):
 //!
 //! | bytes | content |
 //! | --- | --- |
 //! | 1 | the version, 1 |
-//! | 6 | the query that it belongs to: the start of SHA-256 over collection, array, form, key fields and values, direction and bounds |
-//! | 4 to 25 | the place: the bucket's time or number, its sequence, the record's time from there, its index; each as a LEB128 integer, signed ones in zigzag |
+//! | 6 | the query of the token: the start of SHA-256 over collection, array, form, key fields and values, direction and bounds |
+//! | 4 to 25 | the position: the bucket's time or number, its sequence, the record's offset from that time, its index; each a LEB128 integer, signed ones in zigzag |
 //! | 4 | the start of SHA-256 over everything before it |
 //!
-//! No key and no value of a record is in it but the record's time: the key is given anew with each
-//! query.
+//! A token contains the record's time, but no key and no other value of a record. The caller passes
+//! the key again with each query.
 
 use std::{borrow::Borrow, fmt, str::FromStr};
 
@@ -25,15 +25,15 @@ use crate::{bucket::id::Place, model::spec::BucketSpec, time::range::TimeRange};
 const VERSION: u8 = 1;
 const QUERY: usize = 6;
 const CHECK: usize = 4;
-/// Of a token that this version makes.
+/// No token of this version is longer.
 const LONGEST: usize = 64;
 
-/// A place among the records of a key, to go on from later: opaque, safe in URLs, some 30
-/// characters.
+/// A position among the records of a key, from which a later read continues. The text is opaque,
+/// safe in URLs, and about 30 characters long.
 ///
-/// It is bound to its query: the model, the key, the direction and the bounds of time. The page size
-/// may change. It stays valid while buckets fill, are opened, get other limits or expire. It names no
-/// key and allows nothing: who may read is for the service to say.
+/// A token is bound to its query: the model, the key, the direction and the time bounds. The page
+/// size may change. The token stays valid while buckets fill, are opened, get other limits or
+/// expire. It names no key and grants no access; the service decides who may read.
 ///
 /// ```
 /// use bucket_core::CursorToken;
@@ -51,33 +51,33 @@ pub struct CursorToken(String);
 /// use bucket_core::TokenError;
 ///
 /// let error = TokenError::Version { version: 9 };
-/// assert_eq!(error.to_string(), "the cursor token is of version 9, of which this one knows nothing");
+/// assert_eq!(error.to_string(), "the cursor token has version 9, which this release cannot read");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// The text is no token, or was changed on its way.
+    /// The text is not a token, or was changed on its way.
     Malformed,
-    /// The token is of another version of the library.
+    /// Another version of the library made the token.
     Version {
         /// Its version.
         version: u8,
     },
-    /// The token is of another model, key, direction or other bounds of time.
+    /// The token belongs to another model, key or direction, or to other time bounds.
     OtherQuery,
 }
 
 impl fmt::Display for TokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed => f.write_str("this is no cursor token, or not all of one"),
+            Self::Malformed => f.write_str("this is not a cursor token, or only a part of one"),
             Self::Version { version } => write!(
                 f,
-                "the cursor token is of version {version}, of which this one knows nothing"
+                "the cursor token has version {version}, which this release cannot read"
             ),
             Self::OtherQuery => f.write_str(
-                "the cursor token is of another query: model, key, direction and bounds of time must \
-                 be the same",
+                "the cursor token belongs to another query: the model, key, direction and time bounds \
+                 must be the same",
             ),
         }
     }
@@ -106,7 +106,7 @@ impl CursorToken {
         Self(BASE64_URL_SAFE_NO_PAD.encode(bytes))
     }
 
-    /// The place, if this is a token of the query.
+    /// The position, if this token belongs to the query.
     pub(crate) fn position(&self, query: Query, millis: i64) -> Result<Position, TokenError> {
         const MALFORMED: TokenError = TokenError::Malformed;
         if self.0.len() > LONGEST {
@@ -139,7 +139,7 @@ impl CursorToken {
     }
 }
 
-/// What a token belongs to.
+/// The query that a token belongs to, as a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Query([u8; QUERY]);
 
@@ -198,7 +198,7 @@ fn push(bytes: &mut Vec<u8>, mut value: u128) {
 
 fn pull(bytes: &mut &[u8]) -> Option<u128> {
     let mut value = 0;
-    // What is written never takes more than 11 bytes.
+    // Written numbers never take more than 11 bytes.
     for shift in (0..77).step_by(7) {
         let (byte, rest) = bytes.split_first()?;
         *bytes = rest;
@@ -246,8 +246,8 @@ impl From<CursorToken> for String {
     }
 }
 
-/// What can be given as a cursor token: text, a [`CursorToken`], or an option of either, where none
-/// is the beginning.
+/// A value that a caller can pass as a cursor token: text, a [`CursorToken`], or an option of
+/// either, where `None` is the beginning.
 ///
 /// ```
 /// use bucket_core::{CursorToken, read::IntoCursorToken};
@@ -256,7 +256,7 @@ impl From<CursorToken> for String {
 /// assert_eq!(None::<&str>.into_cursor_token(), None);
 /// ```
 pub trait IntoCursorToken {
-    /// The token, if one is given.
+    /// The token, if there is one.
     fn into_cursor_token(self) -> Option<CursorToken>;
 }
 

@@ -1,9 +1,9 @@
-//! Walking over the records of a key: the finds that it takes, and the records in their order from
-//! the buckets that come back.
+//! Walks over the records of a key: the finds for it, and the records in order from the buckets
+//! that come back.
 //!
-//! Buckets come in the order of their places. The records of some lie among each other: those of
-//! one window in several buckets, and, in the order of time, those of buckets whose spans overlap.
-//! They are held until no bucket that is still to come can have one that belongs before them.
+//! Buckets come in the order of their positions. The records of some buckets interleave: those of
+//! one window in several buckets, and, in order of time, those of buckets whose spans overlap. The
+//! walk holds such records until no later bucket can have one that sorts before them.
 
 use bson::{DateTime, Document, RawDocument};
 use serde::de::DeserializeOwned;
@@ -29,21 +29,21 @@ pub use self::take::Ready;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WalkOrder {
-    /// That of cursors, in which each record has a place for ever.
+    /// The order of cursors, in which each record has a permanent position.
     Cursor,
-    /// That of time.
+    /// The order of time.
     Time,
 }
 
-/// A record on a walk, or what was asked for of it.
+/// A record on a walk, or the requested part of it.
 #[derive(Debug, Clone)]
 pub struct Placed<R> {
     position: Position,
-    /// What was asked for.
+    /// The record, or the requested part.
     pub record: R,
 }
 
-/// Makes cursor tokens of the places of one walk.
+/// Makes cursor tokens for the positions of one walk.
 #[derive(Debug, Clone, Copy)]
 pub struct Tokens {
     query: Query,
@@ -53,21 +53,21 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// The token of the place of this record.
+    /// The token for the position of this record.
     #[must_use]
     pub fn of<R>(self, placed: &Placed<R>) -> CursorToken {
         self.at(placed.place())
     }
 
-    /// A token just before the place of this one in the direction of the walk: going on after it visits
-    /// that place as well. `None` where there is nothing before it.
+    /// A token just before the position of this one, in the direction of the walk. A walk that
+    /// continues after it also visits that position. `None` if nothing is before it.
     #[must_use]
     pub fn just_before(self, token: &CursorToken) -> Option<CursorToken> {
         self.neighbour(token, !self.newest_first)
     }
 
-    /// A token just after the place of this one in the direction of the walk: going back before it visits
-    /// that place as well. `None` where there is nothing after it.
+    /// A token just after the position of this one, in the direction of the walk. A walk back from
+    /// it also visits that position. `None` if nothing is after it.
     #[must_use]
     pub fn just_after(self, token: &CursorToken) -> Option<CursorToken> {
         self.neighbour(token, self.newest_first)
@@ -79,23 +79,24 @@ impl Tokens {
         Some(CursorToken::new(self.query, &neighbour, self.unit))
     }
 
-    /// The token of this place.
+    /// The token for this position.
     #[must_use]
     pub fn at(self, place: RecordPlace) -> CursorToken {
         CursorToken::new(self.query, &place.0, self.unit)
     }
 }
 
-/// Which of several buckets comes first on a walk over several keys.
+/// Decides which of several buckets comes first on a walk over several keys.
 #[derive(Debug, Clone, Copy)]
 pub struct Turns {
-    /// The field that decides, if the buckets are in an order at all.
+    /// The field that decides, if the buckets have an order at all.
     start: Option<&'static str>,
     descending: bool,
 }
 
 impl Turns {
-    /// The turn of this bucket: the least one comes first. A damaged one has its turn at once.
+    /// The turn of this bucket: the smallest one comes first. The turn of a damaged bucket comes
+    /// immediately.
     #[must_use]
     pub fn of(self, stored: &RawDocument) -> i64 {
         let Some(name) = self.start else {
@@ -109,12 +110,12 @@ impl Turns {
     }
 }
 
-/// The place of a record among those of its key.
+/// The position of a record among those of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordPlace(Position);
 
 impl<R> Placed<R> {
-    /// Its place.
+    /// Its position.
     #[must_use]
     pub fn place(&self) -> RecordPlace {
         RecordPlace(self.position)
@@ -126,26 +127,26 @@ impl<R> Placed<R> {
 pub struct Walk<T: Record, R = T> {
     route: Route<T>,
     decode: Decode<T, R>,
-    /// The place of the last bucket that came and takes no more records.
+    /// The position of the last bucket that was read and takes no more records.
     last: Option<Place>,
     filling: Filling,
     held: Vec<Placed<R>>,
-    /// Of the group that is held.
+    /// The damaged buckets of the held group.
     damaged: Vec<Placed<DamagedBucket>>,
-    /// The longest span of a bucket that came, in milliseconds.
+    /// The longest span of a bucket that was read, in milliseconds.
     longest_seen: i64,
 }
 
 impl<T: Record> Walk<T> {
-    /// A walk over the records of these keys; over those of several in the order of time. `longest` is
-    /// the longest span of time of their buckets, in milliseconds; see [`longest`](super::longest).
+    /// A walk over the records of these keys; for several keys, in order of time. `longest` is the
+    /// longest span of time of their buckets, in milliseconds; see [`longest`](super::longest).
     #[must_use]
     pub fn new(keys: Vec<T::Key>, longest: i64) -> Self {
         Self::over(Route::new(keys, longest), read_item::record::<T>)
     }
 
-    /// The same walk, with these fields of each item instead of records, and with these of the key.
-    /// Other paths outside of the array are of no account.
+    /// The same walk, with these fields of each item and of the key instead of records. Other paths
+    /// outside the array are ignored.
     #[must_use]
     pub fn select<P: DeserializeOwned>(mut self, paths: &[&str]) -> Walk<T, P> {
         self.route.select(paths);
@@ -166,33 +167,33 @@ impl<T: Record, R> Walk<T, R> {
         }
     }
 
-    /// In this order; that of a cursor is the default.
+    /// Sets the order. The default is the order of cursors.
     #[must_use]
     pub fn order(mut self, order: WalkOrder) -> Self {
         self.route.by_time = order == WalkOrder::Time || self.route.is_of_several();
         self
     }
 
-    /// From the newest record on.
+    /// Starts with the newest record.
     #[must_use]
     pub fn newest_first(mut self, newest_first: bool) -> Self {
         self.route.newest_first = newest_first;
         self
     }
 
-    /// Only records of these times; of them only those that are shown.
+    /// Only records of these times, restricted to those that are shown.
     #[must_use]
     pub fn between(mut self, range: TimeRange, live: Live) -> Self {
         self.route.between(range, live);
         self
     }
 
-    /// Only records behind the place of the token, in the order of the cursor; backwards from it, if
-    /// it is `before`.
+    /// Only records after the position of the token, in the order of cursors; with `before`, the
+    /// records before it, backwards.
     ///
     /// # Errors
     ///
-    /// [`TokenError`] if it is no token of this query.
+    /// [`TokenError`] if the token does not belong to this query.
     pub fn from_token(mut self, token: &CursorToken, before: bool) -> Result<Self, TokenError> {
         let Tokens { query, unit, .. } = self.tokens();
         self.route.from = Some(token.position(query, unit)?);
@@ -206,13 +207,14 @@ impl<T: Record, R> Walk<T, R> {
         self.route.is_empty()
     }
 
-    /// Whether there are tokens: not in the order of time, which has no places of its own.
+    /// Whether there are tokens. The order of time has none, because it has no positions of its
+    /// own.
     #[must_use]
     pub fn has_tokens(&self) -> bool {
         !self.route.by_time
     }
 
-    /// What makes tokens of the places of this walk.
+    /// Makes tokens for the positions of this walk.
     #[must_use]
     pub fn tokens(&self) -> Tokens {
         Tokens {
@@ -223,16 +225,16 @@ impl<T: Record, R> Walk<T, R> {
         }
     }
 
-    /// The longest span of time of a bucket that came, in milliseconds, if it is longer than what
-    /// the walk went by: some of its records may not have been found.
+    /// The longest span of time of a bucket that was read, in milliseconds, if it is longer than
+    /// the walk assumed: the walk may then have missed some records.
     #[must_use]
     pub fn longer(&self) -> Option<i64> {
         let matters = self.route.goes_by_spans();
         (matters && self.longest_seen > self.route.longest).then_some(self.longest_seen)
     }
 
-    /// From the newest record on, in the order of time: leaves out buckets that have none as new as the
-    /// one behind the first `most`, of those that were given already and those that are held.
+    /// For walks from the newest record in order of time. Excludes buckets without a record as new
+    /// as the one after the first `most`, counted over the returned and the held records.
     pub fn narrow(&mut self, given: &[Placed<R>], most: usize) {
         if self.route.by_time && self.route.descending() {
             let mut known = given.iter().chain(&self.held);
@@ -241,7 +243,7 @@ impl<T: Record, R> Walk<T, R> {
         }
     }
 
-    /// Goes back to the beginning, for buckets of spans as long as this, in milliseconds.
+    /// Starts again from the beginning, for bucket spans as long as this, in milliseconds.
     pub fn begin_again(&mut self, longest: i64) {
         self.route.longest = longest;
         self.route.since = None;
@@ -250,8 +252,8 @@ impl<T: Record, R> Walk<T, R> {
         self.damaged.clear();
     }
 
-    /// The buckets behind the last one that came, that one again if it may have got more records, at most so
-    /// many; 0 for all.
+    /// The buckets after the last one that was read, or from that one if it may have got more
+    /// records. At most this many; 0 for all.
     #[must_use]
     pub fn find(&self, buckets: u32) -> FindPlan {
         FindPlan {
@@ -260,14 +262,14 @@ impl<T: Record, R> Walk<T, R> {
         }
     }
 
-    /// All buckets, in one find or in several: each of them gives its buckets in order, and they are to be
-    /// merged by [`turns`](Self::turns).
+    /// All buckets, in one find or several. Each find returns its buckets in order; merge them by
+    /// [`turns`](Self::turns).
     #[must_use]
     pub fn finds(&self) -> Vec<FindPlan> {
         self.route.finds(self.last)
     }
 
-    /// What the buckets of several finds are merged by.
+    /// The order in which to merge the buckets of several finds.
     #[must_use]
     pub fn turns(&self) -> Turns {
         Turns {
@@ -280,23 +282,23 @@ impl<T: Record, R> Walk<T, R> {
         }
     }
 
-    /// The same buckets as an aggregation, each with its key fields and its items of the range.
+    /// The same buckets as an aggregation, each with its key fields and its items in the range.
     #[must_use]
     pub fn pipeline(&self) -> Vec<Document> {
         self.route.pipeline()
     }
 
-    /// In the order of arrival, after a bucket has come that was filled while one before it was read: the
-    /// newest bucket of the key. It is to be read and given to [`settle`](Self::settle); then the walk goes on with
-    /// another [`find`](Self::find).
+    /// In order of arrival, after the walk read a bucket that was filled while an earlier one was
+    /// read: the find for the newest bucket of the key. Run it and pass the result to
+    /// [`settle`](Self::settle); then continue with another [`find`](Self::find).
     #[must_use]
     pub fn to_settle(&self) -> Option<FindPlan> {
         let plan = self.filling.is_overtaken().then(|| self.route.newest());
         plan.flatten()
     }
 
-    /// Goes back to the bucket that has got more records, behind those that were given. `newest` is what
-    /// [`to_settle`](Self::to_settle) has found.
+    /// Goes back to the bucket that got more records, after the returned ones. `newest` is the
+    /// result of [`to_settle`](Self::to_settle).
     pub fn settle(&mut self, newest: Option<&RawDocument>) {
         let newest = newest.and_then(|stored| bucket::place_alone(T::SPEC, stored));
         self.filling.settle(newest);

@@ -1,4 +1,4 @@
-//! What records come to in one aggregate: for the statement that brings them, and for those who read them.
+//! The running state of one aggregate, for the statement that adds records and for reads.
 
 use std::{borrow::Cow, cmp::Ordering, collections::BTreeMap};
 
@@ -14,7 +14,8 @@ use crate::{
     model::{aggregate::AggregateKind, measure::Number},
 };
 
-/// What came to one aggregate. An ordering says which of two is kept: the less or the greater.
+/// The running state of one aggregate. The ordering says which value is kept: the less or the
+/// greater.
 #[derive(Debug)]
 pub(crate) enum Accumulator<'a> {
     Extreme(Ordering, Option<Number>),
@@ -25,7 +26,7 @@ pub(crate) enum Accumulator<'a> {
     Sketch(Sketch),
     Time(Ordering, Option<DateTime>),
     InTime(Ordering, Option<(DateTime, Number)>),
-    /// Computed in the end.
+    /// Computed at the end.
     Average,
 }
 
@@ -47,7 +48,7 @@ impl<'a> Accumulator<'a> {
         }
     }
 
-    /// Takes in the aggregate of a bucket.
+    /// Adds the aggregate of a bucket.
     pub(super) fn merge(&mut self, value: Value) {
         match (self, value) {
             (Self::Sum(sum) | Self::Squares(sum), Value::Number(value)) => sum.add(value),
@@ -67,12 +68,12 @@ impl<'a> Accumulator<'a> {
             (Self::InTime(keep, best), Value::InTime(time, value)) => {
                 keep_in_time(*keep, best, (time, value));
             }
-            // Values were read by the kind of their aggregate, and an average is computed anew.
+            // Values were read by the kind of their aggregate, and averages are recomputed.
             _ => {}
         }
     }
 
-    /// Takes in the value of a record.
+    /// Adds the value of a record.
     pub(crate) fn add(&mut self, value: Number, time: DateTime) {
         match self {
             Self::Extreme(keep, best) => keep_number(*keep, best, value),
@@ -85,14 +86,14 @@ impl<'a> Accumulator<'a> {
         }
     }
 
-    /// Takes in whether a record is one of those that are counted.
+    /// Adds whether the counted condition holds for a record.
     pub(crate) fn add_flag(&mut self, flag: bool) {
         if let Self::Count(count) = self {
             *count = count.saturating_add(u64::from(flag));
         }
     }
 
-    /// Takes in that so many records have the value of this name.
+    /// Adds this many records whose value has this name.
     pub(crate) fn add_name(&mut self, name: Cow<'a, str>, more: u64) {
         if let Self::Tally(counters) = self {
             let count = counters.entry(name).or_default();
@@ -100,7 +101,7 @@ impl<'a> Accumulator<'a> {
         }
     }
 
-    /// Takes in the time of a record.
+    /// Adds the time of a record.
     pub(crate) fn add_time(&mut self, time: DateTime) {
         if let Self::Time(keep, best) = self
             && best.is_none_or(|best| time.cmp(&best) == *keep)
@@ -109,7 +110,7 @@ impl<'a> Accumulator<'a> {
         }
     }
 
-    /// The value, as a bucket with records or without any would have it.
+    /// The value that a bucket would have, with records or without any.
     pub(super) fn finish(self, any: bool) -> Result<Option<Value>, TooLarge> {
         Ok(match self {
             Self::Extreme(_, best) => best.map(Value::Number),
@@ -129,7 +130,7 @@ impl<'a> Accumulator<'a> {
         })
     }
 
-    /// At most the size of the counters that a statement brings to this path, in bytes.
+    /// An upper bound for the size of the counters that a statement adds at this path, in bytes.
     pub(crate) fn size(&self, path: &str) -> usize {
         match self {
             Self::Tally(counters) => {
@@ -141,7 +142,7 @@ impl<'a> Accumulator<'a> {
         }
     }
 
-    /// What is to be added to the aggregate of a bucket.
+    /// What a statement adds to the aggregate of a bucket.
     pub(crate) fn each_sum(
         &self,
         path: &'static str,
@@ -170,7 +171,7 @@ impl<'a> Accumulator<'a> {
         }
     }
 
-    /// What the aggregate of a bucket gives way to, where it is of this order to it.
+    /// The value that replaces a bucket's aggregate if that has this order to it.
     pub(crate) fn extreme(&self, order: Ordering) -> Option<Operand<'static>> {
         match self {
             Self::Extreme(keep, best) if *keep == order => best.map(Operand::Number),
@@ -194,7 +195,7 @@ fn keep_number(keep: Ordering, best: &mut Option<Number>, value: Number) {
     }
 }
 
-/// The time decides, then the value, as documents compare.
+/// The time decides, then the value, as when documents are compared.
 fn keep_in_time(
     keep: Ordering,
     best: &mut Option<(DateTime, Number)>,

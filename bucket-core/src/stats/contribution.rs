@@ -1,7 +1,7 @@
-//! Folding: what the records of one statement add to the aggregates of its bucket.
+//! Folding: what the records of one statement add to the aggregates of their bucket.
 //!
-//! Values are taken off each record once, when it is encoded, and checked there: what is folded is
-//! finite, and so small that no sum over a full bucket passes 64 bits.
+//! The encoder reads each record's values once and checks them: folded values are finite, and so
+//! small that no sum over a full bucket exceeds 64 bits.
 
 use std::{borrow::Cow, cmp::Ordering};
 
@@ -20,7 +20,7 @@ use crate::{
     stats::Accumulator,
 };
 
-/// A value of a record that aggregates are kept of.
+/// A value of a record that has aggregates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum InputValue {
     None,
@@ -35,12 +35,12 @@ pub(crate) enum InputValue {
 pub(crate) struct Inputs {
     values: Vec<InputValue>,
     names: String,
-    /// How large the values may be, in buckets of this size.
+    /// The size limits of values in buckets of this size.
     limits: Vec<SumLimits>,
     limits_of: u32,
 }
 
-/// A place to go back to.
+/// A position to roll back to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InputMark {
     values: usize,
@@ -56,10 +56,10 @@ impl Inputs {
             .unwrap_or_default()
     }
 
-    /// Takes the values of a record whose bucket holds at most `size`. Gives the bytes that its
-    /// tallied values take.
+    /// Takes the values of a record whose bucket holds at most `size` records. Returns the bytes
+    /// that its tallied values take.
     ///
-    /// On an error nothing is taken.
+    /// On an error, nothing is taken.
     pub(crate) fn push(
         &mut self,
         spec: &'static BucketSpec,
@@ -96,13 +96,13 @@ impl Inputs {
         }
     }
 
-    /// Takes back the records since then.
+    /// Removes the records after the mark.
     pub(crate) fn go_back_to(&mut self, mark: InputMark) {
         self.values.truncate(mark.values);
         self.names.truncate(mark.names);
     }
 
-    /// Puts the rows of another batch behind these.
+    /// Appends the rows of another batch.
     pub(crate) fn join(&mut self, other: Self) {
         let behind = self.names.len();
         self.names.push_str(&other.names);
@@ -113,7 +113,7 @@ impl Inputs {
             }));
     }
 
-    /// The same for most records of a batch.
+    /// Most records of a batch share the limits.
     fn set_limits(&mut self, spec: &BucketSpec, size: u32) {
         if self.limits_of != size {
             let inputs = 0..spec.inputs().len();
@@ -175,7 +175,7 @@ impl InputSink for Row<'_> {
     }
 }
 
-/// How large a value of an input may be, so that no sum over a full bucket of such values overflows.
+/// The largest value of an input for which no sum over a full bucket overflows.
 #[derive(Debug)]
 pub(crate) struct SumLimits {
     int: i64,
@@ -206,7 +206,7 @@ impl SumLimits {
         self.int == i64::MAX || value.unsigned_abs() <= self.int.unsigned_abs()
     }
 
-    /// Not for NaN and infinities either.
+    /// `false` for NaN and infinities as well.
     pub(crate) fn take_float(&self, value: f64) -> bool {
         value.abs() <= self.float
     }
@@ -229,7 +229,7 @@ impl<'a> Fold<'a> {
         }
     }
 
-    /// Takes in the `index`-th record of the batch.
+    /// Adds the `index`-th record of the batch.
     pub(crate) fn add(&mut self, inputs: &'a Inputs, index: usize, time: DateTime) {
         let row = inputs.row(self.spec, index);
         for (aggregate, state) in self.spec.aggregates().iter().zip(&mut self.states) {
@@ -246,24 +246,24 @@ impl<'a> Fold<'a> {
         }
     }
 
-    /// At most the size of the encoded counters, in bytes.
+    /// An upper bound for the size of the encoded counters, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.parts().map(|(path, state)| state.size(path)).sum()
     }
 
-    /// What is added to which field.
+    /// Visits each field that is incremented, and by how much.
     pub(crate) fn each_sum(&self, mut each: impl FnMut(Cow<'static, str>, Operand<'static>)) {
         for (path, state) in self.parts() {
             state.each_sum(path, &mut each);
         }
     }
 
-    /// Which field must not be greater than what.
+    /// Visits each field with an upper bound for its value.
     pub(crate) fn each_smallest(&self, each: impl FnMut(Cow<'static, str>, Operand<'static>)) {
         self.each_extreme(Ordering::Less, each);
     }
 
-    /// Which field must not be less than what.
+    /// Visits each field with a lower bound for its value.
     pub(crate) fn each_largest(&self, each: impl FnMut(Cow<'static, str>, Operand<'static>)) {
         self.each_extreme(Ordering::Greater, each);
     }

@@ -1,4 +1,5 @@
-//! Which aggregates a bucket must have, so that one from before the model kept them is known.
+//! Which aggregates a bucket must have. A missing one reveals a bucket from before the model kept
+//! it.
 
 use super::StoredStats;
 use crate::model::{
@@ -6,19 +7,19 @@ use crate::model::{
     spec::BucketSpec,
 };
 
-/// Where an aggregate stands in a bucket.
+/// Which buckets have an aggregate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// In each bucket that has records.
+    /// Each bucket that has records.
     Always,
-    /// In each bucket in which this aggregate counts more than none.
+    /// Each bucket in which this other aggregate counts more than zero.
     WithValues(usize),
     /// It may be missing, or can be computed from others.
     Unknown,
 }
 
 impl Presence {
-    /// What is known of this aggregate of the model.
+    /// What is known about this aggregate of the model.
     pub(crate) fn of(spec: &BucketSpec, at: usize) -> Self {
         let Some(aggregate) = spec.aggregates().get(at) else {
             return Self::Unknown;
@@ -49,8 +50,8 @@ impl Presence {
 }
 
 impl StoredStats {
-    /// Whether an aggregate is missing to which each record of the bucket brought something: the
-    /// bucket is from before the model kept it.
+    /// Whether the bucket lacks an aggregate that each of its records contributed to: the bucket is
+    /// from before the model kept it.
     pub(crate) fn lacks_any(&self, spec: &BucketSpec) -> bool {
         (0..self.values.len()).any(|at| {
             self.get(at).is_none()

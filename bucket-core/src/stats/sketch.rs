@@ -5,14 +5,14 @@
 //! is within `a` of all of them. Source: Masson, Rim and Lee, "`DDSketch`: a fast and fully-mergeable
 //! quantile sketch with relative-error guarantees", VLDB 2019.
 //!
-//! Stored form: a document `e<error in parts per million>` of counters, `p<i>` for positive values,
-//! `n<i>` for negative ones by their magnitude, `z` for zero. Counters only ever grow by `$inc`, so
-//! writers need not know of each other, and sketches of one error are merged by adding them up. The
-//! error is part of the path: a bucket whose model was given another error keeps both apart.
+//! Stored form: a document `e<error in parts per million>` of counters: `p<i>` for positive values,
+//! `n<i>` for negative ones by their magnitude, `z` for zero. Counters only grow by `$inc`, so
+//! writers need no coordination, and adding counters merges sketches of one error. The error is
+//! part of the path: after the model's error changes, a bucket keeps both sketches apart.
 
 use std::collections::BTreeMap;
 
-/// A bin of a sketch. They order as the values in them.
+/// A bin of a sketch. Bins order as their values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Bin {
     /// Values below zero; the greatest magnitudes come first.
@@ -41,10 +41,10 @@ impl Bin {
         }
     }
 
-    /// The value that stands for all in the bin.
+    /// The value that represents the bin.
     fn value(self, error_ppm: u32) -> f64 {
         let gamma = gamma(error_ppm);
-        // In logarithms: the power itself may pass the largest double by less than the error.
+        // In logarithms: the power itself may exceed the largest double by less than the error.
         let middle = |index: i32| {
             (f64::from(index) * gamma.ln() + (2.0 / (gamma + 1.0)).ln())
                 .exp()
@@ -90,13 +90,13 @@ pub(crate) fn name(error_ppm: u32) -> String {
     format!("e{error_ppm}")
 }
 
-/// The error, in parts per million, whose counters a document of this name holds.
+/// The error, in parts per million, of the counters in a document of this name.
 pub(crate) fn error_of(name: &str) -> Option<u32> {
     let error_ppm = name.strip_prefix('e')?.parse().ok()?;
     (100..=500_000).contains(&error_ppm).then_some(error_ppm)
 }
 
-/// The quantiles of what one or more buckets hold.
+/// The quantiles of the values in one or more buckets.
 ///
 /// ```
 /// use bucket_core::Sketch;
@@ -113,14 +113,14 @@ pub struct Sketch {
 }
 
 impl Sketch {
-    /// An empty sketch with this relative error, which is kept between 0.0001 and 0.5.
+    /// An empty sketch with this relative error, clamped to 0.0001 to 0.5.
     ///
     /// ```
     /// assert_eq!(bucket_core::Sketch::with_error(0.01).quantile(0.5), None);
     /// ```
     #[must_use]
     pub fn with_error(error: f64) -> Self {
-        // Between 100 and 500,000, and for NaN zero, which becomes the smallest.
+        // Between 100 and 500,000. NaN becomes zero, then the smallest.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let error_ppm = ((error.clamp(1e-4, 0.5) * 1e6).round() as u32).max(100);
         Self::new(error_ppm)
@@ -133,7 +133,7 @@ impl Sketch {
         }
     }
 
-    /// Adds a value; NaN and infinities are left out.
+    /// Adds a value. NaN and infinities are ignored.
     ///
     /// ```
     /// let mut sketch = bucket_core::Sketch::with_error(0.01);
@@ -146,8 +146,8 @@ impl Sketch {
         }
     }
 
-    /// Adds what another sketch holds. If the errors differ, the bins are the coarser ones and the
-    /// error of what was finer is at most the sum of both.
+    /// Adds the values of another sketch. If the errors differ, the result has the coarser bins,
+    /// and the finer values get an error of at most the sum of both.
     ///
     /// ```
     /// # use bucket_core::Sketch;
@@ -192,7 +192,7 @@ impl Sketch {
         f64::from(self.error_ppm) / 1e6
     }
 
-    /// The value below or at which the share `q` of the values lies, within the relative error;
+    /// The value at or below which the share `q` of the values is, within the relative error;
     /// `None` if there are no values or `q` is not from 0 to 1.
     ///
     /// It is the value of rank `floor(q (n - 1))` counted from 0, as in the source.
@@ -219,7 +219,7 @@ impl Sketch {
         None
     }
 
-    /// Adds so many values of one bin.
+    /// Adds this many values of one bin.
     pub(crate) fn count_in(&mut self, bin: Bin, count: u64) {
         let counter = self.bins.entry(bin).or_default();
         *counter = counter.saturating_add(count);

@@ -1,4 +1,4 @@
-//! One stored aggregate, read off the server's bytes and checked once.
+//! One stored aggregate, read from the server's bytes and checked once.
 
 use bson::{Bson, DateTime, Document, RawBsonRef, RawDocument};
 
@@ -14,7 +14,7 @@ pub(crate) enum Value {
     Count(u64),
     /// The numbers of records by the names of their values.
     Tally(Vec<(String, u64)>),
-    /// One sketch for each error that the model has had.
+    /// One sketch for each error that the model has used.
     Sketches(Vec<Sketch>),
     /// The time of the earliest or latest record.
     Time(DateTime),
@@ -23,7 +23,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// The value as it is stored; `None` if it is not what the kind asks for.
+    /// The stored value; `None` if it does not match the kind.
     pub(super) fn read(kind: AggregateKind, stored: RawBsonRef<'_>) -> Option<Self> {
         match kind {
             AggregateKind::Min
@@ -58,7 +58,7 @@ impl Value {
         }
     }
 
-    /// The value as it is stored.
+    /// The value in its stored form.
     pub(super) fn to_bson(&self) -> Bson {
         match self {
             Self::Number(value) => number_bson(*value),
@@ -107,7 +107,7 @@ fn sketches(stored: &RawDocument) -> Option<Vec<Sketch>> {
     stored.iter().map(one).collect()
 }
 
-/// A number of whatever numeric type it was stored.
+/// A number of any stored numeric type.
 fn number(value: RawBsonRef<'_>) -> Option<Number> {
     match value {
         RawBsonRef::Int32(value) => Some(Number::Int(i64::from(value))),
@@ -117,12 +117,12 @@ fn number(value: RawBsonRef<'_>) -> Option<Number> {
     }
 }
 
-/// A whole number of whatever numeric type that is not negative.
+/// A non-negative whole number of any numeric type.
 fn counted(value: RawBsonRef<'_>) -> Option<u64> {
     u64::try_from(whole::of_raw(value)?).ok()
 }
 
-/// As writes store it: integers in 64 bits.
+/// As writes store it: 64-bit integers.
 fn number_bson(value: Number) -> Bson {
     match value {
         Number::Int(value) => Bson::Int64(value),
@@ -130,7 +130,7 @@ fn number_bson(value: Number) -> Bson {
     }
 }
 
-/// As the server counts: 32 bits where they suffice.
+/// As the server counts: 32 bits if they suffice.
 fn count_bson(count: u64) -> Bson {
     whole::counted(i64::try_from(count).unwrap_or(i64::MAX))
 }

@@ -8,7 +8,7 @@ use crate::model::measure::Number;
 /// endlicher Summen", ZAMM 54 (1974).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sum {
-    /// 2^64 values of 64 bits fit.
+    /// It has room for 2^64 values of 64 bits.
     integers: i128,
     floats: f64,
     /// What was lost by rounding.
@@ -26,7 +26,7 @@ pub(crate) struct TooLarge;
 impl Sum {
     pub(super) const NOTHING: Self = Self {
         integers: 0,
-        // So that a zero with a sign keeps it.
+        // So that a signed zero keeps its sign.
         floats: -0.0,
         lost: 0.0,
         has_integers: false,
@@ -59,8 +59,8 @@ impl Sum {
         self.floats = sum;
     }
 
-    /// The sum as it is stored: that of one value after the other, each time rounded, of values that are
-    /// either integers or floats. None of nothing.
+    /// The sum as a bucket stores it: values added one after the other, rounded each time. All
+    /// values are integers, or all are floats. `None` for no values.
     pub(super) fn in_order(&self) -> Option<Number> {
         if self.has_floats {
             return Some(Number::Float(self.floats));
@@ -70,7 +70,7 @@ impl Sum {
         self.has_integers.then_some(Number::Int(sum))
     }
 
-    /// The sum; none of nothing.
+    /// The sum; `None` for no values.
     pub(super) fn total(mut self) -> Result<Option<Number>, TooLarge> {
         if !self.has_floats {
             let whole = || i64::try_from(self.integers).map_err(|_| TooLarge);
@@ -81,12 +81,12 @@ impl Sum {
             });
         }
         if self.has_integers {
-            // Rounded once: the type of the field was changed from integers to floats.
+            // Rounded once: the type of the field changed from integers to floats.
             #[allow(clippy::cast_precision_loss)]
             self.add_float(self.integers as f64);
         }
         let compensated = self.floats + self.lost;
-        // With an infinity among the values the compensation is no number.
+        // With an infinity among the values, the compensation is NaN.
         let total = if self.not_finite {
             self.floats
         } else {

@@ -1,8 +1,8 @@
-//! Values of a tally as names of fields.
+//! Tallied values as field names.
 //!
-//! A value stands as its text: `200`, `true`, `buy`. Where the text could not be a field's name or
-//! would be read as a path or an operator, the characters `%`, `.`, `$` and control characters are
-//! percent-encoded, and the empty text is `%`.
+//! The name of a value is its text: `200`, `true`, `buy`. If the text could not be a field name, or
+//! if it would be read as a path or an operator, then `%`, `.`, `$` and control characters are
+//! percent-encoded. The empty text is `%`.
 
 use std::fmt::Write;
 
@@ -34,7 +34,7 @@ fn push(text: &mut String, value: impl std::fmt::Display) {
     let _ = write!(text, "{value}");
 }
 
-/// The text of the value of a counter.
+/// The value's text from the name of its counter.
 pub(crate) fn value_of(name: &str) -> Option<String> {
     if name == "%" {
         return Some(String::new());

@@ -1,4 +1,4 @@
-//! Adding up: the aggregates of whole buckets and single records become those of all of them.
+//! Adds up the aggregates of whole buckets and of single records.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// What the records taken in so far come to.
+/// The running total of all records so far.
 #[derive(Debug)]
 pub(crate) struct Total {
     spec: &'static BucketSpec,
@@ -29,7 +29,7 @@ pub(crate) struct Total {
 }
 
 impl Total {
-    /// Of nothing yet, in buckets of at most `size` records.
+    /// An empty total, for buckets of at most `size` records.
     pub(crate) fn new(spec: &'static BucketSpec, size: u32) -> Self {
         let states = spec.aggregates().iter();
         let states = states.map(|each| Accumulator::new(each.kind));
@@ -42,7 +42,7 @@ impl Total {
         }
     }
 
-    /// Takes in a whole bucket.
+    /// Adds a whole bucket.
     pub(crate) fn add_bucket(&mut self, stats: StoredStats) {
         self.count = self.count.saturating_add(stats.count);
         for (state, value) in self.states.iter_mut().zip(stats.values) {
@@ -52,7 +52,7 @@ impl Total {
         }
     }
 
-    /// Takes in a single record, as the bucket did when it was stored.
+    /// Adds a single record, as its bucket did when it was stored.
     pub(crate) fn add_record(&mut self, time: DateTime, visit: impl FnOnce(&mut dyn InputSink)) {
         self.count = self.count.saturating_add(1);
         if self.limits.is_empty() {
@@ -70,7 +70,7 @@ impl Total {
         });
     }
 
-    /// The number of records taken in.
+    /// The number of records added.
     pub(crate) const fn count(&self) -> u64 {
         self.count
     }
@@ -97,7 +97,7 @@ impl Total {
     }
 }
 
-/// Takes the values of one record.
+/// Adds the values of one record.
 struct Row<'a> {
     total: &'a mut Total,
     next: usize,
@@ -117,8 +117,8 @@ impl Row<'_> {
         }
     }
 
-    /// Whether the aggregates of a bucket take this value of the next input. Where values that are
-    /// not finite are refused when they are written, every finite one that is stored counts.
+    /// Whether the aggregates of a bucket include this value of the next input. In models that
+    /// refuse non-finite values on write, every finite stored value counts.
     fn takes(&self, number: Number) -> bool {
         let Number::Float(value) = number else {
             return true;

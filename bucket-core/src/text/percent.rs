@@ -1,4 +1,4 @@
-//! Percent-encoding: characters that would be read as something else, in ids and in names of fields.
+//! Percent-encoding of characters that have a meaning in ids and field names.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ pub(crate) fn push_encoded(text: &mut String, character: char) {
     let _ = write!(text, "%{:02X}", u32::from(character));
 }
 
-/// The text before encoding; none if it is not percent-encoded.
+/// The text before encoding; `None` if it is not percent-encoded.
 pub(crate) fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

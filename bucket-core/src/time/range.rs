@@ -1,4 +1,4 @@
-//! Spans of time that reads are bounded by.
+//! Spans of time that bound reads.
 
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
@@ -6,7 +6,8 @@ use bson::DateTime;
 
 use crate::time::BucketTime;
 
-/// A span of time: its start belongs to it, its end does not; either may be open.
+/// A span of time, half open: it includes its start and excludes its end. Either side may be
+/// unbounded.
 ///
 /// ```
 /// use bson::DateTime;
@@ -39,25 +40,25 @@ impl TimeRange {
         Self { start, end }
     }
 
-    /// The first moment of it.
+    /// The first moment of the span.
     #[must_use]
     pub const fn start(&self) -> Option<DateTime> {
         self.start
     }
 
-    /// The first moment behind it.
+    /// The first moment after the span.
     #[must_use]
     pub const fn end(&self) -> Option<DateTime> {
         self.end
     }
 
-    /// Whether the moment lies in it.
+    /// Whether the span contains the moment.
     #[must_use]
     pub fn contains(&self, date: DateTime) -> bool {
         self.start.is_none_or(|start| start <= date) && self.end.is_none_or(|end| date < end)
     }
 
-    /// Whether its end lies before its start, which is a mistake and no empty range.
+    /// Whether the end is before the start. That is a mistake, not an empty range.
     ///
     /// ```
     /// # use bson::DateTime;
@@ -71,13 +72,13 @@ impl TimeRange {
         matches!((self.start, self.end), (Some(start), Some(end)) if end < start)
     }
 
-    /// Whether nothing can lie in it.
+    /// Whether the span can contain no moment.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!((self.start, self.end), (Some(start), Some(end)) if end <= start)
     }
 
-    /// What lies in both.
+    /// The intersection of both.
     ///
     /// ```
     /// # use bson::DateTime;
@@ -99,8 +100,8 @@ impl TimeRange {
     }
 }
 
-/// What can be given as a span of time: `a..b`, `a..`, `..b`, `a..=b`, `..=b` and `..` of any type
-/// that can be a record's time, and a [`TimeRange`].
+/// A value that a caller can pass as a span of time: `a..b`, `a..`, `..b`, `a..=b`, `..=b` and `..`
+/// of any type that can be a record's time, or a [`TimeRange`].
 ///
 /// ```
 /// # use bson::DateTime;
@@ -111,15 +112,15 @@ impl TimeRange {
 /// assert_eq!((..).into_time_range(), TimeRange::ALL);
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no span of time",
-    note = "give a range of times, such as `from..to`, `from..` or `..`"
+    message = "`{Self}` is not a span of time",
+    note = "pass a range of times, such as `from..to`, `from..` or `..`"
 )]
 pub trait IntoTimeRange {
     /// The span of time.
     fn into_time_range(self) -> TimeRange;
 }
 
-/// The first moment behind this one; none behind the last one that there is.
+/// The first moment after this one; `None` for the last possible moment.
 fn behind(date: DateTime) -> Option<DateTime> {
     date.timestamp_millis()
         .checked_add(1)

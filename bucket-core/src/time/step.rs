@@ -1,8 +1,8 @@
-//! Steps: how a span of time is cut into the rows of a rollup.
+//! Steps: how a span of time is divided into the rows of a rollup.
 //!
-//! Steps are half open, as windows are, and fill all of time: where one ends, the next begins. Fixed
-//! steps are aligned to 1970-01-01 in UTC, so that they can be multiples of windows. Steps of the
-//! calendar may be those of a time zone, with days of 23 and 25 hours.
+//! Steps are half open, as windows are, and cover all of time: where one ends, the next begins.
+//! Fixed steps are aligned to 1970-01-01 in UTC, so that they can be multiples of windows. Calendar
+//! steps may follow a time zone, with days of 23 and 25 hours.
 
 mod fill;
 mod iter;
@@ -24,7 +24,7 @@ pub use self::{
 use super::window::{DAY, clamped, first_day, month_of};
 use crate::error::StepError;
 
-/// The length of the steps that a span of time is cut into.
+/// The length of the steps that divide a span of time.
 ///
 /// ```
 /// use bson::DateTime;
@@ -45,8 +45,8 @@ pub struct Every {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Length {
-    /// Seconds. At most as many as there are in `u32::MAX` of each unit that a text can name, which
-    /// in milliseconds are far from the end of an `i64`.
+    /// Seconds. At most `u32::MAX` of each unit that a text can name, so the value in milliseconds
+    /// is far from the end of an `i64`.
     Fixed(u64),
     Day,
     Week,
@@ -84,7 +84,7 @@ impl Every {
         Self::of(Length::Fixed(hours as u64 * 3_600))
     }
 
-    /// Days of the calendar; those of UTC unless [`in_zone`](Self::in_zone) names another zone.
+    /// Calendar days, in UTC unless [`in_zone`](Self::in_zone) names another zone.
     ///
     /// ```
     /// # use bucket_core::Every;
@@ -94,7 +94,7 @@ impl Every {
         Self::of(Length::Day)
     }
 
-    /// Weeks of the calendar, from Monday.
+    /// Calendar weeks, from Monday.
     ///
     /// ```
     /// # use bucket_core::Every;
@@ -104,7 +104,7 @@ impl Every {
         Self::of(Length::Week)
     }
 
-    /// Months of the calendar.
+    /// Calendar months.
     ///
     /// ```
     /// # use bucket_core::Every;
@@ -114,7 +114,7 @@ impl Every {
         Self::of(Length::Months(1))
     }
 
-    /// Quarters of the calendar, from the first of January, April, July and October.
+    /// Calendar quarters, from the first of January, April, July and October.
     ///
     /// ```
     /// # use bucket_core::Every;
@@ -124,7 +124,7 @@ impl Every {
         Self::of(Length::Months(3))
     }
 
-    /// Years of the calendar.
+    /// Calendar years.
     ///
     /// ```
     /// # use bucket_core::Every;
@@ -138,12 +138,12 @@ impl Every {
         Self { length, zone: None }
     }
 
-    /// The same steps of the calendar, in this time zone: a name of the IANA database.
+    /// The same calendar steps in this time zone: a name of the IANA database.
     ///
-    /// The database is compiled in. Days begin at midnight; where clocks go from before midnight
-    /// past it, at the first moment that there is, and where they show midnight twice, at the first.
-    /// A day that a zone left out is no step. All BSON dates can be given: the years from 8370 on and
-    /// before -6030 are as those of the same place in the calendar's cycle of 400 years.
+    /// The database is compiled in. Days begin at midnight. If clocks skip midnight, the day begins
+    /// at the first moment after the gap; if they show midnight twice, at the first one. A day that
+    /// a zone left out is not a step. All BSON dates are accepted: the years from 8370 on and
+    /// before -6030 repeat the calendar's cycle of 400 years.
     ///
     /// ```
     /// use bson::DateTime;
@@ -160,7 +160,7 @@ impl Every {
     /// # Errors
     ///
     /// [`StepError::UnknownZone`] if no zone has the name; [`StepError::FixedInZone`] if the steps
-    /// are fixed ones and no steps of the calendar.
+    /// are fixed and not calendar steps.
     #[cfg(feature = "time-zones")]
     #[cfg_attr(docsrs, doc(cfg(feature = "time-zones")))]
     pub fn in_zone(self, name: &str) -> Result<Self, StepError> {
@@ -174,7 +174,7 @@ impl Every {
         Ok(Self { zone, ..self })
     }
 
-    /// The name of the time zone; none for UTC.
+    /// The name of the time zone; `None` for UTC.
     ///
     /// ```
     /// # use bucket_core::Every;
@@ -185,7 +185,7 @@ impl Every {
         self.zone.as_ref().map(Zone::name)
     }
 
-    /// Whether these are steps at all: a step of no length is refused when it is used.
+    /// Checks that the step has a length. Using a step without length is an error.
     ///
     /// ```
     /// # use bucket_core::{Every, StepError};
@@ -202,9 +202,9 @@ impl Every {
         }
     }
 
-    /// The start and the end of the step that `date` lies in.
+    /// The start and the end of the step that contains `date`.
     ///
-    /// At the very ends of what a BSON date can hold a step is cut off there.
+    /// A step that reaches beyond the range of a BSON date is cut off there.
     ///
     /// ```
     /// use bson::DateTime;
@@ -221,12 +221,12 @@ impl Every {
         (clamped(self.start(number)), clamped(self.start(number + 1)))
     }
 
-    /// The number of the step that a moment lies in.
+    /// The number of the step that contains a moment.
     fn number(&self, date: DateTime) -> i128 {
         let at = i128::from(date.timestamp_millis());
         let mut number = self.shown_number(at);
-        // Local dates can go back: clocks set back at 00:01 show the day before once more. That
-        // hour belongs to the day that has begun.
+        // Local dates can go back: clocks that are set back at 00:01 show the previous day again.
+        // That hour belongs to the day that has begun.
         while at < self.start(number) {
             number -= 1;
         }
@@ -236,7 +236,7 @@ impl Every {
         number
     }
 
-    /// The number of the step by the date that clocks show.
+    /// The number of the step, by the date that clocks show.
     fn shown_number(&self, millis: i128) -> i128 {
         let day = || {
             let local = self.zone.as_ref().map_or(millis, |zone| zone.local(millis));
@@ -245,13 +245,13 @@ impl Every {
         match self.length {
             Length::Fixed(seconds) => millis.div_euclid(fixed_millis(seconds)),
             Length::Day => day(),
-            // 1970-01-01 was a Thursday, three days behind its Monday.
+            // 1970-01-01 was a Thursday, three days after its Monday.
             Length::Week => (day() + 3).div_euclid(7),
             Length::Months(months) => month_of(day()).div_euclid(i128::from(months)),
         }
     }
 
-    /// Where the step of this number begins; never before its predecessor.
+    /// The start of the step with this number; never before its predecessor.
     fn start(&self, number: i128) -> i128 {
         let day = match self.length {
             Length::Fixed(seconds) => return number * fixed_millis(seconds),
@@ -265,7 +265,7 @@ impl Every {
     }
 }
 
-/// A length of zero is refused before a step is asked for; one second stands in.
+/// Callers refuse a length of zero earlier; here it counts as one second.
 fn fixed_millis(seconds: u64) -> i128 {
     i128::from(seconds.max(1)) * 1_000
 }

@@ -1,8 +1,8 @@
-//! Windows: how time is cut into buckets.
+//! Windows: how time is divided into buckets.
 //!
-//! Every window is aligned to UTC and half open: it holds its start and not its end. Fixed windows
-//! are aligned to 1970-01-01, weeks to Mondays. The calendar is the proleptic Gregorian one;
-//! source of its formulas: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+//! Every window is aligned to UTC and half open: it includes its start and excludes its end. Fixed
+//! windows are aligned to 1970-01-01, weeks to Mondays. The calendar is the proleptic Gregorian
+//! one; its formulas come from Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
 
 use bson::DateTime;
 
@@ -46,7 +46,7 @@ impl Window {
         Self::Seconds(seconds)
     }
 
-    /// A window of this many minutes; one that is too long is refused when it is used.
+    /// A window of this many minutes. Using a window that is too long is an error.
     ///
     /// ```
     /// assert_eq!(bucket_core::Window::minutes(30), bucket_core::Window::seconds(1_800));
@@ -56,7 +56,7 @@ impl Window {
         Self::Seconds(minutes.saturating_mul(60))
     }
 
-    /// A window of this many hours; one that is too long is refused when it is used.
+    /// A window of this many hours. Using a window that is too long is an error.
     ///
     /// ```
     /// assert_eq!(bucket_core::Window::hours(1), bucket_core::Window::seconds(3_600));
@@ -66,7 +66,7 @@ impl Window {
         Self::Seconds(hours.saturating_mul(3_600))
     }
 
-    /// Whether the length is one that windows may have.
+    /// Whether windows may have this length.
     ///
     /// ```
     /// assert!(!bucket_core::Window::seconds(0).is_valid());
@@ -91,9 +91,9 @@ impl Window {
         }
     }
 
-    /// The start and the end of the window that `date` lies in.
+    /// The start and the end of the window that contains `date`.
     ///
-    /// At the very ends of what a BSON date can hold a window is cut off there.
+    /// A window that reaches beyond the range of a BSON date is cut off there.
     ///
     /// ```
     /// use bson::DateTime;
@@ -107,7 +107,8 @@ impl Window {
     #[must_use]
     pub fn span(self, date: DateTime) -> (DateTime, DateTime) {
         let millis = date.timestamp_millis();
-        // Nearly every record asks for its window: lengths that fit 64 bits are not counted in 128.
+        // Nearly every record needs its window, so lengths that fit 64 bits avoid 128-bit
+        // arithmetic.
         let fixed = |length: i64| {
             let passed = millis.rem_euclid(length);
             let start = millis.saturating_sub(passed);
@@ -116,11 +117,11 @@ impl Window {
         };
         let day = || i128::from(millis).div_euclid(DAY);
         let (start, end) = match self {
-            // A length of zero is refused before a window is asked for; one second stands in.
+            // Callers refuse a length of zero earlier; here it counts as one second.
             Self::Seconds(seconds) => return fixed(i64::from(seconds.max(1)) * 1_000),
             Self::Day => return fixed(24 * 3_600 * 1_000),
             Self::Week => {
-                // 1970-01-01 was a Thursday, three days behind its Monday.
+                // 1970-01-01 was a Thursday, three days after its Monday.
                 let monday = day() - (day() + 3).rem_euclid(7);
                 (monday * DAY, (monday + 7) * DAY)
             }
@@ -133,7 +134,7 @@ impl Window {
     }
 }
 
-/// Whether a bucket can have been made for a window with this start and this end.
+/// Whether a window can have this start and this end.
 pub(crate) fn is_window(start: DateTime, end: DateTime) -> bool {
     let (first, behind) = (start.timestamp_millis(), end.timestamp_millis());
     let is_cut = start == DateTime::MIN || end == DateTime::MAX;
@@ -152,7 +153,7 @@ pub(crate) fn clamped(millis: i128) -> DateTime {
     DateTime::from_millis(i64::try_from(millis).unwrap_or(end))
 }
 
-/// Months since the year 0 of the month that a day (counted from 1970) lies in.
+/// The month (counted from the year 0) that contains a day (counted from 1970).
 pub(crate) fn month_of(day: i128) -> i128 {
     let day = day + 719_468;
     let era = day.div_euclid(146_097);
@@ -160,7 +161,7 @@ pub(crate) fn month_of(day: i128) -> i128 {
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year + year / 4 - year / 100);
     let from_march = (5 * of_year + 2) / 153;
-    // Years begin in March in these formulas.
+    // In these formulas, years begin in March.
     (era * 400 + year) * 12 + from_march + 2
 }
 

@@ -1,5 +1,5 @@
-//! A naive collection: it does what the server's documents say of the statements, reads and indexes
-//! that the plans use, and nothing else.
+//! A naive collection. It implements what the server's documentation says about the statements,
+//! reads and indexes of the plans, and nothing else.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
 use std::cmp::Ordering;
@@ -15,7 +15,7 @@ pub struct Collection {
     unique: Vec<index::IndexPlan>,
 }
 
-/// What the server answers to one statement.
+/// The server's answer to one statement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     Matched,
@@ -161,7 +161,7 @@ fn share_a_value(a: &[Option<&Bson>], b: &[Option<&Bson>]) -> bool {
     a.iter().any(|a| b.contains(a))
 }
 
-/// The server's reply to a command of which these statements were executed.
+/// The server's reply to a command with these executed statements.
 pub fn reply(answers: &[Answer]) -> Document {
     let mut errors = Vec::new();
     let mut upserted = Vec::new();
@@ -243,7 +243,7 @@ pub fn matches(filter: &Document, document: &Document) -> bool {
             .unwrap()
             .iter()
             .all(|(operator, operand)| {
-                // Not of conditions, which compare with nothing.
+                // Not for conditions, which compare with nothing.
                 let order = || {
                     found.map(|found| (bracket(found) == bracket(operand), compare(found, operand)))
                 };

@@ -1,4 +1,4 @@
-//! Records as they are drawn: late, repeated, before 1970, far ahead, not finite.
+//! Generated records: late, repeated, before 1970, far in the future, not finite.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
 use bucket_core::private::bson::DateTime;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::sample::Sample;
 
-/// A record as it is drawn.
+/// A generated record.
 #[derive(Debug, Clone)]
 pub struct Drawn {
     pub device: u8,

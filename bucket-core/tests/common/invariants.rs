@@ -1,4 +1,4 @@
-//! What holds for the stored buckets of each form, whoever wrote them.
+//! The invariants of stored buckets for each form, whoever wrote them.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
 use std::collections::{BTreeSet, HashMap};
@@ -8,7 +8,7 @@ use bucket_core::private::bson::{self, DateTime};
 
 use super::sample::{self, DURATION, MAX_BYTES, SampleBucket};
 
-/// The size that counts against the limit of bytes, from the items alone.
+/// The size that counts against the limit of bytes, computed only from the items.
 pub fn check_bytes<const F: usize>(bucket: &SampleBucket<F>) -> bool {
     let sizes: Vec<u64> = bucket
         .items
@@ -29,7 +29,7 @@ pub fn check_bytes<const F: usize>(bucket: &SampleBucket<F>) -> bool {
         })
         .collect();
     assert_eq!(bucket.fields.bytes, sizes.iter().sum::<u64>());
-    // It passes the limit with one record at most.
+    // Only the last record may exceed the limit.
     let last = sizes.last().copied().unwrap_or_default();
     assert!(
         bucket.fields.bytes - last < u64::from(MAX_BYTES),
@@ -39,7 +39,7 @@ pub fn check_bytes<const F: usize>(bucket: &SampleBucket<F>) -> bool {
     bucket.fields.bytes < u64::from(MAX_BYTES)
 }
 
-/// Buckets are given in the order of their ids.
+/// Expects buckets in the order of their ids.
 pub fn check_pages<const F: usize>(buckets: &[SampleBucket<F>], capacity: u32) {
     for (page, next) in buckets.iter().zip(buckets.iter().skip(1)) {
         if page.key == next.key {
@@ -49,7 +49,7 @@ pub fn check_pages<const F: usize>(buckets: &[SampleBucket<F>], capacity: u32) {
     }
 }
 
-/// Buckets are given in the order of their ids.
+/// Expects buckets in the order of their ids.
 pub fn check_windows<const F: usize>(buckets: &[SampleBucket<F>], size: u32, by_bytes: bool) {
     let mut open = HashMap::new();
     for bucket in buckets {
@@ -70,7 +70,7 @@ pub fn check_windows<const F: usize>(buckets: &[SampleBucket<F>], size: u32, by_
     }
 }
 
-/// Buckets are given in the order of their ids.
+/// Expects buckets in the order of their ids.
 pub fn check_numbered<const F: usize>(buckets: &[SampleBucket<F>], by_bytes: bool) {
     let mut next = HashMap::new();
     for bucket in buckets {
@@ -88,7 +88,7 @@ pub fn check_numbered<const F: usize>(buckets: &[SampleBucket<F>], by_bytes: boo
     }
 }
 
-/// Buckets are given in the order of their ids.
+/// Expects buckets in the order of their ids.
 pub fn check_hybrid<const F: usize>(
     buckets: &[SampleBucket<F>],
     policy: LatePolicy,
@@ -108,7 +108,7 @@ pub fn check_hybrid<const F: usize>(
         if !fields.is_late {
             assert!(
                 fields.start == bucket.items[0].at,
-                "it begins with its first record"
+                "it starts with its first record"
             );
         }
         if !fields.is_closed {

@@ -1,4 +1,4 @@
-//! What the aggregates of a bucket must be, computed from its items.
+//! The expected aggregates of a bucket, computed from its items.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use bucket_core::{Record, Sketch};
 
 use super::sample::{Sample, SampleBucket, SampleItem, at};
 
-/// Integers exactly, floats within the bound of a sum of so few.
+/// Integers exactly, floats within the bound for a sum of few values.
 pub fn check<const F: usize>(bucket: &SampleBucket<F>) {
     let (items, stats) = (&bucket.items, &bucket.stats);
     let id = bucket.id.as_str();

@@ -1,4 +1,4 @@
-//! Projections with expressions, as the server's documents describe them.
+//! Projections with expressions, as the server's documentation describes them.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
 use std::cmp::Ordering;
@@ -19,7 +19,7 @@ pub fn project(projection: &Document, document: &Document) -> Document {
     fields.collect()
 }
 
-/// The value of an expression; `None` for none.
+/// The value of an expression; `None` if it is missing.
 fn evaluate(expression: &Bson, document: &Document, this: Option<&Bson>) -> Option<Bson> {
     match expression {
         Bson::String(text) => match text.strip_prefix("$$") {
@@ -117,7 +117,7 @@ fn call(operator: &str, operand: &Bson, document: &Document, this: Option<&Bson>
 }
 
 #[test]
-fn what_is_removed_is_not_there() {
+fn removed_fields_are_missing() {
     let projection = doc! { "a": 1, "b": { "$cond": [{ "$eq": ["$a", 1] }, "$$REMOVE", "$a"] } };
     assert_eq!(
         project(&projection, &doc! { "a": 1, "c": 1 }),

@@ -58,7 +58,7 @@ pub const HYBRID_BYTES: usize = 8;
 pub const NUMBERED_BYTES: usize = 9;
 pub const COUNT_BYTES: usize = 10;
 
-/// With stored averages, which are not for the naive collection.
+/// With stored averages, which the naive collection does not support.
 pub const COUNT_AVG: usize = 11;
 pub const WINDOW_AVG: usize = 12;
 pub const HYBRID_AVG: usize = 13;
@@ -91,7 +91,7 @@ pub const CAPACITY: u32 = 4;
 pub const DURATION: i64 = 1_000;
 pub const MAX_BYTES: u32 = 400;
 
-/// The aggregates by their place.
+/// The aggregates by their index.
 pub mod at {
     pub const MIN: usize = 0;
     pub const MAX: usize = 1;

@@ -1,5 +1,5 @@
 //! A server over the naive collection: sessions with the record of their last numbered command, and
-//! commands that are on their way, of which some arrive late.
+//! commands in flight, some of which arrive late.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub struct Server {
     /// Executes a statement.
     execute: fn(&mut Collection, &Document) -> Answer,
     sessions: Vec<Session>,
-    /// Commands that nobody waits for any more, and that arrive yet.
+    /// Commands that nobody waits for any more, but that still arrive.
     late: Vec<Message>,
 }
 
@@ -24,7 +24,7 @@ struct Session {
     applied: BTreeMap<usize, Answer>,
 }
 
-/// A command on its way.
+/// A command in flight.
 pub struct Message {
     session: usize,
     number: Option<i64>,
@@ -32,7 +32,7 @@ pub struct Message {
     ordered: bool,
     answers: Vec<Answer>,
     replayed: Vec<Bson>,
-    /// The number is an old one.
+    /// The number is old.
     newer: Option<i64>,
 }
 
@@ -81,13 +81,13 @@ impl Server {
         }
     }
 
-    /// Every statement is executed so.
+    /// Executes every statement with this function.
     pub fn executing(mut self, execute: fn(&mut Collection, &Document) -> Answer) -> Self {
         self.execute = execute;
         self
     }
 
-    /// A new session; another command has had the first number, and so many statements.
+    /// A new session. Another command, with this many statements, has used the first number.
     pub fn session(&mut self, taken: usize) -> usize {
         let applied = (0..taken).map(|at| (at, Answer::Matched));
         self.sessions.push(Session {
@@ -97,7 +97,7 @@ impl Server {
         self.sessions.len() - 1
     }
 
-    /// Executes a statement; whether there was one left.
+    /// Executes a statement. Returns whether one was left.
     pub fn go_on(&mut self, message: &mut Message) -> bool {
         if !message.has_begun() {
             self.end_what_has_begun(message.session);
@@ -150,7 +150,7 @@ impl Server {
         Ok(())
     }
 
-    /// One command of a session is executed at a time.
+    /// The server executes one command of a session at a time.
     fn end_what_has_begun(&mut self, session: usize) {
         let begun = |message: &Message| message.session == session && message.has_begun();
         while let Some(at) = self.late.iter().position(begun) {
@@ -181,7 +181,7 @@ impl Server {
         }
     }
 
-    /// Whatever is on its way arrives.
+    /// Everything in flight arrives.
     pub fn settle(&mut self) {
         while !self.late.is_empty() {
             self.go_on_late(0);

@@ -1,4 +1,4 @@
-//! Any value that a `Serialize` can give: a call of serde's data model, with others inside.
+//! Any value that a `Serialize` can produce: a call of serde's data model, with nested calls.
 #![allow(dead_code, unreachable_pub)]
 
 use proptest::{collection::vec, prelude::*};
@@ -121,7 +121,7 @@ impl Serialize for Tree {
     }
 }
 
-/// Names of fields and variants, odd ones among them.
+/// Names of fields and variants, including odd ones.
 fn name() -> impl Strategy<Value = &'static str> {
     prop_oneof![
         20 => prop_oneof![Just("a"), Just("value"), Just("Gr\u{fc}n"), Just(""), Just("$a")],
@@ -129,7 +129,7 @@ fn name() -> impl Strategy<Value = &'static str> {
     ]
 }
 
-/// Names of structs, those that mean something to `bson` among them.
+/// Names of structs, including those with a meaning for `bson`.
 fn type_name() -> impl Strategy<Value = &'static str> {
     prop_oneof![
         Just("Plain"),

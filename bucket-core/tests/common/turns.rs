@@ -1,4 +1,4 @@
-//! A pseudo-random sequence from a seed: whose turn it is, and what goes wrong.
+//! A pseudo-random sequence from a seed: whose turn it is, and which step fails.
 
 /// Each step is another number.
 #[derive(Debug, Clone, Default)]
@@ -16,7 +16,7 @@ impl Turns {
         (self.0 >> 33) % limit
     }
 
-    /// Which of so many writers is next.
+    /// The next of this many writers.
     pub fn next(&mut self, writers: usize) -> usize {
         let writers = u64::try_from(writers).unwrap();
         usize::try_from(self.below(writers)).unwrap()

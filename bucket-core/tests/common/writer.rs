@@ -1,5 +1,5 @@
-//! The shipped machine against the naive collection: each statement is executed on its own, replies come
-//! last, and what was read may be as stale as can be. Commands and replies get lost on demand.
+//! The shipped machine against the naive collection. Each statement is executed separately, replies
+//! come last, and what was read may be arbitrarily stale. Commands and replies get lost on demand.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ pub use self::{
     turns::Turns,
 };
 
-/// What the executor says of a command that failed.
+/// The executor's report on a failed command.
 type Failure = &'static str;
 
 pub struct Writer {
@@ -33,7 +33,7 @@ pub struct Writer {
     /// The indexes of the call's records.
     indexes: Vec<usize>,
     learnt: Learnt,
-    /// The batch after this one goes by what this one leaves, however old that is by then.
+    /// The next batch relies on what this one leaves, however old that is then.
     next: Option<Batch>,
     under_way: Vec<UnderWay>,
     ended: Vec<Delivered<Failure>>,
@@ -43,9 +43,10 @@ pub struct Writer {
     late: bool,
     pub stored: Vec<usize>,
     pub refused: Vec<usize>,
-    /// Those that may be stored.
+    /// Records that may be stored.
     pub unknown: Vec<usize>,
-    /// With record ids or a source: those that were stored before, and those of which the id is.
+    /// With record ids or a source: the records that were stored before, and the conflicts of an
+    /// id.
     pub duplicates: Vec<usize>,
     pub conflicts: Vec<usize>,
     /// The reads for record ids.
@@ -54,12 +55,12 @@ pub struct Writer {
     steps: usize,
 }
 
-/// What goes wrong on the way.
+/// Injected faults.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
-    /// One step in so many, about; none if 0.
+    /// About one step in this many fails; none if 0.
     one_in: u64,
-    /// One session in so many has a number that another command has had.
+    /// One session in this many has a number that another command has used.
     taken_one_in: u64,
     turns: Turns,
 }
@@ -73,8 +74,8 @@ impl Faults {
         }
     }
 
-    /// Nothing gets lost, but other commands have had the numbers. Were both so, what the server answers to
-    /// a second try from its record could be the other command's.
+    /// Nothing gets lost, but other commands have used the numbers. With both faults, the server's
+    /// answer to a retry could be the other command's record.
     pub fn taken_numbers(one_in: u64, seed: u64) -> Self {
         Self {
             one_in: 0,
@@ -87,7 +88,7 @@ impl Faults {
         self.taken_one_in > 0
     }
 
-    /// Fewer than the steps of most calls.
+    /// Less often than the steps of most calls.
     pub fn rarely(&self) -> u64 {
         4 * self.one_in.max(1)
     }
@@ -115,7 +116,7 @@ impl Faults {
     }
 }
 
-/// A command in the writer's hands.
+/// A command that the writer is sending.
 struct UnderWay {
     delivery: Delivery,
     body: RawDocumentBuf,
@@ -126,7 +127,7 @@ struct UnderWay {
 }
 
 impl UnderWay {
-    /// Does one thing for the command.
+    /// Performs one step of the command.
     fn go_on(&mut self, server: &mut Server, faults: &mut Faults, late: &mut bool) {
         let event = match self.delivery.next() {
             Deed::Number { above } => {
@@ -171,12 +172,12 @@ impl UnderWay {
             let message = self.message.take()?;
             match faults.draw(4) {
                 0 if is_new => return Some(Event::Fault(Fault::NotSent)),
-                // The server breaks off.
+                // The server aborts.
                 1 => {
                     return Some(Event::Fault(Fault::BrokenOff { transient: true }));
                 }
                 2 => return Some(Event::Fault(Fault::Lost)),
-                // It arrives yet, or goes on.
+                // It still arrives, or continues.
                 _ => {
                     server.lose(message);
                     return Some(Event::Fault(Fault::Lost));
@@ -230,7 +231,7 @@ impl Writer {
         self.call = Some(Call::new(batch, Terms::default()));
     }
 
-    /// Does one thing: executes a statement, takes a reply, reads, or plans what comes next.
+    /// Performs one step: executes a statement, takes a reply, reads, or plans the next step.
     pub fn go_on(&mut self, server: &mut Server) {
         self.steps += 1;
         assert!(self.steps < 50_000, "a writer does not come to an end");
@@ -308,7 +309,7 @@ impl Writer {
         }
     }
 
-    /// Gives the records that are stored.
+    /// Returns the records that are stored.
     fn take(&mut self, report: Report<Failure>) -> Vec<usize> {
         let mut left: BTreeSet<usize> = self.indexes.drain(..).collect();
         let mut settles = |index: &usize| assert!(left.remove(index), "{index} is settled twice");
@@ -342,7 +343,7 @@ impl Writer {
         self.call.is_none()
     }
 
-    /// It ends in the middle of all; what it has sent goes on where it `leaves`.
+    /// The call ends in the middle. If it `leaves`, what it has sent continues.
     pub fn drop_call(&mut self, server: &mut Server, leaves: bool) {
         let Some(call) = self.call.take() else { return };
         drop(call);
@@ -354,7 +355,7 @@ impl Writer {
         self.unknown.append(&mut self.indexes);
     }
 
-    /// Whether commands of it are under way.
+    /// Whether it has commands in flight.
     pub fn is_sending(&self) -> bool {
         !self.under_way.is_empty()
     }
@@ -372,7 +373,7 @@ fn delivered(ended: Ended) -> Delivered<Failure> {
     }
 }
 
-/// Stores a batch without any fault.
+/// Stores a batch without faults.
 pub fn store(batch: Batch, collection: &mut Collection) {
     let lent = std::mem::replace(collection, Collection::new(batch.spec()));
     let mut server = Server::new(lent);

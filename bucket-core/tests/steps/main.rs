@@ -1,5 +1,5 @@
-//! Steps: the bounds of fixed steps and of the calendar's, in UTC and in time zones; as texts; and
-//! whether they are made of whole windows.
+//! Steps: the bounds of fixed and calendar steps, in UTC and in time zones; their text; and whether
+//! they consist of whole windows.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod multiples;
@@ -59,7 +59,7 @@ fn any_step() -> impl Strategy<Value = Every> {
     ]
 }
 
-/// The date lies in its step, its neighbours touch it, and all its moments have the same step.
+/// The date is in its step, its neighbours touch it, and all its moments have the same step.
 fn assert_is_step(every: &Every, at: DateTime) {
     let (start, end) = every.span(at);
     assert!(start <= at, "{every} at {at:?}");

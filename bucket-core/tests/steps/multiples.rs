@@ -1,4 +1,4 @@
-//! Whether steps are made of whole windows.
+//! Whether steps consist of whole windows.
 
 use bucket_core::{Every, TimeRange, Window};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::{any_date, any_step};
 
 #[test]
-fn whole_windows_lie_inside_of_one_step_where_it_says_so() {
+fn whole_windows_are_inside_one_step_if_it_is_a_multiple() {
     let all = |every: Every, window| every.is_multiple_of(window, TimeRange::ALL);
     assert!(all(Every::hours(2), Window::hours(1)));
     assert!(all(Every::hours(24), Window::Day));
@@ -24,7 +24,7 @@ fn whole_windows_lie_inside_of_one_step_where_it_says_so() {
 
 proptest! {
     #[test]
-    fn windows_lie_inside_of_the_steps_they_are_said_to(
+    fn windows_are_inside_the_steps_that_are_multiples_of_them(
         at in any_date(),
         every in any_step(),
         window in prop_oneof![

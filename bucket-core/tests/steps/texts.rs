@@ -1,4 +1,4 @@
-//! Steps as texts.
+//! Steps as text.
 
 use bucket_core::{Every, StepError};
 use proptest::prelude::*;
@@ -30,22 +30,22 @@ fn texts_become_steps_and_back() {
 }
 
 #[test]
-fn what_is_no_step_says_what_one_is() {
+fn the_error_for_a_bad_step_explains_steps() {
     for (text, reason) in [
         ("", "it is empty"),
         ("h", "whole numbers, each with a unit"),
         ("-1h", "whole numbers, each with a unit"),
         ("1.5h", "its units are `s`, `m`, `h` and `d`"),
         ("1", "a number has no unit"),
-        ("1w", "for weeks from Monday write `week`"),
-        ("1m1h", "each unit stands at most once, the longest first"),
-        ("1h1h", "each unit stands at most once, the longest first"),
+        ("1w", "write `week` for weeks from Monday"),
+        ("1m1h", "each unit appears at most once, the longest first"),
+        ("1h1h", "each unit appears at most once, the longest first"),
         ("1h ", "its units are `s`, `m`, `h` and `d`"),
         ("4294967296s", "a number is too large"),
         ("Day", "whole numbers, each with a unit"),
     ] {
         let error = text.parse::<Every>().unwrap_err().to_string();
-        let start = format!("`{text}` is no step: ");
+        let start = format!("`{text}` is not a step: ");
         assert!(
             error.starts_with(&start) && error.contains(reason),
             "{text}: {error}"

@@ -95,7 +95,7 @@ fn an_open_range_is_counted_and_ends_with_time() {
 }
 
 #[test]
-fn steps_of_no_length_are_refused_and_never_hang() {
+fn steps_without_length_are_refused_and_never_hang() {
     for none in [Every::seconds(0), Every::minutes(0), Every::hours(0)] {
         assert_eq!(none.check(), Err(StepError::Zero));
         assert!(!none.is_multiple_of(Window::seconds(1), TimeRange::ALL));
@@ -111,12 +111,12 @@ fn steps_of_no_length_are_refused_and_never_hang() {
 
 proptest! {
     #[test]
-    fn every_date_lies_in_its_step_and_neighbours_touch(at in any_date(), every in any_step()) {
+    fn every_date_is_in_its_step_and_neighbours_touch(at in any_date(), every in any_step()) {
         assert_is_step(&every, at);
     }
 
     #[test]
-    fn steps_are_as_many_as_counted(at in any_date(), every in any_step(), millis in 0_i64..4_000_000_000) {
+    fn the_number_of_steps_is_the_count(at in any_date(), every in any_step(), millis in 0_i64..4_000_000_000) {
         let end = DateTime::from_millis(at.timestamp_millis().saturating_add(millis));
         let range = (at..end).into_time_range();
         let count = every.count_in(range);

@@ -78,7 +78,7 @@ fn a_day_without_midnight_begins_at_its_first_moment() {
         "2018-02-17T02:00:00Z",
         "2018-02-18T03:00:00Z",
     );
-    // 23:30 to 00:30: the day begins at half past midnight, not an hour behind.
+    // 23:30 to 00:30: the day begins at half past midnight, not an hour later.
     let toronto = days("America/Toronto");
     assert_span(
         &toronto,
@@ -119,7 +119,7 @@ fn a_midnight_that_comes_twice_begins_one_day() {
 }
 
 #[test]
-fn a_day_that_was_left_out_is_no_step() {
+fn a_day_that_was_left_out_is_not_a_step() {
     let apia = days("Pacific/Apia");
     // 2011-12-30 did not exist there.
     assert_span(
@@ -151,7 +151,8 @@ fn a_day_that_was_left_out_is_no_step() {
 
 #[test]
 fn a_day_that_came_twice_is_one_step() {
-    // Alaska changed sides of the date line in the afternoon of 1867-10-19, which was the 18th again.
+    // Alaska changed sides of the date line in the afternoon of 1867-10-19, which became the 18th
+    // again.
     let sitka = days("America/Sitka");
     let (start, end) = sitka.span(date("1867-10-19T12:00:00Z"));
     let length = end.timestamp_millis() - start.timestamp_millis();

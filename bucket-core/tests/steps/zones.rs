@@ -1,4 +1,4 @@
-//! Steps of the calendar in time zones.
+//! Calendar steps in time zones.
 
 use bson::DateTime;
 use bucket_core::{Every, IntoTimeRange as _, StepError, TimeRange, Window};
@@ -64,7 +64,7 @@ fn zones_hold_for_all_time() {
         "1800-05-31T23:06:32Z",
         "1800-06-01T23:06:32Z",
     );
-    // The rules of today go on: summer time.
+    // Today's rules continue: summer time.
     assert_span(
         &berlin,
         "9999-07-01T00:00:00Z",
@@ -94,12 +94,12 @@ fn utc_under_any_name_is_no_zone() {
     assert_eq!(days("europe/berlin"), days("Europe/Berlin"));
     assert_ne!(days("Europe/Berlin"), days("Europe/Vienna"));
     assert_eq!(days("europe/berlin").to_string(), "day in Europe/Berlin");
-    // Greenwich kept local mean time, and keeps summer time.
+    // Greenwich had local mean time, and has summer time.
     assert_eq!(days("Europe/London").zone(), Some("Europe/London"));
 }
 
 #[test]
-fn what_is_no_zone_says_what_one_is() {
+fn the_error_for_a_bad_zone_explains_zones() {
     for (name, meant) in [
         ("Berlin", Some("Europe/Berlin")),
         ("new york", Some("America/New_York")),
@@ -121,19 +121,19 @@ fn what_is_no_zone_says_what_one_is() {
     assert!(
         error
             .to_string()
-            .starts_with("a step of `24h` cannot be in the zone `Europe/Berlin`: only `day`")
+            .starts_with("the step `24h` cannot have the zone `Europe/Berlin`: only `day`")
     );
 }
 
 #[test]
-fn whole_windows_lie_inside_of_days_of_zones_where_offsets_allow_it() {
+fn whole_windows_are_inside_the_days_of_zones_if_offsets_allow_it() {
     let year = (date("2026-01-01T00:00:00Z")..date("2027-01-01T00:00:00Z")).into_time_range();
     assert!(days("Europe/Berlin").is_multiple_of(Window::hours(1), year));
     assert!(!days("Europe/Berlin").is_multiple_of(Window::hours(2), year));
     assert!(!days("Europe/Berlin").is_multiple_of(Window::Day, year));
     assert!(!days("Asia/Kolkata").is_multiple_of(Window::hours(1), year));
     assert!(days("Asia/Kolkata").is_multiple_of(Window::minutes(30), year));
-    // Unknown for all time, and so not certain.
+    // Unknown for all time, and therefore not certain.
     assert!(!days("Europe/Berlin").is_multiple_of(Window::hours(1), TimeRange::ALL));
     let old = (date("1890-01-01T00:00:00Z")..date("1891-01-01T00:00:00Z")).into_time_range();
     assert!(!days("Europe/Berlin").is_multiple_of(Window::hours(1), old));
@@ -141,7 +141,7 @@ fn whole_windows_lie_inside_of_days_of_zones_where_offsets_allow_it() {
 
 proptest! {
     #[test]
-    fn every_date_lies_in_its_step(
+    fn every_date_is_in_its_step(
         at in any_date(),
         every in prop::sample::select(calendar().to_vec()),
         zone in prop::sample::select(ZONES.to_vec()),

@@ -130,8 +130,8 @@ mod tests {
             ),
             (
                 "--every 1h --zone Europe/Berlin",
-                "a step of `1h` cannot be in the zone `Europe/Berlin`: only `day`, `week`, \
-                 `month`, `quarter` and `year` differ from zone to zone",
+                "the step `1h` cannot have the zone `Europe/Berlin`: only `day`, `week`, \
+                 `month`, `quarter` and `year` depend on the zone",
             ),
             (
                 "--every 1h --fill next",
@@ -141,7 +141,7 @@ mod tests {
         ] {
             assert_eq!(refused(options), expected);
         }
-        assert!(refused("--every soon").contains("`soon` is no step"));
+        assert!(refused("--every soon").contains("`soon` is not a step"));
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(crate) struct Collection {
     pub(crate) options: Document,
 }
 
-/// Where documents are looked for.
+/// Where a read searches for documents.
 #[derive(Debug)]
 enum Source<'a> {
     Id(&'a Value),
@@ -45,15 +45,15 @@ impl Collection {
         }
     }
 
-    /// The id of the record that is added next.
+    /// The id of the next record.
     pub(crate) fn reserve(&mut self) -> RecordId {
         let id = self.next;
         self.next += 1;
         id
     }
 
-    /// Puts one version of a document in the place of another, if the indexes and the validator let
-    /// it; refused, nothing is changed.
+    /// Replaces one version of a document by another, if the indexes and the validator allow it. A
+    /// refusal changes nothing.
     pub(crate) fn put(
         &mut self,
         namespace: &str,
@@ -102,7 +102,7 @@ impl Collection {
         Ok(())
     }
 
-    /// Adds an index over the documents that are there.
+    /// Adds an index over the existing documents.
     pub(crate) fn build(&mut self, namespace: &str, mut index: Index) -> Result<(), Refusal> {
         for (id, fields) in &self.documents {
             let keys = index.keys(fields)?;
@@ -118,11 +118,11 @@ impl Collection {
         found.ok_or_else(no_such_hint)
     }
 
-    /// The documents that match, in the order in which they are looked at: that of the hinted index, or
-    /// that in which they came. At most `limit` of them.
+    /// The documents that match, in the order in which the server examines them: that of the hinted
+    /// index, or the order of insertion. At most `limit` of them.
     ///
-    /// Where no hint says in which order, the server weighs its indexes, and which of several documents
-    /// an update changes is up to it. The model refuses to guess.
+    /// Without a hint, the server chooses an index, and so decides which of several documents an
+    /// update changes. The model refuses to guess.
     pub(crate) fn select(
         &self,
         filter: &Filter,
@@ -135,7 +135,7 @@ impl Collection {
         let source = match (hint, id) {
             (None, Some(id)) => Source::Id(id),
             (Some(hint), _) => Source::Index(self.hinted(hint)?),
-            // The server goes by the index on ids.
+            // The server uses the index on ids.
             (None, None) if filter.is_bounded("_id") => match self.indexes.first() {
                 Some(index) => Source::Index(index),
                 None => Source::All,
@@ -150,7 +150,7 @@ impl Collection {
                 self.indexes.len() > 1 || filter.has_branches() || filter.mentions("_id")
             }
         };
-        // One more says whether there was a choice.
+        // One more document shows whether there was a choice.
         let wanted = limit.saturating_add(usize::from(is_choice && order_counts));
         let mut found: Vec<RecordId> = Vec::new();
         let mut take = |id: RecordId, several: bool| {
@@ -183,7 +183,7 @@ impl Collection {
     }
 }
 
-/// The values of the first fields of an index that a filter asks for.
+/// The values that a filter requires for the first fields of an index.
 fn prefix(index: &Index, filter: &Filter) -> Vec<Value> {
     let mut prefix = Vec::new();
     for path in index.paths.iter() {

@@ -1,4 +1,4 @@
-//! Commands: what is asked, and the reply.
+//! Commands: the request and the reply.
 
 mod catalog;
 mod delete;
@@ -21,10 +21,10 @@ use crate::{
     value::Value,
 };
 
-/// What runs between an upsert's look and its insertion.
+/// Code that runs between the read and the insertion of an upsert.
 pub type Between<'a> = &'a mut dyn FnMut(&mut Server);
 
-/// Fields of every command that change nothing here.
+/// Fields that any command may have and that change nothing here.
 const COMMON: [&str; 9] = [
     "$db",
     "lsid",
@@ -37,7 +37,7 @@ const COMMON: [&str; 9] = [
     "writeConcern",
 ];
 
-/// A command as it came.
+/// A command as received.
 #[derive(Debug)]
 pub(crate) struct Command<'a> {
     pub(crate) name: &'a str,
@@ -100,7 +100,7 @@ impl<'a> Command<'a> {
         self.get(name).map(Element::value).transpose()
     }
 
-    /// A flag, if it is there.
+    /// A flag, if it is present.
     pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
         Ok(self.value(name)?.map(|value| value.is_truthy()))
     }
@@ -134,7 +134,7 @@ impl<'a> Command<'a> {
         Ok(())
     }
 
-    /// Whether the reply is to wait for a majority, which is the server's own default.
+    /// Whether the reply must wait for a majority, which is the server's default.
     fn waits_for_majority(&self) -> Result<bool, Refusal> {
         let concern = self.get("writeConcern").and_then(Element::as_document);
         let w = match concern {
@@ -145,7 +145,7 @@ impl<'a> Command<'a> {
             None => true,
             Some(w) if w.as_str() == Some("majority") => true,
             Some(w) => match w.value()?.as_whole() {
-                // With `j` a single server's own journal is waited for, of which the model has none.
+                // With `j`, a server waits for its own journal; the model has none.
                 Some(0) => return Err(Refusal::unknown("writes that are not acknowledged")),
                 Some(1) => false,
                 _ => return Err(Refusal::unknown("a write concern of some members")),
@@ -155,7 +155,8 @@ impl<'a> Command<'a> {
 
     /// The answer of a write.
     fn written(&self, server: &Server, reply: Document) -> Result<Answer, Refusal> {
-        // A write that changed nothing waits as well: it may rest on what is not replicated yet.
+        // A write that changed nothing waits as well: it may depend on data that is not replicated
+        // yet.
         let until = server.oplog.last();
         if until > server.oplog.majority() && self.waits_for_majority()? {
             return Ok(Answer::Held { reply, until });
@@ -165,7 +166,7 @@ impl<'a> Command<'a> {
 }
 
 impl Server {
-    /// A change was made.
+    /// Records that a change was made.
     pub(crate) fn written(
         &mut self,
         change: Change,
@@ -177,7 +178,7 @@ impl Server {
         }
     }
 
-    /// The interruption that is due before this statement.
+    /// The interruption for this statement, if there is one.
     pub(crate) fn interrupted(&mut self, statement: usize) -> Result<Option<Refusal>, Refusal> {
         match self.interruption {
             Some(due) if statement >= due.after => {

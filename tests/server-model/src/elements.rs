@@ -1,5 +1,5 @@
-//! The elements of BSON bytes. Reading commands is most of the model's work, and this takes a third of the
-//! time of the general reader.
+//! The elements of BSON bytes. Reading commands is most of the model's work, and this reader takes
+//! a third of the time of the general one.
 
 use bson::{Timestamp, oid::ObjectId, spec::BinarySubtype};
 
@@ -8,11 +8,11 @@ use crate::{
     value::{Fields, Value},
 };
 
-/// The elements of a document or an array, one after the other.
+/// Iterates over the elements of a document or an array.
 #[derive(Debug, Clone)]
 pub(crate) struct Elements<'a>(&'a [u8]);
 
-/// One element, as it stands in the bytes.
+/// One element, as in the bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Element<'a> {
     pub(crate) name: &'a str,
@@ -21,7 +21,7 @@ pub(crate) struct Element<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// Of a document with its length and its end.
+    /// The elements of a document with its length and its end.
     pub(crate) fn of(document: &'a [u8]) -> Result<Self, Refusal> {
         let (length, _) = number(document)?;
         match document.get(4..length.wrapping_sub(1)) {
@@ -42,7 +42,7 @@ impl<'a> Elements<'a> {
         Ok(None)
     }
 
-    /// How many there are.
+    /// The number of elements.
     pub(crate) fn count(mut self) -> Result<usize, Refusal> {
         let mut count = 0;
         while self.next()?.is_some() {
@@ -95,7 +95,7 @@ impl<'a> Element<'a> {
         bytes.map(i64::from_le_bytes)
     }
 
-    /// The bytes of binary data, whatever it stands for.
+    /// The bytes of binary data, of any subtype.
     pub(crate) fn as_binary(&self) -> Option<&'a [u8]> {
         self.bytes.get(5..).filter(|_| self.kind == 0x05)
     }
@@ -124,7 +124,7 @@ impl<'a> Element<'a> {
                 }
                 Value::Array(items.into())
             }
-            // That of the old subtype holds its length twice.
+            // Binary data of the old subtype contains its length twice.
             0x05 if bytes.get(4) != Some(&2) => {
                 let (_, rest) = number(bytes)?;
                 let (subtype, rest) = rest.split_first().ok_or_else(|| damaged("no subtype"))?;
@@ -203,7 +203,7 @@ fn write_all<N: AsRef<[u8]>, V: std::borrow::Borrow<Value>>(
     bytes[start..start + 4].copy_from_slice(&length.to_le_bytes()[..4]);
 }
 
-/// Writes a value, and gives its type.
+/// Writes a value and returns its type.
 fn write_value(value: &Value, bytes: &mut Vec<u8>) -> u8 {
     let length = |length: usize| u32::try_from(length).unwrap_or_default().to_le_bytes();
     match value {
@@ -264,7 +264,7 @@ fn write_value(value: &Value, bytes: &mut Vec<u8>) -> u8 {
     }
 }
 
-/// How many bytes a value of this type takes.
+/// The number of bytes of a value with this type.
 fn length(kind: u8, bytes: &[u8]) -> Result<usize, Refusal> {
     Ok(match kind {
         0x01 | 0x09 | 0x11 | 0x12 => 8,
@@ -283,7 +283,7 @@ fn length(kind: u8, bytes: &[u8]) -> Result<usize, Refusal> {
     })
 }
 
-/// A length, and what comes after it.
+/// A length, and the bytes after it.
 fn number(bytes: &[u8]) -> Result<(usize, &[u8]), Refusal> {
     let (number, rest) = bytes
         .split_first_chunk()

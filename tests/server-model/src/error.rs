@@ -1,8 +1,8 @@
-//! What the server says where it refuses.
+//! The server's refusals.
 
 use bson::{Document, doc};
 
-/// What the model does not know: the code of the server's `NotImplemented`.
+/// The code for anything that the model does not know: the server's `NotImplemented`.
 pub const UNKNOWN: i32 = 238;
 
 /// A refusal of a statement or of a command.
@@ -23,7 +23,7 @@ impl Refusal {
         }
     }
 
-    /// Something that the server may know and the model does not: it ends the whole command.
+    /// Something that the server may know but the model does not. It ends the whole command.
     pub(crate) fn unknown(what: impl std::fmt::Display) -> Self {
         Self::new(
             UNKNOWN,

@@ -14,14 +14,14 @@ use crate::{
 #[derive(Debug, Clone)]
 pub(crate) enum Expression {
     Literal(Value),
-    /// A path from a variable; without a name from the document itself.
+    /// A path from a variable; without a name, from the document itself.
     Path(Option<Box<str>>, Option<Box<str>>),
     /// `$$REMOVE`.
     Missing,
     Document(Vec<(Box<str>, Expression)>),
     Array(Vec<Expression>),
     Call(Call, Vec<Expression>),
-    /// `$map`: the list, the name of each item, what becomes of it.
+    /// `$map`: the list, the name of each item, and the expression for it.
     Map(Box<[Expression; 2]>, Box<str>),
     /// `$filter`: the list, the name of each item, the condition.
     Filter(Box<[Expression; 2]>, Box<str>),
@@ -60,7 +60,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Whether a document is the call of an operator.
+/// Whether a document is an operator call.
 pub(crate) fn is_call(fields: &Fields) -> bool {
     matches!(&*fields.0, [(name, _), ..] if name.starts_with('$'))
 }
@@ -136,7 +136,7 @@ impl Expression {
         Ok(Self::Call(Call::named(name, arguments.len())?, arguments))
     }
 
-    /// The value; none where it is missing.
+    /// The value; `None` if it is missing.
     pub(crate) fn evaluate(&self, scope: &Scope<'_>) -> Result<Option<Value>, Refusal> {
         Ok(match self {
             Self::Literal(value) => Some(value.clone()),
@@ -200,7 +200,7 @@ impl Expression {
     }
 }
 
-/// The list that `$map` and `$filter` go through; none for null.
+/// The list that `$map` and `$filter` iterate over; `None` for null.
 fn list(
     name: &str,
     input: &Expression,
@@ -219,14 +219,14 @@ fn list(
     }
 }
 
-/// The value at a path; through an array, the array of what its items have there.
+/// The value at a path; through an array, the array of its items' values.
 fn lookup(value: &Value, path: &str) -> Option<Value> {
     match value {
         Value::Document(fields) => {
             let (name, rest) = path::split(path);
             let value = fields.get(name)?;
             match rest {
-                // Set to nothing by an earlier stage.
+                // An earlier stage removed it.
                 None if matches!(value, Value::Undefined) => None,
                 None => Some(value.clone()),
                 Some(rest) => lookup(value, rest),
@@ -238,7 +238,7 @@ fn lookup(value: &Value, path: &str) -> Option<Value> {
                 .filter(|item| item.as_document().is_some() || item.as_array().is_some());
             let found = items.filter_map(|item| match item {
                 Value::Document(_) => lookup(item, path),
-                // Arrays in arrays are gone into for the rest of a path only.
+                // Nested arrays are only entered for the rest of a path.
                 _ => None,
             });
             Some(Value::Array(Arc::new(found.collect())))

@@ -28,7 +28,7 @@ pub(crate) enum Test {
     Type(Vec<Kind>),
     /// An item of an array is a document that matches.
     Item(Box<Filter>),
-    /// An item of an array fulfils all of these.
+    /// An item of an array meets all of these conditions.
     ItemValue(Vec<Filter>),
 }
 
@@ -41,7 +41,7 @@ pub(crate) enum Comparison {
     GreaterOrEqual,
 }
 
-/// What `$type` asks for.
+/// The types that `$type` accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Named(&'static str),
@@ -60,7 +60,7 @@ impl Filter {
         }
     }
 
-    /// The value that the `_id` must be equal to, or another field of the document itself.
+    /// The value that the `_id`, or another field of the document itself, must equal.
     pub(crate) fn equal_to(&self, name: &str) -> Option<&Value> {
         match self {
             Self::And(all) => all.iter().find_map(|one| one.equal_to(name)),
@@ -69,7 +69,7 @@ impl Filter {
         }
     }
 
-    /// Whether the values of a field lie between bounds, for which the server takes an index.
+    /// Whether the filter bounds the values of a field, so that the server uses an index for it.
     pub(crate) fn is_bounded(&self, name: &str) -> bool {
         match self {
             Self::And(all) => all.iter().any(|one| one.is_bounded(name)),
@@ -78,7 +78,7 @@ impl Filter {
         }
     }
 
-    /// The fields of a document that are looked at.
+    /// The fields of a document that the filter reads.
     pub(crate) fn each_root(&self, take: &mut dyn FnMut(&str)) {
         match self {
             Self::And(all) | Self::Or(all) => all.iter().for_each(|one| one.each_root(take)),
@@ -139,7 +139,8 @@ impl Test {
 }
 
 impl Filter {
-    /// As `matches`, of a document whose one field is an item: its own items count for nothing.
+    /// Like `matches`, for a document whose only field is an item; the item's own items are
+    /// ignored.
     fn matches_item(&self, alone: &Fields) -> bool {
         match self {
             Self::And(all) => all.iter().all(|one| one.matches_item(alone)),
@@ -154,7 +155,7 @@ fn items(value: Option<&Value>) -> std::slice::Iter<'_, Value> {
     value.and_then(Value::as_array).unwrap_or_default().iter()
 }
 
-/// An array as a document whose fields are its places.
+/// An array as a document whose field names are its indexes.
 fn as_document(items: &[Value]) -> Fields {
     let items = items.iter().enumerate();
     Fields(
@@ -166,7 +167,7 @@ fn as_document(items: &[Value]) -> Fields {
 
 fn is(comparison: Comparison, value: Option<&Value>, operand: &Value) -> bool {
     use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual};
-    // What is missing is equal to null, and in no other order with anything but the ends of all.
+    // A missing value equals null. In any other order, it only compares with the ends of the order.
     let is_null = matches!(value, None | Some(Value::Null));
     if is_null && matches!(operand, Value::Null) {
         return matches!(comparison, Equal | LessOrEqual | GreaterOrEqual);

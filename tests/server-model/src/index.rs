@@ -1,4 +1,4 @@
-//! Indexes: their definitions, the keys of a document, and what is unique.
+//! Indexes: their definitions, the keys of a document, and uniqueness.
 
 use std::{cmp::Ordering, collections::BTreeMap, sync::Arc};
 
@@ -12,23 +12,23 @@ use crate::{
     value::{Fields, Value},
 };
 
-/// The place of a document in its collection, in the order in which documents came.
+/// The position of a document in its collection, in order of insertion.
 pub(crate) type RecordId = u64;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Index {
     pub(crate) name: Box<str>,
     pub(crate) paths: Arc<[Box<str>]>,
-    /// Bit `n` is set where the path `n` is in descending order.
+    /// Bit `n` is set if the path `n` is descending.
     descending: u32,
     pub(crate) unique: bool,
     pub(crate) partial: Option<Arc<Filter>>,
-    /// The server removes documents whose date is older than so many seconds.
+    /// The server removes documents whose date is older than this many seconds.
     pub(crate) expire_after: Option<i64>,
     pub(crate) definition: Document,
     /// The fields of a document on which its keys depend.
     roots: Vec<Box<str>>,
-    /// An array stands or stood at one of the paths.
+    /// One of the paths has, or had, an array.
     pub(crate) multikey: bool,
     entries: BTreeMap<Key, Vec<RecordId>>,
 }
@@ -74,7 +74,7 @@ pub(crate) struct Keys {
     pub(crate) multikey: bool,
 }
 
-/// What is left of a path within the document at hand.
+/// The rest of a path within the current document.
 #[derive(Debug, Clone)]
 enum State<'a> {
     Path(&'a str),
@@ -98,7 +98,7 @@ impl Index {
         }
     }
 
-    /// On these fields.
+    /// An index on these fields.
     pub(crate) fn on(keys: &Fields) -> Result<Self, Refusal> {
         let mut index = Self::of_ids();
         index.unique = false;
@@ -172,14 +172,14 @@ impl Index {
         Ok(index)
     }
 
-    /// Whether a document is in this index at all.
+    /// Whether this index contains a document.
     fn covers(&self, fields: &Fields) -> bool {
         let partial = self.partial.as_deref();
         partial.is_none_or(|partial| partial.matches(fields))
     }
 
-    /// Whether two versions of a document have the same keys, because all that these depend on is the
-    /// same.
+    /// Whether two versions of a document have the same keys, because everything that the keys
+    /// depend on is the same.
     pub(crate) fn is_untouched(&self, before: &Fields, after: &Fields) -> bool {
         self.roots
             .iter()
@@ -190,7 +190,7 @@ impl Index {
             })
     }
 
-    /// The keys of a document; none where it is not in the index.
+    /// The keys of a document; none if the index does not contain it.
     pub(crate) fn keys(&self, fields: &Fields) -> Result<Keys, Refusal> {
         let mut found = Keys::default();
         if self.covers(fields) {
@@ -210,7 +210,7 @@ impl Index {
         mut states: Vec<State<'a>>,
         found: &mut Keys,
     ) -> Result<(), Refusal> {
-        // The array at which paths end or go on, and what is left of each of them there.
+        // The array at which paths end or continue, and the rest of each path there.
         let mut array: Option<(Arc<Vec<Value>>, &'a str)> = None;
         let mut through: Vec<(usize, Option<&'a str>)> = Vec::new();
         for (at, state) in states.iter_mut().enumerate() {
@@ -330,8 +330,8 @@ impl Index {
         }
     }
 
-    /// The documents whose keys begin with these values, in the order of the index; a document with
-    /// several keys comes once for each.
+    /// The documents whose keys start with these values, in index order. A document with several
+    /// keys comes once for each.
     pub(crate) fn scan(&self, prefix: Vec<Value>) -> impl Iterator<Item = RecordId> + '_ {
         let from = Key {
             values: prefix.into(),
@@ -356,7 +356,7 @@ impl Index {
             })
     }
 
-    /// Whether the definitions are the same but for the name.
+    /// Whether the definitions are the same except for the name.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         let of = |index: &Self| {
             let mut definition = index.definition.clone();
@@ -392,7 +392,7 @@ impl Index {
     }
 }
 
-/// A definition in which numbers are of one type.
+/// A definition with all numbers as one type.
 fn plain(value: Bson) -> Bson {
     match value {
         Bson::Int32(number) => Bson::Double(f64::from(number)),

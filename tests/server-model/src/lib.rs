@@ -1,9 +1,10 @@
-//! A MongoDB server in the small, for tests: commands go in as BSON documents, replies come out as the
-//! server would give them. No clock, no randomness, no I/O: the same commands give the same replies.
+//! A simplified MongoDB server for tests: commands go in as BSON documents, and replies come out as
+//! the server would send them. It has no clock, no randomness and no I/O: the same commands give
+//! the same replies.
 //!
-//! What it knows is what the library sends, and is compared with a real server statement by statement
-//! (`tests/tests/live/server_model.rs`). What it does not know it answers with an error ([`UNKNOWN`]) that says
-//! what; the README of the package lists it.
+//! It knows what the library sends, and is compared with a real server statement by statement
+//! (`tests/tests/live/server_model.rs`). It answers everything else with an error ([`UNKNOWN`])
+//! that names what is unknown; the README of the package lists it.
 //!
 //! ```
 //! use bson::{doc, RawDocumentBuf};

@@ -1,4 +1,4 @@
-//! The oplog: what can still be taken back.
+//! The oplog: the changes that can still be rolled back.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -9,7 +9,7 @@ use crate::{
     value::Fields,
 };
 
-/// What one entry changed, as far as it takes to undo it.
+/// The change of one entry, as far as needed to undo it.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
     Document {
@@ -29,7 +29,7 @@ pub(crate) enum Change {
 pub(crate) struct Entry {
     pub(crate) position: u64,
     pub(crate) change: Change,
-    /// The session that it belongs to, and what was written of that before.
+    /// Its session, and what was written of that session before.
     pub(crate) session: Option<(SessionId, Option<Arc<Session>>)>,
 }
 
@@ -63,7 +63,7 @@ impl Oplog {
         });
     }
 
-    /// A majority has everything up to this position.
+    /// Declares that a majority has everything up to this position.
     pub(crate) fn commit(&mut self, position: u64) {
         self.majority = self.majority.max(position.min(self.last));
         while self
@@ -80,12 +80,12 @@ impl Oplog {
         self.open.iter().rev()
     }
 
-    /// Takes the last of them. Positions are never given twice.
+    /// Removes the last of them. Positions are never reused.
     pub(crate) fn take_back(&mut self) -> Option<Entry> {
         self.open.pop_back()
     }
 
-    /// The end of a failover: what is left is what a majority has.
+    /// The end of a failover: a majority has everything that is left.
     pub(crate) fn begin_term(&mut self) {
         self.last += 1;
         self.majority = self.last;

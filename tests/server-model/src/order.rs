@@ -23,7 +23,7 @@ pub(crate) fn bracket(value: &Value) -> u8 {
     }
 }
 
-/// Numbers compare by value whatever their type; NaN is equal to itself and comes first.
+/// Numbers compare by value, whatever their type. NaN equals itself and comes first.
 pub(crate) fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Int32(a), Value::Int32(b)) => a.cmp(b),
@@ -70,12 +70,12 @@ fn documents(a: &Fields, b: &Fields) -> Ordering {
 }
 
 fn doubles(a: f64, b: f64) -> Ordering {
-    // Only NaN compares with nothing.
+    // Only NaN is incomparable.
     a.partial_cmp(&b)
         .unwrap_or_else(|| b.is_nan().cmp(&a.is_nan()))
 }
 
-/// Exact, also where a double cannot tell two 64-bit integers apart.
+/// Exact, even if a double cannot distinguish two 64-bit integers.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
 fn long_and_double(a: i64, b: f64) -> Ordering {
     if b.is_nan() {

@@ -8,15 +8,15 @@ pub(crate) fn split(path: &str) -> (&str, Option<&str>) {
         .map_or((path, None), |(name, rest)| (name, Some(rest)))
 }
 
-/// A name that is a place in an array.
+/// A name that is an array index.
 pub(crate) fn place(name: &str) -> Option<usize> {
     let canonical = name == "0" || !name.starts_with(['0', '+']);
     name.parse().ok().filter(|_| canonical)
 }
 
-/// Whether the test holds for one of the values that a filter compares at this path: through arrays
-/// each of their items, and of an array at its end the items (if `expand`) and the array itself.
-/// A value that is missing is tested as `None`.
+/// Whether the test holds for one of the values that a filter compares at this path. Arrays on the
+/// path contribute each item; an array at its end contributes the items (if `expand`) and itself. A
+/// missing value is tested as `None`.
 pub(crate) fn any(
     fields: &Fields,
     path: &str,

@@ -9,11 +9,11 @@ use crate::{
     value::{Fields, Value},
 };
 
-/// The stages of an update; each sees what the one before it has set.
+/// The stages of an update. Each one sees the result of the previous stage.
 #[derive(Debug, Clone)]
 pub(crate) struct Pipeline(Vec<Node>);
 
-/// What a stage sets in a document, in the order in which it names it.
+/// The fields that a stage sets in a document, in the order in which it names them.
 #[derive(Debug, Clone, Default)]
 struct Node(Vec<(Box<str>, Part)>);
 
@@ -95,7 +95,7 @@ impl Node {
             return Err(conflict(path));
         }
         let part = match value {
-            // A document that is no expression sets its fields and leaves the others.
+            // A document that is not an expression sets its fields and keeps the others.
             Value::Document(fields) if !expression::is_call(fields) && !fields.0.is_empty() => {
                 let mut node = Self::default();
                 for (inner, value) in &fields.0 {
@@ -118,7 +118,8 @@ impl Node {
                 Part::Value(expression) => expression.evaluate(scope)?,
                 Part::Inner(node) => Some(node.within(fields.get(name), scope)?),
             };
-            // What is missing keeps its place until the last stage: a later one may set it there.
+            // A missing value keeps its position until the last stage, because a later stage may
+            // set it.
             fields.set(name, new.unwrap_or(Value::Undefined));
         }
         Ok(())
@@ -142,7 +143,7 @@ impl Node {
     }
 }
 
-/// Takes away what is missing.
+/// Removes missing values.
 fn take_missing(fields: &mut Fields) {
     fields
         .0

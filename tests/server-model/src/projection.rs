@@ -1,4 +1,4 @@
-//! Projections: which fields a read gives.
+//! Projections: the fields that a read returns.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The replica set in the small: what a majority has, failovers, and refusals of a server that is not
-//! the primary.
+//! A simplified replica set: what a majority has, failovers, and the refusals of a server that is
+//! not the primary.
 
 use std::borrow::Cow;
 
@@ -10,20 +10,20 @@ use crate::{
     server::Server,
 };
 
-/// What the server is in its replica set.
+/// The role of the server in its replica set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum State {
-    /// It takes writes.
+    /// It accepts writes.
     #[default]
     Primary,
-    /// It refuses every command as no primary (10107).
+    /// It refuses every command with "not primary" (10107).
     Secondary,
 }
 
-/// A refusal that hits the next write command half-way.
+/// A refusal in the middle of the next write command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interruption {
-    /// So many statements are executed before.
+    /// The number of statements that are executed before it.
     pub after: usize,
     /// The code: 189, 10107 or 11602.
     pub code: i32,
@@ -32,25 +32,26 @@ pub struct Interruption {
 }
 
 impl Server {
-    /// What the server is.
+    /// The role of the server.
     #[must_use]
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// The server stops being the primary. It keeps what it has.
+    /// The server stops being the primary. It keeps its data.
     pub fn step_down(&mut self) {
         self.state = State::Secondary;
     }
 
-    /// The server becomes the primary again, of what it has. Of sessions it knows what is written.
+    /// The server becomes the primary again, with its data. Of sessions, it only knows what is
+    /// written.
     pub fn step_up(&mut self) {
         self.state = State::Primary;
         self.sessions.refresh();
     }
 
-    /// Another server becomes the primary, which has what a majority has and nothing else: all other
-    /// writes are taken back, and what sessions knew of them.
+    /// Another server becomes the primary, with only the data that a majority has. All other writes
+    /// are rolled back, with the sessions' records of them.
     pub fn fail_over(&mut self) {
         while let Some(entry) = self.oplog.take_back() {
             if let Some((session, before)) = entry.session.clone() {
@@ -79,12 +80,12 @@ impl Server {
         self.step_up();
     }
 
-    /// Refuses the next write command half-way.
+    /// Interrupts the next write command in the middle.
     pub fn interrupt(&mut self, interruption: Interruption) {
         self.interruption = Some(interruption);
     }
 
-    /// Whether writes reach a majority only once [`Server::replicate`] says so.
+    /// Sets whether writes reach a majority only through [`Server::replicate`].
     pub fn lag(&mut self, lags: bool) {
         self.lags = lags;
         if !lags {
@@ -92,7 +93,7 @@ impl Server {
         }
     }
 
-    /// A majority has everything up to this position.
+    /// Declares that a majority has everything up to this position.
     pub fn replicate(&mut self, position: u64) {
         self.oplog.commit(position);
     }
@@ -154,7 +155,7 @@ fn undo(collection: &mut Collection, entry: &Entry) -> Undone {
             after,
         } => {
             let validator = collection.validator.take();
-            // The indexes took this version once, and everything since has been undone.
+            // The indexes accepted this version before, and everything since was undone.
             let put = collection.put(namespace, *id, after.as_ref(), before.clone());
             debug_assert!(put.is_ok(), "{put:?}");
             collection.validator = validator;
@@ -164,7 +165,7 @@ fn undo(collection: &mut Collection, entry: &Entry) -> Undone {
     }
 }
 
-/// The refusal of a server that is not the primary any more.
+/// The refusal of a server that is no longer the primary.
 pub(crate) fn refusal(code: i32) -> Refusal {
     let message = match code {
         189 => "Not primary while executing",

@@ -1,4 +1,4 @@
-//! The server: its state, and how it is asked.
+//! The server: its state and its entry points.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -14,9 +14,9 @@ use crate::{
     value::Fields,
 };
 
-/// A server, as one primary after the other of its replica set.
+/// A server: the successive primaries of its replica set.
 ///
-/// A clone is a snapshot, and costs little: documents are shared.
+/// A clone is a cheap snapshot: documents are shared.
 #[derive(Debug, Clone, Default)]
 pub struct Server {
     pub(crate) collections: BTreeMap<Arc<str>, Collection>,
@@ -28,12 +28,12 @@ pub struct Server {
     pub(crate) sessions: Sessions,
     pub(crate) state: State,
     pub(crate) interruption: Option<Interruption>,
-    /// The caller says when a majority has a write.
+    /// The caller decides when a majority has a write.
     pub(crate) lags: bool,
     limits: Limits,
 }
 
-/// What the server refuses for its size.
+/// The sizes that the server refuses.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Limits {
@@ -61,12 +61,12 @@ impl Limits {
     }
 }
 
-/// What a command comes to.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// The reply.
     Reply(Document),
-    /// The write is done; the server replies once a majority has everything up to this position. If
+    /// The write is done. The server replies when a majority has everything up to this position. If
     /// that does not happen in time, [`Answer::timed_out`] is the reply.
     Held {
         /// The reply.
@@ -74,8 +74,8 @@ pub enum Answer {
         /// The position in the oplog.
         until: u64,
     },
-    /// The read has to wait until a majority has everything up to this position: it is to be sent again
-    /// then. Nothing was done.
+    /// The read must wait until a majority has everything up to this position. Nothing was done;
+    /// send it again then.
     Postponed {
         /// The position in the oplog.
         until: u64,
@@ -83,7 +83,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// The reply, if nothing is to be waited for.
+    /// The reply, if it needs no waiting.
     #[must_use]
     pub fn reply(self) -> Option<Document> {
         match self {
@@ -92,7 +92,7 @@ impl Answer {
         }
     }
 
-    /// The reply of a server that has waited for as long as it was told to.
+    /// The reply of a server that waited for the full time limit.
     #[must_use]
     pub fn timed_out(self) -> Document {
         match self {
@@ -139,13 +139,13 @@ impl Answer {
 }
 
 impl Server {
-    /// An empty server: a primary whose writes a majority has at once.
+    /// An empty server: a primary whose writes reach a majority immediately.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The reply to a command. Where the server would wait for a majority, it has waited in vain.
+    /// The reply to a command. If the server would wait for a majority, the wait has timed out.
     pub fn run(&mut self, command: &RawDocument) -> Document {
         self.execute(command).timed_out()
     }
@@ -155,13 +155,13 @@ impl Server {
         command::execute(self, command, None)
     }
 
-    /// As [`Server::execute`]; `between` runs in the moment between an upsert's look, which found nothing,
-    /// and its insertion. It may send other commands.
+    /// Like [`Server::execute`]. `between` runs after an upsert's read found nothing and before its
+    /// insertion. It may send other commands.
     pub fn execute_between(&mut self, command: &RawDocument, between: Between<'_>) -> Answer {
         command::execute(self, command, Some(between))
     }
 
-    /// Other limits than the server's own.
+    /// Replaces the server's default limits.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }
@@ -170,7 +170,7 @@ impl Server {
         self.limits
     }
 
-    /// The documents of a collection (`database.collection`), in the order in which they came.
+    /// The documents of a collection (`database.collection`), in order of insertion.
     #[must_use]
     pub fn documents(&self, namespace: &str) -> Vec<Document> {
         let collection = self.collections.get(namespace);
@@ -178,12 +178,12 @@ impl Server {
         documents.map(|fields| fields.to_document()).collect()
     }
 
-    /// As [`Server::documents`], as bytes.
+    /// Like [`Server::documents`], as bytes.
     #[must_use]
     pub fn raw_documents(&self, namespace: &str) -> Vec<RawDocumentBuf> {
         let collection = self.collections.get(namespace);
         let documents = collection.into_iter().flat_map(|it| it.documents.values());
-        // What was read from BSON can be written as BSON.
+        // Values that were read from BSON can be written as BSON.
         documents
             .map(|fields| RawDocumentBuf::from_bytes(fields.to_bytes()).unwrap_or_default())
             .collect()
@@ -237,7 +237,7 @@ impl Server {
         Err(Refusal::new(17_419, message))
     }
 
-    /// The time of a position in the oplog, as replies have it.
+    /// The time of a position in the oplog, in the form of replies.
     pub(crate) fn time(position: u64) -> Timestamp {
         Timestamp {
             time: FIRST_SECOND,
@@ -246,5 +246,5 @@ impl Server {
     }
 }
 
-/// Any one: the model has no clock.
+/// An arbitrary second: the model has no clock.
 const FIRST_SECOND: u32 = 1_700_000_000;

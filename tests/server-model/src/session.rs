@@ -38,7 +38,7 @@ pub(crate) enum Done {
 pub(crate) struct Sessions {
     /// As the primary knows them.
     live: HashMap<SessionId, Arc<Session>>,
-    /// As they follow from what is written: what another primary knows.
+    /// As the written data shows them, which is what another primary knows.
     written: HashMap<SessionId, Arc<Session>>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Numbered {
 }
 
 impl Numbered {
-    /// Of a command; none where it has no number.
+    /// Of a command; `None` if it has no number.
     pub(crate) fn of(command: &Command<'_>) -> Result<Option<Self>, Refusal> {
         let Some(number) = command.get("txnNumber") else {
             return Ok(None);
@@ -74,7 +74,7 @@ impl Numbered {
 }
 
 impl Sessions {
-    /// Begins or goes on with the number of a command.
+    /// Begins or continues the number of a command.
     pub(crate) fn begin(&mut self, of: &Numbered) -> Result<(), Refusal> {
         let session = self.live.entry(Arc::clone(&of.session)).or_default();
         if of.number < session.number {
@@ -102,7 +102,7 @@ impl Sessions {
         self.live.get(&of.session)?.done.get(&statement)
     }
 
-    /// A statement was applied. Gives what was written of the session before.
+    /// Records that a statement was applied. Returns what was written of the session before.
     pub(crate) fn record(
         &mut self,
         of: &Numbered,
@@ -115,7 +115,7 @@ impl Sessions {
             .insert(Arc::clone(&of.session), Arc::clone(session))
     }
 
-    /// What was written of a session is taken back.
+    /// Rolls back what was written of a session.
     pub(crate) fn take_back(&mut self, id: &SessionId, before: Option<Arc<Session>>) {
         match before {
             Some(before) => self.written.insert(Arc::clone(id), before),
@@ -123,7 +123,7 @@ impl Sessions {
         };
     }
 
-    /// Another primary goes by what is written.
+    /// Another primary only knows what is written.
     pub(crate) fn refresh(&mut self) {
         self.live = self.written.clone();
     }

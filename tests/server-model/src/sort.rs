@@ -8,8 +8,8 @@ use crate::{
     value::Fields,
 };
 
-/// The order of a read. The server sorts by the keys that an index on the same paths would have, and
-/// of several keys of a document the first one counts.
+/// The order of a read. The server sorts by the keys that an index on the same paths would have. If
+/// a document has several keys, the first one counts.
 #[derive(Debug)]
 pub(crate) struct Sort(Index);
 
@@ -25,7 +25,7 @@ impl Sort {
         Ok(Self(Index::on(sort)?))
     }
 
-    /// Sorts; whoever is equal keeps the order.
+    /// Sorts. Equal documents keep their order.
     pub(crate) fn sort(&self, documents: &mut Vec<Arc<Fields>>) -> Result<(), Refusal> {
         let mut keyed: Vec<(Option<Key>, Arc<Fields>)> = Vec::with_capacity(documents.len());
         for fields in documents.drain(..) {

@@ -31,7 +31,7 @@ pub(crate) fn value(value: &Value) -> String {
 }
 
 fn write_value(text: &mut String, value: &Value) {
-    // Writing to a text never fails.
+    // Writing to a string never fails.
     let _ = match value {
         Value::MinKey => write!(text, "MinKey"),
         Value::MaxKey => write!(text, "MaxKey"),

@@ -1,12 +1,13 @@
-//! The removal of what is past its time.
+//! The removal of expired documents.
 
 use bson::{Bson, DateTime};
 
 use crate::{oplog::Change, server::Server};
 
 impl Server {
-    /// Removes the one document of a collection whose date is past first by one of its TTL indexes, at
-    /// this moment; gives its `_id`. The server looks once a minute and removes one after the other.
+    /// Removes one document of a collection: the one that is the first to be expired at this moment
+    /// by one of its TTL indexes. Returns its `_id`. A real server checks once a minute and removes
+    /// documents one at a time.
     pub fn remove_expired(&mut self, namespace: &str, now: DateTime) -> Option<Bson> {
         let (name, collection) = self.collections.get_key_value(namespace)?;
         let name = name.clone();

@@ -12,7 +12,7 @@ use crate::{
     value::{Fields, Value},
 };
 
-/// What an update does to one path.
+/// The effect of an update on one path.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub(crate) path: Box<str>,
@@ -29,7 +29,7 @@ pub(crate) enum Operation {
     Push(Vec<Value>),
 }
 
-/// The changes in the order in which the server makes them: by path.
+/// The changes in the server's order: by path.
 pub(crate) fn parse(update: &Fields) -> Result<Vec<Change>, Refusal> {
     let mut changes: Vec<Change> = Vec::with_capacity(8);
     for (name, fields) in &update.0 {
@@ -139,10 +139,10 @@ fn pushed(operand: &Value) -> Result<Vec<Value>, Refusal> {
     }
 }
 
-/// Name by name; places in arrays by their number.
+/// Name by name; array indexes by their number.
 fn compare_paths(a: &str, b: &str) -> Ordering {
     let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
-    // The names before the first one that differs are the same.
+    // The names before the first difference are equal.
     let from = a.as_bytes()[..same].iter().rposition(|byte| *byte == b'.');
     let from = from.map_or(0, |dot| dot + 1);
     let [a_name, b_name] = [a, b].map(|path| path::split(&path[from..]).0);
@@ -157,7 +157,7 @@ fn compare_paths(a: &str, b: &str) -> Ordering {
     a_name.cmp(b_name).then_with(|| a.len().cmp(&b.len()))
 }
 
-/// Makes the changes. Gives whether there were any.
+/// Applies the changes. Returns whether the document changed.
 pub(crate) fn apply(
     changes: &[Change],
     fields: &mut Fields,
@@ -179,7 +179,7 @@ pub(crate) fn apply(
     Ok(is_other)
 }
 
-/// The refusal of another `_id`.
+/// The refusal of a changed `_id`.
 pub(crate) fn immutable(path: &str) -> Refusal {
     let message =
         format!("Performing an update on the path '{path}' would modify the immutable field '_id'");

@@ -1,4 +1,4 @@
-//! What an upsert takes over from its filter.
+//! The fields that an upsert takes from its filter.
 
 use bson::Document;
 
@@ -9,9 +9,9 @@ use crate::{
     value::{Fields, Value},
 };
 
-/// The document that the equalities of a filter make.
+/// The document from the equalities of a filter.
 ///
-/// The server keeps them by path in alphabetical order, and refuses those that meet.
+/// The server orders them by path and refuses overlapping ones.
 pub(crate) fn document(filter: &Filter) -> Result<Fields, Refusal> {
     let mut equalities: Vec<(&str, &Value)> = Vec::new();
     collect(filter, &mut equalities);
@@ -37,7 +37,7 @@ pub(crate) fn document(filter: &Filter) -> Result<Fields, Refusal> {
     Ok(fields)
 }
 
-/// Whether the filter is equalities and nothing else, on exactly these paths.
+/// Whether the filter consists only of equalities, on exactly these paths.
 pub(crate) fn is_equality_on(filter: &Filter, paths: &Document) -> bool {
     fn only(filter: &Filter) -> bool {
         match filter {
@@ -66,7 +66,7 @@ fn collect<'a>(filter: &'a Filter, found: &mut Vec<(&'a str, &'a Value)>) {
     }
 }
 
-/// Refuses two equalities that meet.
+/// Refuses two overlapping equalities.
 fn check(path: &str, other: &str) -> Result<(), Refusal> {
     let what = if path == other {
         format!("path '{path}' is matched twice")
@@ -81,7 +81,7 @@ fn check(path: &str, other: &str) -> Result<(), Refusal> {
     ))
 }
 
-/// Whether a path leads into another one.
+/// Whether a path is inside another one.
 pub(crate) fn is_within(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer)
         .is_some_and(|rest| rest.starts_with('.'))
@@ -98,7 +98,7 @@ fn plant(fields: &mut Fields, path: &str, value: &Value) -> Result<(), Refusal> 
     }
     match fields.get_mut(name) {
         Some(Value::Document(inner)) => plant(std::sync::Arc::make_mut(inner), rest, value),
-        // Paths that meet were refused before.
+        // Overlapping paths were refused above.
         _ => Err(Refusal::unknown("equalities that meet")),
     }
 }

@@ -1,4 +1,4 @@
-//! Values as the model keeps them: cheap to clone, and to share between versions of a document.
+//! Values as the model stores them: cheap to clone and to share between versions of a document.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::error::Refusal;
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
     MinKey,
-    /// Stands in index keys for an empty array, and in a pipeline for what is missing; no document that
-    /// is stored holds it.
+    /// Represents an empty array in index keys, and a missing value in a pipeline. No stored
+    /// document contains it.
     Undefined,
     Null,
     Int32(i32),
@@ -55,7 +55,7 @@ impl Value {
         }
     }
 
-    /// Whether both are the same bytes, which is how the server tells that nothing was changed.
+    /// Whether both have the same bytes. The server uses this to detect that nothing changed.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::MinKey, Self::MinKey)
@@ -79,7 +79,7 @@ impl Value {
         }
     }
 
-    /// Whether a condition counts it as true.
+    /// Whether a condition treats it as true.
     pub(crate) fn is_truthy(&self) -> bool {
         match self {
             Self::Null | Self::Undefined => false,
@@ -106,7 +106,7 @@ impl Value {
         }
     }
 
-    /// A whole number of whatever type.
+    /// A whole number of any type.
     #[allow(clippy::cast_possible_truncation, clippy::float_cmp)]
     pub(crate) fn as_whole(&self) -> Option<i64> {
         match self {

@@ -1,4 +1,5 @@
-//! What a real server shows only in the midst of faults: rollbacks, late replies, lost races, removals.
+//! Behaviour that a real server only shows under faults: rollbacks, late replies, lost races,
+//! removals.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bson::{Binary, Bson, DateTime, Document, RawDocumentBuf, doc, spec::BinarySubtype};
@@ -16,7 +17,7 @@ fn push(id: i32) -> Document {
     doc! { "update": "c", "updates": [{ "q": { "_id": id }, "u": { "$push": { "items": 1 } }, "upsert": true }] }
 }
 
-/// In a session, under this number.
+/// The command in a session, under this number.
 fn numbered(mut command: Document, number: i64) -> Document {
     let id = Binary {
         subtype: BinarySubtype::Uuid,
@@ -40,7 +41,7 @@ fn n(reply: &Document) -> i32 {
 }
 
 #[test]
-fn a_failover_takes_back_what_no_majority_has_and_the_records_of_sessions_with_it() {
+fn a_failover_rolls_back_unreplicated_writes_and_their_session_records() {
     let mut server = Server::new();
     run(&mut server, &numbered(push(1), 1));
     server.lag(true);
@@ -69,7 +70,7 @@ fn a_failover_takes_back_what_no_majority_has_and_the_records_of_sessions_with_i
         .get_array("firstBatch")
         .unwrap();
     assert_eq!(indexes.len(), 1);
-    // The number was never used, as far as this primary knows; the one before it was.
+    // This primary does not know that the number was used, but it knows the previous one.
     let again = run(&mut server, &numbered(push(1), 2));
     assert!(n(&again) == 1 && !again.contains_key("retriedStmtIds"));
     let old = run(&mut server, &numbered(push(1), 1));
@@ -77,7 +78,7 @@ fn a_failover_takes_back_what_no_majority_has_and_the_records_of_sessions_with_i
 }
 
 #[test]
-fn what_a_majority_has_stays_and_a_repetition_is_answered_from_the_record() {
+fn replicated_writes_stay_and_a_retry_is_answered_from_the_record() {
     let mut server = Server::new();
     server.lag(true);
     let command = numbered(push(1), 1);
@@ -114,7 +115,7 @@ fn a_number_that_wrote_nothing_is_forgotten_by_the_next_primary() {
 }
 
 #[test]
-fn a_write_that_changes_nothing_waits_for_what_it_rests_on() {
+fn a_write_that_changes_nothing_waits_for_the_writes_before_it() {
     let mut server = Server::new();
     server.lag(true);
     let set = doc! { "update": "c", "updates": [{ "q": { "_id": 1 }, "u": { "$set": { "a": 1 } }, "upsert": true }] };
@@ -151,7 +152,7 @@ fn a_causal_read_waits_for_a_majority() {
 }
 
 #[test]
-fn an_interruption_hits_the_statements_that_are_left_or_the_whole_command() {
+fn an_interruption_fails_the_remaining_statements_or_the_whole_command() {
     let three = doc! { "insert": "c", "ordered": false, "documents": [{ "_id": 1 }, { "_id": 2 }, { "_id": 3 }] };
     for (whole, ordered) in [(true, false), (false, false), (false, true)] {
         let mut server = Server::new();
@@ -179,7 +180,7 @@ fn an_interruption_hits_the_statements_that_are_left_or_the_whole_command() {
 }
 
 #[test]
-fn an_upsert_that_lost_the_race_is_tried_again_for_pure_equality_alone() {
+fn a_lost_upsert_race_is_retried_only_for_pure_equality() {
     for (filter, retried) in [
         (doc! { "_id": 1 }, true),
         (doc! { "_id": 1, "n": { "$lt": 5 } }, false),
@@ -207,7 +208,7 @@ fn an_upsert_that_lost_the_race_is_tried_again_for_pure_equality_alone() {
 }
 
 #[test]
-fn what_is_past_its_time_goes_one_by_one() {
+fn expired_documents_are_removed_one_by_one() {
     let mut server = Server::new();
     let index = doc! {
         "key": { "at": 1 },
@@ -260,7 +261,7 @@ fn documents_grow_to_the_limit_and_no_further() {
 }
 
 #[test]
-fn what_the_model_does_not_know_is_an_error() {
+fn commands_unknown_to_the_model_are_errors() {
     let mut server = Server::new();
     run(&mut server, &push(1));
     let update = |u: Document| doc! { "update": "c", "updates": [{ "q": { "_id": 1 }, "u": u }] };

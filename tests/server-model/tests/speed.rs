@@ -1,4 +1,5 @@
-//! How many statements the model takes a second: `cargo test --release -p server-model --test speed -- --ignored --nocapture`.
+//! Measures how many statements the model executes per second: `cargo test --release -p
+//! server-model --test speed -- --ignored --nocapture`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::cast_precision_loss)]
 
 use std::time::{Duration, Instant};

@@ -1,30 +1,30 @@
-//! Breaks of single lines that histories must find.
+//! Changes of single lines that histories must detect.
 
 use std::fmt::Write;
 
-/// A line of the library, as it is and broken.
+/// A line of the library, sound and broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Break {
     /// The file, from the root of the workspace.
     pub file: String,
     /// What the break does.
     pub what: String,
-    /// The line up to what is broken, ..
+    /// The part of the line before the break.
     pub before: String,
-    /// .. what is broken, ..
+    /// The sound code.
     pub sound: String,
-    /// .. what stands there then, ..
+    /// The broken code.
     pub broken: String,
-    /// .. and the rest.
+    /// The rest of the line.
     pub after: String,
 }
 
 impl Break {
-    /// All of a list.
+    /// All entries of a list.
     ///
     /// # Panics
     ///
-    /// If an entry is none.
+    /// If an entry is malformed.
     #[must_use]
     pub fn all(list: &str) -> Vec<Self> {
         let lines = list
@@ -57,17 +57,17 @@ impl Break {
         }
     }
 
-    /// The line as it is.
+    /// The sound line.
     #[must_use]
     pub fn line(&self) -> String {
         format!("{}{}{}", self.before, self.sound, self.after)
     }
 
-    /// The file with this line broken wherever `condition` holds.
+    /// The file with this line broken whenever `condition` holds.
     ///
     /// # Errors
     ///
-    /// How often the line is there, if not once.
+    /// The number of times that the line occurs, unless it is one.
     pub fn apply(&self, text: &str, condition: &str) -> Result<String, usize> {
         let line = self.line();
         let mut found = 0;

@@ -1,4 +1,4 @@
-//! The executor of commands in the small: sessions and their numbers, tries and their answers.
+//! A simplified executor of commands: sessions and their numbers, tries and their answers.
 
 use bson::{Binary, RawDocumentBuf, doc, oid::ObjectId, raw::cstr, spec::BinarySubtype};
 use bucket_core::write::{
@@ -11,10 +11,10 @@ use crate::{
     world::{Arrival, Event, Sender, Session, World},
 };
 
-/// A command on its way, in a task of its own: it goes on when its call is dropped.
+/// A command in flight, in a task of its own: it continues when its call is dropped.
 #[derive(Debug)]
 pub(crate) struct Command {
-    /// Who waits for it.
+    /// The call that waits for it.
     pub(crate) call: Option<usize>,
     place: usize,
     pub(crate) client: usize,
@@ -25,11 +25,11 @@ pub(crate) struct Command {
     kind: String,
     collection: Option<Binary>,
     session: Session,
-    /// Which try is under way.
+    /// The number of the current try.
     attempt: u32,
-    /// A request is under way.
+    /// A request is in flight.
     is_out: bool,
-    /// A message of it was lost: its session is not used again.
+    /// A message of it was lost, so its session is not used again.
     is_dirty: bool,
     deadline: u64,
     refusal: Option<WriteFailure>,
@@ -91,7 +91,7 @@ impl<T: Model> World<'_, T> {
         })
     }
 
-    /// Does what the delivery asks for, until it waits.
+    /// Performs the delivery's steps until it waits.
     fn carry_on(&mut self, at: usize) {
         loop {
             let Some(command) = &mut self.commands[at] else {
@@ -207,7 +207,7 @@ impl<T: Model> World<'_, T> {
                 command.is_dirty = true;
                 Told::Fault(Fault::Lost)
             }
-            // Nobody wants another try of what has not left.
+            // Nobody needs another try of a command that was never sent.
             Arrival::NotSent if command.call.is_none() && !command.delivery.may_be_applied() => {
                 Told::CalledOff
             }
@@ -242,7 +242,7 @@ impl<T: Model> World<'_, T> {
         }
     }
 
-    /// Nobody waits for what a call has sent: what has not left is called off.
+    /// Nobody waits for a call's commands any more: those that were not sent are cancelled.
     pub(crate) fn let_go(&mut self, call: usize) {
         for at in 0..self.commands.len() {
             let Some(command) = &mut self.commands[at] else {
@@ -254,7 +254,7 @@ impl<T: Model> World<'_, T> {
             command.call = None;
             let writer = command.writer;
             if command.in_session {
-                // In the caller's session nothing goes on without the caller.
+                // In the caller's session, nothing continues without the caller.
                 let command = self.commands[at].take();
                 self.writers[writer].session = command.map(|command| command.session);
             } else if !command.is_out && !command.delivery.may_be_applied() {

@@ -1,4 +1,4 @@
-//! The forms that histories are about, and what holds for the buckets of each.
+//! The forms of histories, and the invariants of the buckets of each.
 
 use std::{collections::BTreeMap, panic};
 
@@ -26,19 +26,19 @@ forms! {
     NUMBERED NUMBERED_IDS
 }
 
-/// How many there are.
+/// The number of forms.
 #[must_use]
 pub fn number() -> usize {
     NAMES.len()
 }
 
-/// The name of the one at this place.
+/// The name of the form at this index.
 #[must_use]
 pub fn name(at: usize) -> &'static str {
     NAMES[at]
 }
 
-/// Runs a history; with its steps told, if asked for.
+/// Runs a history; records its steps if requested.
 #[must_use]
 pub fn play(plan: &Plan, told: bool) -> Ended {
     RUN[plan.form](plan, told)
@@ -88,7 +88,7 @@ fn check_pages<const F: usize>(
     }
 }
 
-/// With limits of their own, buckets keep those that they were opened with.
+/// With limits of their own, buckets keep the limits that they were opened with.
 fn check_own_limits<const F: usize>(bucket: &SampleBucket<F>) {
     let size = bucket.fields.size;
     assert!(

@@ -1,13 +1,13 @@
-//! One history: it runs, and what is stored at its end is compared with what was told.
+//! One history: it runs, and its final data is compared with what was reported.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::{model::Model, plan::Plan, quiet, server::namespace, world::World};
 
-/// What a history came to.
+/// The result of a history.
 #[derive(Debug)]
 pub struct Ended {
-    /// What was wrong, if anything was.
+    /// What was wrong, if anything.
     pub failure: Option<String>,
     /// Calls that were made.
     pub calls: usize,
@@ -15,11 +15,11 @@ pub struct Ended {
     pub faults: u32,
     /// Messages that were sent.
     pub messages: u32,
-    /// What happened, if it was to be told.
+    /// The steps, if they were requested.
     pub steps: Vec<String>,
 }
 
-/// Runs a history; with its steps told, if asked for.
+/// Runs a history; records its steps if requested.
 pub(crate) fn run<T: Model>(plan: &Plan, told: bool) -> Ended {
     let mut world = World::<T>::new(plan, told);
     let result = catch_unwind(AssertUnwindSafe(|| {

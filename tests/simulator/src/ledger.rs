@@ -1,4 +1,4 @@
-//! What was sent, what was said of it, and the comparison with what is stored.
+//! What was sent, what was reported about it, and the comparison with what is stored.
 
 use std::collections::BTreeMap;
 
@@ -7,23 +7,23 @@ use bucket_core::{BucketDocument, Form, bucket};
 
 use crate::model::{Disturbed, Model, positions};
 
-/// A record that is on its way: its number, and the place of this delivery among those of the record.
+/// A delivery of a record: the record's number, and the index among its deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) number: usize,
     at: usize,
 }
 
-/// What was said of a delivery.
+/// The report on a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
     Stored,
     /// It was stored before.
     Duplicate,
-    /// Its id stands for other data.
+    /// Its id belongs to other data.
     Conflict,
     NotStored,
-    /// That it is not known, or nothing at all.
+    /// The report says "unknown", or there was no report.
     Unknown,
 }
 
@@ -33,11 +33,11 @@ struct Entry<T> {
     told: Vec<Told>,
     /// Its source and its position there.
     source: Option<(u8, i64)>,
-    /// The source was told to go on without it.
+    /// The source was allowed to skip it.
     skipped: bool,
-    /// It was taken away after it had been stored.
+    /// It was removed after it had been stored.
     removed: bool,
-    /// The call that it was first sent by.
+    /// The first call that sent it.
     call: usize,
 }
 
@@ -84,7 +84,7 @@ impl<T: Model> Ledger<T> {
         self.entries[number].source.is_some()
     }
 
-    /// It is sent; until something is told, it may be stored or not.
+    /// Notes that it is sent. Until a report comes, it may be stored or not.
     pub(crate) fn send(&mut self, number: usize) -> Sent {
         let told = &mut self.entries[number].told;
         told.push(Told::Unknown);
@@ -98,7 +98,7 @@ impl<T: Model> Ledger<T> {
         self.entries[sent.number].told[sent.at] = told;
     }
 
-    /// The server has removed these buckets for their age.
+    /// The server has removed these expired buckets.
     pub(crate) fn expire(&mut self, documents: &[RawDocumentBuf], now: bson::DateTime) {
         for document in documents {
             let Ok(bucket) = bucket::decode::<T>(document) else {
@@ -118,17 +118,17 @@ impl<T: Model> Ledger<T> {
         self.remove(documents);
     }
 
-    /// Its source goes on without it.
+    /// Its source continues without it.
     pub(crate) fn skip(&mut self, number: usize) {
         self.entries[number].skipped = true;
     }
 
-    /// A promise that was broken on the way.
+    /// Records a broken promise.
     pub(crate) fn complain(&mut self, what: String) {
         self.wrong.push(what);
     }
 
-    /// These buckets are taken away.
+    /// These buckets were removed.
     pub(crate) fn remove(&mut self, documents: &[RawDocumentBuf]) {
         self.disturbed.removed |= !documents.is_empty();
         for document in documents {
@@ -148,11 +148,11 @@ impl<T: Model> Ledger<T> {
         }
     }
 
-    /// What is wrong with what is stored; nothing, if every promise holds.
+    /// The violated promises; empty if every promise holds.
     ///
     /// # Panics
     ///
-    /// If the buckets of a key are not as their form has them.
+    /// If the buckets of a key violate the invariants of their form.
     pub(crate) fn audit(&mut self, documents: &[RawDocumentBuf]) -> Vec<String> {
         let mut buckets = Vec::with_capacity(documents.len());
         for document in documents {
@@ -186,7 +186,7 @@ impl<T: Model> Ledger<T> {
         self.check_order(&buckets);
         if self.wrong.is_empty() {
             let mut full: Vec<T::Bucket> = buckets.into_iter().map(|(bucket, _)| bucket).collect();
-            // Room that was reserved and never used.
+            // Buckets that were reserved and never used.
             full.retain(|bucket| !T::items(bucket).is_empty());
             T::check(&full, self.disturbed);
         }
@@ -215,7 +215,7 @@ impl<T: Model> Ledger<T> {
         }
     }
 
-    /// A position that a bucket keeps passes no record that is not stored.
+    /// No position in a bucket may be past a record of its source that is not stored.
     fn check_positions(&mut self, bucket: &T::Bucket, document: &RawDocumentBuf, found: &[u32]) {
         let (parts, key) = (bucket.as_ref(), T::order(bucket).0);
         let of_window = matches!(T::SPEC.form(), Form::Window { .. });
@@ -242,11 +242,11 @@ impl<T: Model> Ledger<T> {
         }
     }
 
-    /// Records of one source, and of one call, are in their order in a bucket; where buckets follow each
-    /// other, over all of them.
+    /// Records of one source, and of one call, are in order in a bucket; if buckets follow each
+    /// other, also across buckets.
     fn check_order(&mut self, buckets: &[(T::Bucket, &RawDocumentBuf)]) {
         if let Form::Hybrid { .. } = T::SPEC.form() {
-            // They take records in the order of their times.
+            // These buckets take records in order of time.
             return;
         }
         let in_sequence = matches!(T::SPEC.form(), Form::Count { .. } | Form::Numbered { .. });
@@ -269,7 +269,7 @@ impl<T: Model> Ledger<T> {
                 };
                 let line = match entry.source {
                     Some((source, _)) => (true, usize::from(source)),
-                    // What is not known may arrive after all others.
+                    // A record with an unknown outcome may arrive after all others.
                     None if entry.told[..] != [Told::Stored] || self.disturbed.miscounted => {
                         continue;
                     }
@@ -291,7 +291,7 @@ impl<T: Model> Ledger<T> {
 }
 
 impl<T: Model> Entry<T> {
-    /// Whether it was said of all deliveries that they stored nothing.
+    /// Whether all reports on its deliveries say that they stored nothing.
     fn is_denied(&self) -> bool {
         let denied = |told: &Told| matches!(told, Told::NotStored | Told::Conflict);
         self.told.iter().all(denied)
@@ -299,10 +299,10 @@ impl<T: Model> Entry<T> {
 
     fn is_wrong(&self, found: u32, all: &[Self], disturbed: Disturbed) -> Option<&'static str> {
         let said = |what: Told| self.told.iter().filter(|told| **told == what).count();
-        // A position that its source was told to pass counts as one that was stored.
+        // A position that its source was allowed to skip counts as stored.
         let was_stored = said(Told::Stored) > 0 || (said(Told::Duplicate) > 0 && !self.skipped);
-        // Without its index nothing tells a record that is delivered again, nor without the bucket that kept
-        // its position.
+        // Without its index, no repeated record is recognized. The same holds without the bucket
+        // that kept its position.
         let is_untold = disturbed.unindexed || (disturbed.removed && self.source.is_some());
         let most = if is_untold { self.told.len() } else { 1 };
         if found as usize > most {

@@ -1,8 +1,8 @@
-//! Many writers of the shipped write machine against a model of the server, over a network that misbehaves:
-//! whole histories from one seed, in virtual time, without threads, I/O or a driver.
+//! Many writers with the shipped write machine against a model of the server, over a faulty
+//! network: whole histories from one seed, in virtual time, without threads, I/O or a driver.
 //!
-//! After each history every promise about writes is checked against a naive ledger. The README of the package
-//! says what a history is made of, and which mistakes it finds.
+//! After each history, every promise about writes is checked against a naive ledger. The README of
+//! the package describes histories and the mistakes that they find.
 //!
 //! ```
 //! use simulator::{Plan, forms};
@@ -28,7 +28,7 @@ mod shrink;
 mod world;
 mod writers;
 
-// The record type with every aggregate and its checks are those of `bucket-core`'s own tests.
+// The record type with every aggregate, and its checks, come from `bucket-core`'s own tests.
 #[allow(missing_docs, clippy::pedantic)]
 #[path = "../../../bucket-core/tests/common/invariants.rs"]
 mod invariants;
@@ -44,12 +44,12 @@ pub use self::{
     plan::{CallPlan, ClientPlan, Fault, FaultPlan, Plan, WriterPlan},
 };
 
-/// Runs the history of a seed. Gives what it came to, or if it failed a report: of the smallest one that was
-/// found to, if it is to be made smaller.
+/// Runs the history of a seed. Returns its result, or a report if it failed. With `smaller`, the
+/// report is on the smallest history found to fail.
 ///
 /// # Errors
 ///
-/// The report: what is wrong, the history, its steps, and the seed that gives it again.
+/// The report: what is wrong, the history, its steps, and the seed that reproduces it.
 pub fn check(seed: u64, smaller: bool) -> Result<Ended, String> {
     let _quiet = quiet::keep_panics();
     let plan = Plan::draw(seed, forms::number());
@@ -57,7 +57,7 @@ pub fn check(seed: u64, smaller: bool) -> Result<Ended, String> {
     let Some(failure) = ended.failure.take() else {
         return Ok(ended);
     };
-    // Should the shrinking be stopped, this is known.
+    // Printed first, in case the shrinking is stopped.
     eprintln!(
         "SIM_SEED={seed} fails: {}",
         failure.lines().next().unwrap_or_default()

@@ -1,4 +1,5 @@
-//! What a record of a history is: drawn from random numbers, known by its number, and checked in its buckets.
+//! The records of a history: drawn from random numbers, identified by number, and checked in their
+//! buckets.
 
 use bson::RawDocument;
 use bucket_core::Record;
@@ -20,7 +21,7 @@ pub(crate) trait Model: Record + Clone + PartialEq + std::fmt::Debug + 'static {
     /// The number that it was drawn with.
     fn number(&self) -> i64;
 
-    /// Its key, as that of its bucket is put in [order](Self::order).
+    /// Its key, in the form in which [order](Self::order) sorts that of its bucket.
     fn key_text(&self) -> String;
 
     /// Its key and its id, where records have ids.
@@ -29,11 +30,11 @@ pub(crate) trait Model: Record + Clone + PartialEq + std::fmt::Debug + 'static {
     /// Whether the validator refuses it.
     fn is_refused(&self) -> bool;
 
-    /// The same data under the same id but for the number: a record that contradicts this one. None
-    /// where records have no ids.
+    /// The same data under the same id, except for the number: a record that contradicts this one.
+    /// `None` if records have no ids.
     fn contradiction(&self, number: i64) -> Option<Self>;
 
-    /// Asserts what holds for the buckets of this form, whoever wrote them. They come in the order of
+    /// Asserts the invariants of this form's buckets, whoever wrote them. They come in the order of
     /// their keys, numbers and ids.
     fn check(buckets: &[Self::Bucket], disturbed: Disturbed);
 
@@ -43,26 +44,26 @@ pub(crate) trait Model: Record + Clone + PartialEq + std::fmt::Debug + 'static {
     /// The items of a bucket.
     fn items(bucket: &Self::Bucket) -> &[Self::Item];
 
-    /// By what buckets are put in order.
+    /// The sort key of a bucket.
     fn order(bucket: &Self::Bucket) -> (String, u64, String);
 }
 
-/// What has been done to a collection that writers cannot make good.
+/// What has happened to a collection that writers cannot repair.
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each happens or not")]
 pub(crate) struct Disturbed {
-    /// Buckets were taken away.
+    /// Buckets were removed.
     pub(crate) removed: bool,
     /// An index was missing for a while.
     pub(crate) unindexed: bool,
-    /// Numbers came twice: what was not executed goes after the others.
+    /// Numbers were used twice, so statements that were not executed come after the others.
     pub(crate) miscounted: bool,
     /// Clients had limits of their own.
     pub(crate) mixed: bool,
 }
 
 impl Disturbed {
-    /// What the plan alone says.
+    /// The part that follows from the plan only.
     #[must_use]
     pub(crate) fn of(plan: &Plan) -> Self {
         Self {
@@ -93,10 +94,10 @@ impl<const F: usize> Model for Sample<F> {
     fn draw(random: &mut Random, number: i64, key: u64, now: i64) -> Self {
         let back = i64::try_from(random.below(3_000)).unwrap_or_default();
         let at = match random.below(24) {
-            // Out of the order of all others.
+            // Out of order with all others.
             0 => -i64::try_from(random.below(4_000)).unwrap_or_default(),
             1 => *pick(random, &[i64::MIN, i64::MAX, 1_500]),
-            // Soon past the limit of models that have one.
+            // Soon past the retention of models that have one.
             2 | 3 => now - 1_000 * i64::from(sample::EXPIRE_AFTER) + back,
             _ => now - back / 3,
         };

@@ -1,4 +1,4 @@
-//! The network: every message takes its time, and some meet a fault.
+//! The network: every message takes time, and some meet a fault.
 
 use bson::RawDocumentBuf;
 
@@ -8,11 +8,11 @@ use crate::{
     world::{Arrival, Event, Request, Sender, World},
 };
 
-/// A way takes up to so many milliseconds.
+/// One direction takes up to this many milliseconds.
 const WAY: u64 = 4;
 
 impl<T: Model> World<'_, T> {
-    /// Sends a message. What hits it may drop the call that sends it, or all of its client.
+    /// Sends a message. A fault may drop the call that sends it, or kill its whole client.
     pub(crate) fn send(&mut self, sender: Sender, body: RawDocumentBuf) {
         let place = self.messages;
         self.messages += 1;
@@ -32,7 +32,7 @@ impl<T: Model> World<'_, T> {
             match fault {
                 Fault::Slow(more) => out += u64::from(more),
                 Fault::SlowReply(more) => back += u64::from(more),
-                // Who sends it a second time goes by its number.
+                // A client that sends it a second time relies on its number.
                 Fault::Twice(_) if !matches!(body.get("txnNumber"), Ok(Some(_))) => {}
                 Fault::Twice(later) => {
                     let body = body.clone();
@@ -63,7 +63,7 @@ impl<T: Model> World<'_, T> {
             }
             Some(Fault::NotSent) => self.at(1, Event::Response(sender, Arrival::NotSent)),
             Some(Fault::Drop { .. }) => {
-                // Nothing has left: the call is dropped while it looks for a connection.
+                // Nothing was sent: the call is dropped while it waits for a connection.
                 self.at(1, Event::Response(sender, Arrival::NotSent));
                 after.push(Fault::Drop { before: true });
             }
@@ -85,7 +85,7 @@ impl<T: Model> World<'_, T> {
         self.at(after, Event::Request(request));
     }
 
-    /// The call that a message belongs to, if it is still wanted.
+    /// The call that a message belongs to, if it still exists.
     pub(crate) fn call_of(&self, sender: Sender) -> Option<usize> {
         match sender {
             Sender::Read(call, ..) => Some(call),
@@ -95,7 +95,7 @@ impl<T: Model> World<'_, T> {
     }
 }
 
-/// A command in a line.
+/// A command in one line.
 fn short(body: &RawDocumentBuf) -> String {
     let text =
         bson::Document::try_from(body).map_or_else(|error| error.to_string(), |it| it.to_string());

@@ -1,5 +1,5 @@
-//! What a history is to be: clients, writers, their calls, and what goes wrong. All of it is data, drawn from a
-//! seed, so that a history can be told again and be made smaller.
+//! The plan of a history: clients, writers, their calls, and the faults. All of it is data drawn
+//! from a seed, so that a history can be repeated and shrunk.
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ use crate::random::Random;
 const WRITERS: usize = 4;
 /// Faults of a history.
 const FAULTS: usize = 10;
-/// Calls of a writer, at most.
+/// The most calls of a writer.
 const CALLS: u64 = 12;
-/// The messages of a history, about: a fault beyond them hits nothing.
+/// The approximate number of messages in a history. A fault beyond them hits nothing.
 const MESSAGES: u64 = 220;
 
 /// A history.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// What it was drawn from.
+    /// The seed that it was drawn from.
     pub seed: u64,
-    /// The place of its form among those of [`crate::forms`].
+    /// The index of its form in [`crate::forms`].
     pub form: usize,
     /// The keys that the writers share.
     pub keys: u8,
@@ -27,76 +27,76 @@ pub struct Plan {
     pub validates: bool,
     /// Processes that write.
     pub clients: Vec<ClientPlan>,
-    /// Who writes, and what.
+    /// The writers and their records.
     pub writers: Vec<WriterPlan>,
-    /// What goes wrong, in the order of the messages.
+    /// The faults, in the order of the messages.
     pub faults: Vec<FaultPlan>,
 }
 
-/// A process with a handle of its own.
+/// A process with its own handle.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientPlan {
-    /// Its capacity in place of the model's, where the form takes one.
+    /// Its capacity, instead of the model's, if the form accepts one.
     pub capacity: Option<u32>,
     /// Its commands have numbers.
     pub has_numbers: bool,
-    /// It writes with `w: 1`, and goes by what the primary has.
+    /// It writes with `w: 1`, and relies on what the primary has.
     pub is_weak: bool,
 }
 
-/// A writer of a client. It makes one call after the other.
+/// A writer of a client. It makes its calls one after the other.
 #[derive(Debug, Clone)]
 pub struct WriterPlan {
-    /// What its records are drawn from.
+    /// The seed of its records.
     pub stream: u64,
-    /// The place of its client.
+    /// The index of its client.
     pub client: usize,
-    /// Its records come from this source, where the form takes one.
+    /// Its records come from this source, if the form accepts one.
     pub source: Option<u8>,
     /// All of its calls run in one session.
     pub in_session: bool,
-    /// What it calls.
+    /// Its calls.
     pub calls: Vec<CallPlan>,
 }
 
 /// A call.
 #[derive(Debug, Clone, Copy)]
 pub struct CallPlan {
-    /// What its records are drawn from.
+    /// The seed of its records.
     pub stream: u64,
-    /// So many records; one is an `insert`.
+    /// The number of records; a single one is an `insert`.
     pub records: u8,
-    /// They are of one key.
+    /// All of them have one key.
     pub of_one_key: bool,
-    /// So many of them are those of another call, where the form or the source can tell.
+    /// This many of them repeat those of another call, if the form or the source can detect that.
     pub again: u8,
-    /// The records of two callers that share their statements.
+    /// Two callers share the statements of these records.
     pub is_shared: bool,
-    /// Milliseconds before it.
+    /// The milliseconds before it.
     pub wait: u16,
-    /// Milliseconds for it.
+    /// Its deadline in milliseconds.
     pub deadline: u16,
 }
 
 /// A fault, and the message that it hits.
 #[derive(Debug, Clone, Copy)]
 pub struct FaultPlan {
-    /// The place of the message among all that are sent.
+    /// The index of the message among all messages.
     pub at: u32,
     /// What happens.
     pub fault: Fault,
 }
 
-/// What goes wrong. Times are in milliseconds.
+/// A fault. Times are in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The request is lost, and the client is told that the connection broke.
+    /// The request is lost, and the client sees a broken connection.
     LoseRequest,
     /// The reply is lost.
     LoseReply,
-    /// The connection broke; the request arrives after all, so much later.
+    /// The connection broke, but the request arrives after this delay.
     Late(u16),
-    /// The request arrives a second time, so much later.
+    /// The request arrives a second time, after this delay.
     Twice(u16),
     /// The request takes longer.
     Slow(u16),
@@ -104,41 +104,41 @@ pub enum Fault {
     SlowReply(u16),
     /// There is no connection.
     NotSent,
-    /// The request is lost, and nobody is told.
+    /// The request is lost, without any signal.
     Silence,
-    /// The next write command is broken off.
+    /// The next write command is interrupted.
     Interrupt {
-        /// After so many statements.
+        /// After this many statements.
         after: u8,
-        /// As a whole, or statement by statement.
+        /// Fully, or statement by statement.
         whole: bool,
     },
-    /// The server is no primary for so long.
+    /// The server is not the primary for this long.
     StepDown(u16),
-    /// No majority has writes for so long; then it has.
+    /// No majority has new writes for this long; then it has them.
     Lag(u16),
-    /// No majority has writes for so long; then the primary dies, and they are taken back.
+    /// No majority has new writes for this long; then the primary dies, and they are rolled back.
     FailOver(u16),
     /// The call that sends the message is dropped.
     Drop {
         /// Before the message leaves.
         before: bool,
     },
-    /// The client that sends the message dies, and is back after so long.
+    /// The client that sends the message dies, and is back after this long.
     Kill(u16),
-    /// One of the callers that share the call goes away.
+    /// One of the callers that share the call leaves.
     Leave,
     /// A bucket is removed.
     RemoveBucket(u8),
     /// All buckets of a key are removed.
     RemoveKey(u8),
-    /// The collection is dropped, and set up again after so long.
+    /// The collection is dropped, and set up again after this long.
     DropCollection(u16),
-    /// An index is dropped, and built again after so long.
+    /// An index is dropped, and built again after this long.
     DropIndex(u8, u16),
-    /// The server removes what is past its time.
+    /// The server removes expired documents.
     Expire,
-    /// The next number of the client is that of the command before.
+    /// The next number of the client repeats that of the previous command.
     Miscount,
 }
 
@@ -159,7 +159,8 @@ impl Plan {
             faults: Vec::new(),
         };
         let miscounts = random.below(8) == 0;
-        // The server executes what follows a statement whose number was taken: a position passes it.
+        // The server executes the statements after one whose number was taken, so a position skips
+        // that one.
         let sources = random.below(3) == 0 && !miscounts;
         for _ in 0..WRITERS {
             let writer = writer(&mut random, plan.clients.len(), sources);
@@ -189,7 +190,8 @@ fn client(random: &mut Random) -> ClientPlan {
 
 fn writer(random: &mut Random, clients: usize, sources: bool) -> WriterPlan {
     let client = random.below(clients as u64);
-    // Two of them may deliver the same source, as one that was taken for dead and its successor.
+    // Two of them may deliver the same source, like a writer that was taken for dead and its
+    // successor.
     let source =
         (sources && random.below(4) > 0).then(|| u8::try_from(random.below(2)).unwrap_or_default());
     let in_session = source.is_none() && random.below(8) == 0;
@@ -235,7 +237,7 @@ fn call(random: &mut Random) -> CallPlan {
     }
 }
 
-/// Some milliseconds: mostly few, sometimes seconds.
+/// A few milliseconds mostly, sometimes seconds.
 fn span(random: &mut Random) -> u16 {
     let span = match random.below(3) {
         0 => 5 + random.below(30),
@@ -253,7 +255,7 @@ fn fault(random: &mut Random) -> Fault {
     match random.below(40) {
         0..=2 => Fault::LoseRequest,
         3..=6 => Fault::LoseReply,
-        // While what refused the repetition may change: a bucket fills up.
+        // Meanwhile, the reason for refusing the repetition may change: a bucket fills up.
         7..=12 => Fault::Late(u16::try_from(5 + random.below(400)).unwrap_or_default()),
         13 => Fault::Late(span(random)),
         14 | 15 => Fault::Twice(span(random)),
@@ -281,7 +283,8 @@ fn fault(random: &mut Random) -> Fault {
     }
 }
 
-/// Where numbers come twice, no command is lost as well: of both at once the server cannot tell.
+/// In histories with repeated numbers, no command is lost as well: the server cannot detect both at
+/// once.
 fn harmless(random: &mut Random) -> Fault {
     match random.below(8) {
         0..=4 => Fault::Miscount,

@@ -1,4 +1,4 @@
-//! Panics of histories: kept for the report, not printed for each candidate of a shrinking.
+//! Keeps the panics of histories for the report instead of printing each of them during shrinking.
 
 use std::{cell::RefCell, panic, sync::Once};
 
@@ -7,11 +7,11 @@ thread_local! {
     static IS_QUIET: RefCell<bool> = const { RefCell::new(false) };
 }
 
-/// The panics of this thread are kept as long as this is there.
+/// While this exists, the panics of this thread are kept.
 #[derive(Debug)]
 pub(crate) struct Quiet;
 
-/// Keeps the panics of this thread from here on.
+/// From now on, keeps the panics of this thread.
 pub(crate) fn keep_panics() -> Quiet {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -1,4 +1,4 @@
-//! Random numbers with a known start: those of the storms.
+//! Random numbers from a known seed, the same as in the storms.
 
 #[path = "../../src/faults/random.rs"]
 mod shared;

@@ -1,4 +1,4 @@
-//! What happens at the server: requests, waiting for a majority, failovers, and what is taken away.
+//! Events at the server: requests, waiting for a majority, failovers, and removals.
 
 use bson::{DateTime, Document, RawDocumentBuf, doc};
 use bucket_core::index;
@@ -10,10 +10,10 @@ use crate::{
     world::{Arrival, Event, Request, Sender, World},
 };
 
-/// A refusal of a server that is no primary any more.
+/// The refusal of a server that is no longer the primary.
 const STEPPED_DOWN: i32 = 189;
 
-/// What waits until a majority has what it rests on.
+/// A message that waits until a majority has the data that it depends on.
 #[derive(Debug)]
 pub(crate) enum Held {
     Reply(Sender, Document, u64),
@@ -53,7 +53,7 @@ impl<T: Model> World<'_, T> {
         }
     }
 
-    /// What happens beside the message of this sender.
+    /// The part of a fault that does not concern the sender's message.
     pub(crate) fn strike(&mut self, fault: Fault, sender: Sender) {
         match fault {
             Fault::Interrupt { after, whole } => self.server.interrupt(Interruption {
@@ -113,7 +113,7 @@ impl<T: Model> World<'_, T> {
         }
     }
 
-    /// No majority has anything from now on; then it ends in one way or the other.
+    /// From now on, no majority has new writes; then the lag ends in one way or the other.
     fn lag(&mut self, ends: impl Fn(u32) -> Event, span: u16) {
         if self.lag.is_none() {
             self.terms += 1;
@@ -156,8 +156,8 @@ impl<T: Model> World<'_, T> {
         }
     }
 
-    /// The primary dies, and the next one has what a majority has. Who waits is told that the connection
-    /// broke.
+    /// The primary dies, and the next one has what a majority has. Waiting clients see a broken
+    /// connection.
     pub(crate) fn fail_over(&mut self, lag: u32) {
         if self.lag != Some(lag) {
             return;
@@ -174,7 +174,7 @@ impl<T: Model> World<'_, T> {
         }
     }
 
-    /// Takes documents away, as somebody beside the library does.
+    /// Removes documents, as another client would.
     fn remove(&mut self, choose: impl FnOnce(Vec<RawDocumentBuf>) -> Vec<RawDocumentBuf>) {
         let documents = self.server.raw_documents(&namespace::<T>());
         if documents.is_empty() {
@@ -204,7 +204,7 @@ impl<T: Model> World<'_, T> {
         }
     }
 
-    /// Creates the collection with what it needs, if it is not there.
+    /// Creates the collection with its indexes, if it does not exist.
     pub(crate) fn set_up(&mut self) {
         let mut create = doc! { "create": T::SPEC.collection() };
         if self.plan.validates {
@@ -220,14 +220,14 @@ impl<T: Model> World<'_, T> {
         self.ask(&doc! { "createIndexes": T::SPEC.collection(), "indexes": definitions });
     }
 
-    /// A command of somebody beside the library.
+    /// A command from another client.
     fn ask(&mut self, command: &Document) {
         let mut command = command.clone();
         command.insert("writeConcern", doc! { "w": 1 });
         let raw = RawDocumentBuf::try_from(&command).unwrap_or_default();
         let state = self.server.state();
         if state == State::Secondary {
-            // The next primary takes it.
+            // The next primary executes it.
             self.server.step_up();
         }
         let reply = self.server.run(&raw);

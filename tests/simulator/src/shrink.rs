@@ -1,11 +1,11 @@
-//! A history that fails becomes a smaller one that fails: fewer writers, calls, records, faults.
+//! Shrinks a failing history to a smaller one that fails: fewer writers, calls, records, faults.
 
 use crate::plan::Plan;
 
-/// So many histories are tried at most.
+/// At most this many histories are tried.
 const TRIES: usize = 1_500;
 
-/// The smallest history that was found to fail. `fails` gives what is wrong with one, if anything is.
+/// The smallest failing history found. `fails` returns what is wrong with one, if anything.
 pub(crate) fn shrink(
     plan: Plan,
     failure: String,
@@ -29,7 +29,7 @@ pub(crate) fn shrink(
     }
 }
 
-/// Smaller ones, large steps first.
+/// Smaller histories, large steps first.
 fn candidates(plan: &Plan) -> Vec<Plan> {
     let mut all = Vec::new();
     for at in 0..plan.writers.len() {

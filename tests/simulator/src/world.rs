@@ -1,4 +1,5 @@
-//! A history as it runs: who is there, what is on its way, and one event after the other in virtual time.
+//! A running history: who takes part, what is in flight, and one event after the other in virtual
+//! time.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -19,15 +20,15 @@ use crate::{
 
 /// The time by the clock when a history begins, in milliseconds.
 pub(crate) const EPOCH: i64 = 1_700_000_000_000;
-/// A history that has so many events goes round in circles.
+/// A history with this many events is in an endless loop.
 const MOST_EVENTS: usize = 200_000;
 
-/// Who a message is from.
+/// The sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sender {
-    /// The read of a call at this place, and which try it is.
+    /// The read of a call at this index, and the number of the try.
     Read(usize, usize, u32),
-    /// A command, and which try it is.
+    /// A command, and the number of the try.
     Command(usize, u32),
     /// Nobody waits for it any more.
     Nobody,
@@ -43,14 +44,14 @@ pub(crate) enum Arrival {
     NotSent,
 }
 
-/// A message on its way to the server.
+/// A message in flight to the server.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) sender: Sender,
     pub(crate) body: RawDocumentBuf,
-    /// The reply takes so long, if anybody gets it.
+    /// The reply takes this long, if anybody receives it.
     pub(crate) back: Option<u64>,
-    /// The server that it is sent to: it arrives at no other one.
+    /// The server that it is sent to; no other one receives it.
     pub(crate) node: u32,
 }
 
@@ -65,7 +66,7 @@ pub(crate) enum Event {
     /// The pause before a read at this place is over.
     ReadPaused(usize, usize),
     CommandPaused(usize),
-    /// What belongs to a call is awaited no longer.
+    /// A call reaches its deadline.
     CallDeadline(usize),
     CommandDeadline(usize),
     StepUp(u32),
@@ -108,7 +109,7 @@ pub(crate) struct Client {
     pub(crate) plan: ClientPlan,
     pub(crate) learnt: Learnt,
     pub(crate) sessions: Vec<Session>,
-    /// The next number is that of the command before.
+    /// The next number repeats that of the previous command.
     pub(crate) miscounts: bool,
 }
 
@@ -127,10 +128,10 @@ pub(crate) struct World<'a, T: Model> {
     pub(crate) now: u64,
     pub(crate) server: Server,
     pub(crate) held: Vec<Held>,
-    /// Since when no majority has writes, counted.
+    /// The number of the current lag, if no majority has the latest writes.
     pub(crate) lag: Option<u32>,
     pub(crate) terms: u32,
-    /// Which server is the primary.
+    /// The number of the current primary.
     pub(crate) node: u32,
     pub(crate) clients: Vec<Client>,
     pub(crate) writers: Vec<Writer>,
@@ -159,7 +160,7 @@ impl Client {
         }
     }
 
-    /// It dies and is started again.
+    /// The process dies and is started again.
     pub(crate) fn restart(&mut self) {
         *self = Self::new(self.plan);
     }
@@ -197,7 +198,7 @@ impl<'a, T: Model> World<'a, T> {
         world
     }
 
-    /// Lets everything happen, to the last late message.
+    /// Runs until the last late message has arrived.
     pub(crate) fn run(&mut self) {
         let mut events = 0;
         while let Some(Reverse(timed)) = self.events.pop() {
@@ -242,7 +243,7 @@ impl<'a, T: Model> World<'a, T> {
         }
     }
 
-    /// Something happens so much later.
+    /// Schedules an event after this delay.
     pub(crate) fn at(&mut self, after: u64, event: Event) {
         let number = self.number;
         self.number += 1;
@@ -250,12 +251,12 @@ impl<'a, T: Model> World<'a, T> {
         self.events.push(Reverse(Timed { at, number, event }));
     }
 
-    /// From 1 to so many milliseconds.
+    /// From 1 to this many milliseconds.
     pub(crate) fn up_to(&mut self, ceiling: u64) -> u64 {
         1 + self.random.below(ceiling.max(1))
     }
 
-    /// Tells a step, if somebody listens.
+    /// Reports a step, if steps are recorded.
     pub(crate) fn tell(&mut self, step: impl FnOnce() -> String) {
         if let Some(steps) = &mut self.steps {
             steps.push(format!("{:>6} ms  {}", self.now, step()));

@@ -1,4 +1,4 @@
-//! Writers: which records they send next, and what they make of what they are told.
+//! Writers: which records they send next, and how they react to reports.
 
 use bson::DateTime;
 use bucket_core::{
@@ -111,7 +111,7 @@ impl<T: Model> World<'_, T> {
         self.writers[writer].sent_from = first;
         let mut numbers = self.logs[place][first..end].to_vec();
         if is_stuck && self.plan.validates {
-            // What the server refuses goes alone.
+            // Records that the server refuses are sent separately.
             let refused = numbers
                 .iter()
                 .position(|it| self.ledger.record(*it).is_refused());
@@ -197,7 +197,7 @@ impl<T: Model> World<'_, T> {
         batch
     }
 
-    /// Encodes records; what is refused is told at once.
+    /// Encodes records; refused ones are reported immediately.
     fn push(&mut self, batch: &mut Batch, writer: usize, numbers: &[usize]) -> Vec<Option<Sent>> {
         let client = self.plan.writers[writer].client;
         let has_sources = self
@@ -260,7 +260,7 @@ impl<T: Model> World<'_, T> {
         }
         let told = self.outcomes(at, &sent, &report);
         self.tell(|| {
-            format!("call {at} is told {told:?}, {report:?}")
+            format!("call {at} gets {told:?}, {report:?}")
                 .chars()
                 .take(3_000)
                 .collect()
@@ -274,7 +274,7 @@ impl<T: Model> World<'_, T> {
         self.rest(writer);
     }
 
-    /// What was told of each record, by its index.
+    /// The report on each record, by its index.
     fn outcomes(
         &mut self,
         at: usize,
@@ -378,7 +378,7 @@ impl<T: Model> World<'_, T> {
         self.rest(running.writer);
     }
 
-    /// The process that sent a message dies; it is back after so long, with nothing but its sources'
+    /// The process that sent a message dies. It is back after this long, with only its sources'
     /// positions.
     pub(crate) fn kill(&mut self, sender: Sender, span: u64) {
         let of_command = |at: usize| {

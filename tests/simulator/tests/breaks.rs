@@ -1,4 +1,4 @@
-//! The list of breaks fits the library: it is tried by the binary `breaks`.
+//! The list of breaks matches the library. The binary `breaks` tries the list.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::{fs, path::Path};
@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 use simulator::breaks::Break;
 
 #[test]
-fn each_line_that_is_to_be_broken_is_there_once() {
+fn each_line_to_break_occurs_once() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let breaks = Break::all(include_str!("../breaks.txt"));
     assert!(breaks.len() >= 25);

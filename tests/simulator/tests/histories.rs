@@ -21,7 +21,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The seconds of a run in the gate.
 const SECONDS: f64 = 60.0;
-/// And at most so many histories of it, so that a faster machine runs no others.
+/// And at most this many histories of it, so that a faster machine runs no others.
 const HISTORIES: u64 = 3_000;
 const THREADS: usize = 2;
 

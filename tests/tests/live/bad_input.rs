@@ -180,7 +180,7 @@ async fn a_damaged_bucket_is_named_with_what_is_wrong() {
     let cases = [
         (
             damage("count", 2.into()),
-            "its count is 2, its array holds 1 items",
+            "its count is 2, but its array has 1 items",
         ),
         (
             damage("count", "1".into()),
@@ -192,7 +192,7 @@ async fn a_damaged_bucket_is_named_with_what_is_wrong() {
         ),
         (
             damage("count", (-1).into()),
-            "its count is -1, its array holds 1 items",
+            "its count is -1, but its array has 1 items",
         ),
         (
             damage("events", "none".into()),
@@ -220,7 +220,7 @@ async fn a_damaged_bucket_is_named_with_what_is_wrong() {
         ),
         (
             damage("_id", "seven".into()),
-            "`seven` is no bucket id: the time is missing",
+            "`seven` is not a bucket id: the time is missing",
         ),
     ];
     let collection = database.collection::<Document>("events");

@@ -379,7 +379,7 @@ async fn documents_that_cannot_be_moved_stay_and_are_named() {
         named,
         [
             "document 2: entry `volume_ml` of `specs` is not a 32-bit integer",
-            "document 3: entry 0 of `specs` is there twice",
+            "document 3: entry 0 of `specs` appears twice",
             "document 5: entry `volume_ml` of `specs` is not a 32-bit integer",
             "document 6: `specs` is not an array",
         ]
@@ -404,7 +404,7 @@ async fn documents_that_cannot_be_moved_stay_and_are_named() {
     let text = report.refusals[0].error.to_string();
     assert_eq!(
         text,
-        "document 7: entry 1 of `specs` has no field in the model, which keeps no other entries"
+        "document 7: entry 1 of `specs` has no field in the model, which does not keep other entries"
     );
     let there = collection.find_one(doc! { "_id": 7 }).await.unwrap();
     assert_eq!(there, Some(unknown));

@@ -1,33 +1,34 @@
-//! Comparisons in another unit than values are stored in, as bounds on what is stored.
+//! Comparisons in another unit than the stored one, as bounds on the stored values.
 //!
-//! What a record gives in the unit that is asked in is its number as an `f64` times a factor, both rounded.
-//! Neither rounding ever changes an order, so the stored numbers that a comparison is true of lie between two
-//! bounds. Dividing the operand by the factor misses them by one step; so they are searched for.
+//! In the requested unit, a record returns its number as an `f64` times a factor, both rounded.
+//! Neither rounding changes an order, so the stored numbers that meet a comparison are between two
+//! bounds. Dividing the operand by the factor can miss a bound by one step, so the code searches
+//! for the bounds.
 
 use bson::{Bson, Document, doc};
 
 use crate::attribute::ValueKind;
 
-/// From here on a floating point number holds no longer every whole number.
+/// From here on, a floating point number no longer represents every whole number.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 /// The end of 64-bit integers.
 const INT64_END: i128 = 1 << 63;
 
-/// How the stored numbers of one unit come to be those of the unit that is asked in.
+/// The conversion from the numbers of one stored unit to the requested unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Scale {
-    /// How much of the unit that is asked in one of the stored unit is.
+    /// The amount of the requested unit in one stored unit.
     factor: f64,
     stored: Stored,
 }
 
-/// Between which numbers a bound has to tell.
+/// The numbers that a bound must distinguish.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Stored {
     Doubles,
-    /// Beyond 53 bits several of them are read as the same number.
+    /// Beyond 53 bits, several integers are read as the same number.
     Integers,
-    /// Decimal ones too, many of which are read as the same number everywhere.
+    /// Decimals as well. Everywhere, many of them are read as the same number.
     Decimals,
 }
 
@@ -52,7 +53,7 @@ impl Operator {
         }
     }
 
-    /// The same comparison of both numbers with the other sign.
+    /// The same comparison after both numbers change their sign.
     const fn mirrored(self) -> Self {
         match self {
             Self::Equal => Self::Equal,
@@ -65,8 +66,8 @@ impl Operator {
 }
 
 impl Scale {
-    /// Of a unit whose values are stored as this. None if they are the same numbers in the unit that is asked
-    /// in, so that the server compares them as they are.
+    /// For a unit whose values have this type. `None` if they are the same numbers in the requested
+    /// unit, so that the server can compare them unchanged.
     pub(super) fn new(factor: f64, kind: ValueKind) -> Option<Self> {
         let stored = match kind {
             ValueKind::Int64 => Stored::Integers,
@@ -77,10 +78,11 @@ impl Scale {
         (!is_same).then_some(Self { factor, stored })
     }
 
-    /// What the stored number fulfils if and only if the converted one fulfils this comparison.
+    /// The condition that a stored number meets if and only if the converted one meets this
+    /// comparison.
     pub(super) fn condition(self, operator: Operator, number: f64) -> Document {
         if number.is_nan() {
-            // Equal to itself alone, on the server.
+            // NaN only equals itself on the server.
             return doc! { operator.name(): number };
         }
         if self.factor < 0.0 {
@@ -99,8 +101,8 @@ impl Scale {
         }
     }
 
-    /// What the stored number fulfils if and only if the converted one is one of these: any one of the
-    /// conditions.
+    /// The conditions of which a stored number meets any if and only if the converted one is one of
+    /// these.
     pub(super) fn one_of(self, numbers: impl IntoIterator<Item = f64>) -> Vec<Document> {
         let (mut points, mut conditions) = (Vec::new(), Vec::new());
         for number in numbers {
@@ -122,7 +124,7 @@ impl Scale {
     fn equal(self, number: f64) -> Document {
         let (least, greatest) = (self.least_double(number), -self.least_double(-number));
         if least > greatest {
-            // Conversion steps over this number.
+            // No stored number converts to this number.
             return doc! { "$in": [] };
         }
         match (self.least(number), self.greatest(number)) {
@@ -136,7 +138,7 @@ impl Scale {
         }
     }
 
-    /// The smallest stored number of which the converted one is at least this.
+    /// The smallest stored number whose conversion is at least this.
     fn least(self, number: f64) -> Bound {
         let double = self.least_double(number);
         match self.stored {
@@ -146,12 +148,12 @@ impl Scale {
         }
     }
 
-    /// The largest stored number of which the converted one is at most this.
+    /// The largest stored number whose conversion is at most this.
     fn greatest(self, number: f64) -> Bound {
         -self.least(-number)
     }
 
-    /// The smallest floating point number of which the converted one is at least this.
+    /// The smallest floating point number whose conversion is at least this.
     fn least_double(self, number: f64) -> f64 {
         let (first, last) = (rank(f64::NEG_INFINITY), rank(f64::INFINITY));
         let reaches = |at: i128| of_rank(at) * self.factor >= number;
@@ -164,7 +166,7 @@ impl Scale {
 enum Bound {
     Double(f64),
     Integer(i128),
-    /// By its place among all decimal numbers.
+    /// The rank among all decimal numbers.
     Decimal(i128),
 }
 
@@ -184,7 +186,7 @@ impl Bound {
                 let text = decimal(place);
                 match text.parse() {
                     Ok(number) => Bson::Decimal128(number),
-                    // It has 34 digits and a small exponent, so it always is one.
+                    // It has 34 digits and a small exponent, so parsing always succeeds.
                     Err(_) => Bson::Double(text.parse().unwrap_or(f64::NAN)),
                 }
             }
@@ -197,7 +199,7 @@ impl std::ops::Neg for Bound {
 
     fn neg(self) -> Self {
         match self {
-            // There is one zero.
+            // There is only one zero.
             Self::Double(number) => Self::Double(0.0 - number),
             Self::Integer(number) => Self::Integer(-number),
             Self::Decimal(place) => Self::Decimal(-place),
@@ -205,8 +207,8 @@ impl std::ops::Neg for Bound {
     }
 }
 
-/// The first number from `first` to `last` that something is true of, as it is of all after it; the last if it is
-/// true of none.
+/// The first number from `first` to `last` that meets a predicate; all later numbers meet it too.
+/// Returns `last` if none does.
 fn first_that(mut first: i128, mut last: i128, is_true: impl Fn(i128) -> bool) -> i128 {
     while first < last {
         let middle = first + (last - first) / 2;
@@ -219,7 +221,7 @@ fn first_that(mut first: i128, mut last: i128, is_true: impl Fn(i128) -> bool) -
     last
 }
 
-/// The place of a floating point number among all of them, counted from zero.
+/// The rank of a floating point number among all of them, counted from zero.
 fn rank(number: f64) -> i128 {
     let place = i128::from(number.abs().to_bits());
     if number.is_sign_negative() {
@@ -236,7 +238,7 @@ fn of_rank(rank: i128) -> f64 {
 
 /// The smallest 64-bit integer that is read as this or more.
 fn least_integer(double: f64) -> Bound {
-    #[allow(clippy::cast_precision_loss, reason = "it is what reading does")]
+    #[allow(clippy::cast_precision_loss, reason = "reads round in the same way")]
     let reaches = |number: i128| number as f64 >= double;
     if reaches(INT64_END) {
         Bound::Integer(first_that(-INT64_END, INT64_END, reaches))
@@ -249,10 +251,10 @@ fn least_integer(double: f64) -> Bound {
 const PER_POWER: i128 = 9 * 10_i128.pow(33);
 /// Beyond this power of ten in both directions, decimal numbers are read as zero or as infinite.
 const LAST_POWER: i128 = 400;
-/// The place of infinity among them.
+/// The rank of infinity among them.
 const INFINITE: i128 = (2 * LAST_POWER + 1) * PER_POWER + 1;
 
-/// The decimal number at a place among those of 34 digits, counted from zero.
+/// The decimal number with this rank among those of 34 digits, counted from zero.
 fn decimal(place: i128) -> String {
     let sign = if place < 0 { "-" } else { "" };
     match place.abs() {
@@ -266,7 +268,7 @@ fn decimal(place: i128) -> String {
     }
 }
 
-/// The place of the smallest decimal number that is read as this or more.
+/// The rank of the smallest decimal number that is read as this or more.
 fn least_decimal(double: f64) -> i128 {
     let reaches = |place: i128| {
         let number: Option<f64> = decimal(place).parse().ok();

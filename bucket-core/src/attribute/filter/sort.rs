@@ -5,15 +5,15 @@ use bson::{Bson, Document, doc};
 use super::{Attribute, Unit};
 
 impl<V: ?Sized> Attribute<V> {
-    /// The stages of an aggregation that sort documents by its value; those that do not have it come
-    /// first in ascending order, last in descending order. Over all units it is sorted by what is read in the
-    /// asked unit: the number in the first of the units that has one, converted.
+    /// The stages of an aggregation that sort documents by this attribute's value. Documents
+    /// without it come first in ascending order, last in descending order. Over all units, the
+    /// value is what a record returns in the requested unit: the first number found, converted.
     ///
-    /// Of records in buckets: behind the stages of a range and an `$unwind` of the items.
+    /// For records in buckets, put the stages after those of a range and an `$unwind` of the items.
     ///
-    /// No index serves it: the server looks into every document that reaches these stages and sorts
-    /// in memory, so put a `$match` before and a `$limit` behind. The value stands in the field `by`,
-    /// which the last stage removes.
+    /// No index serves the sort: the server reads every document that reaches these stages and
+    /// sorts in memory. So put a `$match` before them and a `$limit` after them. The value is in
+    /// the field `by`, which the last stage removes.
     #[must_use]
     pub fn sort_stages(&self, by: &str, descending: bool) -> Vec<Document> {
         let array = self.array.paths().pop().unwrap_or_default();
@@ -42,20 +42,20 @@ impl<V: ?Sized> Attribute<V> {
         doc! { "$map": { "input": entries, "as": "entry", "in": of_entry(self.array.entry.v) } }
     }
 
-    /// The numbers in entries of a unit, of which one is so much of the unit that is asked in: what is no
-    /// number is not converted.
+    /// The numbers in entries of a unit, converted with its factor to the requested unit. Other
+    /// values are not converted.
     fn converted(&self, entries: &Document, unit: &'static str, factor: f64) -> Document {
         let value = of_entry(self.array.entry.v);
         let is_number = doc! { "$isNumber": [&value] };
         let entries = self.entries(entries, Unit::Is(unit), Some(is_number));
-        // As it is read: as a floating point number, before it is converted. A decimal one beyond those keeps
-        // its place in the order as it is.
+        // As reads do it: to a floating point number first, then converted. A decimal outside that
+        // range stays unconverted and keeps its rank in the order.
         let double = doc! { "$convert": { "input": &value, "to": "double", "onError": &value } };
         let value = doc! { "$multiply": [double, factor] };
         doc! { "$map": { "input": entries, "as": "entry", "in": value } }
     }
 
-    /// The entries of a unit that fulfil a condition.
+    /// The entries of a unit that meet a condition.
     fn entries(&self, entries: &Document, unit: Unit, condition: Option<Document>) -> Document {
         let names = self.array.entry;
         let mut conditions = vec![doc! { "$eq": [of_entry(names.k), { "$literal": &*self.k }] }];

@@ -1,4 +1,4 @@
-//! Filters over attributes that are stored as text.
+//! Filters on attributes that are stored as text.
 
 use std::{borrow::Cow, fmt};
 
@@ -7,8 +7,8 @@ use bson::{Bson, doc};
 use super::{Attribute, AttributeFilter, Unit};
 use crate::attribute::{AttributeArray, AttributeValue, value::stored_as_text};
 
-/// An attribute whose values are stored as text. Text orders as text, so that it can be asked for by
-/// equality alone.
+/// An attribute whose values are stored as text. Text does not order as numbers do, so filters only
+/// support equality.
 ///
 /// ```
 /// use bson::{Document, doc};
@@ -34,7 +34,7 @@ impl<V> fmt::Debug for TextAttribute<V> {
 }
 
 impl<V: AttributeValue> TextAttribute<V> {
-    /// What `k` tells in entries of this array.
+    /// The attribute with the key `k` in entries of this array.
     #[must_use]
     pub fn new(
         array: &'static AttributeArray,

@@ -1,4 +1,4 @@
-//! The `update` command that changes the form of many documents, and what its reply says.
+//! The `update` command that changes the form of many documents, and its reply.
 
 use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// Changes that go to the server together, within the size of a command.
+/// Changes that are sent to the server together, within the size of a command.
 ///
 /// ```
 /// use bucket_core::attribute::FormBatch;
@@ -28,7 +28,7 @@ pub struct FormBatch {
     bytes: usize,
 }
 
-/// What a reply says of a [`FormBatch`].
+/// The reply to a [`FormBatch`].
 ///
 /// ```
 /// use bson::doc;
@@ -42,18 +42,18 @@ pub struct FormBatch {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FormReply {
-    /// How many changes were made.
+    /// The number of changes made.
     pub made: u64,
-    /// Those that the server refused: the place in the batch, its code, and what it says.
+    /// The changes that the server refused: index in the batch, error code, message.
     pub refused: Vec<(usize, i32, String)>,
 }
 
 impl FormBatch {
-    /// Adds a change. If it does not fit any more, the batch so far is given and a new one is begun.
+    /// Adds a change. If it no longer fits, returns the batch so far and begins a new one.
     ///
     /// # Errors
     ///
-    /// As [`FormChange::statement`]; the batch is as it was.
+    /// As for [`FormChange::statement`]; the batch stays unchanged.
     pub fn push(&mut self, change: FormChange) -> Result<Option<Self>, DocumentError> {
         let statement = change.statement()?;
         let bytes = statement.as_bytes().len();
@@ -66,7 +66,7 @@ impl FormBatch {
         Ok(full)
     }
 
-    /// Whether it has none.
+    /// Whether it has no changes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
@@ -84,7 +84,7 @@ impl FormBatch {
         self.changes
     }
 
-    /// The command. It is acknowledged by the journals of a majority.
+    /// The command. Its write concern waits for the journals of a majority.
     #[must_use]
     pub fn command(&self, collection: &str) -> RawDocumentBuf {
         RawWriter::build(|to| {
@@ -104,7 +104,7 @@ impl FormBatch {
 }
 
 impl FormReply {
-    /// What the reply says.
+    /// Reads the reply.
     #[must_use]
     pub fn of(reply: &Document) -> Self {
         let whole = |of: &Document, name: &str| whole::field(of, name).unwrap_or_default();
@@ -124,17 +124,17 @@ impl FormReply {
 }
 
 impl Migration {
-    /// A filter of the documents behind an `_id`, in the order of all types.
+    /// A filter for the documents after an `_id`, in the order of all BSON types.
     ///
-    /// The query operators compare with values of the same type alone; an expression compares with all.
+    /// Query operators only compare values of the same type; an expression compares all types.
     ///
     /// ```
     /// use bson::{Bson, doc};
     /// use bucket_core::attribute::Migration;
     ///
     /// assert_eq!(Migration::behind(None), doc! {});
-    /// let behind = doc! { "$expr": { "$gt": ["$_id", { "$literal": 7 }] } };
-    /// assert_eq!(Migration::behind(Some(&Bson::Int32(7))), behind);
+    /// let after = doc! { "$expr": { "$gt": ["$_id", { "$literal": 7 }] } };
+    /// assert_eq!(Migration::behind(Some(&Bson::Int32(7))), after);
     /// ```
     #[must_use]
     pub fn behind(id: Option<&Bson>) -> Document {
@@ -144,7 +144,7 @@ impl Migration {
         }
     }
 
-    /// The `_id` of a stored document; null if it has none, as no stored one has.
+    /// The `_id` of a stored document; null if it has none, which stored documents never lack.
     ///
     /// ```
     /// use bson::{Bson, RawDocumentBuf, doc};

@@ -9,7 +9,7 @@ use crate::{
 
 /// A change of one document to the other form.
 ///
-/// It holds for the document as it was read: where a field that it is about has become another one, the
+/// It applies to the document as it was read. If one of the affected fields has changed since, the
 /// statement changes nothing.
 ///
 /// ```
@@ -27,17 +27,17 @@ pub struct FormChange {
     pub(super) unset: Vec<&'static str>,
 }
 
-/// How a document stands to what it was before its form was changed.
+/// How a document compares with its state before its form was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sampled {
-    /// It tells the same.
+    /// It has the same content.
     Same,
-    /// Its attributes are as they were written, other fields are not as they were: somebody else
-    /// has written to it since.
+    /// Its attributes are as written, but other fields differ: another client has written to it
+    /// since.
     Rewritten,
-    /// It is there no more.
+    /// It no longer exists.
     Gone,
-    /// Its attributes are not those that were written.
+    /// Its attributes differ from those that were written.
     Differs,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn names(
     arrays.then_some(array.name).into_iter().chain(fields)
 }
 
-/// The `_id` of a stored document; null if it has none, as no stored one has.
+/// The `_id` of a stored document; null if it has none, which stored documents never lack.
 pub(super) fn id_of(stored: &RawDocument) -> Bson {
     let id = stored.get("_id").ok().flatten();
     id.and_then(|id| id.try_into().ok()).unwrap_or(Bson::Null)
@@ -75,7 +75,7 @@ impl FormChange {
         id_of(&self.before)
     }
 
-    /// The document as it is to become.
+    /// The document after the change.
     #[must_use]
     pub fn after(&self) -> RawDocumentBuf {
         let mut set: Vec<_> = elements(&self.set).flatten().collect();
@@ -94,7 +94,7 @@ impl FormChange {
         })
     }
 
-    /// The error of a change that the server refused.
+    /// The error for a change that the server refused.
     #[must_use]
     pub fn refused(&self, code: i32, message: String) -> DocumentError {
         self.error(DocumentFault::Refused { code, message })
@@ -107,7 +107,7 @@ impl FormChange {
         }
     }
 
-    /// Compares the document, as it was read after the change was made, with what it was before.
+    /// Compares the document, as read after the change, with its state before.
     ///
     /// ```
     /// use bucket_core::attribute::{FormChange, Sampled};
@@ -128,7 +128,7 @@ impl FormChange {
         }
     }
 
-    /// Whether the fields that the change is about are as it writes them.
+    /// Whether the affected fields are as the change writes them.
     fn is_written(&self, now: &RawDocument) -> bool {
         let after = self.after();
         self.names().all(|name| {
@@ -139,7 +139,7 @@ impl FormChange {
         })
     }
 
-    /// The fields that the change is about, whether they are there or not.
+    /// The fields that the change affects, present or not.
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
         let names = |array: &AttributeArray| names(array, true).chain(names(array, false));
         self.arrays.iter().flat_map(names)

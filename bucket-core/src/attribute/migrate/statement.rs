@@ -1,8 +1,8 @@
 //! The statement of an `update` command that changes the form of one document.
 //!
-//! All of it is in expressions: they compare whole values, arrays too, tell null from missing, and can name
-//! a field with a dot in it or a dollar before it. Texts are compared as they are, whatever the collation of
-//! the collection.
+//! It only uses expressions: they compare whole values including arrays, distinguish null from
+//! missing, and can address a field with a dot or a leading dollar in its name. Texts are compared
+//! by their bytes, whatever the collation of the collection.
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
 
@@ -16,12 +16,13 @@ use crate::{
 impl FormChange {
     /// The statement, for the `updates` of an `update` command.
     ///
-    /// It asks that each field that it is about still is as it was read. What it does twice is done once,
-    /// so it can be sent again.
+    /// It only matches while each affected field is as it was read. It is idempotent, so it can be
+    /// sent again.
     ///
     /// # Errors
     ///
-    /// [`DocumentFault::TooLarge`] if no command can hold it: it carries the affected fields twice.
+    /// [`DocumentFault::TooLarge`] if no command can hold it. It contains the affected fields
+    /// twice.
     pub fn statement(&self) -> Result<RawDocumentBuf, DocumentError> {
         let statement = RawWriter::build(|to| {
             let mark = to.begin_document("q");
@@ -107,7 +108,7 @@ impl FormChange {
     }
 }
 
-/// A stage that sets or removes a field whose name is no path.
+/// A stage that sets or removes a field whose name is not a path.
 fn set_field(
     to: &mut RawWriter,
     stage: usize,
@@ -128,7 +129,7 @@ fn set_field(
     to.end(mark);
 }
 
-/// Whether the name of a field is the path to it.
+/// Whether the name of a field is also its path.
 fn is_path(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('$') && !name.contains('.')
 }
@@ -147,7 +148,7 @@ fn field(to: &mut RawWriter, operand: &str, name: &str) {
     to.end(mark);
 }
 
-/// A text that is no path, whatever it begins with.
+/// A text that is never read as a path, whatever its first character.
 fn text(to: &mut RawWriter, operand: &str, value: &str) {
     let mark = to.begin_document(operand);
     to.string("$literal", value);
@@ -160,7 +161,7 @@ fn literal(to: &mut RawWriter, operand: &str, value: Element<'_>) {
     to.end(mark);
 }
 
-/// A filter of the documents that have one of these fields.
+/// A filter for documents with one of these fields.
 pub(super) fn any_of(names: impl Iterator<Item = &'static str>) -> Document {
     let has = |name: &str| -> Bson {
         if is_path(name) {
@@ -170,7 +171,7 @@ pub(super) fn any_of(names: impl Iterator<Item = &'static str>) -> Document {
         doc! { "$expr": { "$ne": [{ "$type": field }, "missing"] } }.into()
     };
     let any: Vec<Bson> = names.map(has).collect();
-    // A model without attributes has nothing to be moved.
+    // A model without attributes has nothing to move.
     if any.is_empty() {
         return doc! { "$expr": false };
     }

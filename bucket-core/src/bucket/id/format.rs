@@ -12,7 +12,7 @@ use crate::{
 /// Between the time and the sequence; no time text contains it.
 pub(super) const SEQUENCE: char = '_';
 
-/// Everything of an id that stands before its time; no two keys have the same.
+/// The part of an id before its time. No two keys have the same.
 pub(crate) fn prefix<K: RecordKey>(spec: &BucketSpec, key: &K) -> String {
     let parts = key_parts(key);
     let mut text = String::with_capacity(32);
@@ -30,7 +30,7 @@ pub(crate) fn prefix<K: RecordKey>(spec: &BucketSpec, key: &K) -> String {
     text
 }
 
-/// Appends the time and, behind the first bucket of it, the sequence.
+/// Appends the time and, except for the first bucket of that time, the sequence.
 pub(crate) fn push_place(text: &mut String, place: Place, unit: TimeUnit) {
     ordinal::push_signed(text, place.time, unit.digits());
     if place.sequence > 0 {

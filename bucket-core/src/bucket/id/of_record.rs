@@ -1,4 +1,4 @@
-//! The ids of a record's buckets: made of its key and time, read from text, taken apart.
+//! The ids of a record's buckets: built from its key and time, parsed from text, taken apart.
 
 use std::{marker::PhantomData, str::FromStr};
 
@@ -15,8 +15,8 @@ use crate::{
 };
 
 impl<T: Record> BucketId<T> {
-    /// The id of the bucket that a record with this key and time opens, if no bucket of that key
-    /// stands at this time or later.
+    /// The id of the bucket that a record with this key and time opens, if the key has no bucket at
+    /// this time or later.
     ///
     /// ```
     /// # use bucket_core::{BucketId, Record};
@@ -29,8 +29,8 @@ impl<T: Record> BucketId<T> {
         Self::at(key, Place::at(time, T::SPEC.id_unit()))
     }
 
-    /// The id of the bucket that is opened after this one by a record with this time: the
-    /// record's own time if that is later, else this id's time with the next sequence.
+    /// The id of the bucket that a record with this time opens after this one. It has the record's
+    /// own time if that is later, else this id's time with the next sequence.
     ///
     /// ```
     /// # use bucket_core::{BucketId, Record};
@@ -54,10 +54,10 @@ impl<T: Record> BucketId<T> {
         }
     }
 
-    /// When the bucket was opened, in whole seconds or milliseconds as the template says: the
-    /// time of its first record, or that of the bucket before it if the record was late.
+    /// When the bucket was opened, in whole seconds or milliseconds as the template says. That is
+    /// the time of its first record, or of the previous bucket if the record was late.
     ///
-    /// Times outside of what a BSON date can hold saturate.
+    /// Times outside the range of a BSON date saturate.
     #[must_use]
     pub fn opened(&self) -> DateTime {
         DateTime::from_millis(self.place.time.saturating_mul(T::SPEC.id_unit().millis()))
@@ -67,7 +67,7 @@ impl<T: Record> BucketId<T> {
     ///
     /// # Errors
     ///
-    /// [`KeyError`] if a part of the id is no value of the key's type.
+    /// [`KeyError`] if a part of the id is not a value of the key's type.
     pub fn key(&self) -> Result<T::Key, KeyError> {
         let parts = parse::key_texts(T::SPEC, &self.text)
             .map_err(|error| KeyError::new(error.to_string()))?;
@@ -79,7 +79,7 @@ impl<T: Record> BucketId<T> {
     }
 }
 
-/// Gives the texts of key parts in the order of the model; see [`KeyValue`] for their types.
+/// Yields the texts of key parts in the order of the model; see [`KeyValue`] for their types.
 struct TextSource {
     spec: &'static BucketSpec,
     parts: Vec<String>,
@@ -104,7 +104,7 @@ impl<T: Record> FromStr for BucketId<T> {
         if T::SPEC.object_ids() {
             let reason = |error| IdError::new(text, format!("{error}"));
             let id = ObjectId::parse_str(text).map_err(reason)?;
-            // Where it stands is not part of an object id.
+            // An object id does not contain the position.
             let nowhere = Place {
                 time: 0,
                 sequence: 0,

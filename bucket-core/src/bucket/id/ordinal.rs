@@ -7,7 +7,7 @@ const COMPLEMENT: i128 = 10_000_000_000_000_000_000;
 /// Digits of a complement.
 const COMPLEMENT_DIGITS: usize = 19;
 
-/// Appends a signed number; those with at most `width` digits stand plain, padded with zeros.
+/// Appends a signed number. Numbers with at most `width` digits are plain, padded with zeros.
 pub(super) fn push_signed(text: &mut String, value: i64, width: usize) {
     if value < 0 {
         let complement = COMPLEMENT + i128::from(value);
@@ -21,16 +21,16 @@ pub(super) fn push_signed(text: &mut String, value: i64, width: usize) {
     text.push_str(&digits);
 }
 
-/// Appends a positive number; one digit stands plain.
+/// Appends a positive number. One digit is plain.
 pub(super) fn push_sequence(text: &mut String, value: u64) {
     let digits = value.to_string();
     push_extra(text, digits.len() - 1);
     text.push_str(&digits);
 }
 
-/// A letter that counts the digits beyond the ordinary ones; none for none.
+/// A letter that counts the digits beyond the ordinary ones, if there are any.
 fn push_extra(text: &mut String, extra: usize) {
-    // A 64-bit number has at most 20 digits, so the letter is `s` at the most.
+    // A 64-bit number has at most 20 digits, so `s` is the last letter.
     if let Some(letter) = extra.checked_sub(1).and_then(|n| u8::try_from(n).ok()) {
         text.push(char::from(b'a' + letter));
     }
@@ -52,7 +52,7 @@ pub(super) fn read_signed(text: &str, width: usize) -> Option<i64> {
         .flatten()
 }
 
-/// Reads a plain number of fewer digits, as the manual's own code writes it for dates before
+/// Reads a plain number with fewer digits, as the manual's own code writes it for dates before
 /// September 2001.
 pub(super) fn read_short(text: &str, width: usize) -> Option<i64> {
     (text.len() < width && all_digits(text))

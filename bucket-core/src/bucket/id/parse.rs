@@ -1,4 +1,4 @@
-//! Taking ids apart: the time and the sequence from the right, the key parts from the left.
+//! Parses ids: the time and the sequence from the right, the key parts from the left.
 
 use super::{Place, format::SEQUENCE, ordinal, template::separator_behind};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     text::percent,
 };
 
-/// The place that an id names.
+/// The position that an id names.
 pub(crate) fn place(spec: &BucketSpec, text: &str) -> Result<Place, IdError> {
     let (key, place) = split_place(spec, text)?;
     split_key(spec, text, key)?;
@@ -28,7 +28,7 @@ pub(super) fn key_texts(spec: &BucketSpec, text: &str) -> Result<Vec<String>, Id
     Ok(texts)
 }
 
-/// What stands before the time, and the place.
+/// The part before the time, and the position.
 fn split_place<'a>(spec: &BucketSpec, text: &'a str) -> Result<(&'a str, Place), IdError> {
     let separator = match spec.id() {
         [
@@ -56,7 +56,7 @@ fn split_place<'a>(spec: &BucketSpec, text: &'a str) -> Result<(&'a str, Place),
         .ok_or_else(|| IdError::new(text, "the time is missing"))?;
     let time = ordinal::read_signed(time, width)
         .or_else(|| ordinal::read_short(time, width))
-        .ok_or_else(|| IdError::new(text, format!("`{time}` is no time")))?;
+        .ok_or_else(|| IdError::new(text, format!("`{time}` is not a time")))?;
     Ok((key, Place { time, sequence: 0 }))
 }
 
@@ -68,7 +68,7 @@ fn split_key<'a>(
 ) -> Result<Vec<(usize, &'a str)>, IdError> {
     let mut rest = key;
     let mut parts = Vec::with_capacity(spec.keys().len());
-    // The last two segments are the separator and the time, which are off already.
+    // The last two segments are the separator and the time, which were removed above.
     let segments = spec.id().len().saturating_sub(2);
     for segment in spec.id().iter().take(segments) {
         match segment {

@@ -1,10 +1,10 @@
-//! Where a bucket stands among those of its key.
+//! The position of a bucket among those of its key.
 
 use bson::DateTime;
 
 use crate::model::spec::TimeUnit;
 
-/// Where a bucket stands among the buckets of its key.
+/// The position of a bucket among the buckets of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place {
     /// In units of the id's time.
@@ -14,18 +14,18 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The first place that there can be.
+    /// The first possible position.
     pub(crate) const FIRST: Self = Self {
         time: i64::MIN,
         sequence: 0,
     };
-    /// The last place that there can be.
+    /// The last possible position.
     pub(crate) const LAST: Self = Self {
         time: i64::MAX,
         sequence: u64::MAX,
     };
 
-    /// The place that a record's own time asks for.
+    /// The position for a record's own time.
     pub(crate) fn at(date: DateTime, unit: TimeUnit) -> Self {
         Self {
             time: date.timestamp_millis().div_euclid(unit.millis()),
@@ -33,7 +33,7 @@ impl Place {
         }
     }
 
-    /// The place behind `last` for a bucket whose first record asks for `self`.
+    /// The position after `last` for a bucket whose first record has the position `self`.
     pub(crate) fn after(self, last: Self) -> Self {
         if self.time > last.time {
             self

@@ -1,8 +1,8 @@
-//! What an id's template says of how its parts are told apart.
+//! How the template of an id separates its parts.
 
 use crate::model::spec::{BucketSpec, IdSegment};
 
-/// The first character of the separator behind a key part, unless that is the last part.
+/// The first character of the separator after a key part, unless that is the last part.
 pub(super) fn separator_behind(spec: &BucketSpec, part: usize) -> Option<char> {
     let mut segments = spec
         .id()

@@ -1,5 +1,5 @@
-//! The decoder against `bson` for what serde makes of types and attributes: the same value, or an
-//! error where `bson` has one.
+//! Tests the decoder against `bson` for the serde forms of types and attributes: the same value, or
+//! an error where `bson` has one.
 
 use std::{
     borrow::Cow,

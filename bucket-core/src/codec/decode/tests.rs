@@ -1,4 +1,4 @@
-//! The decoder against `bson`: the same values, and an error where `bson` has one.
+//! Tests the decoder against `bson`: the same values, and an error where `bson` has one.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ struct Plain {
     rest: BTreeMap<String, f64>,
 }
 
-/// One field of it.
+/// One field of the struct above.
 #[derive(Debug, PartialEq, Deserialize)]
 struct Little {
     n: i64,
@@ -66,7 +66,7 @@ enum Either {
     Text(String),
 }
 
-/// With what is left to `bson`.
+/// With values that are left to `bson`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Special {
     #[serde(with = "crate::private::bson_date")]
@@ -79,7 +79,7 @@ struct Special {
     any: Bson,
     document: Document,
     tagged: Tagged,
-    /// An error is made a value of.
+    /// Its deserializer turns an error into a value.
     #[serde(deserialize_with = "date_or_none")]
     lenient: Option<DateTime>,
 }
@@ -154,17 +154,17 @@ fn plain() -> impl Strategy<Value = Plain> {
 
 proptest! {
     #[test]
-    fn what_was_written_is_read(plain in plain()) {
+    fn what_is_written_can_be_read(plain in plain()) {
         prop_assert_eq!(&decode::<Plain>(&bytes(&plain)).unwrap(), &plain);
     }
 
     #[test]
-    fn fields_that_are_not_asked_for_are_passed_over(plain in plain()) {
+    fn unknown_fields_are_skipped(plain in plain()) {
         let stored = bytes(&plain);
         prop_assert_eq!(decode::<Little>(&stored).unwrap(), Little { n: plain.number });
     }
 
-    /// Wherever a document was damaged: no panic, and no value that `bson` does not give.
+    /// However a document is damaged: no panic, and no value that `bson` does not return.
     #[test]
     fn damaged_documents_are_errors_or_what_bson_reads(
         plain in plain(),
@@ -189,7 +189,7 @@ proptest! {
 }
 
 #[test]
-fn what_has_rules_of_its_own_is_left_to_bson() {
+fn values_with_special_rules_are_left_to_bson() {
     for tagged in [
         Tagged::Unit,
         Tagged::New(7),
@@ -220,7 +220,7 @@ fn what_has_rules_of_its_own_is_left_to_bson() {
 }
 
 #[test]
-fn a_date_is_read_as_a_date_alone() {
+fn a_date_is_read_only_as_a_date() {
     #[derive(Debug, Deserialize)]
     struct Dated {
         #[serde(with = "crate::private::bson_date")]

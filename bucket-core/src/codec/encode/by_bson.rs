@@ -1,4 +1,4 @@
-//! What `bson` is given to write, and the errors that it makes of what it refuses.
+//! Values that `bson` writes, and its errors for values that it refuses.
 
 use bson::Bson;
 use serde::{
@@ -8,19 +8,19 @@ use serde::{
 
 use super::Error;
 
-/// The error of a name that is no text, or text with a NUL.
+/// The error for a name that is not text, or is text with a NUL.
 #[cold]
 pub(super) fn no_name<K: Serialize + ?Sized>(name: &K) -> Error {
     error_of(&OneElement(name, &()))
 }
 
-/// The error of a record that serialises as a special value.
+/// The error for a record that serialises as a special value.
 #[cold]
 pub(crate) fn no_document(name: &'static str) -> Error {
     error_of(&SpecialStruct::<()>(name, &[], None))
 }
 
-/// Why `bson` does not take it for a document.
+/// Why `bson` does not accept it as a document.
 #[cold]
 pub(super) fn error_of<T: Serialize>(value: &T) -> Error {
     bson::serialize_to_vec(value)

@@ -1,4 +1,4 @@
-//! What a document must be to be stored and read again, beyond being BSON.
+//! The rules for a document to be stored and read again, beyond valid BSON.
 
 use std::collections::HashMap;
 
@@ -17,24 +17,24 @@ use crate::{
 /// The levels of documents and arrays that the server stores.
 pub(crate) const DOCUMENT_LEVELS: usize = 180;
 
-/// Those that are left to an item: a bucket and its array are two.
+/// The levels that remain for an item: the bucket and its array take two.
 pub(crate) const ITEM_LEVELS: usize = DOCUMENT_LEVELS - 2;
 
 /// Why a document is not stored.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// Serde's form of it is none.
+    /// Its serde form is not a document.
     Serialize(Error),
     /// One of its documents has a name twice.
     Repeated(String),
-    /// It has more levels of documents and arrays than the server takes.
+    /// It has more levels of documents and arrays than the server accepts.
     TooDeep,
-    /// Stored so, its type could not read it.
+    /// Its type could not read the stored form.
     Unreadable(Error),
 }
 
 impl Refusal {
-    /// The error of a record that may have so many levels.
+    /// The error for a record that may have this many levels.
     pub(crate) fn of_record(self, limit: usize) -> EncodeError {
         match self {
             Self::Serialize(source) => EncodeError::Serialize(source.into()),
@@ -45,32 +45,31 @@ impl Refusal {
     }
 }
 
-/// What was found while a document was written.
+/// Findings while a document is written.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    /// A name begins with `$`: there are types that read such a document as another value.
+    /// A name begins with `$`: some types read such a document as another value.
     pub(crate) has_operators: bool,
-    /// A struct brings names that are data, and may be those of other fields that are left out, or other
-    /// names of theirs.
+    /// A struct has names that are data. They may equal the names or aliases of omitted fields.
     pub(crate) has_flattened: bool,
     refused: Option<Box<Refusal>>,
 }
 
 impl Findings {
-    /// Notes why the document is refused: serde's errors have room for a text alone.
+    /// Records why the document is refused, because serde's errors can only hold text.
     #[cold]
     pub(super) fn refuse(&mut self, refusal: Refusal) -> Error {
         self.refused.get_or_insert_with(|| Box::new(refusal));
         Error::custom("the document cannot be stored")
     }
 
-    /// Whether nothing was found, and there is nothing more to be done.
+    /// Whether nothing was found, so that no further check is needed.
     #[inline]
     pub(crate) fn are_none(&self) -> bool {
         !self.is_doubtful() && self.refused.is_none()
     }
 
-    /// Why the document is not stored, if it is not.
+    /// Why the document cannot be stored, if it cannot.
     pub(crate) fn of(&mut self, encoded: Result<(), Error>) -> Result<(), Refusal> {
         match (self.refused.take(), encoded) {
             (Some(refusal), _) => Err(*refusal),
@@ -78,12 +77,12 @@ impl Findings {
         }
     }
 
-    /// Whether only a try can say that what was written is read again.
+    /// Whether only a trial read can show that the document is readable.
     pub(crate) fn is_doubtful(&self) -> bool {
         self.has_operators || self.has_flattened
     }
 
-    /// Looks into a value that was not written element by element.
+    /// Checks a value that was not written element by element.
     pub(super) fn look_into(
         &mut self,
         kind: u8,
@@ -128,20 +127,20 @@ impl Findings {
     }
 }
 
-/// The document of names at the end of code.
+/// The scope document at the end of code.
 fn scope(value: &[u8]) -> Option<&[u8]> {
-    // The length of all and that of the code.
+    // The total length and the length of the code.
     let code = i32::from_le_bytes(*value.get(4..)?.first_chunk()?);
     value.get(8_usize.checked_add(usize::try_from(code).ok()?)?..)
 }
 
-/// Of raw documents with other bytes in them, and of types that take the name of one of BSON's own.
+/// For raw documents with invalid bytes, and for types that use the name of a BSON type.
 #[cold]
 pub(super) fn malformed() -> Refusal {
-    Refusal::Serialize(Error::custom("the bytes of a value are no BSON"))
+    Refusal::Serialize(Error::custom("the bytes of a value are not valid BSON"))
 }
 
-/// Reads a document that was just written, as it will be read once it is stored.
+/// Reads a document that was just written, as a later read of the stored form would.
 pub(crate) fn check_read<T: Serialize + DeserializeOwned>(
     document: &[u8],
     findings: &Findings,
@@ -170,8 +169,8 @@ pub(crate) fn check_read<T: Serialize + DeserializeOwned>(
     }
 }
 
-/// The name beginning with `$` by which a document was read as another value, though it has more fields
-/// than such a value. What was not read at all is the business of its type.
+/// The name with a `$` prefix for which a document was read as another value, although it has more
+/// fields than such a value. What was not read at all is the concern of its type.
 fn lost(written: Elements<'_>, read: Elements<'_>) -> Option<String> {
     let read = read.map_while(Result::ok);
     let read: HashMap<&str, Element<'_>> = read.map(|element| (element.name, element)).collect();
@@ -195,7 +194,7 @@ fn lost(written: Elements<'_>, read: Elements<'_>) -> Option<String> {
     })
 }
 
-/// Whether a document with this name is a value of this type in extended JSON.
+/// Whether a document with this name means a value of this type in extended JSON.
 fn means(name: &str, kind: u8) -> bool {
     match name {
         "$oid" => kind == kind::OBJECT_ID,

@@ -10,7 +10,7 @@ use serde::{
 
 use super::{Constants, DataNames, Encoder, Error, Refusal, kind, special::Special};
 
-/// An array that is being written; around that of a variant there is a document with the variant's name.
+/// An array in progress. For a variant, a document with the variant's name surrounds it.
 #[derive(Debug)]
 pub(crate) struct Elements<'e, 'a> {
     encoder: &'e mut Encoder<'a>,
@@ -125,8 +125,8 @@ impl SerializeMap for Entries<'_, '_> {
     }
 }
 
-/// The fields of a struct, whose names are constants; around those of a variant there is a document with
-/// the variant's name.
+/// The fields of a struct, whose names are constants. For a variant, a document with the variant's
+/// name surrounds them.
 #[derive(Debug)]
 pub(crate) struct Fields<'e, 'a> {
     encoder: &'e mut Encoder<'a>,
@@ -226,11 +226,11 @@ impl SerializeStruct for StructElements<'_, '_> {
 }
 
 impl Encoder<'_> {
-    /// Takes in the name of the element that was just begun.
+    /// Records the name of the element that was just begun.
     ///
     /// # Errors
     ///
-    /// If the document has the name already.
+    /// If the document already has the name.
     pub(crate) fn written_name(
         &mut self,
         names: &mut DataNames,
@@ -252,27 +252,27 @@ impl Encoder<'_> {
         (before, name.unwrap_or_default())
     }
 
-    /// Takes back the element that was just begun.
+    /// Removes the element that was just begun.
     pub(crate) fn take_back(&mut self) {
         self.bytes.truncate(self.type_at);
     }
 
-    /// Says that all entries of the map that began at `start` have come.
+    /// Checks the names after all entries of the map that began at `start` are written.
     ///
     /// # Errors
     ///
-    /// If a name stands there twice.
+    /// If a name appears twice.
     pub(crate) fn all_written(&mut self, names: &DataNames, start: usize) -> Result<(), Error> {
         let repeated = names.repeated(self.bytes, start);
         let repeated = repeated.map(|name| String::from_utf8_lossy(name).into_owned());
         repeated.map_or(Ok(()), |name| Err(self.repeats(&name)))
     }
 
-    /// Says that all fields of the struct that began at `start` have come.
+    /// Checks the names after all fields of the struct that began at `start` are written.
     ///
     /// # Errors
     ///
-    /// If a name stands there twice.
+    /// If a name appears twice.
     #[inline]
     pub(crate) fn all_constants(&mut self, names: Constants, start: usize) -> Result<(), Error> {
         match self.known.repeated(names, self.bytes, start) {
@@ -284,7 +284,7 @@ impl Encoder<'_> {
         }
     }
 
-    /// The error of a name that its document has already.
+    /// The error for a name that its document already has.
     #[cold]
     pub(crate) fn repeats(&mut self, name: &str) -> Error {
         self.findings.refuse(Refusal::Repeated(name.to_owned()))

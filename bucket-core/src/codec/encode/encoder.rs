@@ -1,24 +1,25 @@
-//! What has been written so far, and the value that comes next.
+//! The bytes written so far, and the value that comes next.
 
 use super::{Error, Findings, KnownNames, Refusal, by_bson::no_name};
 use crate::codec::raw::{kind, push_index};
 
-/// Writes the value of one element after the other.
+/// Writes the values of elements in order.
 ///
-/// An element's type stands before its name, and serde tells the type after the name: its byte is
-/// kept free by [`name`](Self::name) and set with the value.
+/// An element's type precedes its name, but serde reports the type after the name.
+/// [`name`](Self::name) therefore reserves the type's byte, and the value sets it.
 #[derive(Debug)]
 pub(crate) struct Encoder<'a> {
     pub(super) bytes: &'a mut Vec<u8>,
     pub(super) type_at: usize,
-    /// How many levels of documents and arrays may still be begun.
+    /// The number of levels of documents and arrays that may still begin.
     pub(super) levels: usize,
     pub(super) findings: &'a mut Findings,
     pub(super) known: &'a mut KnownNames,
 }
 
 impl<'a> Encoder<'a> {
-    /// An encoder that goes on in this buffer, with at most so many levels of documents and arrays.
+    /// An encoder that continues in this buffer, with at most this many levels of documents and
+    /// arrays.
     pub(crate) fn over(
         bytes: &'a mut Vec<u8>,
         type_at: usize,
@@ -35,12 +36,12 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Begins a document. Gives its start.
+    /// Begins a document and returns its start.
     ///
     /// # Errors
     ///
-    /// If that is a level too many: the server stores no deeper ones, and refuses the whole command
-    /// that has one.
+    /// If this exceeds the level limit. The server stores no deeper documents, and refuses the
+    /// whole command that contains one.
     #[inline]
     pub(crate) fn begin(&mut self) -> Result<usize, Error> {
         let Some(levels) = self.levels.checked_sub(1) else {
@@ -50,14 +51,14 @@ impl<'a> Encoder<'a> {
         Ok(self.length())
     }
 
-    /// Begins the first document, which is a level less for others. Gives its start.
+    /// Begins the first document, which takes one of the levels. Returns its start.
     #[inline]
     pub(crate) fn begin_first(&mut self) -> usize {
         self.levels = self.levels.saturating_sub(1);
         self.length()
     }
 
-    /// Room for a length.
+    /// Reserves room for a length.
     #[inline]
     fn length(&mut self) -> usize {
         let start = self.bytes.len();
@@ -78,11 +79,11 @@ impl<'a> Encoder<'a> {
     ///
     /// # Errors
     ///
-    /// If the name has a NUL, which would end it.
+    /// If the name contains a NUL, which would end it.
     #[inline(always)]
     #[allow(
         clippy::inline_always,
-        reason = "the compiler decides at once what is asked of the names of fields, which are constants"
+        reason = "field names are constants, so the compiler evaluates the checks"
     )]
     pub(crate) fn name(&mut self, name: &str) -> Result<(), Error> {
         if name.as_bytes().contains(&0) {
@@ -99,7 +100,7 @@ impl<'a> Encoder<'a> {
         Ok(())
     }
 
-    /// Notes that names are data which may be those of other fields.
+    /// Records that names are data and may equal those of other fields.
     #[inline]
     pub(crate) fn has_flattened(&mut self) {
         self.findings.has_flattened = true;
@@ -130,8 +131,8 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// A length as BSON has it. Longer documents are cut off there by `bson` too, and refused by their
-/// size before anything is sent.
+/// A length as BSON stores it. `bson` truncates longer documents as well; they are refused by size
+/// before anything is sent.
 #[inline]
 #[allow(
     clippy::cast_possible_truncation,

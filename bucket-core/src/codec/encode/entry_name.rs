@@ -1,4 +1,4 @@
-//! The names of map entries: text, however serde gets there.
+//! The names of map entries: text, in every way that serde may pass it.
 
 use serde::{
     Serialize, Serializer,
@@ -8,20 +8,20 @@ use serde::{
 use super::{Encoder, Error, by_bson::no_name};
 
 impl Encoder<'_> {
-    /// Begins an element whose name is this key of a map; its value must follow.
+    /// Begins an element with this map key as its name. Its value must follow.
     ///
     /// # Errors
     ///
-    /// If it is no text, or text with a NUL.
+    /// If the key is not text, or is text with a NUL.
     #[inline]
     pub(crate) fn key<K: Serialize + ?Sized>(&mut self, key: &K) -> Result<(), Error> {
         let written = key.serialize(EntryName(self));
-        // What is wrong with it is for `bson` to say.
+        // `bson` reports what is wrong with the key.
         written.map_err(|_| no_name(key))
     }
 }
 
-/// Takes text alone, like the serializer of `bson` for keys, in the form for people.
+/// Accepts only text, like the key serializer of `bson`, in the human-readable form.
 struct EntryName<'e, 'a>(&'e mut Encoder<'a>);
 
 #[cold]

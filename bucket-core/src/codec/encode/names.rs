@@ -1,7 +1,8 @@
 //! Whether a document names a field twice.
 //!
-//! The names of a struct's fields are constants: what was checked once is known by their addresses. The
-//! names of a map's entries are data, and a bit for each hash says of most that they are new.
+//! The names of a struct's fields are constants; their addresses identify sets that were checked
+//! before. The names of a map's entries are data; one bit per hash shows for most of them that they
+//! are new.
 
 use std::collections::HashSet;
 
@@ -12,26 +13,26 @@ use crate::codec::raw::element_parts;
 /// A document begins with its length.
 const BEFORE_ELEMENTS: usize = 4;
 
-/// How many of them are kept.
+/// The number of sets that are kept.
 const MOST: usize = 4_096;
 
-/// Constant names: the same ones have the same addresses, in whatever order.
+/// A set of constant names, in any order. Equal names have equal addresses.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Constants(u64);
 
 impl Constants {
-    /// These and this name.
+    /// The set with this name added.
     #[inline]
     pub(crate) fn add(&mut self, name: &'static str) {
-        // Widened without loss on all platforms that there are.
+        // The conversion is lossless on all existing platforms.
         let address = (name.as_ptr().addr() ^ name.len().rotate_right(8)) as u64;
-        // Names stand close to each other: their squares do not add up to the same.
+        // Names are close to each other in memory; sums of squares keep different sets apart.
         let square = address.wrapping_mul(address ^ 0x9e37_79b9_7f4a_7c15);
         self.0 = self.0.wrapping_add(square);
     }
 }
 
-/// Constant names among which none stands twice.
+/// Sets of constant names that are known to have no repetition.
 #[derive(Debug, Default)]
 pub(crate) struct KnownNames {
     last: Constants,
@@ -39,8 +40,8 @@ pub(crate) struct KnownNames {
 }
 
 impl KnownNames {
-    /// The name that stands twice in a document of these names that begins at `start`; it has all its
-    /// elements and no end yet.
+    /// The name that appears twice in a document of these names that begins at `start`. The
+    /// document has all its elements, but no end yet.
     #[inline]
     pub(super) fn repeated<'a>(
         &mut self,
@@ -69,11 +70,11 @@ impl KnownNames {
     }
 }
 
-/// The elements up to which a name that may have come before is looked for at once; in longer documents
-/// all names are sorted when the last one has come.
+/// Up to this number of elements, a name that may be a repetition is searched for immediately. In
+/// longer documents, all names are sorted after the last one.
 const FEW: usize = 32;
 
-/// What is known of the names of a document so far.
+/// What is known about the names of a document so far.
 ///
 /// A bit for each hash: a name whose bit is free is new.
 #[derive(Debug, Clone, Copy, Default)]
@@ -84,8 +85,9 @@ pub(crate) struct DataNames {
 }
 
 impl DataNames {
-    /// Takes in a name, of the document that begins at `start` and has all elements before it. Whether it
-    /// is there already; where that takes too long to say, [`repeated`](Self::repeated) does.
+    /// Records a name of the document that begins at `start` and has all elements before this one.
+    /// Returns whether the name is already there. If that would take too long,
+    /// [`repeated`](Self::repeated) finds it later.
     #[inline]
     pub(super) fn has(&mut self, name: &[u8], document: &[u8], start: usize) -> bool {
         self.count += 1;
@@ -102,7 +104,7 @@ impl DataNames {
         is_there(name, document.get(start..).unwrap_or_default())
     }
 
-    /// The name that stands twice in a document that has all its elements and no end yet.
+    /// The name that appears twice in a document that has all its elements, but no end yet.
     #[inline]
     pub(super) fn repeated<'a>(&self, document: &'a [u8], start: usize) -> Option<&'a [u8]> {
         if self.suspect {
@@ -122,7 +124,7 @@ fn hash(bytes: &[u8]) -> u8 {
         .fold(len, |hash, byte| {
             hash.wrapping_mul(0x9e37_79b1) ^ usize::from(byte)
         });
-    // The upper bits of the product are the ones that all bytes go into.
+    // All bytes affect the upper bits of the product.
     let mixed = mixed.wrapping_mul(0x9e37_79b1);
     let [_, _, _, upper, ..] = mixed.to_le_bytes();
     upper
@@ -133,7 +135,7 @@ fn is_there(name: &[u8], document: &[u8]) -> bool {
     names(document).any(|known| known == name)
 }
 
-/// The name that stands twice among the elements of a document, whose end is not looked for.
+/// The name that appears twice among the elements of a document; its end is not checked.
 #[cold]
 pub(super) fn repeated(document: &[u8]) -> Option<&[u8]> {
     let mut names: Vec<&[u8]> = names(document).collect();

@@ -63,7 +63,7 @@ impl<'e, 'a> Serializer for &'e mut Encoder<'a> {
     fn serialize_u64(self, value: u64) -> Result<(), Error> {
         match i64::try_from(value) {
             Ok(value) => self.serialize_i64(value),
-            // Refused there with an error of its own.
+            // Refused there with a specific error.
             Err(_) => self.special(&value),
         }
     }
@@ -186,8 +186,8 @@ impl<'e, 'a> Serializer for &'e mut Encoder<'a> {
 
     #[inline]
     fn serialize_map(self, len: Option<usize>) -> Result<Entries<'e, 'a>, Error> {
-        // Serde's form of a struct with a flattened field, which may bring names that other fields are
-        // read from.
+        // The serde form of a struct with a flattened field. Such a field may bring names that
+        // other fields are read from.
         if len.is_none() {
             self.has_flattened();
         }

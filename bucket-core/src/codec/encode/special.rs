@@ -1,4 +1,4 @@
-//! What `bson` has rules of its own for: it writes these values.
+//! Values with special rules, which `bson` writes.
 
 use bson::Bson;
 use serde::{Serialize, ser::Error as _};
@@ -55,12 +55,12 @@ pub(crate) fn is_special(name: &str) -> bool {
     name.starts_with('$') && NAMES.contains(&name)
 }
 
-/// A struct that stands for a value of its own type. All but one have a single field.
+/// A struct that represents a value of a special type. All but one have a single field.
 #[derive(Debug)]
 pub(crate) struct Special<'e, 'a> {
     encoder: &'e mut Encoder<'a>,
     name: &'static str,
-    /// The fields that are still to come.
+    /// The number of fields that are still missing.
     left: usize,
     /// The fields before the last one.
     held: Vec<(&'static str, Bson)>,
@@ -89,7 +89,7 @@ impl<'e, 'a> Special<'e, 'a> {
                 "expected to end serialization of type, got extra key \"{field}\""
             )));
         }
-        // Where it cannot be held, `bson` says what is wrong, the name or the value.
+        // If it cannot be held, `bson` reports what is wrong: the name or the value.
         if self.left > 1
             && let Ok(value) = bson::serialize_to_bson(value)
         {

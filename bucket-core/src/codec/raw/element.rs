@@ -1,4 +1,4 @@
-//! The elements of a document as bytes.
+//! The elements of a document, read from its bytes.
 //!
 //! Format: the BSON specification 1.1 (bsonspec.org).
 
@@ -15,7 +15,7 @@ pub(crate) struct Element<'a> {
     pub(crate) kind: u8,
     /// The bytes of its value.
     pub(crate) bytes: &'a [u8],
-    /// The value, if it is a document or of a type that attributes can have; undefined if not.
+    /// The value, if it is a document or has a type that attributes can have; undefined otherwise.
     pub(crate) value: RawBsonRef<'a>,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Element<'a> {
         self.kind == byte::ARRAY
     }
 
-    /// Whether it holds nothing: null, or no elements.
+    /// Whether it is empty: null, or without elements.
     pub(crate) fn is_empty(self) -> bool {
         let has_elements = matches!(self.kind, byte::DOCUMENT | byte::ARRAY);
         // A length and a NUL.
@@ -42,14 +42,14 @@ impl<'a> Element<'a> {
 
 /// The elements of a document.
 pub(crate) fn elements(document: &RawDocument) -> Elements<'_> {
-    // Between its length and the NUL that ends it, both of which it has.
+    // Between its length and its final NUL; a document has both.
     let all = document.as_bytes();
     Elements {
         rest: all.get(4..all.len() - 1).unwrap_or_default(),
     }
 }
 
-/// Goes over the elements of a document. Behind one that is malformed there are none.
+/// Iterates over the elements of a document. Iteration ends after a malformed one.
 #[derive(Debug)]
 pub(crate) struct Elements<'a> {
     rest: &'a [u8],
@@ -72,7 +72,7 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// The first element and what is behind it.
+/// The first element and the bytes after it.
 #[inline]
 fn split(bytes: &[u8]) -> Option<(Element<'_>, &[u8])> {
     let (Parts { name, kind, bytes }, rest) = element_parts(bytes)?;
@@ -85,7 +85,7 @@ fn split(bytes: &[u8]) -> Option<(Element<'_>, &[u8])> {
     Some((element, rest))
 }
 
-/// An element whose name and value were not looked into.
+/// An element whose name and value were not checked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parts<'a> {
     pub(crate) name: &'a [u8],
@@ -93,7 +93,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
-/// The first element as it stands, and what is behind it.
+/// The first element, unchecked, and the bytes after it.
 #[inline]
 pub(crate) fn element_parts(bytes: &[u8]) -> Option<(Parts<'_>, &[u8])> {
     let (kind, rest) = bytes.split_first()?;
@@ -108,7 +108,7 @@ fn until_nul(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((bytes.get(..end)?, bytes.get(end + 1..)?))
 }
 
-/// How many bytes the value has that these begin with.
+/// The length of the value at the start of these bytes.
 #[inline]
 fn length(kind: u8, bytes: &[u8]) -> Option<usize> {
     let prefix = || usize::try_from(i32::from_le_bytes(*bytes.first_chunk()?)).ok();
@@ -131,7 +131,7 @@ fn length(kind: u8, bytes: &[u8]) -> Option<usize> {
     })
 }
 
-/// The value of these bytes, which are as many as its type asks for.
+/// The value of these bytes, which have exactly the length of the type.
 #[inline]
 fn value(kind: u8, bytes: &[u8]) -> Option<RawBsonRef<'_>> {
     Some(match kind {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is damaged: what is taken for whole is what `bson` takes for it.
+        /// After any damage, the accepted elements are those that `bson` accepts.
         #[test]
         fn damaged_bytes_end_in_an_error(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
             let mut bytes = RawDocumentBuf::try_from(&of_every_type()).unwrap().into_bytes();

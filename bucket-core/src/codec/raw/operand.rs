@@ -1,11 +1,11 @@
-//! A value that a write brings to a bucket.
+//! A value that a write adds to a bucket.
 
 use bson::DateTime;
 
 use super::RawWriter;
 use crate::model::measure::Number;
 
-/// A value with the type that it is stored with.
+/// A value with its stored type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Operand<'a> {
     Number(Number),
@@ -26,7 +26,7 @@ impl Operand<'_> {
         Self::Date(date.timestamp_millis())
     }
 
-    /// As the server counts: 32 bits where they suffice.
+    /// As the server counts: 32 bits if they suffice.
     pub(crate) fn integer(value: i64) -> Self {
         i32::try_from(value).map_or(Self::Int64(value), Self::Int32)
     }

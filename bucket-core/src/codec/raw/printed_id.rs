@@ -1,10 +1,10 @@
-//! Which document a message is about.
+//! Names the document in a message.
 
 use bson::{Bson, RawDocument};
 
 use crate::model::spec::ID;
 
-/// The `_id` as it prints, for messages.
+/// The `_id` as text, for messages.
 pub(crate) fn printed_id(stored: &RawDocument) -> String {
     match stored.get(ID) {
         Ok(Some(id)) => Bson::try_from(id).map_or_else(|_| "?".to_owned(), |id| id.to_string()),

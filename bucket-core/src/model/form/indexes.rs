@@ -1,34 +1,34 @@
-//! The indexes that a form rests on, and what tells its buckets apart and puts them in order.
+//! The indexes that a form needs, and what identifies and orders its buckets.
 
 use bson::{Document, doc};
 
 use super::Form;
 use crate::model::spec::{BucketSpec, ID};
 
-/// What the buckets of a key are ordered by.
+/// What orders the buckets of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OrderedBy {
     /// Their ids.
     Id,
-    /// Their starts, and their parts in a window: their ids are the server's.
+    /// Their starts, and their parts in a window, because the server makes their ids.
     Start,
     /// Their numbers.
     Number,
 }
 
-/// An index of a form: on the key fields, and then these.
+/// An index of a form: on the key fields, then on these fields.
 #[derive(Debug)]
 pub(crate) struct FormIndex {
     pub(crate) name: String,
     /// Names and directions.
     pub(crate) fields: Vec<(&'static str, i32)>,
     pub(crate) unique: bool,
-    /// Which buckets it holds, where it doesn't hold all.
+    /// The condition for the buckets that it contains, if it does not contain all.
     pub(crate) partial: Option<Document>,
 }
 
 impl BucketSpec {
-    /// What the buckets of a key are ordered by.
+    /// What orders the buckets of a key.
     pub(crate) const fn ordered_by(&self) -> OrderedBy {
         match self.form() {
             Form::Numbered { .. } => OrderedBy::Number,
@@ -37,7 +37,7 @@ impl BucketSpec {
         }
     }
 
-    /// What tells a bucket apart from all others.
+    /// What identifies a bucket.
     pub(crate) const fn identified_by(&self) -> OrderedBy {
         if self.object_ids() {
             self.ordered_by()
@@ -46,19 +46,20 @@ impl BucketSpec {
         }
     }
 
-    /// Whether writes ask for the room in an array by a place in it, `items.3`, beside the count. That is
-    /// also the field `3` of each item: such items are refused then. It depends on nothing that may
-    /// change while there are buckets: windows may have a capacity or none, by key and later too.
+    /// Whether writes check the room in an array by an array position, `items.3`, in addition to
+    /// the count. That path also names the field `3` of each item, so such items are refused. The
+    /// answer only depends on what cannot change while buckets exist. The capacity of windows can:
+    /// it may be set by key, and later.
     pub(crate) const fn asks_for_places(&self) -> bool {
         self.form().window().is_none()
     }
 
-    /// The name of the unique partial index that lets a key have one open bucket; none for
-    /// windows, whose buckets are told apart by their ids.
+    /// The name of the unique partial index that allows one open bucket per key; `None` for
+    /// windows, whose ids distinguish their buckets.
     ///
-    /// In the manual's form the limits are part of the name: a writer whose limits are not those
-    /// that the index was made for finds no such index and is refused, instead of filling buckets
-    /// by another rule.
+    /// In the manual's form, the limits are part of the name. A writer with other limits than those
+    /// of the index finds no such index. The server refuses it, so it cannot fill buckets by
+    /// another rule.
     #[must_use]
     pub fn open_index_name(&self) -> Option<String> {
         match self.form() {
@@ -82,7 +83,7 @@ impl BucketSpec {
         }
     }
 
-    /// The name of the index on the times of buckets, where there is one.
+    /// The name of the index on the times of buckets, if the form has one.
     #[must_use]
     pub fn time_index_name(&self) -> Option<String> {
         match self.form() {
@@ -92,14 +93,14 @@ impl BucketSpec {
         }
     }
 
-    /// The name of the index on the spans of all windows, whatever their keys; none for other forms.
+    /// The name of the index on the spans of all windows, for all keys; `None` for other forms.
     #[must_use]
     pub fn span_index_name(&self) -> Option<String> {
         let window = self.form().window();
         window.map(|_| "bucket_times".to_owned())
     }
 
-    /// The indexes that the form rests on.
+    /// The indexes that the form needs.
     pub(crate) fn form_indexes(&self) -> Vec<FormIndex> {
         let names = self.names();
         let index = |name: String, fields: &[(&'static str, i32)]| FormIndex {
@@ -139,7 +140,7 @@ impl BucketSpec {
         }
     }
 
-    /// What a bucket fulfils that takes records; empty for windows, which have no such index.
+    /// The condition that buckets with room meet; empty for windows, which have no such index.
     pub(crate) fn open_condition(&self) -> Document {
         let names = self.names();
         match self.form() {
@@ -147,8 +148,8 @@ impl BucketSpec {
                 // Full buckets of a smaller capacity must not count as open.
                 let mut condition = doc! { names.count: { "$lt": self.smallest_capacity() } };
                 if self.raised_from().is_some() {
-                    // True of every bucket: while the capacity is raised both indexes stand side by
-                    // side, which they may under different conditions only.
+                    // True for every bucket. While the capacity is raised, both indexes exist side
+                    // by side, which the server allows only under different conditions.
                     condition.insert(self.items(), doc! { "$exists": true });
                 }
                 if let Some(bytes) = self.max_bytes() {
@@ -164,14 +165,15 @@ impl BucketSpec {
         }
     }
 
-    /// The conditions under which a bucket takes no more, each enough by itself; none where its time says it.
+    /// The conditions for a bucket that takes no more records, each sufficient by itself; empty if
+    /// only its time closes it.
     pub(crate) fn closed_conditions(&self) -> Vec<Document> {
         let names = self.names();
         match self.form() {
             Form::Window { .. } => Vec::new(),
             Form::Count { .. } => {
                 // Buckets of a smaller capacity are full as well. The newest of them may still take
-                // records; its writers notice if it is gone.
+                // records; its writers notice if it is removed.
                 let by_count = doc! { names.count: { "$gte": self.smallest_capacity() } };
                 let by_bytes = |max: u32| doc! { names.bytes: { "$gte": i64::from(max) } };
                 let by_bytes = self.max_bytes().map(by_bytes);

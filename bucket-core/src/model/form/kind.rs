@@ -1,4 +1,4 @@
-//! Which sequence of buckets a record goes into, by the model's form.
+//! The sequence of buckets that takes a record, by the model's form.
 
 use bson::DateTime;
 
@@ -8,7 +8,7 @@ use crate::{
     model::{limits::Limits, spec::BucketSpec},
 };
 
-/// A sequence of buckets that records go into one after the other.
+/// A sequence of buckets that fill one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Count(Pages),
@@ -47,7 +47,7 @@ pub(crate) struct Late {
     pub(crate) start: DateTime,
     pub(crate) size: u32,
     pub(crate) max_duration: i64,
-    /// Into buckets that cover them, if those have room.
+    /// Whether records may go into buckets that cover their time, if those have room.
     pub(crate) merge: bool,
 }
 
@@ -97,7 +97,7 @@ impl Kind {
         }
     }
 
-    /// What tells this chain from others of its key; none where a key has one chain.
+    /// What distinguishes this chain from others of its key; `None` if a key has one chain.
     pub(crate) fn identity(self) -> Option<[i64; 2]> {
         match self {
             Self::Window(InWindow { start, end, .. }) => {
@@ -109,7 +109,7 @@ impl Kind {
         }
     }
 
-    /// The window that it is of, if it is of one.
+    /// The window of the chain, if it has one.
     pub(crate) const fn window(self) -> Option<InWindow> {
         match self {
             Self::Window(window) => Some(window),
@@ -117,7 +117,8 @@ impl Kind {
         }
     }
 
-    /// The fields by which its buckets with room are told apart from all others, beside the key and the id.
+    /// The fields that distinguish its buckets with room from all others, besides the key and the
+    /// id.
     pub(crate) const fn told_apart_by(self) -> &'static [OwnField] {
         match self {
             Self::Count(_) => &[],
@@ -128,7 +129,7 @@ impl Kind {
         }
     }
 
-    /// The field by which the statement that fills a bucket says that it takes no more.
+    /// The field by which the statement that fills a bucket marks it as full.
     pub(crate) const fn mark(self) -> Option<OwnField> {
         match self {
             Self::Hybrid(_) => Some(OwnField::Closed),
@@ -142,12 +143,12 @@ impl Kind {
         self.mark().is_some()
     }
 
-    /// Whether the records are taken in order of time instead of arrival.
+    /// Whether records are taken in order of time instead of order of arrival.
     pub(crate) const fn sorts(self) -> bool {
         matches!(self, Self::Hybrid(_) | Self::Late(_))
     }
 
-    /// Whether a bucket that begins at `start` takes a record of this time.
+    /// Whether a bucket that starts at `start` takes a record with this time.
     pub(crate) fn covers(self, start: DateTime, time: DateTime) -> bool {
         match self {
             Self::Hybrid(InTime { max_duration, .. }) | Self::Late(Late { max_duration, .. }) => {
@@ -158,17 +159,17 @@ impl Kind {
         }
     }
 
-    /// Whether its buckets are looked for by the time of the next record, one after the other.
+    /// Whether buckets are found by the time of the next record, one at a time.
     pub(crate) const fn is_late(self) -> bool {
         matches!(self, Self::Late(_))
     }
 
-    /// Whether records go into buckets for late ones only.
+    /// Whether records only go into buckets for late records.
     pub(crate) const fn is_set_aside(self) -> bool {
         matches!(self, Self::Late(Late { merge: false, .. }))
     }
 
-    /// The chain of records in order of time, if it is one: from it late ones are to be taken out.
+    /// The chain of records in order of time, if this is one. Late records must be taken out of it.
     pub(crate) const fn in_time(self) -> Option<InTime> {
         match self {
             Self::Hybrid(in_time) => Some(in_time),
@@ -176,18 +177,18 @@ impl Kind {
         }
     }
 
-    /// Whether a bucket may be passed by that the server lets grow no further. In the manual's form it holds
-    /// the key's one place in the index on open buckets.
+    /// Whether the chain may skip a bucket that the server does not let grow. In the manual's form,
+    /// that bucket holds the key's only place in the index on open buckets.
     pub(crate) const fn passes_by(self) -> bool {
         !matches!(self, Self::Count(_))
     }
 
-    /// Whether the next bucket is right only if the full one before it is there.
+    /// Whether the next bucket is only right if the full one before it exists.
     pub(crate) const fn builds_on_full(self) -> bool {
         matches!(self, Self::Numbered(_) | Self::Window(_))
     }
 
-    /// Whether each bucket carries the number of records that it takes.
+    /// Whether each bucket stores the number of records that it takes.
     pub(crate) const fn carries_size(self) -> bool {
         matches!(self, Self::Numbered(_))
     }
@@ -199,7 +200,7 @@ impl InTime {
         self.policy == LatePolicy::Reject
     }
 
-    /// The chain of the late records around this time.
+    /// The chain for late records around this time.
     pub(crate) fn late(self, time: DateTime) -> Kind {
         let length = self.max_duration.max(1);
         let start = time.timestamp_millis().div_euclid(length);

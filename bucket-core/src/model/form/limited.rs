@@ -4,8 +4,8 @@ use super::Form;
 use crate::time::window::Window;
 
 impl Form {
-    /// The form with these limits in place of the model's; a message where it has no such limit. The
-    /// longest duration is in seconds.
+    /// The form with these limits instead of the model's; an error message if it has no such limit.
+    /// The longest duration is in seconds.
     pub(crate) fn limited(
         self,
         window: Option<Window>,

@@ -1,9 +1,9 @@
-//! The fields that a stored bucket has of its own, beside its id, its key, its aggregates and its items.
+//! The fields of a stored bucket besides its id, its key, its aggregates and its items.
 
 use super::Form;
 use crate::model::spec::{BucketSpec, Names};
 
-/// One of them, in the order in which a whole bucket has them.
+/// One of these fields, in the order of a full bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OwnField {
     Start,
@@ -50,7 +50,7 @@ impl OwnField {
             Self::Full => names.full,
             Self::Count => names.count,
             Self::Bytes => names.bytes,
-            // Only models with the field ask for its name.
+            // Only models with the field need its name.
             Self::CreatedAt => match names.created_at {
                 Some(name) => name,
                 None => "",
@@ -61,7 +61,7 @@ impl OwnField {
 }
 
 impl Form {
-    /// The fields by which the form goes, in the order in which buckets have them.
+    /// The fields that the form relies on, in stored order.
     pub(crate) const fn own_fields(self) -> &'static [OwnField] {
         match self {
             Self::Count { .. } => &[],
@@ -76,7 +76,8 @@ impl Form {
         }
     }
 
-    /// The field that says that a bucket takes no more; none where its count or its time says it.
+    /// The field that marks a bucket that takes no more records; `None` if its count or its time
+    /// shows it.
     pub(crate) const fn mark(self) -> Option<OwnField> {
         match self {
             Self::Count { .. } | Self::Window { .. } => None,
@@ -85,8 +86,8 @@ impl Form {
         }
     }
 
-    /// Whether the last bucket of a key may have no records for a moment, while whole ones are stored before
-    /// it.
+    /// Whether the last bucket of a key may be empty for a moment, while full buckets are stored
+    /// before it.
     pub(crate) const fn reserves(self) -> bool {
         match self {
             Self::Count { .. } => true,
@@ -96,7 +97,7 @@ impl Form {
 }
 
 impl BucketSpec {
-    /// The fields that buckets of the model have of their own, in the order in which they have them.
+    /// The fields of this model's buckets, in stored order.
     pub(crate) fn own_fields(&self) -> impl Iterator<Item = OwnField> + use<> {
         let of_model = [
             self.max_bytes().map(|_| OwnField::Bytes),

@@ -1,33 +1,33 @@
-//! What a form says of the times of records: spans of buckets, and the order of records.
+//! What a form defines about the times of records: spans of buckets, and the order of records.
 
 use super::Form;
 use crate::time::window::Window;
 
-/// What a bucket says of the times of its records.
+/// What a bucket reveals about the times of its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Span {
     /// Nothing.
     None,
-    /// A window: its end is after all of them, and never moves.
+    /// A window: its end is after all of them and never moves.
     Window,
-    /// The times of the first and the latest of them.
+    /// The times of its first and its latest record.
     Records,
 }
 
-/// How the records of a key follow each other.
+/// The order of a key's records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// As they arrived: bucket by bucket, and inside a bucket as they stand in the array.
+    /// Order of arrival: bucket by bucket, and the array order inside a bucket.
     Arrival,
     /// Bucket by bucket, and inside a bucket by time.
     Bucket,
-    /// Window by window, and inside a window by time, whichever of its buckets they are in.
+    /// Window by window, and inside a window by time, across all its buckets.
     Window,
 }
 
 impl Form {
-    /// Whether each bucket says which span of time it covers, so that reads of a span look at the buckets
-    /// in it only.
+    /// Whether each bucket stores the span of time that it covers, so that reads of a span only
+    /// read the buckets in that span.
     ///
     /// ```
     /// use bucket_core::{Form, Window};
@@ -40,7 +40,7 @@ impl Form {
         !matches!(self.span(), Span::None)
     }
 
-    /// What a bucket says of the times of its records.
+    /// What a bucket reveals about the times of its records.
     pub(crate) const fn span(self) -> Span {
         match self {
             Self::Count { .. } | Self::Numbered { .. } => Span::None,
@@ -49,7 +49,7 @@ impl Form {
         }
     }
 
-    /// The window that a bucket covers, where it covers one.
+    /// The window that a bucket covers, if the form has windows.
     pub(crate) const fn window(self) -> Option<Window> {
         match self {
             Self::Window { window, .. } => Some(window),
@@ -57,7 +57,7 @@ impl Form {
         }
     }
 
-    /// The longest span of time that a bucket covers, in milliseconds; 0 where the form sets none.
+    /// The longest span of time that a bucket covers, in milliseconds; 0 if the form sets none.
     pub(crate) const fn longest_span(self) -> i64 {
         match self {
             Self::Window { window, .. } => window.longest_millis(),
@@ -66,7 +66,7 @@ impl Form {
         }
     }
 
-    /// How the records of a key follow each other.
+    /// The order of a key's records.
     pub(crate) const fn order(self) -> Order {
         match self {
             Self::Count { .. } | Self::Numbered { .. } => Order::Arrival,
@@ -75,7 +75,7 @@ impl Form {
         }
     }
 
-    /// Whether buckets take records in the order of time only, whatever the order of their arrival.
+    /// Whether buckets only take records in order of time, whatever the order of arrival.
     pub(crate) const fn sorts(self) -> bool {
         match self {
             Self::Hybrid { .. } => true,

@@ -1,4 +1,4 @@
-//! A key in messages: its fields by their stored names, as a filter of the shell has them.
+//! A key in messages: its fields by their stored names, as in a shell filter.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::{
 impl BucketSpec {
     /// A key of the model as text, for messages: `{ customerId: 1 }`.
     ///
-    /// It is one line, whatever the key holds, and long texts are cut.
+    /// The text is one line for any key, and long texts are cut.
     ///
     /// ```
     /// use bucket_core::Record;
@@ -34,9 +34,9 @@ impl BucketSpec {
     }
 }
 
-/// Writes the parts of a key behind the names of their fields.
+/// Writes the parts of a key, each after the name of its field.
 struct KeyText {
-    /// Of the parts that are still to come.
+    /// The fields of the remaining parts.
     fields: &'static [KeyField],
     text: String,
 }

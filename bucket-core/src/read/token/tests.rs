@@ -1,4 +1,4 @@
-//! The format of tokens, and what is none.
+//! The format of tokens, and texts that are not tokens.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn position(time: i64, sequence: u64, at: i64, index: u32) -> Position {
 }
 
 #[test]
-fn every_place_comes_back_out_of_its_token() {
+fn every_position_survives_its_token() {
     let ends = [i64::MIN, -1, 0, 1, 1_769_767_200, i64::MAX];
     for time in ends {
         for at in ends {
@@ -57,7 +57,7 @@ fn every_changed_character_is_noticed() {
 }
 
 #[test]
-fn tokens_of_other_versions_and_queries_are_told_apart() {
+fn tokens_of_other_versions_and_queries_are_refused() {
     let token = CursorToken::new(QUERY_OF_TESTS, &position(1, 2, 3, 4), 1000);
     assert_eq!(
         token.position(Query([0; QUERY]), 1000),
@@ -74,7 +74,7 @@ fn tokens_of_other_versions_and_queries_are_told_apart() {
 }
 
 #[test]
-fn the_format_of_version_1_stays() {
+fn the_format_of_version_1_never_changes() {
     let position = position(1_769_767_200, 1, 1_769_768_345_678, 42);
     let token = CursorToken::new(QUERY_OF_TESTS, &position, 1000);
     assert_eq!(token.as_str(), "AQECAwQFBsCE5JcNAZztiwEqgSZYvw");

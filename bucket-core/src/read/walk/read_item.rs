@@ -1,4 +1,4 @@
-//! What is made of one item: a record, or the fields that were asked for.
+//! The result for one item: a record, or the requested fields.
 
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use serde::de::DeserializeOwned;
@@ -9,16 +9,17 @@ use crate::{
     error::Damage,
 };
 
-/// Reads an item at its place in the array: its time, in milliseconds, and what was asked for of it.
+/// Reads an item at its index in the array: its time, in milliseconds, and the requested part of
+/// it.
 pub(super) type Decode<T, R> =
     fn(&<T as Record>::Key, &ItemReader<'_>, usize, RawBsonRef<'_>) -> Result<(i64, R), Damage>;
 
-/// An item with the fields of its key before its own.
+/// An item, preceded by the fields of its key.
 pub(super) fn with_key(item: &RawDocument, key: &RawDocument) -> RawDocumentBuf {
     RawWriter::build(|writer| {
         for document in [key, item] {
             let bytes = document.as_bytes();
-            // Between the length and the closing NUL.
+            // Between the length and the final NUL.
             writer.elements(bytes.get(4..bytes.len() - 1).unwrap_or_default());
         }
     })

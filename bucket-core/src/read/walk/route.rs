@@ -1,4 +1,4 @@
-//! Which buckets a walk goes through: the filter, order and projection of its finds.
+//! The buckets that a walk reads: filter, order and projection of its finds.
 
 use bson::{Bson, DateTime, Document, doc};
 
@@ -19,10 +19,10 @@ use crate::{
     time::range::TimeRange,
 };
 
-/// Keys of one find: at most so many. The server merges the index entries of at most 200 keys in the
-/// order of time; for more it sorts the buckets themselves, for which it may have no room.
+/// The most keys in one find. For up to 200 keys, the server merges the index entries in order of
+/// time. For more it sorts the buckets themselves, and may not have enough memory for that.
 const MOST_KEYS: usize = 100;
-/// The way of a walk.
+/// The route of a walk.
 #[derive(Debug)]
 pub(super) struct Route<T: Record> {
     pub(super) keys: Vec<T::Key>,
@@ -30,18 +30,18 @@ pub(super) struct Route<T: Record> {
     pub(super) order: Order,
     pub(super) by_time: bool,
     pub(super) newest_first: bool,
-    /// Against the order: from the place backwards.
+    /// Against the order: backwards from the position.
     pub(super) backwards: bool,
     asked: TimeRange,
-    /// What is asked for and shown.
+    /// The requested records, restricted to those that are shown.
     pub(super) range: TimeRange,
     live: Live,
     pub(super) longest: i64,
-    /// Buckets without a record from here on are of no use any more.
+    /// Buckets without a record from this time on are no longer needed.
     pub(super) since: Option<DateTime>,
     pub(super) from: Option<Position>,
     projection: Document,
-    /// Key fields that are asked for with the items.
+    /// Key fields that are returned with the items.
     pub(super) key_fields: Vec<&'static str>,
 }
 
@@ -71,19 +71,19 @@ impl<T: Record> Route<T> {
         self.live = live;
     }
 
-    /// Asks for these fields of the items, and for what a walk goes by.
+    /// Requests these fields of the items, and the fields that a walk needs itself.
     pub(super) fn select(&mut self, paths: &[&str]) {
         let spec = T::SPEC;
         let mut projection = header(spec);
         let inside = format!("{}.", spec.items());
         let time = format!("{inside}{}", spec.time().name);
         let inner = paths.iter().filter(|path| path.starts_with(&inside));
-        // What the bucket holds for its items comes with the header; some have their own.
+        // What the bucket holds for its items comes with the header. Some items have their own.
         let shared = spec.shared_arrays();
         let shared: Vec<String> = shared
             .map(|array| format!("{inside}{}", array.name))
             .collect();
-        // Items from before a field was an attribute have it as it is.
+        // Items from before a field was an attribute have it as a plain field.
         let is_asked =
             |array: &&AttributeArray| array.paths().iter().any(|of| paths.contains(&of.as_str()));
         let plain: Vec<String> = spec
@@ -99,7 +99,7 @@ impl<T: Record> Route<T> {
             .map(String::as_str)
             .chain([time.as_str()]);
         let inner: Vec<&str> = inner.copied().chain(ours).collect();
-        // The server refuses a path together with one inside of it.
+        // The server refuses a path together with one inside it.
         let holds = |outer: &str, path: &str| {
             let rest = path.strip_prefix(outer);
             rest.is_some_and(|rest| rest.starts_with('.'))
@@ -124,7 +124,7 @@ impl<T: Record> Route<T> {
         self.range.is_empty() || self.keys.is_empty()
     }
 
-    /// Whether it matters how long the buckets' spans are.
+    /// Whether the length of the buckets' spans matters.
     pub(super) fn goes_by_spans(&self) -> bool {
         T::SPEC.form().has_span() && (self.by_time || self.range.start().is_some())
     }
@@ -134,7 +134,7 @@ impl<T: Record> Route<T> {
         Query::of(T::SPEC, key, self.newest_first, self.asked)
     }
 
-    /// In which tokens count time.
+    /// The unit of time in tokens, in milliseconds.
     pub(super) fn unit(&self) -> i64 {
         match self.order {
             Order::Arrival => 1,
@@ -146,14 +146,14 @@ impl<T: Record> Route<T> {
         self.newest_first != self.backwards
     }
 
-    /// Whether it goes through the records in the order in which they arrive, and may meet the bucket that
-    /// takes the next ones.
+    /// Whether the walk reads records in order of arrival, and may reach the bucket that takes the
+    /// next ones.
     pub(super) fn is_of_arrivals(&self) -> bool {
         self.order == Order::Arrival && !self.by_time && !self.descending()
     }
 
-    /// Whether a bucket is not past the model's limit as a whole. One that takes more records comes in any
-    /// case.
+    /// Whether any part of a bucket is within the model's retention. A bucket that takes more
+    /// records is read in any case.
     pub(super) fn shows(&self, head: &Head) -> bool {
         let dated = head.fields.expire_from;
         dated.is_none_or(|dated| self.live.range().contains(dated))
@@ -165,7 +165,7 @@ impl<T: Record> Route<T> {
         Some(newest_with(T::SPEC, key.elements(), &has_records(T::SPEC)))
     }
 
-    /// The buckets behind this place.
+    /// The buckets after this position.
     pub(super) fn find(&self, behind: Option<Place>) -> FindPlan {
         let plan = match self.read.as_slice() {
             [key] => {
@@ -180,7 +180,7 @@ impl<T: Record> Route<T> {
         self.in_direction(plan)
     }
 
-    /// All buckets behind this place: those of several keys in finds for some of them each.
+    /// All buckets after this position. Several keys take several finds, each for some of the keys.
     pub(super) fn finds(&self, behind: Option<Place>) -> Vec<FindPlan> {
         if !self.is_of_several() {
             return vec![self.find(behind)];
@@ -219,10 +219,10 @@ impl<T: Record> Route<T> {
         let spec = T::SPEC;
         let plan = self.find(None);
         let filter = if self.is_empty() {
-            // The server refuses a choice of no keys.
+            // The server refuses an `$or` over no keys.
             doc! { ID: { "$in": [] } }
         } else {
-            // The filter was written element by element and is valid.
+            // The filter was written element by element, so it is valid.
             Document::try_from(plan.filter).unwrap_or_default()
         };
         let mut stages = vec![doc! { "$match": filter }];
@@ -270,7 +270,7 @@ impl<T: Record> Route<T> {
         condition
     }
 
-    /// The first bucket in this direction that can hold a record behind the place.
+    /// The first bucket in this direction that can hold a record after the position.
     fn first_bucket(&self, from: &Position) -> Bound {
         let place = from.place;
         match (self.order, self.descending()) {
@@ -284,7 +284,7 @@ impl<T: Record> Route<T> {
             },
             (Order::Arrival, true) => Bound {
                 place,
-                // Before the first item of a bucket is none of it.
+                // No part of a bucket precedes its first item.
                 within: from.index > 0,
             },
             (order, _) => Bound {

@@ -1,4 +1,4 @@
-//! What comes: the records of each bucket, held until it is their turn.
+//! Takes buckets as they are read, and holds their records until it is their turn.
 
 use std::cmp::Ordering;
 
@@ -13,13 +13,13 @@ use crate::{
     read::{key_elements, order::Position, span::believed_span},
 };
 
-/// What a walk gives when a bucket comes.
+/// What a walk returns when it takes a bucket.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Ready<R> {
     /// The records whose turn it is.
     pub records: Vec<Placed<R>>,
-    /// Buckets whose turn comes after these records, and which are none of the model.
+    /// Damaged buckets whose turn comes after these records.
     pub damaged: Vec<Placed<DamagedBucket>>,
 }
 
@@ -33,7 +33,7 @@ impl<R> Default for Ready<R> {
 }
 
 impl<R> Ready<R> {
-    /// Whether there is nothing.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty() && self.damaged.is_empty()
@@ -42,7 +42,7 @@ impl<R> Ready<R> {
 
 /// The items of a bucket.
 struct Decoded<R> {
-    /// The records that are asked for, as they stand in the array.
+    /// The requested records, in array order.
     records: Vec<Placed<R>>,
     /// The number of all items.
     count: u32,
@@ -50,24 +50,24 @@ struct Decoded<R> {
     times: Option<(DateTime, DateTime)>,
 }
 
-/// A bucket as it came.
+/// A bucket that was read.
 enum Came<R> {
     Again,
-    /// With the records that are asked for, and the number of all that it holds.
+    /// With the requested records, and the number of all its records.
     Healthy(Head, Vec<Placed<R>>, u32),
-    /// With what it says of itself, if that can be read.
+    /// With its header, if that can be read.
     Damaged(Option<Head>, Damage),
 }
 
 impl<T: Record, R> Walk<T, R> {
-    /// Takes the next bucket. Gives what is ready: records, and after them the buckets that are none of the
-    /// model. The walk can go on after these.
+    /// Takes the next bucket. Returns what is ready: records, then damaged buckets. The walk can
+    /// continue after the damaged ones.
     ///
-    /// A damaged bucket has its turn after all records that lie among its own, so what comes before
-    /// it is complete: a token of its place leaves nothing out.
+    /// A damaged bucket has its turn after all records that sort between its own. So what comes
+    /// before it is complete, and a token at its position leaves nothing out.
     ///
-    /// Nothing of a bucket is given if one before it may have got more records since it came; see
-    /// [`to_settle`](Self::to_settle).
+    /// Returns nothing from a bucket if an earlier one may have got more records since it was read;
+    /// see [`to_settle`](Self::to_settle).
     pub fn take(&mut self, stored: &RawDocument) -> Ready<R> {
         match self.read(stored) {
             Came::Again => Ready::default(),
@@ -99,7 +99,7 @@ impl<T: Record, R> Walk<T, R> {
                     record: damage,
                 };
                 if self.route.by_time {
-                    // What is held may lie before it or after it.
+                    // Held records may sort before or after it.
                     ready.damaged.push(placed);
                 } else if self.is_news(&placed.position) {
                     self.damaged.push(placed);
@@ -109,7 +109,7 @@ impl<T: Record, R> Walk<T, R> {
         }
     }
 
-    /// What is left when no more buckets come.
+    /// The remaining records when no more buckets come.
     #[must_use]
     pub fn end(&mut self) -> Ready<R> {
         Ready {
@@ -118,7 +118,7 @@ impl<T: Record, R> Walk<T, R> {
         }
     }
 
-    /// All there is, where no other bucket has records among those that came.
+    /// Returns all held records if the order does not let buckets interleave.
     fn or_all(&mut self, ready: Ready<R>) -> Ready<R> {
         if !self.route.by_time && self.route.order != Order::Window {
             return self.end();
@@ -134,7 +134,7 @@ impl<T: Record, R> Walk<T, R> {
         if self.has_come(head.place) {
             return Came::Again;
         }
-        // That of a single one is known.
+        // The key of a walk over one key is known.
         let key = match self.route.keys.as_slice() {
             [key] => Ok(key.clone()),
             _ => bucket::key_of::<T>(stored),
@@ -149,7 +149,7 @@ impl<T: Record, R> Walk<T, R> {
         }
     }
 
-    /// The place of a damaged bucket: its own, or of the last bucket whose place is known.
+    /// The position of a damaged bucket: its own, or that of the last bucket with a known position.
     fn position_of_damaged(&self) -> Position {
         let descending = self.route.descending();
         let from = self.route.from.map(|from| from.place);
@@ -162,19 +162,20 @@ impl<T: Record, R> Walk<T, R> {
         Position::of_damaged(last.or(from).unwrap_or(edge), descending)
     }
 
-    /// Whether a damaged bucket at this place was not given before the walk began.
+    /// Whether a damaged bucket at this position was not returned before the walk started.
     fn is_news(&self, position: &Position) -> bool {
         let Some(from) = &self.route.from else {
             return true;
         };
         match self.route.order.compare(position, from) {
-            // Where the bucket of the last record ends, there may be one without a place of its own.
+            // At the end of the last record's bucket, there may be a damaged one without its own
+            // position.
             Ordering::Equal => position != from,
             order => (order == Ordering::Less) == self.route.descending(),
         }
     }
 
-    /// Where parts of a window are found again.
+    /// Whether the bucket was read before. Parts of a window may be found again.
     fn has_come(&self, place: Place) -> bool {
         let Some(last) = self.last.filter(|_| !self.route.is_of_several()) else {
             return false;
@@ -242,7 +243,7 @@ impl<T: Record, R> Walk<T, R> {
         })
     }
 
-    /// The key fields that are asked for with each item.
+    /// The key fields that are returned with each item.
     fn key_fields(&self, key: &T::Key) -> Option<RawDocumentBuf> {
         let asked = &self.route.key_fields;
         if asked.is_empty() {
@@ -272,7 +273,7 @@ impl<T: Record, R> Walk<T, R> {
         }
     }
 
-    /// What belongs before all records of the bucket at this place and of those after it.
+    /// What sorts before all records of the bucket at this position and of later ones.
     fn ready(&mut self, next: Option<&Head>, place: Place) -> Ready<R> {
         if !self.route.by_time {
             let same = |last| self.route.order.same_group(last, place);
@@ -300,9 +301,9 @@ impl<T: Record, R> Walk<T, R> {
         }
     }
 
-    /// Bounds on the times of the records of this bucket and of those behind it in the order of the
-    /// find: none before the first one, in ascending order, none from the second one on, in
-    /// descending order. `None` where there are no bounds.
+    /// Bounds on the times of the records in this bucket and in later ones of the find. In
+    /// ascending order, none is before the first bound; in descending order, none is at or after
+    /// the second. `None` if there are no bounds.
     fn times_to_come(&self, next: &Head) -> Option<(i64, i64)> {
         let longest = self.route.longest.max(self.longest_seen);
         match self.route.order {
@@ -310,19 +311,19 @@ impl<T: Record, R> Walk<T, R> {
                 let start = next.fields.start.timestamp_millis();
                 Some((start, start.saturating_add(longest)))
             }
-            // It begins at its place, or less than the longest duration before it.
+            // It starts at its position, or up to the longest duration before it.
             Order::Bucket if !self.route.is_of_several() => {
                 let unit = T::SPEC.id_unit().millis();
                 let place = next.place.time.saturating_mul(unit);
                 let end = place.saturating_add(unit).saturating_add(longest);
                 Some((place.saturating_sub(longest), end))
             }
-            // Whatever comes may belong before what is there.
+            // Later records may sort before any held record.
             Order::Arrival | Order::Bucket => None,
         }
     }
 
-    /// Puts records among those that are held.
+    /// Adds records to those that are held.
     fn hold(&mut self, records: Vec<Placed<R>>) {
         if self.held.is_empty() {
             self.held = records;
@@ -355,18 +356,18 @@ impl<T: Record, R> Walk<T, R> {
             .held
             .is_sorted_by(|one, other| compare(one, other).is_le())
         {
-            // Stable, and fast on what is nearly sorted; equal places there are none.
+            // Stable, and fast for nearly sorted data. Positions are never equal.
             self.held.sort_by(compare);
         }
     }
 
-    /// Goes on behind the bucket at this place.
+    /// Continues after the bucket at this position.
     fn pass_for_good(&mut self, place: Place) {
         self.filling.pass();
         self.last = Some(place);
     }
 
-    /// Goes on behind a bucket of so many records: behind the last of them, if it takes more.
+    /// Continues after a bucket with this many records: after its last record if it takes more.
     fn pass(&mut self, head: &Head, count: u32, stored: &RawDocument) {
         let place = head.place;
         let takes_more = self.route.is_of_arrivals()

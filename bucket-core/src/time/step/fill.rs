@@ -1,40 +1,40 @@
-//! What becomes of steps in which nothing was measured.
+//! What a rollup returns for steps without data.
 
 use bson::DateTime;
 
-/// What a rollup gives for a step without a value.
+/// What a rollup returns for a step without a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fill {
     /// The step is left out.
     #[default]
     Skip,
-    /// The step is there, without a value.
+    /// The step is included, without a value.
     Null,
-    /// The value of the step before, however far back; one from before the range where it is known.
+    /// The last value before the step, however old; a value from before the range if it is known.
     Previous,
-    /// The point on the straight line, by time, between the known values on both sides. Nothing is
-    /// made up beyond the first and the last known value.
+    /// The point on the straight line, by time, between the known values on both sides. Steps
+    /// before the first and after the last known value stay empty.
     Linear,
 }
 
-/// A step and its value after gaps were filled.
+/// A step and its value after gaps are filled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Filled {
     /// The start of the step.
     pub at: DateTime,
-    /// The value; none where there was none and none could be told.
+    /// The value; `None` if there was none and none could be computed.
     pub value: Option<f64>,
-    /// Whether the value was made up.
+    /// Whether the value was computed to fill a gap.
     pub is_filled: bool,
 }
 
 impl Fill {
-    /// Fills the gaps of `rows`: the starts of steps, in order, and the values known of them.
-    /// `before` is the last value that is known from before the first row, and when that was: what
-    /// `Previous` and `Linear` begin with. A gap that cannot be filled stays, as with `Null`; so does
-    /// one beside an infinite value or one that is no number, where the line would go through it.
+    /// Fills the gaps of `rows`: the starts of steps, in order, and their known values. `before` is
+    /// the last known value from before the first row, with its time; `Previous` and `Linear` begin
+    /// with it. A gap that cannot be filled stays, as with `Null`. So does a gap next to an
+    /// infinite value or NaN, if the line would go through that value.
     ///
     /// ```
     /// use bson::DateTime;
@@ -89,7 +89,7 @@ fn previous(rows: impl Iterator<Item = Filled>, mut last: Option<f64>) -> Vec<Fi
 
 fn linear(mut rows: Vec<Filled>, before: Option<(DateTime, f64)>) -> Vec<Filled> {
     let mut left = before;
-    // The first row that is not known to lie beyond a gap.
+    // The first row after the last known value.
     let mut gap = 0;
     for next in 0..rows.len() {
         let Some(value) = rows[next].value else {
@@ -117,7 +117,7 @@ fn between(left: (DateTime, f64), right: (DateTime, f64), at: DateTime) -> Optio
         return None;
     }
     let part = passed / length;
-    // Two products instead of a difference, which could overflow; rounding must not leave the line.
+    // Two products instead of a difference, which could overflow. Rounding must not leave the line.
     let value = left.1 * (1.0 - part) + right.1 * part;
     Some(value.clamp(left.1.min(right.1), left.1.max(right.1)))
 }

@@ -17,9 +17,9 @@ pub struct Steps {
 }
 
 impl Every {
-    /// The steps that a span of time touches, in order; the first and the last reach beyond it
-    /// unless it begins and ends with them. An open side goes to the end of time:
-    /// [`count_in`](Self::count_in) tells beforehand how many they are.
+    /// The steps that a span of time touches, in order. The first and the last reach beyond the
+    /// span unless it starts and ends with them. An unbounded side extends to the end of time; call
+    /// [`count_in`](Self::count_in) first to learn the number of steps.
     ///
     /// ```
     /// use bson::DateTime;
@@ -37,8 +37,8 @@ impl Every {
         }
     }
 
-    /// How many steps a span of time touches, without going through them. Days that a zone left out
-    /// are counted as well.
+    /// The number of steps that a span of time touches, without iterating over them. Days that a
+    /// zone left out count as well.
     ///
     /// ```
     /// use bson::DateTime;
@@ -57,7 +57,7 @@ impl Every {
     }
 }
 
-/// The first and the last moment of a range; none if it is empty.
+/// The first and the last moment of a range; `None` if it is empty.
 fn ends(range: TimeRange) -> Option<(DateTime, DateTime)> {
     let first = range.start().unwrap_or(DateTime::MIN);
     let last = match range.end() {
@@ -73,7 +73,7 @@ impl Iterator for Steps {
     fn next(&mut self) -> Option<Self::Item> {
         let (at, last) = self.left?;
         let (start, end) = self.every.span(at);
-        // A step that is cut off at the end of time holds that end.
+        // A step that is cut off at the end of time includes that end.
         self.left = (at < end && end <= last && end < DateTime::MAX).then_some((end, last));
         Some((start, end))
     }

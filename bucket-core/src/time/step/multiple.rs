@@ -1,18 +1,17 @@
-//! Whether steps are made of whole windows.
+//! Whether steps consist of whole windows.
 
 use super::{Every, Length};
 use crate::time::{range::TimeRange, window::Window};
 
-/// More steps than this are not gone through.
+/// The check does not examine more steps than this.
 const MANY: u64 = 100_000;
 
-/// What divides the distances of midnights, and of Mondays from 1970-01-01.
+/// This divides the distances between midnights, and those of Mondays from 1970-01-01.
 const DAY_SECONDS: u64 = 86_400;
 
 impl Every {
-    /// Whether every such window that touches `range` lies inside of one step, so that the steps can
-    /// be answered from whole windows. `false` where it would take more than 100,000 steps in a
-    /// time zone to know.
+    /// Whether every such window that touches `range` is inside one step, so that whole windows can
+    /// answer the steps. `false` if the answer would need more than 100,000 steps in a time zone.
     ///
     /// ```
     /// use bucket_core::{Every, TimeRange, Window};
@@ -29,7 +28,7 @@ impl Every {
         if self.zone.is_none() {
             return self.begins_with(window);
         }
-        // Zones have had offsets of odd minutes and seconds: the bounds themselves are asked.
+        // Zones have had offsets of odd minutes and seconds, so the bounds themselves are checked.
         let begins = |bound| window.span(bound).0 == bound;
         self.count_in(range) <= MANY
             && self
@@ -37,7 +36,7 @@ impl Every {
                 .all(|(start, end)| begins(start) && begins(end))
     }
 
-    /// Whether all steps of UTC begin where a window begins.
+    /// Whether all UTC steps begin where a window begins.
     fn begins_with(&self, window: Window) -> bool {
         match (self.length, window) {
             (Length::Fixed(step), Window::Seconds(window)) => step.is_multiple_of(window.into()),

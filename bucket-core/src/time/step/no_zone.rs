@@ -1,6 +1,6 @@
-//! Without the feature `time-zones` all steps are those of UTC.
+//! Without the feature `time-zones`, all steps are UTC steps.
 
-/// A time zone, of which there are none.
+/// A time zone. Without the feature, no value of this type exists.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Zone {}
 

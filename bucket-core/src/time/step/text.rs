@@ -1,12 +1,12 @@
-//! Steps as texts, for command lines and settings.
+//! Steps as text, for command lines and settings.
 
 use std::{fmt, str::FromStr};
 
 use super::{Every, Length};
 use crate::error::StepError;
 
-/// The units of a duration and their seconds, the longest first. There are no weeks among them:
-/// counted from 1970 they would begin on Thursdays.
+/// The units of a duration and their seconds, the longest first. Weeks are missing on purpose:
+/// counted from 1970, they would begin on Thursdays.
 const UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
 
 const CALENDAR: [(&str, Every); 5] = [
@@ -17,10 +17,10 @@ const CALENDAR: [(&str, Every); 5] = [
     ("year", Every::year()),
 ];
 
-/// A duration, such as `"15m"`, `"1h30m"` and `"7d"` (units `s`, `m`, `h` and `d`, each at most
-/// once, the longest first), or one of `"day"`, `"week"`, `"month"`, `"quarter"` and `"year"`, which
-/// are those of UTC unless a zone stands behind them, as in `"month in Europe/Berlin"` (with the feature
-/// `time-zones`). Whatever step is printed is read again, but for one of no length, which is none.
+/// A duration such as `"15m"`, `"1h30m"` and `"7d"` (units `s`, `m`, `h` and `d`, each at most
+/// once, the longest first), or one of `"day"`, `"week"`, `"month"`, `"quarter"` and `"year"`.
+/// Those are in UTC unless a zone follows, as in `"month in Europe/Berlin"` (with the feature
+/// `time-zones`). Every printed step can be parsed again, except one without length.
 ///
 /// ```
 /// use bucket_core::Every;
@@ -54,13 +54,13 @@ fn seconds(text: &str) -> Result<u64, &'static str> {
         return Err("it is empty");
     }
     let (mut total, mut rest) = (0, text);
-    // Those that may follow.
+    // The units that may follow.
     let mut units = UNITS.as_slice();
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit());
         let (number, after) = rest.split_at(digits.unwrap_or(rest.len()));
         if number.is_empty() {
-            return Err("it is made of whole numbers, each with a unit");
+            return Err("it must consist of whole numbers, each with a unit");
         }
         let number: u32 = number.parse().map_err(|_| "a number is too large")?;
         let letters = after.find(|c: char| c.is_ascii_digit());
@@ -69,12 +69,12 @@ fn seconds(text: &str) -> Result<u64, &'static str> {
         let Some(at) = units.iter().position(known) else {
             return Err(match unit {
                 "" => "a number has no unit",
-                "w" => "for weeks from Monday write `week`",
-                _ if UNITS.iter().any(known) => "each unit stands at most once, the longest first",
+                "w" => "write `week` for weeks from Monday",
+                _ if UNITS.iter().any(known) => "each unit appears at most once, the longest first",
                 _ => "its units are `s`, `m`, `h` and `d`",
             });
         };
-        // At most `u32::MAX` of each of four units: far from the end of an `u64`.
+        // At most `u32::MAX` of each of four units: far from the end of a `u64`.
         total += u64::from(number) * units[at].1;
         units = &units[at + 1..];
         rest = after;
@@ -82,7 +82,7 @@ fn seconds(text: &str) -> Result<u64, &'static str> {
     Ok(total)
 }
 
-/// As texts are read, and the zone behind: `1h30m`, `day`, `month in Europe/Berlin`.
+/// The form that the parser reads, with the zone last: `1h30m`, `day`, `month in Europe/Berlin`.
 impl fmt::Display for Every {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.length {
@@ -100,7 +100,7 @@ impl fmt::Display for Every {
     }
 }
 
-/// The shortest text of whole units; days only where nothing else is needed.
+/// The shortest text of whole units; days only if no other unit is needed.
 fn write_duration(f: &mut fmt::Formatter<'_>, seconds: u64) -> fmt::Result {
     if seconds == 0 {
         return f.write_str("0s");
@@ -108,7 +108,7 @@ fn write_duration(f: &mut fmt::Formatter<'_>, seconds: u64) -> fmt::Result {
     let mut left = seconds;
     for (unit, length) in UNITS {
         let number = left / length;
-        // `24h` and `25h` are the usual ways to write them, as is `7d`.
+        // `24h` and `25h` are the usual forms, as is `7d`.
         let few_days = unit == "d" && (number < 2 || !seconds.is_multiple_of(length));
         if number > 0 && !few_days {
             write!(f, "{number}{unit}")?;

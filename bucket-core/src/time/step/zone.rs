@@ -1,4 +1,4 @@
-//! Time zones: what clocks show, and when a day begins. The only file that knows `jiff`'s zones.
+//! Time zones: what clocks show, and when a day begins. Only this file uses `jiff`'s zones.
 
 use std::hash::{Hash, Hasher};
 
@@ -16,18 +16,19 @@ pub(super) struct Zone {
     rules: TimeZone,
 }
 
-/// 400 years: as many whole weeks, so that the rules of a zone ("the last Sunday of March") repeat.
+/// 400 years are a whole number of weeks, so the rules of a zone ("the last Sunday of March")
+/// repeat.
 const CYCLE: i128 = 146_097 * DAY;
 
-/// The dates that `jiff` is asked about: well inside of its years -9999 to 9999. The first cycle
-/// lies before all clocks, the last one behind every change that a zone has planned.
+/// The dates that are passed to `jiff`: well inside its years -9999 to 9999. The first cycle is
+/// before all clocks, the last one after every change that a zone has planned.
 const FIRST: i128 = -20 * CYCLE;
 const END: i128 = 16 * CYCLE;
 
 impl Zone {
-    /// The zone of this name; none for UTC under one of its names.
+    /// The zone of this name; `None` for UTC under one of its names.
     pub(super) fn named(name: &str) -> Result<Option<Self>, StepError> {
-        // Not the database that `jiff` looks for by itself, which may be the machine's.
+        // `jiff`'s default database may be the machine's own.
         let database = TimeZoneDatabase::bundled();
         let found = database.get(name).ok().filter(|rules| !rules.is_unknown());
         let Some(rules) = found else {
@@ -46,7 +47,7 @@ impl Zone {
         &self.name
     }
 
-    /// What clocks show at this moment, as milliseconds since they showed 1970-01-01.
+    /// What clocks show at this moment, in milliseconds since they showed 1970-01-01.
     pub(super) fn local(&self, millis: i128) -> i128 {
         let (within, _) = in_reach(millis);
         millis + offset_millis(self.rules.to_offset(timestamp(within)))
@@ -58,10 +59,10 @@ impl Zone {
         let midnight = Offset::UTC.to_datetime(timestamp(within));
         let at = match self.rules.to_ambiguous_timestamp(midnight).offset() {
             AmbiguousOffset::Unambiguous { offset } => within - offset_millis(offset),
-            // Shown twice: the first counts.
+            // Clocks show the moment twice: the first one counts.
             AmbiguousOffset::Fold { before, .. } => within - offset_millis(before),
             AmbiguousOffset::Gap { before, .. } => {
-                // As much behind the change as midnight is behind the moment that it skips from.
+                // As long after the change as midnight is after the start of the skipped time.
                 let behind = within - offset_millis(before);
                 let mut changes = self.rules.preceding(timestamp(behind + 1));
                 let change = changes.next().map(|change| change.timestamp());
@@ -72,7 +73,7 @@ impl Zone {
     }
 }
 
-/// The date's counterpart that `jiff` is asked about, and what lies between the two.
+/// The equivalent date that is passed to `jiff`, and the difference between the two.
 fn in_reach(millis: i128) -> (i128, i128) {
     let beyond = match millis {
         ..FIRST => (millis - FIRST).div_euclid(CYCLE) * CYCLE,
@@ -82,7 +83,7 @@ fn in_reach(millis: i128) -> (i128, i128) {
     (millis - beyond, beyond)
 }
 
-/// Only dates in reach are given, and those of a day next to it, which `jiff` can hold.
+/// Callers pass dates in reach and those one day outside, which `jiff` can hold.
 fn timestamp(millis: i128) -> Timestamp {
     let millis = i64::try_from(millis).unwrap_or_default();
     Timestamp::from_millisecond(millis).unwrap_or_default()
@@ -92,7 +93,7 @@ fn offset_millis(offset: Offset) -> i128 {
     i128::from(offset.seconds()) * 1_000
 }
 
-/// The zone of a name without its region (`berlin`), or with the blanks of a city's name.
+/// The zone for a name without its region (`berlin`), or for a city's name with spaces.
 fn similar(database: &TimeZoneDatabase, name: &str) -> Option<String> {
     let wanted = name.trim().replace(' ', "_");
     database.available().find_map(|zone| {
@@ -105,7 +106,7 @@ fn similar(database: &TimeZoneDatabase, name: &str) -> Option<String> {
     })
 }
 
-/// Zones are what their names say: the rules follow from them.
+/// The name identifies a zone; its rules follow from the name.
 impl PartialEq for Zone {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name

@@ -94,8 +94,8 @@ async fn rows_that_are_wrong_are_reported_and_the_others_loaded() {
     let summary = "2 readings of 1 sensor -> 1 new bucket in ";
     assert!(ran.stdout.starts_with(summary), "{ran:?}");
     assert!(ran.stdout.ends_with("6 of 8 rows not loaded\n"), "{ran:?}");
-    let refused = "which no aggregate can take in; with `non_finite = \"skip\"` the record would \
-                   be stored and left out of them";
+    let refused = "which aggregates cannot include; `non_finite = \"skip\"` stores such records \
+                   and leaves them out of the aggregates";
     let expected = format!(
         "\
 line 3, column device_id: is empty

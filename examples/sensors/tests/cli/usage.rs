@@ -66,7 +66,7 @@ fn what_is_no_time_no_step_no_zone_and_no_fill_is_wrong_usage() {
             "readings a co2 --to 2014-02-30T00:00:00Z --json",
             "`2014-02-30T00:00:00Z` does not exist",
         ),
-        ("rollup a co2 --every 1x --json", "`1x` is no step"),
+        ("rollup a co2 --every 1x --json", "`1x` is not a step"),
         (
             "rollup a co2 --every 0m --json",
             "a step lasts at least one second",
@@ -77,7 +77,7 @@ fn what_is_no_time_no_step_no_zone_and_no_fill_is_wrong_usage() {
         ),
         (
             "rollup a co2 --every 24h --zone Europe/Berlin --json",
-            "a step of `24h` cannot be in the zone",
+            "the step `24h` cannot have the zone",
         ),
         (
             "rollup a co2 --every day --fill nearest --json",

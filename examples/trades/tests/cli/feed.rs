@@ -77,12 +77,15 @@ async fn wrong_tokens_and_limits_are_wrong_usage() {
     for (arguments, expected) in [
         (
             vec!["feed", "17850", "--after", "nonsense"],
-            "for { customerId: 17850 }: this is no cursor token",
+            "for { customerId: 17850 }: this is not a cursor token",
         ),
-        (vec!["feed", "12583", "--after", &next], "of another query"),
+        (
+            vec!["feed", "12583", "--after", &next],
+            "belongs to another query",
+        ),
         (
             vec!["feed", "17850", "--newest-first", "--after", &next],
-            "of another query",
+            "belongs to another query",
         ),
         (
             vec!["feed", "17850", "--limit", "10001"],

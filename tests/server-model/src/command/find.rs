@@ -141,7 +141,7 @@ impl Level {
         }
     }
 
-    /// The position that is to be waited for.
+    /// The position to wait for.
     fn waits(&self, server: &Server) -> Option<u64> {
         let (after, has) = match self {
             Self::Local { after } => (after, server.oplog.last()),

@@ -34,7 +34,7 @@ pub(super) fn run(server: &mut Server, command: &Command<'_>) -> Result<Answer, 
     })
 }
 
-/// Inserts a document; the collection is created if there is none.
+/// Inserts a document. Creates the collection if it does not exist.
 pub(super) fn insert(
     server: &mut Server,
     namespace: &Arc<str>,

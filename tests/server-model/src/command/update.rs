@@ -19,7 +19,7 @@ use crate::{
     value::{Fields, Value},
 };
 
-/// How often the server looks again after a duplicate key.
+/// How often the server tries again after a duplicate key.
 const TRIES: usize = 100;
 
 /// One statement.
@@ -46,7 +46,7 @@ pub(super) fn run(
         if let Some(refusal) = write::check_uuid(server, command)? {
             return Err(refusal);
         }
-        // Before anything else is read of the statement.
+        // The server checks this before it reads anything else of the statement.
         let upserts = Elements::of(statement)?.find("upsert")?;
         let upserts = upserts.map(|it| it.value()).transpose()?;
         if matches!(upserts, Some(Value::Boolean(true))) {
@@ -75,7 +75,7 @@ impl Statement {
                 }
             }
         }
-        // An empty hint is none.
+        // An empty hint counts as no hint.
         let hint = hint.filter(|hint| !matches!(hint, Value::Document(keys) if keys.0.is_empty()));
         match (filter, effect) {
             (Some(filter), Some(effect)) => Ok(Self {
@@ -116,7 +116,7 @@ impl Statement {
         }
     }
 
-    /// Changes the document that matches, if there is one.
+    /// Changes the document that matches, if one does.
     fn change(
         &self,
         server: &mut Server,
@@ -176,8 +176,8 @@ impl Statement {
         Ok(outcome)
     }
 
-    /// The server looks again by itself where the filter is pure equality on the very fields whose index
-    /// refused.
+    /// The server tries again by itself if the filter consists only of equalities on exactly the
+    /// fields of the index that refused.
     fn looks_again(&self, server: &Server, namespace: &str, refused: &Refusal) -> bool {
         let pattern = refused.details.as_ref();
         let pattern = pattern.and_then(|it| it.get_document("keyPattern").ok());
@@ -212,7 +212,7 @@ impl Effect {
         }
     }
 
-    /// The refusal of an upsert whose `_id` is an array, which depends on how it came to be one.
+    /// The refusal of an upsert whose `_id` is an array. It depends on where the array came from.
     fn array_as_id(&self) -> Refusal {
         let is_push = |change: &update::Change| {
             &*change.path == "_id"
@@ -234,7 +234,7 @@ impl Effect {
         )
     }
 
-    /// Changes a document. Gives whether it is another one than before.
+    /// Changes a document. Returns whether it differs from before.
     fn apply(&self, fields: &mut Fields, inserting: bool) -> Result<bool, Refusal> {
         match self {
             Self::Changes(changes) => {

@@ -1,4 +1,4 @@
-//! What all write commands share: statements one after the other, their records, their errors.
+//! The common part of all write commands: statements in order, their records, their errors.
 
 use bson::{Binary, Bson, Document, doc, spec::BinarySubtype};
 
@@ -11,14 +11,14 @@ use crate::{
     session::{Done, Numbered},
 };
 
-/// What one statement came to.
+/// The result of one statement.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) n: i32,
     pub(super) modified: i32,
     /// The `_id` of a document that an upsert inserted.
     pub(super) upserted: Option<Bson>,
-    /// What was written, and what a session keeps of it.
+    /// The change, and the session's record of it.
     pub(super) change: Option<(Change, Done)>,
 }
 
@@ -61,7 +61,7 @@ pub(super) fn run(
     for at in 0..count {
         let statement = statements.next()?.and_then(|it| it.as_document());
         let statement = statement.ok_or_else(|| Refusal::new(14, "a statement is a document"))?;
-        // There are at most as many as the limit says.
+        // The limit bounds their number.
         let index = i32::try_from(at).unwrap_or(i32::MAX);
         if let Some(refusal) = server.interrupted(at)? {
             errors.push(refusal.of_statement(index));
@@ -130,7 +130,7 @@ pub(super) fn run(
     command.written(server, reply)
 }
 
-/// The refusal of a command that is meant for another collection of this name.
+/// The refusal of a command for another collection with this name.
 pub(super) fn check_uuid(
     server: &Server,
     command: &Command<'_>,

@@ -40,7 +40,7 @@ impl Call {
             "$add" => (Self::Add, 0..=usize::MAX),
             "$divide" => (Self::Divide, 2..=2),
             "$ifNull" => (Self::IfNull, 2..=usize::MAX),
-            // Of one argument they are about the items of a list.
+            // With one argument, they operate on the items of a list.
             "$min" => (Self::Min, 2..=usize::MAX),
             "$max" => (Self::Max, 2..=usize::MAX),
             "$concatArrays" => (Self::ConcatArrays, 0..=usize::MAX),
@@ -99,7 +99,7 @@ impl Call {
                 }
                 return Ok(Some(Value::Boolean(self == Self::And)));
             }
-            // These look at one after the other, and end with the first that decides.
+            // These evaluate their arguments in order and stop at the first that decides.
             Self::Add => return sum(arguments.iter().map(|it| it.evaluate(scope))).map(Some),
             Self::ConcatArrays => {
                 return concatenated(arguments.iter().map(|it| it.evaluate(scope))).map(Some);
@@ -152,19 +152,19 @@ impl Call {
     }
 }
 
-/// What is missing comes before null.
+/// A missing value comes before null.
 fn ordered(a: Option<&Value>, b: Option<&Value>) -> std::cmp::Ordering {
     let undefined = &Value::Undefined;
     compare(a.unwrap_or(undefined), b.unwrap_or(undefined))
 }
 
-/// A sum of doubles that keeps what rounding takes away, as the server's `$add` does. Source: Knuth, "The
+/// A sum of doubles that keeps rounding errors, as the server's `$add` does. Source: Knuth, "The
 /// Art of Computer Programming", volume 2, section 4.2.2, theorem B.
 #[derive(Debug, Default)]
 struct Total {
     sum: f64,
     rest: f64,
-    /// The sum without the rest, for what is not finite.
+    /// The sum without the correction, for values that are not finite.
     plain: f64,
 }
 
@@ -183,7 +183,7 @@ impl Total {
     }
 }
 
-/// An argument's value; none where it is missing.
+/// An argument's value; `None` if it is missing.
 type Argument = Result<Option<Value>, Refusal>;
 
 #[allow(clippy::cast_precision_loss)]
@@ -202,7 +202,7 @@ fn sum(values: impl Iterator<Item = Argument>) -> Result<Value, Refusal> {
             Some(Value::Int64(number)) => {
                 is_long = true;
                 whole += i128::from(number);
-                // In two parts that doubles hold.
+                // In two parts that doubles can hold.
                 let high = number / (1 << 32) * (1 << 32);
                 total.add((number - high) as f64);
                 total.add(high as f64);
@@ -229,7 +229,7 @@ fn sum(values: impl Iterator<Item = Argument>) -> Result<Value, Refusal> {
     if !is_long && let Ok(number) = i32::try_from(whole) {
         return Ok(Value::Int32(number));
     }
-    // What 64 bits do not hold goes on as a double.
+    // A sum that does not fit in 64 bits continues as a double.
     Ok(i64::try_from(whole).map_or(Value::Double(whole as f64), Value::Int64))
 }
 
@@ -252,7 +252,7 @@ fn quotient(values: &[Option<Value>]) -> Result<Value, Refusal> {
     }
 }
 
-/// The smallest or the largest, the first of equal ones; null and what is missing count for nothing.
+/// The smallest or the largest value, the first of equal ones. Null and missing values are ignored.
 fn extreme(values: &[Option<Value>], smallest: bool) -> Value {
     let mut best: Option<&Value> = None;
     for value in values.iter().flatten() {
@@ -311,7 +311,7 @@ fn merged(values: impl Iterator<Item = Argument>) -> Result<Value, Refusal> {
                 return Err(Refusal::new(
                     40_400,
                     format!(
-                        "$mergeObjects requires object inputs, but input {} is of type {}",
+                        "$mergeObjects requires object inputs, but input {} is of type {}", // prose: allow
                         crate::text::value(&other),
                         other.type_name()
                     ),

@@ -34,7 +34,7 @@ pub(crate) fn parse_fields(filter: &Fields) -> Result<Filter, Refusal> {
             "$and" => all.extend(branches(name, value)?),
             "$or" => {
                 let mut any = branches(name, value)?;
-                // One branch is no choice.
+                // An `$or` with one branch is no choice.
                 all.push(if any.len() == 1 {
                     any.remove(0)
                 } else {
@@ -145,7 +145,7 @@ fn one_of(path: &str, name: &str, operand: &Value) -> Result<Filter, Refusal> {
     let Some(list) = operand.as_array() else {
         return Err(Refusal::new(2, format!("{name} needs an array")));
     };
-    // The server takes a list of one for an equality.
+    // The server treats a list of one as an equality.
     Ok(match list {
         [one] => is(path, Comparison::Equal, one),
         list => Filter::Field(path.into(), Test::In(list.to_vec())),

@@ -10,7 +10,7 @@ use crate::{
     value::{Fields, Value},
 };
 
-/// The server fills no more places of an array with null at once.
+/// The server pads an array with at most this many nulls at once.
 const MAX_PADDING: usize = 1_500_000;
 
 struct Context<'a> {
@@ -18,7 +18,7 @@ struct Context<'a> {
     id: Option<&'a Value>,
 }
 
-/// Makes the change. Gives whether it was one.
+/// Applies the change. Returns whether the document changed.
 pub(super) fn at_path(fields: &mut Fields, change: &Change) -> Result<bool, Refusal> {
     let id = fields.get("_id").cloned();
     let context = Context {
@@ -77,7 +77,7 @@ impl Context<'_> {
         }
     }
 
-    /// The value of a path that leads nowhere yet.
+    /// The value for a path that does not exist yet.
     fn created(&self, rest: Option<&str>) -> Value {
         if let Some(rest) = rest {
             let (name, rest) = path::split(rest);
@@ -107,7 +107,7 @@ impl Context<'_> {
                     return Err(Refusal::new(
                         2,
                         format!(
-                            "The field '{path}' must be an array but is of type {} in document {{{}}}",
+                            "The field '{path}' must be an array but is of type {} in document {{{}}}", // prose: allow
                             value.type_name(),
                             self.id(),
                         ),
@@ -127,7 +127,7 @@ impl Context<'_> {
         Ok(changed)
     }
 
-    /// The sum, if it is another number than before.
+    /// The sum, if it differs from the old number.
     fn sum(&self, old: &Value, by: &Value, name: &str) -> Result<Option<Value>, Refusal> {
         if !old.is_number() {
             return Err(Refusal::new(
@@ -154,7 +154,7 @@ impl Context<'_> {
                 ),
             ));
         };
-        // The server compares numbers here, not bytes: a zero keeps its sign.
+        // The server compares numbers here, not bytes, so a zero keeps its sign.
         let is_old = match (old, &sum) {
             (Value::Double(_), Value::Double(_)) => {
                 compare(old, &sum).is_eq() && old.as_double() == sum.as_double()

@@ -2,7 +2,7 @@
 
 use crate::value::Value;
 
-/// The sum, of the smallest type that holds it; none where 64 bits do not.
+/// The sum, in the smallest type that holds it; `None` if 64 bits do not.
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn add(a: &Value, b: &Value) -> Option<Value> {
     Some(match (a, b) {

@@ -1,7 +1,8 @@
-//! Breaks the library line by line in a copy of the workspace, and says which breaks a minute of histories finds.
+//! Breaks the library line by line in a copy of the workspace, and reports which breaks a minute of
+//! histories finds.
 //!
-//! `cargo run --release -p simulator --bin breaks` tries all of `breaks.txt`, with numbers those of them. All lines are
-//! built once: each asks whether it is the broken one.
+//! `cargo run --release -p simulator --bin breaks` tries all of `breaks.txt`; with numbers, only
+//! those. All lines are built once: each checks at run time whether it is the broken one.
 #![allow(clippy::print_stdout, clippy::panic, clippy::expect_used)]
 
 use std::{
@@ -84,7 +85,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A copy of what is under version control, and of what will be.
+/// Copies the files under version control, and the new ones.
 fn copy(root: &Path) -> PathBuf {
     let copy = root.join("target/breaks/copy");
     let _ = fs::remove_dir_all(&copy);

@@ -6,12 +6,12 @@ use proptest::prelude::*;
 use super::*;
 use crate::attribute::convert::{convert, number_of};
 
-/// What a record gives that has this number, in the unit that is asked in.
+/// What a record with this stored number returns in the requested unit.
 fn read(stored: &Bson, factor: f64) -> f64 {
     convert([(number_of(stored), factor)]).unwrap()
 }
 
-/// The place of a number among all that can be stored, for an exact comparison.
+/// The rank of a number among all that can be stored, for an exact comparison.
 fn compare(one: &Bson, other: &Bson) -> std::cmp::Ordering {
     let exact = |number: &Bson| match number {
         Bson::Double(number) if number.is_infinite() => (number.signum(), String::new()),
@@ -78,7 +78,7 @@ fn compare_texts(one: &str, other: &str) -> std::cmp::Ordering {
     }
 }
 
-/// Whether a stored number fulfils a condition on the server.
+/// Whether a stored number meets a condition on the server.
 fn fulfils(stored: &Bson, condition: &Document) -> bool {
     condition.iter().all(|(operator, bound)| {
         if let Bson::Array(points) = bound {
@@ -103,7 +103,7 @@ fn fulfils(stored: &Bson, condition: &Document) -> bool {
     })
 }
 
-/// What the same comparison says of what is read.
+/// The result of the same comparison on the value that is read.
 fn holds(read: f64, operator: Operator, number: f64) -> bool {
     let both_nan = read.is_nan() && number.is_nan();
     match operator {
@@ -123,7 +123,7 @@ const OPERATORS: [Operator; 5] = [
     Operator::LessOrEqual,
 ];
 
-/// Every comparison of a stored number with what it is read as, and with the numbers beside that.
+/// Checks every comparison of a stored number with the value that is read, and with its neighbours.
 fn agrees(stored: &Bson, factor: f64, kind: ValueKind, also: f64) {
     let read = read(stored, factor);
     for number in [read, read.next_up(), read.next_down(), also] {
@@ -211,7 +211,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn doubles_fulfil_a_condition_as_what_is_read_of_them_does(
+    fn doubles_match_as_the_values_that_are_read_do(
         stored in double(), factor in factor(), also in double(),
     ) {
         agrees(&Bson::Double(stored), factor, ValueKind::Double, also);
@@ -219,7 +219,7 @@ proptest! {
     }
 
     #[test]
-    fn integers_do_so_too_beyond_53_bits(
+    fn integers_match_as_the_values_that_are_read_do_beyond_53_bits(
         stored in integer(), factor in factor(), also in double(),
     ) {
         agrees(&Bson::Int64(stored), factor, ValueKind::Int64, also);
@@ -230,7 +230,7 @@ proptest! {
     }
 
     #[test]
-    fn decimals_do_so_too(
+    fn decimals_match_as_the_values_that_are_read_do(
         stored in decimal_number(), factor in factor(), also in double(),
     ) {
         agrees(&Bson::Decimal128(stored), factor, ValueKind::Decimal, also);
@@ -253,7 +253,7 @@ fn a_volume_that_is_one_ounce_is_found_as_one_ounce() {
 }
 
 #[test]
-fn numbers_of_the_unit_itself_are_compared_as_they_are() {
+fn numbers_in_the_requested_unit_are_compared_unchanged() {
     assert_eq!(Scale::new(1.0, ValueKind::Double), None);
     assert_eq!(Scale::new(1.0, ValueKind::Int32), None);
     // But 2^53 + 1 is read as 2^53.
