@@ -126,7 +126,9 @@ fn run_without<T: Record>(
     let (batch, ranges) = joined(calls);
     let drop_them = |step: usize, call: &mut Call<&'static str>| {
         if step == 0 {
-            dropped.iter().for_each(|at| call.gone(ranges[*at].clone()));
+            for at in dropped {
+                call.gone(ranges[*at].clone());
+            }
         }
     };
     let report = run(batch, &mut collection, drop_them, answered);
@@ -349,16 +351,16 @@ fn check<const F: usize>(calls: &[(Vec<Drawn>, Option<u8>)]) -> Result<(), TestC
     });
     let mut stores = 0;
     for (index, (record, is_there)) in records.enumerate() {
-        let stored = of_key(&record.device, record.unique);
-        prop_assert!(stored.len() <= 1, "{} is stored twice", record.unique);
-        let is_stored = stored.contains(&(record.at, record.value));
+        let there = of_key(&record.device, record.unique);
+        prop_assert!(there.len() <= 1, "{} is stored twice", record.unique);
+        let is_stored = there.contains(&(record.at, record.value));
         match told.get(&index).copied() {
             None => {
                 prop_assert!(is_stored, "{} is not stored", index);
                 stores += 1;
             }
             Some("Duplicate") => prop_assert!(is_stored, "{} is no duplicate", index),
-            Some("Conflict") => prop_assert!(!stored.is_empty() && !is_stored, "{}", index),
+            Some("Conflict") => prop_assert!(!there.is_empty() && !is_stored, "{}", index),
             Some("Refused") => prop_assert_eq!(record.value, BAD),
             Some("Withdrawn") => prop_assert!(!is_there, "{} is withdrawn", index),
             Some(other) => prop_assert!(false, "{} is told {}", index, other),

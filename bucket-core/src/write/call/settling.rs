@@ -99,16 +99,16 @@ impl<E: Clone> Call<E> {
             && self.batch.source().is_none()
             && !late;
         // A statement may bring no records: then no record's outcome is unknown.
-        let leaves_open = !records.is_empty() || !reason.is_unknown();
+        let leaves_none_open = records.is_empty() && reason.is_unknown();
         self.report.fail(records, reason.clone());
-        if !goes_on {
-            let not_sent = || Reason::NotSent(Box::new(reason.clone()));
-            self.report.stop(if leaves_open {
-                reason.clone()
-            } else {
-                not_sent()
-            });
+        if goes_on {
+            return;
         }
+        self.report.stop(if leaves_none_open {
+            Reason::NotSent(Box::new(reason))
+        } else {
+            reason
+        });
     }
 
     /// The reads that tell whether earlier tries have opened buckets after all.
