@@ -3,8 +3,10 @@
 
 mod array;
 mod asked;
+mod bounds;
 mod check;
 pub(crate) mod convert;
+mod filter_type;
 pub(crate) mod filters;
 mod gather;
 mod method_names;

@@ -26,7 +26,8 @@ mod view;
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use self::context::{Expand, at, option, ty, where_clause};
+pub(crate) use self::context::where_clause;
+use self::context::{Expand, at, option, ty};
 use crate::{attribute_arrays::Array, model::Model};
 
 /// Expands a model without errors.

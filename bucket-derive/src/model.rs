@@ -50,7 +50,7 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Model {
             SerdeStruct::default(),
         );
     };
-    record::check_generics(cx, &input.generics);
+    record::check_generics(cx, &input.generics, "a record");
     let attrs = ContainerAttrs::parse(cx, &input.attrs, &input.ident);
     let serde = serde_names::of_struct(cx, input);
     let (fields, roles) = field::read(cx, named, &serde);

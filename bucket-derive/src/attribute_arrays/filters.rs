@@ -7,6 +7,7 @@ use syn::LitStr;
 use super::{
     array::{Array, Attribute},
     asked::Asked,
+    filter_type,
     number::number,
 };
 use crate::model::rust_name::{camel, snake};
@@ -15,13 +16,14 @@ use crate::model::rust_name::{camel, snake};
 pub(crate) fn methods(model: &Asked<'_>) -> TokenStream {
     let vis = model.vis;
     let methods = model.arrays.iter().filter_map(|array| {
-        let (method, ty) = (snake(&array.name)?, array_type(model, array)?);
+        let (method, ident) = (snake(&array.name)?, array_type(model, array)?);
+        let (ty, nothing) = (model.with_args(&ident), filter_type::nothing(model));
         let doc = format!(" The attributes in `{}`, to be asked for.", array.name);
         Some(quote! {
             #[doc = #doc]
             #[must_use]
             #vis const fn #method() -> #ty {
-                #ty(())
+                #ident(#nothing)
             }
         })
     });
@@ -36,24 +38,14 @@ pub(crate) fn types(model: &Asked<'_>) -> TokenStream {
         let (methods, types): (Vec<_>, Vec<_>) =
             keys.into_iter().filter_map(|key| cx.key(key)).unzip();
         let other = cx.other();
-        let (vis, ty) = (&model.vis, &cx.ty);
         let doc = format!(
             " The attributes of a `{}` in `{}`, to be asked for.",
             model.ident, array.name
         );
+        let of_array = filter_type::declared(model, &cx.ty, &doc, &quote!(#(#methods)* #other));
         Some(quote! {
-            #[doc = #doc]
-            #[allow(dead_code)]
-            #[derive(::core::fmt::Debug, ::core::clone::Clone, ::core::marker::Copy)]
-            #vis struct #ty(());
+            #of_array
             #(#types)*
-            #[allow(dead_code)]
-            const _: () = {
-                impl #ty {
-                    #(#methods)*
-                    #other
-                }
-            };
         })
     });
     quote!(#(#types)*)
@@ -107,27 +99,16 @@ impl<'a> Context<'a> {
         let units = fields.iter().filter_map(|field| self.unit(field));
         let any = self.any(&fields);
         let converted = self.converted(&text, &fields);
+        let (output, nothing) = (self.model.with_args(&ty), filter_type::nothing(self.model));
         let of_key = quote! {
             #[doc = #doc]
             #[must_use]
-            #vis const fn #method(self) -> #ty {
-                #ty(())
+            #vis const fn #method(self) -> #output {
+                #ty(#nothing)
             }
         };
-        let types = quote! {
-            #[doc = #doc]
-            #[allow(dead_code)]
-            #[derive(::core::fmt::Debug, ::core::clone::Clone, ::core::marker::Copy)]
-            #vis struct #ty(());
-            #[allow(dead_code)]
-            const _: () = {
-                impl #ty {
-                    #(#units)*
-                    #any
-                    #converted
-                }
-            };
-        };
+        let methods = quote!(#(#units)* #any #converted);
+        let types = filter_type::declared(self.model, &ty, &doc, &methods);
         Some((of_key, types))
     }
 

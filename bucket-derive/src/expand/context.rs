@@ -126,7 +126,7 @@ pub(super) fn ty(ident: &Ident, generics: &Generics) -> TokenStream {
 }
 
 /// `where` with the predicates of `generics` and these.
-pub(super) fn where_clause(generics: &Generics, bounds: &[TokenStream]) -> TokenStream {
+pub(crate) fn where_clause(generics: &Generics, bounds: &[TokenStream]) -> TokenStream {
     let own = generics
         .where_clause
         .iter()

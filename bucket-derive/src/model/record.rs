@@ -83,12 +83,11 @@ pub(crate) fn named_fields<'a>(
 }
 
 /// A record owns its data: it is read back from buffers that are gone by then.
-pub(crate) fn check_generics(cx: &mut Diagnostics, generics: &Generics) {
+pub(crate) fn check_generics(cx: &mut Diagnostics, generics: &Generics, what: &str) {
     for param in &generics.params {
         if let GenericParam::Lifetime(param) = param {
             let lifetime = &param.lifetime;
-            let message =
-                format!("a record owns its data: it cannot have the lifetime `{lifetime}`");
+            let message = format!("{what} owns its data: it cannot have the lifetime `{lifetime}`");
             cx.error(
                 param,
                 message,

@@ -8,17 +8,10 @@ use crate::{
     syntax::{container::ContainerAttrs, value},
 };
 
-/// Type parameters, and the names of what a bucket holds for its items.
+/// The names of what a bucket holds for its items.
 pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs) {
     if model.arrays.is_empty() {
         return;
-    }
-    let generics = &model.record.generics;
-    if !generics.params.is_empty() {
-        let message = "a record with attributes has no generic parameters: its filters are methods of \
-                       one type";
-        let help = format!("struct {} {{ .. }}", model.record.ident);
-        cx.error(generics, message, help);
     }
     for array in &model.arrays {
         let in_item = value::bad_item_name(&array.name).map(str::to_owned);
