@@ -3,9 +3,9 @@
 //! A derive runs in three phases, each a folder: `syntax` reads the syntax of `#[bucket(..)]`,
 //! `model` checks it against the struct and serde's names, `expand` writes tokens. Mistakes
 //! are collected in `diagnostics` and reported together; a struct with mistakes still gets its
-//! impls, so that its uses elsewhere report nothing. The folders of the same names directly below are
-//! for `Bucketed`; each other derive has a folder of its own, `derive_..`. Arrays of attributes, which
-//! documents and items both have, are `attribute_arrays`.
+//! impls, so that its uses elsewhere report nothing. The folders `syntax`, `model` and `expand` are for
+//! `Bucketed`; each other derive has its own folder, `derive_..`. `attribute_arrays` is for documents and
+//! items.
 
 mod attribute_arrays;
 mod derive_attribute_value;
@@ -16,6 +16,7 @@ mod expand;
 mod model;
 mod symbol;
 mod syntax;
+mod typed_path;
 
 use proc_macro::TokenStream;
 use syn::DeriveInput;
@@ -61,7 +62,7 @@ pub fn derive_attribute_value(input: TokenStream) -> TokenStream {
     )
 }
 
-/// Builds a model and expands it in full, or reports its errors beside a fallback.
+/// Builds a model and expands it, or reports its errors together with a fallback.
 fn run<M>(
     input: TokenStream,
     build: impl FnOnce(&mut Diagnostics, &DeriveInput) -> M,

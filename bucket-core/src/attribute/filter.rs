@@ -224,7 +224,7 @@ impl<V: AttributeValue> Attribute<V> {
             stored.extend(texts);
         }
         self.meets(|scale| {
-            let numbers: Option<Vec<f64>> = stored.iter().map(convert::number_of).collect();
+            let numbers: Option<Vec<f64>> = stored.iter().map(convert::number).collect();
             match scale.zip(numbers) {
                 Some((scale, numbers)) => scale.one_of(numbers),
                 None => vec![doc! { "$in": &stored }],
@@ -266,7 +266,7 @@ fn any_of(mut filters: Vec<Document>) -> Document {
 
 /// What a stored value fulfils that fulfils a comparison once it is converted.
 fn condition(scale: Option<Scale>, operator: Operator, value: &Bson) -> Document {
-    let number = convert::number_of(value);
+    let number = convert::number(value);
     // Nothing but numbers is converted.
     let as_it_is = || doc! { operator.name(): value };
     scale.zip(number).map_or_else(as_it_is, |(scale, number)| {

@@ -4,9 +4,9 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::asked::Asked;
-use crate::expand::where_clause;
+use crate::model::generics::where_clause;
 
-/// The type with its methods. It can be copied whatever the parameters of the struct are.
+/// The type with its methods. It is `Copy` for all parameters of the struct.
 pub(super) fn declared(
     model: &Asked<'_>,
     ident: &Ident,
@@ -42,7 +42,7 @@ pub(super) fn declared(
     }
 }
 
-/// What is inside of it.
+/// Its only field's value.
 pub(super) fn nothing(model: &Asked<'_>) -> TokenStream {
     if model.is_generic() {
         quote!(::core::marker::PhantomData)

@@ -7,7 +7,7 @@ use syn::ext::IdentExt;
 use super::model::Attributed;
 use crate::{
     attribute_arrays::{Asked, convert, filters, spec},
-    expand::where_clause,
+    model::generics::where_clause,
 };
 
 /// A struct without errors.
@@ -19,7 +19,7 @@ pub(crate) fn full(model: &Attributed) -> TokenStream {
     implement(&asked, &name, &model.collection, &quote!(#(#arrays),*))
 }
 
-/// A struct with errors: what is generated exists, so that its uses report nothing. It is never run.
+/// A struct with errors: the generated items exist, so their uses report nothing. They never run.
 pub(crate) fn fallback(model: &Attributed) -> TokenStream {
     let private = private(model);
     let mut asked = asked(model, &private);

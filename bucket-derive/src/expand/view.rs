@@ -1,10 +1,10 @@
-//! `TradePriceStats`: the aggregates of one field, read off the stats of a bucket.
+//! `TradePriceStats`: the aggregates of one field, read from the stats of a bucket.
 
 use std::collections::HashSet;
 
 use proc_macro2::{Literal, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
-use syn::{Generics, spanned::Spanned};
+use quote::{ToTokens, quote};
+use syn::Generics;
 
 use crate::{
     expand::{
@@ -13,16 +13,17 @@ use crate::{
         where_clause,
     },
     model::aggregates::{Method, Reads, View},
+    typed_path,
 };
 
-/// The parameters of a view: those of the record behind the lifetime of the stats.
+/// The parameters of a view: the lifetime of the stats, then those of the record.
 fn generics(cx: &Expand<'_>) -> Generics {
     let mut generics = cx.model.record.generics.clone();
     generics.params.insert(0, syn::parse_quote!('stats));
     generics
 }
 
-/// The type of a view; of an unnamed lifetime where `elided`.
+/// The type of a view, with the lifetime `'_` if `elided`.
 pub(super) fn ty(cx: &Expand<'_>, view: &View, elided: bool) -> TokenStream {
     let mut generics = cx.model.record.generics.clone();
     let lifetime = if elided { "'_" } else { "'stats" };
@@ -60,8 +61,7 @@ pub(super) fn declarations(cx: &Expand<'_>) -> TokenStream {
     quote!(#(#views)*)
 }
 
-/// The methods, and the traits where they cannot be derived: of a generic view they would depend
-/// on the parameters.
+/// The methods, and the traits of a generic view: derived ones would depend on the parameters.
 pub(super) fn impls(cx: &Expand<'_>) -> TokenStream {
     let generics = generics(cx);
     let (params, _, _) = generics.split_for_impl();
@@ -110,7 +110,7 @@ fn traits(cx: &Expand<'_>, view: &View, generics: &Generics) -> TokenStream {
     }
 }
 
-/// A method that reads `parts`; one of the time has no view.
+/// A method that reads `parts`; the methods of the time have no view.
 pub(super) fn method(
     cx: &Expand<'_>,
     view: Option<&View>,
@@ -141,31 +141,44 @@ fn body(
     let option = quote!(::core::option::Option);
     let float = quote!(#option<::core::primitive::f64>);
     let call = |name: TokenStream, arguments: TokenStream| quote!(#private::StoredStats::#name(#parts, #arguments));
-    // The span of the user's type: that is where a type that cannot be aggregated is reported.
-    let measure = view.map(|view| &view.measure);
-    let of = |name: TokenStream, index: usize| {
-        let (private, index) = (super::at(measure.span(), private), self::index(index));
-        quote_spanned! {measure.span()=>
-            #private::StoredStats::#name::<#measure>(#parts, #index)
-        }
+    let of = |name: TokenStream, index: usize, from: &str| {
+        let index = self::index(index);
+        view.map(|view| {
+            let ty = &view.measure;
+            let from = typed_path::of(ty, private, "Measure", from);
+            let from = typed_path::closure(ty, &from);
+            let arguments = quote!(#parts, #index, #from);
+            typed_path::call(ty, &quote!(#private::StoredStats::#name), arguments)
+        })
+        .unwrap_or_default()
     };
-    let output = |name: TokenStream| {
-        let private = super::at(measure.span(), private);
-        quote_spanned!(measure.span()=> #option<<#measure as #private::Measure>::#name>)
+    let of_float = |index: usize| {
+        let index = self::index(index);
+        call(
+            quote!(number_as),
+            quote!(#index, <::core::primitive::f64 as #private::Measure>::from_number),
+        )
+    };
+    let output = |name: &str| {
+        view.map(|view| {
+            let value = typed_path::of(&view.measure, private, "Measure", name);
+            typed_path::wrapped(&view.measure, &option, &value)
+        })
+        .unwrap_or_default()
     };
     let plain = |output: TokenStream, body: TokenStream| {
         (TokenStream::new(), TokenStream::new(), output, body)
     };
     match reads {
-        Reads::Min(at) | Reads::Max(at) => plain(output(quote!(Value)), of(quote!(value), at)),
-        Reads::Sum(at) => plain(output(quote!(Sum)), of(quote!(sum), at)),
-        Reads::SumOfSquares(at) => plain(
-            float,
-            call(quote!(value::<::core::primitive::f64>), index(at)),
-        ),
-        Reads::First(at) | Reads::Last(at) => {
-            plain(output(quote!(Value)), of(quote!(value_in_time), at))
+        Reads::Min(at) | Reads::Max(at) => {
+            plain(output("Value"), of(quote!(number_as), at, "from_number"))
         }
+        Reads::Sum(at) => plain(output("Sum"), of(quote!(number_as), at, "sum_from")),
+        Reads::SumOfSquares(at) => plain(float, of_float(at)),
+        Reads::First(at) | Reads::Last(at) => plain(
+            output("Value"),
+            of(quote!(number_in_time), at, "from_number"),
+        ),
         Reads::Avg { sum, count } => {
             let (sum, count) = (index(sum), aggregates::index(count));
             plain(float, call(quote!(avg), quote!(#sum, #count)))
@@ -194,17 +207,29 @@ fn body(
         ),
         Reads::Tally(at) => {
             let key = view.map(|view| &view.tallied);
-            let name = quote_spanned!(key.span()=> tally::<#key>);
+            let at = index(at);
+            let body = key.map(|key| {
+                let from = typed_path::of(key, private, "BucketKey", "from_key");
+                let from = typed_path::closure(key, &from);
+                let arguments = quote!(#parts, #at, #from);
+                typed_path::call(key, &quote!(#private::StoredStats::tally_as), arguments)
+            });
             plain(
                 quote!(::std::vec::Vec<(#key, ::core::primitive::u64)>),
-                call(name, index(at)),
+                body.unwrap_or_default(),
             )
         }
         Reads::MappedTally(at) => (
             quote!(<__K: #private::BucketKey>),
             TokenStream::new(),
             quote!(::std::vec::Vec<(__K, ::core::primitive::u64)>),
-            call(quote!(tally::<__K>), index(at)),
+            {
+                let at = index(at);
+                call(
+                    quote!(tally_as),
+                    quote!(#at, <__K as #private::BucketKey>::from_key),
+                )
+            },
         ),
         Reads::Percentile { at, error_ppm } => {
             let (at, error) = (index(at), Literal::u32_unsuffixed(error_ppm));
