@@ -1,4 +1,4 @@
-//! What the code that is made for attributes needs to know of their struct.
+//! What the code generators of attributes need to know about a struct.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -6,7 +6,7 @@ use syn::{Generics, Visibility};
 
 use super::{array::Array, bounds};
 
-/// A struct whose attributes are asked for.
+/// A struct with attributes to query.
 pub(crate) struct Asked<'a> {
     pub(crate) ident: &'a Ident,
     pub(crate) generics: &'a Generics,

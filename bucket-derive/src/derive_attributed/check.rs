@@ -1,4 +1,4 @@
-//! What a struct with attributes must not be.
+//! What a struct with attributes cannot have.
 
 use syn::DeriveInput;
 
@@ -10,7 +10,7 @@ use crate::{
     syntax::entry,
 };
 
-/// What serde must not do to the struct, and lifetimes.
+/// Refuses serde attributes that change the form of the struct, and lifetimes.
 pub(super) fn container(cx: &mut Diagnostics, input: &DeriveInput) {
     let refused = [
         serde::TRANSPARENT,
@@ -32,7 +32,7 @@ pub(super) fn container(cx: &mut Diagnostics, input: &DeriveInput) {
     record::check_generics(cx, &input.generics, "a struct with attributes");
 }
 
-/// A struct has an attribute.
+/// At least one field must be an attribute.
 pub(super) fn any(cx: &mut Diagnostics, fields: &[RawField<'_>]) {
     if let (true, Some(field)) = (
         fields.iter().all(|field| field.attr.is_none()),

@@ -146,7 +146,7 @@ fn container(cx: &mut Diagnostics, input: &DeriveInput) -> Container {
     this
 }
 
-/// The attribute of a field, and whether there is one that is broken.
+/// The attribute of a field, and whether a broken one was found.
 fn field_attr(cx: &mut Diagnostics, field: &syn::Field) -> (Option<AttributeAttr>, bool) {
     let mut unclear = false;
     let example = "#[bucket(attribute(array = \"specs\", k = \"volume\"))]";

@@ -8,7 +8,7 @@ use crate::{
     expand::{Expand, where_clause},
 };
 
-/// The types by which attributes are asked for.
+/// The filter types.
 pub(super) fn types(cx: &Expand<'_>) -> TokenStream {
     filters::types(&asked(cx))
 }

@@ -63,7 +63,7 @@ impl HasValue for Own {
     type Value = i64;
 }
 
-/// A wrapper whose values are attributes where those of the parameter are.
+/// A wrapper that is an attribute value if its parameter is one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 struct Sealed<V>(V);

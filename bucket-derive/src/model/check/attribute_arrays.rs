@@ -1,4 +1,4 @@
-//! Arrays of attributes in records: what goes beside them.
+//! Arrays of attributes in records: their names in the bucket.
 
 use quote::ToTokens;
 
@@ -26,7 +26,7 @@ pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs)
             || model.record.ident.to_token_stream(),
             ToTokens::to_token_stream,
         );
-        cx.error(at, message, "another name for the array");
+        cx.error(at, message, "give the array another name");
     }
 }
 
@@ -41,7 +41,7 @@ fn taken(model: &Model, name: &str) -> Option<String> {
     }
     if name == "bucket_part" {
         return Some(format!(
-            "`{name}` is which of several buckets of a window it is"
+            "`{name}` is the part of a window that a bucket holds"
         ));
     }
     let mut aggregates = model.aggregates.stored.iter();
