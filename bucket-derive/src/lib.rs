@@ -13,6 +13,8 @@ mod derive_attributed;
 mod derive_bucket_key;
 mod diagnostics;
 mod expand;
+#[cfg(test)]
+mod generated;
 mod model;
 mod symbol;
 mod syntax;
@@ -24,6 +26,7 @@ use syn::DeriveInput;
 use crate::diagnostics::Diagnostics;
 
 #[doc = include_str!("docs/bucketed.md")]
+#[doc = include_str!("docs/generated.md")]
 #[proc_macro_derive(Bucketed, attributes(bucket))]
 pub fn derive_bucketed(input: TokenStream) -> TokenStream {
     run(input, model::build, expand::full, expand::fallback)
