@@ -149,6 +149,7 @@ fn implement(
 ) -> TokenStream {
     let ident = &value.ident;
     quote! {
+        #[allow(unused_qualifications)]
         const _: () = {
             #[automatically_derived]
             impl #private::AttributeValue for #ident {

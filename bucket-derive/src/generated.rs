@@ -43,9 +43,9 @@ fn document(input: &DeriveInput) -> String {
     let mut cx = Diagnostics::new();
     let model = model::build(&mut cx, input);
     assert!(cx.finish().is_none(), "the example has no mistakes");
-    let given = printed(parse_quote!(#input));
+    let given = printed(&parse_quote!(#input));
     let generated = expand::full(&model);
-    let generated = printed(parse_quote!(#generated));
+    let generated = printed(&parse_quote!(#generated));
     format!(
         "\n# The generated code\n\nFor the struct\n\n```rust,ignore\n{given}```\n\nthe derive generates this \
          code. `__private` is not part of the public contract.\n\n<details><summary>The generated \
@@ -54,10 +54,14 @@ fn document(input: &DeriveInput) -> String {
 }
 
 /// Formatted, without the notes for the compiler.
-fn printed(file: syn::File) -> String {
-    let text = prettyplease::unparse(&file);
-    let lines = text
-        .lines()
-        .filter(|line| line.trim() != "#[automatically_derived]");
-    lines.map(|line| format!("{line}\n")).collect()
+fn printed(file: &syn::File) -> String {
+    let text = prettyplease::unparse(file);
+    let mut shown = String::new();
+    for line in text.lines() {
+        if line.trim() != "#[automatically_derived]" {
+            shown.push_str(line);
+            shown.push('\n');
+        }
+    }
+    shown
 }

@@ -32,7 +32,7 @@ pub(super) fn declared(
         #[allow(dead_code)]
         #derives
         #vis struct #ident #generics (#content) #own;
-        #[allow(dead_code)]
+        #[allow(dead_code, unused_qualifications)]
         const _: () = {
             #traits
             impl #params #ty #bounds {

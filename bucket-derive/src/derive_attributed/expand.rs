@@ -45,6 +45,7 @@ fn implement(asked: &Asked<'_>, name: &str, collection: &str, arrays: &TokenStre
     let stored = where_clause(generics, &storage_bounds(asked));
     quote! {
         #filters
+        #[allow(unused_qualifications)]
         const _: () = {
             #[automatically_derived]
             impl #params #private::Attributed for #ty #stored {

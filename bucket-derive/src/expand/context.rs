@@ -85,10 +85,11 @@ impl<'a> Expand<'a> {
     /// All impls in one block that has no name.
     pub(super) fn block(&self, impls: &TokenStream) -> TokenStream {
         let deprecated = self.model.record.deprecated.then(|| quote!(, deprecated));
-        // Methods have the names of fields, whatever their style.
+        // Methods have the names of fields, whatever their style. Some paths and closures have the spans of
+        // the user's types, where the user's lints apply.
         let allows = &self.model.record.allows;
         quote! {
-            #[allow(dead_code, clippy::redundant_closure #deprecated)]
+            #[allow(dead_code, unused_qualifications, clippy::redundant_closure #deprecated)]
             #(#allows)*
             const _: () = {
                 #impls

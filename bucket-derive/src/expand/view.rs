@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use proc_macro2::{Literal, TokenStream};
-use quote::{ToTokens, quote};
-use syn::Generics;
+use quote::{ToTokens, format_ident, quote};
+use syn::{Generics, Type};
 
 use crate::{
     expand::{
@@ -141,44 +141,31 @@ fn body(
     let option = quote!(::core::option::Option);
     let float = quote!(#option<::core::primitive::f64>);
     let call = |name: TokenStream, arguments: TokenStream| quote!(#private::StoredStats::#name(#parts, #arguments));
-    let of = |name: TokenStream, index: usize, from: &str| {
-        let index = self::index(index);
-        view.map(|view| {
-            let ty = &view.measure;
-            let from = typed_path::of(ty, private, "Measure", from);
-            let from = typed_path::closure(ty, &from);
-            let arguments = quote!(#parts, #index, #from);
-            typed_path::call(ty, &quote!(#private::StoredStats::#name), arguments)
-        })
-        .unwrap_or_default()
-    };
-    let of_float = |index: usize| {
-        let index = self::index(index);
-        call(
-            quote!(number_as),
-            quote!(#index, <::core::primitive::f64 as #private::Measure>::from_number),
-        )
+    let measure = view.map(|view| &view.measure);
+    let of = |method: &str, at: usize, from: &str| {
+        let read = |ty| read_as(private, ty, method, parts, at, ("Measure", from));
+        measure.map(read).unwrap_or_default()
     };
     let output = |name: &str| {
-        view.map(|view| {
-            let value = typed_path::of(&view.measure, private, "Measure", name);
-            typed_path::wrapped(&view.measure, &option, &value)
-        })
-        .unwrap_or_default()
+        let value = |ty| typed_path::of(ty, private, "Measure", name);
+        let wrapped = |ty| typed_path::wrapped(ty, &option, &value(ty));
+        measure.map(wrapped).unwrap_or_default()
     };
     let plain = |output: TokenStream, body: TokenStream| {
         (TokenStream::new(), TokenStream::new(), output, body)
     };
     match reads {
         Reads::Min(at) | Reads::Max(at) => {
-            plain(output("Value"), of(quote!(number_as), at, "from_number"))
+            plain(output("Value"), of("number_as", at, "from_number"))
         }
-        Reads::Sum(at) => plain(output("Sum"), of(quote!(number_as), at, "sum_from")),
-        Reads::SumOfSquares(at) => plain(float, of_float(at)),
-        Reads::First(at) | Reads::Last(at) => plain(
-            output("Value"),
-            of(quote!(number_in_time), at, "from_number"),
+        Reads::Sum(at) => plain(output("Sum"), of("number_as", at, "sum_from")),
+        Reads::SumOfSquares(at) => plain(
+            float,
+            call(quote!(value::<::core::primitive::f64>), index(at)),
         ),
+        Reads::First(at) | Reads::Last(at) => {
+            plain(output("Value"), of("number_in_time", at, "from_number"))
+        }
         Reads::Avg { sum, count } => {
             let (sum, count) = (index(sum), aggregates::index(count));
             plain(float, call(quote!(avg), quote!(#sum, #count)))
@@ -207,29 +194,18 @@ fn body(
         ),
         Reads::Tally(at) => {
             let key = view.map(|view| &view.tallied);
-            let at = index(at);
-            let body = key.map(|key| {
-                let from = typed_path::of(key, private, "BucketKey", "from_key");
-                let from = typed_path::closure(key, &from);
-                let arguments = quote!(#parts, #at, #from);
-                typed_path::call(key, &quote!(#private::StoredStats::tally_as), arguments)
-            });
+            let from = ("BucketKey", "from_key");
+            let read = |ty| read_as(private, ty, "tally_as", parts, at, from);
             plain(
                 quote!(::std::vec::Vec<(#key, ::core::primitive::u64)>),
-                body.unwrap_or_default(),
+                key.map(read).unwrap_or_default(),
             )
         }
         Reads::MappedTally(at) => (
             quote!(<__K: #private::BucketKey>),
             TokenStream::new(),
             quote!(::std::vec::Vec<(__K, ::core::primitive::u64)>),
-            {
-                let at = index(at);
-                call(
-                    quote!(tally_as),
-                    quote!(#at, <__K as #private::BucketKey>::from_key),
-                )
-            },
+            call(quote!(tally::<__K>), index(at)),
         ),
         Reads::Percentile { at, error_ppm } => {
             let (at, error) = (index(at), Literal::u32_unsuffixed(error_ppm));
@@ -253,6 +229,21 @@ fn body(
             call(quote!(time), index(at)),
         ),
     }
+}
+
+/// A call of `StoredStats` that reads values of the user's type by a function of its trait.
+fn read_as(
+    private: &TokenStream,
+    ty: &Type,
+    method: &str,
+    parts: &TokenStream,
+    at: usize,
+    (of, from): (&str, &str),
+) -> TokenStream {
+    let from = typed_path::closure(ty, &typed_path::of(ty, private, of, from));
+    let (method, at) = (format_ident!("{method}"), index(at));
+    let method = quote!(#private::StoredStats::#method);
+    typed_path::call(ty, &method, quote!(#parts, #at, #from))
 }
 
 fn index(at: usize) -> TokenStream {
