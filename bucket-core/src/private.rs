@@ -30,12 +30,30 @@ pub use crate::{
     time::{BucketTime, window::Window},
 };
 
-/// Compiles for types that can be a record id.
-pub const fn is_record_id<T: BucketKey>() {}
-
 /// Calls a condition or a mapping of an attribute. The argument has the type of the field.
 pub fn apply<T: ?Sized, R>(value: &T, of: impl FnOnce(&T) -> R) -> R {
     of(value)
+}
+
+/// Serde's functions for the time of an item, without a bound on its type: the derive asks for
+/// [`BucketTime`] at the user's tokens.
+pub trait ItemTime {
+    /// The type of the time.
+    type Time;
+
+    /// Writes the time as a BSON date.
+    ///
+    /// # Errors
+    ///
+    /// The errors of the serializer.
+    fn serialize_time<S: serde::Serializer>(time: &Self::Time, to: S) -> Result<S::Ok, S::Error>;
+
+    /// Reads the time from a BSON date.
+    ///
+    /// # Errors
+    ///
+    /// If the value is not a BSON date or the type cannot hold it.
+    fn deserialize_time<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Self::Time, D::Error>;
 }
 
 /// Serde's `with` module for the time field: a BSON date, whatever the field's own serde form is.
@@ -56,7 +74,16 @@ pub mod bson_date {
     ///
     /// The errors of the serializer.
     pub fn serialize<T: BucketTime, S: Serializer>(time: &T, to: S) -> Result<S::Ok, S::Error> {
-        time.to_bson_date().serialize(to)
+        write(time.to_bson_date(), to)
+    }
+
+    /// Writes the date of a time.
+    ///
+    /// # Errors
+    ///
+    /// Those of the serializer.
+    pub fn write<S: Serializer>(date: DateTime, to: S) -> Result<S::Ok, S::Error> {
+        date.serialize(to)
     }
 
     /// Reads the time from a BSON date.
@@ -69,8 +96,20 @@ pub mod bson_date {
         T: BucketTime,
         D: Deserializer<'de>,
     {
+        read(from, T::from_bson_date)
+    }
+
+    /// Reads a date as a time.
+    ///
+    /// # Errors
+    ///
+    /// If the value is no BSON date or it is no time.
+    pub fn read<'de, T, D: Deserializer<'de>>(
+        from: D,
+        time: impl FnOnce(DateTime) -> Option<T>,
+    ) -> Result<T, D::Error> {
         let date = from.deserialize_newtype_struct(DATE, Date)?;
-        T::from_bson_date(date).ok_or_else(|| {
+        time(date).ok_or_else(|| {
             Error::custom(format_args!(
                 "the date {} ms is out of range for this time type",
                 date.timestamp_millis()

@@ -14,7 +14,7 @@ use bson::{Bson, DateTime, Document, RawBsonRef, RawDocument};
 pub(crate) use self::{accumulator::Accumulator, presence::Presence, total::Total};
 use self::{sketch::Sketch, stored_value::Value};
 use crate::{
-    error::Damage,
+    error::{Damage, KeyError},
     model::{
         aggregate::AggregateKind,
         key::{BucketKey, KeyValue},
@@ -107,16 +107,48 @@ impl StoredStats {
     /// The smallest or the largest value.
     #[must_use]
     pub fn value<M: Measure>(&self, at: usize) -> Option<M::Value> {
-        M::from_number(self.number(at)?)
+        self.number_as(at, M::from_number)
+    }
+
+    // The derive calls these with functions of the field's type: with a bound here, a wrong type would be
+    // reported once more for each method.
+    #[doc(hidden)]
+    pub fn number_as<V>(&self, at: usize, from: impl FnOnce(Number) -> Option<V>) -> Option<V> {
+        from(self.number(at)?)
+    }
+
+    #[doc(hidden)]
+    pub fn number_in_time<V>(
+        &self,
+        at: usize,
+        from: impl FnOnce(Number) -> Option<V>,
+    ) -> Option<V> {
+        match self.get(at)? {
+            Value::InTime(_, number) => from(*number),
+            _ => None,
+        }
+    }
+
+    #[doc(hidden)]
+    pub fn tally_as<K>(
+        &self,
+        at: usize,
+        from: impl Fn(KeyValue<'_>) -> Result<K, KeyError>,
+    ) -> Vec<(K, u64)> {
+        let Some(Value::Tally(counters)) = self.get(at) else {
+            return Vec::new();
+        };
+        let one = |(name, count): &(String, u64)| {
+            let text = tally::value_of(name)?;
+            Some((from(KeyValue::Text(&text)).ok()?, *count))
+        };
+        counters.iter().filter_map(one).collect()
     }
 
     /// The value of the earliest or the latest record.
     #[must_use]
     pub fn value_in_time<M: Measure>(&self, at: usize) -> Option<M::Value> {
-        match self.get(at)? {
-            Value::InTime(_, number) => M::from_number(*number),
-            _ => None,
-        }
+        self.number_in_time(at, M::from_number)
     }
 
     /// The time of the earliest or the latest record.
@@ -131,7 +163,7 @@ impl StoredStats {
     /// A sum.
     #[must_use]
     pub fn sum<M: Measure>(&self, at: usize) -> Option<M::Sum> {
-        M::sum_from(self.number(at)?)
+        self.number_as(at, M::sum_from)
     }
 
     /// A number of records or values; 0 if none is stored.
@@ -183,14 +215,7 @@ impl StoredStats {
     /// are left out.
     #[must_use]
     pub fn tally<K: BucketKey>(&self, at: usize) -> Vec<(K, u64)> {
-        let Some(Value::Tally(counters)) = self.get(at) else {
-            return Vec::new();
-        };
-        let one = |(name, count): &(String, u64)| {
-            let text = tally::value_of(name)?;
-            Some((K::from_key(KeyValue::Text(&text)).ok()?, *count))
-        };
-        counters.iter().filter_map(one).collect()
+        self.tally_as(at, K::from_key)
     }
 
     /// A quantile of a sketch; see [`Sketch::quantile`].

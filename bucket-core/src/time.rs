@@ -21,7 +21,7 @@ use bson::DateTime;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the time of a record",
     label = "not a time type",
-    note = "times are `bson::DateTime`, and with features `chrono::DateTime<Utc>` (`chrono-0_4`), \
+    note = "time types are `bson::DateTime`, and with their features `chrono::DateTime<Utc>` (`chrono-0_4`), \
             `time::OffsetDateTime` (`time-0_3`) and `jiff::Timestamp` (`jiff-0_2`)"
 )]
 pub trait BucketTime: Sized {

@@ -1,10 +1,12 @@
-//! Arrays of attributes, of a document or of the items of a bucket: what the fields of a struct say,
-//! checked, and the code that is made of it.
+//! Arrays of attributes in documents and in items: the checked fields of a struct, and the code generated
+//! from them.
 
 mod array;
 mod asked;
+mod bounds;
 mod check;
 pub(crate) mod convert;
+mod filter_type;
 pub(crate) mod filters;
 mod gather;
 mod method_names;

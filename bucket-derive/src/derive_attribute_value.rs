@@ -1,14 +1,15 @@
-//! `#[derive(AttributeValue)]`: a type of the user's as the value of attributes.
+//! `#[derive(AttributeValue)]`: a user's type as an attribute's value.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
-use syn::{Data, DataEnum, DeriveInput, Fields, Type, spanned::Spanned};
+use quote::{ToTokens, quote};
+use syn::{Data, DataEnum, DeriveInput, Fields, Type};
 
 use crate::{
     diagnostics::Diagnostics,
     model::serde_names,
     symbol::{SERDE, serde},
     syntax::{crate_path::CratePath, entry, key_type},
+    typed_path,
 };
 
 /// A checked value type.
@@ -16,7 +17,7 @@ pub(crate) struct ValueType {
     ident: Ident,
     krate: CratePath,
     form: Shape,
-    /// It has parameters, for which nothing can stand in.
+    /// It has parameters, so it gets no fallback.
     generic: bool,
 }
 
@@ -45,7 +46,7 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> ValueType {
         Data::Union(data) => refuse(cx, input, data.union_token),
     };
     if !input.generics.params.is_empty() {
-        let message = "the value of an attribute has no generic parameters";
+        let message = "the value of an attribute cannot have generic parameters";
         let help = format!("struct {}(f64);", input.ident);
         cx.error(&input.generics, message, help);
     }
@@ -86,7 +87,7 @@ fn of_enum(cx: &mut Diagnostics, input: &DeriveInput, data: &DataEnum) -> Shape 
     }
     let mut entries = entry::entries(&input.attrs, SERDE);
     if !entries.any(|entry| entry.is(serde::UNTAGGED)) {
-        let message = "an enum of values is stored as the value alone, and read by its type";
+        let message = "an enum of values must be untagged: only the value is stored";
         let help = format!("#[serde(untagged)] enum {} {{ .. }}", input.ident);
         cx.error(&input.ident, message, help);
     }
@@ -116,16 +117,16 @@ pub(crate) fn full(value: &ValueType) -> TokenStream {
             (quote!(#private::ValueKind::Any), values)
         }
         Shape::Newtype(ty) => {
-            // The span of the user's type: that is where a type that is no value is reported.
-            let inner = quote_spanned!(ty.span()=> <#ty as #private::AttributeValue>);
-            (quote!(#inner::KIND), quote!(#inner::to_bson(&self.0)))
+            let inner = |name| typed_path::of(ty, &private, "AttributeValue", name);
+            let (kind, to_bson) = (inner("KIND"), inner("to_bson"));
+            (kind, quote!(#to_bson(&self.0)))
         }
         Shape::Broken => return TokenStream::new(),
     };
     implement(value, &private, &kind, &to_bson)
 }
 
-/// The impl of a type with errors: it exists, so that uses report nothing. It is never run.
+/// The impl of a type with errors: it exists, so its uses report nothing. It never runs.
 pub(crate) fn fallback(value: &ValueType) -> TokenStream {
     if value.generic {
         return TokenStream::new();
@@ -148,6 +149,7 @@ fn implement(
 ) -> TokenStream {
     let ident = &value.ident;
     quote! {
+        #[allow(unused_qualifications)]
         const _: () = {
             #[automatically_derived]
             impl #private::AttributeValue for #ident {

@@ -11,7 +11,7 @@ use quote::ToTokens;
 /// How alike two names must be before one is suggested for the other.
 const SIMILARITY: f64 = 0.8;
 
-/// Collects errors; it must be asked for them before it is dropped.
+/// Collects errors; `finish` must be called before it is dropped.
 #[derive(Default)]
 pub(crate) struct Diagnostics {
     errors: Vec<syn::Error>,
@@ -36,7 +36,7 @@ impl Diagnostics {
         self.errors.len()
     }
 
-    /// Points at tokens that an error reported before is about too.
+    /// Points at further tokens of the error reported before.
     pub(crate) fn also(&mut self, at: impl ToTokens, message: impl Display) {
         self.errors.push(syn::Error::new_spanned(at, message));
     }
@@ -67,14 +67,14 @@ impl Drop for Diagnostics {
     }
 }
 
-/// The name of `valid` that `given` was most likely meant to be.
+/// The name in `valid` that the user most likely meant by `given`.
 pub(crate) fn did_you_mean<'a>(
     given: &str,
     valid: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
     let plain = |name: &str| name.to_lowercase().replace('_', "");
     let given = plain(given);
-    // In a short word two swapped letters are already most of it.
+    // Two swapped letters are a large part of a short word.
     let alike = |name: &str| match strsim::osa_distance(&given, &plain(name)) {
         0 | 1 => 1.0,
         _ => strsim::jaro_winkler(&given, &plain(name)),
@@ -87,7 +87,7 @@ pub(crate) fn did_you_mean<'a>(
         .map(|(_, name)| name)
 }
 
-/// A message with the name that was most likely meant.
+/// A message with the name that the user most likely meant.
 pub(crate) fn suggest(message: &str, meant: Option<&str>) -> String {
     match meant {
         Some(meant) => format!("{message}; did you mean `{meant}`?"),

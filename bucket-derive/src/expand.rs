@@ -1,8 +1,8 @@
-//! From the model to tokens. One file for each emitted thing; each reads the model and nothing else.
+//! From the model to tokens: one file for each generated item, which reads only the model.
 //!
-//! Emitted code is data and one-line calls: behaviour lives in `bucket-core`. Public types stand
-//! beside the record struct, so that the user's paths resolve in them; impls stand in one
-//! `const _`. Paths are absolute, calls name their trait.
+//! Generated code is data and one-line calls; behaviour lives in `bucket-core`. Public types are
+//! siblings of the record struct, so that the user's paths resolve in them. Impls are in one
+//! `const _`. Paths are absolute, and calls name their trait.
 
 mod aggregates;
 mod attribute_methods;
@@ -26,8 +26,11 @@ mod view;
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use self::context::{Expand, at, option, ty, where_clause};
-use crate::{attribute_arrays::Array, model::Model};
+use self::context::{Expand, option, ty};
+use crate::{
+    attribute_arrays::Array,
+    model::{Model, generics::where_clause},
+};
 
 /// Expands a model without errors.
 pub(crate) fn full(model: &Model) -> TokenStream {
@@ -39,7 +42,9 @@ pub(crate) fn full(model: &Model) -> TokenStream {
     let shared = shared_impls(&cx);
     let parts = [
         shared,
+        key::traits(&cx),
         key::record_key(&cx),
+        item::time(&cx),
         item::default(&cx),
         record::record(&cx),
         bucket::document(&cx),
@@ -51,8 +56,8 @@ pub(crate) fn full(model: &Model) -> TokenStream {
     quote!(#key #item #others #filters #impls)
 }
 
-/// Expands the best effort that is left of a model with errors: the same names with the same
-/// shapes, so that their uses elsewhere give no further errors.
+/// Expands a model with errors as far as possible: the same names and shapes, so that uses elsewhere
+/// report no further errors.
 pub(crate) fn fallback(model: &Model) -> TokenStream {
     let arrays: &[Array] = if model.arrays_are_sound {
         &model.arrays
@@ -71,7 +76,7 @@ pub(crate) fn fallback(model: &Model) -> TokenStream {
     quote!(#key #item #others #filters #impls)
 }
 
-/// The types that are the same whether the model has errors or not.
+/// The types that are the same with and without errors.
 fn other_types(cx: &Expand<'_>) -> TokenStream {
     let bucket = bucket::declaration(cx);
     let id = id::alias(cx);
@@ -80,7 +85,7 @@ fn other_types(cx: &Expand<'_>) -> TokenStream {
     quote!(#bucket #id #fields #stats)
 }
 
-/// The impls that are the same whether the model has errors or not.
+/// The impls that are the same with and without errors.
 fn shared_impls(cx: &Expand<'_>) -> TokenStream {
     let spec = spec::constants(cx);
     let fields = fields::constants(cx);

@@ -3,9 +3,9 @@
 //! A derive runs in three phases, each a folder: `syntax` reads the syntax of `#[bucket(..)]`,
 //! `model` checks it against the struct and serde's names, `expand` writes tokens. Mistakes
 //! are collected in `diagnostics` and reported together; a struct with mistakes still gets its
-//! impls, so that its uses elsewhere report nothing. The folders of the same names directly below are
-//! for `Bucketed`; each other derive has a folder of its own, `derive_..`. Arrays of attributes, which
-//! documents and items both have, are `attribute_arrays`.
+//! impls, so that its uses elsewhere report nothing. The folders `syntax`, `model` and `expand` are for
+//! `Bucketed`; each other derive has its own folder, `derive_..`. `attribute_arrays` is for documents and
+//! items.
 
 mod attribute_arrays;
 mod derive_attribute_value;
@@ -13,9 +13,12 @@ mod derive_attributed;
 mod derive_bucket_key;
 mod diagnostics;
 mod expand;
+#[cfg(test)]
+mod generated;
 mod model;
 mod symbol;
 mod syntax;
+mod typed_path;
 
 use proc_macro::TokenStream;
 use syn::DeriveInput;
@@ -23,6 +26,7 @@ use syn::DeriveInput;
 use crate::diagnostics::Diagnostics;
 
 #[doc = include_str!("docs/bucketed.md")]
+#[doc = include_str!("docs/generated.md")]
 #[proc_macro_derive(Bucketed, attributes(bucket))]
 pub fn derive_bucketed(input: TokenStream) -> TokenStream {
     run(input, model::build, expand::full, expand::fallback)
@@ -61,7 +65,7 @@ pub fn derive_attribute_value(input: TokenStream) -> TokenStream {
     )
 }
 
-/// Builds a model and expands it in full, or reports its errors beside a fallback.
+/// Builds a model and expands it, or reports its errors together with a fallback.
 fn run<M>(
     input: TokenStream,
     build: impl FnOnce(&mut Diagnostics, &DeriveInput) -> M,

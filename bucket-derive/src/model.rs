@@ -50,7 +50,7 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Model {
             SerdeStruct::default(),
         );
     };
-    record::check_generics(cx, &input.generics);
+    record::check_generics(cx, &input.generics, "a record");
     let attrs = ContainerAttrs::parse(cx, &input.attrs, &input.ident);
     let serde = serde_names::of_struct(cx, input);
     let (fields, roles) = field::read(cx, named, &serde);
@@ -96,21 +96,21 @@ fn arrays(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs) -> Vec<Ar
     attribute_arrays::gather(cx, &fields, &attrs.arrays, taken(model))
 }
 
-/// What a record has under names that attributes could ask for.
+/// The names of a record that attributes could collide with.
 fn taken(model: &Model) -> Taken {
     let owned = |(name, what): &(&str, &str)| ((*name).to_owned(), (*what).to_owned());
     let functions = [
         ("buckets", "the handle to its buckets"),
-        ("key", "the key of it"),
-        ("time", "the time of it"),
+        ("key", "its key"),
+        ("time", "its time"),
     ];
     let types = [
-        ("Bucket", "a bucket of it"),
-        ("BucketFields", "the paths in a bucket of it"),
-        ("BucketId", "the id of a bucket of it"),
-        ("Item", "an item of it"),
-        ("ItemFields", "the paths in an item of it"),
-        ("Key", "the key of it"),
+        ("Bucket", "its bucket"),
+        ("BucketFields", "the paths in its bucket"),
+        ("BucketId", "the id of its bucket"),
+        ("Item", "its item"),
+        ("ItemFields", "the paths in its item"),
+        ("Key", "its key"),
         ("Stats", "its aggregates"),
         ("StatsFields", "the paths of its aggregates"),
     ];

@@ -57,14 +57,14 @@ pub(crate) const COUNT_IF: Symbol = Symbol("count_if");
 pub(crate) const TALLY: Symbol = Symbol("tally");
 pub(crate) const NON_FINITE: Symbol = Symbol("non_finite");
 
-/// Keys inside of `percentiles(..)`.
+/// Keys inside `percentiles(..)`.
 pub(crate) const ERROR: Symbol = Symbol("error");
 pub(crate) const NAME: Symbol = Symbol("name");
 
 pub(crate) const ATTRIBUTE: Symbol = Symbol("attribute");
 pub(crate) const ATTRIBUTES: Symbol = Symbol("attributes");
 
-/// Keys inside of `attribute(..)` and `attributes(..)`.
+/// Keys inside `attribute(..)` and `attributes(..)`.
 pub(crate) const ARRAY: Symbol = Symbol("array");
 pub(crate) const K: Symbol = Symbol("k");
 pub(crate) const V: Symbol = Symbol("v");
@@ -76,7 +76,7 @@ pub(crate) const INDEX: Symbol = Symbol("index");
 pub(crate) const STORE: Symbol = Symbol("store");
 pub(crate) const ATTRIBUTE_KEYS: [Symbol; 6] = [ARRAY, K, U, TEXT, FACTOR, REST];
 pub(crate) const ARRAY_KEYS: [Symbol; 5] = [ARRAY, K, V, U, INDEX];
-/// Those of a record struct, whose buckets can hold an array for their items.
+/// The same for a record struct, whose buckets can store an array for their items.
 pub(crate) const BUCKET_ARRAY_KEYS: [Symbol; 6] = [ARRAY, K, V, U, INDEX, STORE];
 
 /// Keys of `#[bucket(..)]` on a struct with attributes.
@@ -136,7 +136,7 @@ pub(crate) const DEPRECATED: Symbol = Symbol("deprecated");
 pub(crate) const DOC: Symbol = Symbol("doc");
 pub(crate) const SERDE: Symbol = Symbol("serde");
 
-/// Keys of `#[serde(..)]` that the rules ask for.
+/// Keys of `#[serde(..)]` that the rules use.
 pub(crate) mod serde {
     use super::Symbol;
 

@@ -2,16 +2,9 @@
 
 use bson::Bson;
 
-use super::AttributeValue;
-
-/// The value as a number; `None` if it is missing.
-#[must_use]
-pub fn number<V: AttributeValue>(value: &V) -> Option<f64> {
-    number_of(&value.to_bson())
-}
-
 /// A stored value as a number; `None` if it is not one.
-pub(crate) fn number_of(value: &Bson) -> Option<f64> {
+#[must_use]
+pub fn number(value: &Bson) -> Option<f64> {
     match value {
         Bson::Int32(number) => Some((*number).into()),
         #[allow(clippy::cast_precision_loss, reason = "a conversion rounds anyway")]
@@ -32,6 +25,7 @@ pub fn convert<const N: usize>(values: [(Option<f64>, f64); N]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::{convert, number};
+    use crate::attribute::AttributeValue;
 
     #[test]
     fn the_first_existing_value_is_converted() {
@@ -45,12 +39,12 @@ mod tests {
 
     #[test]
     fn only_values_of_numeric_types_are_numbers() {
-        assert_eq!(number(&Some(500_i32)), Some(500.0));
-        assert_eq!(number(&500_i64), Some(500.0));
-        assert_eq!(number(&0.5_f32), Some(0.5));
+        assert_eq!(number(&Some(500_i32).to_bson()), Some(500.0));
+        assert_eq!(number(&500_i64.to_bson()), Some(500.0));
+        assert_eq!(number(&0.5_f32.to_bson()), Some(0.5));
         let decimal: bson::Decimal128 = "12.5".parse().unwrap();
-        assert_eq!(number(&decimal), Some(12.5));
-        assert_eq!(number(&None::<i32>), None);
-        assert_eq!(number(&"12".to_owned()), None);
+        assert_eq!(number(&decimal.to_bson()), Some(12.5));
+        assert_eq!(number(&None::<i32>.to_bson()), None);
+        assert_eq!(number(&"12".to_owned().to_bson()), None);
     }
 }

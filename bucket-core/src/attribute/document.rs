@@ -25,7 +25,8 @@ use crate::codec::{
     message = "`{Self}` has no attributes",
     label = "this type has no arrays of attributes",
     note = "add `#[derive(Attributed)]` and `#[bucket(collection = \"..\")]` to `{Self}`, and \
-            `#[bucket(attribute(array = \"..\", k = \"..\"))]` to its attributes"
+            `#[bucket(attribute(array = \"..\", k = \"..\"))]` to its attributes",
+    note = "if `{Self}` is generic, the types of its attributes must be `AttributeValue`"
 )]
 pub trait Attributed: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// What the derive read from the struct.

@@ -225,7 +225,7 @@ impl<V: AttributeValue> Attribute<V> {
             stored.extend(texts);
         }
         self.meets(|scale| {
-            let numbers: Option<Vec<f64>> = stored.iter().map(convert::number_of).collect();
+            let numbers: Option<Vec<f64>> = stored.iter().map(convert::number).collect();
             match scale.zip(numbers) {
                 Some((scale, numbers)) => scale.one_of(numbers),
                 None => vec![doc! { "$in": &stored }],
@@ -267,7 +267,7 @@ fn any_of(mut filters: Vec<Document>) -> Document {
 
 /// The condition on stored values that is equivalent to a comparison of converted values.
 fn condition(scale: Option<Scale>, operator: Operator, value: &Bson) -> Document {
-    let number = convert::number_of(value);
+    let number = convert::number(value);
     // Only numbers are converted.
     let as_it_is = || doc! { operator.name(): value };
     scale.zip(number).map_or_else(as_it_is, |(scale, number)| {

@@ -3,7 +3,7 @@
 use bson::{Bson, Document};
 
 use super::definition::EXPIRE_AFTER;
-use crate::{attribute::convert::number_of, model::whole};
+use crate::{attribute::convert::number, model::whole};
 
 /// Options by which an index leaves out documents, is left out itself, or refuses documents.
 const RESTRICTIONS: [&str; 3] = ["sparse", "hidden", "prepareUnique"];
@@ -34,7 +34,7 @@ pub(super) fn name(index: &Document) -> Option<&str> {
 
 /// The fields of an index in their order, each with its direction or its kind.
 pub(super) fn keys(index: &Document) -> Vec<(&str, Bson)> {
-    let direction = |value: &Bson| match number_of(value) {
+    let direction = |value: &Bson| match number(value) {
         // To the server, too, the sign alone counts.
         Some(number) if number > 0.0 => Bson::Int32(1),
         Some(number) if number < 0.0 => Bson::Int32(-1),
@@ -49,7 +49,7 @@ pub(super) fn keys(index: &Document) -> Vec<(&str, Bson)> {
 fn is_set(index: &Document, name: &str) -> bool {
     match index.get(name) {
         Some(Bson::Boolean(set)) => *set,
-        Some(value) => number_of(value).is_some_and(|number| number != 0.0),
+        Some(value) => number(value).is_some_and(|number| number != 0.0),
         None => false,
     }
 }

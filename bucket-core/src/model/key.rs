@@ -2,7 +2,11 @@
 
 mod text;
 
-use std::{fmt, hash::Hash, str::FromStr};
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+    str::FromStr,
+};
 
 use bson::{RawBsonRef, oid::ObjectId, spec::BinarySubtype};
 
@@ -99,11 +103,11 @@ impl<'a> KeyValue<'a> {
 /// assert_eq!(String::from_key(KeyValue::String("device_001")), Ok(key));
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be a key of a bucket",
+    message = "`{Self}` cannot be a key, a record id or a tallied value",
     label = "not a key type",
-    note = "keys are integers up to `i64` and `u32`, `String`, `bool`, `ObjectId` and `Uuid`; \
-            floats, options, collections and 64-bit unsigned integers have no exact equality in BSON",
-    note = "help: for an enum of unit variants or a newtype of a key, add `#[derive(BucketKey)]` to it"
+    note = "key types are integers up to `i64` and `u32`, `String`, `bool`, `ObjectId` and `Uuid`; \
+            floats, options, collections and `u64` have no exact equality in BSON",
+    note = "help: add `#[derive(BucketKey)]` to an enum of unit variants or to a newtype of a key"
 )]
 pub trait BucketKey: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {
     /// The stored form.
@@ -115,6 +119,29 @@ pub trait BucketKey: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {
     ///
     /// [`KeyError`] if the stored value has another type or is out of range.
     fn from_key(value: KeyValue<'_>) -> Result<Self, KeyError>;
+
+    // Not `Debug::fmt` and others: generated keys call these, so that a type that is no key is reported
+    // once and not for each of the traits above.
+    #[doc(hidden)]
+    fn __debug(&self) -> &dyn fmt::Debug {
+        self
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    fn __clone(&self) -> Self {
+        self.clone()
+    }
+
+    #[doc(hidden)]
+    fn __equal(&self, other: &Self) -> bool {
+        self == other
+    }
+
+    #[doc(hidden)]
+    fn __hash<H: Hasher>(&self, state: &mut H) {
+        self.hash(state);
+    }
 }
 
 /// The error for a value of another type.

@@ -79,7 +79,7 @@ fn compare_exactly(integer: i64, float: f64) -> Ordering {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be aggregated",
     label = "not a number that a bucket can aggregate",
-    note = "aggregates are kept of `f64`, `f32`, integers up to `i64` and `u32`, and options of them"
+    note = "a bucket aggregates `f64`, `f32`, integers up to `i64` and `u32`, and options of them"
 )]
 pub trait Measure {
     /// The type of the smallest, largest, first and last value.

@@ -28,7 +28,7 @@ pub(crate) struct Attribute {
     pub(super) k: LitStr,
     pub(super) u: Option<LitStr>,
     pub(super) text: bool,
-    /// Serde reads something else than null where the field is missing.
+    /// Serde does not read a missing field as null.
     pub(super) null: bool,
     pub(super) factor: Option<f64>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct RestField {
 }
 
 impl Array {
-    /// Whether the field of this stored name stands in it.
+    /// Whether it holds the field with this stored name.
     pub(crate) fn holds(&self, name: &str) -> bool {
         let mut fields = self.fields.iter();
         let is_rest = |rest: &RestField| rest.name == name;

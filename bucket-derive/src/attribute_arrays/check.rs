@@ -47,7 +47,7 @@ pub(super) fn fields(cx: &mut Diagnostics, fields: &[RawField<'_>]) {
     }
 }
 
-/// What must not be twice, and what does not apply.
+/// What must be unique, and what does not apply.
 pub(super) fn arrays(
     cx: &mut Diagnostics,
     arrays: &[Array],
@@ -67,7 +67,8 @@ pub(super) fn arrays(
                 "`{}` is stored as `{}`, which is an array of attributes",
                 field.ident, array.name
             );
-            let help = "another name for the array, or `#[serde(rename = \"..\")]` on the field";
+            let help =
+                "give the array another name, or add `#[serde(rename = \"..\")]` to the field";
             cx.error(field.ident, message, help);
         }
         rests(cx, array, fields);
@@ -83,7 +84,7 @@ fn is_of(field: &RawField<'_>, array: &Array) -> bool {
     of.is_some_and(|of| of.value() == array.name)
 }
 
-/// What the struct says of arrays.
+/// What the struct says about its arrays.
 fn array_attrs(cx: &mut Diagnostics, arrays: &[Array], given: &[ArrayAttr]) {
     for (index, attr) in given.iter().enumerate() {
         let Some(name) = attr.array.get() else {
@@ -96,18 +97,14 @@ fn array_attrs(cx: &mut Diagnostics, arrays: &[Array], given: &[ArrayAttr]) {
         };
         if given[..index].iter().any(|other| is_same(&other)) {
             let message = format!("`attributes(..)` names the array `{text}` twice");
-            cx.error(
-                &attr.key,
-                message,
-                "all of an array in one `attributes(..)`",
-            );
+            cx.error(&attr.key, message, "merge the two `attributes(..)`");
         }
         let Some(array) = arrays.iter().find(|array| array.name == text) else {
             let arrays: Vec<&str> = arrays.iter().map(|a| a.name.as_str()).collect();
             let message = match arrays.as_slice() {
                 [] => format!("no field is an attribute of the array `{text}`"),
                 arrays => format!(
-                    "no field is an attribute of the array `{text}`: there are {}",
+                    "no field is an attribute of the array `{text}`: the arrays are {}",
                     list(arrays)
                 ),
             };
@@ -140,12 +137,12 @@ fn rests(cx: &mut Diagnostics, array: &Array, fields: &[RawField<'_>]) {
         (of.value() == array.name).then_some(rest)
     });
     for rest in rests.skip(1) {
-        let message = format!("a second field for the rest of `{}`", array.name);
-        cx.error(rest, message, "one field with `rest` for each array");
+        let message = format!("a second field keeps the rest of `{}`", array.name);
+        cx.error(rest, message, "keep `rest` on one field of the array");
     }
 }
 
-/// An entry is told apart from others by its key and unit.
+/// Key and unit identify an entry.
 fn twice(cx: &mut Diagnostics, array: &Array) {
     for (index, field) in array.fields.iter().enumerate() {
         let unit = |field: &Attribute| field.u.as_ref().map(syn::LitStr::value);
@@ -164,17 +161,17 @@ fn twice(cx: &mut Diagnostics, array: &Array) {
         if let Some(other) = same {
             let unit = unit(field).map(|unit| format!(" in `{unit}`"));
             let message = format!(
-                "the field `{}` is `{}`{} already",
+                "the field `{}` is already `{}`{}",
                 other.ident,
                 field.k.value(),
                 unit.unwrap_or_default()
             );
-            cx.error(&field.k, message, "another `k`, or another `u`");
+            cx.error(&field.k, message, "use another `k` or `u`");
         }
     }
 }
 
-/// Units that can be converted: all of a key, one of them the base.
+/// Either all units of a key can be converted, with one base unit, or none.
 fn units(cx: &mut Diagnostics, array: &Array) {
     for key in array.keys() {
         let of_key: Vec<&Attribute> = array.of_key(key).collect();
@@ -189,25 +186,24 @@ fn units(cx: &mut Diagnostics, array: &Array) {
         let text = key.value();
         for field in of_key.iter().filter(|field| field.factor.is_none()) {
             let at = field.u.as_ref().unwrap_or(&field.k);
-            let message = format!("other units of `{text}` have a `factor`, this one has none");
+            let message = format!("other units of `{text}` have a `factor`, but this one has none");
             cx.error(at, message, "factor = 1");
         }
         let base = of_key.iter().filter(|field| field.factor == Some(1.0));
         if base.count() != 1 && of_key.iter().all(|field| field.factor.is_some()) {
-            let message = format!(
-                "one unit of `{text}` is the base, of which the others are so much: its `factor` is 1"
-            );
+            let message =
+                format!("`{text}` needs exactly one base unit: the unit with `factor = 1`");
             cx.error(&of_key[0].k, message, "factor = 1 on one unit");
         }
         apart(cx, &text, &of_key);
         if of_key.len() == 1 {
-            let message = format!("`{text}` has one unit alone: nothing is converted");
+            let message = format!("`{text}` has only one unit: nothing is converted");
             cx.error(&of_key[0].k, message, "remove `factor`");
         }
     }
 }
 
-/// How much of one unit another one is, is a number itself.
+/// The factor between two units must be a finite number.
 fn apart(cx: &mut Diagnostics, text: &str, of_key: &[&Attribute]) {
     for (index, field) in of_key.iter().enumerate() {
         let unit = |field: &Attribute| field.u.as_ref().map(syn::LitStr::value);
@@ -221,7 +217,7 @@ fn apart(cx: &mut Diagnostics, text: &str, of_key: &[&Attribute]) {
                 "`{text}` in `{own}` cannot be converted to `{other}`: their factors are too far apart"
             );
             let at = field.u.as_ref().unwrap_or(&field.k);
-            cx.error(at, message, "factors that are closer to each other");
+            cx.error(at, message, "use factors that are closer to each other");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `bottle.volume_in_ml()`: what a key tells in one of its units, whichever it is stored in.
+//! `bottle.volume_in_ml()`: the value of a key in one unit, converted if it is stored in another.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -9,7 +9,7 @@ use super::{
     asked::Asked,
     number::number,
 };
-use crate::model::rust_name::snake;
+use crate::{model::rust_name::snake, typed_path};
 
 /// A method for each unit with a factor.
 pub(crate) fn methods(model: &Asked<'_>) -> TokenStream {
@@ -27,7 +27,7 @@ fn of_key(model: &Asked<'_>, array: &Array, key: &LitStr) -> Vec<TokenStream> {
     methods.collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
-/// How much of the base unit one is.
+/// How many base units one of this unit is.
 fn factor(field: &Attribute) -> Option<f64> {
     field.factor.filter(|_| field.u.is_some())
 }
@@ -47,12 +47,12 @@ fn method(
         .map(|(field, _)| format!("`{}`", field.ident))
         .collect();
     let doc = format!(
-        " `{}` in `{unit}`: that of `{}`, or else that of {}, converted. None where there is none.",
+        " `{}` in `{unit}`: `{}`, or else {} converted. `None` if all are missing.",
         key.value(),
         asked.ident,
         others.join(" or "),
     );
-    // Its own unit first: that is exact.
+    // Its own unit first: that value is exact.
     let own = units.iter().filter(|(field, _)| field.ident == asked.ident);
     let rest = units.iter().filter(|(field, _)| field.ident != asked.ident);
     let values = own.chain(rest).map(|(field, factor)| {
@@ -62,7 +62,8 @@ fn method(
         } else {
             factor / base
         });
-        quote!((#private::number(&self.#ident), #factor))
+        let to_bson = typed_path::of(&field.ty, private, "AttributeValue", "to_bson");
+        quote!((#private::number(&#to_bson(&self.#ident)), #factor))
     });
     Some(quote! {
         #[doc = #doc]

@@ -7,28 +7,33 @@ use syn::LitStr;
 use super::{
     array::{Array, Attribute},
     asked::Asked,
+    filter_type,
     number::number,
 };
-use crate::model::rust_name::{camel, snake};
+use crate::{
+    model::rust_name::{camel, snake},
+    typed_path,
+};
 
 /// `Bottle::specs()` of each array.
 pub(crate) fn methods(model: &Asked<'_>) -> TokenStream {
     let vis = model.vis;
     let methods = model.arrays.iter().filter_map(|array| {
-        let (method, ty) = (snake(&array.name)?, array_type(model, array)?);
-        let doc = format!(" The attributes in `{}`, to be asked for.", array.name);
+        let (method, ident) = (snake(&array.name)?, array_type(model, array)?);
+        let (ty, nothing) = (model.with_args(&ident), filter_type::nothing(model));
+        let doc = format!(" Filters on the attributes in `{}`.", array.name);
         Some(quote! {
             #[doc = #doc]
             #[must_use]
             #vis const fn #method() -> #ty {
-                #ty(())
+                #ident(#nothing)
             }
         })
     });
     quote!(#(#methods)*)
 }
 
-/// The types that the methods give.
+/// The types that the methods return.
 pub(crate) fn types(model: &Asked<'_>) -> TokenStream {
     let types = model.arrays.iter().enumerate().filter_map(|(at, array)| {
         let cx = Context::new(model, at, array)?;
@@ -36,24 +41,14 @@ pub(crate) fn types(model: &Asked<'_>) -> TokenStream {
         let (methods, types): (Vec<_>, Vec<_>) =
             keys.into_iter().filter_map(|key| cx.key(key)).unzip();
         let other = cx.other();
-        let (vis, ty) = (&model.vis, &cx.ty);
         let doc = format!(
-            " The attributes of a `{}` in `{}`, to be asked for.",
+            " Filters on the attributes of a `{}` in `{}`.",
             model.ident, array.name
         );
+        let of_array = filter_type::declared(model, &cx.ty, &doc, &quote!(#(#methods)* #other));
         Some(quote! {
-            #[doc = #doc]
-            #[allow(dead_code)]
-            #[derive(::core::fmt::Debug, ::core::clone::Clone, ::core::marker::Copy)]
-            #vis struct #ty(());
+            #of_array
             #(#types)*
-            #[allow(dead_code)]
-            const _: () = {
-                impl #ty {
-                    #(#methods)*
-                    #other
-                }
-            };
         })
     });
     quote!(#(#types)*)
@@ -107,27 +102,16 @@ impl<'a> Context<'a> {
         let units = fields.iter().filter_map(|field| self.unit(field));
         let any = self.any(&fields);
         let converted = self.converted(&text, &fields);
+        let (output, nothing) = (self.model.with_args(&ty), filter_type::nothing(self.model));
         let of_key = quote! {
             #[doc = #doc]
             #[must_use]
-            #vis const fn #method(self) -> #ty {
-                #ty(())
+            #vis const fn #method(self) -> #output {
+                #ty(#nothing)
             }
         };
-        let types = quote! {
-            #[doc = #doc]
-            #[allow(dead_code)]
-            #[derive(::core::fmt::Debug, ::core::clone::Clone, ::core::marker::Copy)]
-            #vis struct #ty(());
-            #[allow(dead_code)]
-            const _: () = {
-                impl #ty {
-                    #(#units)*
-                    #any
-                    #converted
-                }
-            };
-        };
+        let methods = quote!(#(#units)* #any #converted);
+        let types = filter_type::declared(self.model, &ty, &doc, &methods);
         Some((of_key, types))
     }
 
@@ -152,17 +136,17 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// The method of all units as they are.
+    /// The method that matches any unit without conversion.
     fn any(&self, fields: &[&Attribute]) -> TokenStream {
         let vis = &self.model.vis;
-        // Text is compared with text alone, but numbers with both.
+        // A number compares with numbers and with text, text only with text.
         let number = fields.iter().find(|field| !field.text);
         let Some(field) = number.or(fields.first()) else {
             return TokenStream::new();
         };
         let (ty, value) = self.attribute(field, &quote!(Any));
         quote! {
-            /// In any unit, as the numbers stand there; those stored as text are found by equality alone.
+            /// In any unit, without conversion; a value stored as text matches only by equality.
             #[must_use]
             #vis fn any_unit(self) -> #ty {
                 #value
@@ -170,14 +154,14 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The methods that compare all units, one for each unit that is asked in.
+    /// The methods that compare values of all units, one method for each unit.
     fn converted(&self, k: &str, fields: &[&Attribute]) -> TokenStream {
         let (vis, private, spec) = (&self.model.vis, &self.private, &self.spec);
         let of = |field: &&Attribute| field.u.as_ref().map(LitStr::value).zip(field.factor);
         let units: Vec<(String, f64)> = fields.iter().filter_map(of).collect();
         let methods = units.iter().filter_map(|(asked, base)| {
             let method = format_ident!("in_{}", snake(asked)?.to_string().trim_start_matches("r#"));
-            let doc = format!(" In `{asked}`, whatever the unit is: other units are converted.");
+            let doc = format!(" In `{asked}`; values in other units are converted.");
             // Its own first, as `convert` reads them.
             let own = units.iter().filter(|(unit, _)| unit == asked);
             let others = units.iter().filter(|(unit, _)| unit != asked);
@@ -197,16 +181,22 @@ impl<'a> Context<'a> {
         quote!(#(#methods)*)
     }
 
-    /// The method of keys that the struct does not name.
+    /// The method for keys that the struct does not name.
     fn other(&self) -> TokenStream {
         let (vis, private, spec) = (&self.model.vis, &self.private, &self.spec);
         let rest = self.array.rest.as_ref();
         let Some((rest, method)) = rest.zip(snake(&self.array.k)) else {
             return TokenStream::new();
         };
-        let ty = &rest.ty;
-        let ty = quote!(#private::Attribute<<#ty as #private::AttributeRest>::Value>);
-        let doc = format!(" What this `{}` tells, of any unit.", self.array.k);
+        let value = typed_path::of(&rest.ty, private, "AttributeRest", "Value");
+        let attribute = quote!(#private::Attribute);
+        let ty = typed_path::wrapped(&rest.ty, &attribute, &value);
+        let body = typed_path::call(
+            &rest.ty,
+            &quote!(#attribute::new),
+            quote!(#spec, __key, #private::Unit::Any),
+        );
+        let doc = format!(" The value of this `{}`, in any unit.", self.array.k);
         quote! {
             #[doc = #doc]
             #[must_use]
@@ -214,7 +204,7 @@ impl<'a> Context<'a> {
                 self,
                 __key: impl ::core::convert::Into<::std::borrow::Cow<'static, ::core::primitive::str>>,
             ) -> #ty {
-                #private::Attribute::new(#spec, __key, #private::Unit::Any)
+                #body
             }
         }
     }
@@ -222,16 +212,18 @@ impl<'a> Context<'a> {
     /// The type and the value of an attribute.
     fn attribute(&self, field: &Attribute, unit: &TokenStream) -> (TokenStream, TokenStream) {
         let (private, spec) = (&self.private, &self.spec);
-        let (ty, k) = (&field.ty, field.k.value());
-        let value = quote!(<#ty as #private::AttributeValue>::Value);
+        let k = field.k.value();
+        let value = typed_path::of(&field.ty, private, "AttributeValue", "Value");
         let kind = if field.text {
             quote!(TextAttribute)
         } else {
             quote!(Attribute)
         };
+        let attribute = quote!(#private::#kind);
+        let new = quote!(#attribute::new);
         (
-            quote!(#private::#kind<#value>),
-            quote!(#private::#kind::new(#spec, #k, #private::Unit::#unit)),
+            typed_path::wrapped(&field.ty, &attribute, &value),
+            typed_path::call(&field.ty, &new, quote!(#spec, #k, #private::Unit::#unit)),
         )
     }
 }

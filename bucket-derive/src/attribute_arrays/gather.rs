@@ -30,7 +30,7 @@ pub(crate) fn gather(
     arrays
 }
 
-/// The fields by their arrays, in the order in which the struct names them.
+/// The fields grouped by array, in the order of the struct.
 fn gathered(fields: &[RawField<'_>], given: &[ArrayAttr]) -> Vec<Array> {
     let mut arrays: Vec<Array> = Vec::new();
     for field in fields {
@@ -63,7 +63,7 @@ fn gathered(fields: &[RawField<'_>], given: &[ArrayAttr]) -> Vec<Array> {
     arrays
 }
 
-/// An array without fields; called as the struct says.
+/// An array without fields, with the names that the struct gives.
 fn array(name: String, given: &[ArrayAttr]) -> Array {
     let of = given.iter().find(|attr| {
         let array = attr.array.get().map(LitStr::value);
@@ -79,7 +79,7 @@ fn array(name: String, given: &[ArrayAttr]) -> Array {
             of.index.get().copied().unwrap_or_default(),
         ),
     };
-    // Where entries are called otherwise, a unit is there if it has a name.
+    // An array with other entry names has units only if the unit has a name.
     let has_unit = u.is_some() || (k.is_none() && v.is_none());
     Array {
         name,

@@ -1,4 +1,4 @@
-//! The names that code is made under: methods and types, of which there must not be two of one name.
+//! The names of generated methods and types, each of which must be unique.
 
 use std::fmt::Display;
 
@@ -11,16 +11,16 @@ use crate::{
     model::rust_name::{camel, snake},
 };
 
-/// What a struct has under other names already.
+/// The names that a struct already uses.
 #[derive(Default)]
 pub(crate) struct Taken {
     /// Functions of the struct, and what they are.
     pub(crate) functions: Vec<(String, String)>,
-    /// Types, by what stands behind the name of the struct, and what they are.
+    /// Types, by the suffix after the struct's name, and what they are.
     pub(crate) types: Vec<(String, String)>,
 }
 
-/// Reports every name that is made twice, where the second one comes from.
+/// Reports every duplicate name at the source of the second one.
 pub(super) fn check(cx: &mut Diagnostics, arrays: &[Array], taken: Taken) {
     let mut functions = Names::of("()", taken.functions);
     let mut types = Names::of("", taken.types);
@@ -29,7 +29,7 @@ pub(super) fn check(cx: &mut Diagnostics, arrays: &[Array], taken: Taken) {
             continue;
         };
         let what = format!("the array `{}`", array.name);
-        let help = "another name for the array";
+        let help = "give the array another name";
         functions.claim(cx, at, &name.to_string(), &what, help);
         types.claim(cx, at, &camel(&name), &what, help);
     }
@@ -45,10 +45,10 @@ fn first_field(array: &Array) -> Option<&syn::Ident> {
     array.fields.first().map(|field| &field.ident).or(rest)
 }
 
-/// Names that were given, each with what has it.
+/// Used names, each with its owner.
 struct Names {
     seen: Vec<(String, String)>,
-    /// What stands behind a name in messages.
+    /// The suffix of a name in messages.
     call: &'static str,
 }
 
@@ -57,7 +57,7 @@ impl Names {
         Self { seen, call }
     }
 
-    /// Gives a name, if it is free.
+    /// Claims a name if it is free.
     fn claim(
         &mut self,
         cx: &mut Diagnostics,
@@ -68,13 +68,17 @@ impl Names {
     ) {
         if let Some((_, other)) = self.seen.iter().find(|(seen, _)| seen == name) {
             let call = self.call;
-            let kind = if call.is_empty() { "the type `.." } else { "`" };
-            let message =
-                format!("{what} would be asked for by {kind}{name}{call}`, which is {other}");
+            let kind = if call.is_empty() {
+                "the type `.."
+            } else {
+                "the method `"
+            };
+            let message = format!("{what} would need {kind}{name}{call}`, which is {other}");
             cx.error(at, message, help);
             return;
         }
-        self.seen.push((name.to_owned(), format!("that of {what}")));
+        self.seen
+            .push((name.to_owned(), format!("taken by {what}")));
     }
 }
 
@@ -82,7 +86,7 @@ impl Names {
 fn of_array(cx: &mut Diagnostics, array: &Array, types: &mut Names) {
     let mut methods = Names::of("()", Vec::new());
     if let (Some(_), Some(name)) = (&array.rest, snake(&array.k)) {
-        let what = "that of the keys that the struct does not name".to_owned();
+        let what = "taken by the keys that the struct does not name".to_owned();
         methods.seen.push((name.to_string(), what));
     }
     let of_array = snake(&array.name)
@@ -91,7 +95,7 @@ fn of_array(cx: &mut Diagnostics, array: &Array, types: &mut Names) {
     for key in array.keys() {
         let text = key.value();
         let Some(name) = named(cx, key) else { continue };
-        let help = "texts that differ in letters or digits";
+        let help = "use texts that differ in letters or digits";
         methods.claim(cx, key, &name, &format!("`{text}`"), help);
         let fields: Vec<&Attribute> = array.of_key(key).collect();
         if matches!(fields.as_slice(), [Attribute { u: None, .. }]) {
@@ -112,30 +116,30 @@ fn of_array(cx: &mut Diagnostics, array: &Array, types: &mut Names) {
 fn units(cx: &mut Diagnostics, fields: &[&Attribute]) {
     let mut methods = Names::of("()", Vec::new());
     let mut own = |name: String, what: &str| methods.seen.push((name, what.to_owned()));
-    own("any_unit".to_owned(), "that of any unit");
+    own("any_unit".to_owned(), "taken by the filter over any unit");
     if fields.iter().any(|field| field.u.is_none()) {
-        own("without_unit".to_owned(), "that of no unit");
+        own("without_unit".to_owned(), "taken by entries without a unit");
     }
     for field in fields.iter().filter(|field| field.factor.is_some()) {
         let unit = field.u.as_ref().and_then(|unit| snake(&unit.value()));
         if let Some(unit) = unit {
             own(
                 format!("in_{}", unraw(&unit)),
-                "that of all units, converted",
+                "taken by the filter that converts all units",
             );
         }
     }
     let mut known: Vec<String> = Vec::new();
     for unit in fields.iter().filter_map(|field| field.u.as_ref()) {
         let text = unit.value();
-        // One unit of a key that is there twice was reported.
+        // A duplicate unit of a key was reported.
         if known.contains(&text) {
             continue;
         }
         let Some(name) = named(cx, unit) else {
             continue;
         };
-        let help = "texts that differ in letters or digits";
+        let help = "use texts that differ in letters or digits";
         methods.claim(cx, unit, &name, &format!("`{text}`"), help);
         known.push(text);
     }
@@ -159,7 +163,7 @@ fn conversions(cx: &mut Diagnostics, array: &Array, functions: &mut Names) {
             };
             let method = format!("{}_in_{}", unraw(&name), unraw(&unit_name));
             let what = format!("`{}` in `{text}` of `{}`", key.value(), array.name);
-            let help = "another `k`, or no `factor` in one of the two";
+            let help = "use another `k`, or remove one of the two `factor`s";
             functions.claim(cx, unit, &method, &what, help);
             known.push(text);
         }
@@ -175,7 +179,7 @@ fn named(cx: &mut Diagnostics, text: &LitStr) -> Option<String> {
     let name = snake(&text.value());
     if name.is_none() {
         let message = format!("`{}` has no letter to name a method by", text.value());
-        cx.error(text, message, "a text with letters or digits");
+        cx.error(text, message, "use a text with letters or digits");
     }
     name.map(|name| name.to_string())
 }

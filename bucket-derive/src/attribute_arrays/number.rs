@@ -1,4 +1,4 @@
-//! A factor as it stands in emitted code.
+//! A factor in generated code.
 
 use proc_macro2::Literal;
 

@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// A field with its raw attribute and what serde makes of it.
+/// A field with its raw attribute and its serde form.
 pub(crate) struct RawField<'a> {
     pub(crate) ident: &'a Ident,
     pub(crate) ty: &'a Type,
@@ -22,7 +22,7 @@ pub(crate) struct RawField<'a> {
 }
 
 impl RawField<'_> {
-    /// Whether serde takes the field for null where it is missing: an `Option`, and nothing else is said.
+    /// Whether serde reads a missing field as null: an `Option` without another default.
     pub(super) fn reads_missing_as_null(&self) -> bool {
         let entry = |key| self.serde.iter().find(|entry| entry.is(key));
         let by_hand = entry(serde::WITH)
@@ -31,7 +31,6 @@ impl RawField<'_> {
         match entry(serde::DEFAULT) {
             _ if !types::is_literally(self.ty, "Option") => false,
             Some(default) => matches!(default.form, Syntax::Word),
-            // That of the struct.
             None => !by_hand && !self.stored.has_container_default,
         }
     }

@@ -1,11 +1,10 @@
 //! The spec of an array, as data.
 
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
-use syn::spanned::Spanned;
+use quote::quote;
 
 use super::array::Array;
-use crate::syntax::attribute_array::Index;
+use crate::{syntax::attribute_array::Index, typed_path};
 
 pub(crate) fn spec(array: &Array, private: &TokenStream) -> TokenStream {
     let Array { name, k, v, .. } = array;
@@ -23,15 +22,14 @@ pub(crate) fn spec(array: &Array, private: &TokenStream) -> TokenStream {
             let u = u.value();
             quote!(#u)
         }));
-        // The span of the user's type: that is where a type that is no value is reported.
-        let kind = quote_spanned!(ty.span()=> <#ty as #private::AttributeValue>::KIND);
+        let kind = typed_path::of(ty, private, "AttributeValue", "KIND");
         quote! {
             #private::AttributeField { name: #name, k: #k, u: #u, kind: #kind, text: #text, null: #null }
         }
     });
     let rest = option(array.rest.as_ref().map(|rest| {
         let (name, ty) = (&rest.name, &rest.ty);
-        let kind = quote_spanned!(ty.span()=> <#ty as #private::AttributeRest>::KIND);
+        let kind = typed_path::of(ty, private, "AttributeRest", "KIND");
         quote!(#private::Rest::of(#name, #kind))
     }));
     let index = match array.index {

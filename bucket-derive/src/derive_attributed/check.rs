@@ -1,15 +1,16 @@
-//! What a struct with attributes must not be.
+//! What a struct with attributes cannot have.
 
 use syn::DeriveInput;
 
 use crate::{
     attribute_arrays::RawField,
     diagnostics::Diagnostics,
+    model::record,
     symbol::{SERDE, serde},
     syntax::entry,
 };
 
-/// What serde must not do to the struct, and type parameters.
+/// Refuses serde attributes that change the form of the struct, and lifetimes.
 pub(super) fn container(cx: &mut Diagnostics, input: &DeriveInput) {
     let refused = [
         serde::TRANSPARENT,
@@ -28,15 +29,10 @@ pub(super) fn container(cx: &mut Diagnostics, input: &DeriveInput) {
             cx.error(&entry, message, help);
         }
     }
-    if !input.generics.params.is_empty() {
-        let message =
-            "a struct with attributes has no generic parameters: each is a model by itself";
-        let help = format!("struct {} {{ .. }}", input.ident);
-        cx.error(&input.generics, message, help);
-    }
+    record::check_generics(cx, &input.generics, "a struct with attributes");
 }
 
-/// A struct has an attribute.
+/// At least one field must be an attribute.
 pub(super) fn any(cx: &mut Diagnostics, fields: &[RawField<'_>]) {
     if let (true, Some(field)) = (
         fields.iter().all(|field| field.attr.is_none()),

@@ -1,7 +1,7 @@
 //! The checked form of a struct with attributes.
 
 use proc_macro2::Ident;
-use syn::{DeriveInput, Visibility, ext::IdentExt};
+use syn::{DeriveInput, Generics, Visibility, ext::IdentExt};
 
 use super::check;
 use crate::{
@@ -32,8 +32,7 @@ pub(crate) struct Attributed {
     pub(super) ident: Ident,
     pub(super) vis: Visibility,
     pub(super) krate: CratePath,
-    /// It has parameters, which is an error.
-    pub(super) generic: bool,
+    pub(super) generics: Generics,
     pub(super) collection: String,
     pub(super) arrays: Vec<Array>,
     /// Nothing was reported about them.
@@ -50,11 +49,12 @@ struct Container {
 
 /// Reads and checks a struct with attributes.
 pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Attributed {
+    let input = &serde_names::without_self(input);
     let container = container(cx, input);
     let mut this = Attributed {
         ident: input.ident.clone(),
         vis: input.vis.clone(),
-        generic: !input.generics.params.is_empty(),
+        generics: input.generics.clone(),
         krate: container.krate.get().cloned().unwrap_or_default(),
         collection: container.collection.get().cloned().unwrap_or_default(),
         arrays: Vec::new(),
@@ -146,7 +146,7 @@ fn container(cx: &mut Diagnostics, input: &DeriveInput) -> Container {
     this
 }
 
-/// The attribute of a field, and whether there is one that is broken.
+/// The attribute of a field, and whether a broken one was found.
 fn field_attr(cx: &mut Diagnostics, field: &syn::Field) -> (Option<AttributeAttr>, bool) {
     let mut unclear = false;
     let example = "#[bucket(attribute(array = \"specs\", k = \"volume\"))]";

@@ -18,7 +18,7 @@ pub(crate) fn full(key: &KeyType) -> TokenStream {
     }
 }
 
-/// The impl of a type with errors: it exists, so that uses report nothing. It is never run.
+/// The impl of a type with errors: it exists, so its uses report nothing. It never runs.
 pub(crate) fn fallback(key: &KeyType) -> TokenStream {
     match &key.form {
         KeyForm::Union => TokenStream::new(),
@@ -55,7 +55,7 @@ fn enum_key(key: &KeyType, variants: &[KeyVariant]) -> TokenStream {
 
 fn newtype_key(key: &KeyType, ty: &Type) -> TokenStream {
     let krate = &key.krate;
-    // The span of the user's type: that is where a type that is no key is reported.
+    // The span of the user's type: a type that is not a key is reported there.
     let to_key = quote_spanned!(ty.span()=> <#ty as #krate::__private::BucketKey>::to_key);
     let from_key = quote_spanned!(ty.span()=> <#ty as #krate::__private::BucketKey>::from_key);
     let bound = generics::mentions_any(&key.generics, ty)

@@ -1,4 +1,4 @@
-//! What a key type may be.
+//! Which types can be key types.
 
 use std::collections::HashMap;
 
@@ -31,13 +31,13 @@ pub(crate) enum KeyForm {
     Enum(Vec<KeyVariant>),
     /// As its only field.
     Newtype(Box<Type>),
-    /// Not at all: an error was reported.
+    /// An error was reported.
     Broken,
-    /// Not at all, and it cannot even have the traits that a key has.
+    /// An error was reported, and it cannot have the traits of a key.
     Union,
 }
 
-/// A variant and the strings that stand for it.
+/// A variant and its stored strings.
 pub(crate) struct KeyVariant {
     pub(crate) ident: Ident,
     pub(crate) name: String,
@@ -88,7 +88,7 @@ fn refuse(cx: &mut Diagnostics, input: &DeriveInput, at: impl ToTokens) -> KeyFo
     KeyForm::Broken
 }
 
-/// Serde attributes under which serde would store something else than the key is.
+/// Refuses serde attributes that store something other than the key.
 fn check_container(cx: &mut Diagnostics, input: &DeriveInput) {
     let refused = [
         serde::FROM,
@@ -101,7 +101,7 @@ fn check_container(cx: &mut Diagnostics, input: &DeriveInput) {
     for entry in entry::entries(&input.attrs, SERDE) {
         if let Some(key) = refused.iter().find(|key| entry.is(**key)) {
             let message =
-                format!("`#[serde({key})]` on a key type: the derive cannot tell what is stored");
+                format!("`#[serde({key})]` on a key type: the derive cannot see what is stored");
             let help = format!(
                 "remove `{key}`, or write `impl BucketKey for {}` by hand",
                 input.ident
@@ -113,7 +113,7 @@ fn check_container(cx: &mut Diagnostics, input: &DeriveInput) {
 
 fn enum_form(cx: &mut Diagnostics, input: &DeriveInput, data: &DataEnum) -> KeyForm {
     if data.variants.is_empty() {
-        let message = format!("`{}` has no variants: a key has a value", input.ident);
+        let message = format!("`{}` has no variants: a key needs a value", input.ident);
         cx.error(
             &input.ident,
             message,
@@ -125,7 +125,7 @@ fn enum_form(cx: &mut Diagnostics, input: &DeriveInput, data: &DataEnum) -> KeyF
     if stored.asymmetric {
         let rename_all =
             entry::entries(&input.attrs, SERDE).find(|entry| entry.is(serde::RENAME_ALL));
-        let message = "`rename_all` writes other names than it reads: a key has one name for \
+        let message = "`rename_all` writes and reads different names: a key has one name for \
                        each variant";
         cx.error(rename_all, message, "#[serde(rename_all = \"snake_case\")]");
     }
@@ -190,7 +190,7 @@ fn check_entry(cx: &mut Diagnostics, ident: &Ident, entry: &Entry) {
     }
 }
 
-/// Two variants of one name are refused; an alias gives way to a name.
+/// Refuses two variants with one name; a name wins over an alias.
 fn check_names(cx: &mut Diagnostics, variants: &mut [KeyVariant]) {
     let mut taken: HashMap<String, Ident> = HashMap::new();
     for variant in variants.iter() {

@@ -1,4 +1,4 @@
-//! What aggregates are kept of and which: the lists of the spec, and the way from a record's fields.
+//! The inputs and aggregates of the spec, and how a record's fields reach them.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::{quote, quote_spanned};
@@ -11,6 +11,7 @@ use crate::{
         generics,
     },
     syntax::{choice::NonFinite, closure::Mapping},
+    typed_path,
 };
 
 /// The inputs of the spec.
@@ -79,10 +80,7 @@ pub(super) fn index(index: Option<usize>) -> TokenStream {
     option(index.map(Literal::usize_unsuffixed))
 }
 
-/// `Record::visit_inputs`, where there are inputs.
-///
-/// The paths have the span of the user's type: that is where a type that cannot be aggregated is
-/// reported.
+/// `Record::visit_inputs`, if there are inputs.
 pub(super) fn visit(cx: &Expand<'_>) -> Option<TokenStream> {
     let Expand { model, private, .. } = cx;
     if model.aggregates.inputs.is_empty() {
@@ -92,8 +90,7 @@ pub(super) fn visit(cx: &Expand<'_>) -> Option<TokenStream> {
         let Input { field, ty, of, .. } = input;
         match of {
             InputOf::Number => {
-                let measure = super::at(ty.span(), private);
-                let call = quote_spanned!(ty.span()=> <#ty as #measure::Measure>::to_number);
+                let call = typed_path::of(ty, private, "Measure", "to_number");
                 quote!(#private::InputSink::number(__sink, #call(&self.#field));)
             }
             InputOf::Flag(of) => {
@@ -106,13 +103,13 @@ pub(super) fn visit(cx: &Expand<'_>) -> Option<TokenStream> {
                 }
             }
             InputOf::Tally(Mapping::Itself) => {
-                let call = quote_spanned!(ty.span()=> <#ty as #private::BucketKey>::to_key);
+                let call = typed_path::of(ty, private, "BucketKey", "to_key");
                 quote!(#private::InputSink::tally(__sink, #call(&self.#field));)
             }
             InputOf::Tally(of) => {
                 let of = mapping(of);
-                // The span of the mapping: that is where a value that is no key is reported.
-                let private = super::at(of.span(), private);
+                // The span of the mapping: a value that is not a key is reported there.
+                let private = typed_path::at(of.span(), private);
                 let value = quote!(&self.#field);
                 let key = quote_spanned! {of.span()=>
                     #private::BucketKey::to_key(&#private::apply(#value, #of))
@@ -136,7 +133,7 @@ fn mapping(of: &Mapping) -> Option<&Expr> {
     }
 }
 
-/// What the fields of a generic record must be for that.
+/// What the aggregated fields of a generic record must implement.
 pub(super) fn bounds(cx: &Expand<'_>) -> Vec<TokenStream> {
     let Expand { model, private, .. } = cx;
     let all = &model.record.generics;

@@ -5,10 +5,10 @@ use quote::quote;
 
 use crate::{
     attribute_arrays::{self, Asked, convert, filters},
-    expand::Expand,
+    expand::{Expand, where_clause},
 };
 
-/// The types by which attributes are asked for.
+/// The filter types.
 pub(super) fn types(cx: &Expand<'_>) -> TokenStream {
     filters::types(&asked(cx))
 }
@@ -20,14 +20,22 @@ pub(super) fn methods(cx: &Expand<'_>) -> TokenStream {
     }
     let asked = asked(cx);
     let (filters, conversions) = (filters::methods(&asked), convert::methods(&asked));
-    let record = &cx.model.record.ident;
+    let record = cx.record_ty();
+    let all = &cx.model.record.generics;
+    let (params, _, _) = all.split_for_impl();
+    let bounds = where_clause(all, &asked.bounds());
     quote! {
         #[allow(dead_code)]
-        impl #record {
+        impl #params #record #bounds {
             #filters
             #conversions
         }
     }
+}
+
+/// What the attributes of a generic record must have.
+pub(super) fn bounds(cx: &Expand<'_>) -> Vec<TokenStream> {
+    asked(cx).bounds()
 }
 
 /// The specs of the arrays.
@@ -46,12 +54,14 @@ pub(super) fn specs(cx: &Expand<'_>) -> Vec<TokenStream> {
 }
 
 fn asked<'a>(cx: &'a Expand<'_>) -> Asked<'a> {
-    let (record, private) = (&cx.model.record.ident, &cx.private);
+    let (record, private) = (cx.record_ty(), &cx.private);
     Asked {
-        ident: record,
+        ident: &cx.model.record.ident,
+        generics: &cx.model.record.generics,
         vis: &cx.model.record.vis,
         private,
         specs: quote!(<#record as #private::Record>::SPEC.arrays()),
+        has_specs: quote!(#private::Record),
         arrays: cx.arrays,
     }
 }

@@ -1,4 +1,4 @@
-//! `TradeBucket`: the typed document, and its way to the parts that the library works with.
+//! `TradeBucket`: the typed document, and its conversion to the parts that the library works with.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
@@ -8,6 +8,7 @@ use crate::{
         Expand, conditional::Conditional, docs, marker::of_nothing, own_fields, where_clause,
     },
     model::{field::Field, types},
+    typed_path,
 };
 
 /// The struct.
@@ -62,7 +63,7 @@ fn has_stats(cx: &Expand<'_>) -> bool {
     !cx.model.aggregates.is_empty()
 }
 
-/// A bucket of a generic record exists where the record can be stored.
+/// A bucket of a generic record exists only if the record can be stored.
 fn record_bound(cx: &Expand<'_>) -> Vec<TokenStream> {
     let (private, record) = (&cx.private, cx.record_ty());
     if cx.is_generic() {
@@ -77,8 +78,8 @@ pub(super) fn bounds(cx: &Expand<'_>) -> TokenStream {
     where_clause(&cx.model.record.generics, &record_bound(cx))
 }
 
-/// `Debug`, `Clone` and `PartialEq` where the item has them. A key type has them too, or is no
-/// key; that is reported once and not here.
+/// `Debug`, `Clone` and `PartialEq` if the item has them. Every key type has them; one that has not is
+/// reported elsewhere.
 pub(super) fn conditional(cx: &Expand<'_>) -> TokenStream {
     let all = &cx.model.record.generics;
     let keys = cx
@@ -103,7 +104,7 @@ pub(super) fn conditional(cx: &Expand<'_>) -> TokenStream {
     .impls()
 }
 
-/// The way to the parts and back.
+/// The conversion to the parts and back.
 pub(super) fn document(cx: &Expand<'_>) -> TokenStream {
     let Expand {
         model,
@@ -205,9 +206,13 @@ pub(super) fn serde(cx: &Expand<'_>) -> TokenStream {
 
 /// The methods of the typed bucket.
 pub(super) fn methods(cx: &Expand<'_>) -> TokenStream {
-    let keys = cx.model.keys().map(|field| &field.ident);
     let (key, private) = (&cx.key, &cx.private);
-    let key = quote!(#key { #(#keys: ::core::clone::Clone::clone(&self.#keys)),* });
+    let keys = cx.model.keys().map(|field| {
+        let ident = &field.ident;
+        let clone = typed_path::of(&field.ty, private, "BucketKey", "__clone");
+        quote!(#ident: #clone(&self.#ident))
+    });
+    let key = quote!(#key { #(#keys),* });
     signatures(cx, &key, &quote!(#private::assemble_records(self)))
 }
 

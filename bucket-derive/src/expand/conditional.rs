@@ -27,7 +27,7 @@ impl Conditional<'_> {
         let labels = members
             .iter()
             .map(|member| syn::ext::IdentExt::unraw(*member).to_string());
-        // Calls by path: whatever methods of these names the user's traits give everything.
+        // Calls by path: the user's blanket traits may have methods of these names.
         let debug = self.one(
             &quote!(::core::fmt::Debug),
             &quote! {

@@ -1,6 +1,6 @@
 //! The model with the names and paths that several parts need, and tokens that all of them write.
 
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 use syn::{Generics, Type};
 
@@ -11,7 +11,7 @@ use crate::{
 
 pub(super) struct Expand<'a> {
     pub(super) model: &'a Model,
-    /// The path of the only module that emitted code may name.
+    /// The path of the only module that generated code may name.
     pub(super) private: TokenStream,
     pub(super) key: Ident,
     pub(super) item: Ident,
@@ -60,7 +60,7 @@ impl<'a> Expand<'a> {
         ty(&self.bucket, &self.model.record.generics)
     }
 
-    /// `TradeStats<T>`, or what stands in for it in models without aggregates.
+    /// `TradeStats<T>`; `NoStats` in models without aggregates.
     pub(super) fn stats_ty(&self) -> TokenStream {
         if self.model.aggregates.is_empty() {
             let private = &self.private;
@@ -78,18 +78,18 @@ impl<'a> Expand<'a> {
         let allows = &self.model.record.allows;
         let deprecated = self.model.record.deprecated.then(|| quote!(, deprecated));
         // A key is as visible as the record even where its type is not.
-        // Nobody asked for it by name; of a model that a `macro_rules!` makes the compiler would tell
-        // what of it is never used.
+        // The user did not write these types: unused ones must not warn, as they would in a `macro_rules!`.
         quote!(#[allow(dead_code, private_interfaces #deprecated)] #(#allows)*)
     }
 
     /// All impls in one block that has no name.
     pub(super) fn block(&self, impls: &TokenStream) -> TokenStream {
         let deprecated = self.model.record.deprecated.then(|| quote!(, deprecated));
-        // Methods are called as fields are, whatever that looks like.
+        // Methods have the names of fields, whatever their style. Some paths and closures have the spans of
+        // the user's types, where the user's lints apply.
         let allows = &self.model.record.allows;
         quote! {
-            #[allow(dead_code #deprecated)]
+            #[allow(dead_code, unused_qualifications, clippy::redundant_closure #deprecated)]
             #(#allows)*
             const _: () = {
                 #impls
@@ -110,34 +110,8 @@ pub(super) fn option(value: Option<impl ToTokens>) -> TokenStream {
     )
 }
 
-/// Tokens with another span: that is where what is wrong with them is reported.
-pub(super) fn at(span: Span, tokens: &TokenStream) -> TokenStream {
-    let respanned = |mut token: TokenTree| {
-        token.set_span(span);
-        token
-    };
-    tokens.clone().into_iter().map(respanned).collect()
-}
-
 /// A type by its name, with the parameters that it is used with.
 pub(super) fn ty(ident: &Ident, generics: &Generics) -> TokenStream {
     let (_, args, _) = generics.split_for_impl();
     quote!(#ident #args)
-}
-
-/// `where` with the predicates of `generics` and these.
-pub(super) fn where_clause(generics: &Generics, bounds: &[TokenStream]) -> TokenStream {
-    let own = generics
-        .where_clause
-        .iter()
-        .flat_map(|clause| &clause.predicates);
-    let all: Vec<TokenStream> = own
-        .map(ToTokens::to_token_stream)
-        .chain(bounds.iter().cloned())
-        .collect();
-    if all.is_empty() {
-        TokenStream::new()
-    } else {
-        quote!(where #(#all),*)
-    }
 }

@@ -23,7 +23,7 @@ use crate::model::{
 pub(super) fn key(model: &Model) -> TokenStream {
     let record = &model.record.ident;
     doc(&format!(
-        "The key of a `{record}`: records of one key share buckets, in order of time."
+        "The key of a `{record}`: records with the same key share buckets, in order of time."
     ))
 }
 
@@ -38,7 +38,7 @@ pub(super) fn key_field(field: &Field) -> TokenStream {
 pub(super) fn item(model: &Model) -> TokenStream {
     let (record, array) = (&model.record.ident, code(&model.items.name));
     doc(&format!(
-        "A `{record}` as it stands in the array {array}: the record without its key."
+        "A `{record}` as the array {array} stores it: the record without its key."
     ))
 }
 
@@ -46,18 +46,20 @@ pub(super) fn item_field(model: &Model, field: &Field) -> TokenStream {
     let array = &model.items.name;
     let path = code(&model.item_path(field));
     let text = match (field.role, field.storage) {
-        _ if field.attribute.is_some() => format!("An entry of the array of attributes {path}."),
-        (_, Storage::Skipped) => "Not stored; a record that is read back has the default.".into(),
+        _ if field.attribute.is_some() => format!("An entry of the attribute array {path}."),
+        (_, Storage::Skipped) => {
+            "Not stored; a record that is read back has the default value.".into()
+        }
         (_, Storage::Flattened) => format!(
-            "BSON paths under {}; part of the record, inside of the array written by `$push`.",
+            "BSON paths under {}; part of the record, inside the array, written by `$push`.",
             code(array)
         ),
         (Role::Time, _) => format!(
-            "BSON path {path}; time of the record, BSON date, inside of the array written by \
+            "BSON path {path}; time of the record, BSON date, inside the array, written by \
              `$push`."
         ),
         _ => {
-            format!("BSON path {path}; part of the record, inside of the array written by `$push`.")
+            format!("BSON path {path}; part of the record, inside the array, written by `$push`.")
         }
     };
     with_user_docs(field, &text)
@@ -67,11 +69,11 @@ pub(super) fn id(model: &Model) -> TokenStream {
     let (record, template) = (&model.record.ident, code(&model.id.text));
     if model.object_ids {
         return doc(&format!(
-            "The id of a bucket of `{record}`: an object id that the server makes."
+            "The id of a bucket of `{record}`: an object id that the server creates."
         ));
     }
     let sequence = if model.form.has_sequences() {
-        ", and a sequence where several buckets of one key were opened at one time"
+        ", and a sequence if several buckets of one key were opened at one time"
     } else {
         ""
     };

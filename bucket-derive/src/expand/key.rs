@@ -1,17 +1,24 @@
-//! `TradeKey`: the key fields as one value, and what it can be made from.
+//! `TradeKey`: the key fields as one value, and its conversions.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote, quote_spanned};
-use syn::{Index, spanned::Spanned};
+use quote::{format_ident, quote};
+use syn::{Index, ext::IdentExt};
 
 use crate::{
     expand::{Expand, docs, where_clause},
     model::{field::Field, types},
+    typed_path,
 };
 
 /// The struct with the traits that every key has.
+///
+/// Derived traits would each report a field that is not a key. A key without parameters therefore calls
+/// the traits through `BucketKey`, which requires them.
 pub(super) fn derived(cx: &Expand<'_>) -> TokenStream {
     let declaration = declaration(cx);
+    if cx.key_generics.params.is_empty() {
+        return declaration;
+    }
     quote! {
         #[derive(
             ::core::fmt::Debug,
@@ -24,7 +31,7 @@ pub(super) fn derived(cx: &Expand<'_>) -> TokenStream {
     }
 }
 
-/// The struct alone.
+/// The struct without traits.
 pub(super) fn declaration(cx: &Expand<'_>) -> TokenStream {
     let Expand {
         model,
@@ -50,7 +57,7 @@ pub(super) fn declaration(cx: &Expand<'_>) -> TokenStream {
     }
 }
 
-/// The bounds of a generic key: what the supertraits of `RecordKey` ask.
+/// The bounds of a generic key: those that the supertraits of `RecordKey` require.
 pub(super) fn bounds(cx: &Expand<'_>) -> Vec<TokenStream> {
     if cx.key_generics.params.is_empty() {
         return Vec::new();
@@ -65,7 +72,61 @@ pub(super) fn bounds(cx: &Expand<'_>) -> Vec<TokenStream> {
     bounds
 }
 
-/// How the key travels to BSON and back.
+/// The traits of a key without parameters.
+pub(super) fn traits(cx: &Expand<'_>) -> TokenStream {
+    let Expand { private, key, .. } = cx;
+    if !cx.key_generics.params.is_empty() {
+        return TokenStream::new();
+    }
+    let bounds = &cx.key_generics.where_clause;
+    let name = key.to_string();
+    let idents: Vec<_> = cx.model.keys().map(|field| &field.ident).collect();
+    let labels = idents.iter().map(|ident| ident.unraw().to_string());
+    let calls = |name: &str| -> Vec<TokenStream> {
+        let types = cx.model.keys().map(|field| &field.ty);
+        types
+            .map(|ty| typed_path::of(ty, private, "BucketKey", name))
+            .collect()
+    };
+    let (debug, clone, equal, hash) = (
+        calls("__debug"),
+        calls("__clone"),
+        calls("__equal"),
+        calls("__hash"),
+    );
+    quote! {
+        #[automatically_derived]
+        impl ::core::fmt::Debug for #key #bounds {
+            fn fmt(&self, __f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                let mut __fields = ::core::fmt::Formatter::debug_struct(__f, #name);
+                #(::core::fmt::DebugStruct::field(&mut __fields, #labels, #debug(&self.#idents));)*
+                ::core::fmt::DebugStruct::finish(&mut __fields)
+            }
+        }
+        #[automatically_derived]
+        impl ::core::clone::Clone for #key #bounds {
+            fn clone(&self) -> Self {
+                Self { #(#idents: #clone(&self.#idents)),* }
+            }
+        }
+        #[automatically_derived]
+        impl ::core::cmp::PartialEq for #key #bounds {
+            fn eq(&self, __other: &Self) -> ::core::primitive::bool {
+                #(#equal(&self.#idents, &__other.#idents))&&*
+            }
+        }
+        #[automatically_derived]
+        impl ::core::cmp::Eq for #key #bounds {}
+        #[automatically_derived]
+        impl ::core::hash::Hash for #key #bounds {
+            fn hash<__H: ::core::hash::Hasher>(&self, __state: &mut __H) {
+                #(#hash(&self.#idents, __state);)*
+            }
+        }
+    }
+}
+
+/// The key's conversion to BSON and back.
 pub(super) fn record_key(cx: &Expand<'_>) -> TokenStream {
     let Expand {
         private,
@@ -78,7 +139,7 @@ pub(super) fn record_key(cx: &Expand<'_>) -> TokenStream {
     let visits = visits(cx);
     let reads = cx.model.keys().map(|field| {
         let Field { ident, ty, .. } = field;
-        let call = quote_spanned!(ty.span()=> <#ty as #private::BucketKey>::from_key);
+        let call = typed_path::of(ty, private, "BucketKey", "from_key");
         quote!(#ident: #call(#private::KeySource::part(__source)?)?)
     });
     quote! {
@@ -98,19 +159,17 @@ pub(super) fn record_key(cx: &Expand<'_>) -> TokenStream {
 }
 
 /// Hands the key fields of `self` to `sink`.
-///
-/// The paths have the span of the user's type: that is where a type that is no key is reported.
 pub(super) fn visits(cx: &Expand<'_>) -> TokenStream {
     let private = &cx.private;
     let visits = cx.model.keys().map(|field| {
         let Field { ident, ty, .. } = field;
-        let call = quote_spanned!(ty.span()=> <#ty as #private::BucketKey>::to_key);
+        let call = typed_path::of(ty, private, "BucketKey", "to_key");
         quote!(#private::KeySink::part(__sink, #call(&self.#ident));)
     });
     quote!(#(#visits)*)
 }
 
-/// `From` the one key field, or from a tuple of what the key fields can be made from.
+/// `From` the only key field, or from a tuple of values that convert to the key fields.
 pub(super) fn conversions(cx: &Expand<'_>) -> TokenStream {
     let keys: Vec<&Field> = cx.model.keys().collect();
     match keys.as_slice() {
@@ -128,7 +187,7 @@ fn from_one(cx: &Expand<'_>, field: &Field) -> TokenStream {
         ty: field_ty,
         ..
     } = field;
-    // The name may be that of a type of the user's: then it depends on what that one has.
+    // The user may have a type of this name: the bound follows that type.
     let from_str = types::is_literally(field_ty, "String").then(|| {
         quote! {
             #[automatically_derived]

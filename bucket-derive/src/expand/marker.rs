@@ -1,11 +1,11 @@
-//! The field by which types of a generic record depend on it and hold none of it.
+//! The marker field of types that depend on a generic record without holding one.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 
 use crate::expand::Expand;
 
-/// Its declaration; none where the record is not generic.
+/// Its declaration, if the record is generic.
 pub(super) fn of_record(cx: &Expand<'_>) -> Option<TokenStream> {
     let record = cx.record_ty();
     cx.is_generic()

@@ -1,4 +1,4 @@
-//! The fields of the typed bucket that its form asks for, and their way to the parts.
+//! The fields of the typed bucket that its form requires, and their conversion to the parts.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -8,7 +8,7 @@ use crate::{
     model::{own_field::OwnField, own_role::OwnRole},
 };
 
-/// The fields but for the count, which stands behind the stats.
+/// The fields except the count, which comes after the stats.
 pub(super) fn of<'a>(cx: &'a Expand<'_>) -> impl Iterator<Item = &'a OwnField> {
     let all = cx.model.own_fields.iter();
     all.filter(|field| field.role != OwnRole::Count)
@@ -37,7 +37,7 @@ fn ty(private: &TokenStream, role: OwnRole) -> TokenStream {
     }
 }
 
-/// Takes them off `parts`, in a struct literal.
+/// Reads them from `parts`, in a struct literal.
 pub(super) fn from_parts(cx: &Expand<'_>) -> TokenStream {
     let fields = of(cx).map(|field| {
         let (ident, part) = (field.role.ident(), part(field.role));
@@ -46,14 +46,14 @@ pub(super) fn from_parts(cx: &Expand<'_>) -> TokenStream {
     quote!(#(#fields)*)
 }
 
-/// Puts those of `self` together, as an expression.
+/// Collects those of `self`, as an expression.
 pub(super) fn to_parts(cx: &Expand<'_>) -> TokenStream {
     let private = &cx.private;
     let default = quote!(<#private::BucketFields as ::core::default::Default>::default());
     if of(cx).next().is_none() {
         return default;
     }
-    // It is non-exhaustive, and cannot be written as a literal.
+    // It is non-exhaustive: a literal is impossible.
     let fields = of(cx).map(|field| {
         let (ident, part) = (field.role.ident(), part(field.role));
         quote!(__fields.#part = self.#ident;)

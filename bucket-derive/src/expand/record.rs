@@ -1,12 +1,12 @@
 //! `impl Record for Trade`.
 
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
-use syn::spanned::Spanned;
+use quote::quote;
 
 use crate::{
     expand::{Expand, aggregates, key, where_clause},
     model::field::Role,
+    typed_path,
 };
 
 /// The contract between the record and the library.
@@ -24,13 +24,17 @@ pub(super) fn record(cx: &Expand<'_>) -> TokenStream {
     let bounds = where_clause(&model.record.generics, &cx.storage_bounds());
     let visits = key::visits(cx);
     let record_id = model.unique().map(|field| {
-        let ty = &field.ty;
-        quote_spanned!(ty.span()=> #private::is_record_id::<#ty>();)
+        let is_key = typed_path::of(&field.ty, private, "BucketKey", "to_key");
+        quote!(let _ = #is_key;)
     });
-    let keys = model.keys().map(|field| &field.ident);
+    let keys = model.keys().map(|field| {
+        let ident = &field.ident;
+        let clone = typed_path::of(&field.ty, private, "BucketKey", "__clone");
+        quote!(#ident: #clone(&self.#ident))
+    });
     let time = model.time().map(|field| {
-        let (ident, ty) = (&field.ident, &field.ty);
-        let call = quote_spanned!(ty.span()=> <#ty as #private::BucketTime>::to_bson_date);
+        let ident = &field.ident;
+        let call = typed_path::of(&field.ty, private, "BucketTime", "to_bson_date");
         quote!(#call(&self.#ident))
     });
     let visit_inputs = aggregates::visit(cx);
@@ -56,7 +60,7 @@ pub(super) fn record(cx: &Expand<'_>) -> TokenStream {
             }
 
             fn key(&self) -> #key_ty {
-                #key { #(#keys: ::core::clone::Clone::clone(&self.#keys)),* }
+                #key { #(#keys),* }
             }
 
             fn time(&self) -> #private::bson::DateTime {

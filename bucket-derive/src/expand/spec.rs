@@ -5,7 +5,7 @@ use quote::quote;
 use syn::ext::IdentExt;
 
 use crate::{
-    expand::{Expand, aggregates, attribute_methods, option},
+    expand::{Expand, aggregates, attribute_methods, option, where_clause},
     model::{
         form::Form,
         id_template::{Segment, Unit},
@@ -19,7 +19,8 @@ use crate::{
 pub(super) fn constants(cx: &Expand<'_>) -> TokenStream {
     let Expand { model, private, .. } = cx;
     let vis = &model.record.vis;
-    let (params, args, bounds) = model.record.generics.split_for_impl();
+    let (params, args, _) = model.record.generics.split_for_impl();
+    let bounds = where_clause(&model.record.generics, &attribute_methods::bounds(cx));
     let record = &model.record.ident;
     let name = record.unraw().to_string();
     let (collection, items) = (&model.collection, &model.items.name);

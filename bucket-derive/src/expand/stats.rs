@@ -182,7 +182,7 @@ fn accessor_of_bucket(cx: &Expand<'_>) -> TokenStream {
     let bounds = super::bucket::bounds(cx);
     quote! {
         impl #params #bucket #bounds {
-            /// What this bucket keeps of its records.
+            /// The aggregates of this bucket.
             #[must_use]
             #vis fn stats(&self) -> &#stats {
                 &self.stats

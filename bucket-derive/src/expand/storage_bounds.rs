@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::{aggregates, context::Expand};
+use super::{aggregates, attribute_methods, context::Expand};
 use crate::model::generics;
 
 impl Expand<'_> {
@@ -47,6 +47,7 @@ impl Expand<'_> {
             bounds.push(quote!(#ty: #private::BucketKey));
         }
         bounds.extend(aggregates::bounds(self));
+        bounds.extend(attribute_methods::bounds(self));
         bounds
     }
 }

@@ -1,10 +1,10 @@
-//! `TradePriceStats`: the aggregates of one field, read off the stats of a bucket.
+//! `TradePriceStats`: the aggregates of one field, read from the stats of a bucket.
 
 use std::collections::HashSet;
 
 use proc_macro2::{Literal, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
-use syn::{Generics, spanned::Spanned};
+use quote::{ToTokens, format_ident, quote};
+use syn::{Generics, Type};
 
 use crate::{
     expand::{
@@ -13,16 +13,17 @@ use crate::{
         where_clause,
     },
     model::aggregates::{Method, Reads, View},
+    typed_path,
 };
 
-/// The parameters of a view: those of the record behind the lifetime of the stats.
+/// The parameters of a view: the lifetime of the stats, then those of the record.
 fn generics(cx: &Expand<'_>) -> Generics {
     let mut generics = cx.model.record.generics.clone();
     generics.params.insert(0, syn::parse_quote!('stats));
     generics
 }
 
-/// The type of a view; of an unnamed lifetime where `elided`.
+/// The type of a view, with the lifetime `'_` if `elided`.
 pub(super) fn ty(cx: &Expand<'_>, view: &View, elided: bool) -> TokenStream {
     let mut generics = cx.model.record.generics.clone();
     let lifetime = if elided { "'_" } else { "'stats" };
@@ -60,8 +61,7 @@ pub(super) fn declarations(cx: &Expand<'_>) -> TokenStream {
     quote!(#(#views)*)
 }
 
-/// The methods, and the traits where they cannot be derived: of a generic view they would depend
-/// on the parameters.
+/// The methods, and the traits of a generic view: derived ones would depend on the parameters.
 pub(super) fn impls(cx: &Expand<'_>) -> TokenStream {
     let generics = generics(cx);
     let (params, _, _) = generics.split_for_impl();
@@ -110,7 +110,7 @@ fn traits(cx: &Expand<'_>, view: &View, generics: &Generics) -> TokenStream {
     }
 }
 
-/// A method that reads `parts`; one of the time has no view.
+/// A method that reads `parts`; the methods of the time have no view.
 pub(super) fn method(
     cx: &Expand<'_>,
     view: Option<&View>,
@@ -141,30 +141,30 @@ fn body(
     let option = quote!(::core::option::Option);
     let float = quote!(#option<::core::primitive::f64>);
     let call = |name: TokenStream, arguments: TokenStream| quote!(#private::StoredStats::#name(#parts, #arguments));
-    // The span of the user's type: that is where a type that cannot be aggregated is reported.
     let measure = view.map(|view| &view.measure);
-    let of = |name: TokenStream, index: usize| {
-        let (private, index) = (super::at(measure.span(), private), self::index(index));
-        quote_spanned! {measure.span()=>
-            #private::StoredStats::#name::<#measure>(#parts, #index)
-        }
+    let of = |method: &str, at: usize, from: &str| {
+        let read = |ty| read_as(private, ty, method, parts, at, ("Measure", from));
+        measure.map(read).unwrap_or_default()
     };
-    let output = |name: TokenStream| {
-        let private = super::at(measure.span(), private);
-        quote_spanned!(measure.span()=> #option<<#measure as #private::Measure>::#name>)
+    let output = |name: &str| {
+        let value = |ty| typed_path::of(ty, private, "Measure", name);
+        let wrapped = |ty| typed_path::wrapped(ty, &option, &value(ty));
+        measure.map(wrapped).unwrap_or_default()
     };
     let plain = |output: TokenStream, body: TokenStream| {
         (TokenStream::new(), TokenStream::new(), output, body)
     };
     match reads {
-        Reads::Min(at) | Reads::Max(at) => plain(output(quote!(Value)), of(quote!(value), at)),
-        Reads::Sum(at) => plain(output(quote!(Sum)), of(quote!(sum), at)),
+        Reads::Min(at) | Reads::Max(at) => {
+            plain(output("Value"), of("number_as", at, "from_number"))
+        }
+        Reads::Sum(at) => plain(output("Sum"), of("number_as", at, "sum_from")),
         Reads::SumOfSquares(at) => plain(
             float,
             call(quote!(value::<::core::primitive::f64>), index(at)),
         ),
         Reads::First(at) | Reads::Last(at) => {
-            plain(output(quote!(Value)), of(quote!(value_in_time), at))
+            plain(output("Value"), of("number_in_time", at, "from_number"))
         }
         Reads::Avg { sum, count } => {
             let (sum, count) = (index(sum), aggregates::index(count));
@@ -194,10 +194,11 @@ fn body(
         ),
         Reads::Tally(at) => {
             let key = view.map(|view| &view.tallied);
-            let name = quote_spanned!(key.span()=> tally::<#key>);
+            let from = ("BucketKey", "from_key");
+            let read = |ty| read_as(private, ty, "tally_as", parts, at, from);
             plain(
                 quote!(::std::vec::Vec<(#key, ::core::primitive::u64)>),
-                call(name, index(at)),
+                key.map(read).unwrap_or_default(),
             )
         }
         Reads::MappedTally(at) => (
@@ -228,6 +229,21 @@ fn body(
             call(quote!(time), index(at)),
         ),
     }
+}
+
+/// A call of `StoredStats` that reads values of the user's type by a function of its trait.
+fn read_as(
+    private: &TokenStream,
+    ty: &Type,
+    method: &str,
+    parts: &TokenStream,
+    at: usize,
+    (of, from): (&str, &str),
+) -> TokenStream {
+    let from = typed_path::closure(ty, &typed_path::of(ty, private, of, from));
+    let (method, at) = (format_ident!("{method}"), index(at));
+    let method = quote!(#private::StoredStats::#method);
+    typed_path::call(ty, &method, quote!(#parts, #at, #from))
 }
 
 fn index(at: usize) -> TokenStream {

@@ -1,6 +1,6 @@
-//! What a bucket keeps of its records: inputs, stored aggregates, and the methods that read them.
+//! The aggregates of a bucket: inputs, stored aggregates, and the methods that read them.
 //!
-//! Everything is data in the order in which it is emitted; `expand` adds no rule to it.
+//! Everything is data in the order of the generated code; `expand` adds no rule.
 
 mod kept;
 mod numbers;
@@ -28,7 +28,7 @@ impl Aggregates {
             match field.role {
                 _ if field.aggregates.given.is_empty() => {}
                 Role::Time => of_time::read(&mut this, field),
-                // A key has none, which is reported; its uses elsewhere are not.
+                // A key has no aggregates, which is reported; uses of them are not.
                 Role::Key | Role::Plain => of_field::read(&mut this, field, prefix),
             }
         }

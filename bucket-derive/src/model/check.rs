@@ -1,4 +1,4 @@
-//! Rules across keys and fields. Nothing here changes the model: it reports, and that is all.
+//! Rules across keys and fields. The checks only report; they do not change the model.
 
 pub(crate) mod aggregates;
 pub(crate) mod attribute_arrays;

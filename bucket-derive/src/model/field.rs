@@ -28,9 +28,9 @@ pub(crate) struct Field {
     pub(crate) storage: Storage,
     /// The word that makes it the record id.
     pub(crate) unique: Option<Ident>,
-    /// What it is in an array of attributes, where it stands in one.
+    /// Its place in an array of attributes, if it is an attribute.
     pub(crate) attribute: Option<AttributeAttr>,
-    /// What the field's `#[bucket(..)]` asks for beside the role.
+    /// The aggregates that the field's `#[bucket(..)]` requests.
     pub(crate) aggregates: AggregateAttrs,
     /// All `#[serde(..)]` entries.
     pub(crate) serde: Vec<Entry>,
@@ -47,7 +47,7 @@ pub(crate) enum Role {
 /// What the attributes of all fields say about roles.
 #[derive(Default)]
 pub(crate) struct Roles {
-    /// Some attribute was too broken to tell which role it gives.
+    /// Some attribute was too broken to show which role it gives.
     pub(crate) unclear: bool,
     /// Indices of the fields that are a time; one in a model without errors.
     pub(crate) times: Vec<usize>,
@@ -78,7 +78,7 @@ impl Field {
     }
 }
 
-/// Reads the fields; mistakes inside of one field's `#[bucket(..)]` are reported here.
+/// Reads the fields; mistakes inside one field's `#[bucket(..)]` are reported here.
 pub(crate) fn read(
     cx: &mut Diagnostics,
     named: &Punctuated<syn::Field, Comma>,
@@ -123,7 +123,7 @@ fn role(cx: &mut Diagnostics, roles: &mut Roles, index: usize, attrs: &FieldAttr
             cx.error(
                 time,
                 message,
-                "#[bucket(time)] on the one field that tells when",
+                "#[bucket(time)] on the field that holds the time",
             );
             roles.unclear = true;
             Role::Key
@@ -141,12 +141,11 @@ fn role(cx: &mut Diagnostics, roles: &mut Roles, index: usize, attrs: &FieldAttr
     }
 }
 
-/// What the field is in an array of attributes. What tells buckets, records or moments apart stands
-/// where the server finds it by itself.
+/// The field's place in an array of attributes. Keys, the time and the record id cannot have one.
 fn attribute(cx: &mut Diagnostics, field: &Ident, attrs: &mut FieldAttrs) -> Option<AttributeAttr> {
     let given = attrs.attribute.given().cloned()?;
     let others = [
-        (attrs.key.given(), "the key", "stands in the bucket itself"),
+        (attrs.key.given(), "the key", "the bucket itself stores"),
         (attrs.time.given(), "the time", "orders the items"),
         (
             attrs.unique.given(),
@@ -168,7 +167,7 @@ fn attribute(cx: &mut Diagnostics, field: &Ident, attrs: &mut FieldAttrs) -> Opt
     std::mem::take(&mut attrs.attribute).into_value()
 }
 
-/// A type as one would write it: tokens print with spaces between all of them.
+/// A type as source code: tokens would print with a space between each two.
 pub(crate) fn printed_type(ty: &Type) -> String {
     let mut text = ty.to_token_stream().to_string();
     for (spaced, tight) in [

@@ -1,4 +1,4 @@
-//! Forms: what closes a bucket. One of them, and only with the keys that it knows.
+//! Forms: what closes a bucket. A model has one form, with only the keys of that form.
 
 use proc_macro2::Ident;
 
@@ -81,7 +81,7 @@ impl Form {
         matches!(self, Self::Window { .. } | Self::Hybrid { .. })
     }
 
-    /// The fields by which it goes, in the order in which the typed bucket has them.
+    /// The fields of this form, in the order of the typed bucket.
     pub(crate) const fn own_roles(self) -> &'static [OwnRole] {
         match self {
             Self::Count { .. } => &[],
@@ -91,7 +91,7 @@ impl Form {
         }
     }
 
-    /// Whether buckets with object ids are told apart by the part of their window.
+    /// Whether the part of a window distinguishes buckets with object ids.
     pub(crate) const fn has_parts(self) -> bool {
         matches!(self, Self::Window { .. })
     }
@@ -106,7 +106,7 @@ impl Form {
         !matches!(self, Self::Count { .. })
     }
 
-    /// Whether ids of one key and time are told apart by a sequence.
+    /// Whether a sequence distinguishes ids with the same key and time.
     pub(crate) const fn has_sequences(self) -> bool {
         !matches!(self, Self::Numbered { .. })
     }
@@ -141,8 +141,8 @@ pub(crate) fn check(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
     if let [first, others @ ..] = attrs.forms.as_slice() {
         for other in different(others, first) {
             let message = format!(
-                "`{other}` beside `{first}`: one of `{WINDOW}`, `{MAX_DURATION}` and `{NUMBERED}` \
-                 says how buckets are closed"
+                "`{other}` with `{first}`: only one of `{WINDOW}`, `{MAX_DURATION}` and `{NUMBERED}` \
+                 can say when a bucket closes"
             );
             let help = format!("remove `{first}` or `{other}`");
             cx.error(&other, message, help);
@@ -154,13 +154,13 @@ pub(crate) fn check(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
     raised_from(cx, attrs);
 }
 
-/// Ids of the server's making need fields that tell buckets apart.
+/// Ids from the server need fields that distinguish buckets.
 fn ids(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
     let identified = attrs.window.given().is_some() || attrs.numbered.given().is_some();
     if let (Some(given), false) = (attrs.object_ids.given(), identified) {
         let message = format!(
-            "`{OBJECT_IDS}` without `{WINDOW}` or `{NUMBERED}`: nothing but its id would tell a \
-             bucket from others of its key"
+            "`{OBJECT_IDS}` without `{WINDOW}` or `{NUMBERED}`: only the id would distinguish \
+             a bucket from others of its key"
         );
         let help = if attrs.forms.is_empty() {
             format!("add `window = \"1h\"` or `numbered`, or remove `{OBJECT_IDS}`")
@@ -170,19 +170,19 @@ fn ids(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
         cx.error(given, message, help);
     }
     if let (Some(id), Some(_)) = (attrs.id.given(), attrs.object_ids.given()) {
-        let message = format!("`{ID}` beside `{OBJECT_IDS}`: an object id has no text to choose");
+        let message = format!("`{ID}` with `{OBJECT_IDS}`: an object id has no template");
         cx.error(id, message, format_args!("remove `{ID}` or `{OBJECT_IDS}`"));
     }
 }
 
-/// A capacity that is part of an index: the others are raised without further ado.
+/// Only a capacity that is part of an index needs `raised_from`.
 fn raised_from(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
     let Some(given) = attrs.raised_from.given() else {
         return;
     };
     if let Some(form) = attrs.forms.first() {
         let message = format!(
-            "`{RAISED_FROM}` beside `{form}`: only without it is the capacity part of an index"
+            "`{RAISED_FROM}` with `{form}`: the capacity is part of an index only without `{form}`"
         );
         cx.error(given, message, format_args!("remove `{RAISED_FROM}`"));
         return;
@@ -231,7 +231,7 @@ fn foreign_keys(cx: &mut Diagnostics, attrs: &ContainerAttrs) {
         let needs: Vec<String> = needs.iter().map(|key| format!("`{key}`")).collect();
         let needs = needs.join(" or ");
         let message = if key == LATE {
-            format!("`{key}` without {needs}: no record is late for other buckets")
+            format!("`{key}` without {needs}: only such buckets have late records")
         } else {
             format!("`{key}` names a field that only buckets with {needs} have")
         };

@@ -1,10 +1,10 @@
 //! Which generic parameters a generated struct needs: those that its fields mention.
 //!
-//! The scan is syntactic. A parameter that only a key mentions must not stand on the item, where
-//! rustc would call it unused.
+//! The scan is syntactic. The item must not have a parameter that only a key mentions: rustc would
+//! report it as unused.
 
 use proc_macro2::{Spacing, TokenStream, TokenTree};
-use quote::ToTokens;
+use quote::{ToTokens, quote};
 use syn::{GenericParam, Generics, Type, TypeParamBound, WherePredicate, punctuated::Punctuated};
 
 /// The name of a type or const parameter.
@@ -22,7 +22,7 @@ pub(crate) fn mentions_any(generics: &Generics, tokens: &impl ToTokens) -> bool 
     generics.params.iter().any(|param| mentions(&tokens, param))
 }
 
-/// The part of `generics` that these types use, with the bounds that speak of that part alone.
+/// The part of `generics` that these types use, with the bounds that mention only that part.
 pub(crate) fn used_by(generics: &Generics, types: &[&Type]) -> Generics {
     let types: TokenStream = types.iter().map(ToTokens::to_token_stream).collect();
     let (kept, dropped): (Vec<_>, Vec<_>) = generics
@@ -60,7 +60,7 @@ pub(crate) fn used_by(generics: &Generics, types: &[&Type]) -> Generics {
     }
 }
 
-/// Drops bounds and defaults that speak of dropped parameters.
+/// Drops bounds and defaults that mention dropped parameters.
 fn strip(param: &mut GenericParam, clean: &impl Fn(&dyn ToTokens) -> bool) {
     match param {
         GenericParam::Type(param) => {
@@ -76,6 +76,23 @@ fn strip(param: &mut GenericParam, clean: &impl Fn(&dyn ToTokens) -> bool) {
         }
         GenericParam::Const(param) => param.default = None,
         GenericParam::Lifetime(_) => {}
+    }
+}
+
+/// `where` with the predicates of `generics` and these.
+pub(crate) fn where_clause(generics: &Generics, bounds: &[TokenStream]) -> TokenStream {
+    let own = generics
+        .where_clause
+        .iter()
+        .flat_map(|clause| &clause.predicates);
+    let all: Vec<TokenStream> = own
+        .map(ToTokens::to_token_stream)
+        .chain(bounds.iter().cloned())
+        .collect();
+    if all.is_empty() {
+        TokenStream::new()
+    } else {
+        quote!(where #(#all),*)
     }
 }
 
@@ -95,7 +112,7 @@ fn mentions(tokens: &TokenStream, param: &GenericParam) -> bool {
     }
 }
 
-/// Whether `wanted(name, is a lifetime, stands behind `::`)` holds for any identifier.
+/// Whether `wanted(name, is a lifetime, follows `::`)` holds for any identifier.
 fn any_ident(tokens: TokenStream, wanted: &impl Fn(&str, bool, bool) -> bool) -> bool {
     let mut puncts = String::new();
     tokens.into_iter().any(|token| match token {

@@ -5,12 +5,12 @@
 //! last        = time ":" unit, in a numbered bucket the name of its number
 //! unit        = "s" | "ms"
 //! prefix      = any text without control characters
-//! separator   = one of _ : / | . # @ ~ , ; = and any text behind it
+//! separator   = one of _ : / | . # @ ~ , ; = and any text after it
 //! ```
 //!
-//! `{{` and `}}` stand for braces. Every key stands once, the time or number once and last. A value
-//! percent-encodes the first character of the separators, so that an id can be taken apart again;
-//! letters, digits, `-` and `%` stand inside of values and cannot begin a separator.
+//! `{{` and `}}` are braces. Every key occurs once; the time or number occurs once and last. A value
+//! percent-encodes the first character of the separators, so that an id can be parsed again. Letters,
+//! digits, `-` and `%` occur in values and cannot begin a separator.
 
 mod piece;
 mod segment;
@@ -62,7 +62,7 @@ fn default_text(names: &Names<'_>) -> String {
     keys.chain([names.last()]).collect::<Vec<_>>().join("_")
 }
 
-/// Checks a template; all problems come out, those of the grammar alone if it has any.
+/// Checks a template and returns all problems, or only those of the grammar if it has any.
 fn check(text: &str, names: &Names<'_>) -> Result<Vec<Segment>, Vec<String>> {
     let pieces = piece::split(text).map_err(|problem| vec![problem])?;
     let mut problems = Vec::new();
@@ -71,7 +71,7 @@ fn check(text: &str, names: &Names<'_>) -> Result<Vec<Segment>, Vec<String>> {
         .filter_map(|piece| segment::of(piece, names, &mut problems))
         .collect();
     check_literals(&pieces, &mut problems);
-    // What is missing or misplaced can be told only if every placeholder was understood.
+    // What is missing or misplaced is known only if every placeholder was understood.
     if problems.is_empty() {
         check_counts(&segments, names, &mut problems);
     }
@@ -94,7 +94,7 @@ fn check_literals(pieces: &[Piece], problems: &mut Vec<String>) {
             (Piece::Literal(text), _) if between && !begins_separator(text) => {
                 let allowed: Vec<String> = SEPARATORS.chars().map(String::from).collect();
                 problems.push(format!(
-                    "the separator `{text}` cannot be told from the values around it: it begins \
+                    "the separator `{text}` cannot be separated from the values around it: it must begin \
                      with one of `{}`",
                     allowed.join(" ")
                 ));
@@ -136,7 +136,7 @@ fn check_counts(segments: &[Segment], names: &Names<'_>, problems: &mut Vec<Stri
                 None => format!("{{{}:..}}", names.time),
             };
             problems.push(format!(
-                "`{shown}` must stand last in the id template: ids of one key order by it"
+                "`{shown}` must come last in the id template: ids of one key sort by it"
             ));
         }
         1 => {}

@@ -1,4 +1,4 @@
-//! The fields that a bucket has beside its id, its keys, its aggregates and its items.
+//! The fields that a bucket has besides its id, keys, aggregates and items.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;

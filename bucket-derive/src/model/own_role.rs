@@ -1,4 +1,4 @@
-//! What a field is that a bucket has beside its id, its keys, its aggregates and its items.
+//! The roles of the fields that a bucket has besides its id, keys, aggregates and items.
 
 use proc_macro2::{Ident, Span};
 

@@ -1,4 +1,4 @@
-//! The record struct itself: its name, visibility, generics, and what it may not be.
+//! The record struct itself: its name, visibility and generics, and which structs are refused.
 
 use proc_macro2::Ident;
 use quote::ToTokens;
@@ -60,7 +60,7 @@ fn is_deprecated(input: &DeriveInput) -> bool {
     attrs.into_iter().any(|attr| entry::is(attr, DEPRECATED))
 }
 
-/// The named fields; anything else than a struct with named fields is reported.
+/// The named fields; anything other than a struct with named fields is reported.
 pub(crate) fn named_fields<'a>(
     cx: &mut Diagnostics,
     input: &'a DeriveInput,
@@ -82,17 +82,16 @@ pub(crate) fn named_fields<'a>(
     None
 }
 
-/// A record owns its data: it is read back from buffers that are gone by then.
-pub(crate) fn check_generics(cx: &mut Diagnostics, generics: &Generics) {
+/// A record owns its data: the buffer that it is read from does not outlive the read.
+pub(crate) fn check_generics(cx: &mut Diagnostics, generics: &Generics, what: &str) {
     for param in &generics.params {
         if let GenericParam::Lifetime(param) = param {
             let lifetime = &param.lifetime;
-            let message =
-                format!("a record owns its data: it cannot have the lifetime `{lifetime}`");
+            let message = format!("{what} owns its data: it cannot have the lifetime `{lifetime}`");
             cx.error(
                 param,
                 message,
-                format_args!("`String` instead of `&{lifetime} str`"),
+                format_args!("use `String` instead of `&{lifetime} str`"),
             );
         }
     }

@@ -18,7 +18,7 @@ use crate::{
     syntax::crate_path::CratePath,
 };
 
-/// Everything about a record struct that is emitted somewhere.
+/// Everything about a record struct that generated code uses.
 pub(crate) struct Model {
     pub(crate) record: Record,
     pub(crate) krate: CratePath,
@@ -33,7 +33,7 @@ pub(crate) struct Model {
     /// In seconds.
     pub(crate) expire_after: Option<u32>,
     pub(crate) own_fields: Vec<OwnField>,
-    /// What stands before the names of aggregates, where it is not the default.
+    /// The prefix of the names of aggregates, if it is not the default.
     pub(crate) stats: Option<String>,
     pub(crate) aggregates: Aggregates,
     pub(crate) id: IdTemplate,
@@ -49,14 +49,14 @@ pub(crate) struct Model {
 /// The array of a bucket: its stored name and the field of the typed bucket.
 pub(crate) struct ItemsName {
     pub(crate) name: String,
-    /// The field that the name asks for.
+    /// The field that the array's name suggests.
     pub(crate) asked: Ident,
-    /// The field; not the one asked for if the bucket has that itself, which is an error.
+    /// The field; another one if the bucket has a field of that name, which is an error.
     pub(crate) ident: Ident,
 }
 
 impl ItemsName {
-    /// The Rust field is named as the array where that is an identifier.
+    /// The Rust field has the array's name if that is an identifier.
     pub(super) fn new(name: String) -> Self {
         let asked = syn::parse_str::<Ident>(&name).unwrap_or_else(|_| Self::plain());
         Self {
@@ -77,24 +77,24 @@ impl Model {
         self.fields.iter().filter(|field| field.role == Role::Key)
     }
 
-    /// The key fields of the typed bucket. A name that the bucket has itself is an error; the
-    /// fallback goes without that key.
+    /// The key fields of the typed bucket. A name that the bucket uses itself is an error; the
+    /// fallback leaves that key out.
     pub(crate) fn bucket_keys(&self) -> impl Iterator<Item = &Field> + Clone {
         self.keys()
             .filter(|field| self.taken_by(&field.rust_name()).is_none())
     }
 
-    /// What stands before the names of aggregates; may be empty.
+    /// The prefix of the names of aggregates; may be empty.
     pub(crate) fn stats_prefix(&self) -> &str {
         self.stats.as_deref().unwrap_or(STATS.as_str())
     }
 
-    /// The fields of an item: all that are no key.
+    /// The fields of an item: all except the keys.
     pub(crate) fn item_fields(&self) -> impl Iterator<Item = &Field> + Clone {
         self.fields.iter().filter(|field| field.role != Role::Key)
     }
 
-    /// Where a field of the item stands in the bucket; an attribute with the others of its array.
+    /// The path of an item's field in the bucket; for an attribute, that of its array.
     pub(crate) fn item_path(&self, field: &Field) -> String {
         let array = self.arrays.iter().find(|array| array.holds(&field.name));
         match array {
@@ -104,7 +104,7 @@ impl Model {
         }
     }
 
-    /// The record id, where there is one and it is a field of the item.
+    /// The record id, if a field of the item is one.
     pub(crate) fn unique(&self) -> Option<&Field> {
         let mut items = self.fields.iter().filter(|field| field.role == Role::Plain);
         items.find(|field| field.unique.is_some())
@@ -115,16 +115,16 @@ impl Model {
         self.fields.iter().find(|field| field.role == Role::Time)
     }
 
-    /// What a typed bucket's field of this name is, if that is no key.
+    /// What a typed bucket's field of this name is, unless it is a key.
     pub(crate) fn taken_by(&self, name: &str) -> Option<&'static str> {
         self.taken_by_bucket(name)
             .or_else(|| (self.items.ident == name).then_some("the array of items"))
     }
 
-    /// What a typed bucket's field of this name is, if that is neither a key nor the array.
+    /// What a typed bucket's field of this name is, unless it is a key or the array.
     pub(crate) fn taken_by_bucket(&self, name: &str) -> Option<&'static str> {
         let is_own = |role: OwnRole, stored: &str| {
-            // In the id template the number goes by its stored name.
+            // The id template uses the stored name of the number.
             name == role.rust_name() || (role == OwnRole::Number && name == stored)
         };
         match name {

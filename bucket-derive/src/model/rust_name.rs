@@ -4,7 +4,7 @@ use proc_macro2::{Ident, Span};
 use syn::ext::IdentExt;
 
 /// A stored name as the name of a method or a field: `errorCount` and `error.count` are
-/// `error_count`. None if there is no letter or digit in it.
+/// `error_count`. `None` if it has no letter or digit.
 pub(crate) fn snake(name: &str) -> Option<Ident> {
     let mut text = String::new();
     let mut lower_before = false;
@@ -21,7 +21,7 @@ pub(crate) fn snake(name: &str) -> Option<Ident> {
         }
         lower_before = character.is_lowercase() || character.is_numeric();
     }
-    // Two underscores side by side are not snake case.
+    // Two adjacent underscores are not snake case.
     let parts: Vec<&str> = text.split('_').filter(|part| !part.is_empty()).collect();
     let text = parts.join("_");
     let text = if text.starts_with(char::is_numeric) {

@@ -1,8 +1,7 @@
-//! Which `#[serde(..)]` entries a generated item takes over, and in which form.
+//! Which `#[serde(..)]` entries a generated item inherits, and in which form.
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{LitStr, spanned::Spanned};
 
 use crate::{
     model::{
@@ -22,7 +21,7 @@ pub(crate) fn item_container(model: &Model, generics: &syn::Generics) -> TokenSt
     let bounds = bounds(&model.serde, &model.record.generics, generics);
     let default = match model.serde.default {
         ContainerDefault::None => None,
-        // Both forms go through the item's own `Default`, which asks the record's.
+        // Both forms use the item's own `Default`, which calls the record's.
         ContainerDefault::Trait | ContainerDefault::Path(_) => Some(quote!(, default)),
     };
     quote!(#[serde(crate = #krate #(, #entries)* #bounds #default)])
@@ -32,14 +31,16 @@ pub(crate) fn item_container(model: &Model, generics: &syn::Generics) -> TokenSt
 pub(crate) fn item_field(
     field: &Field,
     krate: &CratePath,
+    item: &TokenStream,
     generics: &syn::Generics,
 ) -> TokenStream {
     let mut entries: Vec<TokenStream> = forwarded(field).map(|entry| quote!(#entry)).collect();
     if field.role == Role::Time {
-        // The span of the user's type: that is where a type that is no time is reported.
-        let with = format!("{}::__private::bson_date", krate.text());
-        let with = LitStr::new(&with, field.ty.span());
-        entries.push(quote!(with = #with));
+        // Not `with`: each of its functions would report a type that is not a time.
+        let of_item = format!("<{item} as {}::__private::ItemTime>", krate.text());
+        let serialize = format!("{of_item}::serialize_time");
+        let deserialize = format!("{of_item}::deserialize_time");
+        entries.push(quote!(serialize_with = #serialize, deserialize_with = #deserialize));
         if generics::mentions_any(generics, &field.ty) {
             let ty = crate::model::field::printed_type(&field.ty);
             let bound = format!("{ty}: {}::__private::BucketTime", krate.text());
@@ -53,7 +54,7 @@ pub(crate) fn item_field(
     }
 }
 
-/// The time is always stored as a BSON date: what serde would do to its value is left out.
+/// The time is always stored as a BSON date: serde attributes about its value are left out.
 fn forwarded(field: &Field) -> impl Iterator<Item = &Entry> {
     let value_keys = [
         serde::WITH,
@@ -67,7 +68,7 @@ fn forwarded(field: &Field) -> impl Iterator<Item = &Entry> {
     })
 }
 
-/// The user's `bound`s as far as they speak of the item's parameters alone.
+/// The user's `bound`s that mention only the item's parameters.
 fn bounds(container: &SerdeStruct, all: &syn::Generics, kept: &syn::Generics) -> TokenStream {
     let mut dropped = all.clone();
     dropped.params = all

@@ -1,7 +1,7 @@
 //! Stored names, as serde's own attribute parser gives them.
 //!
 //! This is the only file that knows `serde_derive_internals`, which promises no stability. It turns
-//! serde's tree into plain data of ours; what is allowed is decided in `model/check.rs`.
+//! serde's tree into our own plain data; `model/check.rs` decides what is allowed.
 
 use proc_macro2::{Ident, Span};
 use serde_derive_internals::{
@@ -28,7 +28,7 @@ pub(crate) struct SerdeStruct {
     pub(crate) default: ContainerDefault,
     pub(crate) ser_bound: Option<Vec<WherePredicate>>,
     pub(crate) de_bound: Option<Vec<WherePredicate>>,
-    /// `rename_all` writes other names than it reads.
+    /// `rename_all` writes and reads different names.
     pub(crate) asymmetric: bool,
     pub(crate) fields: Vec<SerdeField>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct SerdeField {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Storage {
     Named,
-    /// Its own fields stand in its place.
+    /// Its own fields replace it.
     Flattened,
     /// Never written.
     Skipped,

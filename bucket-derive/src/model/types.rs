@@ -1,7 +1,7 @@
-//! Types that are known by their literal name to be no key, no time or no number.
+//! Types whose literal name shows that they cannot be a key, a time or a number.
 //!
-//! rustc finds every wrong type by its trait. For the common ones the derive says more: it names
-//! the field and what to write instead. Aliases and other types are left to rustc.
+//! rustc finds every wrong type by its trait. For common types the derive also names the field and the
+//! type to write instead. Aliases and other types are left to rustc.
 
 use syn::{GenericArgument, PathArguments, PathSegment, Type};
 
@@ -11,7 +11,7 @@ pub(crate) struct WrongType {
     pub(crate) instead: String,
 }
 
-/// What is wrong with a key field's type, if its name tells.
+/// What is wrong with a key field's type, if its name shows it.
 pub(crate) fn wrong_key(ty: &Type) -> Option<WrongType> {
     let segment = match ungroup(ty) {
         Type::Path(path) => standard_name(&path.path, path.qself.is_some())?,
@@ -33,7 +33,7 @@ pub(crate) fn wrong_key(ty: &Type) -> Option<WrongType> {
     }
 }
 
-/// What is wrong with the time field's type, if its name tells.
+/// What is wrong with the time field's type, if its name shows it.
 pub(crate) fn wrong_time(ty: &Type) -> Option<WrongType> {
     const DATE: &str = "DateTime";
     let (segment, in_std) = match ungroup(ty) {
@@ -55,8 +55,8 @@ pub(crate) fn wrong_time(ty: &Type) -> Option<WrongType> {
             "a number does not say its unit; times are stored as BSON dates",
             DATE,
         ),
-        // A bare name of these can be a type or an alias of the user's.
-        "Duration" if in_std => wrong("a duration is no point in time", DATE),
+        // A bare name can be the user's type or alias.
+        "Duration" if in_std => wrong("a duration is not a point in time", DATE),
         "Instant" if in_std => wrong("an instant has no calendar time", DATE),
         "SystemTime" if in_std => wrong("its range depends on the platform", DATE),
         "Vec" => wrong("a time is one value", argument(segment, DATE)),
@@ -64,13 +64,13 @@ pub(crate) fn wrong_time(ty: &Type) -> Option<WrongType> {
     }
 }
 
-/// What is wrong with the type of a field whose numbers are aggregated, if its name tells.
+/// What is wrong with the type of an aggregated field, if its name shows it.
 pub(crate) fn wrong_measure(ty: &Type) -> Option<WrongType> {
     const NUMBER: &str = "f64";
     let segment = match ungroup(ty) {
         Type::Path(path) => standard_name(&path.path, path.qself.is_some())?,
         Type::Reference(_) | Type::Tuple(_) | Type::Array(_) | Type::Slice(_) => {
-            return wrong("it is no number", NUMBER);
+            return wrong("it is not a number", NUMBER);
         }
         _ => return None,
     };
@@ -79,7 +79,9 @@ pub(crate) fn wrong_measure(ty: &Type) -> Option<WrongType> {
         "isize" => wrong("its size depends on the platform", "i64"),
         "i128" | "u128" => wrong("BSON has no 128-bit integer", "i64"),
         "String" | "bool" | "char" | "DateTime" | "Vec" | "VecDeque" | "HashMap" | "BTreeMap"
-        | "HashSet" | "BTreeSet" | "Box" | "ObjectId" | "Uuid" => wrong("it is no number", NUMBER),
+        | "HashSet" | "BTreeSet" | "Box" | "ObjectId" | "Uuid" => {
+            wrong("it is not a number", NUMBER)
+        }
         "Option" => {
             let inner = inner(segment).and_then(wrong_measure)?;
             wrong(inner.reason, format!("Option<{}>", inner.instead))
@@ -124,7 +126,7 @@ fn inner(segment: &PathSegment) -> Option<&Type> {
     }
 }
 
-/// The type inside of the invisible group in which a `$ty` fragment arrives.
+/// The type inside the invisible group of a `$ty` fragment.
 pub(crate) fn ungroup(mut ty: &Type) -> &Type {
     loop {
         ty = match ty {

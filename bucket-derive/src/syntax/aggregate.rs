@@ -1,4 +1,4 @@
-//! The keys of a field that ask for aggregates.
+//! The keys of a field that request aggregates.
 
 use proc_macro2::Ident;
 
@@ -35,12 +35,12 @@ pub(crate) struct AggregateAttrs {
     pub(crate) count_ifs: Vec<Mapped>,
     pub(crate) tallies: Vec<Mapped>,
     pub(crate) non_finite: Slot<NonFinite>,
-    /// All keys in their order, for what is said about the field as a whole.
+    /// All keys in their order, for messages about the entire field.
     pub(crate) given: Vec<Ident>,
 }
 
 impl AggregateAttrs {
-    /// Takes the entry if it is one of an aggregate.
+    /// Takes the entry if its key requests an aggregate.
     pub(crate) fn take(&mut self, cx: &mut Diagnostics, entry: &Entry) -> bool {
         let words = [
             (MIN, &mut self.min),
@@ -75,7 +75,7 @@ impl AggregateAttrs {
         true
     }
 
-    /// The first key that asks for an aggregate of numbers.
+    /// The first key that requests an aggregate of numbers.
     pub(crate) fn first_of_numbers(&self) -> Option<&Ident> {
         let others = [NON_FINITE, COUNT_IF, TALLY];
         self.given

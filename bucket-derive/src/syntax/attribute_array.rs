@@ -57,7 +57,7 @@ pub(crate) enum Index {
     None,
 }
 
-/// Their names, and those of the variants in core.
+/// The indexes by name.
 pub(crate) const INDEXES: [(&str, Index); 5] = [
     ("key_unit_value", Index::KeyUnitValue),
     ("key_value_unit", Index::KeyValueUnit),
@@ -67,10 +67,10 @@ pub(crate) const INDEXES: [(&str, Index); 5] = [
 ];
 
 impl AttributeAttr {
-    /// Reads the list; none if there is none.
+    /// Reads the list, if there is one.
     pub(crate) fn parse(cx: &mut Diagnostics, entry: &Entry) -> Option<Self> {
         let Syntax::List(parts) = &entry.form else {
-            let message = "`attribute` expects the array and what the field tells in it";
+            let message = "`attribute` expects an array and the key of the field in it";
             cx.error(entry, message, EXAMPLE);
             return None;
         };
@@ -88,7 +88,7 @@ impl AttributeAttr {
                 let name = array(cx, &part);
                 this.array.fill(cx, &part, name);
             } else if part.is(K) {
-                let text = told(cx, &part, "k = \"volume\"", "what an attribute tells");
+                let text = told(cx, &part, "k = \"volume\"", "the key of an attribute");
                 this.k.fill(cx, &part, text);
             } else if part.is(U) {
                 let text = told(cx, &part, "u = \"ml\"", "a unit");
@@ -111,7 +111,7 @@ impl AttributeAttr {
         Some(this)
     }
 
-    /// What is missing, and what does not go together.
+    /// Reports missing keys and keys that exclude each other.
     fn check(&self, cx: &mut Diagnostics, entry: &Entry, unknown: bool) {
         if self.rest.given().is_some() {
             let others = [
@@ -123,7 +123,7 @@ impl AttributeAttr {
             for (given, symbol) in others {
                 if let Some(given) = given {
                     let message = format!(
-                        "`{symbol}` on the rest of an array, which is of every key and unit"
+                        "`{symbol}` on the rest of an array, which keeps every key and unit"
                     );
                     cx.error(given, message, "attribute(array = \"specs\", rest)");
                 }
@@ -145,27 +145,27 @@ impl AttributeAttr {
         }
         if let (Some(factor), None, None) = (self.factor.given(), self.u.given(), self.rest.given())
         {
-            let message = "`factor` without a unit: it says how much of the base unit one is";
+            let message = "`factor` without a unit: it converts a unit to the base unit";
             cx.error(factor, message, "u = \"ounces\", factor = 29.57");
         }
         if let (Some(factor), Some(_)) = (self.factor.given(), self.text.given()) {
-            let message = "`factor` on an attribute that is stored as text, which is not converted";
+            let message = "`factor` on an attribute that is stored as text: text is not converted";
             cx.error(
                 factor,
                 message,
-                "remove `text`, or the `factor`s of this key",
+                "remove `text` or the `factor`s of this key",
             );
         }
     }
 }
 
 impl ArrayAttr {
-    /// Reads the list, which has these keys; none if there is none.
+    /// Reads the list, which has these keys, if there is one.
     pub(crate) fn parse(cx: &mut Diagnostics, entry: &Entry, keys: &[Symbol]) -> Option<Self> {
         let key = entry.key.clone()?;
         let Syntax::List(parts) = &entry.form else {
             let message =
-                "`attributes` expects an array and what the fields of its entries are called";
+                "`attributes` expects an array and the names of the fields of its entries";
             cx.error(entry, message, ARRAY_EXAMPLE);
             return None;
         };
@@ -259,7 +259,8 @@ fn factor(cx: &mut Diagnostics, part: &Entry) -> Option<f64> {
     match number {
         Some(number) if number > 0.0 && number.is_finite() => Some(number),
         _ => {
-            let message = "`factor` expects a number above 0: how much of the base unit one is";
+            let message =
+                "`factor` expects a number above 0: how many base units make up one of this unit";
             cx.error(part.value_or_self(), message, "factor = 29.57");
             None
         }
@@ -273,7 +274,10 @@ fn index(cx: &mut Diagnostics, part: &Entry) -> Option<Index> {
     let found = INDEXES.iter().find(|(name, _)| *name == given);
     if found.is_none() {
         let names = INDEXES.map(|(name, _)| name);
-        let message = format!("`{given}` is no index: there are {}", list(&names));
+        let message = format!(
+            "`{given}` is not an index: the indexes are {}",
+            list(&names)
+        );
         let meant = did_you_mean(&given, names);
         let help = format!("index = \"{}\"", meant.unwrap_or(names[0]));
         cx.error(&text, suggest(&message, meant), help);

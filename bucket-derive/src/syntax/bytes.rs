@@ -48,7 +48,7 @@ pub(crate) fn max_bytes(cx: &mut Diagnostics, entry: &Entry) -> Option<u32> {
                 ("large", "8MB")
             };
             let shown = shown.escape_debug();
-            let message = format!("`{shown}` is too {what}: from 1KB to 8MB are allowed");
+            let message = format!("`{shown}` is too {what}: the range is 1KB to 8MB");
             let help = format!("{MAX_BYTES} = \"{instead}\"");
             cx.error(entry.value_or_self(), message, help);
             None
@@ -66,7 +66,7 @@ fn parse(text: &str) -> Result<u64, (String, String)> {
     let (number, unit) = text.split_at(digits);
     let unit = unit.trim_start();
     if number.is_empty() || !unit.chars().all(char::is_alphabetic) {
-        let message = format!("`{shown}` is no size: it is a whole number with a unit; {UNITS}");
+        let message = format!("`{shown}` is not a size: write a whole number with a unit; {UNITS}");
         return Err((message, "\"256KB\"".to_owned()));
     }
     let factor = match unit.to_lowercase().as_str() {
@@ -108,9 +108,9 @@ mod tests {
     #[test]
     fn each_mistake_is_named_and_corrected() {
         for (text, message, instead) in [
-            ("", "no size", "\"256KB\""),
-            ("KB", "no size", "\"256KB\""),
-            ("1.5MB", "no size", "\"256KB\""),
+            ("", "not a size", "\"256KB\""),
+            ("KB", "not a size", "\"256KB\""),
+            ("1.5MB", "not a size", "\"256KB\""),
             ("65536", "has no unit", "65536"),
             ("2GB", "unknown unit `GB`", "\"256KB\""),
             ("65536 bytes", "unknown unit `bytes`", "65536"),

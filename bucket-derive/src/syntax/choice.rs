@@ -6,7 +6,7 @@ use crate::{
     syntax::{entry::Entry, value},
 };
 
-/// What becomes of a record that is older than the open bucket of its key.
+/// What happens to a record that is older than the open bucket of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Late {
     Merge,
@@ -14,7 +14,7 @@ pub(crate) enum Late {
     Reject,
 }
 
-/// What becomes of NaN and infinities.
+/// What happens to NaN and infinities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NonFinite {
     Reject,
@@ -40,7 +40,7 @@ pub(crate) const COMPRESSION: [(&str, &str); 4] = [
     ("none", "none"),
 ];
 
-/// Where an array of attributes stands.
+/// Where an array of attributes is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Store {
     Item,

@@ -23,12 +23,12 @@ pub(crate) struct Mapped {
     pub(crate) of: Mapping,
 }
 
-/// What is made of the value.
+/// What is passed on for the value.
 #[derive(Clone)]
 pub(crate) enum Mapping {
     Itself,
     By(Expr),
-    /// It was given and could not be read, which was reported.
+    /// It could not be parsed, which was reported.
     Broken,
 }
 
@@ -98,7 +98,7 @@ fn mapped(
         name: Some(name),
     };
     if comma.is_none() || rest.is_empty() {
-        let message = format!("`{symbol}` expects {what} behind the name");
+        let message = format!("`{symbol}` expects {what} after the name");
         cx.error(entry, message, example);
         let of = Mapping::Broken;
         return Some(Mapped { named, of });
@@ -123,7 +123,7 @@ fn closure(
         inside.parse::<Option<Token![,]>>()?;
         Ok(expr)
     };
-    // Of what ends too early the error stands at the end of the group: its last token.
+    // The error of input that ends too early is at the last token of the group.
     let last = tokens.clone().into_iter().last();
     let mut group = Group::new(Delimiter::Parenthesis, tokens.clone());
     group.set_span(last.map_or_else(Span::call_site, |last| last.span()));
@@ -158,7 +158,7 @@ fn closure(
     }
 }
 
-/// The expression inside of the invisible group in which an `$expr` fragment arrives.
+/// The expression inside the invisible group of an `$expr` fragment.
 fn ungroup(mut expr: Expr) -> Expr {
     loop {
         expr = match expr {

@@ -142,7 +142,7 @@ impl ContainerAttrs {
         true
     }
 
-    /// Reports the entry; a struct has the form that a misspelt key most likely meant.
+    /// Reports the entry; a misspelt key counts as the form that it most likely means.
     fn take_unknown(&mut self, cx: &mut Diagnostics, entry: &Entry) {
         unknown(cx, entry);
         match meant_as(entry) {

@@ -44,11 +44,12 @@ impl CratePath {
             _ if path.leading_colon.is_some() => return Some(Self(path)),
             Some("crate") => return Some(Self(path)),
             Some("$crate") => {
-                let message = "`$crate` cannot be named inside of serde attributes";
+                let message = "`$crate` cannot be named inside serde attributes";
                 cx.error(path, message, "crate = ::the_crate_that_defines_the_macro");
             }
             Some("self" | "super") => {
-                let message = "`crate` expects an absolute path: emitted code may stand elsewhere";
+                let message =
+                    "`crate` expects an absolute path: generated code may be in another module";
                 let tail = Path {
                     leading_colon: Some(syn::token::PathSep::default()),
                     segments: path.segments.iter().skip(1).cloned().collect(),

@@ -22,26 +22,26 @@ pub(crate) enum Window {
 struct Span {
     /// In seconds.
     longest: u32,
-    /// The same as a text to write, and how it is told.
+    /// The same as a value to write, and as a message shows it.
     text: &'static str,
-    told: &'static str,
-    /// A usual one.
+    printed: &'static str,
+    /// A common one.
     usual: &'static str,
 }
 
-/// Of a bucket.
+/// The span of a bucket.
 const BUCKET: Span = Span {
     longest: 366 * 86_400,
     text: "366d",
-    told: "366 days",
+    printed: "366 days",
     usual: "1h",
 };
 
-/// For which records are kept: what the server takes, 2^31 - 1 seconds, which is some 68 years.
+/// How long records are kept: at most what the server accepts, 2^31 - 1 seconds (68 years).
 const KEPT: Span = Span {
     longest: 2_147_483_647,
     text: "24855d",
-    told: "2,147,483,647 seconds",
+    printed: "2,147,483,647 seconds",
     usual: "30d",
 };
 
@@ -84,7 +84,7 @@ pub(crate) fn max_duration(cx: &mut Diagnostics, entry: &Entry) -> Option<u32> {
         };
         problem(
             format!(
-                "`{text}` is a calendar window: a longest duration counts from its first record"
+                "`{text}` is a calendar window, but a longest duration counts from the first record of a bucket"
             ),
             instead,
         )
@@ -102,13 +102,13 @@ pub(crate) fn expire_after(cx: &mut Diagnostics, entry: &Entry) -> Option<u32> {
             _ => return seconds(text, KEPT),
         };
         problem(
-            format!("`{text}` is no duration: days have the unit `d`; {UNITS}"),
+            format!("`{text}` is not a duration: days have the unit `d`; {UNITS}"),
             instead,
         )
     })
 }
 
-/// Reads a string; a number is no duration, since it has no unit.
+/// Reads a string; a number has no unit and is not a duration.
 fn read<T>(
     cx: &mut Diagnostics,
     entry: &Entry,
@@ -165,7 +165,7 @@ fn seconds(text: &str, span: Span) -> Result<u32, Problem> {
         let (unit, after) = split(after.trim_start(), char::is_alphabetic);
         if number.is_empty() || (unit.is_empty() && !after.is_empty()) {
             let message = format!(
-                "`{shown}` is no duration: it is made of whole numbers, each with a unit; {UNITS}"
+                "`{shown}` is not a duration: write whole numbers, each with a unit; {UNITS}"
             );
             return problem(message, "1h30m");
         }
@@ -187,15 +187,15 @@ fn seconds(text: &str, span: Span) -> Result<u32, Problem> {
         total = total.saturating_add(part);
         rest = after.trim_start();
     }
-    let told = span.told;
+    let longest = span.printed;
     match u32::try_from(total) {
         Ok(0) => problem(
-            format!("`{shown}` covers no time: from 1 second to {told} are allowed"),
+            format!("`{shown}` covers no time: the shortest is 1 second, the longest {longest}"),
             span.usual,
         ),
         Ok(total) if total <= span.longest => Ok(total),
         _ => problem(
-            format!("`{shown}` is too long: from 1 second to {told} are allowed"),
+            format!("`{shown}` is too long: the longest is {longest}"),
             span.text,
         ),
     }
@@ -277,9 +277,9 @@ mod tests {
             ("100ms", "unknown unit `ms`", "100s"),
             ("1H", "unknown unit `H`", "1h"),
             ("5M", "unknown unit `M`", "5m"),
-            ("1.5h", "is no duration", "1h30m"),
-            ("-1h", "is no duration", "1h30m"),
-            ("h", "is no duration", "1h30m"),
+            ("1.5h", "is not a duration", "1h30m"),
+            ("-1h", "is not a duration", "1h30m"),
+            ("h", "is not a duration", "1h30m"),
         ] {
             let problem = problem(text, BUCKET);
             assert!(problem.contains(message), "{text}: {problem}");

@@ -1,6 +1,6 @@
 //! Splits the list of an attribute at its commas into entries: `word`, `key = value`, `key(..)`.
 //!
-//! Serde's attributes are split here too; what they mean is not decided here.
+//! Serde's attributes are split here too; other modules interpret them.
 
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -40,7 +40,7 @@ impl Entry {
         }
     }
 
-    /// The key alone for pointing at it; the whole entry if it starts with no name.
+    /// The key's tokens for a message; those of the entry if it does not start with a name.
     pub(crate) fn key_tokens(&self) -> TokenStream {
         match &self.key {
             Some(key) => key.to_token_stream(),
@@ -48,7 +48,7 @@ impl Entry {
         }
     }
 
-    /// The entry as one would write it, under another key.
+    /// The entry as source code, with another key.
     pub(crate) fn renamed(&self, key: &str) -> String {
         match &self.form {
             Syntax::Value(value) => format!("{key} = {}", plain(value)),
@@ -57,13 +57,13 @@ impl Entry {
         }
     }
 
-    /// The entry as one would write it.
+    /// The entry as source code.
     pub(crate) fn printed(&self) -> String {
         let key = self.key.as_ref().map(ToString::to_string);
         self.renamed(&key.unwrap_or_default())
     }
 
-    /// What is wrong with an entry whose key is not known.
+    /// The message about an entry with an unknown key.
     pub(crate) fn unknown(&self) -> String {
         match &self.key {
             Some(key) => format!("unknown key `{key}` of `#[bucket(..)]`"),
@@ -131,7 +131,7 @@ pub(crate) fn split(list: TokenStream) -> Vec<Entry> {
     entries.into_iter().map(Entry::new).collect()
 }
 
-/// Takes off the invisible groups in which `macro_rules` fragments arrive.
+/// Removes the invisible groups of `macro_rules` fragments.
 fn flatten(tokens: TokenStream) -> Vec<TokenTree> {
     let mut flat = Vec::new();
     for token in tokens {

@@ -25,7 +25,7 @@ pub(crate) struct FieldAttrs {
     pub(crate) unique: Slot<()>,
     pub(crate) attribute: Slot<AttributeAttr>,
     pub(crate) aggregates: AggregateAttrs,
-    /// Some part was too broken to tell which role it gives.
+    /// Some part was too broken to show which role it gives.
     pub(crate) unclear: bool,
 }
 
@@ -63,7 +63,7 @@ impl FieldAttrs {
         this
     }
 
-    /// Reports the entry; a field has the role that a misspelt key most likely meant.
+    /// Reports the entry; a misspelt key counts as the role that it most likely means.
     fn take_unknown(&mut self, cx: &mut Diagnostics, entry: &Entry) {
         match unknown(cx, entry) {
             Some(meant) if meant == KEY.as_str() => self.key.presume(entry),
@@ -74,7 +74,7 @@ impl FieldAttrs {
     }
 }
 
-/// Reports an unknown entry and gives the key that it resembles.
+/// Reports an unknown entry and returns the key that it resembles.
 fn unknown(cx: &mut Diagnostics, entry: &Entry) -> Option<&'static str> {
     if let Some(symbol) = CONTAINER_KEYS.iter().find(|key| entry.is(**key)) {
         let message = format!("`{symbol}` belongs on the struct, not on a field");

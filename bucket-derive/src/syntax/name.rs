@@ -92,8 +92,8 @@ pub(crate) fn prefix(cx: &mut Diagnostics, entry: &Entry) -> Option<LitStr> {
     })
 }
 
-/// A word alone, or what `name` reads. A broken name was reported and counts as none, so that what
-/// is asked for is still there.
+/// A bare word, or the result of `name`. A broken name was reported and counts as missing, so that the
+/// aggregate still exists.
 fn word_or(
     cx: &mut Diagnostics,
     entry: &Entry,
@@ -105,7 +105,7 @@ fn word_or(
         Syntax::Word => None,
         Syntax::Value(_) => name(cx),
         Syntax::List(_) | Syntax::Malformed => {
-            let message = format!("`{key}` stands alone or is given a name");
+            let message = format!("`{key}` takes a name or no value");
             cx.error(entry, message, format_args!("{key} = \"{default}\""));
             None
         }

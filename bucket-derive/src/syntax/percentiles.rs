@@ -23,9 +23,9 @@ pub(crate) struct Percentiles {
 }
 
 const EXAMPLE: &str = "percentiles(error = 0.01)";
-/// Stands in for an error that was reported.
+/// Replaces an error that was reported.
 const DEFAULT_PPM: u32 = 10_000;
-/// A finer sketch would have more bins than it can hold values.
+/// A finer sketch would have more bins than values.
 const MIN_PPM: f64 = 100.0;
 /// From here on, a quantile could be anything.
 const MAX_PPM: f64 = 500_000.0;
@@ -103,7 +103,7 @@ fn error_ppm(cx: &mut Diagnostics, part: &Entry) -> Option<u32> {
     };
     let ppm = given.map_or(f64::NAN, |error| (error * 1e6).round());
     if !(MIN_PPM..MAX_PPM).contains(&ppm) {
-        let message = "a relative error is from 0.0001 to below 0.5: 0.01 is one percent";
+        let message = "a relative error must be at least 0.0001 and below 0.5: 0.01 is one percent";
         cx.error(part.value_or_self(), message, "error = 0.01");
         return None;
     }

@@ -7,7 +7,7 @@ use crate::{diagnostics::Diagnostics, syntax::entry::Entry};
 
 /// Where the value of one key goes.
 ///
-/// A key that was given with a broken value counts as given: it is not reported as missing too.
+/// A key with a broken value counts as given, so it is not reported as missing too.
 pub(crate) struct Slot<T> {
     given: Option<Ident>,
     value: Option<T>,

@@ -33,7 +33,7 @@ pub(crate) fn capacity(cx: &mut Diagnostics, entry: &Entry, symbol: Symbol) -> O
     };
     match number.base10_parse::<u32>() {
         Ok(0) => {
-            let message = "a capacity of 0 leaves no place for a record";
+            let message = "a capacity of 0 leaves no room for a record";
             cx.error(
                 entry.value_or_self(),
                 message,
@@ -100,7 +100,7 @@ pub(crate) fn items(cx: &mut Diagnostics, entry: &Entry) -> Option<LitStr> {
     None
 }
 
-/// What is wrong with a text that cannot be `what`.
+/// The message about a text that cannot be `what`.
 pub(crate) fn invalid(text: &str, what: &str, reason: &str) -> String {
     if text.is_empty() {
         format!("{what} cannot be empty")
@@ -128,10 +128,10 @@ pub(crate) fn bad_field_name(name: &str) -> Option<&'static str> {
 pub(crate) fn bad_item_name(name: &str) -> Option<&'static str> {
     // `items.3` is the fourth item, or that field of each.
     let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then_some("a number is a place in the array of items")
+    is_number.then_some("a number is a position in the array of items")
 }
 
-/// Why a text cannot be a name of the user's at the top level of a bucket, whatever its form is.
+/// Why a text cannot be a user's name at the top level of any bucket.
 pub(crate) fn reserved(name: &str) -> Option<&'static str> {
     (name == "_id").then_some("`_id` is the id of the bucket")
 }

@@ -20,7 +20,8 @@ use super::Documents;
     message = "`{Self}` has no attributes",
     label = "this type has no arrays of attributes",
     note = "add `#[derive(Attributed)]` and `#[bucket(collection = \"..\")]` to `{Self}`, and \
-            `#[bucket(attribute(array = \"..\", k = \"..\"))]` to its attributes"
+            `#[bucket(attribute(array = \"..\", k = \"..\"))]` to its attributes",
+    note = "if `{Self}` is generic, the types of its attributes must be `AttributeValue`"
 )]
 pub trait Attributed: attribute::Attributed {
     /// A handle to the documents of this type in `database`. It is cheap to make and to clone.

@@ -44,6 +44,7 @@ mod faults_transactions;
 mod forms;
 mod forms_explain;
 mod forms_sessions;
+mod generic_attributes;
 mod groups;
 mod hidden_buckets;
 mod ingest;

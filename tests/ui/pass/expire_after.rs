@@ -1,4 +1,4 @@
-//! Models with a limit, and the date that some of them have for it.
+//! Models with `expire_after`, and the date that some of them store for it.
 
 use bucket_mongo::{Bucketed, bson::DateTime};
 use serde::{Deserialize, Serialize};

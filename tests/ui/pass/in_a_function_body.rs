@@ -1,4 +1,4 @@
-//! A private struct inside of a function, beside names that shadow the standard ones.
+//! A private struct inside a function, with names that shadow the standard ones.
 #![deny(warnings)]
 
 use bucket_mongo::{Bucketed, bson::DateTime};

@@ -1,4 +1,4 @@
-//! Every type that can be a key, alone and together.
+//! Every type that can be a key, as the only key and with others.
 
 use bucket_mongo::{
     BucketKey, Bucketed,

@@ -1,4 +1,4 @@
-//! A trait of the user's that gives everything the methods that generated code might call.
+//! A user's blanket trait with the methods that generated code might call.
 #![allow(dead_code)]
 
 use bucket_mongo::{Bucketed, bson::DateTime};

@@ -66,7 +66,7 @@ macro_rules! model {
 
 model!(price: i64, "tens" if |price| *price > 9, |price: &i64| price / 10);
 
-/// A field that is called as a method of its own view.
+/// A field with the name of a method of its own view.
 #[derive(Serialize, Deserialize, Bucketed)]
 #[bucket(collection = "own", items = "own", capacity = 9)]
 struct Own {

@@ -17,7 +17,7 @@ fn main() {
     let key = FnKey { r#type: "a".to_owned() };
     assert_eq!(FnKey::from("a"), key);
     assert_eq!(FnBucket::FIELDS.r#type.as_str(), "type");
-    // A keyword is no identifier: the array's field has its plain name.
+    // A keyword is not an identifier: the array's field has its plain name.
     assert_eq!(FnBucket::FIELDS.items.as_str(), "match");
     assert_eq!(FnItem::FIELDS.r#use.as_str(), "match.use");
     assert_eq!(Fn::SPEC.keys()[0].field, "type");

@@ -1,4 +1,4 @@
-//! Record ids: of every type that a key may have, of a generic one, beside aggregates, under serde's name.
+//! Record ids: with every key type, with a generic type, with aggregates, under serde's name.
 
 use bucket_mongo::{
     BucketKey, Bucketed,

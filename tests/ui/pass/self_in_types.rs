@@ -1,4 +1,4 @@
-//! `Self` in a field's type is the record, also where the field stands in the item.
+//! `Self` in a field's type is the record, in the item too.
 
 use std::marker::PhantomData;
 

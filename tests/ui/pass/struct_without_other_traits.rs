@@ -33,7 +33,7 @@ fn has_traits<T: Debug + Clone + PartialEq>() {}
 
 fn main() {
     stored::<Trade>();
-    // The traits exist exactly where the fields have them.
+    // The generated types have exactly the traits of their fields.
     has_traits::<OrderItem>();
     has_traits::<OrderBucket>();
     let item = OrderItem { date: DateTime::from_millis(0), qty: 1 };

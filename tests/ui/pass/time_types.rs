@@ -1,4 +1,4 @@
-//! Every type that can be a time, whatever its own serde form is.
+//! Every type that can be a time, whatever its serde form.
 
 use bucket_mongo::{
     Bucketed, Record,

@@ -1,4 +1,4 @@
-//! Everything generated is as visible as the record, and can be built wherever that is.
+//! Everything generated is as visible as the record, and can be built in the same places.
 
 mod outer {
     pub(crate) mod inner {

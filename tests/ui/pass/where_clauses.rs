@@ -1,4 +1,4 @@
-//! Predicates of the record stand on the generated types as far as they speak of their parameters.
+//! Generated types have the record's predicates that mention only their own parameters.
 
 use bucket_mongo::{Bucketed, Record, bson::DateTime};
 use serde::{Deserialize, Serialize};

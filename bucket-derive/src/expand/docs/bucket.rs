@@ -26,7 +26,7 @@ pub(crate) fn bucket(model: &Model) -> TokenStream {
          | --- | --- | --- | --- |\n"
     );
     let (id, opened) = if model.object_ids {
-        ("id: an object id".to_owned(), "made by the server")
+        ("id: an object id".to_owned(), "created by the server")
     } else if model.form.knows_ids() {
         (format!("id: {}", code(&model.id.text)), EQUALITY)
     } else {
@@ -55,7 +55,7 @@ pub(crate) fn bucket(model: &Model) -> TokenStream {
     doc(text.trim_end())
 }
 
-const EQUALITY: &str = "equality in the filter";
+const EQUALITY: &str = "matched by equality in the filter";
 
 /// What closes a bucket.
 fn form(model: &Model) -> String {
@@ -81,13 +81,13 @@ fn form(model: &Model) -> String {
             format!("{up_to} {key} and {window}{bytes}")
         }
         Form::Hybrid { max_duration, .. } => {
-            format!("{up_to} {key}, from at most {max_duration} seconds{bytes}")
+            format!("{up_to} {key}, within at most {max_duration} seconds{bytes}")
         }
-        Form::Numbered { .. } => format!("{up_to} {key}, numbered in their order{bytes}"),
+        Form::Numbered { .. } => format!("{up_to} {key}, numbered in order{bytes}"),
     }
 }
 
-/// The update operator that writes a field of the bucket's own.
+/// The update operator that writes one of the bucket's own fields.
 pub(super) fn operator(model: &Model, role: OwnRole) -> &'static str {
     match role {
         OwnRole::End if model.form.moves_end() => "`$max`",
@@ -107,11 +107,11 @@ fn item_row(model: &Model, field: &Field) -> String {
         Role::Time => "time, BSON date",
         Role::Key | Role::Plain => "part of the record",
     };
-    row(&rust, &path, role, "inside of `$push`")
+    row(&rust, &path, role, "inside `$push`")
 }
 
 fn row(field: &str, path: &str, role: &str, operator: &str) -> String {
-    // A bar ends a cell even inside of a code span.
+    // A bar ends a cell even inside a code span.
     let cell = |text: String| text.replace('|', "\\|");
     let (field, path) = (cell(code(field)), cell(code(path)));
     format!(

@@ -1,4 +1,4 @@
-//! The aggregates: what the stats hold, and what each method reads.
+//! The aggregates: the fields of the stats, and what each method reads.
 
 use proc_macro2::{Ident, TokenStream};
 use syn::ext::IdentExt;
@@ -11,9 +11,7 @@ use crate::model::{
 
 pub(crate) fn stats(model: &Model) -> TokenStream {
     let record = &model.record.ident;
-    doc(&format!(
-        "What a bucket of `{record}` keeps of its records."
-    ))
+    doc(&format!("The aggregates over records of `{record}`."))
 }
 
 pub(crate) fn stats_field(model: &Model) -> TokenStream {
@@ -29,11 +27,13 @@ pub(crate) fn stats_field(model: &Model) -> TokenStream {
 
 pub(crate) fn view(model: &Model, field: &Ident) -> TokenStream {
     let (record, field) = (&model.record.ident, field.unraw());
-    doc(&format!("What a bucket of `{record}` keeps of `{field}`."))
+    doc(&format!(
+        "The aggregates of `{field}` over records of `{record}`."
+    ))
 }
 
 pub(crate) fn view_of(field: &Ident) -> TokenStream {
-    doc(&format!("What is kept of `{}`.", field.unraw()))
+    doc(&format!("The aggregates of `{}`.", field.unraw()))
 }
 
 pub(crate) fn aggregate_path(stored: &Stored) -> TokenStream {
@@ -61,7 +61,7 @@ pub(super) fn aggregate_operator(model: &Model, kind: AggregateKind) -> &'static
     }
 }
 
-/// What a method gives.
+/// What a method returns.
 pub(crate) fn method(model: &Model, method: &Method) -> TokenStream {
     let path = |at: usize| {
         let stored = model.aggregates.stored.get(at);
@@ -89,13 +89,13 @@ pub(crate) fn method(model: &Model, method: &Method) -> TokenStream {
         Reads::First(at) => ("The value of the earliest record", path(at)),
         Reads::Last(at) => ("The value of the latest record", path(at)),
         Reads::CountIf(at) => ("The number of records that fulfil the condition", path(at)),
-        Reads::Tally(at) => ("The values with their numbers of records", path(at)),
+        Reads::Tally(at) => ("The values, each with its number of records", path(at)),
         Reads::MappedTally(at) => (
-            "What the mapping makes of the values, with the numbers of records",
+            "The results of the mapping, each with its number of records",
             path(at),
         ),
         Reads::Percentile { at, .. } => (
-            "The value at or below which this share of the values lies, from 0 to 1",
+            "The value at or below which this share of the values is, from 0 to 1",
             path(at),
         ),
         Reads::Sketch { at, .. } => (

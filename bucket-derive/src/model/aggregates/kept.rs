@@ -1,4 +1,4 @@
-//! What is kept of records, and the methods that read it.
+//! The aggregates of records, and the methods that read them.
 
 use proc_macro2::{Ident, TokenStream};
 use syn::Type;
@@ -8,14 +8,14 @@ use crate::{
     syntax::{choice::NonFinite, closure::Mapping},
 };
 
-/// The aggregates of a model; empty where no field asks for any.
+/// The aggregates of a model; empty if no field has any.
 #[derive(Default)]
 pub(crate) struct Aggregates {
     pub(crate) inputs: Vec<Input>,
     pub(crate) stored: Vec<Stored>,
     /// One for each aggregated field that is not the time.
     pub(crate) views: Vec<View>,
-    /// What is kept of the time.
+    /// The aggregates of the time.
     pub(crate) times: Vec<Method>,
 }
 
@@ -24,7 +24,7 @@ impl Aggregates {
         self.stored.is_empty()
     }
 
-    /// The view whose methods stand on the stats themselves: the only one.
+    /// The only view, whose methods the stats have too.
     pub(crate) fn only_view(&self) -> Option<&View> {
         match self.views.as_slice() {
             [only] => Some(only),
@@ -33,7 +33,7 @@ impl Aggregates {
     }
 }
 
-/// A value of each record that aggregates are kept of.
+/// A value of each record that is aggregated.
 pub(crate) struct Input {
     pub(crate) field: Ident,
     /// The stored name, as serde writes it.
@@ -44,7 +44,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Whether a record may bring no value: a number that is missing or left out. An alias may hide
+    /// Whether a record can have no value: a missing number, or one that is left out. An alias may hide
     /// an option.
     pub(crate) fn is_optional(&self) -> bool {
         matches!(self.of, InputOf::Number)
@@ -52,12 +52,12 @@ impl Input {
     }
 }
 
-/// What is handed over of the field.
+/// What the record passes on for the field.
 pub(crate) enum InputOf {
     Number,
     /// Whether the condition holds.
     Flag(Mapping),
-    /// The value, or what the mapping makes of it.
+    /// The value, or the result of the mapping.
     Tally(Mapping),
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Origin {
     pub(crate) renamed: String,
 }
 
-/// What is kept; an index is that of another aggregate.
+/// The kind of an aggregate; an index refers to another aggregate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum AggregateKind {
     Min,
@@ -120,7 +120,7 @@ pub(crate) struct Method {
     pub(crate) reads: Reads,
 }
 
-/// What a method reads; an index is that of an aggregate.
+/// What a method reads; an index refers to an aggregate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Reads {
     Min(usize),
@@ -146,7 +146,7 @@ pub(crate) enum Reads {
     Last(usize),
     CountIf(usize),
     Tally(usize),
-    /// The caller says what the mapping makes of a value.
+    /// The caller chooses the type of the mapped values.
     MappedTally(usize),
     Percentile {
         at: usize,

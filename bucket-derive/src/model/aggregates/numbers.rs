@@ -1,4 +1,4 @@
-//! What is kept of a field's number, and what of that is needed for what is asked for.
+//! The aggregates of a field's number, and those that others need.
 
 use proc_macro2::{Ident, Span};
 use quote::ToTokens;
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Reader<'_> {
-    /// What is kept of the field's number; all of it shares one input.
+    /// The aggregates of the field's number; they share one input.
     pub(super) fn numbers(&mut self) {
         let attrs = &self.field.aggregates;
         if attrs.first_of_numbers().is_none() {
@@ -54,7 +54,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What is computed from a sum and the number of values, which are kept for that.
+    /// What is computed from a sum and a number of values; both are stored.
     fn averages(&mut self, input: usize) {
         let attrs = &self.field.aggregates;
         let (avg, std_dev) = (attrs.avg.get(), attrs.std_dev.given());
@@ -91,7 +91,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The index of what another aggregate needs: kept already, or from now on.
+    /// The index of an aggregate that another one needs; it is added if it is missing.
     fn needed(
         &mut self,
         kind: AggregateKind,

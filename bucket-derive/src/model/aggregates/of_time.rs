@@ -1,4 +1,4 @@
-//! What is kept of the time: the first and the last, at the top level of the bucket.
+//! The aggregates of the time: the first and the last, at the top level of the bucket.
 
 use quote::ToTokens;
 

@@ -1,4 +1,4 @@
-//! Rules about aggregates: where they may stand, of what types, under which names.
+//! Rules about aggregates: on which fields, of which types, under which names.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use crate::{
     syntax::closure::{Mapped, Mapping},
 };
 
-/// Fields that cannot have what they ask for.
+/// Fields that cannot have their aggregates.
 pub(crate) fn fields(cx: &mut Diagnostics, fields: &[Field]) {
     for field in fields {
         let Some(first) = field.aggregates.given.first() else {
@@ -54,7 +54,7 @@ fn time(cx: &mut Diagnostics, field: &Field) {
     let given = &field.aggregates.given;
     if let Some(other) = given.iter().find(|key| **key != FIRST && **key != LAST) {
         let message = format!(
-            "`{other}` on `{}`, which is the time: of it a bucket keeps the first and the last",
+            "`{other}` on `{}`, which is the time: a bucket keeps only its first and last value",
             field.ident
         );
         let help = format!("#[bucket(time, first, last)] {}", field.declaration());
@@ -67,7 +67,7 @@ fn of_numbers(cx: &mut Diagnostics, field: &Field) {
     let Some(first) = attrs.first_of_numbers() else {
         if let Some(key) = attrs.non_finite.given() {
             let message = format!(
-                "`{key}` on `{}`, of which no aggregate of numbers is kept",
+                "`{key}` on `{}`, which has no aggregate of numbers",
                 field.ident
             );
             cx.error(
@@ -106,7 +106,7 @@ fn of_values(cx: &mut Diagnostics, field: &Field) {
     }
 }
 
-/// Two aggregates at one place, and two methods of one name.
+/// Two aggregates with one path, and two methods with one name.
 pub(crate) fn names(cx: &mut Diagnostics, model: &Model) {
     let Aggregates {
         stored,
@@ -152,7 +152,7 @@ fn clash(cx: &mut Diagnostics, first: &Stored, second: &Stored) {
         format!("{two} is stored at `{path}`, as is {one}")
     } else {
         let other = &first.path;
-        format!("{two} is stored at `{path}`, {one} at `{other}`: one would hold the other")
+        format!("{two} is stored at `{path}`, {one} at `{other}`: one path contains the other")
     };
     cx.error(&second.origin.at, message, &second.origin.renamed);
 }

@@ -1,4 +1,4 @@
-//! Arrays of attributes in records: what goes beside them.
+//! Arrays of attributes in records: their names in the bucket.
 
 use quote::ToTokens;
 
@@ -8,17 +8,10 @@ use crate::{
     syntax::{container::ContainerAttrs, value},
 };
 
-/// Type parameters, and the names of what a bucket holds for its items.
+/// The names of what a bucket holds for its items.
 pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs) {
     if model.arrays.is_empty() {
         return;
-    }
-    let generics = &model.record.generics;
-    if !generics.params.is_empty() {
-        let message = "a record with attributes has no generic parameters: its filters are methods of \
-                       one type";
-        let help = format!("struct {} {{ .. }}", model.record.ident);
-        cx.error(generics, message, help);
     }
     for array in &model.arrays {
         let in_item = value::bad_item_name(&array.name).map(str::to_owned);
@@ -33,7 +26,7 @@ pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs)
             || model.record.ident.to_token_stream(),
             ToTokens::to_token_stream,
         );
-        cx.error(at, message, "another name for the array");
+        cx.error(at, message, "give the array another name");
     }
 }
 
@@ -48,7 +41,7 @@ fn taken(model: &Model, name: &str) -> Option<String> {
     }
     if name == "bucket_part" {
         return Some(format!(
-            "`{name}` is which of several buckets of a window it is"
+            "`{name}` is the part of a window that a bucket holds"
         ));
     }
     let mut aggregates = model.aggregates.stored.iter();

@@ -1,4 +1,4 @@
-//! Types whose name already tells that they cannot have their role.
+//! Types whose name shows that they cannot have their role.
 
 use syn::Type;
 

@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-/// Reports what is missing or comes twice. Gives whether the roles are complete.
+/// Reports what is missing or occurs twice, and returns whether the roles are complete.
 pub(crate) fn check(
     cx: &mut Diagnostics,
     record: &Record,
@@ -54,7 +54,7 @@ pub(crate) fn check(
 fn further_times(cx: &mut Diagnostics, fields: &[Field], roles: &Roles) {
     if let [first, others @ ..] = roles.times.as_slice() {
         for field in others.iter().filter_map(|index| fields.get(*index)) {
-            let message = "a record has one time, this is another";
+            let message = "a record has one time, and this is a second one";
             let help = format!("remove `#[bucket(time)]` from `{}`", field.ident);
             cx.error(&field.ident, message, help);
         }

@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Everything that is called something.
+/// All names.
 pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs) {
     let taken = own_names(cx, model, attrs);
     items(cx, model, attrs, &taken);
@@ -44,7 +44,7 @@ pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs)
     }
 }
 
-/// A name at the top level of a bucket that is no key.
+/// A name at the top level of a bucket other than a key.
 struct OwnName {
     name: String,
     /// What it is the name of.
@@ -65,7 +65,7 @@ fn own_names(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs) -> Vec
     });
     let part = (model.object_ids && model.form.has_parts()).then(|| OwnName {
         name: "bucket_part".to_owned(),
-        what: "which of several buckets of a window it is".to_owned(),
+        what: "the part of a window that a bucket holds".to_owned(),
         given: None,
         help: String::new(),
     });
@@ -96,11 +96,11 @@ fn own_names(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs) -> Vec
 
 fn collision(at: impl ToTokens, one: &OwnName, other: &str) -> (TokenStream, String) {
     let OwnName { name, what, .. } = one;
-    let message = format!("`{name}` cannot be the name of {what}: it is that of {other}");
+    let message = format!("`{name}` cannot be the name of {what}: {other} has that name");
     (at.to_token_stream(), message)
 }
 
-/// The names at the top level under which aggregates stand: the document of all of them once.
+/// The top-level names of aggregates; the document that holds them counts once.
 fn aggregates(model: &Model, attrs: &ContainerAttrs) -> Vec<OwnName> {
     let mut names: Vec<OwnName> = Vec::new();
     for stored in &model.aggregates.stored {
@@ -108,7 +108,7 @@ fn aggregates(model: &Model, attrs: &ContainerAttrs) -> Vec<OwnName> {
             Some((name, rest)) => (name, Some(rest)),
             None => (stored.path.as_str(), None),
         };
-        // Whether aggregates collide with each other is told by their whole paths.
+        // Collisions between aggregates are found by their full paths.
         if names.iter().any(|other| other.name == name) {
             continue;
         }
@@ -140,7 +140,7 @@ fn items(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs, taken: &[O
     let reason = if let Some(own) = taken.iter().find(by_default) {
         format!("`{name}` is {}", own.what)
     } else if let Some(own) = model.taken_by_bucket(&model.items.asked.to_string()) {
-        format!("in `{}Bucket` that is {own}", model.record.ident)
+        format!("`{}Bucket` uses that name for {own}", model.record.ident)
     } else {
         return;
     };
@@ -155,7 +155,7 @@ fn bad_name(cx: &mut Diagnostics, model: &Model, field: &Field, taken: &[OwnName
     }
     if field.role == Role::Key && reason.is_none() {
         reason = value::reserved(&field.name).map(str::to_owned);
-        // A name that was given is reported where it stands.
+        // A name from an attribute is reported at that attribute.
         let by_default = |own: &&OwnName| own.name == field.name && own.given.is_none();
         if let Some(own) = taken.iter().find(by_default) {
             reason = Some(format!("`{}` is {}", field.name, own.what));
@@ -181,14 +181,14 @@ fn bad_name(cx: &mut Diagnostics, model: &Model, field: &Field, taken: &[OwnName
     }
 }
 
-/// The typed bucket has fields of its own beside the keys.
+/// The typed bucket has own fields besides the keys.
 fn taken_ident(cx: &mut Diagnostics, model: &Model, field: &Field) {
     let name = field.rust_name();
     let Some(taken_by) = model.taken_by(&name) else {
         return;
     };
     let message = format!(
-        "a key field cannot be called `{name}`: in `{}Bucket` that is {taken_by}",
+        "a key field cannot be called `{name}`: `{}Bucket` uses that name for {taken_by}",
         model.record.ident
     );
     let ty = printed_type(&field.ty);

@@ -38,7 +38,7 @@ pub(crate) fn container(cx: &mut Diagnostics, input: &DeriveInput, stored: &Serd
                 format_args!("remove `{key}` from `#[serde(..)]`"),
             );
         } else if entry.is(serde::RENAME_ALL) && stored.asymmetric {
-            let message = "`rename_all` writes other names than it reads: a bucket has one name for \
+            let message = "`rename_all` writes and reads different names: a bucket has one name for \
                            each field";
             cx.error(&entry, message, "#[serde(rename_all = \"camelCase\")]");
         }
@@ -72,7 +72,7 @@ pub(crate) fn fields(cx: &mut Diagnostics, fields: &[Field], container: &SerdeSt
     }
 }
 
-/// The item's default is taken from the record's: the item must tell which record that is.
+/// The item's default comes from the record's, so the item's type must determine the record's.
 pub(crate) fn default_of_generic(cx: &mut Diagnostics, input: &DeriveInput, model: &Model) {
     let types: Vec<&Type> = model.item_fields().map(|field| &field.ty).collect();
     let kept = generics::used_by(&model.record.generics, &types);
@@ -82,8 +82,8 @@ pub(crate) fn default_of_generic(cx: &mut Diagnostics, input: &DeriveInput, mode
         return;
     }
     let entry = entry::entries(&input.attrs, SERDE).find(|entry| entry.is(serde::DEFAULT));
-    let message = "`default` on a record with a generic key: the item of a bucket has no key, \
-                   so that the default of its record is ambiguous";
+    let message = "`default` on a record with a generic key: an item has no key, so the default \
+                   of its record is ambiguous";
     cx.error(
         entry,
         message,
@@ -101,7 +101,7 @@ const SKIPPED: [Refusal; 4] = [
     (serde::SKIP_DESERIALIZING, "it is always read back"),
     (serde::SKIP_SERIALIZING_IF, "it is always stored"),
 ];
-const BY_TYPE: &str = "it is stored as `BucketKey` of its type says";
+const BY_TYPE: &str = "the `BucketKey` of its type says how it is stored";
 
 const TIME_REFUSED: [Refusal; 5] = [FLATTENED, SKIPPED[0], SKIPPED[1], SKIPPED[2], SKIPPED[3]];
 const KEY_REFUSED: [Refusal; 8] = [
@@ -114,7 +114,7 @@ const KEY_REFUSED: [Refusal; 8] = [
     (serde::SERIALIZE_WITH, BY_TYPE),
     (serde::DESERIALIZE_WITH, BY_TYPE),
 ];
-const AS_TYPED: &str = "how it is stored follows from its type";
+const AS_TYPED: &str = "its type says how it is stored";
 const UNIQUE_REFUSED: [Refusal; 8] = [
     FLATTENED,
     SKIPPED[0],
@@ -145,16 +145,12 @@ fn unreadable(cx: &mut Diagnostics, field: &Field, stored: &SerdeField, containe
     let has = |key| field.serde.iter().any(|entry| entry.is(key));
     let (key, written, help) = if stored.storage == Storage::Skipped {
         let help = "skip_serializing, default";
-        (
-            serde::SKIP_SERIALIZING,
-            "is never written, so that no",
-            help,
-        )
+        (serde::SKIP_SERIALIZING, "is never written, so no", help)
     } else if has(serde::SKIP_SERIALIZING_IF) {
         let help = "skip_serializing_if = \"..\", default";
         (
             serde::SKIP_SERIALIZING_IF,
-            "is not always written, and without it a",
+            "is not always written: without it, a",
             help,
         )
     } else {

@@ -1,4 +1,4 @@
-//! Rules about the record id: at most one, a field of the item, of a type that has an equality.
+//! Rules about the record id: at most one, on a field of the item, with a key type.
 
 use crate::{
     diagnostics::Diagnostics,
@@ -9,19 +9,19 @@ use crate::{
     symbol::UNIQUE,
 };
 
-/// Record ids that cannot be one.
+/// Refuses fields that cannot be a record id.
 pub(crate) fn check(cx: &mut Diagnostics, fields: &[Field]) {
     let mut first = None;
     for field in fields {
         let Some(word) = &field.unique else { continue };
         let reason = match field.role {
             Role::Key => "which is a key: it is the same in all records of a bucket",
-            Role::Time => "which is the time: several records may be of one time",
+            Role::Time => "which is the time: several records can have the same time",
             Role::Plain => {
                 match &first {
                     None => first = Some(word),
                     Some(first) => {
-                        let message = "a record has one id, this is another";
+                        let message = "a record has one id, and this is a second one";
                         let help = format!("remove `{UNIQUE}` from `{}`", field.ident);
                         cx.error(word, message, help);
                         cx.also(first, format_args!("the first `{UNIQUE}` is here"));
@@ -32,7 +32,7 @@ pub(crate) fn check(cx: &mut Diagnostics, fields: &[Field]) {
             }
         };
         let message = format!("`{UNIQUE}` on `{}`, {reason}", field.ident);
-        let help = "#[bucket(unique)] on the field that tells the records of a key apart";
+        let help = "#[bucket(unique)] on the field that identifies a record within its key";
         cx.error(word, message, help);
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn of(piece: &Piece, names: &Names<'_>, problems: &mut Vec<String>) -
         Some(Err(problem)) => problem,
         None if names.others.contains(&field.as_str()) => {
             format!(
-                "`{{{field}}}` is no key: the id names the key fields and the {}",
+                "`{{{field}}}` is not a key: the id consists of the key fields and the {}",
                 names.what()
             )
         }
@@ -85,8 +85,8 @@ fn number_segment(
             "`{{{field}:{unit}}}`: a number has no unit, write `{{{field}}}`"
         ))),
         _ if field == names.time => Some(Err(format!(
-            "`{{{field}}}` in the id of a numbered bucket: its number stands in place of the \
-             time, write `{{{number}}}`"
+            "`{{{field}}}` in the id of a numbered bucket: its number replaces the time, \
+             write `{{{number}}}`"
         ))),
         _ => None,
     }

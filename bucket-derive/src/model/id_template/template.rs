@@ -1,4 +1,4 @@
-//! A checked template, and the names that it can speak of.
+//! A checked template, and the names that it can use.
 
 /// A checked template.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -27,11 +27,11 @@ pub(crate) enum Unit {
     Millis,
 }
 
-/// The names that a template can speak of.
+/// The names that a template can use.
 pub(crate) struct Names<'a> {
     pub(crate) keys: Vec<String>,
     pub(crate) time: String,
-    /// The number that stands in place of the time.
+    /// The number that replaces the time.
     pub(crate) number: Option<String>,
     /// The unit that the time has by default.
     pub(crate) unit: &'a str,
@@ -39,7 +39,7 @@ pub(crate) struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// What stands last by default.
+    /// The last placeholder by default.
     pub(super) fn last(&self) -> String {
         match &self.number {
             Some(number) => format!("{{{number}}}"),

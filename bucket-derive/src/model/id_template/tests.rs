@@ -42,7 +42,7 @@ fn prefix_order_separators_and_braces_are_free() {
 fn each_mistake_is_named() {
     for (template, expected) in [
         ("{customer_id}{venue}_{date:s}", "need a separator"),
-        ("{customer_id}-{venue}_{date:s}", "cannot be told"),
+        ("{customer_id}-{venue}_{date:s}", "cannot be separated"),
         ("{customer_id}_{venue}_{date}", "has no unit"),
         ("{customer_id}_{venue}_{date:h}", "unknown unit `h`"),
         ("{customer_id:s}_{venue}_{date:s}", "a key has no unit"),
@@ -53,10 +53,10 @@ fn each_mistake_is_named() {
             "{customer_id}_{venue}_{date:s}_{date:s}",
             "names the time `{date}` twice",
         ),
-        ("{customer_id}_{venue}_{date:s}x", "must stand last"),
+        ("{customer_id}_{venue}_{date:s}x", "must come last"),
         (
             "{customer_id}_{ticker}_{venue}_{date:s}",
-            "`{ticker}` is no key",
+            "`{ticker}` is not a key",
         ),
         (
             "{customerid}_{venue}_{date:s}",
@@ -73,7 +73,7 @@ fn each_mistake_is_named() {
 }
 
 #[test]
-fn a_number_stands_in_place_of_the_time() {
+fn a_number_replaces_the_time() {
     let names = Names {
         number: Some("bucket_number".into()),
         ..names()

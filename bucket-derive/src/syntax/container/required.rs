@@ -1,4 +1,4 @@
-//! Which keys a record struct cannot do without.
+//! The required keys of a record struct.
 
 use proc_macro2::Ident;
 use syn::Attribute;
@@ -13,7 +13,7 @@ use crate::{
     syntax::entry::{self, Entry},
 };
 
-/// Reports what is missing, all of it in one error.
+/// Reports all missing keys in one error.
 pub(super) fn check(
     cx: &mut Diagnostics,
     given: &ContainerAttrs,

@@ -17,7 +17,7 @@ pub(super) fn meant_as(entry: &Entry) -> Option<&'static str> {
     did_you_mean(&key.to_string(), names(&CONTAINER_KEYS))
 }
 
-/// Reports it, and what it most likely means.
+/// Reports the key and the one that it most likely means.
 pub(super) fn unknown(cx: &mut Diagnostics, entry: &Entry) {
     if let Some(symbol) = FIELD_KEYS.iter().find(|key| entry.is(**key)) {
         let message = format!("`{symbol}` belongs on a field, not on the struct");

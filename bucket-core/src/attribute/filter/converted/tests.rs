@@ -4,11 +4,11 @@ use bson::{Bson, Decimal128};
 use proptest::prelude::*;
 
 use super::*;
-use crate::attribute::convert::{convert, number_of};
+use crate::attribute::convert::{convert, number};
 
 /// What a record with this stored number returns in the requested unit.
 fn read(stored: &Bson, factor: f64) -> f64 {
-    convert([(number_of(stored), factor)]).unwrap()
+    convert([(number(stored), factor)]).unwrap()
 }
 
 /// The rank of a number among all that can be stored, for an exact comparison.
@@ -84,11 +84,11 @@ fn fulfils(stored: &Bson, condition: &Document) -> bool {
         if let Bson::Array(points) = bound {
             return points.iter().any(|point| compare(stored, point).is_eq());
         }
-        if number_of(bound).unwrap().is_nan() {
-            let is_nan = number_of(stored).unwrap().is_nan();
+        if number(bound).unwrap().is_nan() {
+            let is_nan = number(stored).unwrap().is_nan();
             return is_nan && ["$eq", "$gte", "$lte"].contains(&operator.as_str());
         }
-        if number_of(stored).unwrap().is_nan() {
+        if number(stored).unwrap().is_nan() {
             return false;
         }
         let order = compare(stored, bound);

@@ -3,9 +3,9 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize, Attributed)]
 #[bucket(collection = "bottles")]
-struct Bottle<V> {
-    #[bucket(attribute(array = "specs", k = "volume", u = "ml"))]
-    volume_ml: Option<V>,
+struct Bottle<'a> {
+    #[bucket(attribute(array = "specs", k = "colour"))]
+    colour: Option<&'a str>,
 }
 
 fn main() {}
