@@ -36,6 +36,7 @@ pages! {
     cookbook_products: "docs/book/src/cookbook-products.md";
     cookbook_queue: "docs/book/src/cookbook-queue.md";
     cookbook_requests: "docs/book/src/cookbook-requests.md";
+    design: "docs/book/src/design.md";
     errors: "docs/book/src/errors.md";
     faults: "docs/book/src/faults.md";
     form_count: "docs/book/src/form-count.md";
@@ -62,6 +63,7 @@ pages! {
     spans: "docs/book/src/spans.md";
     statistics: "docs/book/src/statistics.md";
     testing: "docs/book/src/testing.md";
+    tracing: "docs/book/src/tracing.md";
     units_and_order: "docs/book/src/units-and-order.md";
     which_form: "docs/book/src/which-form.md";
     why_buckets: "docs/book/src/why-buckets.md";

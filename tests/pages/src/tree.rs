@@ -83,6 +83,6 @@ pub(crate) fn with_included(page: &Path) -> String {
 }
 
 /// The path that a line includes.
-pub(crate) fn included(line: &str) -> Option<&str> {
+fn included(line: &str) -> Option<&str> {
     line.strip_prefix("{{#include ")?.strip_suffix("}}")
 }
