@@ -121,7 +121,7 @@ async fn a_run_that_was_saved_can_be_shown_again_as_a_page_with_charts() {
     ];
     let ran = run(&arguments).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("behind 10 full ones"), "{ran:?}");
+    assert!(ran.stdout.contains("after 10 full ones"), "{ran:?}");
 
     let docs = folder.join("shown-again");
     let ran = BENCH.run(

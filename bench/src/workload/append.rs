@@ -23,7 +23,7 @@ use crate::{
 
 pub(super) const WORKLOAD: Workload = Workload {
     name: "append",
-    title: "one append behind 10,000 full buckets of its key",
+    title: "one append after 10,000 full buckets of its key",
     about: include_str!("about/append.md"),
     plan,
 };
@@ -70,7 +70,7 @@ struct Inserts {
 
 impl Contestant for Inserts {
     fn name(&self) -> String {
-        format!("buckets, insert behind {} full ones", grouped(self.behind))
+        format!("buckets, insert after {} full ones", grouped(self.behind))
     }
 
     fn round<'a>(&'a self, arena: &'a Arena) -> BoxFuture<'a, Result<f64>> {
@@ -116,7 +116,7 @@ const MANUAL: &str = "manual_history";
 impl Contestant for Upserts {
     fn name(&self) -> String {
         format!(
-            "the manual's upsert behind {} full ones",
+            "the manual's upsert after {} full ones",
             grouped(self.behind)
         )
     }

@@ -15,7 +15,7 @@ use crate::{
 
 pub(super) const WORKLOAD: Workload = Workload {
     name: "ingestor",
-    title: "memory of an ingestor while the server stands still for 10 s",
+    title: "memory of an ingestor while the server is stopped for 10 s",
     about: include_str!("about/ingestor.md"),
     plan,
 };

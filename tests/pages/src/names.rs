@@ -1,72 +1,8 @@
 //! What the pages of the repository name is there: files, headings, packages and tests.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
-/// Everything of the workspace but what is built, relative to its root.
-struct Tree {
-    root: PathBuf,
-    paths: Vec<PathBuf>,
-}
-
-impl Tree {
-    fn read() -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let mut tree = Self {
-            root,
-            paths: Vec::new(),
-        };
-        tree.walk(Path::new(""));
-        tree
-    }
-
-    fn walk(&mut self, folder: &Path) {
-        for entry in fs::read_dir(self.root.join(folder)).unwrap() {
-            let entry = entry.unwrap();
-            let path = folder.join(entry.file_name());
-            if path == Path::new(".git") || entry.file_name() == "target" {
-                continue;
-            }
-            if entry.file_type().unwrap().is_dir() {
-                self.walk(&path);
-            }
-            self.paths.push(path);
-        }
-    }
-
-    /// The pages with what is in them. Those among the sources are parts of others, and the changelog also
-    /// names what is no more.
-    fn pages(&self) -> Vec<(&Path, String)> {
-        let page = |path: &&PathBuf| {
-            let is_part = path.iter().any(|part| part == "src") || path.ends_with("CHANGELOG.md");
-            path.extension().is_some_and(|kind| kind == "md") && !is_part
-        };
-        let text = |path: &PathBuf| fs::read_to_string(self.root.join(path)).unwrap();
-        let pages = self.paths.iter().filter(page);
-        pages.map(|path| (path.as_path(), text(path))).collect()
-    }
-
-    /// Where the file or folder is of which a page says only the end of the path.
-    fn has(&self, end: &str) -> bool {
-        self.paths.iter().any(|path| path.ends_with(end))
-    }
-
-    /// The folder of a package.
-    fn package(&self, name: &str) -> Option<&Path> {
-        let manifests = self
-            .paths
-            .iter()
-            .filter(|path| path.ends_with("Cargo.toml"));
-        let named = format!("name = \"{name}\"");
-        let mut of_name = manifests.filter(|path| {
-            let text = fs::read_to_string(self.root.join(path)).unwrap();
-            text.lines().any(|line| line == named)
-        });
-        of_name.next()?.parent()
-    }
-}
+use crate::tree::{Tree, with_included};
 
 /// What is in backticks, but for blocks of code.
 fn code(page: &str) -> impl Iterator<Item = &str> {
@@ -134,7 +70,7 @@ fn every_link_between_pages_leads_somewhere() {
             };
             let leads = target.exists()
                 && (heading.is_empty() || {
-                    let text = fs::read_to_string(&target).unwrap_or_default();
+                    let text = with_included(&target);
                     let mut headings = text.lines().filter(|line| line.starts_with('#'));
                     headings.any(|line| anchor(line) == heading)
                 });

@@ -228,7 +228,7 @@ async fn what_cannot_be_cut_into_steps_is_refused() {
         ),
         (
             buckets.rollup(key(), DateTime::MIN..DateTime::MAX, Every::year()),
-            "a rollup at most 100000",
+            "a rollup takes at most 100000",
         ),
     ] {
         let error = query.await.unwrap_err();
