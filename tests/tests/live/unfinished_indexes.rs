@@ -81,9 +81,11 @@ impl Build {
         }
     }
 
-    /// The number of commands that build it or wait for it.
+    /// The number of clients whose commands build it or wait for it. The server's own thread shows the command too.
     async fn waiting(&self) -> usize {
-        let command = doc! { "currentOp": 1, "command.createIndexes": "readings" };
+        let of_clients = doc! { "$regex": "^conn" };
+        let command =
+            doc! { "currentOp": 1, "command.createIndexes": "readings", "desc": of_clients };
         let waiting = self.admin.run_command(command).await.unwrap();
         waiting.get_array("inprog").unwrap().len()
     }
