@@ -52,7 +52,7 @@ impl Tree {
         pages.map(|path| (path.as_path(), text(path))).collect()
     }
 
-    /// Where the file or folder is of which a page says only the end of the path.
+    /// Finds the file or folder whose path a page shortens to its end.
     pub(crate) fn has(&self, end: &str) -> bool {
         self.paths.iter().any(|path| path.ends_with(end))
     }

@@ -17,7 +17,7 @@ use crate::{
 
 /// How much longer than its deadline something is awaited.
 pub(crate) const GRACE: u64 = 250;
-/// A call that sends so many commands goes round in circles.
+/// A call that sends this many commands goes round in circles.
 const MOST_COMMANDS: usize = 200;
 
 /// Why a read or a command brought nothing.
@@ -293,7 +293,7 @@ impl<T: Model> World<'_, T> {
         running.delivered[place] = Some(delivered);
         if running.in_session && !running.queue.is_empty() {
             if failed {
-                // Those behind it are not sent.
+                // Later commands are not sent.
                 running.queue.clear();
                 running.delivered.truncate(place + 1);
             } else {
