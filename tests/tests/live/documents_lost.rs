@@ -96,7 +96,9 @@ async fn without_numbers_such_refusals_are_left_open_and_what_passes_is_told() {
     validated(&database).await;
     let mut all = things(50, 200_000);
     // An `_id` of the caller's may have been there before.
-    all.iter_mut().for_each(|thing| thing.id = None);
+    for thing in &mut all {
+        thing.id = None;
+    }
     let load = Thing::documents(&database);
     let report = load.insert_many(all).await.unwrap();
     let unknown = assert_told(&database, &report, 50).await;

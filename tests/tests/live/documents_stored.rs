@@ -471,6 +471,6 @@ async fn in_a_session_the_deadline_counts_while_no_server_was_met() {
     assert!(
         report
             .stopped_by()
-            .is_some_and(|error| error.is_retryable())
+            .is_some_and(bucket_mongo::Error::is_retryable)
     );
 }

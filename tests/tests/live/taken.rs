@@ -83,7 +83,7 @@ async fn after_the_deadline_nothing_is_taken_and_what_was_taken_is_not_sent() {
     assert!(
         report
             .stopped_by()
-            .is_some_and(|error| error.is_retryable())
+            .is_some_and(bucket_mongo::Error::is_retryable)
     );
     assert!(stored(&database).await.is_empty());
 
