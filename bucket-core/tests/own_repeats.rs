@@ -287,6 +287,31 @@ fn late_records_are_stored_though_the_call_that_brought_the_first_of_them_was_dr
     }
 }
 
+/// Late records of one span, some older than what the bucket of the first one covers.
+#[test]
+fn late_records_are_stored_though_one_with_the_id_of_another_was_refused() {
+    let of = |unique: i64, at: i64, value: i64| Sample::<HYBRID_IDS> {
+        at: DateTime::from_millis(at),
+        ..sample(unique, value)
+    };
+    let mut before = Collection::new(Sample::<HYBRID_IDS>::SPEC);
+    for record in [of(900, 10_300, 1), of(901, 100_000, 1)] {
+        let (batch, _) = joined(&[vec![record]]);
+        assert_eq!(run(batch, &mut before, |_, _| (), answered).stored, 1);
+    }
+    for refused in [of(1, 10_400, BAD), of(1, 150_000, BAD)] {
+        for older in [10_100, 9_900, 10_350] {
+            let mut collection = Collection::new(Sample::<HYBRID_IDS>::SPEC);
+            collection.documents.clone_from(&before.documents);
+            let records = vec![refused.clone(), of(2, 10_500, 1), of(1, older, 1)];
+            let (batch, _) = joined(&[records]);
+            let report = run(batch, &mut collection, |_, _| (), answered);
+            let failed: Vec<usize> = failed(&report).into_keys().collect();
+            assert_eq!(failed, [0], "{refused:?} {older}");
+        }
+    }
+}
+
 /// A record as it is drawn: which device, id and data, and when.
 type Drawn = (bool, u8, u8, u8);
 

@@ -196,20 +196,23 @@ impl Chain {
 
     /// Takes a record in, before those that came after it.
     pub(super) fn insert(&mut self, slot: Slot) {
-        let at = if self.kind.sorts() {
-            self.push(slot);
-            0
+        if self.kind.sorts() {
+            self.take_in(slot);
+            self.not_asked_from(0);
         } else {
             let at = self
                 .pending
                 .partition_point(|other| other.index < slot.index);
             self.pending.insert(at, slot);
-            at
-        };
-        self.not_asked_from(at);
-        if at == 0 {
-            self.first_is_another();
+            self.not_asked_from(at);
         }
+    }
+
+    /// Takes a record in by its time. It may be older than what the bucket covers that was found for the first one.
+    pub(super) fn take_in(&mut self, slot: Slot) {
+        self.push(slot);
+        self.sort();
+        self.first_is_another();
     }
 
     /// What was looked for by the time of a record that is gone is looked for anew.

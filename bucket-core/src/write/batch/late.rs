@@ -41,7 +41,7 @@ impl Batch {
                 }
                 sorted_out.moved += 1;
                 let at = self.find_or_begin(&key, in_time.late(time), || prefix.clone());
-                self.chains[at].push(slot);
+                self.chains[at].take_in(slot);
             }
         }
         sorted_out
