@@ -16,7 +16,7 @@ use crate::{
     Error, ErrorKind,
     error::Context,
     footing::simple_collation,
-    read::{Rows, prepared},
+    read::{Rows, opened, prepared},
 };
 
 /// The first document of a plan.
@@ -48,7 +48,8 @@ pub(super) async fn many(
     collection: &Collection<RawDocumentBuf>,
     plan: FindPlan,
 ) -> Result<Cursor<RawDocumentBuf>> {
-    prepared(collection, plan)?.await
+    let collection = collection.clone();
+    opened(async move { prepared(&collection, plan)?.await }).await
 }
 
 /// Hands over each document of a plan, with its projection, as it stands in the server's reply.
@@ -76,12 +77,13 @@ pub(super) async fn aggregation(
     collection: &Collection<RawDocumentBuf>,
     plan: AggregatePlan,
 ) -> Result<Cursor<RawDocumentBuf>> {
-    collection
-        .aggregate(plan.pipeline)
-        .hint(Hint::Name(plan.hint))
-        .collation(simple_collation())
-        .with_type()
-        .await
+    let collection = collection.clone();
+    let opening = async move {
+        let aggregate = collection.aggregate(plan.pipeline);
+        let aggregate = aggregate.hint(Hint::Name(plan.hint));
+        aggregate.collation(simple_collation()).with_type().await
+    };
+    opened(opening).await
 }
 
 /// The only document of an aggregation.

@@ -39,6 +39,15 @@ struct Event {
     number: i32,
 }
 
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "windows", items = "items", window = "1h")]
+struct Window {
+    #[bucket(key)]
+    source: i32,
+    #[bucket(time)]
+    at: DateTime,
+}
+
 fn event(number: i32) -> Event {
     Event {
         source: number,
@@ -365,11 +374,18 @@ async fn dropped_streams_and_reads_leave_no_cursor_open() {
         .collect();
     let stored = buckets.insert_many(&records).await.unwrap();
     assert_eq!(stored.stored(), 20_000);
+    let windows = Window::buckets(&database);
+    windows.ensure().await.unwrap();
+    let records = (0..4_000).map(|source| Window {
+        source,
+        at: DateTime::from_millis(0),
+    });
+    assert_eq!(windows.insert_many(records).await.unwrap().stored(), 4_000);
     let admin = server().await.client().await.unwrap().database("admin");
     let own = async || {
         let pipeline = [
             doc! { "$currentOp": { "idleCursors": true, "allUsers": true } },
-            doc! { "$match": { "ns": format!("{}.events", buckets.database().name()) } },
+            doc! { "$match": { "ns": { "$regex": format!("^{}\\.", database.name()) } } },
         ];
         let found = admin.aggregate(pipeline).await.unwrap();
         found.collect::<Vec<_>>().await.len()
@@ -386,6 +402,10 @@ async fn dropped_streams_and_reads_leave_no_cursor_open() {
         drop(stream);
         let read = buckets.records(1).limit(1_000).into_future();
         let _ = timeout(Duration::from_micros(round * 40), read).await;
+        let pages = buckets.pages(1).into_future();
+        let _ = timeout(Duration::from_micros(round * 40), pages).await;
+        let all = windows.range_all(..).into_future();
+        let _ = timeout(Duration::from_micros(round * 40), all).await;
     }
     let since = Instant::now();
     loop {
