@@ -17,6 +17,8 @@ pub(crate) fn fault(error: &Error) -> Fault {
         ErrorKind::Authentication { .. }
         | ErrorKind::InvalidArgument { .. }
         | ErrorKind::Shutdown
+        // The driver refuses what a transaction cannot do.
+        | ErrorKind::Transaction { .. }
         | ErrorKind::SessionsNotSupported => Fault::Refused,
         ErrorKind::Command(error) => Fault::of_error(error.code, &error.message),
         // Everything else may have happened after the command was sent. That goes for a

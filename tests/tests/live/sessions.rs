@@ -3,7 +3,7 @@
 use bucket_mongo::{
     Attributed, Bucketed, Error, ErrorKind,
     bson::{DateTime, doc},
-    mongodb::options::{Acknowledgment, WriteConcern},
+    mongodb::options::{Acknowledgment, ReadPreference, SelectionCriteria, WriteConcern},
 };
 use bucket_tests::{database, profiled};
 use serde::{Deserialize, Serialize};
@@ -262,4 +262,40 @@ async fn documents_are_not_sent_in_a_session_that_reads_a_snapshot() {
     };
     let ((), sent) = profiled(&database, "readings", writes).await;
     assert!(sent.is_empty(), "{sent:?}");
+}
+
+/// A transaction that reads from secondaries: the driver refuses each of its commands.
+#[tokio::test]
+async fn a_write_that_the_driver_does_not_send_is_known_not_to_be_stored() {
+    let database = database().await;
+    let readings = Windowed::buckets(&database);
+    readings.ensure().await.unwrap();
+    readings.insert(&Windowed::of(0)).await.unwrap();
+    let bottles = Bottle::documents(&database);
+    let bottle = |id| Bottle {
+        id,
+        volume_ml: Some(500),
+    };
+    bottles.insert(&bottle(0)).await.unwrap();
+    let mut session = database.client().start_session().await.unwrap();
+    let secondary = ReadPreference::SecondaryPreferred { options: None };
+    let begin = session.start_transaction();
+    begin
+        .selection_criteria(SelectionCriteria::ReadPreference(secondary))
+        .await
+        .unwrap();
+    let insert = bottles.insert(&bottle(1)).session(&mut session).await;
+    let error = insert.unwrap_err();
+    assert!(!error.is_outcome_unknown(), "{error}");
+    let report = bottles
+        .insert_many((1..5).map(bottle))
+        .session(&mut session);
+    let report = report.await.unwrap();
+    let unknown = |error: &Error| error.is_outcome_unknown();
+    assert!(!report.failed().iter().any(|it| unknown(&it.error)));
+    assert_eq!(report.failed().len(), 4);
+    let record = Windowed::of(1);
+    let insert = readings.insert(&record).session(&mut session).await;
+    let error = insert.unwrap_err();
+    assert!(!error.is_outcome_unknown(), "{error}");
 }
