@@ -6,6 +6,7 @@ mod attributes;
 mod definition;
 mod drift;
 mod listed;
+mod removal;
 mod retention;
 mod same_index;
 
@@ -14,7 +15,8 @@ pub use self::{
     definition::IndexPlan,
     drift::Drift,
     listed::list,
-    retention::{Removal, RemovalPlan, UpdatePlan, date_buckets, removal},
+    removal::Removal,
+    retention::{RemovalPlan, UpdatePlan, date_buckets, removal},
 };
 use self::{
     definition::EXPIRE_AFTER,

@@ -2,7 +2,7 @@
 
 use bson::Document;
 
-use super::retention::Removal;
+use super::removal::Removal;
 
 /// A difference between a collection and its model.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,7 +2,7 @@
 
 use bson::{DateTime, Document, doc};
 
-use super::{Drift, IndexPlan, listed::Listed, same_index::expire_after};
+use super::{Drift, IndexPlan, listed::Listed, removal::Removal, same_index::expire_after};
 use crate::{
     model::{spec::BucketSpec, whole},
     read::has_records,
@@ -90,18 +90,6 @@ pub fn date_buckets(spec: &BucketSpec, now: DateTime) -> Option<UpdatePlan> {
 fn latest(spec: &BucketSpec, now: DateTime) -> Document {
     let times = format!("${}.{}", spec.items(), spec.time().name);
     doc! { "$min": [{ "$max": times }, now] }
-}
-
-/// What the server would remove if it removed buckets by the model's limit.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct Removal {
-    /// Every record of these buckets is from this time or earlier.
-    pub until: DateTime,
-    /// The number of buckets.
-    pub buckets: u64,
-    /// The number of their records.
-    pub records: u64,
 }
 
 /// How the server counts what it would remove: see [`removal`].
