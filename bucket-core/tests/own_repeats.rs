@@ -1,5 +1,5 @@
-//! Records with one id in one call or in several that share their statements: what becomes of one is not what
-//! becomes of the others, unless it is stored.
+//! Records with one id in one call or in several that share their statements: the fate of one does not decide
+//! that of the others, unless it is stored.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -85,13 +85,13 @@ pub struct Call<E> {
     lessons: Lessons,
     /// The write concern of something that was stored was not met.
     is_uncertain: bool,
-    /// The records of callers that have gone since it was planned last,
+    /// The records of callers that have gone since the last plan,
     gone: Vec<Range<usize>>,
-    /// and of those that had before.
+    /// and of those that had gone before it.
     left: Vec<Range<usize>>,
     doubtful: Vec<Doubtful>,
     report: Report<E>,
-    /// So many failures were settled with the records that repeat theirs.
+    /// The number of failures that are settled together with the records that repeat theirs.
     settled: usize,
 }
 

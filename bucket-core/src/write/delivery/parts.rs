@@ -18,7 +18,7 @@ use crate::model::whole;
 const STATEMENTS: [&CStr; 2] = [cstr!("documents"), cstr!("updates")];
 /// The lists of a reply that name statements by their index.
 const LISTS: [&str; 2] = ["writeErrors", "upserted"];
-/// After so many lost replies the statements are sent in parts: one is lost for other reasons as a rule.
+/// After this many lost replies the statements are sent in parts. A single one is usually lost for other reasons.
 const LOST_AS_A_WHOLE: u32 = 2;
 
 /// The statements of a command, as they are sent.
