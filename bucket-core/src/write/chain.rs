@@ -5,7 +5,7 @@
 //! refused and changes nothing, and then the tail is forgotten and asked for again. What a chain
 //! does next is the form's own: see `rules`, and `count`, `in_window`, `hybrid`, `late` and `numbered`.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, ops::Range};
 
 use bson::{DateTime, Document};
 
@@ -75,10 +75,6 @@ pub struct Chain {
     overtaken: bool,
     /// Which records may be stored already, where they have ids.
     suspects: Suspects,
-    /// The bucket that an append did not find, and an earlier try of it may have.
-    doubted: Option<String>,
-    /// It was there, and may have taken the record.
-    is_in_doubt: bool,
     /// The last statement was applied: nobody else is known to write here.
     confirmed: bool,
     /// The bucket that took the last record of this chain, unless that filled it.
@@ -169,8 +165,6 @@ impl Chain {
             failed_from: None,
             overtaken: false,
             suspects: Suspects::default(),
-            doubted: None,
-            is_in_doubt: false,
             confirmed: false,
             last: None,
             refused: None,
@@ -224,6 +218,12 @@ impl Chain {
 
     pub(super) fn indexes(&self) -> impl Iterator<Item = usize> {
         self.pending.iter().map(|slot| slot.index)
+    }
+
+    /// Where the items of the next records are.
+    pub(super) fn items_of_next(&self, records: usize) -> Vec<Range<usize>> {
+        let slots = self.pending.iter().take(records);
+        slots.map(|slot| slot.item.clone()).collect()
     }
 
     pub(super) fn into_pending(self) -> VecDeque<Slot> {

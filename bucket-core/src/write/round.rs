@@ -71,12 +71,14 @@ impl Round {
         begins || self.inserts || opened.binary_search(&at).is_ok()
     }
 
-    /// This statement and those of the same chain behind it.
-    fn steps_from(&self, at: usize) -> Vec<Step> {
-        let rest = self.steps.get(at..).unwrap_or_default();
-        let chain = rest.first().map(|(chain, _)| *chain);
-        let steps = rest.iter().filter(|(other, _)| Some(*other) == chain);
-        steps.map(|(_, step)| step.clone()).collect()
+    /// This statement, and those that the server executes only after it.
+    pub(super) fn steps_from(&self, at: usize) -> &[(usize, Step)] {
+        let end = if self.ordered {
+            self.steps.len()
+        } else {
+            at + 1
+        };
+        self.steps.get(at..end).unwrap_or_default()
     }
 }
 
@@ -234,6 +236,8 @@ impl Batch {
             self.set_raced();
         }
         let mut passed_over = PassedOver::default();
+        // Statements that an earlier try may have executed after they were refused.
+        let mut refused = Vec::new();
         let chains = self.chains_mut();
         for (at, outcome) in reply.outcomes.into_iter().enumerate() {
             let (index, step) = &round.steps[at];
@@ -263,16 +267,11 @@ impl Batch {
                     settled.stored.extend(stored);
                 }
                 (_, Doubt::Open) => settled.unknown.extend(chain.abandon(step)),
-                (Outcome::OtherOpen, Doubt::Overtaken) => settled.doubtful.push(Doubtful {
-                    chain: *index,
-                    steps: round.steps_from(at),
-                }),
+                (Outcome::OtherOpen, Doubt::Overtaken) => refused.push(at),
+                (Outcome::Missed, Doubt::Overtaken) if !chain.tells_repeats() => refused.push(at),
                 (Outcome::Missed | Outcome::OtherOpen, _) => {
                     settled.missed += 1;
                     chain.missed(step);
-                    if doubt == Doubt::Overtaken {
-                        chain.doubt(step);
-                    }
                     // What is inserted is refused by the id of its bucket alone.
                     if !round.inserts {
                         chain.suspect(step);
@@ -295,6 +294,18 @@ impl Batch {
             }
         }
         settled.unsent = passed_over.settle(chains);
+        for at in refused {
+            match Doubtful::of(round, at, self.chains()) {
+                Some(doubtful) => settled.doubtful.push(doubtful),
+                None => {
+                    let (index, step) = &round.steps[at];
+                    settled.missed += 1;
+                    if let Some(chain) = self.chains_mut().get_mut(*index) {
+                        chain.missed(step);
+                    }
+                }
+            }
+        }
         // Only now: what was sent with a record that failed may be stored.
         self.set_held_back_aside();
         settled

@@ -232,7 +232,11 @@ pub fn matches(filter: &Document, document: &Document) -> bool {
             && name.parse::<usize>().is_err()
             && document.get_array(array).is_ok()
         {
-            return of_items(&all_values(document, path), wanted.as_document().unwrap());
+            let values = all_values(document, path);
+            return match wanted {
+                Bson::Document(conditions) => of_items(&values, conditions),
+                value => values.contains(&Some(value)),
+            };
         }
         let found = lookup(document, path);
         if !is_condition(wanted) {

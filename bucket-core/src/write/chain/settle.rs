@@ -138,19 +138,10 @@ impl Chain {
         }
     }
 
-    /// An earlier try of this statement, which was refused just now, may have arrived after the reply. That changes
-    /// nothing where the bucket takes no more, as full buckets stay full. But an append is also refused where
-    /// its bucket is not there, and that may have been opened since: the next look tells. A source and
-    /// record ids keep a record from being stored twice anyway.
-    pub(in crate::write) fn doubt(&mut self, step: &Step) {
-        if step.action.is_lone() && self.watermark.is_none() && !has_ids(self.spec) {
-            self.doubted = Some(step.action.id().to_owned());
-        }
-    }
-
-    /// Whether a lost try may have stored the record of this chain.
-    pub(in crate::write) fn is_in_doubt(&self) -> bool {
-        self.is_in_doubt
+    /// Whether a statement of this chain that arrives twice stores its records once, whatever has happened to the
+    /// bucket in between: it has their ids, or their positions in a source.
+    pub(in crate::write) fn tells_repeats(&self) -> bool {
+        self.watermark.is_some() || has_ids(self.spec)
     }
 
     /// Nothing that was seen of the buckets counts any more.
