@@ -14,7 +14,7 @@ use std::{borrow::Cow, ops::Range};
 
 use bson::{DateTime, RawDocument, RawDocumentBuf};
 
-use super::{Action, Batch, Chain, Round, Step, equality, own_ids::document};
+use super::{Action, Batch, Chain, Step, equality, own_ids::document};
 use crate::{
     bucket::{ItemReader, id::Place},
     read::{self, FindPlan, Remembered},
@@ -44,9 +44,8 @@ pub struct Doubtful {
 }
 
 impl Doubtful {
-    /// The statements from this one on; none if they bring no records.
-    pub(super) fn of(round: &Round, at: usize, chains: &[Chain]) -> Option<Self> {
-        let steps = round.steps_from(at);
+    /// These statements, each with its chain; none if they bring no records.
+    pub(super) fn of(steps: &[(usize, Step)], chains: &[Chain]) -> Option<Self> {
         let first = steps.iter().position(|(_, step)| step.take() > 0)?;
         let (chain, step) = &steps[first];
         Some(Self {

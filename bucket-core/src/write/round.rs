@@ -72,7 +72,7 @@ impl Round {
     }
 
     /// This statement, and those that the server executes only after it.
-    pub(super) fn steps_from(&self, at: usize) -> &[(usize, Step)] {
+    fn steps_from(&self, at: usize) -> &[(usize, Step)] {
         let end = if self.ordered {
             self.steps.len()
         } else {
@@ -295,7 +295,7 @@ impl Batch {
         }
         settled.unsent = passed_over.settle(chains);
         for at in refused {
-            match Doubtful::of(round, at, self.chains()) {
+            match Doubtful::of(round.steps_from(at), self.chains()) {
                 Some(doubtful) => settled.doubtful.push(doubtful),
                 None => {
                     let (index, step) = &round.steps[at];
