@@ -16,14 +16,14 @@ mod writer;
 use bson::{DateTime, Document, RawDocument, doc, rawdoc};
 use bucket_core::{
     Record,
-    write::{
-        Answer, Batch, Call, CallEvent, Delivered, Doubt, Learnt, Listing, Need, Next, Reason,
-        Round, Terms,
-    },
+    write::{Batch, Call, Delivered, Dispatch, Doubt, Need, Reason, Round, Terms},
 };
-use collection::{Answer::Refused, Collection};
+use collection::Collection;
 use sample::{COUNT, COUNT_IDS, Sample};
-use writer::{Server, Writer};
+use writer::{
+    Server, Writer,
+    call::{self, Moment},
+};
 
 fn batch<const F: usize>(devices: &[&str], records: i64) -> Batch {
     let mut batch = Batch::of::<Sample<F>>();
@@ -149,7 +149,7 @@ fn a_batch_that_comes_again_leaves_no_bucket_without_records() {
     let mut deliver = || {
         let mut writer = Writer::new(batch::<COUNT_IDS>(&["a", "b", "c"], 4 * size), None);
         writer.finish(&mut server);
-        (writer, server.collection.documents.clone())
+        (writer, server.collection.documents())
     };
     let (first, stored) = deliver();
     let (again, unchanged) = deliver();
@@ -257,62 +257,30 @@ fn keys_go_on_while_another_one_of_the_call_leaves_a_bucket_to_its_owner() {
     let mut collection = Collection::new(Sample::<COUNT>::SPEC);
     // Its writer has ended.
     let reserved = doc! { "_id": "a_0000000001", "device": "a", "count": 0_i64, "items": [] };
-    collection.documents.push(reserved);
+    collection.edit(|documents| documents.push(reserved));
     // Open buckets are asked first, so the others take two rounds.
     writer::store(batch::<COUNT>(&["b", "c"], 1), &mut collection);
-    let mut learnt = Learnt::default();
-    let batch = batch::<COUNT>(&["a", "b", "c"], 60);
-    let mut call: Call<()> = Call::new(batch, Terms::default());
-    let of_key = |collection: &Collection, key: &str| {
-        let buckets = collection.documents.iter();
-        let buckets = buckets.filter(|bucket| bucket.get_str("device").unwrap() == key);
+    let of_key = |key: &str| {
+        let buckets = collection.documents();
+        let buckets = buckets
+            .iter()
+            .filter(|bucket| bucket.get_str("device").unwrap() == key);
         let counts = buckets.filter_map(|bucket| bucket.get_array("items").ok());
         counts.map(Vec::len).sum::<usize>()
     };
     let mut pauses = 0;
-    loop {
-        match call.next() {
-            Next::Consult => call.consult(&mut learnt),
-            Next::Look(_) => call.told(CallEvent::Listed(Listing::NotPermitted)),
-            Next::Read(plans) => {
-                let found = plans.iter().map(|plan| collection.find(plan)).collect();
-                call.told(CallEvent::Found(found));
-            }
-            Next::Send(commands) => {
-                let mut ended = Vec::new();
-                for command in commands {
-                    let body = Document::try_from(command.body).unwrap();
-                    let list = if body.contains_key("insert") {
-                        "documents"
-                    } else {
-                        "updates"
-                    };
-                    let ordered = body.get_bool("ordered").unwrap();
-                    let mut answers = Vec::new();
-                    for statement in body.get_array(list).unwrap() {
-                        answers.push(collection.execute(statement.as_document().unwrap()));
-                        if ordered && matches!(answers.last(), Some(Refused(..))) {
-                            break;
-                        }
-                    }
-                    ended.push(Delivered::Answer(Answer::sure(collection::reply(&answers))));
-                }
-                let (commands, late) = (ended, false);
-                call.told(CallEvent::Ended { commands, late });
-            }
-            Next::Pause { .. } => {
-                let others = ["b", "c"].map(|key| of_key(&collection, key));
-                assert_eq!(others, [61, 61], "they are not done, and wait");
-                pauses += 1;
-                call.told(CallEvent::Paused);
-            }
-            Next::Wait => panic!("nothing is under way"),
-            Next::Done => break,
+    let watch = |moment: Moment<'_>| {
+        if let Moment::Pause = moment {
+            let others = ["b", "c"].map(of_key);
+            assert_eq!(others, [61, 61], "they are not done, and wait");
+            pauses += 1;
         }
-    }
-    let (_, report) = call.end();
+    };
+    let batch = batch::<COUNT>(&["a", "b", "c"], 60);
+    let call = Call::new(batch, Terms::default());
+    let report = call::run(call, &collection, watch, call::answered);
     assert!(report.failed.is_empty(), "{:?}", report.failed);
-    assert_eq!((report.stored, of_key(&collection, "a")), (180, 60));
+    assert_eq!((report.stored, of_key("a")), (180, 60));
     // Six before it is taken over, and one before it gets records.
     assert_eq!(pauses, 7);
 }
@@ -322,32 +290,16 @@ fn keys_go_on_while_another_one_of_the_call_leaves_a_bucket_to_its_owner() {
 fn no_record_is_said_to_be_stored_perhaps_where_only_a_take_over_was_lost() {
     let mut collection = Collection::new(Sample::<COUNT>::SPEC);
     let reserved = doc! { "_id": "a_0000000001", "device": "a", "count": 0_i64, "items": [] };
-    collection.documents.push(reserved);
-    let mut learnt = Learnt::default();
+    collection.edit(|documents| documents.push(reserved));
     let mut terms = Terms::default();
     terms.in_a_hurry = true;
-    let mut call: Call<&str> = Call::new(batch::<COUNT>(&["a"], 3), terms);
-    loop {
-        match call.next() {
-            Next::Consult => call.consult(&mut learnt),
-            Next::Look(_) => call.told(CallEvent::Listed(Listing::NotPermitted)),
-            Next::Read(plans) => {
-                let found = plans.iter().map(|plan| collection.find(plan)).collect();
-                call.told(CallEvent::Found(found));
-            }
-            Next::Send(_) => call.told(CallEvent::Ended {
-                commands: vec![Delivered::Failed {
-                    error: "no reply",
-                    unknown: true,
-                    refusal: None,
-                }],
-                late: true,
-            }),
-            Next::Done => break,
-            other => panic!("{other:?}"),
-        }
-    }
-    let (_, report) = call.end();
+    let call = Call::new(batch::<COUNT>(&["a"], 3), terms);
+    let lost = |_: &Collection, _: &Dispatch| Delivered::Failed {
+        error: "no reply",
+        unknown: true,
+        refusal: None,
+    };
+    let report = call::run(call, &collection, |_| (), lost);
     assert_eq!(report.commands, 1);
     let stopped_by = report.stopped_by.unwrap();
     assert!(!stopped_by.is_unknown(), "{stopped_by:?}");

@@ -168,6 +168,7 @@ impl Draw<'_> {
                 "$nin",
                 "$exists",
                 "$type",
+                "$size",
                 "$not",
                 "$elemMatch",
             ]);
@@ -178,6 +179,8 @@ impl Draw<'_> {
                 }
                 "$exists" => Bson::Boolean(self.chance(2)),
                 "$type" => self.kind(),
+                "$size" if self.chance(4) => self.number(),
+                "$size" => Bson::Int32(self.small()),
                 "$not" => match self.condition() {
                     Bson::Document(inner) => Bson::Document(inner),
                     _ => Bson::Document(doc! { "$lt": self.value() }),

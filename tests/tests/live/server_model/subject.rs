@@ -230,10 +230,22 @@ fn sessions(draw: &mut Draw<'_>, history: &mut Vec<Document>) {
                 "txnNumber",
                 1 + i64::try_from(history.len() / 3 + draw.below(2)).unwrap(),
             );
+            if draw.chance(3) {
+                command.insert("stmtIds", statement_ids(draw, &command));
+            }
         }
         sent.push(command.clone());
         history.push(command);
     }
+}
+
+/// Numbers for the statements of a command, as where they are a part of another one. Some are too few.
+fn statement_ids(draw: &mut Draw<'_>, command: &Document) -> Vec<i32> {
+    let lists = ["documents", "updates", "deletes"];
+    let statements = lists.iter().find_map(|list| command.get_array(list).ok());
+    let count = i32::try_from(statements.unwrap().len()).unwrap();
+    let first = draw.small();
+    (first..first + count - i32::from(draw.chance(8))).collect()
 }
 
 fn reads(draw: &mut Draw<'_>, history: &mut Vec<Document>) {
