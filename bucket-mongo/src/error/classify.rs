@@ -11,7 +11,7 @@ use bucket_core::{
         names_no_index,
     },
 };
-use mongodb::error::ErrorKind as DriverKind;
+use mongodb::error::{ErrorKind as DriverKind, WriteFailure as DriverFailure};
 
 use super::{Context, Error, ErrorKind};
 use crate::writer::faults;
@@ -49,7 +49,7 @@ impl Error {
             },
             _ => command(code, message),
         };
-        Self::new(kind, context)
+        Self::with_code(kind, context, code)
     }
 
     /// A record that the server refused.
@@ -59,7 +59,9 @@ impl Error {
         let kind = match code {
             DUPLICATE_KEY if index.starts_with(OPEN_INDEX) => ErrorKind::OtherCapacity { index },
             DUPLICATE_KEY => ErrorKind::DuplicateKey { index, message },
-            _ if failure.misses_an_index() => missing_index(action, context),
+            _ if failure.misses_an_index() => {
+                return Self::new(missing_index(action, context), context);
+            }
             BAD_VALUE | TYPE_MISMATCH | CONVERSION_FAILURE | ADDS_NO_NUMBER => {
                 match damaged_id(action) {
                     Some(id) => {
@@ -70,7 +72,29 @@ impl Error {
             }
             _ => command(code, message),
         };
-        Self::new(kind, context)
+        Self::with_code(kind, context, code)
+    }
+}
+
+/// The server's code, where the kind or the driver's error holds one.
+pub(super) fn code_of(kind: &ErrorKind, driver: Option<&mongodb::error::Error>) -> Option<i32> {
+    match kind {
+        // The code says that a hint is wrong.
+        ErrorKind::MissingIndex { .. } => None,
+        ErrorKind::Server { code, .. } => Some(*code),
+        ErrorKind::DuplicateKey { .. } | ErrorKind::OtherCapacity { .. } => Some(DUPLICATE_KEY),
+        _ => driver.and_then(code_of_driver),
+    }
+}
+
+fn code_of_driver(driver: &mongodb::error::Error) -> Option<i32> {
+    match driver.kind.as_ref() {
+        DriverKind::Command(error) => Some(error.code),
+        DriverKind::Write(DriverFailure::WriteError(error)) => Some(error.code),
+        DriverKind::Write(DriverFailure::WriteConcernError(error)) => Some(error.code),
+        // Only the text says why no server is available.
+        _ if faults::refuses_credentials(driver) => Some(AUTHENTICATION_FAILED),
+        _ => None,
     }
 }
 
