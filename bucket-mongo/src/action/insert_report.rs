@@ -84,6 +84,20 @@ impl InsertReport {
         self.failures.all()
     }
 
+    /// Why the record of this index is not stored, or not known to be; none of records that are stored.
+    ///
+    /// ```
+    /// use bucket_mongo::InsertReport;
+    ///
+    /// fn may_send_again(report: &InsertReport, index: usize) -> bool {
+    ///     report.error(index).is_some_and(|error| error.is_retryable())
+    /// }
+    /// ```
+    #[must_use]
+    pub fn error(&self, index: usize) -> Option<&Error> {
+        self.failures.of(index).map(|failed| &failed.error)
+    }
+
     /// Whether the record of this index is stored, by this call or an earlier one.
     #[must_use]
     pub fn is_stored(&self, index: usize) -> bool {
@@ -117,11 +131,12 @@ impl InsertReport {
     ///
     /// # Errors
     ///
-    /// That of the record with the lowest index.
+    /// That of the record with the lowest index, or why none were [taken](Self::stopped_by) any more.
     pub fn into_result(mut self) -> Result<Self> {
-        match self.failures.take_first() {
+        let first = self.failures.take_first().map(|failed| failed.error);
+        match first.or_else(|| self.stopped_by().cloned()) {
             None => Ok(self),
-            Some(first) => Err(first.error),
+            Some(error) => Err(error),
         }
     }
 
