@@ -1,6 +1,7 @@
 //! What can go wrong, typed: the kind, the operation, the key, and whether trying again is safe.
 
 mod classify;
+mod code;
 mod kind;
 mod not_known;
 mod predicates;
@@ -21,7 +22,7 @@ use bucket_core::{
 };
 use mongodb::bson::Bson;
 
-use self::classify::code_of;
+use self::code::code_of;
 pub use self::kind::ErrorKind;
 pub(crate) use self::not_known::NotKnown;
 

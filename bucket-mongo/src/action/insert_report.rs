@@ -173,3 +173,48 @@ impl InsertReport {
         self.duplicates.sort_unstable();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::InsertReport;
+    use crate::{
+        Error, ErrorKind,
+        error::{Context, NotKnown},
+    };
+
+    fn context() -> Context {
+        Context {
+            operation: "insert_many",
+            collection: "samples",
+            spec: None,
+            key: None,
+        }
+    }
+
+    #[test]
+    fn a_call_that_stopped_before_all_records_were_taken_is_no_success() {
+        let mut report = InsertReport::default();
+        report.next_index();
+        assert!(report.clone().into_result().is_ok());
+        report
+            .failures
+            .stop(Error::not_known(NotKnown::NoReply, &context()));
+        assert!(report.into_result().unwrap_err().is_outcome_unknown());
+    }
+
+    #[test]
+    fn the_error_of_a_record_is_had_by_its_index() {
+        let mut report = InsertReport::default();
+        for _ in 0..3 {
+            report.next_index();
+        }
+        report.fail(2, Error::new(ErrorKind::ShutDown, &context()));
+        report.fail(
+            0,
+            Error::new(ErrorKind::Contention { attempts: 1 }, &context()),
+        );
+        report.sort();
+        let retryable = [0, 1, 2, 3].map(|index| report.error(index).map(Error::is_retryable));
+        assert_eq!(retryable, [Some(true), None, Some(false), None]);
+    }
+}

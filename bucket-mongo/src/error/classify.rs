@@ -11,7 +11,7 @@ use bucket_core::{
         names_no_index,
     },
 };
-use mongodb::error::{ErrorKind as DriverKind, WriteFailure as DriverFailure};
+use mongodb::error::ErrorKind as DriverKind;
 
 use super::{Context, Error, ErrorKind};
 use crate::writer::faults;
@@ -73,28 +73,6 @@ impl Error {
             _ => command(code, message),
         };
         Self::with_code(kind, context, code)
-    }
-}
-
-/// The server's code, where the kind or the driver's error holds one.
-pub(super) fn code_of(kind: &ErrorKind, driver: Option<&mongodb::error::Error>) -> Option<i32> {
-    match kind {
-        // The code says that a hint is wrong.
-        ErrorKind::MissingIndex { .. } => None,
-        ErrorKind::Server { code, .. } => Some(*code),
-        ErrorKind::DuplicateKey { .. } | ErrorKind::OtherCapacity { .. } => Some(DUPLICATE_KEY),
-        _ => driver.and_then(code_of_driver),
-    }
-}
-
-fn code_of_driver(driver: &mongodb::error::Error) -> Option<i32> {
-    match driver.kind.as_ref() {
-        DriverKind::Command(error) => Some(error.code),
-        DriverKind::Write(DriverFailure::WriteError(error)) => Some(error.code),
-        DriverKind::Write(DriverFailure::WriteConcernError(error)) => Some(error.code),
-        // Only the text says why no server is available.
-        _ if faults::refuses_credentials(driver) => Some(AUTHENTICATION_FAILED),
-        _ => None,
     }
 }
 
