@@ -1,10 +1,19 @@
 //! What can go wrong, typed: the kind, the operation, the key, and whether trying again is safe.
 
 mod classify;
+mod code;
 mod kind;
 mod not_known;
+mod predicates;
+mod redacted;
+#[cfg(test)]
+mod samples;
 
-use std::{fmt, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashSet},
+    fmt,
+    sync::Arc,
+};
 
 use bucket_core::{
     Attributed, BucketSpec, CursorToken, DamagedBucket, Record,
@@ -13,6 +22,7 @@ use bucket_core::{
 };
 use mongodb::bson::Bson;
 
+use self::code::code_of;
 pub use self::kind::ErrorKind;
 pub(crate) use self::not_known::NotKnown;
 
@@ -43,6 +53,9 @@ struct Inner {
     operation: &'static str,
     collection: &'static str,
     key: Option<String>,
+    code: Option<i32>,
+    /// Those of the driver's error, where it is left out.
+    labels: HashSet<String>,
     driver: Option<mongodb::error::Error>,
     continue_after: Option<CursorToken>,
 }
@@ -92,6 +105,27 @@ impl Context {
     }
 }
 
+impl Inner {
+    fn new(kind: ErrorKind, context: &Context) -> Self {
+        let Context {
+            operation,
+            collection,
+            key,
+            ..
+        } = context.clone();
+        Self {
+            kind,
+            operation,
+            collection,
+            key,
+            code: None,
+            labels: HashSet::new(),
+            driver: None,
+            continue_after: None,
+        }
+    }
+}
+
 impl Error {
     pub(crate) fn new(kind: ErrorKind, context: &Context) -> Self {
         Self::with_driver(kind, context, None)
@@ -102,22 +136,21 @@ impl Error {
         context: &Context,
         driver: Option<mongodb::error::Error>,
     ) -> Self {
-        let Context {
-            operation,
-            collection,
-            key,
-            ..
-        } = context.clone();
-        Self {
-            inner: Arc::new(Inner {
-                kind,
-                operation,
-                collection,
-                key,
-                driver,
-                continue_after: None,
-            }),
-        }
+        let code = code_of(&kind, driver.as_ref());
+        Self::of(Inner {
+            code,
+            driver,
+            ..Inner::new(kind, context)
+        })
+    }
+
+    /// An error that the server gave this code, where the kind does not hold it.
+    pub(crate) fn with_code(kind: ErrorKind, context: &Context, code: i32) -> Self {
+        let code = code_of(&kind, None).or(Some(code));
+        Self::of(Inner {
+            code,
+            ..Inner::new(kind, context)
+        })
     }
 
     /// A bucket that is none of the model, met on a walk.
@@ -126,22 +159,16 @@ impl Error {
         tokens: Option<Tokens>,
         context: &Context,
     ) -> Self {
-        let Context {
-            operation,
-            collection,
-            key,
-            ..
-        } = context.clone();
         let continue_after = tokens.map(|tokens| tokens.of(&placed));
+        Self::of(Inner {
+            continue_after,
+            ..Inner::new(ErrorKind::Damaged(placed.record), context)
+        })
+    }
+
+    fn of(inner: Inner) -> Self {
         Self {
-            inner: Arc::new(Inner {
-                kind: ErrorKind::Damaged(placed.record),
-                operation,
-                collection,
-                key,
-                driver: None,
-                continue_after,
-            }),
+            inner: Arc::new(inner),
         }
     }
 
@@ -157,8 +184,11 @@ impl Error {
     pub(crate) fn interrupted(&self, after: Option<&Bson>, context: &Context) -> Self {
         let after = after.cloned().map(Box::new);
         let cause = Box::new(self.kind().clone());
-        let kind = ErrorKind::Interrupted { after, cause };
-        Self::with_driver(kind, context, self.inner.driver.clone())
+        Self::of(Inner {
+            code: self.inner.code,
+            driver: self.inner.driver.clone(),
+            ..Inner::new(ErrorKind::Interrupted { after, cause }, context)
+        })
     }
 
     /// The kind.
@@ -186,28 +216,22 @@ impl Error {
         self.inner.key.as_deref()
     }
 
-    /// Whether the same call can be made again without storing anything twice, and may succeed.
+    /// The server's code, where the server refused something. Those of its texts that programs need have
+    /// methods: a code is for logs, and for what this library knows nothing of.
+    ///
+    /// `None` where a missing index was found by a refusal: that code says only that a hint was wrong.
+    ///
+    /// ```
+    /// use bucket_mongo::Error;
+    ///
+    /// /// The user has no space left on this cluster.
+    /// fn is_over_quota(error: &Error) -> bool {
+    ///     error.code() == Some(8_000)
+    /// }
+    /// ```
     #[must_use]
-    pub fn is_retryable(&self) -> bool {
-        self.inner.kind.is_retryable()
-    }
-
-    /// Whether a unique index of your own refused the record.
-    #[must_use]
-    pub fn is_duplicate_key(&self) -> bool {
-        matches!(self.inner.kind, ErrorKind::DuplicateKey { .. })
-    }
-
-    /// Whether the id of the record (`#[bucket(unique)]`) is stored with other data.
-    #[must_use]
-    pub fn is_conflict(&self) -> bool {
-        matches!(self.inner.kind, ErrorKind::Conflict { .. })
-    }
-
-    /// Whether it is not known if the records were stored. In every other error they were not.
-    #[must_use]
-    pub fn is_outcome_unknown(&self) -> bool {
-        self.inner.kind.is_outcome_unknown()
+    pub fn code(&self) -> Option<i32> {
+        self.inner.code
     }
 
     /// Where a walk over the records of a key goes on after a damaged bucket, in the direction in which
@@ -247,18 +271,27 @@ impl Error {
     }
 
     /// Whether the driver's error carries this label, such as `TransientTransactionError`.
+    ///
+    /// ```
+    /// fn run_transaction_again(error: &bucket_mongo::Error) -> bool {
+    ///     error.contains_label("TransientTransactionError")
+    /// }
+    /// ```
     #[must_use]
     pub fn contains_label(&self, label: &str) -> bool {
-        self.inner
-            .driver
-            .as_ref()
-            .is_some_and(|driver| driver.contains_label(label))
+        let driver = self.inner.driver.as_ref();
+        self.inner.labels.contains(label) || driver.is_some_and(|error| error.contains_label(label))
     }
 
-    /// The driver's error, if one is behind this error.
+    /// The driver's error, if it caused this one.
     #[must_use]
     pub fn driver(&self) -> Option<&mongodb::error::Error> {
         self.inner.driver.as_ref()
+    }
+
+    fn labels(&self) -> impl Iterator<Item = &str> {
+        let driver = self.inner.driver.iter().flat_map(|error| error.labels());
+        self.inner.labels.iter().chain(driver).map(String::as_str)
     }
 }
 
@@ -269,6 +302,8 @@ impl fmt::Debug for Error {
             .field("operation", &self.inner.operation)
             .field("collection", &self.collection())
             .field("key", &self.inner.key)
+            .field("code", &self.inner.code)
+            .field("labels", &self.labels().collect::<BTreeSet<_>>())
             .field("driver", &self.inner.driver)
             .finish()
     }

@@ -62,6 +62,7 @@ impl NewDocument {
         if bytes > MAX_DOCUMENT_BYTES {
             return Err(DocumentError {
                 id: Some(printed_id(&stored)),
+                is_stored: false,
                 fault: DocumentFault::TooLarge {
                     bytes,
                     limit: MAX_DOCUMENT_BYTES,
@@ -80,6 +81,12 @@ impl NewDocument {
         let id = self.stored.get(ID).ok().flatten();
         id.and_then(|id| Bson::try_from(id).ok())
             .unwrap_or(Bson::Null)
+    }
+
+    /// Its `_id` as text for messages.
+    #[must_use]
+    pub fn id_text(&self) -> String {
+        printed_id(&self.stored)
     }
 
     fn reply_bytes(&self) -> usize {

@@ -84,6 +84,20 @@ impl InsertReport {
         self.failures.all()
     }
 
+    /// Why the record of this index is not stored, or not known to be; none of records that are stored.
+    ///
+    /// ```
+    /// use bucket_mongo::InsertReport;
+    ///
+    /// fn may_send_again(report: &InsertReport, index: usize) -> bool {
+    ///     report.error(index).is_some_and(|error| error.is_retryable())
+    /// }
+    /// ```
+    #[must_use]
+    pub fn error(&self, index: usize) -> Option<&Error> {
+        self.failures.of(index).map(|failed| &failed.error)
+    }
+
     /// Whether the record of this index is stored, by this call or an earlier one.
     #[must_use]
     pub fn is_stored(&self, index: usize) -> bool {
@@ -117,11 +131,12 @@ impl InsertReport {
     ///
     /// # Errors
     ///
-    /// That of the record with the lowest index.
+    /// That of the record with the lowest index, or why none were [taken](Self::stopped_by) any more.
     pub fn into_result(mut self) -> Result<Self> {
-        match self.failures.take_first() {
+        let first = self.failures.take_first().map(|failed| failed.error);
+        match first.or_else(|| self.stopped_by().cloned()) {
             None => Ok(self),
-            Some(first) => Err(first.error),
+            Some(error) => Err(error),
         }
     }
 
@@ -156,5 +171,50 @@ impl InsertReport {
     pub(super) fn sort(&mut self) {
         self.failures.sort();
         self.duplicates.sort_unstable();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::InsertReport;
+    use crate::{
+        Error, ErrorKind,
+        error::{Context, NotKnown},
+    };
+
+    fn context() -> Context {
+        Context {
+            operation: "insert_many",
+            collection: "samples",
+            spec: None,
+            key: None,
+        }
+    }
+
+    #[test]
+    fn a_call_that_stopped_before_all_records_were_taken_is_no_success() {
+        let mut report = InsertReport::default();
+        report.next_index();
+        assert!(report.clone().into_result().is_ok());
+        report
+            .failures
+            .stop(Error::not_known(NotKnown::NoReply, &context()));
+        assert!(report.into_result().unwrap_err().is_outcome_unknown());
+    }
+
+    #[test]
+    fn the_error_of_a_record_is_had_by_its_index() {
+        let mut report = InsertReport::default();
+        for _ in 0..3 {
+            report.next_index();
+        }
+        report.fail(2, Error::new(ErrorKind::ShutDown, &context()));
+        report.fail(
+            0,
+            Error::new(ErrorKind::Contention { attempts: 1 }, &context()),
+        );
+        report.sort();
+        let retryable = [0, 1, 2, 3].map(|index| report.error(index).map(Error::is_retryable));
+        assert_eq!(retryable, [Some(true), None, Some(false), None]);
     }
 }

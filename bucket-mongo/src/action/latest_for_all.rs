@@ -72,6 +72,7 @@ pub struct LatestForAll<'a, T: Record> {
 }
 
 /// A stream over the newest record of every key; see [`Buckets::latest_for_all`].
+#[must_use = "streams do nothing unless polled"]
 pub struct LatestRecords<T: Record> {
     records: BoxStream<'static, Result<T>>,
 }

@@ -52,6 +52,7 @@ pub struct PagesQuery<'a, T: Record> {
 }
 
 /// A stream over the buckets of a key; see [`Buckets::pages`].
+#[must_use = "streams do nothing unless polled"]
 pub struct Pages<T: Record> {
     cursor: Cursor<RawDocumentBuf>,
     /// The times of the records that are shown.

@@ -63,6 +63,7 @@ pub struct RangeAll<'a, T: Record> {
 }
 
 /// A stream over the records of every key in a span of time; see [`Buckets::range_all`].
+#[must_use = "streams do nothing unless polled"]
 pub struct RecordsOfAll<T: Record> {
     /// None for a range that holds nothing.
     cursor: Option<Cursor<RawDocumentBuf>>,

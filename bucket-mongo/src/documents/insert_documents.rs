@@ -134,10 +134,12 @@ impl<'a, T: Attributed> InsertDocument<'a, T> {
     }
 
     async fn run(self) -> Result<()> {
-        let context = Context::of_documents::<T>("insert", None);
-        let document = self
-            .document
-            .map_err(|error| Error::new(ErrorKind::Document(*error), &context))?;
+        let about = |id| Context::of_documents::<T>("insert", id);
+        let document = self.document.map_err(|error| {
+            let context = about(error.id().map(str::to_owned));
+            Error::new(ErrorKind::Document(*error), &context)
+        })?;
+        let context = about(Some(document.id_text()));
         let mut storing = Storing::new(self.documents, self.session, &self.settings, context)?;
         let mut only = NewDocuments::default();
         // The first one always fits.

@@ -36,7 +36,8 @@ pub struct InsertedDocuments {
 pub struct FailedDocument {
     /// The index of the document in the iterator, counted from 0.
     pub index: usize,
-    /// Its `_id`, also where it got one; none if it cannot be encoded.
+    /// Its `_id`, also where it got one; none if it cannot be encoded, or if it was stored in a transaction
+    /// that has ended since.
     pub id: Option<Bson>,
     /// Why. With [`is_outcome_unknown`](Error::is_outcome_unknown) the document may be stored: look for its
     /// `_id` before it is sent again.
@@ -67,6 +68,20 @@ impl InsertedDocuments {
     #[must_use]
     pub fn failed(&self) -> &[FailedDocument] {
         self.failures.all()
+    }
+
+    /// Why the document of this index is not stored, or not known to be; none of documents that are stored.
+    ///
+    /// ```
+    /// use bucket_mongo::documents::InsertedDocuments;
+    ///
+    /// fn is_taken(report: &InsertedDocuments, index: usize) -> bool {
+    ///     report.error(index).is_some_and(|error| error.is_duplicate_key())
+    /// }
+    /// ```
+    #[must_use]
+    pub fn error(&self, index: usize) -> Option<&Error> {
+        self.failures.of(index).map(|failed| &failed.error)
     }
 
     /// Whether the document of this index is stored.

@@ -49,7 +49,7 @@ impl Error {
             },
             _ => command(code, message),
         };
-        Self::new(kind, context)
+        Self::with_code(kind, context, code)
     }
 
     /// A record that the server refused.
@@ -59,7 +59,9 @@ impl Error {
         let kind = match code {
             DUPLICATE_KEY if index.starts_with(OPEN_INDEX) => ErrorKind::OtherCapacity { index },
             DUPLICATE_KEY => ErrorKind::DuplicateKey { index, message },
-            _ if failure.misses_an_index() => missing_index(action, context),
+            _ if failure.misses_an_index() => {
+                return Self::new(missing_index(action, context), context);
+            }
             BAD_VALUE | TYPE_MISMATCH | CONVERSION_FAILURE | ADDS_NO_NUMBER => {
                 match damaged_id(action) {
                     Some(id) => {
@@ -70,7 +72,7 @@ impl Error {
             }
             _ => command(code, message),
         };
-        Self::new(kind, context)
+        Self::with_code(kind, context, code)
     }
 }
 

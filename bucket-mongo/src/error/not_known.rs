@@ -65,7 +65,10 @@ impl From<NotKnown<'_>> for ErrorKind {
 impl Error {
     /// An error of something that may be stored or not.
     pub(crate) fn not_known(why: NotKnown<'_>, context: &Context) -> Self {
-        Self::new(why.into(), context)
+        match why {
+            NotKnown::Concern(failure) => Self::with_code(why.into(), context, failure.code),
+            _ => Self::new(why.into(), context),
+        }
     }
 
     /// An error of a write that may have been applied, as the driver tells it.

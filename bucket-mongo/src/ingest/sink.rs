@@ -34,6 +34,7 @@ use crate::{Error, Result};
 /// }
 /// ```
 #[derive(Debug)]
+#[must_use = "a sink does nothing unless polled"]
 pub struct IngestSink<T: Record> {
     ingestor: Ingestor<T>,
     place: Place,
@@ -54,7 +55,6 @@ struct Unsettled {
 
 impl<T: Record> Ingestor<T> {
     /// A `Sink` that pushes into this ingestor.
-    #[must_use]
     pub fn sink(&self) -> IngestSink<T> {
         IngestSink::new(self.clone())
     }

@@ -66,9 +66,11 @@ fn error(reason: Reason<Error>, context: &Context) -> Error {
         Reason::Refused { action, failure } => return Error::refused(&action, &failure, context),
         Reason::HeldBack(held) => return Error::held_back(&held, context),
         Reason::NotSent(reason) => return error(*reason, context).not_sent(),
-        Reason::LostTry => NotKnown::LostTry.into(),
-        Reason::TakenNumber => NotKnown::TakenNumber.into(),
-        Reason::Concern(failure) => NotKnown::Concern(&failure).into(),
+        Reason::LostTry => return Error::not_known(NotKnown::LostTry, context),
+        Reason::TakenNumber => return Error::not_known(NotKnown::TakenNumber, context),
+        Reason::Concern(failure) => {
+            return Error::not_known(NotKnown::Concern(&failure), context);
+        }
         Reason::Late(source) => ErrorKind::Encode(source),
         Reason::Damaged(damage) => ErrorKind::Damaged(damage),
         Reason::Drift(drift) | Reason::Unmet(Unmet::Differs(drift)) => {

@@ -150,7 +150,7 @@ async fn a_document_that_is_there_or_cannot_be_stored_is_an_error_that_says_so()
         "{error:?}"
     );
     assert!(
-        error.to_string().starts_with("insert on `bottles`: "),
+        error.to_string().starts_with("insert on `bottles` for 2: "),
         "{error}"
     );
     let all: Vec<Bottle> = (3..=6).map(bottle).collect();
