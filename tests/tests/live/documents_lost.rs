@@ -93,7 +93,7 @@ async fn refusals_too_large_for_a_reply_are_still_reported() {
 #[tokio::test]
 async fn without_transaction_numbers_such_refusals_are_unknown_and_the_others_are_reported() {
     let server = DevServer::builder().own().standalone().await.unwrap();
-    let database = server.database("alone").await.unwrap();
+    let database = server.database("standalone").await.unwrap();
     validated(&database).await;
     let mut all = things(50, 200_000);
     // An `_id` from the caller may have been stored before.

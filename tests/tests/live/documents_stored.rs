@@ -362,7 +362,7 @@ async fn lost_replies_store_nothing_twice_and_make_no_report_false() {
 async fn caller_ids_make_retries_exact_where_the_server_takes_no_numbers() {
     let server = DevServer::builder().own().standalone().await.unwrap();
     let proxy = Proxy::start(server.members()[0].address(), Plan::off()).await;
-    store_through(&proxy, &server, "alone", true).await;
+    store_through(&proxy, &server, "standalone", true).await;
 }
 
 async fn in_transaction(documents: &Documents<Thing>, all: &[Thing]) -> InsertedDocuments {
