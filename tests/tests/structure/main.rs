@@ -1,4 +1,5 @@
-//! How the files of the crates hang together: read from their sources, without building them.
+//! How the files of the crates depend on each other: determined from their sources, without a
+//! build.
 
 mod circles;
 mod growth;
@@ -39,7 +40,7 @@ fn imports_of(name: &str) -> Imports {
     imports(&files, &root.unwrap())
 }
 
-/// The groups of core from the ground up, as `docs/architecture.md` has them.
+/// The groups of core from the ground up, as in `docs/architecture.md`.
 const GROUPS: [&str; 11] = [
     "text",
     "error",
@@ -54,7 +55,7 @@ const GROUPS: [&str; 11] = [
     "write",
 ];
 
-/// The group that a file of core is in; none for the root and what it says to emitted code.
+/// The group of a file of core; none for the root and what it exports to generated code.
 fn group_of(file: &Path) -> Option<usize> {
     let file = file
         .strip_prefix("bucket-core/src")
@@ -64,7 +65,7 @@ fn group_of(file: &Path) -> Option<usize> {
     GROUPS.iter().position(|group| *group == first)
 }
 
-/// What ties the files of a circle, one import a line.
+/// The imports that form a circle, one per line.
 fn ties(imports: &Imports, circle: &[PathBuf]) -> Vec<String> {
     let mut ties = Vec::new();
     for (file, of_file) in imports.iter().filter(|(file, _)| circle.contains(file)) {
@@ -159,7 +160,7 @@ fn a_circle_is_seen_through_groups_facades_and_bodies() {
     let child = ("a/child.rs", "use super::One; pub struct Child(Box<One>);");
     let b = ("b.rs", "pub struct Two;");
     assert_eq!(circles_of(&[root, parent, child, b]).len(), 1);
-    // One that only hands its name on.
+    // A parent that only re-exports its child's name.
     let parent = (
         "a.rs",
         "mod child; pub use self::child::Child; pub struct One;",
