@@ -113,6 +113,6 @@ fn an_index_that_differs_is_drift_and_one_that_does_not_is_none() {
     assert!(
         drift[1]
             .to_string()
-            .starts_with("index `bucket_open_20` is of another capacity")
+            .starts_with("index `bucket_open_20` belongs to another capacity")
     );
 }

@@ -117,7 +117,7 @@ async fn wait(
     Err(if has_gone {
         NotKnown::GroupNotDone.into()
     } else {
-        let message = "it waited for other calls until the deadline".to_owned();
+        let message = "it waited for other calls until the deadline and was not sent".to_owned();
         ErrorKind::Unreachable { message }
     })
 }

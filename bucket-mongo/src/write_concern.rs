@@ -26,7 +26,7 @@ pub(crate) fn raw_write_concern(
         None => Ok(None),
         // Without replies nothing is known of any record.
         Some(concern) if concern.w == Some(Acknowledgment::Nodes(0)) => Err(refused(
-            "a write concern of `w: 0` gives no replies to go by".to_owned(),
+            "the write concern `w: 0` gives no replies: use `w: 1` or more".to_owned(),
         )),
         Some(concern) => match bson::serialize_to_raw_document_buf(concern) {
             Ok(concern) => Ok(Some(concern)),

@@ -71,20 +71,23 @@ impl std::fmt::Display for Drift {
                 expected,
                 found,
             } => {
-                write!(f, "index `{name}` is {found}, the model needs {expected}")
+                write!(
+                    f,
+                    "index `{name}` is {found}, but the model needs {expected}"
+                )
             }
             Self::Capacity { name, expected } => {
                 let expected = expected.as_deref().unwrap_or("none");
                 write!(
                     f,
-                    "index `{name}` is of another capacity, the model needs `{expected}`; drop \
-                     `{name}` once no writer of that capacity is left"
+                    "index `{name}` belongs to another capacity, but the model needs `{expected}`; drop \
+                     `{name}` once no writer uses that capacity"
                 )
             }
             Self::RecordIds { name } => write!(
                 f,
-                "index `{name}` is on record ids, of which the model has none; drop `{name}` once no \
-                 writer is left whose model has them"
+                "index `{name}` is on record ids, but the model has none; drop `{name}` once no writer \
+                 uses a model with record ids"
             ),
             Self::Expiry {
                 name,
@@ -95,7 +98,7 @@ impl std::fmt::Display for Drift {
             Self::Collation { locale } => {
                 write!(
                     f,
-                    "the collection has the collation `{locale}`, ids need the simple one"
+                    "the collection has the collation `{locale}`, but ids need the simple collation"
                 )
             }
             Self::Compression { expected, found } => {
@@ -105,14 +108,14 @@ impl std::fmt::Display for Drift {
                 };
                 write!(
                     f,
-                    "the collection was created {found}, the model asks for the compressor \
+                    "the collection was created {found}, but the model asks for the compressor \
                      `{expected}`"
                 )
             }
             Self::Kind { found } => {
                 write!(
                     f,
-                    "the name belongs to a {found}, the model needs a plain collection"
+                    "the name belongs to a {found}, but the model needs a plain collection"
                 )
             }
         }

@@ -131,7 +131,7 @@ impl<E: Clone> Call<E> {
     /// What is to be done next.
     #[allow(
         clippy::should_implement_trait,
-        reason = "an iterator goes on without hearing what came of it"
+        reason = "an iterator continues without learning the outcome"
     )]
     pub fn next(&mut self) -> Next {
         loop {

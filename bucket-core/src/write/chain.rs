@@ -274,7 +274,7 @@ impl Chain {
     pub fn taken_id(&self) -> Option<DamagedBucket> {
         let Taken { id, times, .. } = self.taken.as_ref()?;
         (*times >= MAX_TAKEN).then(|| {
-            let message = "its id is one of this key's, its other fields are not".to_owned();
+            let message = "its id belongs to this key, but its other fields do not".to_owned();
             DamagedBucket::new(format!("{id:?}"), Damage::Refused { message })
         })
     }

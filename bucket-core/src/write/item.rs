@@ -93,7 +93,7 @@ fn not_a_place<T: Record>(name: &str) -> Result<(), Error> {
     let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
     if is_number && T::SPEC.asks_for_places() {
         return Err(Error::custom(format_args!(
-            "a flattened field brings the name `{name}`, which is a place in the array of items"
+            "a flattened field adds the name `{name}`, which is an index of the items array"
         )));
     }
     Ok(())

@@ -36,11 +36,17 @@ pub(super) fn read(spec: &BucketSpec, item: &[u8]) -> Result<(Range<usize>, Vec<
             .ok()
             .filter(|_| has_equality(element.element_type()));
         let Some(identity) = value.and_then(identity) else {
-            let message = format!("is {:?}, which is no id", element.element_type());
+            let message = format!(
+                "is {:?}, which cannot be a record id",
+                element.element_type()
+            );
             return Err(refused(message));
         };
         if element.size() > MAX_BYTES {
-            let message = format!("takes {} bytes, at most {MAX_BYTES}", element.size());
+            let message = format!(
+                "takes {} bytes, but may take at most {MAX_BYTES}",
+                element.size()
+            );
             return Err(refused(message));
         }
         return Ok((start..end, identity));

@@ -55,18 +55,20 @@ impl Source {
     pub fn new(spec: &BucketSpec, name: &str) -> Result<Self, SourceError> {
         let refused = |message: String| Err(SourceError { message });
         if name.is_empty() || name.len() > MAX_NAME {
-            return refused(format!("the name of a source takes 1 to {MAX_NAME} bytes"));
+            return refused(format!(
+                "the name of a source must take 1 to {MAX_NAME} bytes"
+            ));
         }
         if spec.form().sorts() {
             return refused(
-                "buckets with a longest duration take records in order of time, so positions of a \
-                 source do not rise in them"
+                "buckets with a longest duration take records in order of time, so a source's positions \
+                 would not rise in them: use another form"
                     .to_owned(),
             );
         }
         if is_taken(spec) {
             return refused(format!(
-                "buckets keep positions under `{SOURCES}`, and `{}` has a field of that name",
+                "buckets keep positions under `{SOURCES}`, but `{}` has a field of that name: rename it",
                 spec.record()
             ));
         }

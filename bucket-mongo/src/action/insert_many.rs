@@ -245,7 +245,7 @@ where
             Err(error) => return refused(error.to_string()),
         };
         let Ok(position) = i64::try_from(position) else {
-            return refused("a position takes 63 bits".to_owned());
+            return refused("a position must fit in 63 bits".to_owned());
         };
         self.source = Some((source, position));
         Ok(())
@@ -284,7 +284,7 @@ where
         let limits = self.buckets.limits(record);
         if let Some((_, first)) = &self.source {
             let Some(position) = Source::position(*first, index) else {
-                let message = format!("positions of a source end at {}", i64::MAX);
+                let message = format!("the position of a source must be at most {}", i64::MAX);
                 let kind = ErrorKind::InvalidArgument { message };
                 self.report.fail(index, Error::new(kind, &self.context));
                 return true;

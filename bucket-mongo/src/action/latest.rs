@@ -117,7 +117,7 @@ impl<'a, T: Record> LatestN<'a, T> {
 
     async fn run(self) -> Result<Vec<T>> {
         if self.number == 0 || self.number > MAX {
-            let message = format!("the number of newest records is from 1 to {MAX}");
+            let message = format!("the number of newest records must be from 1 to {MAX}");
             return Err(self.request.invalid(&message));
         }
         newest(self.request, self.number).await

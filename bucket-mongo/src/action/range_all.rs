@@ -98,15 +98,15 @@ impl<T: Record> RangeAll<'_, T> {
             Error::new(ErrorKind::InvalidArgument { message }, &context)
         };
         if self.range.is_reversed() {
-            return Err(invalid("the range ends before it starts"));
+            return Err(invalid("the time range ends before it starts"));
         }
         let longest = self.longest(&context)?;
         let shown = read::live(T::SPEC, DateTime::now()).range();
         let range = self.range.and(shown);
         let Some(plan) = read::across_keys(T::SPEC, range, longest) else {
             return Err(invalid(
-                "the buckets of the model have no windows: no index bounds the times of the records \
-                 of all keys, so read them key by key",
+                "the model has no windows, so no index bounds the times of the records of all keys: \
+                 read key by key",
             ));
         };
         let cursor = if range.is_empty() {

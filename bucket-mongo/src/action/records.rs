@@ -211,13 +211,14 @@ impl<'a, T: Record, R: Send + 'a> RecordsQuery<'a, T, R> {
     /// What is wrong with the arguments.
     fn check(&self, most: usize) -> Result<()> {
         match self.limit {
-            Some(0) => Err(self.request.invalid("a limit is at least 1")),
+            Some(0) => Err(self.request.invalid("the limit must be at least 1")),
             Some(limit) if limit > most => {
-                let message = format!("a page has at most {most} records, not {limit}");
+                let message =
+                    format!("a page holds at most {most} records, but the limit is {limit}");
                 Err(self.request.invalid(&message))
             }
             _ if self.tokens > 1 => {
-                let message = "a page is after one token or before one, not both";
+                let message = "a page takes one token: set `after` or `before`, not both";
                 Err(self.request.invalid(message))
             }
             _ => Ok(()),

@@ -31,7 +31,7 @@ impl<T: Record> Buckets<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] if the end of the range is before its start,
+    /// [`ErrorKind::InvalidArgument`] if the time range ends before it starts,
     /// [`ErrorKind::Damaged`] if a document is no bucket of the model, [`ErrorKind::Overflow`] if a
     /// sum passes 64 bits, [`ErrorKind::MissingIndex`] before `ensure()`.
     ///
@@ -200,7 +200,7 @@ impl<'a, T: Record> StatsQuery<'a, T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] if the end of the range is before its start.
+    /// [`ErrorKind::InvalidArgument`] if the time range ends before it starts.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, bson::{DateTime, Document}};
@@ -230,7 +230,7 @@ impl<'a, T: Record> StatsQuery<'a, T> {
 
     fn check(&self, context: &Context) -> Result<()> {
         if self.range.is_reversed() {
-            let message = "the end of the range is before its start".to_owned();
+            let message = "the time range ends before it starts".to_owned();
             return Err(Error::new(ErrorKind::InvalidArgument { message }, context));
         }
         Ok(())

@@ -170,7 +170,9 @@ impl<'a, T: Attributed> MigrateDocuments<'a, T> {
         let context = Context::of_documents::<T>(operation, None);
         let invalid = |message| Error::new(ErrorKind::InvalidArgument { message }, &context);
         if self.settings.batch_size == 0 {
-            return Err(invalid("a batch has at least one document".to_owned()));
+            return Err(invalid(
+                "a batch must hold at least one document".to_owned(),
+            ));
         }
         let migration = Migration::new(T::SPEC, self.to);
         let migration = migration.map_err(|error| invalid(error.to_string()))?;

@@ -198,7 +198,7 @@ impl<'a, T: Attributed> Storing<'a, T> {
     ) {
         let refused = settled.refused.first().map(|(index, _)| *index);
         let message = format!(
-            "the transaction has ended, because document {} was refused",
+            "the transaction has ended, because the server refused document {}",
             refused.unwrap_or_default()
         );
         let kind = ErrorKind::Server {
@@ -243,6 +243,6 @@ fn is_of_one(error: &Error) -> bool {
 
 /// The error of documents that are not sent before the deadline.
 pub(super) fn too_late(context: &Context) -> Error {
-    let message = "it was not sent before the deadline of the call".to_owned();
+    let message = "not sent before the deadline of the call".to_owned();
     Error::new(ErrorKind::Unreachable { message }, context)
 }

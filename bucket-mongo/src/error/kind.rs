@@ -181,7 +181,7 @@ impl fmt::Display for ErrorKind {
             Self::InvalidToken(source) => source.fmt(f),
             Self::LongerBucket { seconds } => write!(
                 f,
-                "a bucket covers {seconds} seconds, more than was known of: read again, or call \
+                "a bucket covers {seconds} seconds, longer than the read assumed: read again, or set \
                  `with_longest_span`"
             ),
             Self::Encode(source) => source.fmt(f),
@@ -197,19 +197,17 @@ impl fmt::Display for ErrorKind {
             Self::UnfinishedIndex { name } => {
                 write!(
                     f,
-                    "the index `{name}` is still being built: try again once it is there"
+                    "the index `{name}` is still being built: call `ensure()` to wait for it, then try again"
                 )
             }
             Self::Drift(drift) => {
                 write!(f, "{drift}")?;
                 f.write_str(match &**drift {
                     Drift::Collation { .. } => {
-                        ": copy the buckets into a collection that was created without a collation"
+                        ": copy the buckets into a collection that has no collation"
                     }
-                    Drift::Index { .. } => {
-                        ": `ensure().replace_indexes()` makes it the one that the model needs"
-                    }
-                    Drift::Kind { .. } => ": use a collection of another name",
+                    Drift::Index { .. } => ": call `ensure().replace_indexes()` to replace it",
+                    Drift::Kind { .. } => ": use another collection name",
                     _ => "",
                 })
             }
@@ -221,46 +219,53 @@ impl fmt::Display for ErrorKind {
             }
             Self::Conflict { id } => {
                 let id = Shortened(id);
-                write!(f, "the record id {id} has other data already")
+                write!(f, "the record id {id} is already stored with other data")
             }
             Self::OtherCapacity { index } => write!(
                 f,
-                "the index `{index}` of another capacity refused the record: drop it once no \
-                 writer of that capacity is left"
+                "the index `{index}` belongs to another capacity and refused the record: drop it once no \
+                 writer uses that capacity"
             ),
             Self::Contention { attempts } => {
-                write!(f, "other writers of this key were faster {attempts} times")
+                write!(
+                    f,
+                    "gave up after {attempts} write conflicts on this key: try again"
+                )
             }
             Self::HeldBack { position, failed } => write!(
                 f,
-                "position {position} of the source was not sent, because position {failed} is not known \
-                 to be stored: go on from there"
+                "position {position} of the source was not sent, because position {failed} may not be \
+                 stored: send again from position {failed}"
             ),
             Self::Overloaded { limit } => {
-                write!(f, "the buffer is full: {limit} bytes wait to be stored")
-            }
-            Self::ShutDown => f.write_str("the ingestor was shut down"),
-            Self::Unreachable { message } => write!(f, "no server could be reached: {message}"),
-            Self::Unauthorized { message } => write!(f, "not authorised: {message}"),
-            Self::Server { code, message } => write!(f, "the server refused ({code}): {message}"),
-            Self::OutcomeUnknown { message } => {
                 write!(
                     f,
-                    "it is not known whether the records were stored: {message}"
+                    "the buffer of {limit} bytes is full and did not take the record: try again later"
                 )
+            }
+            Self::ShutDown => f.write_str("the ingestor was shut down: the record is not stored"),
+            Self::Unreachable { message } => write!(f, "no server could be reached: {message}"),
+            Self::Unauthorized { message } => write!(f, "not authorised: {message}"),
+            Self::Server { code, message } => write!(
+                f,
+                "the server refused the operation (code {code}): {message}"
+            ),
+            Self::OutcomeUnknown { message } => {
+                write!(f, "the records may or may not be stored: {message}")
             }
             Self::Interrupted { after, cause } => {
                 write!(f, "{cause}; ")?;
                 match after {
-                    Some(id) => write!(f, "documents up to {id} are done and stay so")?,
-                    None => f.write_str("what was done stays")?,
+                    Some(id) => write!(f, "documents up to {id} are migrated")?,
+                    None => f.write_str("finished batches stay migrated")?,
                 }
-                f.write_str(": start it again")
+                f.write_str(": start the migration again")
             }
             Self::BucketTooLarge { bytes, limit } => {
                 write!(
                     f,
-                    "a full bucket would take {bytes} bytes, a document at most {limit}"
+                    "a full bucket would take {bytes} bytes, but a document holds at most {limit}: lower the \
+                     capacity"
                 )
             }
             Self::IndexBuild { name, message } => {

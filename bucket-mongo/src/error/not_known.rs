@@ -36,18 +36,16 @@ pub(crate) enum NotKnown<'a> {
 impl fmt::Display for NotKnown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoReply => "there was no reply before the deadline",
-            Self::LostTry => "a try whose connection was lost may have been applied late",
-            Self::TakenNumber => "another command had the number of the one that brought it",
+            Self::NoReply => "the server did not reply before the deadline",
+            Self::LostTry => "an attempt that lost its connection may have been applied late",
+            Self::TakenNumber => "another command used the same transaction number",
             Self::Concern(WriteFailure { code, message, .. }) => {
                 return write!(f, "the write concern was not met ({code}): {message}");
             }
-            Self::Unconfirmed => "no majority has confirmed the changes",
+            Self::Unconfirmed => "no majority confirmed the changes",
             Self::Stopped(stopped) => return write!(f, "the runtime stopped: {stopped}"),
-            Self::GroupStopped => "the runtime that was writing it was shut down",
-            Self::GroupNotDone => {
-                "the group that it shares statements with is not done by the deadline"
-            }
+            Self::GroupStopped => "the runtime that wrote it was shut down",
+            Self::GroupNotDone => "its group of calls did not finish before the deadline",
             Self::Aborted => "the ingestor was aborted",
             Self::IngestorStopped => "the runtime of the ingestor was shut down",
         })
@@ -108,9 +106,9 @@ mod tests {
         let not_sent = unknown.not_sent();
         assert!(!not_sent.is_outcome_unknown() && not_sent.is_retryable());
         let text = not_sent.to_string();
-        assert!(!text.contains("not known"), "{text}");
+        assert!(!text.contains("may or may not"), "{text}");
         assert!(
-            text.ends_with("earlier command failed: there was no reply before the deadline"),
+            text.ends_with("earlier command failed: the server did not reply before the deadline"),
             "{text}"
         );
         // Of what was not sent because of that.

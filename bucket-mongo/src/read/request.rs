@@ -148,7 +148,7 @@ impl<'a, T: Record, R> Request<'a, T, R> {
     /// The walk.
     pub(crate) fn walk(&self) -> Result<Walk<T, R>> {
         if self.range.is_reversed() {
-            return Err(self.invalid("the span of time ends before it starts"));
+            return Err(self.invalid("the time range ends before it starts"));
         }
         let context = self.context();
         let longest = self.longest();

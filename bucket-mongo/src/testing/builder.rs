@@ -148,7 +148,7 @@ impl DevServerBuilder {
         let environment = Environment::read();
         let uri_reason = match (&environment.uri, self.choice) {
             (Some(uri), Choice::Any) => return DevServer::of_uri(&uri.to_string_lossy()).await,
-            (_, Choice::Own) => "not used here: the server must be an own one",
+            (_, Choice::Own) => "not used: this test asks for a server of its own",
             (None, Choice::Any) => "it is not set",
         };
         let (origin, binary) = environment.binary(uri_reason).await?;

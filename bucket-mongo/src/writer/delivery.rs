@@ -79,7 +79,7 @@ impl Delivery<'_> {
         }
         if delivery.has_met_a_taken_number() {
             self.learnt
-                .give_up_numbers("another command had the number of a write");
+                .give_up_numbers("another command used the transaction number of a write");
         }
         self.end(delivery.end(), last)
     }
@@ -147,8 +147,8 @@ impl Delivery<'_> {
                 Numbering::InTransaction | Numbering::Unavailable => break,
                 Numbering::Unreadable => {
                     self.learnt.give_up_numbers(
-                        "the driver does not show the number of its sessions as this version of the \
-                         library knows it",
+                        "this version of the library cannot read the transaction number of the driver's \
+                         sessions",
                     );
                     break;
                 }
@@ -208,7 +208,7 @@ impl Delivery<'_> {
                 ) =>
             {
                 self.learnt
-                    .give_up_numbers("the server is no member of a replica set");
+                    .give_up_numbers("the server is not a member of a replica set");
                 Fault::NoNumbers
             }
             fault => fault,
@@ -287,6 +287,6 @@ impl Delivery<'_> {
 
 /// Why a command was given up that had not left by the deadline.
 pub(crate) fn not_sent_in_time(context: &Context) -> Error {
-    let message = "no server that takes writes was found before the deadline".to_owned();
+    let message = "found no server that takes writes before the deadline".to_owned();
     Error::new(ErrorKind::Unreachable { message }, context)
 }

@@ -39,7 +39,7 @@ impl Learnt {
         if self.lock().give_up_numbers() {
             tracing::warn!(
                 target: trace::WRITE,
-                "{why}: a write whose reply is lost is reported as not known and not sent again"
+                "{why}: a write that loses its reply is not sent again, and its outcome is unknown"
             );
         }
     }
@@ -50,8 +50,8 @@ impl Learnt {
             tracing::warn!(
                 target: trace::WRITE,
                 collection = spec.collection(),
-                "the collection and its indexes may not be listed (the privileges `listCollections` and \
-                 `listIndexes`): whether they are as the model needs them is not known"
+                "not permitted to list the collection and its indexes: grant `listCollections` and \
+                 `listIndexes`, so that the library can check them against the model"
             );
         }
     }

@@ -218,8 +218,8 @@ fn first_batch(reply: &Document) -> Option<Vec<RawDocumentBuf>> {
 /// Why records were given up of whose buckets no read told by the deadline. The driver does not say what it
 /// waited for.
 fn no_answer_in_time(context: &Context) -> Error {
-    let message = "a read was not answered before the deadline: the server was silent, or no connection of the \
-                   client's pool was free"
+    let message = "a read got no reply before the deadline: the server did not answer, or the client's pool had no free \
+                   connection"
         .to_owned();
     Error::new(ErrorKind::Unreachable { message }, context)
 }

@@ -83,7 +83,7 @@ fn error(reason: Reason<Error>, context: &Context) -> Error {
         Reason::Contention { attempts } => ErrorKind::Contention { attempts },
         Reason::Conflict { id } => ErrorKind::Conflict { id },
         Reason::Withdrawn => ErrorKind::Unreachable {
-            message: "the call that brought it was dropped before it was sent".to_owned(),
+            message: "its call was dropped before the record was sent".to_owned(),
         },
     };
     Error::new(kind, context)

@@ -103,7 +103,7 @@ pub(super) async fn refuse_snapshot(
     if !is_of_a_snapshot {
         return Ok(());
     }
-    let message = "a session that reads a snapshot cannot write: use another one".to_owned();
+    let message = "a snapshot session cannot write: use another session".to_owned();
     Err(crate::Error::new(
         crate::ErrorKind::InvalidArgument { message },
         context,

@@ -120,7 +120,7 @@ async fn a_run_that_is_refused_says_from_where_to_go_on() {
     fail("alwaysOn", refused()).await;
     let text = run().await.unwrap_err().to_string();
     assert!(
-        text.ends_with("; what was done stays: start it again"),
+        text.ends_with("; finished batches stay migrated: start the migration again"),
         "{text}"
     );
     fail(doc! { "skip": 2 }, refused()).await;
@@ -132,7 +132,7 @@ async fn a_run_that_is_refused_says_from_where_to_go_on() {
         "{text}"
     );
     assert!(
-        text.ends_with("; documents up to 40 are done and stay so: start it again"),
+        text.ends_with("; documents up to 40 are migrated: start the migration again"),
         "{text}"
     );
     assert!(!error.is_retryable());

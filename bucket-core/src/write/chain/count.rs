@@ -17,7 +17,8 @@ impl Rules for Pages {
         }
         let next = chain.id(known.place.after(known.place));
         if next <= known.id {
-            let message = format!("no bucket can be opened behind it: `{next}` sorts before it");
+            let message =
+                format!("no bucket can follow it, because the next id, `{next}`, sorts before it");
             return Err(DamagedBucket::new(
                 format!("{:?}", known.id),
                 Damage::Id { message },

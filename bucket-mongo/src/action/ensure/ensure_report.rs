@@ -88,7 +88,7 @@ impl fmt::Display for SizeWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "a full bucket of records of {} bytes takes {} bytes, at most {} are recommended",
+            "with records of {} bytes a full bucket takes {} bytes, but at most {} are recommended: lower the capacity",
             self.record_bytes,
             self.bucket_bytes,
             size::RECOMMENDED_DOCUMENT_BYTES
