@@ -1,5 +1,5 @@
-//! Why it is not known whether something was stored: all reasons that there are, and what they mean for records
-//! that were not sent any more.
+//! The reasons why it is unknown whether something was stored, and what each means for records that were then
+//! not sent.
 
 use std::fmt;
 
@@ -8,28 +8,28 @@ use tokio::task::JoinError;
 
 use super::{Context, Error, ErrorKind};
 
-/// Why it is not known whether something was stored, where no error of the driver says it.
+/// Why it is unknown whether something was stored, where no driver error says so.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NotKnown<'a> {
-    /// It is still under way at the deadline.
+    /// The write is still in progress at the deadline.
     NoReply,
-    /// What a reply refused may be stored by an earlier try that came later.
+    /// A reply refused the record, but an earlier attempt may have arrived after that and stored it.
     LostTry,
     /// The server answered from its record of another command.
     TakenNumber,
-    /// It is stored, and may be rolled back.
+    /// The record is stored, but may be rolled back.
     Concern(&'a WriteFailure),
-    /// It is made, and may be rolled back; the command could be sent again.
+    /// The change is made, but may be rolled back; the command can be sent again.
     Unconfirmed,
-    /// The task that sent it is gone.
+    /// The task that sent the write stopped.
     Stopped(&'a JoinError),
-    /// The task that wrote it for several calls is gone.
+    /// The task that wrote for a group of calls stopped.
     GroupStopped,
-    /// The deadline of a call that shares statements with others.
+    /// The call shares statements with others and reached its deadline first.
     GroupNotDone,
     /// The caller has aborted the ingestor.
     Aborted,
-    /// The runtime of the ingestor is gone.
+    /// The runtime of the ingestor was shut down.
     IngestorStopped,
 }
 
@@ -61,19 +61,19 @@ impl From<NotKnown<'_>> for ErrorKind {
 }
 
 impl Error {
-    /// An error of something that may be stored or not.
+    /// The error of a record that may or may not be stored.
     pub(crate) fn not_known(why: NotKnown<'_>, context: &Context) -> Self {
         Self::new(why.into(), context)
     }
 
-    /// An error of a write that may have been applied, as the driver tells it.
+    /// The error of a write that may have been applied, with the driver's message.
     pub(crate) fn unknown(driver: mongodb::error::Error, context: &Context) -> Self {
         let message = driver.kind.to_string();
         Self::with_driver(ErrorKind::OutcomeUnknown { message }, context, Some(driver))
     }
 
-    /// The error of records that were not sent because of this one: they are not stored, whatever became of
-    /// the others.
+    /// The error of records that were not sent because of this one. They are not stored, even if the outcome
+    /// of the others is unknown.
     pub(crate) fn not_sent(&self) -> Self {
         let ErrorKind::OutcomeUnknown { message } = &self.inner.kind else {
             return self.clone();
@@ -111,7 +111,7 @@ mod tests {
             text.ends_with("earlier command failed: the server did not reply before the deadline"),
             "{text}"
         );
-        // Of what was not sent because of that.
+        // It stays the same for records that were not sent because of it.
         assert_eq!(not_sent.not_sent().to_string(), text);
     }
 }
