@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_spread_over_what_is_expected_and_grow_rare_behind_it() {
+    fn samples_are_spread_over_the_expected_documents_and_grow_rare_after_them() {
         assert_eq!(taken(4, 12, 12), [0, 3, 6, 9]);
         assert_eq!(taken(10, 3, 3), [0, 1, 2]);
         assert_eq!(taken(2, 0, 16), [0, 1, 2, 4, 8, 12]);
