@@ -49,7 +49,7 @@ const MAX_TAKEN: u32 = 8;
 #[derive(Debug)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "each of them is true or not whatever the others are"
+    reason = "the flags are independent of each other"
 )]
 pub struct Chain {
     spec: &'static BucketSpec,

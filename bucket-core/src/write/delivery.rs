@@ -66,7 +66,7 @@ const MAX_NUMBERS: u32 = 3;
 #[derive(Debug, Clone)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "each of them is true or not whatever the others are"
+    reason = "the flags are independent of each other"
 )]
 pub struct Delivery {
     phase: Phase,

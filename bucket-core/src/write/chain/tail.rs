@@ -42,7 +42,7 @@ pub(super) struct Reservation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "each of them is true or not whatever the others are"
+    reason = "the flags are independent of each other"
 )]
 pub(in crate::write) struct Known {
     pub(in crate::write) id: String,
