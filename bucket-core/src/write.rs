@@ -8,7 +8,7 @@
 //! | a statement: an action, a key, and the records that it brings | `statement` |
 //! | the buckets that it matches | `filter` |
 //! | what it changes in them: the one list of a bucket's parts | `change` |
-//! | the changes as operators, as a pipeline, or as a whole bucket | `operators`, `pipeline`, `whole_bucket` |
+//! | the changes as operators, a pipeline, or a whole bucket | `operators`, `pipeline`, `whole_bucket` |
 //! | filter and change as one element of a command | `update` |
 //! | encodes statements as one command | `command` |
 //! | what to read and send next, until every record has its outcome | `call` |

@@ -1,4 +1,4 @@
-//! Documents on their way into a collection: in which commands, and what a reply says of each.
+//! New documents: the commands that insert them, and what a reply says about each.
 
 use bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf, oid::ObjectId};
 
@@ -13,15 +13,15 @@ use crate::{
 const MAX_DOCUMENT_BYTES: usize = 16 * 1024 * 1024;
 /// The largest number of documents in one command.
 const MAX_DOCUMENTS: usize = 5_000;
-/// What a reply that refuses every document may take, in bytes: far below the largest one.
+/// The most bytes of a reply that refuses every document: far below the largest reply.
 const MAX_REPLY_BYTES: usize = 8 * 1024 * 1024;
-/// What the refusal of a document takes in a reply beside its `_id`, which stands there twice.
+/// The bytes of a refusal in a reply, besides the `_id`, which appears twice.
 const REFUSAL_BYTES: usize = 512;
 
 const DUPLICATE_KEY: i32 = 11_000;
 const ID_INDEX: &str = "_id_";
 
-/// The stored form of a new document. It has an `_id`, so that no repetition of its command stores it twice.
+/// The stored form of a new document. It has an `_id`, so that a repeated command does not store it twice.
 ///
 /// ```
 /// # use bucket_core::{attribute::{Attributed, DocumentError}, write::NewDocument};
@@ -33,12 +33,12 @@ const ID_INDEX: &str = "_id_";
 #[derive(Debug, Clone)]
 pub struct NewDocument {
     stored: RawDocumentBuf,
-    /// The `_id` is one of its own, that no other document has.
+    /// The `_id` was generated for it, so that no other document has it.
     has_new_id: bool,
 }
 
 impl NewDocument {
-    /// Encodes a document; one without an `_id` gets this one.
+    /// Encodes a document; if it has no `_id`, it receives this one.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl NewDocument {
             Ok(Some(RawBsonRef::Binary(id))) => id.bytes.len(),
             _ => 0,
         };
-        // In the message each byte of it may take six.
+        // In the message each byte of the `_id` may take six.
         REFUSAL_BYTES + 8 * id
     }
 }
@@ -103,7 +103,7 @@ fn elements_of(document: &RawDocument) -> &[u8] {
 
 /// New documents of one `insert` command, each with its index in the call.
 ///
-/// One that the server refuses does not keep the others from being stored.
+/// A document that the server refuses does not stop the others.
 #[derive(Debug, Clone, Default)]
 pub struct NewDocuments {
     documents: Vec<(usize, NewDocument)>,
@@ -111,18 +111,18 @@ pub struct NewDocuments {
     reply_bytes: usize,
 }
 
-/// What a reply says of new documents.
+/// What a reply says about new documents.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct StoredDocuments {
-    /// Those that are stored, by their indexes.
+    /// The stored documents, by their indexes.
     pub stored: Vec<usize>,
-    /// Those that the server refused.
+    /// Documents that the server refused.
     pub refused: Vec<(usize, WriteFailure)>,
-    /// Those that the server refused, and that a try without a reply may have stored after that. None will
-    /// any more, so [a look](NewDocuments::saw) at their `_id`s tells.
+    /// Documents that the server refused, but that an attempt without a reply may have stored afterwards. No
+    /// more attempts will, so [a look](NewDocuments::saw) at their `_id`s shows it.
     pub doubtful: Vec<(usize, WriteFailure)>,
-    /// Those of which it is not known.
+    /// Documents whose outcome is unknown.
     pub unknown: Vec<usize>,
     /// The write concern was not met: what is stored may be rolled back.
     pub write_concern_error: Option<WriteFailure>,
@@ -149,13 +149,13 @@ impl NewDocuments {
         Ok(())
     }
 
-    /// Whether there are none.
+    /// Whether it has no documents.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.documents.is_empty()
     }
 
-    /// How many there are.
+    /// The number of documents.
     #[must_use]
     pub fn len(&self) -> usize {
         self.documents.len()
@@ -166,13 +166,13 @@ impl NewDocuments {
         self.documents.iter().map(|(index, _)| *index)
     }
 
-    /// The `_id` of the document of this index.
+    /// The `_id` of the document at this index.
     #[must_use]
     pub fn id(&self, index: usize) -> Option<Bson> {
         self.document(index).map(NewDocument::id)
     }
 
-    /// The command, but for its write concern.
+    /// The command without its write concern.
     #[must_use]
     pub fn command(&self, collection: &str) -> RawDocumentBuf {
         RawWriter::build_of(self.bytes + 256, |writer| {
@@ -186,7 +186,7 @@ impl NewDocuments {
         })
     }
 
-    /// The two halves, each for a command of its own; none of a single document.
+    /// The two halves, each for a command of its own; `None` for a single document.
     #[must_use]
     pub fn halves(&self) -> Option<(Self, Self)> {
         let (first, second) = self.documents.split_at(self.documents.len() / 2);
@@ -213,7 +213,7 @@ impl NewDocuments {
         let Answer {
             reply, doubt, open, ..
         } = answer;
-        // By a try that the server does not know as one of this command: only the `_id`s tell.
+        // An attempt that the server does not recognise may have stored them: only the `_id`s show it.
         let was_lost = answer.repeated;
         let mut settled = StoredDocuments {
             write_concern_error: reply
@@ -238,7 +238,7 @@ impl NewDocuments {
         let refused = failures.iter().flatten().count();
         let told = self.documents.len() - open.len();
         let applied = crate::model::whole::field(reply, "n").and_then(|n| usize::try_from(n).ok());
-        // Else the server has stopped half-way, and does not say where.
+        // Otherwise the server stopped half-way, and does not say where.
         let is_complete = applied.is_some_and(|applied| applied + refused == told);
         for (at, ((index, document), failure)) in self.documents.iter().zip(failures).enumerate() {
             match failure {
@@ -249,13 +249,13 @@ impl NewDocuments {
                     let is_there =
                         failure.code == DUPLICATE_KEY && failure.index() == Some(ID_INDEX);
                     if is_there && was_lost && document.has_new_id {
-                        // By the try that was lost: nobody else has that `_id`.
+                        // The lost attempt stored it, because no other document has that `_id`.
                         settled.stored.push(*index);
                     } else if is_there && was_lost {
-                        // By that try or by another client.
+                        // The lost attempt or another client stored it.
                         settled.unknown.push(*index);
                     } else {
-                        // An `_id` that is taken stays taken.
+                        // A taken `_id` stays taken.
                         match if is_there { Doubt::None } else { *doubt } {
                             Doubt::None => settled.refused.push((*index, failure)),
                             Doubt::Overtaken => settled.doubtful.push((*index, failure)),
@@ -268,19 +268,19 @@ impl NewDocuments {
         settled
     }
 
-    /// The `_id`s that were found of the [doubtful](StoredDocuments::doubtful) ones: the others are refused.
+    /// Takes the `_id`s found among the [doubtful](StoredDocuments::doubtful) documents: the others are refused.
     pub fn saw(&self, settled: &mut StoredDocuments, found: &[Bson]) {
         let doubtful = std::mem::take(&mut settled.doubtful);
         let is_there: Vec<bool> = doubtful
             .iter()
             .map(|(index, _)| self.id(*index).is_some_and(|id| found.contains(&id)))
             .collect();
-        // To the server 1 and 1.0 are one `_id`: then it is not known which of them was found.
+        // For the server 1 and 1.0 are the same `_id`, so it is unknown which of them was found.
         let is_clear = is_there.iter().filter(|is_there| **is_there).count() == found.len();
         for ((index, failure), is_there) in doubtful.into_iter().zip(is_there) {
             match (is_there, is_clear) {
                 (false, true) => settled.refused.push((index, failure)),
-                // Nobody else has that `_id`.
+                // No other document has that `_id`.
                 (true, _) if self.has_new_id(index) => settled.stored.push(index),
                 _ => settled.unknown.push(index),
             }
@@ -390,12 +390,12 @@ mod tests {
         let small = new(&thing(None, 1));
         let pushed = (0..9_000).take_while(|at| documents.push(*at, small.clone()).is_ok());
         assert_eq!(pushed.count(), MAX_DOCUMENTS);
-        // Were all of these refused, the reply would repeat every `_id`.
+        // If all of these were refused, the reply would repeat every `_id`.
         let mut documents = NewDocuments::default();
         let long = new(&thing(Some(&"x".repeat(10_000)), 1));
         let pushed = (0..9_000).take_while(|at| documents.push(*at, long.clone()).is_ok());
         assert!(pushed.count() < 200);
-        // One that takes more than a command is sent alone.
+        // A document larger than a command is sent in a command of its own.
         let large = new(&thing(None, 16 * 1024 * 1024 - 100));
         assert!(NewDocuments::default().push(0, large).is_ok());
         let error = NewDocument::encode(&thing(Some("a"), 16 * 1024 * 1024), ObjectId::new);
@@ -440,12 +440,12 @@ mod tests {
     #[test]
     fn what_a_reply_leaves_open_is_never_said_to_be_stored_or_not() {
         let documents = things(&[None, Some("b"), None]);
-        // The number does not fit.
+        // The number of documents does not match.
         let settled = documents.settle(&answer(&doc! { "ok": 1, "n": 1 }, Doubt::None, false));
         assert_eq!(settled.unknown, [10, 11, 12]);
         let settled = documents.settle(&answer(&doc! { "ok": 1 }, Doubt::None, false));
         assert_eq!(settled.unknown, [10, 11, 12]);
-        // A validator refused it, and a late try may come when it does not.
+        // A validator refused it, but may accept a late attempt.
         let reply = doc! { "ok": 1, "n": 2, "writeErrors": [invalid(2)] };
         let settled = documents.settle(&answer(&reply, Doubt::Open, false));
         assert_eq!((settled.stored, settled.unknown), (vec![10, 11], vec![12]));
@@ -482,9 +482,9 @@ mod tests {
             (settled.stored, refused, settled.unknown)
         };
         assert_eq!(look(&[]), (vec![13], vec![10, 11, 12], vec![]));
-        // One with an `_id` of its own may be another client's.
+        // A document whose `_id` was given may be another client's.
         assert_eq!(look(&[10, 11]), (vec![10, 13], vec![12], vec![11]));
-        // What was found is none of them to the letter.
+        // The found `_id` is not exactly any of theirs.
         assert_eq!(look(&[13]), (vec![13], vec![], vec![10, 11, 12]));
     }
 
