@@ -27,7 +27,7 @@ mod tests {
     use super::{between, spread};
 
     #[test]
-    fn a_pause_is_within_what_is_asked_for() {
+    fn a_pause_is_within_its_bounds() {
         for _ in 0..100 {
             let pause = spread(1_000);
             assert!((Duration::from_millis(500)..=Duration::from_secs(1)).contains(&pause));

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_keeps_an_index_from_being_created_is_named() {
+    fn the_index_that_prevents_a_creation_is_named() {
         let plan = compare_attributes(&[SPECS], &[]).missing.remove(0);
         let hidden = doc! { "v": 2, "name": "by_hand", "key": plan.keys.clone(), "hidden": true };
         let Some(Drift::Index { name, found, .. }) = in_the_way(&plan, &[hidden]) else {

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_the_same_as_it_was_stored_and_as_nothing_else() {
+    fn a_value_that_is_not_a_number_equals_only_its_stored_form() {
         let nan = |payload: u64| doc! { "x": f64::from_bits(0x7ff8_0000_0000_0000 | payload) };
         assert!(same(&nan(1), &nan(1)));
         assert!(!same(&nan(1), &nan(2)));

@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_bounded_by_bytes_documents_and_what_a_reply_would_take() {
+    fn commands_are_bounded_by_bytes_documents_and_the_size_of_a_reply() {
         let mut documents = NewDocuments::default();
         let mut number = 0;
         while documents.push(number, new(&thing(None, 1_000_000))).is_ok() {
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_reply_leaves_open_is_never_said_to_be_stored_or_not() {
+    fn a_document_that_a_reply_leaves_open_has_an_unknown_outcome() {
         let documents = things(&[None, Some("b"), None]);
         // The number of documents does not match.
         let settled = documents.settle(&answer(&doc! { "ok": 1, "n": 1 }, Doubt::None, false));
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repetition_without_a_number_finds_what_the_lost_try_stored_by_ids_of_its_own() {
+    fn an_unnumbered_retry_finds_what_the_lost_attempt_stored_by_generated_ids() {
         let documents = things(&[None, Some("b"), None]);
         let reply = doc! { "ok": 1, "n": 1, "writeErrors": [taken(0), taken(1)] };
         let settled = documents.settle(&answer(&reply, Doubt::None, true));
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_tells_which_documents_a_late_try_stored_after_they_were_refused() {
+    fn a_look_shows_which_refused_documents_a_late_attempt_stored() {
         let documents = things(&[None, Some("b"), None, Some("d")]);
         let reply = doc! {
             "ok": 1, "n": 1, "writeErrors": [invalid(0), invalid(1), invalid(2)],
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_without_a_reply_leaves_open_what_it_brought_and_nothing_else() {
+    fn a_part_without_a_reply_leaves_only_its_own_documents_open() {
         let documents = things(&[None, Some("b"), None]);
         let reply = doc! { "ok": 1, "n": 1, "writeErrors": [invalid(1)] };
         let mut answer = answer(&reply, Doubt::None, false);
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_hold_all_of_them() {
+    fn halves_hold_all_documents() {
         let documents = things(&[None, Some("b"), None]);
         let (first, second) = documents.halves().unwrap();
         let indexes: Vec<usize> = first.indexes().chain(second.indexes()).collect();

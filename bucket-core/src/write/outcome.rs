@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_index_that_refused_is_told_as_the_server_names_it_and_as_that_of_ids_without_a_name() {
+    fn the_refusing_index_is_the_named_one_or_that_of_ids_if_none_is_named() {
         let english = " collation: { locale: \"en\", strength: 2 }";
         for (rest, expected) in [
             (" index: _id_ dup key: { _id: \"a\" }".to_owned(), "_id_"),

@@ -59,7 +59,7 @@ mod tests {
     use super::Pauses;
 
     #[test]
-    fn a_pause_never_gets_shorter_however_many_tries_there_were() {
+    fn a_pause_never_gets_shorter_however_many_attempts_there_were() {
         let pauses = Pauses::of(10, 1_000);
         assert_eq!((pauses.after(0), pauses.after(3)), (10, 80));
         let mut last = 0;

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_the_same_where_the_server_takes_them_for_the_same() {
+    fn ids_are_the_same_if_the_server_considers_them_equal() {
         assert_eq!(of(Bson::Int32(7)), of(Bson::Int64(7)));
         assert_eq!(of(Bson::Int32(7)), of(Bson::Double(7.0)));
         assert_ne!(of(Bson::Int32(7)), of("7".into()));

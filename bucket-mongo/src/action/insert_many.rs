@@ -33,7 +33,7 @@ impl<T: Record> Buckets<T> {
     /// no more are taken. Records of one key keep their order. A record that cannot be stored does not stop
     /// the others, unless they come [from a source](InsertMany::from_source).
     ///
-    /// Larger batches are cheaper: records of the same bucket share the cost of one statement, so many small
+    /// Larger batches are cheaper: records of the same bucket share the cost of one statement, and small
     /// batches over many keys cost as much as single inserts. Calls that arrive while other calls of the
     /// handle and its clones are writing more than 64 statements wait for those, a quarter of a second at
     /// most, and share their statements: four tasks with a batch each are nearly four times as fast as one.

@@ -95,7 +95,7 @@ mod tests {
     use super::{Context, Error, NotKnown};
 
     #[test]
-    fn what_was_not_sent_is_not_said_to_be_stored_perhaps() {
+    fn a_record_that_was_not_sent_is_never_reported_as_maybe_stored() {
         let context = Context {
             operation: "insert_many",
             collection: "samples",

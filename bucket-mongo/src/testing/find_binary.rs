@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_bad_name_in_mongod_is_not_passed_over() {
+    async fn an_unusable_mongod_variable_is_an_error() {
         let mongod = Some("/nowhere/mongod".into());
         let found = Environment {
             mongod,

@@ -135,7 +135,7 @@ mod tests {
     /// Needs a `mongod`.
     #[tokio::test]
     #[ignore = "starts a server"]
-    async fn a_port_that_was_taken_meanwhile_is_replaced() {
+    async fn a_port_taken_in_the_meantime_is_replaced() {
         let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let taken = other.local_addr().unwrap().port();
         let first = Cell::new(true);

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_folder_goes_whether_the_child_runs_or_is_killed_or_was_started_again() {
+    async fn the_folder_is_removed_whether_the_child_runs_or_was_killed_or_restarted() {
         for orders in 0..3 {
             let supervisor = supervised(&format!("gone-{orders}")).await.unwrap();
             if orders > 0 {

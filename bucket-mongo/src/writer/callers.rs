@@ -139,7 +139,7 @@ mod tests {
     use crate::error::{Context, Error, ErrorKind};
 
     #[test]
-    fn each_call_is_told_of_its_own_records_by_their_own_indexes() {
+    fn each_call_gets_its_own_records_with_its_own_indexes() {
         let mut seats = Callers::default();
         let mut results = Vec::new();
         for (records, end, offset) in [(3, 3, 0), (2, 10, 3), (4, 4, 13)] {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stopped_a_group_is_told_to_those_that_it_concerns() {
+    fn the_error_that_stopped_a_group_reaches_the_calls_it_concerns() {
         let mut seats = Callers::default();
         let (first, mut is_stored) = oneshot::channel();
         let (second, mut is_lost) = oneshot::channel();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_records_of_a_call_that_is_gone_are_known() {
+    fn the_records_of_a_dropped_call_are_reported() {
         let mut seats = Callers::default();
         let mut results = Vec::new();
         for (records, end) in [(3, 3), (2, 10), (4, 4)] {

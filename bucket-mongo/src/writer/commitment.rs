@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn who_writes_with_less_than_a_majority_reads_what_the_primary_has() {
+    fn a_writer_with_less_than_a_majority_reads_what_the_primary_has() {
         let weak = WriteConcern::nodes(1);
         let commitment = Commitment::of(Some(&weak));
         assert_eq!(concern(&commitment, ReadLevel::CausalMajority), None);

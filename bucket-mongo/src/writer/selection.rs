@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_was_called_off_stays_so() {
+    fn a_command_that_was_called_off_stays_called_off() {
         let selection = Selection::default();
         assert!(selection.call_off());
         assert!(selection.call_off());
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_may_have_left_is_not_called_off() {
+    fn a_command_that_may_have_been_sent_is_not_called_off() {
         let selection = Selection::default();
         assert!(selection.shared.goes(later()));
         assert!(!selection.call_off());
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_was_let_go_of_and_has_not_left_is_not_tried_again() {
+    fn a_command_that_was_let_go_and_not_sent_is_not_retried() {
         let selection = Selection::default();
         assert!(selection.shared.goes(later()));
         assert!(!selection.call_off());
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_has_not_left_is_tried_again_while_somebody_waits() {
+    fn an_unsent_command_is_retried_while_someone_waits() {
         let selection = Selection::default();
         assert!(selection.shared.goes(later()));
         selection.reset(false);

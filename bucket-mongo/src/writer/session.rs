@@ -213,7 +213,7 @@ mod tests {
 
     /// If this fails with a new version of the driver, look at how it refuses the transaction.
     #[tokio::test]
-    async fn a_session_that_reads_a_snapshot_is_told_from_others() {
+    async fn a_snapshot_session_is_distinguished_from_others() {
         let client = Client::with_uri_str("mongodb://localhost:1").await.unwrap();
         let context = Context {
             operation: "insert",

@@ -86,7 +86,7 @@ mod tests {
     use super::{Fault, newer_number};
 
     #[test]
-    fn what_the_server_broke_off_may_be_stored_in_part() {
+    fn a_command_that_the_server_aborted_may_be_stored_in_part() {
         let of_code = |code| Fault::of_error(code, "");
         assert_eq!(of_code(11_602), Fault::BrokenOff { transient: true });
         assert_eq!(of_code(1), Fault::BrokenOff { transient: false });

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gets_no_reply_goes_in_halves_until_it_is_one_statement() {
+    fn statements_without_a_reply_are_sent_in_halves_down_to_one() {
         let mut parts = Parts::new(5);
         parts.lose();
         assert_eq!((parts.next(), parts.is_divided()), (0..5, false));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_replies_to_parts_say_together_what_one_would_have_said() {
+    fn the_replies_to_parts_add_up_to_the_reply_to_the_whole_command() {
         let mut parts = Parts::new(6);
         parts.lose();
         parts.lose();
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_some_parts_came_to_is_known_without_the_others() {
+    fn the_results_of_some_parts_are_known_without_the_others() {
         let mut parts = Parts::new(6);
         parts.lose();
         assert_eq!(parts.so_far(), None);

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_is_not_replicated_yet_is_asked_for_again() {
+    fn a_write_that_is_not_replicated_yet_is_sent_again() {
         let concern = |code: i32| doc! { "ok": 1, "n": 1, "writeConcernError": { "code": code } };
         assert!(asks_again(&concern(64)));
         assert!(asks_again(&concern(50)));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_statements_that_were_not_executed_anew_are_known() {
+    fn the_statements_answered_from_the_servers_record_are_known() {
         let reply = doc! { "ok": 1, "n": 3, "retriedStmtIds": [2, 0_i64, 0] };
         assert_eq!(replayed(&reply), [0, 2]);
         assert_eq!(replayed(&doc! { "ok": 1, "n": 3 }), [0_usize; 0]);
