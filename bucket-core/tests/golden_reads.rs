@@ -113,6 +113,6 @@ fn an_index_that_differs_is_drift_and_an_equal_one_is_not() {
     assert!(
         drift[1]
             .to_string()
-            .starts_with("index `bucket_open_20` is of another capacity")
+            .starts_with("index `bucket_open_20` belongs to another capacity")
     );
 }

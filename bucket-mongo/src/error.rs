@@ -65,7 +65,7 @@ struct Inner {
 pub(crate) struct Context {
     pub(crate) operation: &'static str,
     pub(crate) collection: &'static str,
-    /// None for documents that are no buckets.
+    /// `None` for documents that are not buckets.
     pub(crate) spec: Option<&'static BucketSpec>,
     pub(crate) key: Option<String>,
 }
@@ -94,7 +94,7 @@ impl Context {
         }
     }
 
-    /// An operation on documents with attributes; on the one of this `_id`, if it is about one.
+    /// An operation on documents with attributes, or on the one with this `_id`.
     pub(crate) fn of_documents<T: Attributed>(operation: &'static str, id: Option<String>) -> Self {
         Self {
             operation,
@@ -153,7 +153,7 @@ impl Error {
         })
     }
 
-    /// A bucket that is none of the model, met on a walk.
+    /// A document, found on a walk, that is not a bucket of the model.
     pub(crate) fn damaged(
         placed: Placed<DamagedBucket>,
         tokens: Option<Tokens>,
@@ -172,7 +172,7 @@ impl Error {
         }
     }
 
-    /// The error of a record of a source that was not sent because of an earlier one.
+    /// The error of a record of a source that an earlier record held back.
     pub(crate) fn held_back(held: &HeldBack, context: &Context) -> Self {
         let HeldBack {
             position, failed, ..
@@ -180,7 +180,7 @@ impl Error {
         Self::new(ErrorKind::HeldBack { position, failed }, context)
     }
 
-    /// The error of a move that is done up to this `_id`.
+    /// The error of a migration that is done up to this `_id`.
     pub(crate) fn interrupted(&self, after: Option<&Bson>, context: &Context) -> Self {
         let after = after.cloned().map(Box::new);
         let cause = Box::new(self.kind().clone());
@@ -209,8 +209,8 @@ impl Error {
         self.inner.collection
     }
 
-    /// The key that the operation was about, as text for messages, where it was about one:
-    /// `{ customerId: 1 }`, by the stored names. It is one line, and long texts are cut.
+    /// The key of the operation as text for messages, if the operation was about one key: `{ customerId: 1
+    /// }`, with the stored names. It is one line; long texts are cut.
     #[must_use]
     pub fn key(&self) -> Option<&str> {
         self.inner.key.as_deref()
@@ -234,16 +234,16 @@ impl Error {
         self.inner.code
     }
 
-    /// Where a walk over the records of a key goes on after a damaged bucket, in the direction in which
-    /// it went: what to give to [`after`](crate::action::RecordsQuery::after), or to
-    /// [`before`](crate::action::RecordsQuery::before) where the page was one before a token. Everything that
-    /// stands before the bucket can be read without it.
+    /// Where a walk over the records of a key continues after a damaged bucket, in the direction of the walk.
+    /// Pass it to [`after`](crate::action::RecordsQuery::after), or to
+    /// [`before`](crate::action::RecordsQuery::before) if the page was read with `before`. Everything before
+    /// the bucket can be read without it.
     ///
-    /// None of other errors, and of reads in the order of time, which have no tokens.
+    /// `None` for other errors, and for reads in time order, which have no tokens.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, CursorToken, ErrorKind, Result};
-    /// /// Every record that can be read, and the damaged buckets.
+    /// /// Returns every readable record and the ids of the damaged buckets.
     /// async fn salvage<T: Bucketed>(buckets: &Buckets<T>, key: T::Key) -> Result<(Vec<T>, Vec<String>)> {
     ///     let (mut records, mut damaged) = (Vec::new(), Vec::new());
     ///     let mut token: Option<CursorToken> = None;

@@ -349,9 +349,7 @@ async fn a_full_bucket_whose_successor_id_would_not_sort_after_it_is_named() {
     let error = events.insert(&event(1, "a")).await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Damaged(_)), "{error:?}");
     assert!(
-        error
-            .to_string()
-            .contains("no bucket can be opened behind it"),
+        error.to_string().contains("no bucket can follow it"),
         "{error}"
     );
 }

@@ -81,13 +81,13 @@ async fn invalid_arguments_are_refused_before_anything_is_sent() {
     let token = "AQECAwQFBsCE5JcNAZztiwEqgSZYvw";
 
     let error = readings.records(1).limit(0).await.unwrap_err();
-    assert_eq!(message(&error), "a limit is at least 1");
+    assert_eq!(message(&error), "the limit must be at least 1");
     assert_eq!(error.operation(), "records");
     assert!(error.key().is_some_and(|key| key.contains('1')));
     let error = readings.records(1).limit(10_001).await.unwrap_err();
     assert_eq!(
         message(&error),
-        "a page has at most 10000 records, not 10001"
+        "a page holds at most 10000 records, but the limit is 10001"
     );
     let error = readings
         .records(1)
@@ -104,7 +104,7 @@ async fn invalid_arguments_are_refused_before_anything_is_sent() {
         .unwrap_err();
     assert!(message(&error).contains("a stream goes forward"));
     let error = readings.records(1).limit(0).collect().await.unwrap_err();
-    assert_eq!(message(&error), "a limit is at least 1");
+    assert_eq!(message(&error), "the limit must be at least 1");
     for error in [
         readings
             .records(1)

@@ -206,7 +206,7 @@ async fn an_index_of_another_capacity_is_named_as_drift() {
     assert!(
         report
             .to_string()
-            .contains("drift: index `bucket_open_10` is of another capacity")
+            .contains("drift: index `bucket_open_10` belongs to another capacity")
     );
 }
 

@@ -121,7 +121,7 @@ async fn a_refused_run_reports_where_to_continue() {
     fail("alwaysOn", refused()).await;
     let text = run().await.unwrap_err().to_string();
     assert!(
-        text.ends_with("; what was done stays: start it again"),
+        text.ends_with("; finished batches stay migrated: start the migration again"),
         "{text}"
     );
     fail(doc! { "skip": 2 }, refused()).await;
@@ -133,7 +133,7 @@ async fn a_refused_run_reports_where_to_continue() {
         "{text}"
     );
     assert!(
-        text.ends_with("; documents up to 40 are done and stay so: start it again"),
+        text.ends_with("; documents up to 40 are migrated: start the migration again"),
         "{text}"
     );
     assert!(!error.is_retryable());
