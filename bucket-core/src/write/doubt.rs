@@ -1,4 +1,4 @@
-//! What a reply leaves open where an earlier try of its command had none.
+//! What a reply leaves open if an earlier attempt of its command had no reply.
 //!
 //! A command without a reply is sent again as it is, and the server applies each statement once. But the first try
 //! may arrive late: after a reply that refuses a statement, at a bucket that takes it by then. Most refusals are
@@ -23,11 +23,11 @@ use crate::{
 /// How far a reply can be relied on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doubt {
-    /// It says everything.
+    /// The reply says everything.
     None,
-    /// An earlier try may have arrived after it; none will any more.
+    /// An earlier attempt may have arrived after the reply, but none will from now on.
     Overtaken,
-    /// An earlier try may still arrive: what was refused may be applied yet.
+    /// An earlier attempt may still arrive: refused statements may still be applied.
     Open,
 }
 

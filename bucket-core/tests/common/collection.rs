@@ -1,146 +1,104 @@
-//! A naive collection. It implements what the server's documentation says about the statements,
-//! reads and indexes of the plans, and nothing else.
+//! A collection on the modelled server, with the indexes of a model of records.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
-use std::cmp::Ordering;
+use std::cell::{Cell, RefCell};
 
-use bson::{Bson, Document, RawDocumentBuf, doc};
+use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use bucket_core::{BucketSpec, index, read::FindPlan};
+use server_model::Server;
 
-#[derive(Debug)]
 pub struct Collection {
-    pub documents: Vec<Document>,
-    /// The object ids made so far.
-    ids: u64,
-    unique: Vec<index::IndexPlan>,
-}
-
-/// The server's answer to one statement.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
-    Matched,
-    Upserted,
-    Nothing,
-    Refused(i32, String),
+    /// A read is a command, too.
+    server: RefCell<Server>,
+    spec: &'static BucketSpec,
+    sessions: Cell<usize>,
 }
 
 impl Collection {
-    pub fn new(spec: &BucketSpec) -> Self {
-        let unique = index::plan(spec).into_iter().filter(|plan| plan.unique);
-        Self {
-            documents: Vec::new(),
-            ids: 0,
-            unique: unique.collect(),
-        }
+    pub fn new(spec: &'static BucketSpec) -> Self {
+        Self::with(spec, Vec::new())
     }
 
+    /// A collection with these documents.
+    pub fn with(spec: &'static BucketSpec, documents: Vec<Document>) -> Self {
+        Self::make(spec, documents, true)
+    }
+
+    fn make(spec: &'static BucketSpec, documents: Vec<Document>, unique: bool) -> Self {
+        let collection = Self {
+            server: RefCell::new(Server::new()),
+            spec,
+            sessions: Cell::new(0),
+        };
+        let mut plans = index::plan(spec);
+        plans.iter_mut().for_each(|plan| plan.unique &= unique);
+        let indexes: Vec<Document> = plans.iter().map(index::IndexPlan::definition).collect();
+        collection.succeed(&doc! { "createIndexes": spec.collection(), "indexes": indexes });
+        if !documents.is_empty() {
+            collection.succeed(&doc! { "insert": spec.collection(), "documents": documents });
+        }
+        collection
+    }
+
+    /// The documents, in the order of their insertion.
+    pub fn documents(&self) -> Vec<Document> {
+        let namespace = format!("test.{}", self.spec.collection());
+        self.server.borrow().documents(&namespace)
+    }
+
+    /// Somebody changes documents by hand.
+    pub fn edit(&mut self, edit: impl FnOnce(&mut Vec<Document>)) {
+        let mut documents = self.documents();
+        edit(&mut documents);
+        *self = Self::with(self.spec, documents);
+    }
+
+    /// Somebody changes documents to what no unique index would allow.
+    pub fn damage(&mut self, damage: impl FnOnce(&mut Vec<Document>)) {
+        let mut documents = self.documents();
+        damage(&mut documents);
+        *self = Self::make(self.spec, documents, false);
+    }
+
+    /// The server's reply to a command.
+    pub fn run(&self, command: &RawDocument) -> Document {
+        let reply = self.server.borrow_mut().run(command);
+        let code = reply.get_i32("code").unwrap_or_default();
+        assert_ne!(code, server_model::UNKNOWN, "{reply}");
+        reply
+    }
+
+    /// What a read finds.
     pub fn find(&self, plan: &FindPlan) -> Vec<RawDocumentBuf> {
-        let filter = Document::try_from(plan.filter.clone()).unwrap();
-        let mut found: Vec<&Document> = self
-            .documents
-            .iter()
-            .filter(|document| matches(&filter, document))
-            .collect();
-        let sort: Vec<(&String, &Bson)> = plan.sort.iter().collect();
-        for (path, direction) in sort.into_iter().rev() {
-            found.sort_by(|a, b| {
-                // A missing field comes first.
-                let order = match (a.get(path), b.get(path)) {
-                    (Some(a), Some(b)) => compare(a, b),
-                    (a, b) => a.is_some().cmp(&b.is_some()),
-                };
-                if direction.as_i32() == Some(-1) {
-                    order.reverse()
-                } else {
-                    order
-                }
-            });
-        }
-        if plan.limit > 0 {
-            found.truncate(usize::try_from(plan.limit).unwrap());
-        }
+        let reply = self.run(&plan.single_batch(self.spec.collection()));
+        let cursor = reply.get_document("cursor");
+        let cursor = cursor.unwrap_or_else(|_| panic!("{reply}"));
+        let found = cursor.get_array("firstBatch").unwrap().iter();
         found
-            .into_iter()
-            .map(|document| RawDocumentBuf::try_from(document).unwrap())
+            .map(|it| RawDocumentBuf::try_from(it.as_document().unwrap()).unwrap())
             .collect()
     }
 
-    /// An update statement, or a document to be inserted.
-    pub fn execute(&mut self, statement: &Document) -> Answer {
-        if !statement.contains_key("q") {
-            return match self.store(None, statement.clone()) {
-                Answer::Upserted => Answer::Matched,
-                refused => refused,
-            };
-        }
-        let filter = statement.get_document("q").unwrap();
-        let update = statement.get_document("u").unwrap();
-        let at = self
-            .documents
-            .iter()
-            .position(|document| matches(filter, document));
-        let (at, new) = match at {
-            Some(at) => {
-                let old = self.documents[at].clone();
-                let mut new = old.clone();
-                apply(&mut new, update, false);
-                if old.get("_id") != new.get("_id") {
-                    return Answer::Refused(66, String::new());
-                }
-                (Some(at), new)
-            }
-            None if filter.contains_key("$and") => return Answer::Refused(54, String::new()),
-            None if statement.get_bool("upsert").unwrap_or(false) => {
-                let mut new = Document::new();
-                for (path, value) in filter {
-                    if !path.starts_with('$') && !is_condition(value) {
-                        assert!(!path.contains('.'), "{path}");
-                        new.insert(path, value.clone());
-                    }
-                }
-                apply(&mut new, update, true);
-                if !new.contains_key("_id") {
-                    self.ids += 1;
-                    let mut id = [0; 12];
-                    id[4..].copy_from_slice(&self.ids.to_be_bytes());
-                    new.insert("_id", bson::oid::ObjectId::from_bytes(id));
-                }
-                (None, new)
-            }
-            None => return Answer::Nothing,
-        };
-        self.store(at, new)
+    /// A session that no command has used.
+    pub fn session(&self) -> usize {
+        self.sessions.update(|number| number + 1);
+        self.sessions.get()
     }
 
-    fn store(&mut self, at: Option<usize>, new: Document) -> Answer {
-        let id = new.get("_id");
-        if at.is_none() && self.documents.iter().any(|other| other.get("_id") == id) {
-            return Answer::Refused(11_000, "_id_".to_owned());
-        }
-        for plan in &self.unique {
-            let indexed = |document: &Document| {
-                plan.partial
-                    .as_ref()
-                    .is_none_or(|partial| matches(partial, document))
-            };
-            let same = |other: &Document| {
-                let mut paths = plan.keys.keys();
-                paths.all(|path| share_a_value(&all_values(other, path), &all_values(&new, path)))
-            };
-            let others = self.documents.iter().enumerate();
-            let clash = others
-                .filter(|(index, _)| Some(*index) != at)
-                .any(|(_, other)| indexed(other) && same(other));
-            if indexed(&new) && clash {
-                return Answer::Refused(11_000, plan.name.clone());
-            }
-        }
-        if let Some(at) = at {
-            self.documents[at] = new;
-            return Answer::Matched;
-        }
-        self.documents.push(new);
-        Answer::Upserted
+    /// From now on, a validator refuses buckets with an item whose field has one of these values.
+    pub fn refuse(&self, field: &str, values: &[i64]) {
+        let values: Vec<Bson> = values.iter().copied().map(Bson::from).collect();
+        let path = format!("{}.{field}", self.spec.items());
+        self.succeed(&doc! {
+            "collMod": self.spec.collection(),
+            "validator": { path: { "$nin": values } },
+        });
+    }
+
+    fn succeed(&self, command: &Document) {
+        let reply = self.run(&RawDocumentBuf::try_from(command).unwrap());
+        let is_done = is_ok(&reply) && !reply.contains_key("writeErrors");
+        assert!(is_done, "{command}: {reply}");
     }
 }
 
