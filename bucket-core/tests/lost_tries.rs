@@ -6,29 +6,28 @@
     reason = "tests are meant to panic"
 )]
 
+#[path = "common/call.rs"]
+mod call;
 #[path = "common/collection.rs"]
 mod collection;
 #[path = "common/sample.rs"]
 mod sample;
-#[path = "common/writer.rs"]
-mod writer;
 
-use bson::{Bson, DateTime, Document, RawDocumentBuf};
+use std::cell::Cell;
+
+use bson::{Bson, DateTime, RawDocument, RawDocumentBuf, doc};
 use bucket_core::{
     Record,
-    write::{
-        Answer, Batch, Call, CallEvent, Delivered, Doubt, Learnt, Listing, Next, Reason, Report,
-        Terms,
-    },
+    write::{Answer, Batch, Call, Delivered, Doubt, Reason, Report, Terms},
 };
 
 use self::{
-    collection::{Collection, reply},
+    call::{Failure, answered, run},
+    collection::Collection,
     sample::{
         COUNT, HYBRID_BYTES, HYBRID_SIDE, NUMBERED, NUMBERED_OBJECT, Sample, WINDOW,
         WINDOW_CAPACITY, WINDOW_OBJECT,
     },
-    writer::store,
 };
 
 /// The caller's records; those of others are smaller.
@@ -54,91 +53,71 @@ fn batch<const F: usize>(uniques: &[i64]) -> Batch {
     batch
 }
 
-fn others<const F: usize>(uniques: &[i64], collection: &mut Collection) {
-    store(batch::<F>(uniques), collection);
+fn others<const F: usize>(uniques: &[i64], collection: &Collection) {
+    let call = Call::new(batch::<F>(uniques), Terms::default());
+    let report = run(call, collection, |_| {}, answered);
+    assert_eq!(report.stored, uniques.len(), "{report:?}");
+}
+
+/// Somebody removes all buckets.
+fn remove_all(collection: &Collection) {
+    let namespace = Sample::<COUNT>::SPEC.collection();
+    let removal = doc! { "delete": namespace, "deletes": [{ "q": {}, "limit": 0 }] };
+    collection.run(&RawDocumentBuf::try_from(&removal).unwrap());
+    assert!(collection.documents().is_empty());
 }
 
 /// How often a record is stored.
 fn copies(unique: i64, collection: &Collection) -> usize {
-    let items = collection.documents.iter();
-    let items = items.flat_map(|bucket| bucket.get_array("items").unwrap());
+    let buckets = collection.documents();
+    let items = buckets
+        .iter()
+        .flat_map(|bucket| bucket.get_array("items").unwrap());
     let uniques = items.map(|item| item.as_document().unwrap().get_i64("unique").unwrap());
     uniques.filter(|stored| *stored == unique).count()
 }
 
-fn statements(body: &RawDocumentBuf) -> Vec<Document> {
-    let body = Document::try_from(body.clone()).unwrap();
-    let list = ["updates", "documents"].map(|list| body.get_array(list).ok());
-    let list = list.into_iter().flatten().next().unwrap();
-    let statement = |statement: &Bson| statement.as_document().unwrap().clone();
-    list.iter().map(statement).collect()
-}
-
-fn execute(body: &RawDocumentBuf, collection: &mut Collection) -> Document {
-    let mut answers = Vec::new();
-    for statement in statements(body) {
-        answers.push(collection.execute(&statement));
-        if matches!(answers.last(), Some(collection::Answer::Refused(..))) {
-            break;
-        }
-    }
-    reply(&answers)
+fn statements(body: &RawDocument) -> usize {
+    let lists = ["updates", "documents"].map(|list| body.get_array(list).ok());
+    let list = lists.into_iter().flatten().next().unwrap();
+    list.into_iter().count()
 }
 
 /// Stores the batch. The first command gets its reply, and a fence holds off its first try only after this has
 /// happened.
 fn overtaken(
     batch: Batch,
-    collection: &mut Collection,
-    meanwhile: impl FnOnce(&mut Collection, &RawDocumentBuf),
-) -> Report<&'static str> {
-    let mut meanwhile = Some(meanwhile);
-    let mut learnt = Learnt::default();
-    let mut call = Call::new(batch, Terms::default());
-    loop {
-        let event = match call.next() {
-            Next::Consult => {
-                call.consult(&mut learnt);
-                continue;
+    collection: &Collection,
+    meanwhile: impl FnOnce(&RawDocument),
+) -> Report<Failure> {
+    let meanwhile = Cell::new(Some(meanwhile));
+    let call = Call::new(batch, Terms::default());
+    run(
+        call,
+        collection,
+        |_| {},
+        |collection, command| {
+            let mut answer = Answer::sure(collection.run(&command.body));
+            if let Some(meanwhile) = meanwhile.take() {
+                meanwhile(&command.body);
+                answer.doubt = Doubt::Overtaken;
             }
-            Next::Look(_) => CallEvent::Listed(Listing::NotPermitted),
-            Next::Read(plans) => {
-                CallEvent::Found(plans.iter().map(|plan| collection.find(plan)).collect())
-            }
-            Next::Send(commands) => {
-                let mut answers = Vec::new();
-                for command in commands {
-                    let mut answer = Answer::sure(execute(&command.body, collection));
-                    if let Some(meanwhile) = meanwhile.take() {
-                        meanwhile(collection, &command.body);
-                        answer.doubt = Doubt::Overtaken;
-                    }
-                    answers.push(Delivered::Answer(answer));
-                }
-                CallEvent::Ended {
-                    commands: answers,
-                    late: false,
-                }
-            }
-            Next::Pause { .. } => CallEvent::Paused,
-            Next::Wait => panic!("nothing is under way"),
-            Next::Done => return call.end().1,
-        };
-        call.told(event);
-    }
+            Delivered::Answer(answer)
+        },
+    )
 }
 
-fn is_unknown(report: &Report<&str>, records: usize) -> bool {
+fn is_unknown(report: &Report<Failure>, records: usize) -> bool {
     let of = |reason: &Reason<_>| matches!(reason, Reason::LostTry);
     let unknown = report.failed.iter().filter(|failed| of(&failed.reason));
     report.stored == 0 && unknown.map(|failed| failed.records.len()).sum::<usize>() == records
 }
 
 /// A record for a bucket that the handle remembers and that is gone.
-fn appended<const F: usize>(collection: &mut Collection) -> Batch {
+fn appended<const F: usize>(collection: &Collection) -> Batch {
     others::<F>(&[1], collection);
-    let id = collection.documents[0].get("_id").cloned();
-    collection.documents.clear();
+    let id = collection.documents()[0].get("_id").cloned();
+    remove_all(collection);
     let mut batch = batch::<F>(&[OWN]);
     // Where the server makes the ids, handles have those of texts.
     let id = match id {
@@ -151,22 +130,22 @@ fn appended<const F: usize>(collection: &mut Collection) -> Batch {
 }
 
 /// Records for an open bucket that was read and that is gone.
-fn filled<const F: usize>(collection: &mut Collection) -> Batch {
+fn filled<const F: usize>(collection: &Collection) -> Batch {
     others::<F>(&[1], collection);
-    let seen = RawDocumentBuf::try_from(&collection.documents[0]).unwrap();
-    collection.documents.clear();
+    let seen = RawDocumentBuf::try_from(&collection.documents()[0]).unwrap();
+    remove_all(collection);
     let mut batch = batch::<F>(&[OWN, OWN + 1]);
     batch.chains_mut()[0].saw(&seen).unwrap();
     batch
 }
 
 /// Others open the bucket again, the late try arrives, and others fill it.
-fn is_stored_once_at_most<const F: usize>(make: fn(&mut Collection) -> Batch, records: i64) {
-    let mut collection = Collection::new(Sample::<F>::SPEC);
-    let batch = make(&mut collection);
-    let report = overtaken(batch, &mut collection, |collection, late| {
+fn is_stored_once_at_most<const F: usize>(make: fn(&Collection) -> Batch, records: i64) {
+    let collection = &Collection::new(Sample::<F>::SPEC);
+    let batch = make(collection);
+    let report = overtaken(batch, collection, |late| {
         others::<F>(&[2], collection);
-        execute(late, collection);
+        collection.run(late);
         assert_eq!(
             copies(OWN, collection),
             1,
@@ -175,7 +154,7 @@ fn is_stored_once_at_most<const F: usize>(make: fn(&mut Collection) -> Batch, re
         others::<F>(&[3, 4, 5, 6, 8], collection);
     });
     for own in OWN..OWN + records {
-        assert_eq!(copies(own, &collection), 1, "form {F}");
+        assert_eq!(copies(own, collection), 1, "form {F}");
     }
     assert!(
         is_unknown(&report, usize::try_from(records).unwrap()),
@@ -205,15 +184,15 @@ fn a_late_statement_for_a_bucket_that_was_seen_before_it_was_removed_is_not_stor
 
 #[test]
 fn a_late_opening_of_a_bucket_that_was_full_and_is_removed_after_the_refusal_is_not_stored_twice() {
-    let mut collection = Collection::new(Sample::<WINDOW_CAPACITY>::SPEC);
-    others::<WINDOW_CAPACITY>(&[1, 2, 3, 4], &mut collection);
+    let collection = &Collection::new(Sample::<WINDOW_CAPACITY>::SPEC);
+    others::<WINDOW_CAPACITY>(&[1, 2, 3, 4], collection);
     let batch = batch::<WINDOW_CAPACITY>(&[OWN]);
-    let report = overtaken(batch, &mut collection, |collection, late| {
-        collection.documents.clear();
-        execute(late, collection);
+    let report = overtaken(batch, collection, |late| {
+        remove_all(collection);
+        collection.run(late);
         assert_eq!(copies(OWN, collection), 1);
     });
-    assert_eq!(copies(OWN, &collection), 1);
+    assert_eq!(copies(OWN, collection), 1);
     assert!(is_unknown(&report, 1), "{report:?}");
 }
 
@@ -221,7 +200,7 @@ fn a_late_opening_of_a_bucket_that_was_full_and_is_removed_after_the_refusal_is_
 /// in its way.
 #[test]
 fn what_comes_after_a_refused_statement_of_another_key_is_not_stored_twice_either() {
-    let mut collection = Collection::new(Sample::<NUMBERED>::SPEC);
+    let collection = &Collection::new(Sample::<NUMBERED>::SPEC);
     let of = |device: &str, unique| Sample::<NUMBERED> {
         device: device.to_owned(),
         ..sample(unique)
@@ -234,14 +213,14 @@ fn what_comes_after_a_refused_statement_of_another_key_is_not_stored_twice_eithe
     }
     let chains = batch.chains_mut().iter_mut();
     chains.for_each(|chain| chain.saw_none_open());
-    others::<NUMBERED>(&[1, 2, 3, 4], &mut collection);
-    let report = overtaken(batch, &mut collection, |collection, late| {
-        assert_eq!(statements(late).len(), 4, "both keys in one command");
-        collection.documents.clear();
-        execute(late, collection);
+    others::<NUMBERED>(&[1, 2, 3, 4], collection);
+    let report = overtaken(batch, collection, |late| {
+        assert_eq!(statements(late), 4, "both keys in one command");
+        remove_all(collection);
+        collection.run(late);
     });
     for own in OWN..OWN + 10 {
-        assert_eq!(copies(own, &collection), 1);
+        assert_eq!(copies(own, collection), 1);
     }
     assert!(is_unknown(&report, 10), "{report:?}");
 }
@@ -250,16 +229,12 @@ fn what_comes_after_a_refused_statement_of_another_key_is_not_stored_twice_eithe
 fn what_no_late_try_has_stored_is_sent_again_whatever_the_bucket_holds_now() {
     fn is_sent_again<const F: usize>() {
         for after in [&[2][..], &[2, 3, 4, 5, 6]] {
-            let mut collection = Collection::new(Sample::<F>::SPEC);
-            let batch = appended::<F>(&mut collection);
-            let report = overtaken(batch, &mut collection, |collection, _| {
+            let collection = &Collection::new(Sample::<F>::SPEC);
+            let batch = appended::<F>(collection);
+            let report = overtaken(batch, collection, |_| {
                 others::<F>(after, collection);
             });
-            assert_eq!(
-                (report.stored, copies(OWN, &collection)),
-                (1, 1),
-                "form {F}"
-            );
+            assert_eq!((report.stored, copies(OWN, collection)), (1, 1), "form {F}");
         }
     }
     is_sent_again::<COUNT>();
@@ -271,11 +246,11 @@ fn what_no_late_try_has_stored_is_sent_again_whatever_the_bucket_holds_now() {
 
 #[test]
 fn a_record_of_others_that_is_equal_leaves_the_outcome_open() {
-    let mut collection = Collection::new(Sample::<NUMBERED>::SPEC);
-    let batch = appended::<NUMBERED>(&mut collection);
-    let report = overtaken(batch, &mut collection, |collection, _| {
+    let collection = &Collection::new(Sample::<NUMBERED>::SPEC);
+    let batch = appended::<NUMBERED>(collection);
+    let report = overtaken(batch, collection, |_| {
         others::<NUMBERED>(&[2, OWN, 3, 4, 5], collection);
     });
-    assert_eq!(copies(OWN, &collection), 1);
+    assert_eq!(copies(OWN, collection), 1);
     assert!(is_unknown(&report, 1), "{report:?}");
 }
