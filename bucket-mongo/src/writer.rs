@@ -108,7 +108,9 @@ impl<'a> Writer<'a> {
         {
             return Written::all_failed(batch.take().indexes(), &refused);
         }
-        let mut call = Call::new(batch.take(), self.terms());
+        let mut terms = self.terms();
+        terms.in_transaction = batch.source().is_some() && self.is_in_transaction().await;
+        let mut call = Call::new(batch.take(), terms);
         loop {
             if let Some(callers) = &mut self.callers {
                 callers.take_out_gone(|records| call.gone(records));
@@ -127,6 +129,17 @@ impl<'a> Writer<'a> {
         let (stored, report) = call.end();
         *batch = stored;
         Written::of(report, &self.context)
+    }
+
+    async fn is_in_transaction(&mut self) -> bool {
+        match &mut self.session {
+            Some(session) => {
+                let answer = session::is_in_transaction(session, self.deadline).await;
+                // Without an answer nothing can be sent either.
+                answer.unwrap_or(true)
+            }
+            None => false,
+        }
     }
 
     fn terms(&self) -> Terms {

@@ -79,6 +79,11 @@ pub enum ErrorKind {
         /// The number of attempts.
         attempts: u32,
     },
+    /// In a transaction, a record of a [source](crate::action::InsertMany::from_source) met a bulk load of its key,
+    /// which is under way or has ended early; the record was not sent. The transaction would not see what the load
+    /// stores. Abort it and run it again. If the load has ended early, write once to the key outside of a
+    /// transaction first.
+    Reserved,
     /// An earlier record of the same key and [source](crate::action::InsertMany::from_source) may not be
     /// stored; this one was not sent. Send both again, the earlier one first.
     HeldBack {
@@ -161,6 +166,7 @@ impl ErrorKind {
     pub(super) fn is_retryable(&self) -> bool {
         match self {
             Self::Contention { .. }
+            | Self::Reserved
             | Self::UnfinishedIndex { .. }
             | Self::HeldBack { .. }
             | Self::Overloaded { .. }
@@ -232,6 +238,10 @@ impl fmt::Display for ErrorKind {
                     "gave up after {attempts} write conflicts on this key: try again"
                 )
             }
+            Self::Reserved => f.write_str(
+                "a bulk load of this key is under way or has ended early: run the transaction again, or write \
+                 once outside of it",
+            ),
             Self::HeldBack { position, failed } => write!(
                 f,
                 "position {position} of the source was not sent, because position {failed} may not be \

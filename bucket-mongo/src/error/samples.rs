@@ -69,6 +69,7 @@ pub(super) fn kinds(secret: &str) -> Vec<ErrorKind> {
         ErrorKind::Conflict { id: message() },
         ErrorKind::OtherCapacity { index: name() },
         ErrorKind::Contention { attempts: 9 },
+        ErrorKind::Reserved,
         ErrorKind::HeldBack {
             position: 8,
             failed: 7,
@@ -112,7 +113,7 @@ macro_rules! places {
 
 places! {
     InvalidArgument InvalidToken LongerBucket Encode Damaged Document Overflow MissingIndex UnfinishedIndex Drift
-    DuplicateKey Conflict OtherCapacity Contention HeldBack Overloaded ShutDown Unreachable Unauthorized Server
+    DuplicateKey Conflict OtherCapacity Contention Reserved HeldBack Overloaded ShutDown Unreachable Unauthorized Server
     OutcomeUnknown BucketTooLarge IndexBuild Interrupted Driver
 }
 

@@ -167,6 +167,10 @@ impl<E: Clone> Call<E> {
                 let left = chain.give_up();
                 self.report.fail(left, Reason::Contention { attempts });
             }
+            if self.terms.in_transaction && chain.meets_a_load_of_its_source() {
+                let left = chain.give_up();
+                self.report.fail(left, Reason::Reserved);
+            }
         }
     }
 
