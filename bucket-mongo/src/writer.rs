@@ -109,7 +109,10 @@ impl<'a> Writer<'a> {
             return Written::all_failed(batch.take().indexes(), &refused);
         }
         let mut terms = self.terms();
-        terms.in_transaction = batch.source().is_some() && self.is_in_transaction().await;
+        if batch.source().is_some() && self.session.is_some() {
+            // Without an answer the call ends before it sends anything.
+            terms.in_transaction = self.is_in_transaction().await.unwrap_or(true);
+        }
         let mut call = Call::new(batch.take(), terms);
         loop {
             if let Some(callers) = &mut self.callers {
@@ -129,17 +132,6 @@ impl<'a> Writer<'a> {
         let (stored, report) = call.end();
         *batch = stored;
         Written::of(report, &self.context)
-    }
-
-    async fn is_in_transaction(&mut self) -> bool {
-        match &mut self.session {
-            Some(session) => {
-                let answer = session::is_in_transaction(session, self.deadline).await;
-                // Without an answer nothing can be sent either.
-                answer.unwrap_or(true)
-            }
-            None => false,
-        }
     }
 
     fn terms(&self) -> Terms {
