@@ -294,15 +294,14 @@ impl Batch {
         }
         settled.unsent = passed_over.settle(chains);
         for at in refused {
-            match Doubtful::of(round.steps_from(at), self.chains()) {
-                Some(doubtful) => settled.doubtful.push(doubtful),
-                None => {
-                    let (index, step) = &round.steps[at];
-                    settled.missed += 1;
-                    if let Some(chain) = self.chains_mut().get_mut(*index) {
-                        chain.missed(step);
-                    }
-                }
+            if let Some(doubtful) = Doubtful::of(round.steps_from(at), self.chains()) {
+                settled.doubtful.push(doubtful);
+                continue;
+            }
+            let (index, step) = &round.steps[at];
+            settled.missed += 1;
+            if let Some(chain) = self.chains_mut().get_mut(*index) {
+                chain.missed(step);
             }
         }
         // Only now: what was sent with a record that failed may be stored.
