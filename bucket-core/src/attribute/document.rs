@@ -6,13 +6,16 @@ use bson::{RawDocument, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{AttributeArray, AttributeError, fold, unfold};
-use crate::codec::{
-    decode,
-    encode::{DOCUMENT_LEVELS, Refusal, append_document, check_read},
-    raw::printed_id,
+use crate::{
+    codec::{
+        decode,
+        encode::{DOCUMENT_LEVELS, Refusal, append_document, check_read},
+        raw::printed_id,
+    },
+    private::Derived,
 };
 
-/// A type whose attributes are stored in arrays. Only `#[derive(Attributed)]` implements it.
+/// A type whose attributes are stored in arrays. It is sealed: only `#[derive(Attributed)]` implements it.
 ///
 /// ```
 /// use bucket_core::attribute::Attributed;
@@ -31,6 +34,8 @@ use crate::codec::{
 pub trait Attributed: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// What the derive read from the struct.
     const SPEC: &'static DocumentSpec;
+    #[doc(hidden)]
+    const __DERIVED: Derived;
 }
 
 /// What the derive read from a struct with attributes.
