@@ -18,7 +18,7 @@ use std::cell::Cell;
 use bson::{Bson, DateTime, RawDocument, RawDocumentBuf, doc};
 use bucket_core::{
     Record,
-    write::{Answer, Batch, Call, Delivered, Doubt, Reason, Report, Terms},
+    write::{Answer, Batch, Call, Certainty, Delivered, Reason, Report, Terms},
 };
 
 use self::{
@@ -100,7 +100,7 @@ fn overtaken(
             let mut answer = Answer::sure(collection.run(&command.body));
             if let Some(meanwhile) = meanwhile.take() {
                 meanwhile(&command.body);
-                answer.doubt = Doubt::Overtaken;
+                answer.doubt = Certainty::Overtaken;
             }
             Delivered::Answer(answer)
         },

@@ -22,9 +22,9 @@ use crate::{
 
 /// How far a reply can be relied on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doubt {
+pub enum Certainty {
     /// The reply says everything.
-    None,
+    Full,
     /// An earlier attempt may have arrived after the reply, but none will from now on.
     Overtaken,
     /// An earlier attempt may still arrive: refused statements may still be applied.
@@ -34,7 +34,7 @@ pub enum Doubt {
 /// Statements of which the first one was refused, and may have been executed since by an earlier try. The others
 /// are executed only after it.
 #[derive(Debug)]
-pub struct Doubtful {
+pub struct Uncertain {
     /// Each with the chain that it belongs to.
     steps: Vec<(usize, Step)>,
     /// The place of the first one that brings records.
@@ -43,7 +43,7 @@ pub struct Doubtful {
     items: Vec<Range<usize>>,
 }
 
-impl Doubtful {
+impl Uncertain {
     /// These statements, each with its chain; none if they bring no records.
     pub(super) fn of(steps: &[(usize, Step)], chains: &[Chain]) -> Option<Self> {
         let first = steps.iter().position(|(_, step)| step.take() > 0)?;
@@ -66,7 +66,7 @@ impl Batch {
     /// The read that finds the bucket in which the records of doubtful statements would be. It reads what the primary
     /// has: everything that a try has stored there before the fence, and a failover takes back for good what it does
     /// not find then.
-    pub(super) fn trace(&self, doubtful: &Doubtful) -> FindPlan {
+    pub(super) fn trace(&self, doubtful: &Uncertain) -> FindPlan {
         let (chain, action) = doubtful.first();
         // Other statements are for buckets that are known by their ids.
         let (start, time, sequence) = match action {
@@ -87,7 +87,7 @@ impl Batch {
     }
 
     /// Whether the records of doubtful statements may be in the bucket that the [look](Self::trace) has found.
-    pub(super) fn may_hold(&self, doubtful: &Doubtful, found: &[RawDocumentBuf]) -> bool {
+    pub(super) fn may_hold(&self, doubtful: &Uncertain, found: &[RawDocumentBuf]) -> bool {
         let own = doubtful.items.iter().cloned();
         let own: Vec<&RawDocument> = own
             .filter_map(|place| document(&self.encoded().items, place))
@@ -112,7 +112,7 @@ impl Batch {
     }
 
     /// They were not executed: the refusal is the last word.
-    pub(super) fn refused_after_all(&mut self, doubtful: &Doubtful) {
+    pub(super) fn refused_after_all(&mut self, doubtful: &Uncertain) {
         if let Some((chain, step)) = doubtful.steps.first()
             && let Some(chain) = self.chains_mut().get_mut(*chain)
         {
@@ -122,7 +122,7 @@ impl Batch {
 
     /// It is not known whether these statements were executed; their records are not tried again.
     /// Gives their indexes.
-    pub(super) fn left_unknown(&mut self, doubtful: &Doubtful) -> Vec<usize> {
+    pub(super) fn left_unknown(&mut self, doubtful: &Uncertain) -> Vec<usize> {
         let mut unknown = Vec::new();
         for (chain, step) in &doubtful.steps {
             if let Some(chain) = self.chains_mut().get_mut(*chain) {
