@@ -14,7 +14,7 @@ impl<T: Record> Buckets<T> {
     /// Page `number` of a key, counted from 1: its `number`-th bucket.
     ///
     /// In the manual's form a page that was full stays where it is, whatever arrives late (but for
-    /// one race of openings inside the server: `docs/architecture.md`), and so does one with a
+    /// one race of openings inside the server), and so does one with a
     /// number. Pages of windows are in order of time: a late record may open one between others.
     ///
     /// Inside a page records stand in their order of arrival. The server walks over the index
