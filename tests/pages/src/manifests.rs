@@ -44,7 +44,17 @@ fn every_dependency_is_used() {
             let is_source = path.extension().is_some_and(|kind| kind == "rs");
             is_source && parts.iter().any(|part| path.starts_with(part))
         };
-        let mut code: String = tree.paths.iter().filter(in_package).map(text).collect();
+        let mut code = String::new();
+        for file in tree.paths.iter().filter(in_package) {
+            let text = text(file);
+            // `#[path = "FILE"]`: files of other packages that are compiled into this one.
+            for part in text.split("#[path = \"").skip(1) {
+                let other = part.split('"').next().unwrap_or_default();
+                let other = tree.root.join(file.parent().unwrap()).join(other);
+                code += &fs::read_to_string(other).unwrap_or_default();
+            }
+            code += &text;
+        }
         if folder.ends_with("tests/pages") {
             code += &pages;
         }
