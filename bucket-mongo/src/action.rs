@@ -1,6 +1,6 @@
 //! The operations, one a file: the builder, its setters, and what it gives.
 //!
-//! Every builder does nothing until it is awaited.
+//! Every builder does nothing until it is awaited, and a stream nothing until it is polled.
 
 mod count;
 mod ensure;
@@ -32,12 +32,12 @@ pub use self::{
     insert_many::InsertMany,
     insert_report::{FailedRecord, InsertReport},
     latest::{Latest, LatestN},
-    latest_for_all::{LatestForAll, LatestRecords},
+    latest_for_all::LatestForAll,
     page::{Page, PageQuery},
     page_count::PageCount,
     pages::{Pages, PagesQuery},
     range::RangeQuery,
-    range_all::{RangeAll, RecordsOfAll},
+    range_all::RangeAll,
     record_outcome::RecordOutcome,
     record_stream::Records,
     records::{RecordPage, RecordsQuery},

@@ -3,6 +3,7 @@
 mod classify;
 mod kind;
 mod not_known;
+mod read_fault;
 
 use std::{fmt, sync::Arc};
 
@@ -14,7 +15,7 @@ use bucket_core::{
 use mongodb::bson::Bson;
 
 pub use self::kind::ErrorKind;
-pub(crate) use self::not_known::NotKnown;
+pub(crate) use self::{not_known::NotKnown, read_fault::ReadFault};
 
 /// The result of every operation of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -83,6 +83,7 @@ mod footing;
 mod group;
 pub mod ingest;
 mod read;
+mod read_setters;
 mod store;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -133,7 +133,7 @@ impl<M: Model> Read for LatestForAll<M> {
     }
 
     async fn read(&self, source: &Self::Source) -> Result<Vec<M>> {
-        Ok(source.latest_for_all().await?.try_collect().await?)
+        Ok(source.latest_for_all().await?)
     }
 
     fn is_right(&self, found: Vec<M>) -> bool {

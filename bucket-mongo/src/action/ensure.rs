@@ -24,6 +24,8 @@ impl<T: Record> Buckets<T> {
     /// once. In one with data it is drift ([`Drift::Expiry`](bucket_core::index::Drift::Expiry)), with what the server would
     /// remove, until [`change_expiry`](Ensure::change_expiry) is called.
     ///
+    /// It takes no session: a transaction cannot build indexes on a collection that exists, nor change its options.
+    ///
     /// # Errors
     ///
     /// [`BucketTooLarge`](crate::ErrorKind::BucketTooLarge) if a full bucket would pass 16 MB with

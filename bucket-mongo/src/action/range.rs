@@ -1,12 +1,12 @@
 //! `range`: the records of a span of time.
 
 use bucket_core::{FieldPath, IntoTimeRange, Record, read::WalkOrder};
-use mongodb::{ClientSession, bson::Document};
+use mongodb::bson::Document;
 use serde::de::DeserializeOwned;
 use tracing::Instrument;
 
 use super::{ActionFuture, Records};
-use crate::{Buckets, Result, read::Request, trace};
+use crate::{Buckets, Result, read::Request, read_setters::read_setters, trace};
 
 impl<T: Record> Buckets<T> {
     /// The records of a key in a span of time, in the order of time: those from its start on and
@@ -19,7 +19,7 @@ impl<T: Record> Buckets<T> {
     /// alone, and a stream holds no more than overlap. In the others nothing bounds the times of a
     /// bucket: the server looks into all buckets of the key, and a stream begins when all are read.
     ///
-    /// Settings: `newest_first`, `select`, `session`.
+    /// Settings: `newest_first`, `select`, `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
     ///
     /// # Errors
     ///
@@ -95,11 +95,7 @@ impl<'a, T: Record, R: Send + 'a> RangeQuery<'a, T, R> {
         self
     }
 
-    /// Runs in this session.
-    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
-        self.request.session = Some(session);
-        self
-    }
+    read_setters!(request.options);
 
     /// The stages of an aggregation that gives the buckets of the span, each with its key fields and its
     /// items of the span (with [`select`](Self::select) those fields of them), for tools that take a

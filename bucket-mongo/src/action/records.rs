@@ -4,12 +4,11 @@ use bucket_core::{
     CursorToken, FieldPath, IntoTimeRange, Record,
     read::{IntoCursorToken, Walk, WalkOrder},
 };
-use mongodb::ClientSession;
 use serde::de::DeserializeOwned;
 use tracing::Instrument;
 
 use super::{ActionFuture, Records};
-use crate::{Buckets, Result, read::Request, trace};
+use crate::{Buckets, Result, read::Request, read_setters::read_setters, trace};
 
 /// Records on a page unless the caller says otherwise.
 const DEFAULT_LIMIT: usize = 100;
@@ -33,7 +32,7 @@ impl<T: Record> Buckets<T> {
     /// its place is still to come. (Where windows of different lengths overlap because they were
     /// changed, the window that begins earlier comes first.)
     ///
-    /// Settings: `newest_first`, `between`, `after`, `before`, `limit`, `select`, `session`.
+    /// Settings: `newest_first`, `between`, `after`, `before`, `limit`, `select`, `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
     ///
     /// # Errors
     ///
@@ -202,11 +201,7 @@ impl<'a, T: Record, R: Send + 'a> RecordsQuery<'a, T, R> {
         }
     }
 
-    /// Runs in this session.
-    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
-        self.request.session = Some(session);
-        self
-    }
+    read_setters!(request.options);
 
     /// What is wrong with the arguments.
     fn check(&self, most: usize) -> Result<()> {

@@ -27,6 +27,8 @@ impl<T: Attributed> Documents<T> {
     /// or is left out itself (partial, sparse, hidden, of another collation). What is in the way of an index is
     /// reported as drift and left alone: filters are right without it, but slow.
     ///
+    /// It takes no session: a transaction cannot build indexes on a collection that exists.
+    ///
     /// # Errors
     ///
     /// Those of the server and of the connection.

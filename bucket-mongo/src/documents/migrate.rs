@@ -36,6 +36,8 @@ impl<T: Attributed> Documents<T> {
     /// ([`refused`](MigrationReport::refused)). Those that others store in the old form behind the walk are counted
     /// ([`left`](MigrationReport::left)): run it again once no such writer is left.
     ///
+    /// It takes no session: it may run for longer than a transaction may live, and it is resumed instead of rolled back.
+    ///
     /// Settings: `batch_size`, `after`, `samples`, `dry_run`, `on_progress`.
     ///
     /// # Errors
@@ -65,7 +67,8 @@ impl<T: Attributed> Documents<T> {
     /// Moves the collection from arrays of attributes back to many fields, as serde writes the struct: the
     /// reverse of [`migrate_to_attributes`](Self::migrate_to_attributes), with the same settings and guarantees.
     ///
-    /// A document with an entry that the struct has no field for is refused, and keeps its array.
+    /// A document with an entry that the struct has no field for is refused, and keeps its array. It takes no session
+    /// either.
     ///
     /// # Errors
     ///

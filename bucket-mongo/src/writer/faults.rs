@@ -43,7 +43,7 @@ pub(super) fn is_of_the_network(error: &Error) -> bool {
 }
 
 /// Whether the server broke off a command because its time was over.
-pub(super) fn has_run_out_of_time(error: &Error) -> bool {
+pub(crate) fn has_run_out_of_time(error: &Error) -> bool {
     code(error).is_some_and(is_out_of_time)
 }
 

@@ -89,6 +89,18 @@ pub(super) async fn refuse_snapshot(
     session: &mut ClientSession,
     context: &Context,
 ) -> Result<(), crate::Error> {
+    if !reads_a_snapshot(session).await {
+        return Ok(());
+    }
+    let message = "a session that reads a snapshot cannot write: use another one".to_owned();
+    Err(crate::Error::new(
+        crate::ErrorKind::InvalidArgument { message },
+        context,
+    ))
+}
+
+/// Whether the session reads a snapshot; none that is in a transaction does.
+pub(crate) async fn reads_a_snapshot(session: &mut ClientSession) -> bool {
     // The driver refuses it before it waits for anything. Else it may wait for a server that it has not met yet, which
     // says nothing about the session.
     let refused = match begin(session).now_or_never() {
@@ -97,17 +109,9 @@ pub(super) async fn refuse_snapshot(
         Some(Ok(())) => session.abort_transaction().await.err(),
         Some(Err(error)) => Some(error),
     };
-    let is_of_a_snapshot = refused.is_some_and(|error| {
+    refused.is_some_and(|error| {
         matches!(error.kind.as_ref(), ErrorKind::Transaction { message, .. } if message.contains(OF_A_SNAPSHOT))
-    });
-    if !is_of_a_snapshot {
-        return Ok(());
-    }
-    let message = "a session that reads a snapshot cannot write: use another one".to_owned();
-    Err(crate::Error::new(
-        crate::ErrorKind::InvalidArgument { message },
-        context,
-    ))
+    })
 }
 
 /// Whether the session is in a transaction. A driver that has not met its server yet waits for it, here until

@@ -4,7 +4,6 @@ use std::io::Write;
 
 use bucket_mongo::Buckets;
 use example_kit::{Error, cli::Format, json};
-use futures_util::TryStreamExt as _;
 
 use crate::{model::Reading, reading::Shown, table};
 
@@ -35,8 +34,7 @@ pub(super) async fn run(
 
 /// They come in no order; sorted by device and type.
 async fn newest(buckets: &Buckets<Reading>) -> Result<Vec<Reading>, Error> {
-    let newest = buckets.latest_for_all().await?;
-    let mut readings: Vec<Reading> = newest.try_collect().await?;
+    let mut readings = buckets.latest_for_all().await?;
     let sensor = |reading: &Reading| (reading.device_id.clone(), reading.sensor_type.clone());
     readings.sort_by_cached_key(sensor);
     Ok(readings)
