@@ -49,6 +49,7 @@
 //! | know the newest record of every key | [`Buckets::latest_for_all`] |
 //! | read a span of time of every key | [`Buckets::range_all`] |
 //! | know them hour by hour or day by day | [`Buckets::rollup`] |
+//! | bound how long a read takes, choose what it sees and who answers | [`deadline`](action::RecordsQuery::deadline), [`read_concern`](action::RecordsQuery::read_concern), [`read_preference`](action::RecordsQuery::read_preference), on every read |
 //! | store documents of many similar fields, and find them by these | [`Documents`] |
 //! | move a collection of many fields to arrays of attributes, or back | [`Documents::migrate_to_attributes`] |
 //! | test a service against a real server | `testing` (feature `testing`) |

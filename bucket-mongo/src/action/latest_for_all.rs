@@ -115,7 +115,13 @@ impl<'a, T: Record> LatestForAll<'a, T> {
             context: context.clone(),
         });
         let keys = keys::newest_buckets(T::SPEC, collection, options, context).await?;
-        let records = keys.ready_chunks(TOGETHER).map(move |found| {
+        let chunks = if side_by_side > 1 {
+            keys.ready_chunks(TOGETHER).left_stream()
+        } else {
+            // What is ready comes while the next command is under way.
+            keys.chunks(TOGETHER).right_stream()
+        };
+        let records = chunks.map(move |found| {
             let look = Arc::clone(&look);
             async move {
                 let (found, elsewhere) = without_records::<T>(found);

@@ -226,6 +226,13 @@ async fn the_deadline_of_a_stream_counts_from_its_first_poll_and_nothing_is_sent
     assert_eq!(found.try_collect::<Vec<_>>().await.unwrap().len(), 1);
 }
 
+/// A server of one's own that can be made to fail.
+async fn failing() -> DevServer {
+    let arguments = ["--setParameter", "enableTestCommands=1"];
+    let server = DevServer::builder().own().arguments(arguments);
+    server.await.unwrap()
+}
+
 async fn fail_point(server: &DevServer, command: Document) {
     let admin = server.client().await.unwrap().database("admin");
     admin.run_command(command).await.unwrap();
@@ -233,7 +240,7 @@ async fn fail_point(server: &DevServer, command: Document) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_that_the_server_does_not_answer_ends_soon_after_its_deadline() {
-    let server = DevServer::builder().own().await.unwrap();
+    let server = failing().await;
     let client = server.client().await.unwrap();
     let (cells, bottles) = fill(&client.database("silent")).await;
     // It blocks whatever the limit of the command is.
@@ -269,7 +276,7 @@ async fn a_read_that_the_server_does_not_answer_ends_soon_after_its_deadline() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_deadline_counts_for_all_commands_of_a_call() {
-    let server = DevServer::builder().own().await.unwrap();
+    let server = failing().await;
     let client = server.client().await.unwrap();
     let (cells, _) = fill(&client.database("slow")).await;
     // Each command is in time by itself.
@@ -300,7 +307,7 @@ async fn one_deadline_counts_for_all_commands_of_a_call() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_that_the_server_breaks_off_is_timed_out_with_the_servers_code() {
-    let server = DevServer::builder().own().await.unwrap();
+    let server = failing().await;
     let client = server.client().await.unwrap();
     let (cells, bottles) = fill(&client.database("expired")).await;
     let command = doc! { "configureFailPoint": "maxTimeAlwaysTimeOut", "mode": "alwaysOn" };
