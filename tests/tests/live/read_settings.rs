@@ -289,7 +289,7 @@ async fn one_deadline_counts_for_all_commands_of_a_call() {
     };
     fail_point(&server, slow).await;
     let deadline = Duration::from_secs(1);
-    cells.latest(key()).deadline(deadline).await.unwrap();
+    cells.count(key()).deadline(deadline).await.unwrap();
     let before = cells
         .rollup(key(), span(), Every::hours(1))
         .fill(Fill::Previous);
