@@ -1,4 +1,4 @@
-//! What a read rests on: text is compared as keys and ids need it.
+//! What a read depends on: text is compared as keys and ids need it.
 
 use bson::RawDocumentBuf;
 use bucket_core::{
@@ -16,8 +16,8 @@ use crate::{
 };
 
 impl Store {
-    /// The collection, to be read: with this the call begins. One with a collation is refused: its indexes do not serve. Where it gets one
-    /// later, reads are slow and right.
+    /// The collection for reads; the call begins here. A collection with a collation is refused, because its
+    /// indexes do not serve. If it gets one later, reads are slow but correct.
     pub(crate) async fn readable(
         &self,
         options: &mut ReadOptions<'_>,
@@ -55,7 +55,7 @@ impl Store {
                 }
             }
             Some(Listing::NotPermitted | Listing::NotKnown) => self.learnt().lock().saw_readable(),
-            // What is wrong the read will say.
+            // The read itself will report what is wrong.
             None => {}
         }
         Ok(self.collection())

@@ -11,13 +11,13 @@ use crate::{
 };
 
 impl<T: Record> Buckets<T> {
-    /// The number of records of a key, added up from the counts that the buckets keep.
+    /// Counts the records of a key: the sum of the counts that its buckets keep.
     ///
     /// Settings: `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Damaged`] if a bucket's count is no number.
+    /// [`ErrorKind::Damaged`] if a bucket's count is not a number.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -34,7 +34,7 @@ impl<T: Record> Buckets<T> {
     }
 }
 
-/// Records to be counted; see [`Buckets::count`].
+/// A count of records; see [`Buckets::count`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
 pub struct Count<'a, T: Record> {

@@ -28,7 +28,7 @@ use crate::{
     trace,
 };
 
-/// Keys that are looked at further in one command.
+/// The number of keys that one further command looks at.
 const TOGETHER: usize = 50;
 
 impl<T: Record> Buckets<T> {
@@ -36,10 +36,10 @@ impl<T: Record> Buckets<T> {
     ///
     /// `.await` gives a `Vec`, [`.stream()`](LatestForAll::stream) a stream.
     ///
-    /// In windows and hybrid buckets that is the record with the greatest time, of several the last
-    /// one to be stored in the last of the buckets; in the manual's form and in numbered buckets it
-    /// is the last one that arrived. A record that is stored meanwhile may be given in place of the
-    /// one before it; no key that had records at the start is left out, and none comes twice.
+    /// In windows and hybrid buckets that is the record with the greatest time. If several have it, it is the
+    /// last one stored in the last of their buckets. In the manual's form and in numbered buckets it is the
+    /// last record that arrived. A record stored during the read may be given instead of the one before it.
+    /// Every key that had records at the start is given exactly once.
     ///
     /// The server jumps from key to key in an index, however many buckets each of them has, and sends
     /// one item of a bucket. Models of two key fields need a few more entries for each value of the first
@@ -69,7 +69,7 @@ impl<T: Record> Buckets<T> {
     }
 }
 
-/// The newest record of every key, to be read; see [`Buckets::latest_for_all`].
+/// A read of the newest record of every key; see [`Buckets::latest_for_all`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
 pub struct LatestForAll<'a, T: Record> {
@@ -157,7 +157,7 @@ fn in_chunks<T>(found: Vec<Result<T>>) -> Vec<Result<Vec<T>>> {
     chunks
 }
 
-/// Sets aside the keys whose last bucket has no records yet.
+/// Separates the keys whose last bucket has no records yet.
 fn without_records<T: Record>(
     found: Vec<Result<RawDocumentBuf>>,
 ) -> (Vec<Result<RawDocumentBuf>>, Vec<T::Key>) {
@@ -206,7 +206,7 @@ impl<T: Record> Look<'_, T> {
         }
         if !looks.is_empty() {
             if let Err(error) = self.look(&looks, &mut known, &mut records).await {
-                // None of them is known to be the newest.
+                // Any of them may not be the newest.
                 known.clear();
                 records.push(Err(error));
             }
@@ -219,7 +219,7 @@ impl<T: Record> Look<'_, T> {
         Newest::read(found).map_err(|damage| Error::new(ErrorKind::Damaged(damage), &self.context))
     }
 
-    /// Leaves out what is past the model's limit.
+    /// Leaves out records past the model's limit.
     async fn shown(&self, records: Vec<Result<Newest<T>>>) -> Vec<Result<T>> {
         let live = read::live(T::SPEC, DateTime::now());
         let mut shown = Vec::with_capacity(records.len());
@@ -237,7 +237,7 @@ impl<T: Record> Look<'_, T> {
         shown
     }
 
-    /// The look that a key needs.
+    /// The further look that a key needs, if any.
     fn further(&self, newest: &Newest<T>) -> Result<Option<FurtherLook>> {
         let told = self.buckets.longest();
         let is_told = told > 0 && T::SPEC.time_index_name().is_some();
@@ -252,8 +252,7 @@ impl<T: Record> Look<'_, T> {
         Ok(Some(newest.further_look(longest.max(told))))
     }
 
-    /// Puts newer records in the place of those that are known. Damaged buckets are added to
-    /// `records`.
+    /// Replaces known records with newer ones. Adds damaged buckets to `records`.
     async fn look(
         &self,
         looks: &[FurtherLook],

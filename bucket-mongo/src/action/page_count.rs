@@ -14,10 +14,10 @@ use crate::{
 };
 
 impl<T: Record> Buckets<T> {
-    /// The number of pages of a key; 0 if it has no records.
+    /// Counts the pages of a key; 0 if it has no records.
     ///
-    /// The last page is of this number, but for numbered buckets of a model with `expire_after`: there a
-    /// page keeps its number when those before it are removed.
+    /// This is also the number of the last page. The exception is numbered buckets of a model with
+    /// `expire_after`: there a page keeps its number when earlier pages are removed.
     ///
     /// The server walks over the index entries of the key's buckets and reads at most two of them.
     ///
@@ -25,7 +25,7 @@ impl<T: Record> Buckets<T> {
     ///
     /// # Errors
     ///
-    /// Those of the server and of the connection.
+    /// Errors of the server and of the connection.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -43,7 +43,7 @@ impl<T: Record> Buckets<T> {
     }
 }
 
-/// Pages to be counted; see [`Buckets::page_count`].
+/// A count of pages; see [`Buckets::page_count`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
 pub struct PageCount<'a, T: Record> {
@@ -67,7 +67,7 @@ impl<'a, T: Record> PageCount<'a, T> {
             let Some(found) = found.map_err(failed)? else {
                 return Ok(0);
             };
-            // An id that is no text is that of a damaged bucket, which is counted.
+            // A bucket whose id is not text is damaged; it still counts.
             last = found.get_str("_id").ok().map(str::to_owned);
         }
         let live = read::live(T::SPEC, DateTime::now());

@@ -51,7 +51,7 @@ impl<T: Record> Buckets<T> {
     }
 }
 
-/// Pages to be read; see [`Buckets::pages`].
+/// A read of all pages; see [`Buckets::pages`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
 pub struct PagesQuery<'a, T: Record> {

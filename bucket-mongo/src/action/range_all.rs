@@ -1,4 +1,4 @@
-//! `range_all`: the records of every key in a span of time.
+//! `range_all`: the records of every key in a time range.
 
 use bucket_core::{
     IntoTimeRange, Record, TimeRange, bucket,
@@ -27,9 +27,9 @@ impl<T: Record> Buckets<T> {
     /// bucket's records, whatever its key: the call is refused, instead of going through the whole
     /// collection.
     ///
-    /// With limits by key it reckons with windows of 366 days, and the server steps over the ends of
-    /// those of a year behind the range, unless
-    /// [`with_longest_span`](Self::with_longest_span) says how long they are.
+    /// With limits by key it considers windows of up to 366 days. The server then steps over the ends of all
+    /// windows of the year after the range, unless [`with_longest_span`](Self::with_longest_span) sets how
+    /// long windows are.
     ///
     /// Settings: `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
     ///
@@ -56,7 +56,7 @@ impl<T: Record> Buckets<T> {
     }
 }
 
-/// A span of time of all keys, to be read; see [`Buckets::range_all`].
+/// A read of a time range of all keys; see [`Buckets::range_all`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
 pub struct RangeAll<'a, T: Record> {
@@ -121,7 +121,7 @@ impl<'a, T: Record> RangeAll<'a, T> {
         let own = read::longest(T::SPEC, None)
             .map_err(|error| Error::new(ErrorKind::Encode(error), context))?;
         Ok(match self.buckets.told_longest() {
-            // What was learnt of one key says nothing of the others.
+            // The spans of one key's buckets say nothing about other keys.
             0 if self.buckets.has_limits() => read::LONGEST_WINDOW,
             _ => own.max(self.buckets.longest()),
         })
@@ -134,7 +134,7 @@ impl<'a, T: Record> RangeAll<'a, T> {
             Error::new(ErrorKind::InvalidArgument { message }, context)
         };
         if self.range.is_reversed() {
-            return Err(invalid("the range ends before it starts"));
+            return Err(invalid("the time range ends before it starts"));
         }
         let plan = read::across_keys(T::SPEC, shown, self.longest(context)?);
         plan.ok_or_else(|| {

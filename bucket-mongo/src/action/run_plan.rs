@@ -32,7 +32,7 @@ pub(super) async fn each(
     Ok(())
 }
 
-/// So many documents without their items are less than a reply holds.
+/// A reply holds this many documents without their items.
 const BATCH: u32 = 10_000;
 
 /// The only document of an aggregation.

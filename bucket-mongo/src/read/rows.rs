@@ -1,4 +1,4 @@
-//! The documents of one plan or of several, one after the other, in a session or outside of one.
+//! The documents of one plan or of several, one after the other, inside or outside a session.
 
 use std::{cmp::Reverse, collections::BinaryHeap, pin::pin, time::Duration};
 
@@ -21,10 +21,10 @@ use crate::{collection::simple_collation, error::ReadFault};
 
 type Result<R, E = ReadFault> = std::result::Result<R, E>;
 
-/// How long the reply to a read is waited for that nobody wants any more.
+/// How long to wait for the reply to a read that is no longer wanted.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// Cursors that are opened at the same time.
+/// The most cursors that are opened at the same time.
 const SIDE_BY_SIDE: usize = 4;
 
 /// A find that is not sent yet.
@@ -70,8 +70,8 @@ impl Find {
     }
 }
 
-/// Opens a cursor in a task of its own. If the caller dropped the find before its reply came, nobody would know
-/// the cursor that the server opened, and it would stay open for ten minutes. So the task waits for the
+/// Opens a cursor in a task of its own. If the caller dropped the find before its reply came, nobody would
+/// know the cursor that the server opened, and it would stay open for ten minutes. So the task waits for the
 /// reply and closes that cursor.
 pub(super) async fn opened(
     opening: impl Future<Output = Result<Cursor<RawDocumentBuf>, Error>> + Send + 'static,
@@ -82,7 +82,7 @@ pub(super) async fn opened(
         match select(&mut opening, gone).await {
             Either::Left((opened, _)) => opened.map(Some),
             Either::Right(_) => {
-                // Dropped at once, and so closed; not for ever, as it holds a connection.
+                // Dropped at once, and so closed. The wait is bounded, because it holds a connection.
                 drop(timeout(LONGEST_WAIT, opening).await);
                 Ok(None)
             }
@@ -98,13 +98,13 @@ pub(super) async fn opened(
     }
 }
 
-/// Cursors over stored documents, of which none is copied.
+/// Cursors over stored documents, which are not copied.
 pub(crate) struct Rows<'a> {
     cursors: Cursors<'a>,
     terms: Terms,
     /// The turns of the cursors' documents, each with the number of its cursor.
     heads: BinaryHeap<Reverse<(i64, usize)>>,
-    /// Cursors whose next document is not known yet.
+    /// The cursors whose next document is not known yet.
     to_advance: Vec<usize>,
 }
 
@@ -114,7 +114,7 @@ enum Cursors<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Sends the plans. `batch` is how many documents the server sends at once; 0 leaves it to the
+    /// Sends the plans. `batch` is the number of documents that the server sends at once; 0 leaves it to the
     /// server.
     pub(crate) async fn open(
         collection: &Collection<RawDocumentBuf>,
@@ -193,8 +193,8 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The next document. That of several plans is the one with the least turn, of one turn that of the
-    /// plan before.
+    /// The next document. With several plans it is the one with the lowest sort position; if equal, that of
+    /// the earlier plan.
     pub(crate) async fn next(
         &mut self,
         turn: impl Fn(&RawDocument) -> i64,

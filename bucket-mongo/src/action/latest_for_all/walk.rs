@@ -1,4 +1,4 @@
-//! Keys that have the same first key fields, and the commands that look through them.
+//! Keys that have the same first key fields, and the commands that read them.
 
 use bucket_core::{
     BucketSpec,
@@ -16,7 +16,7 @@ use crate::{
     read::{Aggregated, SharedOptions},
 };
 
-/// Reads that are under way at the same time.
+/// The most reads that run at the same time.
 pub(super) const SIDE_BY_SIDE: usize = 4;
 
 pub(super) type Found = Result<RawDocumentBuf>;
@@ -53,8 +53,8 @@ impl<'a> Walk<'a> {
             .boxed()
     }
 
-    /// The keys that have these values of the next field, one value after the other, but for keys whose
-    /// field after that is one of `except`; `through` leads from a cursor on that field to the buckets.
+    /// The keys that have these values of the next field, one value after the other, without keys whose
+    /// following field is one of `except`. `through` leads from a cursor on that field to the buckets.
     pub(super) fn each(
         &self,
         values: Vec<Bson>,

@@ -32,7 +32,7 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// They come in no order; sorted by device and type.
+/// The server returns them in any order; here they are sorted by device and type.
 async fn newest(buckets: &Buckets<Reading>) -> Result<Vec<Reading>, Error> {
     let mut readings = buckets.latest_for_all().await?;
     let sensor = |reading: &Reading| (reading.device_id.clone(), reading.sensor_type.clone());
