@@ -19,7 +19,7 @@
 //! | its bucket gets an ordered, collision-free id | [`BucketId`] |
 //! | records become `update` statements in one command buffer | `write` |
 //! | keys, page numbers and spans of time become reads | [`TimeRange`], `read` |
-//! | spans of time are cut into steps, and gaps filled | [`Every`], [`Fill`] |
+//! | spans of time are cut into steps, and gaps filled | [`Interval`], [`Fill`] |
 //! | stored bytes become typed buckets again | `bucket` |
 //! | many similar fields become arrays of attributes, and back | [`attribute`] |
 //! | the collection gets its indexes | `index` |
@@ -58,7 +58,7 @@ pub use self::{
 
 #[doc(no_inline)]
 pub use self::error::{
-    Damage, DamagedBucket, EncodeError, IdError, KeyError, StepError, SumOverflow,
+    Damage, DamagedBucket, EncodeError, IdError, IntervalError, KeyError, SumOverflow,
 };
 #[doc(inline)]
 pub use self::{
@@ -77,7 +77,7 @@ pub use self::{
     time::{
         BucketTime,
         range::{IntoTimeRange, TimeRange},
-        step::{Every, Fill, Filled},
+        step::{Fill, Filled, Interval},
         window::Window,
     },
 };

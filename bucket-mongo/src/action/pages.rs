@@ -62,13 +62,13 @@ pub struct PagesQuery<'a, T: Record> {
 
 /// A stream over the buckets of a key; see [`Buckets::pages`].
 #[must_use = "streams do nothing unless polled"]
-pub struct Pages<'a, T: Record> {
+pub struct PageStream<'a, T: Record> {
     buckets: BoxStream<'a, Result<T::Bucket>>,
 }
 
-impl<T: Record> fmt::Debug for Pages<'_, T> {
+impl<T: Record> fmt::Debug for PageStream<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pages")
+        f.debug_struct("PageStream")
             .field("collection", &T::SPEC.collection())
             .finish_non_exhaustive()
     }
@@ -78,7 +78,7 @@ impl<'a, T: Record> PagesQuery<'a, T> {
     read_setters!(options);
 
     /// The pages as a stream over one cursor, which is opened when the stream is first polled.
-    pub fn stream(self) -> Pages<'a, T> {
+    pub fn stream(self) -> PageStream<'a, T> {
         let Self {
             buckets,
             key,
@@ -105,7 +105,7 @@ impl<'a, T: Record> PagesQuery<'a, T> {
             }
         };
         let failed = move |fault: ReadFault| Error::read(fault, &context);
-        Pages {
+        PageStream {
             buckets: each(open, decode, failed),
         }
     }
@@ -117,7 +117,7 @@ impl<'a, T: Record> PagesQuery<'a, T> {
     }
 }
 
-impl<T: Record> Stream for Pages<'_, T> {
+impl<T: Record> Stream for PageStream<'_, T> {
     type Item = Result<T::Bucket>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {

@@ -18,11 +18,11 @@ use crate::{Error, Result, read::Chunks};
 
 /// A stream of records, or of what was selected of them; see
 /// [`Buckets::records`](crate::Buckets::records), [`Buckets::range`](crate::Buckets::range),
-/// [`Buckets::range_all`](crate::Buckets::range_all) and [`Buckets::latest_for_all`](crate::Buckets::latest_for_all).
+/// [`Buckets::range_all_keys`](crate::Buckets::range_all_keys) and [`Buckets::latest_per_key`](crate::Buckets::latest_per_key).
 ///
 /// The first command is sent when it is first polled. Dropping it closes its cursors.
 #[must_use = "streams do nothing unless polled"]
-pub struct Records<'a, R> {
+pub struct RecordStream<'a, R> {
     chunks: BoxStream<'a, Result<Chunk<R>>>,
     chunk: Chunk<R>,
     left: usize,
@@ -50,15 +50,15 @@ impl<R> Chunk<R> {
     }
 }
 
-impl<R> fmt::Debug for Records<'_, R> {
+impl<R> fmt::Debug for RecordStream<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Records")
+        f.debug_struct("RecordStream")
             .field("last", &self.last)
             .finish_non_exhaustive()
     }
 }
 
-impl<'a, R: Send + 'a> Records<'a, R> {
+impl<'a, R: Send + 'a> RecordStream<'a, R> {
     pub(crate) fn new<T: Record>(chunks: Chunks<'a, T, R>, limit: Option<usize>) -> Self {
         let tokens = chunks.tokens();
         let next = |mut chunks: Chunks<'a, T, R>| async move {
@@ -94,7 +94,7 @@ impl<'a, R: Send + 'a> Records<'a, R> {
     }
 }
 
-impl<R> Records<'_, R> {
+impl<R> RecordStream<'_, R> {
     /// The token of the last record that was given, to go on behind it some other time; none before
     /// the first one, and in a stream by time or over all keys, which has no tokens.
     #[must_use]
@@ -104,9 +104,9 @@ impl<R> Records<'_, R> {
 }
 
 // No field is ever pinned.
-impl<R> Unpin for Records<'_, R> {}
+impl<R> Unpin for RecordStream<'_, R> {}
 
-impl<R> Stream for Records<'_, R> {
+impl<R> Stream for RecordStream<'_, R> {
     type Item = Result<R>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {

@@ -410,13 +410,13 @@ async fn dropped_streams_and_reads_leave_no_cursor_open() {
         let _ = timeout(Duration::from_micros(round * 40), read).await;
         let pages = buckets.pages(1).into_future();
         let _ = timeout(Duration::from_micros(round * 40), pages).await;
-        let all = windows.range_all(..).into_future();
+        let all = windows.range_all_keys(..).into_future();
         let _ = timeout(Duration::from_micros(round * 40), all).await;
         // A deadline that passes at any moment.
         let late = Duration::from_micros(round * 200);
         let mut pages = buckets.pages(1).deadline(late).stream();
         while let Some(Ok(_)) = pages.next().await {}
-        let mut latest = windows.latest_for_all().deadline(late).stream();
+        let mut latest = windows.latest_per_key().deadline(late).stream();
         let _ = latest.next().await;
     }
     let since = Instant::now();

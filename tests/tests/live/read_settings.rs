@@ -6,7 +6,7 @@ use std::{
 };
 
 use bucket_mongo::{
-    Attributed, Bucketed, Buckets, Documents, Error, ErrorKind, Every, Fill,
+    Attributed, Bucketed, Buckets, Documents, Error, ErrorKind, Fill, Interval,
     bson::{DateTime, Document, doc},
     mongodb::{
         Client, Database,
@@ -66,7 +66,7 @@ fn span() -> std::ops::Range<DateTime> {
 macro_rules! every_read {
     ($cells:expr, $bottles:expr, $($settings:tt)*) => {{
         let (cells, bottles): (&Buckets<Cell>, &Documents<Bottle>) = (&$cells, &$bottles);
-        let every = || Every::hours(1);
+        let every = || Interval::hours(1);
         let ended: Vec<(&str, Option<Error>)> = vec![
             ("page", cells.page(key(), 1) $($settings)* .await.err()),
             ("pages", cells.pages(key()) $($settings)* .await.err()),
@@ -76,11 +76,11 @@ macro_rules! every_read {
             ("collected", cells.records(key()) $($settings)* .collect().await.err()),
             ("streamed", cells.records(key()) $($settings)* .stream().try_collect::<Vec<_>>().await.err()),
             ("range", cells.range(key(), span()) $($settings)* .await.err()),
-            ("range_of", cells.range_of([key()], span()) $($settings)* .await.err()),
-            ("range_all", cells.range_all(span()) $($settings)* .await.err()),
+            ("range_many", cells.range_many([key()], span()) $($settings)* .await.err()),
+            ("range_all_keys", cells.range_all_keys(span()) $($settings)* .await.err()),
             ("latest", cells.latest(key()) $($settings)* .await.err()),
             ("latest_n", cells.latest_n(key(), 3) $($settings)* .await.err()),
-            ("latest_for_all", cells.latest_for_all() $($settings)* .await.err()),
+            ("latest_per_key", cells.latest_per_key() $($settings)* .await.err()),
             ("stats", cells.stats(key(), span()) $($settings)* .await.err()),
             (
                 "rollup",
@@ -213,8 +213,8 @@ async fn the_deadline_of_a_stream_counts_from_its_first_poll_and_nothing_is_sent
     let pages = cells.pages(key()).deadline(deadline).stream();
     let records = cells.records(key()).deadline(deadline).stream();
     let range = cells.range(key(), span()).deadline(deadline).stream();
-    let all = cells.range_all(span()).deadline(deadline).stream();
-    let latest = cells.latest_for_all().deadline(deadline).stream();
+    let all = cells.range_all_keys(span()).deadline(deadline).stream();
+    let latest = cells.latest_per_key().deadline(deadline).stream();
     let found = bottles.find(doc! {}).deadline(deadline).stream();
     sleep(deadline + Duration::from_millis(500)).await;
     assert_eq!(take(&seen), [] as [Document; 0]);
@@ -291,14 +291,14 @@ async fn one_deadline_counts_for_all_commands_of_a_call() {
     let deadline = Duration::from_secs(1);
     cells.count(key()).deadline(deadline).await.unwrap();
     let before = cells
-        .rollup(key(), span(), Every::hours(1))
+        .rollup(key(), span(), Interval::hours(1))
         .fill(Fill::Previous);
     let error = before.deadline(deadline).await.unwrap_err();
     assert!(
         matches!(error.kind(), ErrorKind::TimedOut { .. }),
         "{error}"
     );
-    let error = cells.latest_for_all().deadline(deadline).await.unwrap_err();
+    let error = cells.latest_per_key().deadline(deadline).await.unwrap_err();
     assert!(
         matches!(error.kind(), ErrorKind::TimedOut { .. }),
         "{error}"
@@ -433,9 +433,13 @@ async fn a_transaction_sees_its_own_writes_in_pages_and_all_keys() {
     );
     let pages = cells.pages(key()).session(&mut session).stream();
     assert_eq!(pages.try_collect::<Vec<_>>().await.unwrap().len(), 2);
-    let all = cells.range_all(span()).session(&mut session).await.unwrap();
+    let all = cells
+        .range_all_keys(span())
+        .session(&mut session)
+        .await
+        .unwrap();
     assert_eq!(all.len(), 4 * 120 + 20);
-    let latest = cells.latest_for_all().session(&mut session);
+    let latest = cells.latest_per_key().session(&mut session);
     let mut latest = timeout(AMPLE, latest.into_future()).await.unwrap().unwrap();
     latest.sort_by_key(|cell| (cell.row, cell.column));
     let expected = keys().chain((100..120).map(|row| (row, row)));
@@ -444,10 +448,10 @@ async fn a_transaction_sees_its_own_writes_in_pages_and_all_keys() {
 
     // Nobody else sees them yet.
     assert_eq!(cells.pages(key()).await.unwrap().len(), 1);
-    assert_eq!(cells.range_all(span()).await.unwrap().len(), 120);
-    assert_eq!(cells.latest_for_all().await.unwrap().len(), 120);
+    assert_eq!(cells.range_all_keys(span()).await.unwrap().len(), 120);
+    assert_eq!(cells.latest_per_key().await.unwrap().len(), 120);
     session.commit_transaction().await.unwrap();
-    assert_eq!(cells.latest_for_all().await.unwrap().len(), 140);
+    assert_eq!(cells.latest_per_key().await.unwrap().len(), 140);
 }
 
 #[tokio::test]
@@ -468,14 +472,18 @@ async fn a_session_that_reads_a_snapshot_sees_one_moment_in_every_read() {
     assert_eq!(records.len(), 5);
     let pages = cells.pages(key()).session(&mut session).await.unwrap();
     assert_eq!(pages.iter().map(|page| page.count).sum::<u32>(), 5);
-    let all = cells.range_all(span()).session(&mut session).await.unwrap();
+    let all = cells
+        .range_all_keys(span())
+        .session(&mut session)
+        .await
+        .unwrap();
     assert_eq!(all.len(), 15);
-    let latest = cells.latest_for_all().session(&mut session).await.unwrap();
+    let latest = cells.latest_per_key().session(&mut session).await.unwrap();
     assert_eq!(
         latest.iter().map(|cell| cell.value).collect::<Vec<_>>(),
         [4; 3]
     );
-    assert_eq!(cells.range_all(span()).await.unwrap().len(), 17);
+    assert_eq!(cells.range_all_keys(span()).await.unwrap().len(), 17);
     // It reads that moment, with no other concern.
     let ended = every_read!(
         cells, bottles, .session(&mut session).read_concern(ReadConcern::majority())

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use bucket_mongo::{Bucketed, Every, bson::DateTime};
+use bucket_mongo::{Bucketed, Interval, bson::DateTime};
 use bucket_tests::database;
 use futures_util::{TryStreamExt, future::join};
 use serde::{Deserialize, Serialize};
@@ -189,13 +189,13 @@ async fn every_operation_is_traced_as_documented_and_no_value_is_logged() {
     ingestor.shutdown().await.into_result().unwrap();
     letters.page("secret recipient", 1).await.unwrap();
     assert_eq!(letters.pages("secret recipient").await.unwrap().len(), 2);
-    assert_eq!(letters.latest_for_all().await.unwrap().len(), 1);
+    assert_eq!(letters.latest_per_key().await.unwrap().len(), 1);
     letters.page_count("secret recipient").await.unwrap();
     letters.count("secret recipient").await.unwrap();
     let pages = letters.pages("secret recipient").stream();
     assert_eq!(pages.try_collect::<Vec<_>>().await.unwrap().len(), 2);
     let records = letters.records("secret recipient").limit(3).await.unwrap();
-    assert_eq!((records.len(), records.next().is_some()), (3, true));
+    assert_eq!((records.len(), records.next_token().is_some()), (3, true));
     assert_eq!(
         letters.range("secret recipient", ..).await.unwrap().len(),
         5
@@ -203,7 +203,7 @@ async fn every_operation_is_traced_as_documented_and_no_value_is_logged() {
     letters.stats("secret recipient", ..).await.unwrap();
     let day = letter.at..=letter.at;
     letters
-        .rollup("secret recipient", day, Every::day())
+        .rollup("secret recipient", day, Interval::day())
         .await
         .unwrap();
     letters.latest("secret recipient").await.unwrap();
@@ -220,7 +220,7 @@ async fn every_operation_is_traced_as_documented_and_no_value_is_logged() {
         "page_count",
         "count",
         "pages",
-        "latest_for_all",
+        "latest_per_key",
         "records",
         "range",
         "stats",

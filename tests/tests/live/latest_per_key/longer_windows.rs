@@ -22,7 +22,7 @@ async fn an_older_longer_window_is_read_if_the_caller_sets_its_length() {
     buckets.insert(&reading("d", "s", 600)).await.unwrap();
     let day = Duration::from_secs(86_400);
     let told = buckets.with_longest_span(day);
-    let found = told.latest_for_all().await.unwrap();
+    let found = told.latest_per_key().await.unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].value, 20);
 }

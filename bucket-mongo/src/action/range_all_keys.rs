@@ -1,4 +1,4 @@
-//! `range_all`: the records of every key in a time range.
+//! `range_all_keys`: the records of every key in a time range.
 
 use bucket_core::{
     IntoTimeRange, Record, TimeRange, bucket,
@@ -8,7 +8,7 @@ use futures_util::{TryStreamExt, stream};
 use mongodb::bson::{DateTime, RawDocument};
 use tracing::Instrument;
 
-use super::{ActionFuture, Records};
+use super::{ActionFuture, RecordStream};
 use crate::{
     Buckets, Error, ErrorKind, Result,
     error::{Context, ReadFault},
@@ -21,7 +21,7 @@ impl<T: Record> Buckets<T> {
     /// The records of every key in a span of time: bucket by bucket, in the order in
     /// which the windows end, and inside a bucket in order of time, of one time in order of arrival.
     ///
-    /// `.await` gives a `Vec`, [`.stream()`](RangeAll::stream) a stream.
+    /// `.await` gives a `Vec`, [`.stream()`](RangeAllKeysQuery::stream) a stream.
     ///
     /// It is for models with windows. In the other forms nothing that is indexed bounds the times of a
     /// bucket's records, whatever its key: the call is refused, instead of going through the whole
@@ -44,11 +44,11 @@ impl<T: Record> Buckets<T> {
     /// use bucket_mongo::bson::DateTime;
     ///
     /// async fn between<T: Bucketed>(buckets: &Buckets<T>, from: DateTime, to: DateTime) -> Result<Vec<T>> {
-    ///     buckets.range_all(from..to).await
+    ///     buckets.range_all_keys(from..to).await
     /// }
     /// ```
-    pub fn range_all(&self, range: impl IntoTimeRange) -> RangeAll<'_, T> {
-        RangeAll {
+    pub fn range_all_keys(&self, range: impl IntoTimeRange) -> RangeAllKeysQuery<'_, T> {
+        RangeAllKeysQuery {
             buckets: self,
             range: range.into_time_range(),
             options: ReadOptions::default(),
@@ -56,16 +56,16 @@ impl<T: Record> Buckets<T> {
     }
 }
 
-/// A read of a time range of all keys; see [`Buckets::range_all`].
+/// A read of a time range of all keys; see [`Buckets::range_all_keys`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
-pub struct RangeAll<'a, T: Record> {
+pub struct RangeAllKeysQuery<'a, T: Record> {
     buckets: &'a Buckets<T>,
     range: TimeRange,
     options: ReadOptions<'a>,
 }
 
-impl<'a, T: Record> RangeAll<'a, T> {
+impl<'a, T: Record> RangeAllKeysQuery<'a, T> {
     read_setters!(options);
 
     /// The records as a stream over one cursor, which is opened when the stream is first polled.
@@ -75,7 +75,7 @@ impl<'a, T: Record> RangeAll<'a, T> {
     /// use futures_util::TryStreamExt;
     ///
     /// async fn number<T: Bucketed>(buckets: &Buckets<T>, from: DateTime, to: DateTime) -> Result<u64> {
-    ///     let mut records = buckets.range_all(from..to).stream();
+    ///     let mut records = buckets.range_all_keys(from..to).stream();
     ///     let mut number = 0;
     ///     while let Some(_record) = records.try_next().await? {
     ///         number += 1;
@@ -83,16 +83,16 @@ impl<'a, T: Record> RangeAll<'a, T> {
     ///     Ok(number)
     /// }
     /// ```
-    pub fn stream(self) -> Records<'a, T> {
-        let context = Context::of_all::<T>("range_all");
+    pub fn stream(self) -> RecordStream<'a, T> {
+        let context = Context::of_all::<T>("range_all_keys");
         let shown = read::live(T::SPEC, DateTime::now()).range();
         let range = self.range.and(shown);
         let plan = match self.plan(range, &context) {
             Ok(plan) => plan,
-            Err(error) => return Records::failed(error),
+            Err(error) => return RecordStream::failed(error),
         };
         if range.is_empty() {
-            return Records::plain(stream::empty());
+            return RecordStream::plain(stream::empty());
         }
         let Self {
             buckets,
@@ -114,7 +114,7 @@ impl<'a, T: Record> RangeAll<'a, T> {
             }
         };
         let decode = move |stored: &RawDocument| records::<T>(stored, range, &context);
-        Records::plain(each(open, decode, failed))
+        RecordStream::plain(each(open, decode, failed))
     }
 
     fn longest(&self, context: &Context) -> Result<i64> {
@@ -147,7 +147,7 @@ impl<'a, T: Record> RangeAll<'a, T> {
 
     async fn run(self) -> Result<Vec<T>> {
         let records: Vec<T> = self.stream().try_collect().await?;
-        tracing::debug!(target: trace::READ, records = records.len(), "range_all");
+        tracing::debug!(target: trace::READ, records = records.len(), "range_all_keys");
         Ok(records)
     }
 }
@@ -161,12 +161,12 @@ fn records<T: Record>(stored: &RawDocument, range: TimeRange, context: &Context)
     Ok(records)
 }
 
-impl<'a, T: Record> IntoFuture for RangeAll<'a, T> {
+impl<'a, T: Record> IntoFuture for RangeAllKeysQuery<'a, T> {
     type Output = Result<Vec<T>>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let span = tracing::debug_span!(target: trace::READ, "range_all", collection = T::SPEC.collection());
+        let span = tracing::debug_span!(target: trace::READ, "range_all_keys", collection = T::SPEC.collection());
         Box::pin(self.run().instrument(span))
     }
 }

@@ -44,7 +44,7 @@ async fn a_key_with_one_field_costs_one_index_key_and_one_document() {
         })
         .collect();
     let (database, buckets) = filled(&samples).await;
-    let latest = buckets.latest_for_all().into_future();
+    let latest = buckets.latest_per_key().into_future();
     let (found, profile) = profiled(&database, "samples", latest).await;
     let found = found.unwrap();
     assert_eq!(found.len(), 200);
@@ -63,7 +63,7 @@ async fn keys_with_two_fields_cost_a_few_entries_each_and_few_commands() {
             readings.extend((0..40).map(|hour| reading(&device, &sensor, hour * 60)));
         }
         let (database, buckets) = filled(&readings).await;
-        let latest = buckets.latest_for_all().into_future();
+        let latest = buckets.latest_per_key().into_future();
         let (found, profile) = profiled(&database, "readings", latest).await;
         let found = found.unwrap();
         let keys = devices * sensors;
@@ -91,7 +91,7 @@ async fn a_hybrid_key_costs_the_entries_of_its_last_buckets() {
         })
         .collect();
     let (database, buckets) = filled(&samples).await;
-    let latest = buckets.latest_for_all().into_future();
+    let latest = buckets.latest_per_key().into_future();
     let (found, profile) = profiled(&database, "samples", latest).await;
     let found = found.unwrap();
     assert_eq!(found.len(), 100);

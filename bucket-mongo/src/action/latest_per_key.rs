@@ -1,4 +1,4 @@
-//! `latest_for_all`: the newest record of every key.
+//! `latest_per_key`: the newest record of every key.
 
 mod keys;
 mod next_field;
@@ -19,7 +19,7 @@ use mongodb::{
 use tracing::Instrument;
 
 use self::walk::SIDE_BY_SIDE;
-use super::{ActionFuture, Records, latest::latest_within};
+use super::{ActionFuture, RecordStream, latest::latest_within};
 use crate::{
     Buckets, Error, ErrorKind, Result,
     error::{Context, ReadFault},
@@ -34,7 +34,7 @@ const TOGETHER: usize = 50;
 impl<T: Record> Buckets<T> {
     /// The newest record of every key, in no particular order.
     ///
-    /// `.await` gives a `Vec`, [`.stream()`](LatestForAll::stream) a stream.
+    /// `.await` gives a `Vec`, [`.stream()`](LatestPerKeyQuery::stream) a stream.
     ///
     /// In windows and hybrid buckets that is the record with the greatest time. If several have it, it is the
     /// last one stored in the last of their buckets. In the manual's form and in numbered buckets it is the
@@ -58,26 +58,26 @@ impl<T: Record> Buckets<T> {
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
     /// async fn latest<T: Bucketed>(buckets: &Buckets<T>) -> Result<Vec<T>> {
-    ///     buckets.latest_for_all().await
+    ///     buckets.latest_per_key().await
     /// }
     /// ```
-    pub fn latest_for_all(&self) -> LatestForAll<'_, T> {
-        LatestForAll {
+    pub fn latest_per_key(&self) -> LatestPerKeyQuery<'_, T> {
+        LatestPerKeyQuery {
             buckets: self,
             options: ReadOptions::default(),
         }
     }
 }
 
-/// A read of the newest record of every key; see [`Buckets::latest_for_all`].
+/// A read of the newest record of every key; see [`Buckets::latest_per_key`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
-pub struct LatestForAll<'a, T: Record> {
+pub struct LatestPerKeyQuery<'a, T: Record> {
     buckets: &'a Buckets<T>,
     options: ReadOptions<'a>,
 }
 
-impl<'a, T: Record> LatestForAll<'a, T> {
+impl<'a, T: Record> LatestPerKeyQuery<'a, T> {
     read_setters!(options);
 
     /// The records as a stream, whose first command is sent when it is first polled.
@@ -87,7 +87,7 @@ impl<'a, T: Record> LatestForAll<'a, T> {
     /// use futures_util::TryStreamExt;
     ///
     /// async fn keys<T: Bucketed>(buckets: &Buckets<T>) -> Result<u64> {
-    ///     let mut newest = buckets.latest_for_all().stream();
+    ///     let mut newest = buckets.latest_per_key().stream();
     ///     let mut keys = 0;
     ///     while let Some(_record) = newest.try_next().await? {
     ///         keys += 1;
@@ -95,8 +95,8 @@ impl<'a, T: Record> LatestForAll<'a, T> {
     ///     Ok(keys)
     /// }
     /// ```
-    pub fn stream(self) -> Records<'a, T> {
-        Records::plain(self.open().try_flatten_stream().fuse())
+    pub fn stream(self) -> RecordStream<'a, T> {
+        RecordStream::plain(self.open().try_flatten_stream().fuse())
     }
 
     async fn open(self) -> Result<impl Stream<Item = Result<Vec<T>>> + Send + 'a> {
@@ -104,7 +104,7 @@ impl<'a, T: Record> LatestForAll<'a, T> {
             buckets,
             mut options,
         } = self;
-        let context = Context::of_all::<T>("latest_for_all");
+        let context = Context::of_all::<T>("latest_per_key");
         let collection = buckets.store().readable(&mut options, &context).await?;
         let options = SharedOptions::new(options);
         let side_by_side = options.side_by_side(SIDE_BY_SIDE);
@@ -138,7 +138,7 @@ impl<'a, T: Record> LatestForAll<'a, T> {
 
     async fn run(self) -> Result<Vec<T>> {
         let records: Vec<T> = self.stream().try_collect().await?;
-        tracing::debug!(target: trace::READ, records = records.len(), "latest_for_all");
+        tracing::debug!(target: trace::READ, records = records.len(), "latest_per_key");
         Ok(records)
     }
 }
@@ -291,13 +291,13 @@ impl<T: Record> Look<'_, T> {
     }
 }
 
-impl<'a, T: Record> IntoFuture for LatestForAll<'a, T> {
+impl<'a, T: Record> IntoFuture for LatestPerKeyQuery<'a, T> {
     type Output = Result<Vec<T>>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         let collection = T::SPEC.collection();
-        let span = tracing::debug_span!(target: trace::READ, "latest_for_all", collection);
+        let span = tracing::debug_span!(target: trace::READ, "latest_per_key", collection);
         Box::pin(self.run().instrument(span))
     }
 }
