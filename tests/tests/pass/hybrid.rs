@@ -29,12 +29,20 @@ struct Reading {
     kind: String,
 }
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     assert_eq!(
         Reading::SPEC.form(),
-        Form::Hybrid { capacity: 200, max_duration: 3_600_000, late: LatePolicy::Merge }
+        Form::Hybrid {
+            capacity: 200,
+            max_duration: 3_600_000,
+            late: LatePolicy::Merge
+        }
     );
-    assert_eq!(Reading::SPEC.id().last(), Some(&IdSegment::Time(TimeUnit::Millis)));
+    assert_eq!(
+        Reading::SPEC.id().last(),
+        Some(&IdSegment::Time(TimeUnit::Millis))
+    );
     assert_eq!(ReadingBucket::FIELDS.bucket_end.as_str(), "bucket_end");
     assert_eq!(ReadingStats::FIELDS.value_min.as_str(), "stats.min_value");
 
