@@ -225,7 +225,7 @@ fn page<const F: usize>(world: &mut World<F>, mut walk: Walk<Sample<F>>, most: u
             wanted *= 2;
             came = wanted;
         }
-        assert!(wanted < 10_000, "the walk does not come to an end");
+        assert!(wanted < 10_000, "the walk does not end");
     }
     assert!(walk.end().is_empty());
     let more = records.len() > most;
@@ -259,7 +259,7 @@ fn follow<const F: usize>(world: &mut World<F>, query: &Query, limits: &[usize])
     // Going back from the newest record also finds what comes after it.
     let before = query.newest_first;
     for turn in 0.. {
-        assert!(turn < 5_000, "the follower does not come to an end");
+        assert!(turn < 5_000, "the follower does not end");
         let is_last = !world.is_under_way();
         let walk = query.walk::<F>(token.as_ref(), before && token.is_some());
         let tokens = walk.tokens();

@@ -1,5 +1,5 @@
-//! Records with one id in one call or in several that share their statements: the fate of one does not decide
-//! that of the others, unless it is stored.
+//! Records with one id in one call, or in several calls that share their statements: the outcome of
+//! one does not decide that of the others, unless it is stored.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -28,7 +28,7 @@ use self::{
     sample::{COUNT_IDS, HYBRID_IDS, HYBRID_MERGE, NUMBERED_IDS, Sample, WINDOW_IDS},
 };
 
-/// No record of this value is stored.
+/// No record with this value is stored.
 const BAD: i64 = 99;
 
 fn sample<const F: usize>(unique: i64, value: i64) -> Sample<F> {
@@ -120,7 +120,7 @@ fn failed(report: &Report<Failure>) -> BTreeMap<usize, String> {
         .collect()
 }
 
-/// The values that are stored, in their order, by id.
+/// The stored values, in order, by id.
 fn stored(collection: &Collection) -> Vec<(i64, i64)> {
     let buckets = collection.documents();
     let items = buckets
@@ -153,7 +153,7 @@ fn a_record_is_stored_though_the_call_that_brought_it_first_was_dropped() {
 }
 
 #[test]
-fn the_next_call_that_is_still_there_brings_it_and_later_ones_repeat_it() {
+fn the_next_remaining_call_brings_it_and_later_ones_repeat_it() {
     let calls = [7, 7, 7, 7, 8].map(|value| vec![of(1, value)]);
     let (report, collection) = run_without(&calls, &[0, 1]);
     assert_eq!(stored(&collection), [(1, 7)]);
@@ -224,7 +224,7 @@ fn a_record_whose_first_one_may_be_stored_is_not_known_either() {
 
 /// Only the manual's form has one chain for each key.
 #[test]
-fn other_data_with_the_id_may_be_of_another_bucket() {
+fn other_data_with_the_id_may_belong_to_another_bucket() {
     let of = |at: i64, value| Sample::<WINDOW_IDS> {
         at: DateTime::from_millis(at),
         ..sample(1, value)
@@ -260,7 +260,7 @@ fn late_records_are_stored_though_the_call_that_brought_the_first_of_them_was_dr
     }
 }
 
-/// Late records of one span, some older than what the bucket of the first one covers.
+/// Late records of one span, some older than the range of the first one's bucket.
 #[test]
 fn late_records_are_stored_though_one_with_the_id_of_another_was_refused() {
     let of = |unique: i64, at: i64, value: i64| Sample::<HYBRID_IDS> {
@@ -285,7 +285,7 @@ fn late_records_are_stored_though_one_with_the_id_of_another_was_refused() {
     }
 }
 
-/// A record as it is drawn: which device, id and data, and when.
+/// A random record: its device, id, data and time.
 type Drawn = (bool, u8, u8, u8);
 
 fn calls() -> impl Strategy<Value = Vec<(Vec<Drawn>, Option<u8>)>> {
@@ -362,7 +362,7 @@ fn check<const F: usize>(calls: &[(Vec<Drawn>, Option<u8>)]) -> Result<(), TestC
             Some("Conflict") => prop_assert!(!there.is_empty() && !is_stored, "{}", index),
             Some("Refused") => prop_assert_eq!(record.value, BAD),
             Some("Withdrawn") => prop_assert!(!is_there, "{} is withdrawn", index),
-            Some(other) => prop_assert!(false, "{} is told {}", index, other),
+            Some(other) => prop_assert!(false, "{} got {}", index, other),
         }
     }
     prop_assert_eq!(stores, report.stored);
@@ -371,7 +371,7 @@ fn check<const F: usize>(calls: &[(Vec<Drawn>, Option<u8>)]) -> Result<(), TestC
 
 proptest! {
     #[test]
-    fn no_record_is_lost_to_another_one_with_its_id_that_is_not_stored(calls in calls()) {
+    fn no_record_is_lost_to_an_unstored_one_with_its_id(calls in calls()) {
         check::<COUNT_IDS>(&calls)?;
         check::<WINDOW_IDS>(&calls)?;
         check::<HYBRID_IDS>(&calls)?;

@@ -219,7 +219,7 @@ proptest! {
 
 /// The batches refuse late records.
 #[test]
-fn statistics_leave_out_what_was_refused() {
+fn statistics_leave_out_refused_records() {
     let drawn = |at| Drawn {
         device: 0,
         at,

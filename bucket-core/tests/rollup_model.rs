@@ -318,7 +318,7 @@ fn record(at: i64) -> Drawn {
     }
 }
 
-/// Writes continue between the two reads: each bucket is seen at one moment.
+/// Writes continue between the two reads: each bucket is read at one moment.
 #[test]
 fn a_bucket_that_is_read_again_counts_as_it_is_then() {
     let cut = [-50, 0, 400].into_iter().map(record).collect();

@@ -111,7 +111,7 @@ impl World {
                 delivered.failed.extend(failed);
             }
         }
-        panic!("a writer does not come to an end");
+        panic!("a writer does not end");
     }
 }
 
@@ -354,8 +354,8 @@ fn a_remembered_position_makes_no_record_a_duplicate() {
     }
 }
 
-/// Another consumer starts again after the buckets were removed. It delivers the same source, at
-/// another time by its clock.
+/// Another consumer restarts after the buckets were removed. It delivers the same source, at
+/// another time of its clock.
 fn check_overtaken<const F: usize>(later: i64) {
     for (before, other) in [(4, 6), (8, 8), (8, 10), (8, 11), (8, 16), (6, 9)] {
         let mut collection = Collection::new(Sample::<F>::SPEC);

@@ -119,7 +119,7 @@ fn page<const F: usize>(
             break;
         }
         wanted *= 2;
-        assert!(wanted < 10_000, "the walk does not come to an end");
+        assert!(wanted < 10_000, "the walk does not end");
     }
     let more = records.len() > most || damaged.is_some();
     records.truncate(most);
@@ -157,7 +157,7 @@ impl Query {
     ) -> (Vec<i64>, Vec<String>) {
         let (mut seen, mut bad) = (Vec::new(), Vec::new());
         for turn in 0.. {
-            assert!(turn < 2_000, "the pages do not come to an end");
+            assert!(turn < 2_000, "the pages do not end");
             let mut walk = self.walk::<F>(token.as_ref(), before);
             let tokens = walk.tokens();
             let page = page(collection, &mut walk, limits[turn % limits.len()]);

@@ -17,9 +17,9 @@ use crate::{
 const MAX_DOCUMENT_BYTES: usize = 16 * 1024 * 1024;
 /// The largest number of documents in one command.
 const MAX_DOCUMENTS: usize = 5_000;
-/// What a reply that refuses every document may take, in bytes: far below the largest one.
+/// The most bytes of a reply that refuses every document: far below the largest reply.
 const MAX_REPLY_BYTES: usize = 8 * 1024 * 1024;
-/// What the refusal of a document takes in a reply beside its `_id`, which stands there twice.
+/// The bytes of a refusal in a reply, besides the `_id`, which appears twice.
 const REFUSAL_BYTES: usize = 512;
 
 /// The stored form of a new document. It has an `_id`, so that no repetition of its command stores it twice.
@@ -34,12 +34,12 @@ const REFUSAL_BYTES: usize = 512;
 #[derive(Debug, Clone)]
 pub struct NewDocument {
     stored: RawDocumentBuf,
-    /// The `_id` is one of its own, that no other document has.
+    /// The `_id` was generated for it, so that no other document has it.
     has_new_id: bool,
 }
 
 impl NewDocument {
-    /// Encodes a document; one without an `_id` gets this one.
+    /// Encodes a document; if it has no `_id`, it receives this one.
     ///
     /// # Errors
     ///
@@ -62,6 +62,7 @@ impl NewDocument {
         if bytes > MAX_DOCUMENT_BYTES {
             return Err(DocumentError {
                 id: Some(printed_id(&stored)),
+                is_stored: false,
                 fault: DocumentFault::TooLarge {
                     bytes,
                     limit: MAX_DOCUMENT_BYTES,
@@ -82,6 +83,12 @@ impl NewDocument {
             .unwrap_or(Bson::Null)
     }
 
+    /// Its `_id` as text for messages.
+    #[must_use]
+    pub fn id_text(&self) -> String {
+        printed_id(&self.stored)
+    }
+
     fn reply_bytes(&self) -> usize {
         let id = match self.stored.get(ID) {
             Ok(Some(RawBsonRef::Document(id))) => id.as_bytes().len(),
@@ -89,7 +96,7 @@ impl NewDocument {
             Ok(Some(RawBsonRef::Binary(id))) => id.bytes.len(),
             _ => 0,
         };
-        // In the message each byte of it may take six.
+        // In the message each byte of the `_id` may take six.
         REFUSAL_BYTES + 8 * id
     }
 }
@@ -104,7 +111,7 @@ fn elements_of(document: &RawDocument) -> &[u8] {
 
 /// New documents of one `insert` command, each with its index in the call.
 ///
-/// One that the server refuses does not keep the others from being stored.
+/// A document that the server refuses does not stop the others.
 #[derive(Debug, Clone, Default)]
 pub struct NewDocuments {
     documents: Vec<(usize, NewDocument)>,
@@ -133,13 +140,13 @@ impl NewDocuments {
         Ok(())
     }
 
-    /// Whether there are none.
+    /// Whether it has no documents.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.documents.is_empty()
     }
 
-    /// How many there are.
+    /// The number of documents.
     #[must_use]
     pub fn len(&self) -> usize {
         self.documents.len()
@@ -150,13 +157,13 @@ impl NewDocuments {
         self.documents.iter().map(|(index, _)| *index)
     }
 
-    /// The `_id` of the document of this index.
+    /// The `_id` of the document at this index.
     #[must_use]
     pub fn id(&self, index: usize) -> Option<Bson> {
         self.document(index).map(NewDocument::id)
     }
 
-    /// The command, but for its write concern.
+    /// The command without its write concern.
     #[must_use]
     pub fn command(&self, collection: &str) -> RawDocumentBuf {
         RawWriter::build_of(self.bytes + 256, |writer| {
@@ -170,7 +177,7 @@ impl NewDocuments {
         })
     }
 
-    /// The two halves, each for a command of its own; none of a single document.
+    /// The two halves, each for a command of its own; `None` for a single document.
     #[must_use]
     pub fn halves(&self) -> Option<(Self, Self)> {
         let (first, second) = self.documents.split_at(self.documents.len() / 2);
@@ -217,6 +224,7 @@ mod tests {
 
     impl Attributed for Thing {
         const SPEC: &'static DocumentSpec = &DocumentSpec::__new("Thing", "things", &[]);
+        const __DERIVED: crate::private::Derived = crate::private::Derived;
     }
 
     fn thing(id: Option<&str>, bytes: usize) -> Thing {
@@ -258,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_bounded_by_bytes_documents_and_what_a_reply_would_take() {
+    fn commands_are_bounded_by_bytes_documents_and_the_size_of_a_reply() {
         let mut documents = NewDocuments::default();
         let mut number = 0;
         while documents.push(number, new(&thing(None, 1_000_000))).is_ok() {
@@ -270,12 +278,12 @@ mod tests {
         let small = new(&thing(None, 1));
         let pushed = (0..9_000).take_while(|at| documents.push(*at, small.clone()).is_ok());
         assert_eq!(pushed.count(), MAX_DOCUMENTS);
-        // Were all of these refused, the reply would repeat every `_id`.
+        // If all of these were refused, the reply would repeat every `_id`.
         let mut documents = NewDocuments::default();
         let long = new(&thing(Some(&"x".repeat(10_000)), 1));
         let pushed = (0..9_000).take_while(|at| documents.push(*at, long.clone()).is_ok());
         assert!(pushed.count() < 200);
-        // One that takes more than a command is sent alone.
+        // A document larger than a command is sent in a command of its own.
         let large = new(&thing(None, 16 * 1024 * 1024 - 100));
         assert!(NewDocuments::default().push(0, large).is_ok());
         let error = NewDocument::encode(&thing(Some("a"), 16 * 1024 * 1024), ObjectId::new);

@@ -234,7 +234,7 @@ impl Writer {
     /// Performs one step: executes a statement, takes a reply, reads, or plans the next step.
     pub fn go_on(&mut self, server: &mut Server) {
         self.steps += 1;
-        assert!(self.steps < 50_000, "a writer does not come to an end");
+        assert!(self.steps < 50_000, "a writer does not end");
         let Some(call) = &mut self.call else {
             return;
         };

@@ -1,4 +1,4 @@
-//! What a handle and its clones have learnt of their server, collection and keys.
+//! What a handle and its clones have learnt about their server, collection and keys.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
@@ -13,19 +13,19 @@ use crate::trace;
 #[derive(Debug, Default)]
 pub(crate) struct Learnt {
     shared: Mutex<write::Learnt>,
-    /// It was said that nothing is known of the collection.
+    /// Whether the warning that the collection cannot be listed was logged.
     is_warned: AtomicBool,
-    /// The longest span of time of a bucket, in milliseconds.
+    /// The longest bucket span, in milliseconds.
     longest: AtomicI64,
 }
 
 impl Learnt {
     pub(crate) fn lock(&self) -> MutexGuard<'_, write::Learnt> {
-        // A poisoned state is whole: its operations do not panic half-way.
+        // A poisoned state is complete: its operations do not panic half-way.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The longest span of time of a bucket that a read has met, in milliseconds.
+    /// The longest bucket span that a read has met, in milliseconds.
     pub(crate) fn longest(&self) -> i64 {
         self.longest.load(Relaxed)
     }
@@ -34,24 +34,24 @@ impl Learnt {
         self.longest.fetch_max(millis, Relaxed);
     }
 
-    /// Commands get no numbers from now on; says why once.
+    /// Commands get no numbers from now on; logs the reason once.
     pub(super) fn give_up_numbers(&self, why: &str) {
         if self.lock().give_up_numbers() {
             tracing::warn!(
                 target: trace::WRITE,
-                "{why}: a write whose reply is lost is reported as not known and not sent again"
+                "{why}: a write that loses its reply is not sent again, and its outcome is unknown"
             );
         }
     }
 
-    /// Says once that nothing is known of the collection.
+    /// Logs once that the collection cannot be listed.
     pub(super) fn warn_of_no_look(&self, spec: &BucketSpec) {
         if !self.is_warned.swap(true, Relaxed) {
             tracing::warn!(
                 target: trace::WRITE,
                 collection = spec.collection(),
-                "the collection and its indexes may not be listed (the privileges `listCollections` and \
-                 `listIndexes`): whether they are as the model needs them is not known"
+                "not permitted to list the collection and its indexes: grant `listCollections` and \
+                 `listIndexes`, so that the library can check them against the model"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! The look at the collection before the first write, and wherever it turns out to be another one.
+//! Looks at the collection before the first write, and whenever it turns out to be another one.
 
 use super::{
     Call, Reason,
@@ -10,8 +10,8 @@ use crate::{
 };
 
 impl<E: Clone> Call<E> {
-    /// Takes what other calls of the handle have learnt, and gives what this one has. Short: a lock may be
-    /// held meanwhile.
+    /// Takes what other calls of the handle have learnt, and adds what this one has. It is fast: the caller
+    /// may hold a lock.
     pub fn consult(&mut self, learnt: &mut Learnt) {
         let purpose = match std::mem::replace(&mut self.phase, Phase::Done) {
             Phase::Consults(purpose) => purpose,
@@ -43,7 +43,7 @@ impl<E: Clone> Call<E> {
         };
     }
 
-    /// On ground that is known.
+    /// Continues with a known collection.
     fn go_on(&mut self, purpose: &Purpose, learnt: &mut Learnt) -> Phase {
         if !matches!(purpose, Purpose::Begin) {
             return Phase::Pauses;
@@ -78,7 +78,7 @@ impl<E: Clone> Call<E> {
         }
         if let Some(ground) = ground {
             learnt.stand_on(ground);
-            // It is taken up with what others have learnt.
+            // The ground comes from what other calls have learnt.
             self.ground = None;
         }
     }
@@ -98,8 +98,8 @@ impl<E: Clone> Call<E> {
                     self.report.stop(Reason::Drift(drift));
                     return Phase::Ends;
                 }
-                // The indexes after the collection: were it replaced in between, its UUID is the one that
-                // is refused.
+                // The indexes after the collection: if the collection is replaced in between, the server
+                // refuses its UUID.
                 self.found = Some(Ground::of_listed(found));
                 Phase::Looks(Look::Indexes, purpose)
             }
@@ -119,7 +119,7 @@ impl<E: Clone> Call<E> {
     }
 
     fn is_unmet(&mut self, unmet: Option<Unmet>) -> Phase {
-        // Every model has an index that writes rest on.
+        // Every model has an index that writes depend on.
         let unmet = unmet.unwrap_or_else(|| Unmet::Missing {
             name: self.batch.spec().pages_index_name(),
         });
@@ -127,8 +127,8 @@ impl<E: Clone> Call<E> {
         Phase::Ends
     }
 
-    /// Servers before MongoDB 6.0 do not say that the collection is another one. There a call looks
-    /// before it opens buckets, which needs no index to be there.
+    /// Servers before MongoDB 6.0 do not report that the collection is another one. There a call looks again
+    /// before it opens buckets, because an opening needs no index.
     pub(super) fn needs_a_look(&self, rounds: &[Round]) -> bool {
         let may_look = matches!(self.ground, Some(Ground::Collection(_)));
         self.is_naming_unknown && may_look && !self.has_looked && rounds.iter().any(Round::opens)

@@ -1,4 +1,4 @@
-//! Random values, filters, updates and expressions; hostile ones among them.
+//! Random values, filters, updates and expressions, including hostile ones.
 
 use bucket_mongo::bson::{Binary, Bson, DateTime, Document, Timestamp, doc, spec::BinarySubtype};
 use bucket_tests::faults::random::Random;
@@ -238,7 +238,7 @@ impl Draw<'_> {
         filter
     }
 
-    /// Operators on paths, which may meet.
+    /// Operators on paths, which may conflict.
     pub(crate) fn update(&mut self) -> Document {
         let mut update = Document::new();
         for _ in 0..=self.below(3) {

@@ -1,4 +1,4 @@
-//! What a history is about.
+//! The subject of a history.
 
 use bucket_mongo::bson::{Bson, Document, doc};
 use bucket_tests::faults::random::Random;
@@ -207,7 +207,7 @@ fn sessions(draw: &mut Draw<'_>, history: &mut Vec<Document>) {
     let mut sent: Vec<Document> = Vec::new();
     for _ in 0..16 {
         let mut command = match draw.below(5) {
-            // Once more what was sent before.
+            // Repeats a command.
             0 | 1 if !sent.is_empty() => draw.one(&sent),
             2 => doc! { "insert": 1, "documents": documents(draw, 3), "ordered": false },
             3 => {
