@@ -1,9 +1,9 @@
 //! Every aggregate on every type of number and on options of them.
 
+use bucket_core::aggregate::{AggregateKind, NonFinite};
 use bucket_mongo::{
     BucketKey, Bucketed, Record,
     bson::{self, DateTime, doc},
-    core::aggregate::{AggregateKind, NonFinite},
 };
 use serde::{Deserialize, Serialize};
 

@@ -1,12 +1,12 @@
 //! The tutorial's hybrid buckets: closed by number or by time.
 
+use bucket_core::{
+    Form, LatePolicy,
+    spec::{IdSegment, TimeUnit},
+};
 use bucket_mongo::{
     Bucketed,
     bson::{self, DateTime, doc},
-    core::{
-        Form, LatePolicy,
-        spec::{IdSegment, TimeUnit},
-    },
 };
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,9 @@
 //! The tutorial's buckets of a device's sensors: short stored names and the clock of the writer.
 
+use bucket_core::spec::Names;
 use bucket_mongo::{
     Bucketed,
     bson::{self, DateTime, doc},
-    core::spec::Names,
 };
 use serde::{Deserialize, Serialize};
 

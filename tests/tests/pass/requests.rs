@@ -1,13 +1,13 @@
 //! The tutorial's numbered buckets: tallies, conditions, and the first and the last time.
 
+use bucket_core::{
+    Form,
+    aggregate::AggregateKind,
+    spec::{IdSegment, Names},
+};
 use bucket_mongo::{
     Bucketed,
     bson::{self, DateTime, doc},
-    core::{
-        Form,
-        aggregate::AggregateKind,
-        spec::{IdSegment, Names},
-    },
 };
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,9 @@
 //! The tutorial's buckets by time: a window, and aggregates under names of their own.
 
+use bucket_core::{Form, Window, aggregate::AggregateKind};
 use bucket_mongo::{
     Bucketed,
     bson::{self, DateTime, doc},
-    core::{Form, Window, aggregate::AggregateKind},
 };
 use serde::{Deserialize, Serialize};
 
