@@ -6,13 +6,13 @@ use super::{
 };
 use crate::{
     index::{self, Unmet},
-    write::{Ground, Learnt, Listing, Look, Round, collection_drift},
+    write::{Cache, Ground, Listing, Look, Round, collection_drift},
 };
 
 impl<E: Clone> Call<E> {
     /// Takes what other calls of the handle have learnt, and adds what this one has. It is fast: the caller
     /// may hold a lock.
-    pub fn consult(&mut self, learnt: &mut Learnt) {
+    pub fn consult(&mut self, learnt: &mut Cache) {
         let purpose = match std::mem::replace(&mut self.phase, Phase::Done) {
             Phase::Consults(purpose) => purpose,
             other => {
@@ -44,7 +44,7 @@ impl<E: Clone> Call<E> {
     }
 
     /// Continues with a known collection.
-    fn go_on(&mut self, purpose: &Purpose, learnt: &mut Learnt) -> Phase {
+    fn go_on(&mut self, purpose: &Purpose, learnt: &mut Cache) -> Phase {
         if !matches!(purpose, Purpose::Begin) {
             return Phase::Pauses;
         }
@@ -60,7 +60,7 @@ impl<E: Clone> Call<E> {
         self.learn()
     }
 
-    fn teach(&mut self, learnt: &mut Learnt) {
+    fn teach(&mut self, learnt: &mut Cache) {
         let Lessons {
             ground,
             saw_record_ids,

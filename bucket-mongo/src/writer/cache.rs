@@ -11,16 +11,16 @@ use crate::trace;
 
 /// What the calls of a handle share.
 #[derive(Debug, Default)]
-pub(crate) struct Learnt {
-    shared: Mutex<write::Learnt>,
+pub(crate) struct SharedCache {
+    shared: Mutex<write::Cache>,
     /// Whether the warning that the collection cannot be listed was logged.
     is_warned: AtomicBool,
     /// The longest bucket span, in milliseconds.
     longest: AtomicI64,
 }
 
-impl Learnt {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, write::Learnt> {
+impl SharedCache {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, write::Cache> {
         // A poisoned state is complete: its operations do not panic half-way.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
