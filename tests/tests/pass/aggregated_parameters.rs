@@ -2,8 +2,11 @@
 
 use std::fmt::Debug;
 
-use bucket_mongo::{BucketKey, Bucketed, Record, bson::{self, DateTime, doc}};
-use bucket_core::{Measure};
+use bucket_core::Measure;
+use bucket_mongo::{
+    BucketKey, Bucketed, Record,
+    bson::{self, DateTime, doc},
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]

@@ -1,7 +1,10 @@
 //! The tutorial's hybrid buckets: closed by number or by time.
 
-use bucket_mongo::{Bucketed, bson::{self, DateTime, doc}, Form, LatePolicy};
-use bucket_core::{spec::{IdSegment, TimeUnit}};
+use bucket_core::spec::{IdSegment, TimeUnit};
+use bucket_mongo::{
+    Bucketed, Form, LatePolicy,
+    bson::{self, DateTime, doc},
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]

@@ -1,7 +1,11 @@
 //! The tutorial's numbered buckets: tallies, conditions, and the first and the last time.
 
-use bucket_mongo::{Bucketed, bson::{self, DateTime, doc}, Form, model::AggregateKind};
-use bucket_core::{spec::{IdSegment, Names}};
+use bucket_core::spec::{IdSegment, Names};
+use bucket_mongo::{
+    Bucketed, Form,
+    bson::{self, DateTime, doc},
+    model::AggregateKind,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]

@@ -1,6 +1,10 @@
 //! The tutorial's buckets by time: a window, and aggregates under names of their own.
 
-use bucket_mongo::{Bucketed, bson::{self, DateTime, doc}, Form, Window, model::AggregateKind};
+use bucket_mongo::{
+    Bucketed, Form, Window,
+    bson::{self, DateTime, doc},
+    model::AggregateKind,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
