@@ -301,7 +301,11 @@ impl Error {
     }
 
     fn labels(&self) -> impl Iterator<Item = &str> {
-        let driver = self.inner.driver.iter().flat_map(|error| error.labels());
+        let driver = self
+            .inner
+            .driver
+            .iter()
+            .flat_map(mongodb::error::Error::labels);
         self.inner.labels.iter().chain(driver).map(String::as_str)
     }
 }

@@ -125,18 +125,13 @@ mod tests {
     /// Everything that a log can show of an error, and of what it gives to a program.
     fn shown(error: &Error) -> String {
         let kind = error.kind();
-        let mut shown = format!("{error} {error:?} {error:#?} {kind} {kind:?}");
+        let values = (error.key(), error.driver(), error.continue_after());
+        let mut shown = format!("{error} {error:?} {error:#?} {kind} {kind:?} {values:?}");
         let mut source = error.source();
         while let Some(error) = source {
-            shown += &format!(" {error} {error:?}");
+            shown = format!("{shown} {error} {error:?}");
             source = error.source();
         }
-        shown += &format!(
-            " {:?} {:?} {:?}",
-            error.key(),
-            error.driver(),
-            error.continue_after()
-        );
         shown
     }
 

@@ -17,6 +17,10 @@ struct Never {
     text: u64,
 }
 
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 fn refuse<S: serde::Serializer>(_: &u64, _: S) -> Result<S::Ok, S::Error> {
     SECRET.with_borrow(|secret| Err(S::Error::custom(secret)))
 }

@@ -31,15 +31,25 @@ struct Order {
 fn stored<T: Record>() {}
 fn has_traits<T: Debug + Clone + PartialEq>() {}
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     stored::<Trade>();
     // The generated types have exactly the traits of their fields.
     has_traits::<OrderItem>();
     has_traits::<OrderBucket>();
-    let item = OrderItem { date: DateTime::from_millis(0), qty: 1 };
+    let item = OrderItem {
+        date: DateTime::from_millis(0),
+        qty: 1,
+    };
     let printed = format!("{item:?}");
-    assert!(printed.starts_with("OrderItem { date: ") && printed.ends_with("qty: 1 }"), "{printed}");
+    assert!(
+        printed.starts_with("OrderItem { date: ") && printed.ends_with("qty: 1 }"),
+        "{printed}"
+    );
     assert_eq!(item.clone(), item);
-    let opaque = TradeItem { date: DateTime::MIN, opaque: Opaque(1) };
+    let opaque = TradeItem {
+        date: DateTime::MIN,
+        opaque: Opaque(1),
+    };
     assert_eq!(opaque.opaque.0, 1);
 }

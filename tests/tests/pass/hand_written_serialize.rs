@@ -21,8 +21,12 @@ impl Serialize for Trade {
     }
 }
 
-fn main() {
-    let trade = Trade { customer_id: 7, date: DateTime::MIN };
+#[test]
+fn compiles_and_keeps_its_promises() {
+    let trade = Trade {
+        customer_id: 7,
+        date: DateTime::MIN,
+    };
     assert_eq!(trade.key(), TradeKey::from(7));
     assert_eq!(trade.time(), DateTime::MIN);
 }

@@ -25,8 +25,13 @@ impl Unit for Reading {
     type Value = i32;
 }
 
-fn main() {
-    let item = ReadingItem { at: DateTime::MIN, value: 7, unit: PhantomData };
+#[test]
+fn compiles_and_keeps_its_promises() {
+    let item = ReadingItem {
+        at: DateTime::MIN,
+        value: 7,
+        unit: PhantomData,
+    };
     let reading = Reading::assemble(ReadingKey::from("a"), item);
     assert_eq!(reading.value, 7);
 }

@@ -37,7 +37,8 @@ record!(pub Public in "publics", "list", 10, ::bucket_mongo: id_: String, at: Da
 record!(Private in "privates", "list", 20, ::bucket_mongo: id_: i64, at: DateTime,);
 attribute!(collection = "metas", items = "list", capacity = 30);
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     assert_eq!(Public::COLLECTION, "publics");
     assert_eq!(PublicItem::FIELDS.qty.as_str(), "list.q");
     assert_eq!(Private::CAPACITY, 20);

@@ -7,7 +7,7 @@ mod outer {
 
         #[derive(Debug, Serialize, Deserialize, Bucketed)]
         #[bucket(collection = "trades", items = "history", capacity = 10)]
-        pub(in crate::outer) struct Trade {
+        pub(in crate::visibility::outer) struct Trade {
             #[bucket(key)]
             customer_id: i64,
             #[bucket(time)]
@@ -33,9 +33,13 @@ mod outer {
     }
 }
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     outer::uses();
     let key = outer::inner::OrderKey { customer_id: 1 };
     assert_eq!(key.customer_id, 1);
-    assert_eq!(outer::inner::OrderBucket::FIELDS.customer_id.as_str(), "customer_id");
+    assert_eq!(
+        outer::inner::OrderBucket::FIELDS.customer_id.as_str(),
+        "customer_id"
+    );
 }

@@ -4,7 +4,12 @@ use bucket_mongo::{Bucketed, bson::DateTime};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
-#[bucket(collection = "fns", items = "match", capacity = 10, id = "{type}_{in:s}")]
+#[bucket(
+    collection = "fns",
+    items = "match",
+    capacity = 10,
+    id = "{type}_{in:s}"
+)]
 struct r#Fn {
     #[bucket(key)]
     r#type: String,
@@ -13,8 +18,11 @@ struct r#Fn {
     r#use: i32,
 }
 
-fn main() {
-    let key = FnKey { r#type: "a".to_owned() };
+#[test]
+fn compiles_and_keeps_its_promises() {
+    let key = FnKey {
+        r#type: "a".to_owned(),
+    };
     assert_eq!(FnKey::from("a"), key);
     assert_eq!(FnBucket::FIELDS.r#type.as_str(), "type");
     // A keyword is not an identifier: the array's field has its plain name.

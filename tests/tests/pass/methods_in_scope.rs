@@ -27,8 +27,11 @@ struct Trade {
     date: DateTime,
 }
 
-fn main() {
-    let item = TradeItem { date: DateTime::from_millis(0) };
+#[test]
+fn compiles_and_keeps_its_promises() {
+    let item = TradeItem {
+        date: DateTime::from_millis(0),
+    };
     assert!(format!("{item:?}").starts_with("TradeItem { date: "));
     assert_eq!(item.clone(), item);
 }

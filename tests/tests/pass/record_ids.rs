@@ -49,9 +49,13 @@ struct Generic<I> {
     id: I,
 }
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     assert_eq!(Order::SPEC.unique(), Some("orderNumber"));
-    assert_eq!(Order::SPEC.unique_index_name().as_deref(), Some("bucket_unique"));
+    assert_eq!(
+        Order::SPEC.unique_index_name().as_deref(),
+        Some("bucket_unique")
+    );
     ids! {
         OfInteger: i32,
         OfText: String,

@@ -2,12 +2,20 @@
 
 use std::fmt::Debug;
 
-use bucket_mongo::{BucketKey, Bucketed, Record, bson::{self, DateTime, doc}};
-use bucket_core::{Measure};
+use bucket_core::Measure;
+use bucket_mongo::{
+    BucketKey, Bucketed, Record,
+    bson::{self, DateTime, doc},
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
-#[bucket(collection = "readings", items = "readings", window = "day", max_bytes = "64KB")]
+#[bucket(
+    collection = "readings",
+    items = "readings",
+    window = "day",
+    max_bytes = "64KB"
+)]
 struct Reading<K, V = f64, const N: usize = 1>
 where
     V: PartialOrd,
@@ -55,7 +63,8 @@ where
     bucket.stats().value().sum()
 }
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     has_traits::<ReadingStats<bool, Celsius>>();
     let at = DateTime::from_millis(1_698_335_223_434);
     let start = DateTime::from_millis(1_698_278_400_000);
@@ -78,8 +87,14 @@ fn main() {
     assert_eq!(in_generic_code(&bucket), Some(4.0));
     let value = bucket.stats().value();
     can_be_copied(value);
-    assert_eq!((value.first(), value.avg(), value.std_dev()), (Some(4.0), Some(4.0), Some(0.0)));
+    assert_eq!(
+        (value.first(), value.avg(), value.std_dev()),
+        (Some(4.0), Some(4.0), Some(0.0))
+    );
     assert_eq!(bucket.stats().kind().kind(), [(true, 1)]);
     assert_eq!(bucket.stats().kind().known(), 1);
-    assert_eq!(ReadingStats::<bool>::FIELDS.value_count.as_str(), "stats.count");
+    assert_eq!(
+        ReadingStats::<bool>::FIELDS.value_count.as_str(),
+        "stats.count"
+    );
 }

@@ -15,7 +15,9 @@ impl Unit for Celsius {
 }
 
 #[derive(Serialize, Deserialize, Bucketed)]
-#[serde(bound = "K: Serialize + for<'a> Deserialize<'a>, U::Value: Serialize + for<'a> Deserialize<'a>")]
+#[serde(
+    bound = "K: Serialize + for<'a> Deserialize<'a>, U::Value: Serialize + for<'a> Deserialize<'a>"
+)]
 #[bucket(collection = "readings", items = "readings", capacity = 60)]
 struct Reading<K, U>
 where
@@ -33,9 +35,13 @@ where
 
 fn stored<T: Record>() {}
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     stored::<Reading<String, Celsius>>();
-    let item = ReadingItem::<Celsius> { at: DateTime::MIN, value: 3 };
+    let item = ReadingItem::<Celsius> {
+        at: DateTime::MIN,
+        value: 3,
+    };
     let copy = item.clone();
     assert_eq!(copy.value, 3);
 }

@@ -10,12 +10,12 @@ pub mod vendor {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, BucketKey)]
-#[bucket(crate = crate::vendor::buckets)]
+#[bucket(crate = crate::crate_path::vendor::buckets)]
 struct Venue(String);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
 #[bucket(collection = "trades", items = "history", capacity = 10)]
-#[bucket(crate = crate::vendor::buckets)]
+#[bucket(crate = crate::crate_path::vendor::buckets)]
 struct Trade {
     #[bucket(key)]
     venue: Venue,
@@ -32,6 +32,7 @@ struct OnCore {
     date: DateTime,
 }
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     assert_eq!((Trade::CAPACITY, OnCore::CAPACITY), (10, 10));
 }

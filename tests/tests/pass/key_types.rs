@@ -39,7 +39,12 @@ one_key! {
 }
 
 #[derive(Serialize, Deserialize, Bucketed)]
-#[bucket(collection = "all", items = "list", capacity = 10, id = "all:{e}/{d}|{c}#{b}~{a}={at:ms}")]
+#[bucket(
+    collection = "all",
+    items = "list",
+    capacity = 10,
+    id = "all:{e}/{d}|{c}#{b}~{a}={at:ms}"
+)]
 struct All {
     #[bucket(key)]
     a: i64,
@@ -59,11 +64,21 @@ fn into<K>(key: impl Into<K>) -> K {
     key.into()
 }
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     assert_eq!(into::<I64Key>(123).key, 123);
     assert_eq!(into::<TextKey>("a").key, "a");
-    assert_eq!(into::<EnumKey>(SensorType::Temperature).key, SensorType::Temperature);
-    let key: AllKey = into((1, "b", SensorType::AirPressure, Device("d".into()), ObjectId::new()));
+    assert_eq!(
+        into::<EnumKey>(SensorType::Temperature).key,
+        SensorType::Temperature
+    );
+    let key: AllKey = into((
+        1,
+        "b",
+        SensorType::AirPressure,
+        Device("d".into()),
+        ObjectId::new(),
+    ));
     assert_eq!((key.a, key.b.as_str()), (1, "b"));
     let stored = BucketKey::to_key(&SensorType::Temperature);
     assert_eq!(stored, bucket_core::KeyValue::String("temp"));

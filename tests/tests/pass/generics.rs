@@ -53,7 +53,8 @@ where
     stored::<Reading<K, i32, D, 4>>()
 }
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     assert_eq!(stored::<Reading<i64>>(), "readings");
     assert_eq!(stored::<Event<String, i32>>(), "events");
     assert_eq!(in_generic_code::<String, DateTime>(), "readings");

@@ -33,7 +33,12 @@ struct Record {
 }
 
 #[derive(Serialize, Deserialize, Bucketed)]
-#[bucket(collection = "x", items = "h", capacity = 1, id = "{{}}{self_}_-{__}..{t:s}")]
+#[bucket(
+    collection = "x",
+    items = "h",
+    capacity = 1,
+    id = "{{}}{self_}_-{__}..{t:s}"
+)]
 struct lower_case {
     #[bucket(key)]
     __: i8,
@@ -43,7 +48,8 @@ struct lower_case {
     t: DateTime,
 }
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     assert_eq!(RecordBucket::FIELDS.items.as_str(), "the items");
     assert_eq!(RecordBucket::FIELDS.id_.as_str(), "__K0");
     assert_eq!(RecordBucket::FIELDS.id.as_str(), "_id");

@@ -1,7 +1,10 @@
 //! The tutorial's buckets of a device's sensors: short stored names and the clock of the writer.
 
-use bucket_mongo::{Bucketed, bson::{self, DateTime, doc}};
-use bucket_core::{spec::Names};
+use bucket_core::spec::Names;
+use bucket_mongo::{
+    Bucketed,
+    bson::{self, DateTime, doc},
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
@@ -27,10 +30,18 @@ struct Reading {
     quality: f64,
 }
 
-fn main() {
-    let names = Names { created_at: Some("created_at"), ..Names::DEFAULT };
+#[test]
+fn compiles_and_keeps_its_promises() {
+    let names = Names {
+        created_at: Some("created_at"),
+        ..Names::DEFAULT
+    };
     assert_eq!(Reading::SPEC.names(), &names);
-    let paths: Vec<&str> = Reading::SPEC.aggregates().iter().map(|kept| kept.path).collect();
+    let paths: Vec<&str> = Reading::SPEC
+        .aggregates()
+        .iter()
+        .map(|kept| kept.path)
+        .collect();
     assert_eq!(paths, ["stats.min", "stats.max", "stats.sum"]);
     assert_eq!(Reading::SPEC.inputs().len(), 1);
 
@@ -49,7 +60,10 @@ fn main() {
     let bucket: ReadingBucket = bson::deserialize_from_document(stored.clone()).unwrap();
     assert_eq!(bucket.created_at, Some(start));
     let value = bucket.stats().value();
-    assert_eq!((value.min(), value.max(), value.sum()), (Some(1.0), Some(3.0), Some(4.0)));
+    assert_eq!(
+        (value.min(), value.max(), value.sum()),
+        (Some(1.0), Some(3.0), Some(4.0))
+    );
     assert_eq!((value.avg(), bucket.stats().avg()), (Some(2.0), Some(2.0)));
     assert_eq!(bson::serialize_to_document(&bucket).unwrap(), stored);
 }

@@ -1,6 +1,10 @@
 //! Every aggregate on every type of number and on options of them.
 
-use bucket_mongo::{BucketKey, Bucketed, Record, bson::{self, DateTime, doc}, model::{AggregateKind, NonFinite}};
+use bucket_mongo::{
+    BucketKey, Bucketed, Record,
+    bson::{self, DateTime, doc},
+    model::{AggregateKind, NonFinite},
+};
 use serde::{Deserialize, Serialize};
 
 macro_rules! on_every_type {
@@ -70,14 +74,25 @@ struct Call {
     at: DateTime,
     #[bucket(tally, tally("by_letter", |outcome| matches!(outcome, Outcome::Ok)))]
     call_outcome: Outcome,
-    #[bucket(avg, std_dev, sum = "cost.total", count = "cost.n", sum_of_squares = "cost.squares")]
+    #[bucket(
+        avg,
+        std_dev,
+        sum = "cost.total",
+        count = "cost.n",
+        sum_of_squares = "cost.squares"
+    )]
     cost: Option<f64>,
     #[bucket(count_if("longNames", |name| name.len() > 8), tally("lengths", |name| name.len() as i64))]
     name: String,
 }
 
-fn main() {
-    let kinds: Vec<_> = Call::SPEC.aggregates().iter().map(|kept| (kept.path, kept.kind)).collect();
+#[test]
+fn compiles_and_keeps_its_promises() {
+    let kinds: Vec<_> = Call::SPEC
+        .aggregates()
+        .iter()
+        .map(|kept| (kept.path, kept.kind))
+        .collect();
     assert_eq!(
         kinds,
         [
@@ -91,13 +106,36 @@ fn main() {
         ]
     );
     let spec = <f64_::Reading as Record>::SPEC;
-    assert!(spec.inputs().iter().all(|input| input.non_finite == NonFinite::Skip));
+    assert!(
+        spec.inputs()
+            .iter()
+            .all(|input| input.non_finite == NonFinite::Skip)
+    );
     assert_eq!(spec.aggregates().len(), 12);
-    let avg = AggregateKind::Avg { sum: 4, count: Some(6) };
-    assert!(spec.aggregates().iter().any(|kept| kept.path == "average" && kept.kind == avg));
+    let avg = AggregateKind::Avg {
+        sum: 4,
+        count: Some(6),
+    };
+    assert!(
+        spec.aggregates()
+            .iter()
+            .any(|kept| kept.path == "average" && kept.kind == avg)
+    );
     let _ = f64_::reads;
-    let _ = (f32_::reads, i64_::reads, i32_::reads, i16_::reads, i8_::reads);
-    let _ = (u32_::reads, u16_::reads, u8_::reads, option::reads, option_of_an_integer::reads);
+    let _ = (
+        f32_::reads,
+        i64_::reads,
+        i32_::reads,
+        i16_::reads,
+        i8_::reads,
+    );
+    let _ = (
+        u32_::reads,
+        u16_::reads,
+        u8_::reads,
+        option::reads,
+        option_of_an_integer::reads,
+    );
 
     let at = DateTime::from_millis(1_698_335_223_434);
     let bucket: CallBucket = bson::deserialize_from_document(doc! {
@@ -115,10 +153,16 @@ fn main() {
     })
     .unwrap();
     let stats = bucket.stats();
-    assert_eq!(stats.call_outcome().call_outcome(), [(Outcome::TimedOut, 1)]);
+    assert_eq!(
+        stats.call_outcome().call_outcome(),
+        [(Outcome::TimedOut, 1)]
+    );
     assert_eq!(stats.call_outcome().by_letter::<bool>(), [(false, 1)]);
     assert_eq!(stats.cost().avg(), Some(4.0));
-    assert_eq!((stats.cost().variance(), stats.cost().std_dev()), (Some(4.0), Some(2.0)));
+    assert_eq!(
+        (stats.cost().variance(), stats.cost().std_dev()),
+        (Some(4.0), Some(2.0))
+    );
     assert_eq!(stats.name().long_names(), 1);
     assert_eq!(stats.name().lengths::<i64>(), [(9, 1)]);
 }

@@ -53,7 +53,8 @@ where
     Scan::<i64, V>::specs().volume().ml().gte(least).into()
 }
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     let expected = doc! {
         "scans.specs": { "$elemMatch": { "k": "volume", "u": "ml", "v": { "$gte": 500 } } },
     };

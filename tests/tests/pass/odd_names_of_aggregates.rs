@@ -80,7 +80,11 @@ struct Own {
 
 fn reads(stats: &OddStats) -> Option<f64> {
     let _: [Option<DateTime>; 2] = [stats.first_seen(), stats._5_last()];
-    let _: [u64; 3] = [stats.stats().r#type(), stats.stats().self_(), stats.__().an_odd_name()];
+    let _: [u64; 3] = [
+        stats.stats().r#type(),
+        stats.stats().self_(),
+        stats.__().an_odd_name(),
+    ];
     let _: Vec<(i32, u64)> = stats.r#type()._5xx();
     let _: u64 = stats.count().count();
     let _: [Option<i64>; 2] = [stats.value_1().sum(), stats.value1().sum()];
@@ -97,8 +101,13 @@ fn reads_of_its_own(stats: &OwnStats) -> Option<f64> {
     stats.min().min().or(stats.max())
 }
 
-fn main() {
-    let paths: Vec<&str> = Odd::SPEC.aggregates().iter().map(|kept| kept.path).collect();
+#[test]
+fn compiles_and_keeps_its_promises() {
+    let paths: Vec<&str> = Odd::SPEC
+        .aggregates()
+        .iter()
+        .map(|kept| kept.path)
+        .collect();
     assert!(paths.contains(&"r.a.min") && paths.contains(&"firstSeen"));
     assert!(paths.contains(&"r.count") && paths.contains(&"r.sum"));
     assert_eq!(OddStats::FIELDS.type_5xx.as_str(), "r.5xx");

@@ -92,9 +92,11 @@ where
     Bottle::<V>::specs().rank().gte(least).into()
 }
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     let filter = Bottle::<i32>::specs().volume().ml().gte(500);
-    let expected = doc! { "specs": { "$elemMatch": { "k": "volume", "u": "ml", "v": { "$gte": 500 } } } };
+    let expected =
+        doc! { "specs": { "$elemMatch": { "k": "volume", "u": "ml", "v": { "$gte": 500 } } } };
     assert_eq!(Document::from(filter), expected);
     is_plain(&Bottle::<String>::specs().volume());
     let filter = Bottle::<String>::specs().k("colour").eq("red");

@@ -1,6 +1,10 @@
 //! The tutorial's buckets by time: a window, and aggregates under names of their own.
 
-use bucket_mongo::{Bucketed, bson::{self, DateTime, doc}, Form, Window, model::AggregateKind};
+use bucket_mongo::{
+    Bucketed, Form, Window,
+    bson::{self, DateTime, doc},
+    model::AggregateKind,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
@@ -21,18 +25,38 @@ struct Temperature {
     unit: String,
 }
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     let spec = Temperature::SPEC;
     let window = Window::hours(1);
-    assert_eq!(spec.form(), Form::Window { window, capacity: Some(3_600) });
+    assert_eq!(
+        spec.form(),
+        Form::Window {
+            window,
+            capacity: Some(3_600)
+        }
+    );
     assert_eq!((Temperature::CAPACITY, spec.max_bytes()), (3_600, None));
-    let paths: Vec<&str> = spec.aggregates().iter().map(|aggregate| aggregate.path).collect();
+    let paths: Vec<&str> = spec
+        .aggregates()
+        .iter()
+        .map(|aggregate| aggregate.path)
+        .collect();
     assert_eq!(
         paths,
         ["min_temp", "max_temp", "sum_temp", "avg_temp"].map(|name| format!("aggregates.{name}"))
     );
-    assert_eq!(spec.aggregates()[3].kind, AggregateKind::Avg { sum: 2, count: None });
-    assert_eq!(TemperatureStats::FIELDS.value_avg.as_str(), "aggregates.avg_temp");
+    assert_eq!(
+        spec.aggregates()[3].kind,
+        AggregateKind::Avg {
+            sum: 2,
+            count: None
+        }
+    );
+    assert_eq!(
+        TemperatureStats::FIELDS.value_avg.as_str(),
+        "aggregates.avg_temp"
+    );
 
     let start = DateTime::from_millis(1_698_332_400_000);
     let end = DateTime::from_millis(1_698_336_000_000);

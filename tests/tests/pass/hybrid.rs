@@ -1,7 +1,10 @@
 //! The tutorial's hybrid buckets: closed by number or by time.
 
-use bucket_mongo::{Bucketed, bson::{self, DateTime, doc}, Form, LatePolicy};
-use bucket_core::{spec::{IdSegment, TimeUnit}};
+use bucket_core::spec::{IdSegment, TimeUnit};
+use bucket_mongo::{
+    Bucketed, Form, LatePolicy,
+    bson::{self, DateTime, doc},
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
@@ -23,12 +26,20 @@ struct Reading {
     kind: String,
 }
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     assert_eq!(
         Reading::SPEC.form(),
-        Form::Hybrid { capacity: 200, max_duration: 3_600_000, late: LatePolicy::Merge }
+        Form::Hybrid {
+            capacity: 200,
+            max_duration: 3_600_000,
+            late: LatePolicy::Merge
+        }
     );
-    assert_eq!(Reading::SPEC.id().last(), Some(&IdSegment::Time(TimeUnit::Millis)));
+    assert_eq!(
+        Reading::SPEC.id().last(),
+        Some(&IdSegment::Time(TimeUnit::Millis))
+    );
     assert_eq!(ReadingBucket::FIELDS.bucket_end.as_str(), "bucket_end");
     assert_eq!(ReadingStats::FIELDS.value_min.as_str(), "stats.min_value");
 

@@ -48,17 +48,37 @@ mod seconds {
 
 fn stored_as<T: Record>(item: T::Item, name: &str) {
     let item = bson::serialize_to_document(&item).unwrap();
-    assert_eq!(item.get(name), Some(&Bson::DateTime(DateTime::from_millis(1500))), "{item}");
+    assert_eq!(
+        item.get(name),
+        Some(&Bson::DateTime(DateTime::from_millis(1500))),
+        "{item}"
+    );
     let read: Result<T::Item, _> = bson::deserialize_from_document(item);
     assert!(read.is_ok());
 }
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     let at = DateTime::from_millis(1500);
     stored_as::<Bsons>(BsonsItem { at }, "at");
-    stored_as::<Chrono>(ChronoItem { at: chrono::DateTime::from_timestamp_millis(1500).unwrap() }, "at");
-    stored_as::<Time>(TimeItem { at: time::OffsetDateTime::UNIX_EPOCH + time::Duration::milliseconds(1500) }, "at");
-    stored_as::<Jiff>(JiffItem { at: jiff::Timestamp::from_millisecond(1500).unwrap() }, "at");
+    stored_as::<Chrono>(
+        ChronoItem {
+            at: chrono::DateTime::from_timestamp_millis(1500).unwrap(),
+        },
+        "at",
+    );
+    stored_as::<Time>(
+        TimeItem {
+            at: time::OffsetDateTime::UNIX_EPOCH + time::Duration::milliseconds(1500),
+        },
+        "at",
+    );
+    stored_as::<Jiff>(
+        JiffItem {
+            at: jiff::Timestamp::from_millisecond(1500).unwrap(),
+        },
+        "at",
+    );
     stored_as::<With>(WithItem { at }, "ts");
     stored_as::<Default>(DefaultItem { at }, "at");
 }

@@ -1,7 +1,11 @@
 //! The tutorial's numbered buckets: tallies, conditions, and the first and the last time.
 
-use bucket_mongo::{Bucketed, bson::{self, DateTime, doc}, Form, model::AggregateKind};
-use bucket_core::{spec::{IdSegment, Names}};
+use bucket_core::spec::{IdSegment, Names};
+use bucket_mongo::{
+    Bucketed, Form,
+    bson::{self, DateTime, doc},
+    model::AggregateKind,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
@@ -19,19 +23,28 @@ struct Request {
     endpoint: String,
     #[bucket(time, first = "first_timestamp", last = "last_timestamp")]
     timestamp: DateTime,
-    #[bucket(sum = "total_duration_ms", min = "min_duration_ms", max = "max_duration_ms")]
+    #[bucket(
+        sum = "total_duration_ms",
+        min = "min_duration_ms",
+        max = "max_duration_ms"
+    )]
     duration_ms: i64,
     #[bucket(tally = "status_codes", count_if("error_count", |code| *code >= 500))]
     status_code: i32,
     request_id: String,
 }
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     let spec = Request::SPEC;
     assert_eq!(spec.form(), Form::Numbered { capacity: 100 });
     assert_eq!(spec.names(), &Names::DEFAULT);
     assert_eq!(spec.id().last(), Some(&IdSegment::Number));
-    let kept: Vec<_> = spec.aggregates().iter().map(|kept| (kept.path, kept.kind)).collect();
+    let kept: Vec<_> = spec
+        .aggregates()
+        .iter()
+        .map(|kept| (kept.path, kept.kind))
+        .collect();
     assert_eq!(
         kept,
         [
@@ -44,9 +57,18 @@ fn main() {
             ("stats.status_codes", AggregateKind::Tally),
         ]
     );
-    assert_eq!(RequestStats::FIELDS.duration_ms_sum.as_str(), "stats.total_duration_ms");
-    assert_eq!(RequestStats::FIELDS.status_code_error_count.as_str(), "stats.error_count");
-    assert_eq!(RequestStats::FIELDS.first_timestamp.as_str(), "first_timestamp");
+    assert_eq!(
+        RequestStats::FIELDS.duration_ms_sum.as_str(),
+        "stats.total_duration_ms"
+    );
+    assert_eq!(
+        RequestStats::FIELDS.status_code_error_count.as_str(),
+        "stats.error_count"
+    );
+    assert_eq!(
+        RequestStats::FIELDS.first_timestamp.as_str(),
+        "first_timestamp"
+    );
 
     let at = DateTime::from_millis(1_698_335_223_434);
     let stored = doc! {
@@ -71,11 +93,20 @@ fn main() {
         }],
     };
     let bucket: RequestBucket = bson::deserialize_from_document(stored).unwrap();
-    assert_eq!((bucket.bucket_number, bucket.bucket_size, bucket.is_full), (1, 100, false));
+    assert_eq!(
+        (bucket.bucket_number, bucket.bucket_size, bucket.is_full),
+        (1, 100, false)
+    );
     let stats = bucket.stats();
-    assert_eq!((stats.first_timestamp(), stats.last_timestamp()), (Some(at), Some(at)));
+    assert_eq!(
+        (stats.first_timestamp(), stats.last_timestamp()),
+        (Some(at), Some(at))
+    );
     let duration: RequestDurationMsStats<'_> = stats.duration_ms();
-    assert_eq!((duration.min(), duration.max(), duration.sum()), (Some(7), Some(7), Some(7)));
+    assert_eq!(
+        (duration.min(), duration.max(), duration.sum()),
+        (Some(7), Some(7), Some(7))
+    );
     assert_eq!(stats.status_code().error_count(), 1);
     assert_eq!(stats.status_code().status_codes(), [(503, 1)]);
 }

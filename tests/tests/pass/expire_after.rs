@@ -4,7 +4,12 @@ use bucket_mongo::{Bucketed, bson::DateTime};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize, Bucketed)]
-#[bucket(collection = "iot_buckets", items = "readings", window = "1h", expire_after = "30d")]
+#[bucket(
+    collection = "iot_buckets",
+    items = "readings",
+    window = "1h",
+    expire_after = "30d"
+)]
 struct Reading {
     #[bucket(key)]
     device_id: String,
@@ -28,7 +33,8 @@ fn age_counts_from(bucket: &TradeBucket) -> Option<DateTime> {
     bucket.expire_from
 }
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     assert_eq!(Reading::SPEC.expire_after(), Some(2_592_000));
     assert_eq!(Trade::SPEC.expire_after(), Some(2_147_483_647));
     assert_eq!(TradeBucket::FIELDS.expire_from.as_str(), "dated");

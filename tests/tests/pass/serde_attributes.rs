@@ -9,7 +9,11 @@ use bucket_mongo::{
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
-#[serde(rename_all = "SCREAMING-KEBAB-CASE", deny_unknown_fields, rename = "Stock")]
+#[serde(
+    rename_all = "SCREAMING-KEBAB-CASE",
+    deny_unknown_fields,
+    rename = "Stock"
+)]
 #[bucket(collection = "trades", items = "history", capacity = 10)]
 struct Trade {
     #[bucket(key)]
@@ -74,7 +78,11 @@ struct Order {
 
 impl Default for Order {
     fn default() -> Self {
-        Self { customer: 0, at: DateTime::MIN, qty: 7 }
+        Self {
+            customer: 0,
+            at: DateTime::MIN,
+            qty: 7,
+        }
     }
 }
 
@@ -90,16 +98,27 @@ struct Bid {
 }
 
 fn first_bid() -> Bid {
-    Bid { customer: 0, at: DateTime::MIN, qty: 9 }
+    Bid {
+        customer: 0,
+        at: DateTime::MIN,
+        qty: 9,
+    }
 }
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     let at = DateTime::MIN;
     let item: TradeItem =
         bson::deserialize_from_document(doc! { "d": at, "UNIT-PRICE": "12" }).unwrap();
-    assert_eq!((item.ticker.as_str(), item.unit_price, item.written), ("?", 12, 0));
+    assert_eq!(
+        (item.ticker.as_str(), item.unit_price, item.written),
+        ("?", 12, 0)
+    );
     let stored = bson::serialize_to_document(&item).unwrap();
-    assert_eq!(stored, doc! { "d": at, "t": "?", "WRITTEN": 0, "UNIT-PRICE": "12" });
+    assert_eq!(
+        stored,
+        doc! { "d": at, "t": "?", "WRITTEN": 0, "UNIT-PRICE": "12" }
+    );
     let unknown = doc! { "d": at, "UNIT-PRICE": "12", "more": 1 };
     assert!(bson::deserialize_from_document::<TradeItem>(unknown).is_err());
 

@@ -17,7 +17,8 @@ mod shadows {
     pub mod serde {}
 }
 
-fn main() {
+#[test]
+fn compiles_and_keeps_its_promises() {
     #[allow(unused_imports)]
     use shadows::*;
 
