@@ -40,7 +40,7 @@ macro_rules! read_setters {
         /// The members of a replica set that may answer (a `ReadPreference` or a `SelectionCriteria`), instead of
         /// those of the `Database` that the handle was made from.
         ///
-        /// Secondaries lag behind, each as far as it does, and each command of a call chooses anew. A transaction
+        /// Secondaries lag the primary by different amounts, and each command of a call chooses a member anew. A transaction
         /// has its own: there this is [`ErrorKind::InvalidArgument`](crate::ErrorKind::InvalidArgument), and
         /// nothing is sent.
         pub fn read_preference(

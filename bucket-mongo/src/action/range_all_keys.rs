@@ -18,14 +18,13 @@ use crate::{
 };
 
 impl<T: Record> Buckets<T> {
-    /// The records of every key in a span of time: bucket by bucket, in the order in
-    /// which the windows end, and inside a bucket in order of time, of one time in order of arrival.
+    /// The records of every key in a time range: bucket by bucket, in the order in which the windows end.
+    /// Inside a bucket they are in time order, and records of the same time in order of arrival.
     ///
     /// `.await` gives a `Vec`, [`.stream()`](RangeAllKeysQuery::stream) a stream.
     ///
-    /// It is for models with windows. In the other forms nothing that is indexed bounds the times of a
-    /// bucket's records, whatever its key: the call is refused, instead of going through the whole
-    /// collection.
+    /// It needs a model with windows. In the other forms no index bounds the times of a bucket's records
+    /// across keys, so the call is refused instead of reading the whole collection.
     ///
     /// With limits by key it considers windows of up to 366 days. The server then steps over the ends of all
     /// windows of the year after the range, unless [`with_longest_span`](Self::with_longest_span) sets how
@@ -35,9 +34,9 @@ impl<T: Record> Buckets<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] if the range ends before it starts or the model has no
-    /// windows; those of the server and of the connection; [`ErrorKind::Damaged`] if a document is no bucket of the
-    /// model. A stream gives that in the place of the document and goes on after it.
+    /// [`ErrorKind::InvalidArgument`] if the range ends before it starts or the model has no windows;
+    /// [`ErrorKind::Damaged`] if a document is not a bucket of the model; errors of the server and the
+    /// connection. A stream gives the damage in place of the document, and continues after it.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -152,7 +151,7 @@ impl<'a, T: Record> RangeAllKeysQuery<'a, T> {
     }
 }
 
-/// The records of a bucket that lie in the range, in order of time.
+/// The records of a bucket inside the range, in time order.
 fn records<T: Record>(stored: &RawDocument, range: TimeRange, context: &Context) -> Result<Vec<T>> {
     let bucket = bucket::decode_within::<T>(stored, range)
         .map_err(|damage| Error::new(ErrorKind::Damaged(damage), context))?;

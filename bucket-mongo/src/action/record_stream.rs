@@ -78,7 +78,7 @@ impl<'a, R: Send + 'a> RecordStream<'a, R> {
         Self::of(chunks.map(|records| Ok(Chunk::Plain(records?.into_iter()))))
     }
 
-    /// A stream of nothing but this error.
+    /// A stream that only gives this error.
     pub(crate) fn failed(error: Error) -> Self {
         Self::of(stream::iter([Err(error)]))
     }
@@ -95,8 +95,8 @@ impl<'a, R: Send + 'a> RecordStream<'a, R> {
 }
 
 impl<R> RecordStream<'_, R> {
-    /// The token of the last record that was given, to go on behind it some other time; none before
-    /// the first one, and in a stream by time or over all keys, which has no tokens.
+    /// The token of the last record given, to continue after it later. `None` before the first record, and in
+    /// a stream by time or over all keys, which has no tokens.
     #[must_use]
     pub fn position(&self) -> Option<CursorToken> {
         Some(self.tokens?.at(self.last?))

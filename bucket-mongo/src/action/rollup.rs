@@ -328,7 +328,7 @@ impl<'a, T: Record> RollupQuery<'a, T> {
         let range = TimeRange::new(None, Some(start));
         let options = self.options.lend();
         if !T::SPEC.form().has_span() {
-            // Their sums may pass what a number can hold, and are of no account.
+            // Their sums may pass what a number can hold, and are ignored.
             let read = read_all(self.buckets, &self.key, range, options, context);
             return Ok(read.await?.last_time());
         }

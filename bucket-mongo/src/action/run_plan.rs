@@ -15,7 +15,7 @@ use crate::{
     read::{ReadOptions, Rows, SharedOptions},
 };
 
-/// Hands over each document of a plan, with its projection, as it stands in the server's reply.
+/// Hands over each document of a plan, with its projection, exactly as the server's reply has it.
 pub(super) async fn each(
     collection: &Collection<RawDocumentBuf>,
     plan: FindPlan,

@@ -1,4 +1,4 @@
-//! A stream over documents, each read as it stands in the server's reply.
+//! A stream over documents, decoded from the server's reply in place.
 
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt, TryFutureExt, stream};

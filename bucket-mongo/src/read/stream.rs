@@ -88,7 +88,7 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
                 Ok(Step::Again(longest)) => self.begin_again(longest),
                 Err(error) => {
                     self.ended = true;
-                    // Its cursor is of no more use.
+                    // Its cursor is not needed any more.
                     self.rows = None;
                     return Some(Err(error));
                 }

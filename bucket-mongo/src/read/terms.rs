@@ -34,7 +34,7 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// Starts the clock; whether it stood still.
+    /// Starts the clock. Returns false if it was running already.
     pub(super) fn begin(&mut self) -> bool {
         let begins = self.begun.is_none();
         self.begun.get_or_insert_with(Instant::now);

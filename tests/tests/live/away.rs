@@ -398,7 +398,7 @@ async fn dropped_streams_and_reads_leave_no_cursor_open() {
             query = query.deadline(AMPLE).max_time(AMPLE).read_concern(majority);
         }
         let mut stream = query.stream();
-        // At the opening, in the midst of a batch, and while more are asked for.
+        // At the opening, in the middle of a batch, and while more are asked for.
         let records = async {
             for _ in 0..round * 20 {
                 stream.next().await.unwrap().unwrap();

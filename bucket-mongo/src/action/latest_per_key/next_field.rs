@@ -17,7 +17,7 @@ pub(super) const WORTHWHILE: usize = 8;
 /// .. if there are at least this many times more of them than values of the next field.
 const TIMES: usize = 4;
 
-/// The newest bucket of every key that has one of these values, where one field comes behind.
+/// The newest bucket of every key that has one of these values, where one more field follows.
 pub(super) fn newest_buckets(walk: Walk<'_>, values: Vec<Bson>) -> BoxStream<'_, Found> {
     let keys = async move {
         match split(walk, values).await {
