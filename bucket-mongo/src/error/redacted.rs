@@ -79,6 +79,7 @@ impl ErrorKind {
             },
             Self::Conflict { id: _ } => Self::Conflict { id: message },
             Self::Unreachable { message: _ } => Self::Unreachable { message },
+            Self::TimedOut { message: _ } => Self::TimedOut { message },
             Self::Unauthorized { message: _ } => Self::Unauthorized { message },
             Self::Server { code, message: _ } => Self::Server {
                 code: *code,
