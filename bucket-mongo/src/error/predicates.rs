@@ -162,6 +162,18 @@ impl Error {
         matches!(self.cause(), ErrorKind::Unreachable { .. })
     }
 
+    /// Whether a read took longer than its deadline or its `max_time`.
+    ///
+    /// ```
+    /// fn status(error: &bucket_mongo::Error) -> u16 {
+    ///     if error.is_timed_out() { 504 } else { 500 }
+    /// }
+    /// ```
+    #[must_use]
+    pub fn is_timed_out(&self) -> bool {
+        matches!(self.cause(), ErrorKind::TimedOut { .. })
+    }
+
     /// Whether the server does not accept the credentials or does not permit the operation.
     ///
     /// ```
