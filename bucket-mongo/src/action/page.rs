@@ -17,7 +17,7 @@ impl<T: Record> Buckets<T> {
     /// Reads page `number` of a key, counted from 1: its `number`-th bucket.
     ///
     /// In the manual's form and in numbered buckets, a full page keeps its place, whatever arrives late. (The
-    /// manual's form has one exception, a race of openings inside the server: `docs/architecture.md`.) Pages
+    /// manual's form has one exception, a race of openings inside the server.) Pages
     /// of windows are in time order: a late record may open one between others.
     ///
     /// Inside a page, records are in order of arrival. Unless buckets are numbered, the server walks over the

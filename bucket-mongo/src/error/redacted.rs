@@ -15,8 +15,8 @@ impl Error {
     /// sizes.
     ///
     /// The redacted error holds nothing of this, so `kind()` cannot show it either. Texts are `REDACTED` there,
-    /// and an [`EncodeError`](crate::core::EncodeError) that holds a value of the record becomes
-    /// [`EncodeError::Redacted`](crate::core::EncodeError::Redacted).
+    /// and an [`EncodeError`](crate::error::EncodeError) that holds a value of the record becomes
+    /// [`EncodeError::Redacted`](crate::error::EncodeError::Redacted).
     ///
     /// ```
     /// use bucket_mongo::Error;
