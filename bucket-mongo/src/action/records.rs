@@ -40,7 +40,7 @@ impl<T: Record> Buckets<T> {
     /// that ends before it starts, or both `after` and `before`;
     /// [`InvalidToken`](crate::ErrorKind::InvalidToken) for text that is not a token, or a token of another
     /// query; [`Damaged`](crate::ErrorKind::Damaged) if a document is not a bucket of the model. A page ends
-    /// before a damaged bucket and has a `next`. The page that would start with the bucket is the error, with
+    /// before a damaged bucket and has a next token. The page that would start with the bucket is the error, with
     /// the token to [`continue_after`](crate::Error::continue_after).
     ///
     /// ```no_run

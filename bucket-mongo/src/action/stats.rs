@@ -68,7 +68,7 @@ pub struct StatsQuery<'a, T: Record> {
 
 /// The statistics of a time range that has records; see [`Buckets::stats`]. It dereferences to the model's
 /// stats: `stats.value().avg()`. Its own methods take precedence: for an aggregated field called `count`,
-/// `buckets`, `opened`, `stats` or `into_stats`, write `stats.stats().count()`.
+/// `buckets`, `scanned_buckets`, `stats` or `into_stats`, write `stats.stats().count()`.
 ///
 /// ```
 /// # use bucket_mongo::{Record, action::RangeStats};
