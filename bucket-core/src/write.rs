@@ -91,7 +91,7 @@ pub use self::{
     batch::{Batch, SortedOut},
     call::{Call, CallEvent, Delivered, Dispatch, Next, Reason, Report, Terms, Unstored},
     chain::{Chain, Need, Step, recollection::Recollection},
-    codes::{blames_a_record, is_out_of_time, is_transient, names_no_index},
+    codes::{blames_a_record, is_out_of_time, is_transient, names_no_index, other_kind},
     command::{Command, CommandBuilder, MAX_COMMAND_BYTES, MAX_STATEMENTS},
     delivery::{Answer, COLLECTION_UUID, Deed, Delivery, Ended, Event, Fault, asks_again, part_of},
     doubt::{Doubt, Doubtful},

@@ -44,9 +44,11 @@ impl Store {
                     self.learnt().lock().saw_readable();
                 }
             }
-            Some(Listing::NotPermitted | Listing::NotKnown) => self.learnt().lock().saw_readable(),
+            Some(Listing::NotPermitted | Listing::NotKnown) => {
+                self.learnt().lock().saw_readable();
+            }
             // What is wrong the read will say.
-            None => {}
+            Some(Listing::OtherKind(_)) | None => {}
         }
         Ok(self.collection())
     }

@@ -8,6 +8,9 @@ use super::{
 };
 use crate::model::spec::ID_INDEX;
 
+/// A collection that looks for several ids at a time by a scan of all of it.
+pub(crate) const CLUSTERED: &str = "clustered collection";
+
 /// An index as the server lists it: its definition, and whether it is there.
 ///
 /// An index whose build is not finished has its definition one level down. It serves no read, and a unique one
@@ -31,8 +34,14 @@ impl<'a> Listed<'a> {
         found.iter().map(Self::of).collect()
     }
 
-    /// The collation of the collection, which the index on ids has by itself and no other need have.
+    /// What the index on ids shows of its collection: that it is clustered; or its collation, which no other index
+    /// need have.
     pub(super) fn collection_drift(&self) -> Option<Drift> {
+        if self.definition.get_bool("clustered").unwrap_or(false) {
+            return Some(Drift::Kind {
+                found: CLUSTERED.to_owned(),
+            });
+        }
         let collation = collation(self.definition).filter(|_| self.name() == Some(ID_INDEX))?;
         let locale = collation.get_str("locale").unwrap_or("?").to_owned();
         Some(Drift::Collation { locale })

@@ -5,7 +5,10 @@ use std::sync::{
     atomic::{AtomicBool, AtomicI64, Ordering::Relaxed},
 };
 
-use bucket_core::{BucketSpec, write};
+use bucket_core::{
+    BucketSpec,
+    write::{self, Look},
+};
 
 use crate::trace;
 
@@ -13,8 +16,10 @@ use crate::trace;
 #[derive(Debug, Default)]
 pub(crate) struct Learnt {
     shared: Mutex<write::Learnt>,
-    /// It was said that nothing is known of the collection.
-    is_warned: AtomicBool,
+    /// It was said that it is not known what kind of collection it is,
+    is_warned_of_kind: AtomicBool,
+    /// and that its indexes are not known.
+    is_warned_of_indexes: AtomicBool,
     /// The longest span of time of a bucket, in milliseconds.
     longest: AtomicI64,
 }
@@ -44,14 +49,25 @@ impl Learnt {
         }
     }
 
-    /// Says once that nothing is known of the collection.
-    pub(super) fn warn_of_no_look(&self, spec: &BucketSpec) {
-        if !self.is_warned.swap(true, Relaxed) {
+    /// Says once what is not known of the collection.
+    pub(super) fn warn_of_no_look(&self, look: Look, spec: &BucketSpec) {
+        let (is_warned, privilege, what) = match look {
+            Look::Collection => (
+                &self.is_warned_of_kind,
+                "listCollections",
+                "whether it is a capped collection",
+            ),
+            Look::Indexes | Look::PlainIndexes => (
+                &self.is_warned_of_indexes,
+                "listIndexes",
+                "whether its indexes are as the model needs them",
+            ),
+        };
+        if !is_warned.swap(true, Relaxed) {
             tracing::warn!(
                 target: trace::WRITE,
                 collection = spec.collection(),
-                "the collection and its indexes may not be listed (the privileges `listCollections` and \
-                 `listIndexes`): whether they are as the model needs them is not known"
+                "there is no privilege `{privilege}`: {what} is not known"
             );
         }
     }

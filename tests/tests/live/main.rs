@@ -71,6 +71,7 @@ mod range_stats_reads;
 mod ranges;
 mod record_ids;
 mod remembered;
+mod replaced;
 mod rollup;
 mod rollup_reads;
 mod selected_fields;

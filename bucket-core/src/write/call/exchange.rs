@@ -43,7 +43,8 @@ pub enum Next {
     /// Look at the collection, outside of a session, by [`Look::command`]. Then tell
     /// [`CallEvent::Listed`] or [`CallEvent::Failed`].
     Look(Look),
-    /// Read, at the same time if it may be. Then tell [`CallEvent::Found`] or [`CallEvent::Failed`].
+    /// Read, at the same time if it may be. Then tell [`CallEvent::Found`], [`CallEvent::Refused`] or
+    /// [`CallEvent::Failed`].
     Read(Vec<FindPlan>),
     /// Send these commands, at the same time if it may be, each as a [`Delivery`](crate::write::Delivery): in a
     /// session one after the other up to the first failure. Then tell [`CallEvent::Ended`].
@@ -82,6 +83,13 @@ pub enum CallEvent<E> {
     Found(Vec<Vec<RawDocumentBuf>>),
     /// A look or a read failed, and is not worth another try.
     Failed(E),
+    /// The server has refused a read.
+    Refused {
+        /// The executor's error.
+        error: E,
+        /// What the server says.
+        failure: WriteFailure,
+    },
     /// What the commands came to, in their order: those behind the last one were not sent.
     Ended {
         /// What each came to.
