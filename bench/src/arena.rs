@@ -1,4 +1,4 @@
-//! Where a round takes place: the database, the clock, and the check of what is stored.
+//! The place of a round: the database, the clock, and the check of what is stored.
 
 use std::time::{Duration, Instant};
 
@@ -54,21 +54,21 @@ impl Arena {
         Ok(())
     }
 
-    /// Removes what an earlier round has left.
+    /// Removes what an earlier round stored.
     pub(crate) async fn clear(&self, collection: &str) -> Result<()> {
         let collection = self.database.collection::<Document>(collection);
         Ok(collection.drop().await?)
     }
 
-    /// Takes a checkpoint, so that nobody pays for what was written before. Files have their size
-    /// from the last one.
+    /// Takes a checkpoint, so that no contestant pays for earlier writes. File sizes are those of
+    /// the last checkpoint.
     pub(crate) async fn checkpoint(&self) -> Result<()> {
         let admin = self.database.client().database("admin");
         admin.run_command(doc! { "fsync": 1 }).await?;
         Ok(())
     }
 
-    /// How long something takes, begun right after a checkpoint.
+    /// Measures how long something takes, started right after a checkpoint.
     pub(crate) async fn clock<T>(
         &self,
         work: impl Future<Output = Result<T>>,
@@ -79,7 +79,7 @@ impl Arena {
         Ok((start.elapsed(), result))
     }
 
-    /// An error unless the collection holds this number of records, one a document.
+    /// An error unless the collection holds this number of records, one per document.
     pub(crate) async fn expect_documents(&self, collection: &str, expected: usize) -> Result<()> {
         let count = doc! { "$count": "records" };
         self.expect(collection, count, expected).await
@@ -124,7 +124,7 @@ impl Arena {
     }
 }
 
-/// A whole number of whatever type the server gives it.
+/// A whole number, whatever type the server gives it.
 fn whole(number: Option<&Bson>) -> u64 {
     let number = match number {
         Some(Bson::Int32(number)) => i64::from(*number),
@@ -137,7 +137,7 @@ fn whole(number: Option<&Bson>) -> u64 {
     u64::try_from(number).unwrap_or_default()
 }
 
-/// How many there are a second.
+/// The number per second.
 #[allow(clippy::cast_precision_loss, reason = "far less than 2^53")]
 pub(crate) fn rate(number: usize, time: Duration) -> f64 {
     number as f64 / time.as_secs_f64()

@@ -19,25 +19,25 @@ Exit codes: 0 all was measured (whatever the figures are), 1 something failed, 2
 #[derive(Debug, Parser)]
 #[command(version, after_help = ENVIRONMENT)]
 pub(crate) struct Arguments {
-    /// Run everything once on few records: shows that it works, the figures are of no use
+    /// Run everything once on few records: a test run, its figures mean nothing
     #[arg(long)]
     quick: bool,
     /// The number of rounds; 5, or 1 with --quick
     #[arg(long, value_name = "N", value_parser = rounds)]
     rounds: Option<usize>,
-    /// Run this workload alone; can be given several times
+    /// Run only this workload; can be given several times
     #[arg(long, value_name = "WORKLOAD", value_parser = workload::names())]
     only: Vec<String>,
-    /// Write the figures as JSON to this file, or to the standard output in place of the tables
+    /// Write the figures as JSON to this file, or to the standard output instead of the tables
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<PathBuf>,
     /// Write the page `benchmarks.md` and its charts into this folder
     #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = "docs")]
     pub(crate) write_docs: Option<PathBuf>,
-    /// Run nothing: show what an earlier run has written with --json
+    /// Run nothing: show what an earlier run wrote with --json
     #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "rounds", "only"])]
     pub(crate) from: Option<PathBuf>,
-    /// What the process of a workload does that needs one of its own
+    /// The part of a workload that needs a process of its own
     #[arg(long, value_name = "MIB", hide = true, conflicts_with_all = ["only", "json", "from"])]
     pub(crate) hold_up: Option<usize>,
     /// List the workloads and end
@@ -63,7 +63,7 @@ impl Arguments {
         self.only.is_empty() || self.only.iter().any(|only| only == workload)
     }
 
-    /// Whether only JSON goes to the standard output.
+    /// Whether the standard output has only JSON.
     pub(crate) fn prints_json(&self) -> bool {
         self.json
             .as_ref()
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_commands_of_the_readme_are_right() {
+    fn the_commands_of_the_readme_are_valid() {
         let readme = include_str!("../README.md");
         let lines = readme.lines().filter(|line| line.starts_with("cargo run "));
         let commands: Vec<&str> = lines

@@ -30,8 +30,8 @@ pub(crate) async fn hold(plan: &Plan, rounds: usize, arena: &Arena) -> Result<Ve
     Ok(figures)
 }
 
-/// Who comes when: every other round has the reverse order, so that nobody always comes after the
-/// same one, or always last.
+/// The order of the contestants: every other round reverses it, so that none always follows the
+/// same one or is always last.
 fn order(round: usize, contestants: usize) -> impl Iterator<Item = usize> {
     let reverse = round % 2 == 1;
     (0..contestants).map(move |place| {

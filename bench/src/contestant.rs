@@ -1,4 +1,4 @@
-//! Who is compared: a small type for each way to store records.
+//! The contestants: a small type for each way to store records.
 
 use futures_util::future::BoxFuture;
 
@@ -23,18 +23,18 @@ pub(crate) use self::{
     timed::{Read, Timed},
 };
 
-/// Something that is measured once a round.
+/// Something that is measured once per round.
 pub(crate) trait Contestant: Send + Sync {
     /// Its name in the tables: unique in its workload.
     fn name(&self) -> String;
 
-    /// One round, on a fresh collection or on the data of the plan: the figure, in the unit of the
-    /// workload. What is not measured, such as making the records and checking what is stored or
-    /// read, happens off the clock.
+    /// One round, on a fresh collection or on the data of the plan. Returns the figure, in the unit
+    /// of the workload. Anything else, such as making the records and checking the result, happens
+    /// off the clock.
     fn round<'a>(&'a self, arena: &'a Arena) -> BoxFuture<'a, Result<f64>>;
 }
 
-/// The part of a name that says how many calls are under way: nothing for one.
+/// The part of a name that says how many calls are in flight: empty for one.
 fn in_flight_text(in_flight: usize) -> String {
     match in_flight {
         1 => String::new(),

@@ -1,4 +1,4 @@
-//! What is there before a workload's rounds begin: collections that are only read.
+//! The data that exist before a workload's rounds begin: collections that are only read.
 
 use std::marker::PhantomData;
 
@@ -14,14 +14,14 @@ use crate::{
     reading::{Reading, Readings},
 };
 
-/// A flat collection that is read.
+/// A flat collection.
 pub(crate) const FLAT: &str = "flat_reads";
-/// A time series collection that is read.
+/// A time series collection.
 pub(crate) const TIME_SERIES: &str = "time_series_reads";
-/// Buckets of the manual's form that are read.
+/// Buckets of the manual's form.
 pub(crate) const MANUAL: &str = "manual_reads";
 
-/// Documents of one command.
+/// The number of documents in one command.
 const BATCH: usize = 10_000;
 
 /// A collection that is stored once, off the clock, and read in all rounds.
@@ -67,7 +67,7 @@ impl<M: Model> Data for Buckets<M> {
     }
 }
 
-/// A document a record.
+/// One document per record.
 pub(crate) struct Flat {
     pub(crate) readings: Readings,
     pub(crate) index: Document,

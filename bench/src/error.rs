@@ -1,10 +1,10 @@
-//! What ends a run early. A benchmark that loses records is none: a wrong count is an error.
+//! What ends a run early. A benchmark must not lose records: a wrong count is an error.
 
 use std::{fmt, io, path::PathBuf};
 
 use bucket_mongo::{bson, core::EncodeError, mongodb};
 
-/// A reason for another exit code than 0.
+/// A reason for an exit code other than 0.
 #[derive(Debug)]
 pub(crate) enum Error {
     /// The server, the driver, the library, the output.
@@ -15,10 +15,10 @@ pub(crate) enum Error {
         collection: String,
         /// The number of records that were acknowledged.
         expected: u64,
-        /// The number of those that are there.
+        /// The number of records that are stored.
         found: u64,
     },
-    /// A contestant has read something else than what was stored.
+    /// A contestant has read something other than what was stored.
     WrongRead(String),
     /// A record was refused before it was sent.
     Encode(EncodeError),
@@ -33,7 +33,7 @@ pub(crate) enum Error {
         /// What was accepted and not settled.
         most: usize,
     },
-    /// A process that was to give a figure has not.
+    /// A process that should have printed a figure did not.
     Child,
     /// A file cannot be read or written.
     File(&'static str, PathBuf, io::Error),
@@ -70,7 +70,7 @@ impl fmt::Display for Error {
             Self::WrongRead(contestant) => {
                 write!(
                     f,
-                    "`{contestant}` has read something else than what was stored"
+                    "`{contestant}` has read something other than what was stored"
                 )
             }
             Self::Encode(error) => error.fmt(f),
@@ -79,7 +79,7 @@ impl fmt::Display for Error {
             Self::TooMuchBuffered { limit, most } => {
                 write!(f, "{most} bytes are buffered, the limit is {limit}")
             }
-            Self::Child => f.write_str("a process that was to give a figure has given none"),
+            Self::Child => f.write_str("a process that should have printed a figure did not"),
             Self::File(done, path, error) => {
                 write!(f, "{} cannot be {done}: {error}", path.display())
             }

@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Unit {
-    /// Throughput: the more the better.
+    /// Throughput: more is better.
     #[serde(rename = "records/s")]
     RecordsPerSecond,
-    /// Latency: the less the better.
+    /// Latency: less is better.
     #[serde(rename = "us")]
     Microseconds,
-    /// Storage: the less the better.
+    /// Storage: less is better.
     #[serde(rename = "bytes/record")]
     BytesPerRecord,
-    /// Memory: the less the better.
+    /// Memory: less is better.
     #[serde(rename = "MiB")]
     Mebibytes,
 }

@@ -45,7 +45,7 @@ pub(crate) async fn grown(limit: usize, scale: Scale) -> Result<f64> {
         .stderr(Stdio::inherit())
         .kill_on_drop(true)
         .spawn()?;
-    // This end closes with this process, however that ends.
+    // This end closes with this process, however it ends.
     let _tie = child.stdin.take();
     let ended = child.wait_with_output().await?;
     let text = String::from_utf8_lossy(&ended.stdout);
@@ -105,7 +105,7 @@ pub(crate) async fn run(limit: usize, scale: Scale) -> Result<f64> {
     Ok(grown)
 }
 
-/// A program that was killed must not leave this process at work.
+/// This process must not outlive a program that was killed.
 fn end_with_the_caller() {
     thread::spawn(|| {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());

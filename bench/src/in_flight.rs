@@ -12,8 +12,8 @@ use futures_util::future::try_join_all;
 
 use crate::error::{Error, Result};
 
-/// Stores `records` in batches, `in_flight` of them at a time: as many tasks, each of which takes
-/// the next batch when it is done with one.
+/// Stores `records` in batches, `in_flight` of them at a time: each task takes the next batch when
+/// it has stored one.
 pub(crate) async fn batches<F>(
     records: usize,
     batch: usize,

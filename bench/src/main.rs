@@ -1,21 +1,21 @@
-//! Compares this library with what else stores measurements in MongoDB: a flat collection, a time
-//! series collection, the manual's upsert, and whole buckets as the server's limit.
+//! Compares this library with other ways to store measurements in MongoDB: a flat collection, a
+//! time series collection, the manual's upsert, and complete buckets as the server's limit.
 //!
 //! `cargo run --release -p bench` runs everything on one server and prints tables; `bench --help`
-//! lists the options. Here is only the way in and out.
+//! lists the options. This file only starts and ends the program.
 //!
 //! | module | what it is for |
 //! | --- | --- |
 //! | `workload` | what is compared: a file for each workload |
-//! | `contestant` | who is compared: a small type for each way to store records |
-//! | `plan`, `goal` | the contestants of a workload, who is measured against whom, and the goals |
+//! | `contestant` | the contestants: a small type for each way to store records |
+//! | `plan`, `goal` | the contestants of a workload, their comparisons, and the goals |
 //! | `contest` | the rounds |
 //! | `own_server` | the server that a run starts for itself |
-//! | `arena` | where a round takes place: the database, the clock, the check of what is stored |
+//! | `arena` | the place of a round: the database, the clock, the check of what is stored |
 //! | `reading`, `model`, `sites`, `sensors` | the records: generated ones, the library's models of them, real ones |
-//! | `data`, `span` | what is stored before the rounds of a workload that reads, and what is read of it |
+//! | `data`, `span` | what is stored before the rounds of a workload that reads, and the part that is read |
 //! | `hold_up` | a process of its own, for a figure of memory |
-//! | `report`, `spread` | what came out |
+//! | `report`, `spread` | the results |
 //! | `output` | the report on a terminal, as JSON, as a page with charts |
 
 mod arena;

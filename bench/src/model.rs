@@ -1,6 +1,6 @@
 //! The library's models of the generated readings: one for each way to close a bucket.
 //!
-//! `Hourly` is the one that the headline figures are about.
+//! `Hourly` is the model of the headline figures.
 
 use bucket_mongo::{Bucketed, bson::DateTime};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub(crate) trait Model: Bucketed {
     /// A reading as a record of the model.
     fn of(reading: &Reading) -> Self;
 
-    /// The reading that a record stands for.
+    /// The reading of a record.
     fn reading(self) -> Reading;
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn records<M: Model>(readings: &[Reading]) -> Vec<M> {
     readings.iter().map(M::of).collect()
 }
 
-/// Each model is a way to close a bucket, a name for the tables, and maybe what it aggregates.
+/// Each model has a way to close a bucket, a name for the tables, and optionally aggregates.
 macro_rules! models {
     ($($(#[$bucket:meta])+ $model:ident: $name:literal $(, $aggregates:meta)?;)+) => {$(
         $(#[$bucket])+
@@ -84,7 +84,7 @@ models! {
     #[bucket(collection = "numbered_10", items = "readings", capacity = 10, numbered)]
     Numbered10: "numbered, 10 a bucket";
 
-    /// Ten readings of an hour at the most.
+    /// At most ten readings of an hour.
     #[derive(Bucketed)]
     #[bucket(collection = "hour_or_10", items = "readings", window = "1h", capacity = 10)]
     HourOr10: "an hour or 10 a bucket";

@@ -2,7 +2,7 @@
 
 use bucket_mongo::testing::{DevServer, DevServerBuilder};
 
-/// Its cache in MiB: all that a round stores fits in.
+/// Its cache in MiB: everything that a round stores fits in.
 pub(crate) const CACHE_MIB: u16 = 1_024;
 
 pub(crate) fn options() -> DevServerBuilder {

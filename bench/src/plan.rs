@@ -1,4 +1,4 @@
-//! The parts of a workload: its contestants, who is measured against whom, and the goals.
+//! The parts of a workload: its contestants, their comparisons, and the goals.
 
 use crate::{
     contestant::Contestant,
@@ -27,7 +27,7 @@ pub(crate) struct Comparison {
 /// A workload that is ready to run.
 pub(crate) struct Plan {
     pub(crate) unit: Unit,
-    /// What is stored before the first round, and is removed after the last one.
+    /// The data that are stored before the first round, and removed after the last one.
     pub(crate) data: Vec<Box<dyn Data>>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) comparisons: Vec<Comparison>,
@@ -66,7 +66,7 @@ impl Plan {
         Id(self.entries.len() - 1)
     }
 
-    /// Compares two contestants, with something to be reached or without.
+    /// Compares two contestants, with or without a goal.
     pub(crate) fn compare(&mut self, own: Id, peer: Id, goal: impl Into<Option<Goal>>) {
         self.comparisons.push(Comparison {
             own,
@@ -75,7 +75,7 @@ impl Plan {
         });
     }
 
-    /// Asks for a figure by itself.
+    /// Requests a figure by itself.
     pub(crate) fn expect(&mut self, own: Id, goal: Goal) {
         self.comparisons.push(Comparison {
             own,

@@ -29,7 +29,8 @@ pub(crate) fn readings(number: usize) -> Readings {
     readings_of(SENSORS, number)
 }
 
-/// The reading of a place in an endless sequence, without the history that makes the others' values.
+/// The reading at a position in an endless sequence, without the history that gives the other
+/// readings their values.
 pub(crate) fn reading_at(index: usize) -> Reading {
     let seed = u64::try_from(index)
         .unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! What came out of a run. Its serialised form is that of `--json`.
+//! The results of a run. `--json` prints its serialised form.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub(crate) struct Report {
     pub(crate) server: String,
     /// Whether it was started for this run, as a replica set of one node on the same machine.
     pub(crate) own_server: bool,
-    /// Of the machine that the run was on.
+    /// About the machine that the run was on.
     pub(crate) cores: usize,
     pub(crate) rounds: usize,
     /// Whether the figures are useless.
@@ -24,7 +24,7 @@ pub(crate) struct Report {
     pub(crate) workloads: Vec<Outcome>,
 }
 
-/// What came out of a workload.
+/// The results of a workload.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) name: String,
@@ -49,7 +49,7 @@ pub(crate) struct Figures {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Compared {
     pub(crate) own: String,
-    /// Whose figure is the divisor; none where the figure itself counts.
+    /// The contestant whose figure is the divisor; none if the figure itself counts.
     pub(crate) peer: Option<String>,
     #[serde(flatten)]
     pub(crate) spread: Spread,
@@ -58,7 +58,7 @@ pub(crate) struct Compared {
 }
 
 impl Outcome {
-    /// What these figures, round by round, say of a plan's contestants.
+    /// The results of a plan's contestants for these figures, round by round.
     pub(crate) fn of(workload: &Workload, plan: &Plan, figures: Vec<Vec<f64>>) -> Self {
         let entries = plan.entries.iter().zip(figures);
         let contestants: Vec<_> = entries

@@ -1,4 +1,4 @@
-//! A run: the server, the workloads one after the other, and the ways out.
+//! A run: the server, the workloads one after the other, and the outputs.
 
 use std::{fs, io, io::Write, num::NonZero, path::Path, thread::available_parallelism};
 
@@ -53,7 +53,7 @@ fn told_again(file: &Path, arguments: &Arguments) -> Result<Report> {
     Ok(report)
 }
 
-/// Runs the workloads that are asked for, and shows each as soon as it is done.
+/// Runs the requested workloads, and shows each as soon as it is done.
 async fn measured(arguments: &Arguments) -> Result<Report> {
     Server::run_with(APP, own_server::options(), async |server| {
         measured_on(server, arguments).await
@@ -86,7 +86,7 @@ async fn measured_on(server: &Server, arguments: &Arguments) -> Result<Report> {
                 out.flush()?;
             }
             report.workloads.push(outcome);
-            // A long run that breaks off must not take everything with it.
+            // A long run that fails must not lose all its results.
             save_json(&report, arguments)?;
         }
         Ok::<_, Error>(())
@@ -95,7 +95,7 @@ async fn measured_on(server: &Server, arguments: &Arguments) -> Result<Report> {
     Ok(report)
 }
 
-/// Runs a workload, after a small run of the same that warms everything up.
+/// Runs a workload, after a small run of the same workload that warms everything up.
 async fn measure(workload: &Workload, arguments: &Arguments, arena: &Arena) -> Result<Outcome> {
     if arguments.scale() == Scale::Full {
         contest::hold(&(workload.plan)(Scale::Quick), 1, arena).await?;
@@ -105,7 +105,7 @@ async fn measure(workload: &Workload, arguments: &Arguments, arena: &Arena) -> R
     Ok(Outcome::of(workload, &plan, figures))
 }
 
-/// The ways out besides the terminal.
+/// The outputs besides the terminal.
 fn deliver(report: &Report, arguments: &Arguments) -> Result<()> {
     if arguments.prints_json() {
         let mut out = io::stdout();
@@ -124,7 +124,7 @@ fn deliver(report: &Report, arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Writes the report into the file for JSON, where one is asked for.
+/// Writes the report into the file for JSON, if one is requested.
 fn save_json(report: &Report, arguments: &Arguments) -> Result<()> {
     match &arguments.json {
         Some(file) if !arguments.prints_json() => {
@@ -136,7 +136,7 @@ fn save_json(report: &Report, arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// Finds out before a long run whether what comes of it can be written.
+/// Checks before a long run that its results can be written.
 fn check_places(arguments: &Arguments) -> Result<()> {
     if let Some(file) = &arguments.json
         && !arguments.prints_json()
@@ -153,7 +153,7 @@ fn check_places(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// An error unless the file can be written; what is there stays as it is.
+/// An error unless the file can be written; its content does not change.
 fn check_place(path: &Path) -> Result<()> {
     let is_new = !path.exists();
     let mut options = fs::OpenOptions::new();
@@ -161,13 +161,13 @@ fn check_place(path: &Path) -> Result<()> {
     let opened = folder.and_then(|()| options.create(true).append(true).open(path));
     opened.map_err(|error| Error::File("written", path.to_owned(), error))?;
     if is_new {
-        // Untidy at worst: it is written at the end.
+        // At worst an empty file remains: it is written at the end.
         let _ = fs::remove_file(path);
     }
     Ok(())
 }
 
-/// Writes a file, and its folder where there is none.
+/// Writes a file, and creates its folder if it does not exist.
 fn save(path: &Path, content: &[u8]) -> Result<()> {
     let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
     let saved = folder.and_then(|()| fs::write(path, content));

@@ -1,6 +1,6 @@
 //! How much is measured.
 
-/// A whole run, or a quick one.
+/// A full run, or a quick one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
     /// For figures.
@@ -17,7 +17,7 @@ impl Scale {
         }
     }
 
-    /// The rounds, where their number is not given.
+    /// The number of rounds, unless it is given.
     pub(crate) fn rounds(self) -> usize {
         self.pick(5, 1)
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 
-/// 53,060 readings of ten series; see the README beside the file.
+/// 53,060 readings of ten series; see the README next to the file.
 const FILE: &[u8] = include_bytes!("../../examples/sensors/data/sensors.csv");
 
 /// A reading as a flat collection stores it.
@@ -31,7 +31,7 @@ impl FromRow for SensorReading {
             sensor_type: row.read("sensor_type", name)?,
             ts: row.read("timestamp", date)?,
             v: row.read("value", number)?,
-            // The file has none: all readings have full quality.
+            // The file has no quality: all readings have full quality.
             q: 1.0,
         })
     }

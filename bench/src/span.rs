@@ -1,4 +1,4 @@
-//! A span of time that is read of one sensor, among others that reported at the same time.
+//! A span of time that is read for one sensor, among others that reported at the same time.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{
 
 /// The sensors that report.
 const SENSORS: usize = 5;
-/// The one that is asked for.
+/// The sensor that is read.
 pub(crate) const SENSOR: &str = "sensor_002";
 
 /// What is read.
@@ -25,7 +25,7 @@ pub(crate) struct Span {
     pub(crate) readings: Readings,
 }
 
-/// All readings of all sensors, and the span of one of them. Both ends lie inside of an hour: no
+/// All readings of all sensors, and the span of one of them. Both ends are inside an hour: no
 /// bucket begins or ends with them.
 pub(crate) fn span(scale: Scale) -> (Readings, Span) {
     let (length, margin) = (scale.pick(100_000, 1_000), 200);
@@ -40,7 +40,7 @@ pub(crate) fn span(scale: Scale) -> (Readings, Span) {
 }
 
 impl Span {
-    /// The query for them in a collection with a document a record.
+    /// The query for them in a collection with one document per record.
     pub(crate) fn filter(&self) -> Document {
         doc! { "sensor_id": SENSOR, "ts": { "$gte": self.from, "$lt": self.to } }
     }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_span_is_all_that_the_sensor_has_from_its_start_and_before_its_end() {
+    fn the_span_has_all_readings_of_the_sensor_from_its_start_up_to_its_end() {
         let (all, span) = span(Scale::Quick);
         let inside = |reading: &&Reading| reading.ts >= span.from && reading.ts < span.to;
         let of_sensor = of_sensor(&all, SENSOR);

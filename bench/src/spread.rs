@@ -1,4 +1,4 @@
-//! The median of several rounds, and how far they lie apart.
+//! The median of several rounds, and their spread.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Of at least one round; without any all figures are 0.
+    /// For at least one round; without any, all figures are 0.
     pub(crate) fn of(rounds: Vec<f64>) -> Self {
         let mut sorted = rounds.clone();
         sorted.sort_by(f64::total_cmp);
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_is_the_middle_one_or_lies_between_the_two_middle_ones() {
+    fn the_median_is_the_middle_one_or_between_the_two_middle_ones() {
         let odd = Spread::of(vec![5.0, 1.0, 3.0]);
         assert_eq!((odd.median, odd.min, odd.max), (3.0, 1.0, 5.0));
         assert_eq!(odd.rounds, [5.0, 1.0, 3.0]);

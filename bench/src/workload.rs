@@ -1,4 +1,4 @@
-//! What is compared: a file for each workload, and its line in `workload/all.rs`.
+//! The workloads: a file for each, and its line in `workload/all.rs`.
 
 use crate::{plan::Plan, scale::Scale};
 
@@ -18,7 +18,7 @@ mod storage;
 
 pub(crate) use self::all::{ALL, about, names};
 
-/// Something that is compared.
+/// A comparison of contestants.
 pub(crate) struct Workload {
     /// The name on the command line.
     pub(crate) name: &'static str,
@@ -26,6 +26,6 @@ pub(crate) struct Workload {
     pub(crate) title: &'static str,
     /// What the page says about it: Markdown.
     pub(crate) about: &'static str,
-    /// Makes the records and says who is measured.
+    /// Makes the records and names the contestants.
     pub(crate) plan: fn(Scale) -> Plan,
 }

@@ -29,7 +29,7 @@ fn is_positive(number: &Value) -> bool {
     number.as_f64().is_some_and(|number| number > 0.0)
 }
 
-/// Every figure is there for both rounds, and every comparison names who is compared.
+/// Every figure exists for both rounds, and every comparison names its contestants.
 fn is_whole(workload: &Value) {
     let contestants = &workload["contestants"];
     let names: BTreeSet<_> = each(contestants, "name")
@@ -130,7 +130,7 @@ async fn a_run_that_was_saved_can_be_shown_again_as_a_page_with_charts() {
     );
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let page = fs::read_to_string(docs.join("benchmarks.md")).unwrap();
-    assert!(page.contains("figures are of no use"), "{page}");
+    assert!(page.contains("figures mean nothing"), "{page}");
     for workload in ["append", "contention"] {
         let chart = format!("benchmarks/{workload}.svg");
         assert!(page.contains(&format!("({chart})")), "{page}");
@@ -166,7 +166,7 @@ fn workloads_are_listed_without_a_server() {
 }
 
 #[test]
-fn a_saved_run_that_is_none_is_an_error() {
+fn a_file_that_is_not_a_saved_run_is_an_error() {
     let file = BENCH.file("none.json", "{}");
     let ran = BENCH.run(&["--from", &file], None);
     assert_eq!(ran.code, Some(1), "{ran:?}");
@@ -178,13 +178,13 @@ fn a_place_that_cannot_be_written_is_reported_before_the_run() {
     let file = BENCH.file("no-folder", "");
     let inside = format!("{file}/docs");
     for option in ["--write-docs", "--json"] {
-        // There is no server either: it is not even looked for.
+        // There is no server either: the program does not even look for one.
         let ran = BENCH.run(&[option, &inside], Some("nonsense"));
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
         assert!(ran.stderr.contains("cannot be written"), "{ran:?}");
         assert!(ran.stderr.contains(&inside), "{ran:?}");
     }
-    // What is there stays as it is.
+    // The old content does not change.
     let saved = BENCH.file("kept.json", "kept");
     let ran = BENCH.run(&["--json", &saved], Some("nonsense"));
     assert_eq!(ran.code, Some(1), "{ran:?}");

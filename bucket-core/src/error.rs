@@ -6,9 +6,11 @@ mod encode;
 mod id;
 mod key;
 mod overflow;
+mod redacted;
 mod rollup;
 mod step;
 
+pub(crate) use self::redacted::redacted_bson;
 pub use self::{
     attribute::{AttributeError, AttributeFault},
     damage::{Damage, DamagedBucket},

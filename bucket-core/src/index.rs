@@ -32,17 +32,17 @@ use crate::model::spec::{BucketSpec, UNIQUE_INDEX};
 /// | form | unique | for reads |
 /// | --- | --- | --- |
 /// | count | key fields, over buckets with room | key fields and `_id` |
-/// | window | none beside `_id` | key fields and `_id`; key fields and start; end and start |
+/// | window | only `_id` | key fields and `_id`; key fields and start; end and start |
 /// | window with object ids | key fields, start and part | the same; end and start |
 /// | hybrid | key fields, over buckets that are not closed | key fields and `_id`; key fields, closed and start |
 /// | numbered | key fields and full, over buckets that are not full; key fields and number | the latter |
 ///
-/// An array of attributes has the one that the model asks for; one that a bucket holds for its items a
-/// second one, on those that items have of their own.
+/// An array of attributes has the index that the model asks for. An array that a bucket holds for its items
+/// has a second one, on the attributes that items have of their own.
 ///
-/// A model with record ids has one more, whatever its form: a unique one on the key fields and the ids.
-/// So has one with `expire_after`: on the date from which the age of a bucket counts. In the manual's form
-/// with `max_bytes` it is two.
+/// A model with record ids has one more in every form: a unique index on the key fields and the ids. A model
+/// with `expire_after` has one more, on the date from which the age of a bucket counts; in the manual's form
+/// with `max_bytes` it has two.
 ///
 /// ```
 /// # use bucket_core::{BucketSpec, index};
@@ -80,12 +80,12 @@ pub fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
     plans.extend(spec.arrays().iter().flat_map(|array| {
         let keys = array.index_keys().into_iter().enumerate();
         keys.map(|(at, keys)| {
-            // Before the name: behind it, it could be that of another array.
+            // A prefix, because with a suffix the name could be that of another array.
             let own = if at == 0 { "" } else { "own_" };
             plain(format!("{own}attributes_{}", array.name), keys)
         })
     }));
-    // The end of a window never moves: one entry for each bucket, whatever is appended to it.
+    // The end of a window never changes, so appends do not touch the index entry.
     plans.extend(
         spec.span_index_name()
             .map(|name| plain(name, doc! { names.end: 1, names.start: 1 })),
@@ -95,11 +95,11 @@ pub fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
     plans
 }
 
-/// What writes cannot do without, whatever is read: the unique indexes, and the one by which the next bucket is found.
-/// Nor do they go on where the server removes buckets by another rule than the model's; another limit is meant.
+/// Finds what writes cannot do without: the unique indexes, and the index that finds the next bucket. Writes
+/// also stop if an expiry index has another definition than the model's; another limit is allowed.
 ///
-/// Gives the collation of the collection, which its index on `_id` shows; or else the first index that is missing; or else
-/// how the first that is another one differs; or else the first whose build is not finished.
+/// Returns the collation of the collection, which its index on `_id` shows. Otherwise it returns the first
+/// missing index, else the first index that differs, else the first unfinished build.
 ///
 /// ```
 /// use bucket_core::index::Unmet;
@@ -141,25 +141,25 @@ pub fn unmet(spec: &BucketSpec, found: &[Document]) -> Option<Unmet> {
     Some(Unmet::Unfinished { name })
 }
 
-/// What a collection lacks for writes to be exact.
+/// What a collection lacks for exact writes.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Unmet {
-    /// There is no index of this name.
+    /// There is no index with this name.
     Missing {
         /// The name of the index.
         name: String,
     },
-    /// An index of the name does something else.
+    /// An index with this name has another definition.
     Differs(Drift),
-    /// The index of this name is still being built.
+    /// The index with this name is still being built.
     Unfinished {
         /// The name of the index.
         name: String,
     },
 }
 
-/// Of the indexes that are missing, takes out those by which the server would begin to remove what is stored.
+/// Takes the missing indexes out that would make the server remove stored buckets.
 ///
 /// ```
 /// # use bucket_core::{BucketSpec, index};
@@ -173,11 +173,10 @@ pub fn take_removing(missing: &mut Vec<IndexPlan>, found: &[Document]) -> Vec<Dr
     retention::without_consent(missing, &Listed::all(found))
 }
 
-/// Compares the definitions that `listIndexes` gives with the model: what is missing, and what
-/// differs.
+/// Compares the definitions that `listIndexes` returns with the model: what is missing, and what differs.
 ///
-/// An index whose build is not finished is missing: the server waits for that build where it is asked to
-/// create the index again. Where the list does not say that it is not finished, it counts as there.
+/// An index with an unfinished build counts as missing: asked to create the index again, the server waits for
+/// that build. If the list does not say that the build is unfinished, the index counts as present.
 ///
 /// ```
 /// # use bucket_core::{BucketSpec, index};

@@ -7,6 +7,9 @@ use std::fmt;
 /// The first characters are enough to recognize the text.
 const SHOWN: usize = 60;
 
+/// The text in a redacted error that replaces everything it would quote.
+pub const REDACTED: &str = "REDACTED";
+
 /// A text in quotes, with control characters escaped, cut if it is long.
 pub(crate) struct Quoted<'a>(pub(crate) &'a str);
 

@@ -2,54 +2,54 @@
 //!
 //! | piece | file |
 //! | --- | --- |
-//! | records become item bytes, grouped by key; what a call does with all of them | `batch` |
-//! | which bucket takes which records next, form by form | `chain` |
+//! | encodes records as item bytes, grouped by key | `batch` |
+//! | chooses the bucket that takes records next, form by form | `chain` |
 //! | what a statement does | `action` |
 //! | a statement: an action, a key, and the records that it brings | `statement` |
-//! | which buckets it is for | `filter` |
+//! | the buckets that it matches | `filter` |
 //! | what it changes in them: the one list of a bucket's parts | `change` |
-//! | that as operators, as a pipeline, as a whole bucket | `operators`, `pipeline`, `whole_bucket` |
+//! | the changes as operators, a pipeline, or a whole bucket | `operators`, `pipeline`, `whole_bucket` |
 //! | filter and change as one element of a command | `update` |
-//! | statements become one command | `command` |
+//! | encodes statements as one command | `command` |
 //! | what to read and send next, until every record has its outcome | `call` |
-//! | one command until its outcome is known: numbers, faults, lost replies | `delivery` |
+//! | delivers one command until its outcome is known: numbers, faults, lost replies | `delivery` |
 //! | what the calls of a handle share | `learnt` |
-//! | which collection it is, and whether it can hold buckets | `ground` |
-//! | how long to wait before another try | `pauses` |
+//! | identifies the collection, and checks that it can hold buckets | `ground` |
+//! | how long to wait before a retry | `pauses` |
 //! | the server's codes and texts | `codes` |
 //! | the next commands of a batch, and what their replies settle | `round` |
-//! | a reply says what became of each statement | `outcome` |
+//! | reads the outcome of each statement from a reply | `outcome` |
 //! | how far a source has been stored | `source` |
 //! | which of its records wait for an earlier one | `holds`, `held_back` |
 //! | where an item has its record id | `record_id` |
-//! | what a statement asks so that no record is stored twice | `guard` |
-//! | whether a full bucket that is remembered still exists | `confirm` |
-//! | records that come a second time: in a batch, or after they were stored | `own_ids`, `repeat`, `equality` |
-//! | what it leaves open where a try before it had none | `doubt` |
-//! | documents with attributes become `insert` commands | `new_documents` |
+//! | the conditions that keep a record from being stored twice | `guard` |
+//! | checks that a remembered full bucket still exists | `confirm` |
+//! | records that arrive twice: in one batch, or after they were stored | `own_ids`, `repeat`, `equality` |
+//! | what a reply leaves open after an attempt without a reply | `doubt` |
+//! | encodes documents with attributes as `insert` commands | `new_documents` |
 //!
-//! The statements of the manual's form, for the model of its trades:
+//! The statements of the manual's form, for its trades model:
 //!
-//! * append: `{_id: known, customerId: k, count: {$lt: 10}}`, `$push` and `$inc`, to the bucket that
-//!   took the key's last record. It examines one key however long the history. The filter asks the
-//!   array too whether there is room, in case the count is wrong;
-//! * fill: the same with `upsert`, so that in a command of many statements a miss shows as a
-//!   duplicate key on that `_id`;
-//! * open: `{customerId: k, _id: {$gt: new}}` with `upsert` and `$set: {_id: new}`. Where no bucket
-//!   of the key stands behind the new id it is inserted; where one does, the change of its `_id` is
-//!   refused (66) and nothing is changed, so no bucket is ever slid in before an existing page.
+//! * append: `{_id: known, customerId: k, count: {$lt: 10}}`, `$push` and `$inc`, to the bucket that took the
+//!   key's last record. It examines one index key however long the history is. The filter also checks the
+//!   room in the array, in case the count is wrong;
+//! * fill: the same with `upsert`, so that in a command of many statements a miss shows as a duplicate key on
+//!   that `_id`;
+//! * open: `{customerId: k, _id: {$gt: new}}` with `upsert` and `$set: {_id: new}`. If no bucket of the key
+//!   sorts after the new id, the new bucket is inserted. If one does, the server refuses to change its `_id`
+//!   (66), and nothing is changed. So no bucket is ever inserted before an existing page.
 //!
-//! The unique index on open buckets refuses a second open bucket (11000). Each bucket is opened
-//! with at least one free place, so that the index sees every opening.
+//! The unique index on open buckets refuses a second open bucket (11000). Each bucket is opened with at least
+//! one free place, so that the index sees every opening.
 //!
-//! The other forms know the id of the bucket beforehand and have one statement for both:
+//! The other forms know the id of the bucket in advance and use one statement for both:
 //!
-//! * put: the fill, with everything by equality that identifies the bucket, so that it is set where
-//!   the bucket is opened (`{_id, device_id, bucket_start, bucket_end, count: {$lte: 59}}`);
-//!   A bucket that is opened behind one that was just seen full is inserted instead, which is the
-//!   same to the `_id` and costs the server a fourth;
-//! * close: marks a bucket as full or closed where a record's time or another tool asks for it. A
-//!   bucket that is filled is marked by the put that fills it.
+//! * put: the fill, with everything that identifies the bucket as an equality, so that it is set when the
+//!   bucket is opened (`{_id, device_id, bucket_start, bucket_end, count: {$lte: 59}}`). A bucket that
+//!   follows one just seen full is inserted instead: this has the same effect on the `_id` at a quarter of
+//!   the server's cost;
+//! * close: marks a bucket as full or closed when a record's time or another tool requires it. The put that
+//!   fills a bucket also marks it.
 
 mod action;
 mod batch;

@@ -1,4 +1,4 @@
-//! The write plans of the manual's form against a naive model of a collection. Several writers run
+//! The write plans of the manual's form against a modelled server. Several writers run
 //! with arbitrarily interleaved statements and arbitrarily stale tails. Writers end in the middle
 //! of a command, replies get lost, and a reader continues by its cursor in the meantime.
 #![allow(
@@ -21,7 +21,7 @@ use bucket_core::{
     read::{RecordPlace, Walk},
     write::Batch,
 };
-use collection::{Answer, Collection};
+use collection::Collection;
 use common::{Reading, ReadingKey, reading};
 use proptest::prelude::*;
 use writer::{Faults, Server, Writer};
@@ -48,9 +48,9 @@ fn id(bucket: &Document) -> &str {
 }
 
 /// The buckets of a device in the order of their ids.
-fn of_device<'a>(collection: &'a Collection, device: &str) -> Vec<&'a Document> {
-    let buckets = collection.documents.iter();
-    let mut buckets: Vec<&Document> = buckets
+fn of_device<'a>(documents: &'a [Document], device: &str) -> Vec<&'a Document> {
+    let mut buckets: Vec<&Document> = documents
+        .iter()
         .filter(|bucket| bucket.get_str("device").unwrap() == device)
         .collect();
     buckets.sort_by_key(|bucket| id(bucket));
@@ -58,9 +58,10 @@ fn of_device<'a>(collection: &'a Collection, device: &str) -> Vec<&'a Document> 
 }
 
 /// The invariants after every statement, from any writer.
-fn check(collection: &Collection, statement: &Document, before: &BTreeSet<String>) {
+fn check(before: &[Document], after: &[Document], statement: &Document) {
+    let before = pages(before);
     for device in DEVICES {
-        let buckets = of_device(collection, device);
+        let buckets = of_device(after, device);
         let capacity = i64::from(CAPACITY);
         let open = buckets.iter().filter(|bucket| count(bucket) < capacity);
         assert!(open.count() <= 1, "two open buckets: {buckets:?}");
@@ -91,17 +92,9 @@ fn check(collection: &Collection, statement: &Document, before: &BTreeSet<String
 }
 
 /// Every bucket that has records.
-fn pages(collection: &Collection) -> BTreeSet<String> {
-    let buckets = collection.documents.iter();
-    let pages = buckets.filter(|bucket| count(bucket) > 0);
-    pages.map(|bucket| id(bucket).to_owned()).collect()
-}
-
-fn execute(collection: &mut Collection, statement: &Document) -> Answer {
-    let before = pages(collection);
-    let answer = collection.execute(statement);
-    check(collection, statement, &before);
-    answer
+fn pages(documents: &[Document]) -> BTreeSet<&str> {
+    let pages = documents.iter().filter(|bucket| count(bucket) > 0);
+    pages.map(id).collect()
 }
 
 /// How a writer ends early.
@@ -215,7 +208,8 @@ fn begin(plans: &[Plan], first: usize, faults: &Faults) -> Vec<Fated> {
 
 /// The values of the records of a device, in order.
 fn values(collection: &Collection, device: &str) -> Vec<i32> {
-    let buckets = of_device(collection, device).into_iter();
+    let documents = collection.documents();
+    let buckets = of_device(&documents, device).into_iter();
     let records = buckets.flat_map(|bucket| {
         let raw = RawDocumentBuf::try_from(bucket).unwrap();
         bucket::assemble_records(bucket::decode::<Reading>(&raw).unwrap())
@@ -232,7 +226,7 @@ fn run(
     let collection = Collection::new(<Reading as Record>::SPEC);
     let mut server = Server::new(collection);
     if !faults.take_numbers() {
-        server = server.executing(execute);
+        server = server.checking(check);
     }
     let mut writers = begin(plans, 0, faults);
     let mut readers = DEVICES.map(|device| Reader {
@@ -294,7 +288,7 @@ fn run(
         }
     }
     if all_live && faults.are_none() {
-        prop_assert_eq!(opened, collection.documents.len());
+        prop_assert_eq!(opened, collection.documents().len());
     }
     for reader in readers.iter_mut().filter(|_| !faults.take_numbers()) {
         loop {

@@ -59,7 +59,7 @@ fn loses(delivery: &mut Delivery) {
 }
 
 #[test]
-fn a_first_reply_says_everything() {
+fn the_first_reply_decides_everything() {
     let mut delivery = numbered();
     assert_eq!(delivery.next(), send(5));
     delivery.told(Event::Reply(refused()));
@@ -67,7 +67,7 @@ fn a_first_reply_says_everything() {
 }
 
 #[test]
-fn a_lost_command_is_sent_again_under_its_own_number() {
+fn a_lost_command_is_retried_under_its_own_number() {
     let mut delivery = numbered();
     for tries in 1..5 {
         loses(&mut delivery);
@@ -82,7 +82,7 @@ fn a_lost_command_is_sent_again_under_its_own_number() {
 }
 
 #[test]
-fn a_refusal_after_a_lost_try_counts_once_a_fence_holds_that_try_off() {
+fn a_refusal_after_a_lost_try_counts_once_a_fence_excludes_that_try() {
     let mut delivery = numbered();
     loses(&mut delivery);
     delivery.told(Event::Reply(refused()));
@@ -98,7 +98,7 @@ fn a_refusal_after_a_lost_try_counts_once_a_fence_holds_that_try_off() {
 }
 
 #[test]
-fn a_fence_whose_number_is_old_holds_as_well() {
+fn a_fence_with_an_old_number_excludes_it_too() {
     let mut delivery = numbered();
     loses(&mut delivery);
     delivery.told(Event::Reply(refused()));
@@ -108,7 +108,7 @@ fn a_fence_whose_number_is_old_holds_as_well() {
 }
 
 #[test]
-fn without_a_fence_a_refusal_after_a_lost_try_stays_open() {
+fn without_a_fence_a_refusal_after_a_lost_try_leaves_the_outcome_unknown() {
     let ends: [Event; 4] = [
         Event::Deadline { sent: true },
         Event::Fault(Fault::Refused),
@@ -128,7 +128,7 @@ fn without_a_fence_a_refusal_after_a_lost_try_stays_open() {
 }
 
 #[test]
-fn what_was_applied_needs_no_fence() {
+fn an_applied_command_needs_no_fence() {
     let mut delivery = numbered();
     loses(&mut delivery);
     delivery.told(Event::Reply(applied()));
@@ -136,14 +136,14 @@ fn what_was_applied_needs_no_fence() {
 }
 
 #[test]
-fn a_reply_that_asks_for_another_try_is_what_is_known_at_the_deadline() {
+fn a_reply_that_asks_for_a_retry_is_the_outcome_at_the_deadline() {
     let concern = doc! { "ok": 1, "n": 1, "writeConcernError": { "code": 64 } };
     let mut delivery = numbered();
     delivery.told(Event::Reply(concern.clone()));
     assert!(delivery.may_be_applied());
     delivery.told(Event::Deadline { sent: false });
     assert_eq!(answer(delivery).reply, concern);
-    // Under way again, it may come to something else.
+    // In flight again, it may end differently.
     let mut delivery = numbered();
     delivery.told(Event::Reply(concern));
     delivery.told(Event::Paused);
@@ -152,7 +152,7 @@ fn a_reply_that_asks_for_another_try_is_what_is_known_at_the_deadline() {
 }
 
 #[test]
-fn a_command_that_never_left_is_not_stored() {
+fn a_command_that_was_never_sent_is_not_stored() {
     let mut delivery = numbered();
     delivery.told(Event::Fault(Fault::NotSent));
     assert!(!delivery.may_be_applied());
@@ -167,7 +167,7 @@ fn a_command_that_never_left_is_not_stored() {
 }
 
 #[test]
-fn what_the_server_refuses_is_not_sent_again() {
+fn a_command_that_the_server_refuses_is_not_retried() {
     for fault in [Fault::Refused, Fault::TooOld { newer: None }] {
         let mut delivery = numbered();
         delivery.told(Event::Fault(fault));
@@ -181,7 +181,7 @@ fn what_the_server_refuses_is_not_sent_again() {
 }
 
 #[test]
-fn what_the_server_broke_off_for_good_may_be_applied_in_part() {
+fn a_command_that_the_server_aborted_for_good_may_be_partly_applied() {
     let fault = Fault::BrokenOff { transient: false };
     let mut delivery = numbered();
     delivery.told(Event::Fault(fault));
@@ -189,7 +189,7 @@ fn what_the_server_broke_off_for_good_may_be_applied_in_part() {
 }
 
 #[test]
-fn an_old_number_is_replaced_by_one_that_is_above_what_the_server_has_seen() {
+fn an_old_number_is_replaced_by_a_number_above_the_one_that_the_server_has_seen() {
     let mut delivery = numbered();
     delivery.told(Event::Fault(Fault::TooOld { newer: Some(8) }));
     assert_eq!(delivery.next(), Deed::Number { above: 8 });
@@ -200,7 +200,7 @@ fn an_old_number_is_replaced_by_one_that_is_above_what_the_server_has_seen() {
 }
 
 #[test]
-fn a_command_whose_number_another_one_has_had_is_sent_under_a_fresh_one() {
+fn a_command_whose_number_another_one_has_used_is_sent_under_a_fresh_one() {
     let mut delivery = numbered();
     delivery.told(Event::Reply(replayed(&[0, 1, 2])));
     assert!(delivery.has_met_a_taken_number());
@@ -212,7 +212,7 @@ fn a_command_whose_number_another_one_has_had_is_sent_under_a_fresh_one() {
 }
 
 #[test]
-fn where_numbers_are_taken_again_and_again_none_is_used() {
+fn if_numbers_are_taken_repeatedly_none_is_used() {
     let mut delivery = numbered();
     for number in [6, 7] {
         delivery.told(Event::Reply(replayed(&[0, 1, 2])));
@@ -225,7 +225,7 @@ fn where_numbers_are_taken_again_and_again_none_is_used() {
 }
 
 #[test]
-fn statements_that_were_not_executed_are_named_where_others_were() {
+fn unexecuted_statements_are_named_if_others_were_executed() {
     let mut delivery = numbered();
     delivery.told(Event::Reply(replayed(&[1, 0])));
     assert!(delivery.has_met_a_taken_number());
@@ -242,7 +242,7 @@ fn a_number_that_was_not_sent_is_still_fresh() {
 }
 
 #[test]
-fn without_a_number_only_what_was_not_sent_is_sent_again() {
+fn without_a_number_only_an_unsent_command_is_sent_again() {
     let mut delivery = Delivery::new(1).without_number();
     assert_eq!(delivery.next(), send(None));
     delivery.told(Event::Fault(Fault::NotSent));
@@ -250,14 +250,14 @@ fn without_a_number_only_what_was_not_sent_is_sent_again() {
     assert_eq!(delivery.next(), send(None));
     delivery.told(Event::Fault(Fault::Lost));
     assert_eq!(failed(delivery), (Some(Fault::Lost), true));
-    // A transaction is the caller's to run again.
+    // A transaction is retried by the caller.
     let mut delivery = Delivery::new(1).in_session();
     delivery.told(Event::NoNumber);
     delivery.told(Event::Fault(Fault::NotSent));
     assert_eq!(failed(delivery), (Some(Fault::NotSent), false));
 }
 
-/// A command that changes nothing twice, without a number.
+/// An idempotent command, without a number.
 fn repeatable() -> Delivery {
     let mut delivery = Delivery::new(3).repeatable();
     delivery.told(Event::NoNumber);
@@ -265,7 +265,7 @@ fn repeatable() -> Delivery {
 }
 
 #[test]
-fn what_changes_nothing_twice_is_sent_again_without_a_number_and_says_that_it_was() {
+fn an_idempotent_command_is_retried_without_a_number_and_reports_the_retry() {
     let mut delivery = repeatable();
     for _ in 0..2 {
         loses(&mut delivery);
@@ -275,7 +275,7 @@ fn what_changes_nothing_twice_is_sent_again_without_a_number_and_says_that_it_wa
     let first = answer(delivery);
     assert!(first.repeated && first.resent == 2 && first.doubt == Doubt::None);
 
-    // No fence holds off a try without a number.
+    // No fence excludes a try without a number.
     let mut delivery = repeatable();
     loses(&mut delivery);
     delivery.told(Event::Reply(refused()));
@@ -284,7 +284,7 @@ fn what_changes_nothing_twice_is_sent_again_without_a_number_and_says_that_it_wa
     let refused = answer(delivery);
     assert!(refused.repeated && refused.doubt == Doubt::Open);
 
-    // It has a number by which the server knows a repetition.
+    // It has a number by which the server recognises a retry.
     let mut delivery = Delivery::new(3).repeatable();
     delivery.told(Event::Number(5));
     loses(&mut delivery);
@@ -299,7 +299,7 @@ fn what_changes_nothing_twice_is_sent_again_without_a_number_and_says_that_it_wa
 }
 
 #[test]
-fn what_changes_nothing_twice_is_sent_once_in_a_session_of_the_callers() {
+fn an_idempotent_command_is_sent_once_in_a_session_of_the_caller() {
     let mut delivery = Delivery::new(3).repeatable().in_session();
     delivery.told(Event::NoNumber);
     delivery.told(Event::Fault(Fault::Lost));
@@ -312,7 +312,7 @@ fn what_changes_nothing_twice_is_sent_once_in_a_session_of_the_callers() {
 }
 
 #[test]
-fn what_changes_nothing_twice_is_sent_under_a_number_of_its_own_though_a_part_is_applied() {
+fn an_idempotent_command_is_sent_under_its_own_number_though_a_part_is_applied() {
     let mut delivery = Delivery::new(3).repeatable();
     delivery.told(Event::Number(5));
     delivery.told(Event::Reply(replayed(&[1])));
@@ -328,20 +328,20 @@ fn what_changes_nothing_twice_is_sent_under_a_number_of_its_own_though_a_part_is
     delivery.told(Event::Fault(Fault::TooOld { newer: Some(8) }));
     assert_eq!(delivery.next(), Deed::Number { above: 8 });
     delivery.told(Event::Number(9));
-    // Should nothing come of it, what was lost may be applied.
+    // If it fails, the lost try may still be applied.
     delivery.told(Event::Fault(Fault::Refused));
     assert_eq!(failed(delivery), (Some(Fault::Refused), true));
 }
 
 #[test]
-fn a_server_that_takes_no_numbers_gets_the_command_without() {
+fn a_server_that_accepts_no_numbers_gets_the_command_without_one() {
     let mut delivery = numbered();
     delivery.told(Event::Fault(Fault::NoNumbers));
     assert_eq!(delivery.next(), send(None));
 }
 
 #[test]
-fn a_server_that_knows_no_uuids_of_collections_gets_the_command_without() {
+fn a_server_that_knows_no_collection_uuids_gets_the_command_without_one() {
     let mut delivery = numbered();
     delivery.told(Event::Fault(Fault::NoNaming));
     let unnamed = Deed::Send {
@@ -354,7 +354,7 @@ fn a_server_that_knows_no_uuids_of_collections_gets_the_command_without() {
 }
 
 #[test]
-fn a_command_is_called_off_only_while_nothing_can_have_left() {
+fn a_command_is_called_off_only_while_nothing_can_have_been_sent() {
     let mut delivery = numbered();
     delivery.told(Event::CalledOff);
     assert_eq!(delivery.next(), Deed::End);
@@ -366,7 +366,7 @@ fn a_command_is_called_off_only_while_nothing_can_have_left() {
 }
 
 #[test]
-fn the_number_is_asked_for_until_the_driver_has_met_its_server() {
+fn the_number_is_requested_until_the_driver_has_reached_its_server() {
     let mut delivery = Delivery::new(1);
     delivery.told(Event::Fault(Fault::NotSent));
     assert_eq!(delivery.next(), Deed::Pause { ceiling: 10 });
@@ -376,14 +376,14 @@ fn the_number_is_asked_for_until_the_driver_has_met_its_server() {
     assert_eq!(failed(delivery), (Some(Fault::Refused), false));
 }
 
-/// A command of six statements whose reply was lost twice, and its first half applied.
+/// A command of six statements whose reply was lost twice, with its first half applied.
 fn halved() -> Delivery {
     let mut delivery = Delivery::new(6).repeatable().divisible();
     delivery.told(Event::Number(5));
     loses(&mut delivery);
     assert_eq!((delivery.part(), delivery.next()), (None, send(5)));
     loses(&mut delivery);
-    // Under the same number: the server knows each statement by its place.
+    // Under the same number: the server recognises each statement by its position.
     assert_eq!((delivery.part(), delivery.next()), (Some(0..3), send(5)));
     delivery.told(Event::Reply(doc! { "ok": 1, "n": 3 }));
     assert_eq!((delivery.part(), delivery.next()), (Some(3..6), send(5)));
@@ -391,7 +391,7 @@ fn halved() -> Delivery {
 }
 
 #[test]
-fn a_command_whose_reply_is_lost_again_goes_on_in_halves_under_its_number() {
+fn a_command_whose_reply_is_lost_again_continues_in_halves_under_its_number() {
     let mut delivery = halved();
     let invalid = doc! { "index": 1, "code": 121 };
     delivery.told(Event::Reply(
@@ -414,7 +414,7 @@ fn a_command_whose_reply_is_lost_again_goes_on_in_halves_under_its_number() {
 }
 
 #[test]
-fn a_half_that_is_not_settled_by_the_deadline_takes_nothing_from_what_the_other_one_says() {
+fn a_half_that_is_not_settled_by_the_deadline_does_not_affect_the_other_half() {
     let assert_open = |delivery: Delivery| {
         let part = answer(delivery);
         assert_eq!((part.open, part.doubt), (vec![3, 4, 5], Doubt::Open));
@@ -430,7 +430,7 @@ fn a_half_that_is_not_settled_by_the_deadline_takes_nothing_from_what_the_other_
     lost.told(Event::Fault(Fault::Lost));
     lost.told(Event::Deadline { sent: false });
     assert_open(lost);
-    // A reply that asks for another try: not replicated yet.
+    // A reply that asks for a retry: not yet replicated.
     let mut waiting = halved();
     let concern = doc! { "code": 64 };
     waiting.told(Event::Reply(
@@ -442,7 +442,7 @@ fn a_half_that_is_not_settled_by_the_deadline_takes_nothing_from_what_the_other_
 }
 
 #[test]
-fn a_command_whose_statements_depend_on_each_other_is_sent_as_a_whole_for_ever() {
+fn a_command_whose_statements_depend_on_each_other_is_never_split() {
     let mut delivery = numbered();
     for _ in 0..5 {
         loses(&mut delivery);
@@ -451,7 +451,7 @@ fn a_command_whose_statements_depend_on_each_other_is_sent_as_a_whole_for_ever()
 }
 
 #[test]
-fn records_of_a_command_in_parts_are_known_together_or_not_at_all() {
+fn records_of_a_split_command_have_a_known_outcome_together_or_not_at_all() {
     let divided = || {
         let mut delivery = Delivery::new(6).divisible();
         delivery.told(Event::Number(5));

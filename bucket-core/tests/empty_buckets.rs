@@ -1,5 +1,5 @@
-//! Buckets without records: who has reserved one and ended, collections that refuse them, and batches
-//! that come again.
+//! Buckets without records: writers that reserve one and end, collections that refuse them, and
+//! retried batches.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -16,14 +16,14 @@ mod writer;
 use bson::{DateTime, Document, RawDocument, doc, rawdoc};
 use bucket_core::{
     Record,
-    write::{
-        Answer, Batch, Call, CallEvent, Delivered, Doubt, Learnt, Listing, Need, Next, Reason,
-        Round, Terms,
-    },
+    write::{Batch, Call, Delivered, Dispatch, Doubt, Need, Reason, Round, Terms},
 };
-use collection::{Answer::Refused, Collection};
+use collection::Collection;
 use sample::{COUNT, COUNT_IDS, Sample};
-use writer::{Server, Writer};
+use writer::{
+    Server, Writer,
+    call::{self, Moment},
+};
 
 fn batch<const F: usize>(devices: &[&str], records: i64) -> Batch {
     let mut batch = Batch::of::<Sample<F>>();
@@ -51,7 +51,7 @@ fn updates(round: &Round) -> Vec<Document> {
     updates.collect()
 }
 
-/// The key's open bucket is this one, and stays so however long it is waited for.
+/// The key's open bucket is this one, and stays so however long a writer waits for it.
 fn saw_at_last(batch: &mut Batch, bucket: &RawDocument) -> u32 {
     let mut pauses = 0;
     loop {
@@ -72,9 +72,9 @@ fn refused() -> Document {
     doc! { "ok": 1, "n": 0, "writeErrors": [error] }
 }
 
-/// A validator that asks for `count >= 1` refuses the statement that ends a reservation.
+/// A validator that requires `count >= 1` refuses the statement that ends a reservation.
 #[test]
-fn a_bucket_that_was_left_reserved_takes_records_where_the_collection_refuses_empty_ones() {
+fn a_reserved_bucket_accepts_records_where_the_collection_refuses_empty_ones() {
     let mut batch = batch::<COUNT>(&["a"], 2);
     let left_over = rawdoc! { "_id": "a_0000000001", "count": 0_i64 };
     saw_at_last(&mut batch, &left_over);
@@ -100,7 +100,7 @@ fn a_bucket_that_was_left_reserved_takes_records_where_the_collection_refuses_em
 }
 
 #[test]
-fn a_record_that_is_refused_with_a_reserved_bucket_is_given_back() {
+fn a_record_that_is_refused_with_a_reserved_bucket_is_returned() {
     let mut batch = batch::<COUNT>(&["a"], 2);
     let mut failed = Vec::new();
     for _ in 0..9 {
@@ -116,7 +116,7 @@ fn a_record_that_is_refused_with_a_reserved_bucket_is_given_back() {
     assert_eq!(failed, [0, 1]);
 }
 
-/// Nothing tells beforehand whether the records of a batch are stored already, or refused.
+/// Nothing shows in advance whether the records of a batch are already stored, or refused.
 #[test]
 fn nothing_is_reserved_before_a_record_of_the_batch_is_stored() {
     let size = i64::from(Sample::<COUNT>::SPEC.capacity().unwrap());
@@ -143,13 +143,13 @@ fn nothing_is_reserved_before_a_record_of_the_batch_is_stored() {
 }
 
 #[test]
-fn a_batch_that_comes_again_leaves_no_bucket_without_records() {
+fn a_retried_batch_leaves_no_bucket_without_records() {
     let size = i64::from(Sample::<COUNT_IDS>::SPEC.capacity().unwrap());
     let mut server = Server::new(Collection::new(Sample::<COUNT_IDS>::SPEC));
     let mut deliver = || {
         let mut writer = Writer::new(batch::<COUNT_IDS>(&["a", "b", "c"], 4 * size), None);
         writer.finish(&mut server);
-        (writer, server.collection.documents.clone())
+        (writer, server.collection.documents())
     };
     let (first, stored) = deliver();
     let (again, unchanged) = deliver();
@@ -166,7 +166,7 @@ fn a_reserved_bucket_is_left_to_its_owner_while_it_may_load() {
     assert_eq!(batch.chains()[0].need(), Need::Patience);
     batch.waited();
     assert_eq!(batch.chains()[0].need(), Need::OpenBucket, "it looks again");
-    // By now its owner has brought it records.
+    // By now its owner has added records to it.
     let begun = rawdoc! { "_id": "a_0000000001", "count": 2 };
     assert_eq!(saw_at_last(&mut batch, &begun), 0);
     let rounds = batch.rounds(None);
@@ -177,7 +177,7 @@ fn a_reserved_bucket_is_left_to_its_owner_while_it_may_load() {
 }
 
 #[test]
-fn a_bucket_that_was_taken_over_gets_records_only_after_what_was_under_way() {
+fn a_bucket_that_was_taken_over_gets_records_only_after_the_requests_in_flight() {
     let mut batch = batch::<COUNT>(&["a"], 1);
     let reserved = rawdoc! { "_id": "a_0000000001", "count": 0_i64 };
     assert!(saw_at_last(&mut batch, &reserved) > 3);
@@ -189,14 +189,14 @@ fn a_bucket_that_was_taken_over_gets_records_only_after_what_was_under_way() {
     batch.waited();
     assert_eq!(batch.chains()[0].need(), Need::Statements);
 
-    // Another writer may have taken it over just now.
+    // Another writer may have taken it over in the meantime.
     let mut other = self::batch::<COUNT>(&["a"], 1);
     let already_free = rawdoc! { "_id": "a_0000000001", "count": 0 };
     assert_eq!(saw_at_last(&mut other, &already_free), 1);
 }
 
 #[test]
-fn who_has_reserved_a_bucket_waits_for_nobody() {
+fn a_writer_that_has_reserved_a_bucket_waits_for_nobody() {
     let size = i64::from(Sample::<COUNT>::SPEC.capacity().unwrap());
     let mut batch = batch::<COUNT>(&["a"], 5 * size);
     let full = rawdoc! { "_id": "a_0000000000", "count": size };
@@ -229,7 +229,7 @@ fn who_has_reserved_a_bucket_waits_for_nobody() {
     assert_eq!(batch.chains()[0].need(), Need::Statements);
 }
 
-/// There it would look the same for ever.
+/// A transaction would always see the same state.
 #[test]
 fn in_a_transaction_a_reserved_bucket_is_taken_over_at_once() {
     let mut batch = batch::<COUNT>(&["a"], 1);
@@ -239,7 +239,7 @@ fn in_a_transaction_a_reserved_bucket_is_taken_over_at_once() {
     assert_eq!(batch.chains()[0].need(), Need::Statements);
 }
 
-/// Else calls with a short deadline would never get past a bucket whose owner has ended.
+/// Otherwise calls with a short deadline would never get past a bucket whose owner has ended.
 #[test]
 fn a_call_in_a_hurry_waits_for_nobody() {
     let mut batch = batch::<COUNT>(&["a"], 1);
@@ -253,101 +253,53 @@ fn a_call_in_a_hurry_waits_for_nobody() {
 
 /// A key whose bucket another writer has reserved waits; the others do not wait for it.
 #[test]
-fn keys_go_on_while_another_one_of_the_call_leaves_a_bucket_to_its_owner() {
+fn keys_continue_while_another_one_of_the_call_leaves_a_bucket_to_its_owner() {
     let mut collection = Collection::new(Sample::<COUNT>::SPEC);
     // Its writer has ended.
     let reserved = doc! { "_id": "a_0000000001", "device": "a", "count": 0_i64, "items": [] };
-    collection.documents.push(reserved);
+    collection.edit(|documents| documents.push(reserved));
     // Open buckets are asked first, so the others take two rounds.
     writer::store(batch::<COUNT>(&["b", "c"], 1), &mut collection);
-    let mut learnt = Learnt::default();
-    let batch = batch::<COUNT>(&["a", "b", "c"], 60);
-    let mut call: Call<()> = Call::new(batch, Terms::default());
-    let of_key = |collection: &Collection, key: &str| {
-        let buckets = collection.documents.iter();
-        let buckets = buckets.filter(|bucket| bucket.get_str("device").unwrap() == key);
+    let of_key = |key: &str| {
+        let buckets = collection.documents();
+        let buckets = buckets
+            .iter()
+            .filter(|bucket| bucket.get_str("device").unwrap() == key);
         let counts = buckets.filter_map(|bucket| bucket.get_array("items").ok());
         counts.map(Vec::len).sum::<usize>()
     };
     let mut pauses = 0;
-    loop {
-        match call.next() {
-            Next::Consult => call.consult(&mut learnt),
-            Next::Look(_) => call.told(CallEvent::Listed(Listing::NotPermitted)),
-            Next::Read(plans) => {
-                let found = plans.iter().map(|plan| collection.find(plan)).collect();
-                call.told(CallEvent::Found(found));
-            }
-            Next::Send(commands) => {
-                let mut ended = Vec::new();
-                for command in commands {
-                    let body = Document::try_from(command.body).unwrap();
-                    let list = if body.contains_key("insert") {
-                        "documents"
-                    } else {
-                        "updates"
-                    };
-                    let ordered = body.get_bool("ordered").unwrap();
-                    let mut answers = Vec::new();
-                    for statement in body.get_array(list).unwrap() {
-                        answers.push(collection.execute(statement.as_document().unwrap()));
-                        if ordered && matches!(answers.last(), Some(Refused(..))) {
-                            break;
-                        }
-                    }
-                    ended.push(Delivered::Answer(Answer::sure(collection::reply(&answers))));
-                }
-                let (commands, late) = (ended, false);
-                call.told(CallEvent::Ended { commands, late });
-            }
-            Next::Pause { .. } => {
-                let others = ["b", "c"].map(|key| of_key(&collection, key));
-                assert_eq!(others, [61, 61], "they are not done, and wait");
-                pauses += 1;
-                call.told(CallEvent::Paused);
-            }
-            Next::Wait => panic!("nothing is under way"),
-            Next::Done => break,
+    let watch = |moment: Moment<'_>| {
+        if let Moment::Pause = moment {
+            let others = ["b", "c"].map(of_key);
+            assert_eq!(others, [61, 61], "they are not done, and wait");
+            pauses += 1;
         }
-    }
-    let (_, report) = call.end();
+    };
+    let batch = batch::<COUNT>(&["a", "b", "c"], 60);
+    let call = Call::new(batch, Terms::default());
+    let report = call::run(call, &collection, watch, call::answered);
     assert!(report.failed.is_empty(), "{:?}", report.failed);
-    assert_eq!((report.stored, of_key(&collection, "a")), (180, 60));
+    assert_eq!((report.stored, of_key("a")), (180, 60));
     // Six before it is taken over, and one before it gets records.
     assert_eq!(pauses, 7);
 }
 
 /// The statement that ends another writer's reservation brings no records.
 #[test]
-fn no_record_is_said_to_be_stored_perhaps_where_only_a_take_over_was_lost() {
+fn no_record_is_reported_as_unknown_if_only_a_take_over_was_lost() {
     let mut collection = Collection::new(Sample::<COUNT>::SPEC);
     let reserved = doc! { "_id": "a_0000000001", "device": "a", "count": 0_i64, "items": [] };
-    collection.documents.push(reserved);
-    let mut learnt = Learnt::default();
+    collection.edit(|documents| documents.push(reserved));
     let mut terms = Terms::default();
     terms.in_a_hurry = true;
-    let mut call: Call<&str> = Call::new(batch::<COUNT>(&["a"], 3), terms);
-    loop {
-        match call.next() {
-            Next::Consult => call.consult(&mut learnt),
-            Next::Look(_) => call.told(CallEvent::Listed(Listing::NotPermitted)),
-            Next::Read(plans) => {
-                let found = plans.iter().map(|plan| collection.find(plan)).collect();
-                call.told(CallEvent::Found(found));
-            }
-            Next::Send(_) => call.told(CallEvent::Ended {
-                commands: vec![Delivered::Failed {
-                    error: "no reply",
-                    unknown: true,
-                    refusal: None,
-                }],
-                late: true,
-            }),
-            Next::Done => break,
-            other => panic!("{other:?}"),
-        }
-    }
-    let (_, report) = call.end();
+    let call = Call::new(batch::<COUNT>(&["a"], 3), terms);
+    let lost = |_: &Collection, _: &Dispatch| Delivered::Failed {
+        error: "no reply",
+        unknown: true,
+        refusal: None,
+    };
+    let report = call::run(call, &collection, |_| (), lost);
     assert_eq!(report.commands, 1);
     let stopped_by = report.stopped_by.unwrap();
     assert!(!stopped_by.is_unknown(), "{stopped_by:?}");

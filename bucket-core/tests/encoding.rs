@@ -42,7 +42,7 @@ fn encoded<T: Record>(record: &T) -> Result<Vec<u8>, EncodeError> {
     Ok(item.as_bytes().to_vec())
 }
 
-/// The whole record as `bson` writes it, with the time as a date and without the keys.
+/// The complete record as `bson` writes it, with the time as a date and without the keys.
 fn expected<T: Record>(record: &T) -> Result<Vec<u8>, String> {
     let whole = bson::serialize_to_vec(record).map_err(|error| error.to_string())?;
     let mut bytes = vec![0; 4];

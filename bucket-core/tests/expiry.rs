@@ -21,12 +21,12 @@ use self::sample::{
     NUMBERED_EXPIRE, Sample, WINDOW_EXPIRE,
 };
 
-/// The time by the clock.
+/// The current time of the clock.
 const NOW: DateTime = DateTime::from_millis(1_700_000_000_000);
 /// A minute before, and a minute ahead.
 const BEFORE: DateTime = DateTime::from_millis(1_699_999_940_000);
 const AHEAD: DateTime = DateTime::from_millis(1_700_000_060_000);
-/// The last moment past the limit.
+/// The last expired moment.
 const LAST: DateTime = DateTime::from_millis(1_699_996_400_000);
 const FIRST_KEPT: DateTime = DateTime::from_millis(1_699_996_400_001);
 
@@ -126,7 +126,7 @@ fn a_record_is_refused_from_the_moment_reads_hide_it() {
 }
 
 #[test]
-fn the_server_only_removes_buckets_that_take_no_more_records() {
+fn the_server_only_removes_buckets_that_accept_no_more_records() {
     let of = |spec| -> Vec<Document> {
         let plans = index::plan(spec).into_iter();
         let plans = plans.filter(|plan| plan.expire_after.is_some());

@@ -15,8 +15,6 @@ mod sample;
 #[path = "common/writer.rs"]
 mod writer;
 
-use std::cmp::Ordering;
-
 use bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
 use bucket_core::{
     CursorToken, Record, TimeRange,
@@ -26,7 +24,7 @@ use bucket_core::{
 use proptest::prelude::*;
 
 use self::{
-    collection::{Collection, compare, matches},
+    collection::Collection,
     drawn::{Drawn, drawn},
     sample::{
         COUNT, COUNT_BYTES, COUNT_BYTES_EXPIRE, COUNT_EXPIRE, COUNT_RAISED, EXPIRE_AFTER, NUMBERED,
@@ -116,8 +114,8 @@ impl<const F: usize> World<F> {
 /// A find that is scanning an index.
 struct Scan {
     plan: FindPlan,
-    filter: Document,
-    at: Option<Document>,
+    /// The bucket that it has reached. Buckets keep their positions.
+    at: Option<Bson>,
     left: i64,
 }
 
@@ -125,47 +123,45 @@ impl Scan {
     fn new<const F: usize>(plan: FindPlan, world: &mut World<F>) -> Self {
         world.finds += 1;
         Self {
-            filter: Document::try_from(plan.filter.clone()).unwrap(),
             at: None,
             left: if plan.limit > 0 { plan.limit } else { i64::MAX },
             plan,
         }
     }
 
-    fn order(&self, one: &Document, other: &Document) -> Ordering {
-        let fields = self.plan.sort.iter().map(|(path, direction)| {
-            let order = match (one.get(path), other.get(path)) {
-                (Some(one), Some(other)) => compare(one, other),
-                (one, other) => one.is_some().cmp(&other.is_some()),
-            };
-            if *direction == Bson::Int32(-1) {
-                order.reverse()
-            } else {
-                order
-            }
-        });
-        fields.fold(Ordering::Equal, Ordering::then)
+    /// The same read with another filter and without a limit.
+    fn with(&self, filter: &Document) -> FindPlan {
+        let mut plan = self.plan.clone();
+        plan.filter = RawDocumentBuf::try_from(filter).unwrap();
+        plan.limit = 0;
+        plan
     }
 
     /// The next document, as it is when the server reaches it. Others continue before each index
     /// entry.
     fn next<const F: usize>(&mut self, world: &mut World<F>) -> Option<RawDocumentBuf> {
+        let asked = Document::try_from(self.plan.filter.clone()).unwrap();
         loop {
             if self.left == 0 {
                 return None;
             }
             world.give_way();
-            let documents = world.server.collection.documents.iter();
-            let behind = documents.filter(|document| {
-                let at = self.at.as_ref();
-                document.get_str("device").is_ok_and(|device| device == "0")
-                    && at.is_none_or(|at| self.order(at, document).is_lt())
-            });
-            let next = behind.min_by(|one, other| self.order(one, other))?.clone();
+            let collection = &world.server.collection;
+            let mut entries = self.with(&doc! { "device": "0" });
+            entries.projection = doc! { "_id": 1 };
+            let entries = collection.find(&entries);
+            let id = |entry: &RawDocumentBuf| Document::try_from(entry).unwrap().remove("_id");
+            let mut ids = entries.iter().map(id);
+            let next = match &self.at {
+                None => ids.next(),
+                Some(at) => ids.skip_while(|id| id.as_ref() != Some(at)).nth(1),
+            };
+            let next = next?.unwrap();
             self.at = Some(next.clone());
-            if matches(&self.filter, &next) {
+            let matching = doc! { "$and": [asked.clone(), { "_id": next }] };
+            if let Some(found) = collection.find(&self.with(&matching)).pop() {
                 self.left -= 1;
-                return Some(RawDocumentBuf::try_from(&next).unwrap());
+                return Some(found);
             }
         }
     }
@@ -229,7 +225,7 @@ fn page<const F: usize>(world: &mut World<F>, mut walk: Walk<Sample<F>>, most: u
             wanted *= 2;
             came = wanted;
         }
-        assert!(wanted < 10_000, "the walk does not come to an end");
+        assert!(wanted < 10_000, "the walk does not end");
     }
     assert!(walk.end().is_empty());
     let more = records.len() > most;
@@ -263,7 +259,7 @@ fn follow<const F: usize>(world: &mut World<F>, query: &Query, limits: &[usize])
     // Going back from the newest record also finds what comes after it.
     let before = query.newest_first;
     for turn in 0.. {
-        assert!(turn < 5_000, "the follower does not come to an end");
+        assert!(turn < 5_000, "the follower does not end");
         let is_last = !world.is_under_way();
         let walk = query.walk::<F>(token.as_ref(), before && token.is_some());
         let tokens = walk.tokens();
@@ -410,27 +406,32 @@ fn nothing_is_read_again_if_nobody_writes() {
 fn buckets_that_were_full_before_the_capacity_was_raised_are_read_again_only_once() {
     let mut world = written::<COUNT_RAISED>(0);
     // The buckets that a capacity of four left.
-    world.server.collection.documents = written::<COUNT>(18).server.collection.documents;
+    let left = written::<COUNT>(18).server.collection.documents();
+    world.server.collection.edit(|documents| *documents = left);
     assert_eq!(finds(world, &ALL, 4), (3, 3));
 }
 
 #[test]
 fn a_bucket_that_is_reserved_and_filled_during_a_walk_is_not_skipped() {
-    let mut world = written::<COUNT>(6);
-    let filled = world.server.collection.documents[1].clone();
+    let mut world = written::<COUNT>(8);
+    let documents = world.server.collection.documents();
+    let filled = documents[1].clone();
     let mut reserved = filled.clone();
     reserved.extend(doc! { "count": 0_i64, "items": [] });
     let mut walk = ALL.walk::<COUNT>(None, false);
     let raw = |document: &Document| RawDocumentBuf::try_from(document).unwrap();
-    let full = raw(&world.server.collection.documents[0]);
+    let full = raw(&documents[0]);
     assert_eq!(walk.take(&full).records.len(), 4);
     assert!(walk.take(&raw(&reserved)).is_empty());
     let mut behind = filled.clone();
     behind.insert("_id", format!("{}_9", filled.get_str("_id").unwrap()));
     assert!(walk.take(&raw(&behind)).is_empty());
-    world.server.collection.documents.push(behind);
+    world
+        .server
+        .collection
+        .edit(|documents| documents.push(behind));
     let plan = walk.to_settle().unwrap();
     settle(&mut walk, plan, &mut world);
     let rest = stream(&mut world, walk);
-    assert_eq!(rest.len(), 4);
+    assert_eq!(rest.len(), 8);
 }

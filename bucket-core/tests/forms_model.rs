@@ -1,4 +1,4 @@
-//! Every form against a naive collection: several writers, single records and batches, arbitrarily
+//! Every form against a modelled server: several writers, single records and batches, arbitrarily
 //! interleaved statements; late and repeated records, records before 1970 and far in the future.
 #![allow(
     clippy::unwrap_used,
@@ -80,8 +80,9 @@ fn run_with<const F: usize>(
         // Only now, because some records are far older than any limit.
         batch.set_now(NOW);
         next.set_now(NOW);
-        // A handle guesses only what it has seen. A guess at no bucket is refused, but not for good: a lost try of
-        // it may arrive once another writer has opened that bucket.
+        // A handle guesses only at buckets that it has seen. A guess at a missing bucket is
+        // refused, but not for good: a lost try may arrive after another writer has opened that
+        // bucket.
         if faults.are_none() {
             batch.guess(|_| Some(format!("{}_0000000001", plan[0].device)));
         }
@@ -117,11 +118,11 @@ fn run_with<const F: usize>(
         }
     }
     if faults.are_none() {
-        prop_assert_eq!(opened, collection.documents.len());
+        prop_assert_eq!(opened, collection.documents().len());
     }
     let mut buckets = Vec::new();
     let mut stored = BTreeSet::new();
-    for document in &collection.documents {
+    for document in &collection.documents() {
         let raw = RawDocumentBuf::try_from(document).unwrap();
         if !faults.are_none() && !bucket::has_records::<Sample<F>>(&raw) {
             // A call that was given up has reserved it.
@@ -195,7 +196,7 @@ fn buckets_of_one<const F: usize>(plan: &[Drawn], beside: i64) -> Vec<Document> 
     }
     .sample::<F>(0)
     .device;
-    let mut documents = collection.documents;
+    let mut documents = collection.documents();
     documents.retain(|document| document.get_str("device").unwrap() == device);
     documents
 }

@@ -84,7 +84,7 @@ fn a_model_needs_one_unique_partial_index_and_one_for_pages() {
 }
 
 #[test]
-fn an_index_that_differs_is_drift_and_one_that_does_not_is_none() {
+fn an_index_that_differs_is_drift_and_an_equal_one_is_not() {
     let spec = <Trade as Record>::SPEC;
     let as_the_server_lists_it = doc! {
         "v": 2, "key": { "customerId": 1.0 }, "name": "bucket_open_10", "unique": true,
@@ -113,6 +113,6 @@ fn an_index_that_differs_is_drift_and_one_that_does_not_is_none() {
     assert!(
         drift[1]
             .to_string()
-            .starts_with("index `bucket_open_20` is of another capacity")
+            .starts_with("index `bucket_open_20` belongs to another capacity")
     );
 }

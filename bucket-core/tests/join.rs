@@ -53,7 +53,7 @@ fn sent(batch: Batch) -> (Vec<RawDocumentBuf>, usize) {
                 bodies.extend(commands.into_iter().map(|command| command.body));
             }
             Next::Pause { .. } => call.told(CallEvent::Paused),
-            Next::Wait => panic!("nothing is under way"),
+            Next::Wait => panic!("nothing is in flight"),
             Next::Done => break,
         }
     }

@@ -1,11 +1,13 @@
-//! Records with one id in one call or in several that share their statements: the fate of one does not decide
-//! that of the others, unless it is stored.
+//! Records with one id in one call, or in several calls that share their statements: the outcome of
+//! one does not decide that of the others, unless it is stored.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     reason = "in a test they are the point"
 )]
 
+#[path = "common/call.rs"]
+mod call;
 #[path = "common/collection.rs"]
 mod collection;
 #[path = "common/sample.rs"]
@@ -13,22 +15,20 @@ mod sample;
 
 use std::{collections::BTreeMap, ops::Range};
 
-use bson::{DateTime, Document};
+use bson::DateTime;
 use bucket_core::{
     Record,
-    write::{
-        Answer as Reply, Batch, Call, CallEvent, Delivered, Dispatch, Learnt, Listing, Next,
-        Reason, Report, Terms,
-    },
+    write::{Batch, Call, Delivered, Dispatch, Reason, Report, Terms},
 };
 use proptest::prelude::*;
 
 use self::{
-    collection::{Answer, Collection, reply},
+    call::{Failure, Moment},
+    collection::Collection,
     sample::{COUNT_IDS, HYBRID_IDS, HYBRID_MERGE, NUMBERED_IDS, Sample, WINDOW_IDS},
 };
 
-/// No record of this value is stored.
+/// No record with this value is stored.
 const BAD: i64 = 99;
 
 fn sample<const F: usize>(unique: i64, value: i64) -> Sample<F> {
@@ -58,85 +58,53 @@ fn joined<T: Record>(calls: &[Vec<T>]) -> (Batch, Vec<Range<usize>>) {
     (joined, ranges)
 }
 
-/// Executes a command, and refuses what is bad.
-fn execute(collection: &mut Collection, command: &Dispatch) -> Reply {
-    let body = Document::try_from(command.body.clone()).unwrap();
-    let list = if body.contains_key("insert") {
-        "documents"
-    } else {
-        "updates"
-    };
-    let ordered = body.get_bool("ordered").unwrap();
-    let mut answers = Vec::new();
-    for statement in body.get_array(list).unwrap() {
-        let is_bad = format!("{statement:?}").contains(&format!("\"value\": Int64({BAD})"));
-        answers.push(if is_bad {
-            Answer::Refused(121, String::new())
-        } else {
-            collection.execute(statement.as_document().unwrap())
-        });
-        if ordered && matches!(answers.last(), Some(Answer::Refused(..))) {
-            break;
-        }
-    }
-    Reply::sure(reply(&answers))
+/// A collection that refuses what is bad.
+fn collection<T: Record>() -> Collection {
+    let collection = Collection::new(T::SPEC);
+    collection.refuse("value", &[BAD]);
+    collection
 }
 
-/// Runs a call. Before each thing that it does it may hear that callers have gone.
+/// Runs a call. Before each step it may learn that callers have gone.
 fn run(
     batch: Batch,
-    collection: &mut Collection,
-    mut hears: impl FnMut(usize, &mut Call<&'static str>),
-    mut sends: impl FnMut(&mut Collection, &Dispatch) -> Delivered<&'static str>,
-) -> Report<&'static str> {
-    let mut learnt = Learnt::default();
-    let mut call: Call<&'static str> = Call::new(batch, Terms::default());
-    for step in 0..10_000 {
-        hears(step, &mut call);
-        match call.next() {
-            Next::Consult => call.consult(&mut learnt),
-            Next::Look(_) => call.told(CallEvent::Listed(Listing::NotPermitted)),
-            Next::Read(plans) => {
-                let found = plans.iter().map(|plan| collection.find(plan)).collect();
-                call.told(CallEvent::Found(found));
-            }
-            Next::Send(commands) => {
-                let commands = commands.iter().map(|it| sends(collection, it)).collect();
-                let late = false;
-                call.told(CallEvent::Ended { commands, late });
-            }
-            Next::Pause { .. } => call.told(CallEvent::Paused),
-            Next::Wait => panic!("nothing is under way"),
-            Next::Done => return call.end().1,
+    collection: &Collection,
+    mut hears: impl FnMut(usize, &mut Call<Failure>),
+) -> Report<Failure> {
+    let watch = |moment: Moment<'_>| {
+        if let Moment::Step(step, call) = moment {
+            hears(step, call);
         }
-    }
-    panic!("the call does not come to an end");
+    };
+    call::run(
+        Call::new(batch, Terms::default()),
+        collection,
+        watch,
+        call::answered,
+    )
 }
 
-fn answered(collection: &mut Collection, command: &Dispatch) -> Delivered<&'static str> {
-    Delivered::Answer(execute(collection, command))
+fn run_alone(batch: Batch, collection: &Collection) -> Report<Failure> {
+    run(batch, collection, |_, _| ())
 }
 
 /// Runs the calls, of which these are dropped before anything is done.
-fn run_without<T: Record>(
-    calls: &[Vec<T>],
-    dropped: &[usize],
-) -> (Report<&'static str>, Collection) {
-    let mut collection = Collection::new(T::SPEC);
+fn run_without<T: Record>(calls: &[Vec<T>], dropped: &[usize]) -> (Report<Failure>, Collection) {
+    let collection = collection::<T>();
     let (batch, ranges) = joined(calls);
-    let drop_them = |step: usize, call: &mut Call<&'static str>| {
+    let drop_them = |step: usize, call: &mut Call<Failure>| {
         if step == 0 {
             for at in dropped {
                 call.gone(ranges[*at].clone());
             }
         }
     };
-    let report = run(batch, &mut collection, drop_them, answered);
+    let report = run(batch, &collection, drop_them);
     (report, collection)
 }
 
 /// Why each record failed, by its index.
-fn failed(report: &Report<&'static str>) -> BTreeMap<usize, String> {
+fn failed(report: &Report<Failure>) -> BTreeMap<usize, String> {
     let of = |reason: &Reason<_>| {
         let text = format!("{reason:?}");
         text.split([' ', '{']).next().unwrap().to_owned()
@@ -152,10 +120,12 @@ fn failed(report: &Report<&'static str>) -> BTreeMap<usize, String> {
         .collect()
 }
 
-/// The values that are stored, in their order, by id.
+/// The stored values, in order, by id.
 fn stored(collection: &Collection) -> Vec<(i64, i64)> {
-    let items = collection.documents.iter();
-    let items = items.flat_map(|bucket| bucket.get_array("items").unwrap());
+    let buckets = collection.documents();
+    let items = buckets
+        .iter()
+        .flat_map(|bucket| bucket.get_array("items").unwrap());
     items
         .map(|item| {
             let item = item.as_document().unwrap();
@@ -183,7 +153,7 @@ fn a_record_is_stored_though_the_call_that_brought_it_first_was_dropped() {
 }
 
 #[test]
-fn the_next_call_that_is_still_there_brings_it_and_later_ones_repeat_it() {
+fn the_next_remaining_call_brings_it_and_later_ones_repeat_it() {
     let calls = [7, 7, 7, 7, 8].map(|value| vec![of(1, value)]);
     let (report, collection) = run_without(&calls, &[0, 1]);
     assert_eq!(stored(&collection), [(1, 7)]);
@@ -230,14 +200,19 @@ fn the_same_data_is_refused_once() {
 
 #[test]
 fn a_record_whose_first_one_may_be_stored_is_not_known_either() {
-    let mut collection = Collection::new(Counted::SPEC);
+    let collection = collection::<Counted>();
     let (batch, _) = joined(&[vec![of(1, 7)], vec![of(1, 7)]]);
-    let lost = |_: &mut Collection, _: &Dispatch| Delivered::Failed {
+    let lost = |_: &Collection, _: &Dispatch| Delivered::Failed {
         error: "lost",
         unknown: true,
         refusal: None,
     };
-    let report = run(batch, &mut collection, |_, _| (), lost);
+    let report = call::run(
+        Call::new(batch, Terms::default()),
+        &collection,
+        |_| (),
+        lost,
+    );
     let reasons = report.failed.iter();
     assert!(
         reasons
@@ -249,7 +224,7 @@ fn a_record_whose_first_one_may_be_stored_is_not_known_either() {
 
 /// Only the manual's form has one chain for each key.
 #[test]
-fn other_data_with_the_id_may_be_of_another_bucket() {
+fn other_data_with_the_id_may_belong_to_another_bucket() {
     let of = |at: i64, value| Sample::<WINDOW_IDS> {
         at: DateTime::from_millis(at),
         ..sample(1, value)
@@ -264,55 +239,53 @@ fn late_records_are_stored_though_the_call_that_brought_the_first_of_them_was_dr
         at: DateTime::from_millis(at),
         ..sample(at, 1)
     };
-    let mut collection = Collection::new(Sample::<HYBRID_MERGE>::SPEC);
+    let collection = collection::<Sample<HYBRID_MERGE>>();
     for time in [10_400, 20_000] {
         let (batch, _) = joined(&[vec![at(time)]]);
-        assert_eq!(run(batch, &mut collection, |_, _| (), answered).stored, 1);
+        assert_eq!(run_alone(batch, &collection).stored, 1);
     }
+    let before = collection.documents();
     // Both are late and of one side bucket's span. The first bucket covers the first one only.
     for step in 0..12 {
-        let mut collection_of_step = Collection::new(Sample::<HYBRID_MERGE>::SPEC);
-        collection_of_step
-            .documents
-            .clone_from(&collection.documents);
+        let collection_of_step = Collection::with(Sample::<HYBRID_MERGE>::SPEC, before.clone());
         let (batch, ranges) = joined(&[vec![at(11_100)], vec![at(11_500)]]);
-        let drop_first = |now: usize, call: &mut Call<&'static str>| {
+        let drop_first = |now: usize, call: &mut Call<Failure>| {
             if now == step {
                 call.gone(ranges[0].clone());
             }
         };
-        let report = run(batch, &mut collection_of_step, drop_first, answered);
+        let report = run(batch, &collection_of_step, drop_first);
         let failed = failed(&report);
         assert!(!failed.contains_key(&1), "dropped at {step}: {failed:?}");
     }
 }
 
-/// Late records of one span, some older than what the bucket of the first one covers.
+/// Late records of one span, some older than the range of the first one's bucket.
 #[test]
 fn late_records_are_stored_though_one_with_the_id_of_another_was_refused() {
     let of = |unique: i64, at: i64, value: i64| Sample::<HYBRID_IDS> {
         at: DateTime::from_millis(at),
         ..sample(unique, value)
     };
-    let mut before = Collection::new(Sample::<HYBRID_IDS>::SPEC);
+    let before = collection::<Sample<HYBRID_IDS>>();
     for record in [of(900, 10_300, 1), of(901, 100_000, 1)] {
         let (batch, _) = joined(&[vec![record]]);
-        assert_eq!(run(batch, &mut before, |_, _| (), answered).stored, 1);
+        assert_eq!(run_alone(batch, &before).stored, 1);
     }
     for refused in [of(1, 10_400, BAD), of(1, 150_000, BAD)] {
         for older in [10_100, 9_900, 10_350] {
-            let mut collection = Collection::new(Sample::<HYBRID_IDS>::SPEC);
-            collection.documents.clone_from(&before.documents);
+            let collection = Collection::with(Sample::<HYBRID_IDS>::SPEC, before.documents());
+            collection.refuse("value", &[BAD]);
             let records = vec![refused.clone(), of(2, 10_500, 1), of(1, older, 1)];
             let (batch, _) = joined(&[records]);
-            let report = run(batch, &mut collection, |_, _| (), answered);
+            let report = run_alone(batch, &collection);
             let failed: Vec<usize> = failed(&report).into_keys().collect();
             assert_eq!(failed, [0], "{refused:?} {older}");
         }
     }
 }
 
-/// A record as it is drawn: which device, id and data, and when.
+/// A random record: its device, id, data and time.
 type Drawn = (bool, u8, u8, u8);
 
 fn calls() -> impl Strategy<Value = Vec<(Vec<Drawn>, Option<u8>)>> {
@@ -332,19 +305,20 @@ fn check<const F: usize>(calls: &[(Vec<Drawn>, Option<u8>)]) -> Result<(), TestC
         .iter()
         .map(|(records, _)| records.iter().map(sample).collect())
         .collect();
-    let mut collection = Collection::new(Sample::<F>::SPEC);
+    let collection = collection::<Sample<F>>();
     let (batch, ranges) = joined(&all);
-    let leave = |step: usize, call: &mut Call<&'static str>| {
+    let leave = |step: usize, call: &mut Call<Failure>| {
         for ((_, gone), range) in calls.iter().zip(&ranges) {
             if gone.is_some_and(|gone| usize::from(gone) == step) {
                 call.gone(range.clone());
             }
         }
     };
-    let report = run(batch, &mut collection, leave, answered);
+    let report = run(batch, &collection, leave);
+    let documents = collection.documents();
     let of_key = |device: &str, id: i64| {
         let mut stored = Vec::new();
-        for bucket in &collection.documents {
+        for bucket in &documents {
             for item in bucket.get_array("items").unwrap() {
                 let item = item.as_document().unwrap();
                 if bucket.get_str("device").unwrap() == device
@@ -388,7 +362,7 @@ fn check<const F: usize>(calls: &[(Vec<Drawn>, Option<u8>)]) -> Result<(), TestC
             Some("Conflict") => prop_assert!(!there.is_empty() && !is_stored, "{}", index),
             Some("Refused") => prop_assert_eq!(record.value, BAD),
             Some("Withdrawn") => prop_assert!(!is_there, "{} is withdrawn", index),
-            Some(other) => prop_assert!(false, "{} is told {}", index, other),
+            Some(other) => prop_assert!(false, "{} got {}", index, other),
         }
     }
     prop_assert_eq!(stores, report.stored);
@@ -397,7 +371,7 @@ fn check<const F: usize>(calls: &[(Vec<Drawn>, Option<u8>)]) -> Result<(), TestC
 
 proptest! {
     #[test]
-    fn no_record_is_lost_to_another_one_with_its_id_that_is_not_stored(calls in calls()) {
+    fn no_record_is_lost_to_an_unstored_one_with_its_id(calls in calls()) {
         check::<COUNT_IDS>(&calls)?;
         check::<WINDOW_IDS>(&calls)?;
         check::<HYBRID_IDS>(&calls)?;

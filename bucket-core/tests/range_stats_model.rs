@@ -30,7 +30,6 @@ use proptest::prelude::*;
 use self::{
     collection::Collection,
     drawn::{Drawn, drawn},
-    projection::project,
     sample::{
         COUNT, COUNT_IDS, HYBRID_BYTES, HYBRID_MERGE, HYBRID_REJECT, HYBRID_SIDE, NUMBERED,
         NUMBERED_OBJECT, Sample, SampleBucket, SampleItem, SampleKey, WINDOW, WINDOW_BYTES,
@@ -74,13 +73,15 @@ fn stored<const F: usize>(plans: &[Vec<Drawn>]) -> Collection {
 /// Buckets from before the model kept one of its aggregates.
 fn forget<const F: usize>(collection: &mut Collection, forgotten: &[Option<usize>]) {
     let aggregates = Sample::<F>::SPEC.aggregates();
-    for (document, at) in collection.documents.iter_mut().zip(forgotten) {
-        let Some(at) = at else { continue };
-        match aggregates[*at].path.split_once('.') {
-            None => document.remove(aggregates[*at].path),
-            Some((parent, name)) => document.get_document_mut(parent).unwrap().remove(name),
-        };
-    }
+    collection.edit(|documents| {
+        for (document, at) in documents.iter_mut().zip(forgotten) {
+            let Some(at) = at else { continue };
+            match aggregates[*at].path.split_once('.') {
+                None => document.remove(aggregates[*at].path),
+                Some((parent, name)) => document.get_document_mut(parent).unwrap().remove(name),
+            };
+        }
+    });
 }
 
 fn totals<const F: usize>(
@@ -92,13 +93,9 @@ fn totals<const F: usize>(
         StatsReader::<Sample<F>>::new(key.clone(), range, None, 0, Live::default()).unwrap();
     let plan = reader.plan();
     let mut sent = Vec::new();
-    for found in collection.find(&plan) {
-        let found = Document::try_from(found).unwrap();
-        let found = project(&plan.projection, &found);
-        reader
-            .take(&RawDocumentBuf::try_from(&found).unwrap())
-            .unwrap();
-        sent.push(found);
+    for found in projection::find(collection, &plan) {
+        reader.take(&found).unwrap();
+        sent.push(Document::try_from(found).unwrap());
     }
     (reader.finish().unwrap(), sent)
 }
@@ -110,7 +107,7 @@ fn check<const F: usize>(
 ) -> Result<(), TestCaseError> {
     let mut collection = stored::<F>(plans);
     let mut all: Vec<SampleBucket<F>> = Vec::new();
-    for document in &collection.documents {
+    for document in &collection.documents() {
         let raw = RawDocumentBuf::try_from(document).unwrap();
         all.push(bucket::decode::<Sample<F>>(&raw).unwrap());
     }
@@ -159,12 +156,13 @@ fn check_opened<const F: usize>(
     sent: &[Document],
     range: TimeRange,
 ) -> Result<(), TestCaseError> {
+    let documents = collection.documents();
     for opened in sent
         .iter()
         .filter(|document| document.contains_key("items"))
     {
         let same = |document: &&Document| document.get("_id") == opened.get("_id");
-        let document = collection.documents.iter().find(same).unwrap();
+        let document = documents.iter().find(same).unwrap();
         let date = |name| *document.get_datetime(name).unwrap();
         let is_cut = match Sample::<F>::SPEC.form() {
             Form::Window { .. } => {
@@ -221,7 +219,7 @@ proptest! {
 
 /// The batches refuse late records.
 #[test]
-fn statistics_leave_out_what_was_refused() {
+fn statistics_leave_out_refused_records() {
     let drawn = |at| Drawn {
         device: 0,
         at,
@@ -253,19 +251,19 @@ fn the_last_time_is_known_even_if_the_sums_overflow() {
         }
         store(batch, &mut collection);
     }
-    for document in &mut collection.documents {
-        let stats = document.get_document_mut("stats").unwrap();
-        stats.insert("sum", i64::MAX);
-    }
+    collection.edit(|documents| {
+        for document in documents {
+            let stats = document.get_document_mut("stats").unwrap();
+            stats.insert("sum", i64::MAX);
+        }
+    });
     let range = TimeRange::new(None, Some(DateTime::from_millis(72)));
     let key = SampleKey("0".to_owned());
     let mut reader =
         StatsReader::<Sample<COUNT>>::new(key, range, None, 0, Live::default()).unwrap();
     let plan = reader.plan();
     assert_eq!(reader.last_time(), None);
-    for found in collection.find(&plan) {
-        let found = project(&plan.projection, &Document::try_from(found).unwrap());
-        let found = RawDocumentBuf::try_from(&found).unwrap();
+    for found in projection::find(&collection, &plan) {
         reader.take(&found).unwrap();
     }
     assert_eq!(reader.last_time(), Some(DateTime::from_millis(71)));

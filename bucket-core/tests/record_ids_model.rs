@@ -1,4 +1,4 @@
-//! Record ids against a naive collection: several writers deliver overlapping records in different
+//! Record ids against a modelled server: several writers deliver overlapping records in different
 //! batches, statements interleave arbitrarily, and some ids come with other data.
 #![allow(
     clippy::unwrap_used,
@@ -111,7 +111,7 @@ fn run<const F: usize>(
 
     let mut buckets = Vec::new();
     let mut stored: BTreeMap<(String, i64), SampleItem> = BTreeMap::new();
-    for document in &collection.documents {
+    for document in &collection.documents() {
         let raw = RawDocumentBuf::try_from(document).unwrap();
         if !bucket::has_records::<Sample<F>>(&raw) {
             // It was reserved for records that are already stored.

@@ -32,7 +32,6 @@ use proptest::prelude::*;
 use self::{
     collection::Collection,
     drawn::{Drawn, drawn},
-    projection::project,
     sample::{
         COUNT, COUNT_IDS, HYBRID_BYTES, HYBRID_MERGE, HYBRID_SIDE, NUMBERED, NUMBERED_OBJECT,
         Sample, SampleBucket, SampleItem, SampleKey, WINDOW, WINDOW_BYTES, WINDOW_CAPACITY,
@@ -143,7 +142,7 @@ fn stored<const F: usize>(plans: &[Vec<Drawn>], limits: Option<Limits>) -> Colle
     collection
 }
 
-/// The rollup, and the ids of the buckets that came with items.
+/// The rollup, and the buckets that came with items.
 fn rollup<const F: usize>(
     collection: &Collection,
     key: &SampleKey,
@@ -153,18 +152,17 @@ fn rollup<const F: usize>(
     let steps = RollupSteps::new(*range, every).unwrap();
     let mut reader =
         RollupReader::<Sample<F>>::new(key.clone(), &steps, limits, 0, Live::default()).unwrap();
+    let documents = collection.documents();
     let mut opened = Vec::new();
     let mut plans = 0;
     while let Some(plan) = reader.next_plan() {
         plans += 1;
-        for found in collection.find(&plan) {
-            let found = Document::try_from(found).unwrap();
-            let sent = project(&plan.projection, &found);
-            reader
-                .take(&RawDocumentBuf::try_from(&sent).unwrap())
-                .unwrap();
+        for found in projection::find(collection, &plan) {
+            reader.take(&found).unwrap();
+            let sent = Document::try_from(found).unwrap();
             if sent.contains_key("items") {
-                opened.push(found);
+                let same = |document: &&Document| document.get("_id") == sent.get("_id");
+                opened.push(documents.iter().find(same).unwrap().clone());
             }
         }
     }
@@ -192,7 +190,7 @@ fn of_items<const F: usize>(
 fn check_limited<const F: usize>(case: &Case, limits: Option<Limits>) -> Result<(), TestCaseError> {
     let collection = stored::<F>(&case.plans, limits);
     let mut all: Vec<SampleBucket<F>> = Vec::new();
-    for document in &collection.documents {
+    for document in &collection.documents() {
         let raw = RawDocumentBuf::try_from(document).unwrap();
         all.push(bucket::decode::<Sample<F>>(&raw).unwrap());
     }
@@ -320,7 +318,7 @@ fn record(at: i64) -> Drawn {
     }
 }
 
-/// Writes continue between the two reads: each bucket is seen at one moment.
+/// Writes continue between the two reads: each bucket is read at one moment.
 #[test]
 fn a_bucket_that_is_read_again_counts_as_it_is_then() {
     let cut = [-50, 0, 400].into_iter().map(record).collect();
@@ -334,12 +332,8 @@ fn a_bucket_that_is_read_again_counts_as_it_is_then() {
     let mut plans = 0;
     while let Some(plan) = reader.next_plan() {
         plans += 1;
-        for found in collection.find(&plan) {
-            let found = Document::try_from(found).unwrap();
-            let sent = project(&plan.projection, &found);
-            reader
-                .take(&RawDocumentBuf::try_from(&sent).unwrap())
-                .unwrap();
+        for found in projection::find(&collection, &plan) {
+            reader.take(&found).unwrap();
         }
         let mut batch = Batch::of::<Sample<HYBRID_MERGE>>();
         let more = record(300 + plans).sample::<HYBRID_MERGE>(77);
@@ -400,8 +394,7 @@ fn no_command_of_a_rollup_exceeds_the_servers_limit_even_with_long_keys() {
     let mut reader =
         RollupReader::<Sample<COUNT>>::new(key, &steps, None, 0, Live::default()).unwrap();
     let plan = reader.next_plan().unwrap();
-    let found = Document::try_from(collection.find(&plan).remove(0)).unwrap();
-    let mut bucket = project(&plan.projection, &found);
+    let mut bucket = Document::try_from(projection::find(&collection, &plan).remove(0)).unwrap();
     let long = "k".repeat(2_000);
     for number in 0..8_800 {
         bucket.insert("_id", format!("{long}_{number:010}"));

@@ -1,4 +1,5 @@
-//! What a collection must have for writes to be exact, and what a batch does where it is another one.
+//! What a collection must have for writes to be exact, and what a batch does if the collection has
+//! changed.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -55,7 +56,7 @@ fn check<const F: usize>(needed: &[&str]) {
 }
 
 #[test]
-fn writes_rest_on_the_unique_indexes_and_on_the_one_that_orders_buckets() {
+fn writes_depend_on_the_unique_indexes_and_on_the_one_that_orders_buckets() {
     check::<COUNT>(&["bucket_open_4", "bucket_pages"]);
     check::<WINDOW>(&["bucket_pages"]);
     check::<WINDOW_EXPIRE>(&["bucket_pages"]);
@@ -66,7 +67,8 @@ fn writes_rest_on_the_unique_indexes_and_on_the_one_that_orders_buckets() {
     check::<NUMBERED_IDS>(&["device_full_idx", "device_order_idx", "bucket_unique"]);
 }
 
-/// As servers list an index whose build is not finished; the second one where they are asked for more.
+/// How servers list an index whose build is not finished; the second form is used if more details
+/// are requested.
 fn unfinished(definition: &Document) -> [Document; 2] {
     let build = Binary {
         subtype: BinarySubtype::Uuid,
@@ -100,14 +102,14 @@ fn check_unfinished<const F: usize>() {
             assert_eq!(index::unmet(spec, &found), unmet, "{name}");
             let to_create = (vec![plan.clone()], Vec::new());
             assert_eq!(index::compare(spec, &found), to_create, "{name}");
-            // Waiting does not help where another one is missing.
+            // Waiting does not help if another one is missing.
             let mut others = found.clone();
             others.retain(|entry| *entry == unfinished);
             let missing = index::unmet(spec, &others);
             let is_missing = matches!(missing, Some(Unmet::Missing { name: n }) if n != name);
             assert_eq!(is_missing, needs_another(&name), "{name}");
         }
-        // What is being built is another one.
+        // The index being built is another one.
         let mut other = found[at].clone();
         other.insert("sparse", true);
         for unfinished in unfinished(&other) {
@@ -121,7 +123,7 @@ fn check_unfinished<const F: usize>() {
 }
 
 #[test]
-fn an_index_that_is_still_being_built_is_not_there() {
+fn an_index_that_is_still_being_built_does_not_count() {
     check_unfinished::<COUNT>();
     check_unfinished::<WINDOW>();
     check_unfinished::<WINDOW_EXPIRE>();
@@ -143,7 +145,7 @@ fn check_collation<const F: usize>() {
     let locale = "en".to_owned();
     let differs = Some(Unmet::Differs(Drift::Collation { locale }));
     let english = doc! { "locale": "en", "strength": 2 };
-    // Whatever else there is: an index that is created gets it too.
+    // Whatever else exists: an index that is created gets it too.
     assert_eq!(unmet(english.clone(), &own), differs);
     assert_eq!(unmet(english, &[]), differs);
     assert_eq!(unmet(doc! { "locale": "simple" }, &own), None);
@@ -188,7 +190,7 @@ fn check_other_collection<const F: usize>() {
 }
 
 #[test]
-fn a_collection_that_is_another_one_has_every_chain_look_anew() {
+fn in_a_changed_collection_every_chain_starts_with_a_new_lookup() {
     check_other_collection::<COUNT>();
     check_other_collection::<HYBRID_MERGE>();
     check_other_collection::<NUMBERED>();

@@ -16,7 +16,7 @@ use bucket_core::{
     EncodeError, Record,
     write::{Batch, Chain, Doubt, HeldBack, Need, Source},
 };
-use collection::{Answer, Collection, reply};
+use collection::Collection;
 use sample::{COUNT, NUMBERED, NUMBERED_IDS, NUMBERED_OBJECT, Sample, WINDOW_CAPACITY};
 
 /// A value that no sum can include.
@@ -72,14 +72,15 @@ impl Delivered {
 /// What a server and a network do to the statements of a batch.
 #[derive(Default)]
 struct World {
-    /// A validator refuses these values.
+    /// A validator refuses the records of these positions.
     refused: Vec<i64>,
     /// The reply to the command with this value is lost.
     lost: Option<i64>,
 }
 
 impl World {
-    fn deliver(&self, batch: &mut Batch, collection: &mut Collection) -> Delivered {
+    fn deliver(&self, batch: &mut Batch, collection: &Collection) -> Delivered {
+        collection.refuse("unique", &self.refused);
         let mut delivered = Delivered::default();
         for _ in 0..1_000 {
             learn(batch, collection, &mut delivered);
@@ -94,41 +95,23 @@ impl World {
                 return delivered;
             }
             for round in rounds {
-                let body = Document::try_from(round.command().body().to_owned()).unwrap();
-                let (list, ordered) = (
-                    body.get_array("updates")
-                        .or_else(|_| body.get_array("documents"))
-                        .unwrap(),
-                    body.get_bool("ordered").unwrap(),
-                );
-                let text = format!("{body:?}");
-                let brings = |position: &i64, text: &str| {
-                    text.contains(&format!("\"unique\": Int64({position})"))
+                let body = round.command().body();
+                let brings = |position: i64| {
+                    let body = Document::try_from(body.to_owned()).unwrap();
+                    format!("{body:?}").contains(&format!("\"unique\": Int64({position})"))
                 };
-                if self.lost.is_some_and(|position| brings(&position, &text)) {
+                if self.lost.is_some_and(brings) {
                     delivered.unknown.extend(batch.abandon(&round));
                     continue;
                 }
-                let mut answers = Vec::new();
-                for statement in list {
-                    let text = format!("{statement:?}");
-                    let answer = match self.refused.iter().find(|it| brings(it, &text)) {
-                        Some(_) => Answer::Refused(121, String::new()),
-                        None => collection.execute(statement.as_document().unwrap()),
-                    };
-                    let failed = matches!(answer, Answer::Refused(..));
-                    answers.push(answer);
-                    if ordered && failed {
-                        break;
-                    }
-                }
-                let settled = batch.settle(&round, &reply(&answers), Doubt::None);
+                let reply = collection.run(body);
+                let settled = batch.settle(&round, &reply, Doubt::None);
                 delivered.stored.extend(settled.stored);
                 let failed = settled.failed.iter().map(|failed| failed.index);
                 delivered.failed.extend(failed);
             }
         }
-        panic!("a writer does not come to an end");
+        panic!("a writer does not end");
     }
 }
 
@@ -188,13 +171,13 @@ fn recall(batch: &mut Batch, last: &Batch) {
 }
 
 fn check_refused_when_encoded<const F: usize>() {
-    let mut collection = Collection::new(Sample::<F>::SPEC);
+    let collection = Collection::new(Sample::<F>::SPEC);
     let mut first = batch::<F>();
     push(&mut first, &record::<F>("a", 0, 0)).unwrap();
     push(&mut first, &record::<F>("a", 1, BAD)).unwrap_err();
     push(&mut first, &record::<F>("b", 2, 2)).unwrap();
     push(&mut first, &record::<F>("a", 3, 3)).unwrap();
-    let delivered = World::default().deliver(&mut first, &mut collection);
+    let delivered = World::default().deliver(&mut first, &collection);
     assert_eq!(delivered.stored, [0, 2]);
     let [held] = delivered.held.as_slice() else {
         panic!("{delivered:?}")
@@ -206,7 +189,7 @@ fn check_refused_when_encoded<const F: usize>() {
     push(&mut next, &record::<F>("b", 5, 5)).unwrap();
     next.hold_back(&first.holds());
     push(&mut next, &record::<F>("a", 6, 6)).unwrap();
-    let delivered = World::default().deliver(&mut next, &mut collection);
+    let delivered = World::default().deliver(&mut next, &collection);
     assert_eq!(delivered.stored, [5]);
     assert_eq!(delivered.held(), [4, 6]);
     // From the failed record on, as a consumer does it.
@@ -214,7 +197,7 @@ fn check_refused_when_encoded<const F: usize>() {
     for (device, position) in [("a", 1), ("b", 2), ("a", 3), ("a", 4), ("b", 5), ("a", 6)] {
         push(&mut again, &record::<F>(device, position, position)).unwrap();
     }
-    let delivered = World::default().deliver(&mut again, &mut collection);
+    let delivered = World::default().deliver(&mut again, &collection);
     assert_eq!(delivered.stored, [1, 3, 4, 6]);
     assert_eq!(delivered.duplicates, [2, 5]);
 }
@@ -232,34 +215,34 @@ fn a_record_that_cannot_be_encoded_holds_back_only_its_window() {
     push(&mut batch, &record::<WINDOW_CAPACITY>("a", 0, BAD)).unwrap_err();
     push(&mut batch, &record::<WINDOW_CAPACITY>("a", 1, 1)).unwrap();
     push(&mut batch, &record::<WINDOW_CAPACITY>("a", 1_000, 2)).unwrap();
-    let mut collection = Collection::new(Sample::<WINDOW_CAPACITY>::SPEC);
-    let delivered = World::default().deliver(&mut batch, &mut collection);
+    let collection = Collection::new(Sample::<WINDOW_CAPACITY>::SPEC);
+    let delivered = World::default().deliver(&mut batch, &collection);
     assert_eq!(delivered.stored, [1_000]);
     assert_eq!(delivered.held(), [1]);
     // The position is kept per window, so nothing is lost.
     let mut again = positions::<WINDOW_CAPACITY>(0, 2);
     push(&mut again, &record::<WINDOW_CAPACITY>("a", 1_000, 2)).unwrap();
-    let delivered = World::default().deliver(&mut again, &mut collection);
+    let delivered = World::default().deliver(&mut again, &collection);
     assert_eq!(delivered.stored, [0, 1]);
     assert_eq!(delivered.duplicates, [1_000]);
 }
 
 fn check_refused_by_the_server<const F: usize>() {
     for refused in 0..12 {
-        let mut collection = Collection::new(Sample::<F>::SPEC);
+        let collection = Collection::new(Sample::<F>::SPEC);
         let mut batch = positions::<F>(0, 12);
         let world = World {
             refused: vec![refused],
             ..World::default()
         };
-        let delivered = world.deliver(&mut batch, &mut collection);
+        let delivered = world.deliver(&mut batch, &collection);
         let at = usize::try_from(refused).unwrap();
         assert_eq!(delivered.stored, (0..at).collect::<Vec<_>>());
         assert_eq!(delivered.failed, [at]);
         assert_eq!(delivered.held(), (at + 1..12).collect::<Vec<_>>());
         let mut again = positions::<F>(refused, 12);
         recall(&mut again, &batch);
-        let delivered = World::default().deliver(&mut again, &mut collection);
+        let delivered = World::default().deliver(&mut again, &collection);
         assert_eq!(delivered.stored, (at..12).collect::<Vec<_>>());
         assert!(delivered.duplicates.is_empty());
     }
@@ -275,15 +258,15 @@ fn a_record_that_the_server_refuses_holds_back_the_later_ones() {
 fn check_unknown<const F: usize>() {
     let mut held = 0;
     for lost in 1..41 {
-        let mut collection = Collection::new(Sample::<F>::SPEC);
-        World::default().deliver(&mut positions::<F>(0, 1), &mut collection);
+        let collection = Collection::new(Sample::<F>::SPEC);
+        World::default().deliver(&mut positions::<F>(0, 1), &collection);
         // The records that fill the open bucket go first.
         let mut batch = positions::<F>(1, 41);
         let world = World {
             lost: Some(lost),
             ..World::default()
         };
-        let delivered = world.deliver(&mut batch, &mut collection);
+        let delivered = world.deliver(&mut batch, &collection);
         assert!(delivered.unknown.contains(&usize::try_from(lost).unwrap()));
         // Some are known, then some are unknown, and the others were not sent.
         let unknown = 1 + delivered.stored.len();
@@ -293,7 +276,7 @@ fn check_unknown<const F: usize>() {
         assert_eq!(delivered.held(), (behind..41).collect::<Vec<_>>());
         held += delivered.held.len();
         let mut again = positions::<F>(i64::try_from(unknown).unwrap(), 41);
-        let delivered = World::default().deliver(&mut again, &mut collection);
+        let delivered = World::default().deliver(&mut again, &collection);
         assert_eq!(delivered.stored, (unknown..41).collect::<Vec<_>>());
     }
     assert!(held > 0);
@@ -308,12 +291,12 @@ fn a_record_with_an_unknown_outcome_holds_back_the_later_ones() {
 
 #[test]
 fn a_record_whose_id_has_other_data_holds_back_the_later_ones() {
-    let mut collection = Collection::new(Sample::<NUMBERED_IDS>::SPEC);
+    let collection = Collection::new(Sample::<NUMBERED_IDS>::SPEC);
     let mut own = Batch::of::<Sample<NUMBERED_IDS>>();
     own.push(0, &record::<NUMBERED_IDS>("a", 2, 7)).unwrap();
-    World::default().deliver(&mut own, &mut collection);
+    World::default().deliver(&mut own, &collection);
     let mut batch = positions::<NUMBERED_IDS>(0, 6);
-    let delivered = World::default().deliver(&mut batch, &mut collection);
+    let delivered = World::default().deliver(&mut batch, &collection);
     assert_eq!(delivered.stored, [0, 1]);
     assert_eq!(delivered.failed, [2]);
     assert_eq!(delivered.held(), [3, 4, 5]);
@@ -321,7 +304,7 @@ fn a_record_whose_id_has_other_data_holds_back_the_later_ones() {
 
 #[test]
 fn a_record_without_a_source_holds_back_none() {
-    let mut collection = Collection::new(Sample::<COUNT>::SPEC);
+    let collection = Collection::new(Sample::<COUNT>::SPEC);
     let mut batch = Batch::of::<Sample<COUNT>>();
     for position in 0..5 {
         let value = if position == 1 { BAD } else { position };
@@ -335,7 +318,7 @@ fn a_record_without_a_source_holds_back_none() {
         refused: vec![3],
         ..World::default()
     };
-    let delivered = world.deliver(&mut batch, &mut collection);
+    let delivered = world.deliver(&mut batch, &collection);
     assert_eq!(
         (delivered.stored, delivered.failed),
         (vec![0, 2, 4], vec![3])
@@ -347,11 +330,11 @@ fn a_record_without_a_source_holds_back_none() {
 fn check_removed<const F: usize>(before: i64, from: i64) {
     let mut collection = Collection::new(Sample::<F>::SPEC);
     let mut first = positions::<F>(0, before);
-    World::default().deliver(&mut first, &mut collection);
-    collection.documents.clear();
+    World::default().deliver(&mut first, &collection);
+    collection.edit(Vec::clear);
     let mut again = positions::<F>(from, before + 3);
     recall(&mut again, &first);
-    let delivered = World::default().deliver(&mut again, &mut collection);
+    let delivered = World::default().deliver(&mut again, &collection);
     let expected: Vec<usize> = (from..before + 3)
         .map(|position| usize::try_from(position).unwrap())
         .collect();
@@ -371,24 +354,24 @@ fn a_remembered_position_makes_no_record_a_duplicate() {
     }
 }
 
-/// Another consumer starts again after the buckets were removed. It delivers the same source, at
-/// another time by its clock.
+/// Another consumer restarts after the buckets were removed. It delivers the same source, at
+/// another time of its clock.
 fn check_overtaken<const F: usize>(later: i64) {
     for (before, other) in [(4, 6), (8, 8), (8, 10), (8, 11), (8, 16), (6, 9)] {
         let mut collection = Collection::new(Sample::<F>::SPEC);
         let mut first = positions::<F>(0, before);
-        World::default().deliver(&mut first, &mut collection);
-        collection.documents.clear();
+        World::default().deliver(&mut first, &collection);
+        collection.edit(Vec::clear);
         let mut anew = batch::<F>();
         for position in 0..other {
             let mut record = record::<F>("a", position, 1);
             record.at = DateTime::from_millis(position + later);
             push(&mut anew, &record).unwrap();
         }
-        World::default().deliver(&mut anew, &mut collection);
+        World::default().deliver(&mut anew, &collection);
         let mut next = positions::<F>(before, 20);
         recall(&mut next, &first);
-        let delivered = World::default().deliver(&mut next, &mut collection);
+        let delivered = World::default().deliver(&mut next, &collection);
         let [before, other] = [before, other].map(|it| usize::try_from(it).unwrap());
         assert_eq!(delivered.stored, (other..20).collect::<Vec<_>>());
         assert_eq!(delivered.duplicates, (before..other).collect::<Vec<_>>());
@@ -417,19 +400,19 @@ fn numbers<const F: usize>(other: i64) -> Vec<i64> {
         batch
     };
     let mut first = without_source(0, 20);
-    World::default().deliver(&mut first, &mut collection);
-    collection.documents.clear();
-    World::default().deliver(&mut without_source(20, 20 + other), &mut collection);
+    World::default().deliver(&mut first, &collection);
+    collection.edit(Vec::clear);
+    World::default().deliver(&mut without_source(20, 20 + other), &collection);
     let mut next = without_source(50, 58);
     recall(&mut next, &first);
-    World::default().deliver(&mut next, &mut collection);
-    let documents = collection.documents.iter();
+    World::default().deliver(&mut next, &collection);
+    let documents = collection.documents();
     let number = |bucket: &Document| match bucket.get("bucket_number") {
         Some(bson::Bson::Int32(number)) => i64::from(*number),
         Some(bson::Bson::Int64(number)) => *number,
         other => panic!("{other:?}"),
     };
-    let mut numbers: Vec<i64> = documents.map(number).collect();
+    let mut numbers: Vec<i64> = documents.iter().map(number).collect();
     numbers.sort_unstable();
     numbers
 }
@@ -446,9 +429,9 @@ fn buckets_that_were_removed_leave_no_gap_in_the_numbers() {
 
 #[test]
 fn a_full_bucket_that_still_exists_is_passed() {
-    let mut collection = Collection::new(Sample::<NUMBERED>::SPEC);
+    let collection = Collection::new(Sample::<NUMBERED>::SPEC);
     let mut first = positions::<NUMBERED>(0, 8);
-    World::default().deliver(&mut first, &mut collection);
+    World::default().deliver(&mut first, &collection);
     let mut next = positions::<NUMBERED>(8, 10);
     recall(&mut next, &first);
     assert_eq!(next.chains()[0].need(), Need::Confirmation);

@@ -1,4 +1,4 @@
-//! Sources against a naive collection. Two consumers of one source, as when one takes over from the
+//! Sources against a modelled server. Two consumers of one source, as when one takes over from the
 //! other, continue from the first record that is not known to be stored. Commands and replies get
 //! lost or arrive late, and clients die. Each record is stored once, in the order of its positions.
 #![allow(
@@ -128,7 +128,7 @@ fn run<const F: usize>(drawn: &[Drawn], one_in: u64, seed: u64) -> Result<(), Te
     Consumer::new(Faults::default()).finish(&records, &mut server);
 
     let mut buckets: Vec<SampleBucket<F>> = Vec::new();
-    for document in &server.collection.documents {
+    for document in &server.collection.documents() {
         let raw = RawDocumentBuf::try_from(document).unwrap();
         if bucket::has_records::<Sample<F>>(&raw) {
             let bucket = bucket::decode::<Sample<F>>(&raw).unwrap();

@@ -119,7 +119,7 @@ fn page<const F: usize>(
             break;
         }
         wanted *= 2;
-        assert!(wanted < 10_000, "the walk does not come to an end");
+        assert!(wanted < 10_000, "the walk does not end");
     }
     let more = records.len() > most || damaged.is_some();
     records.truncate(most);
@@ -157,7 +157,7 @@ impl Query {
     ) -> (Vec<i64>, Vec<String>) {
         let (mut seen, mut bad) = (Vec::new(), Vec::new());
         for turn in 0.. {
-            assert!(turn < 2_000, "the pages do not come to an end");
+            assert!(turn < 2_000, "the pages do not end");
             let mut walk = self.walk::<F>(token.as_ref(), before);
             let tokens = walk.tokens();
             let page = page(collection, &mut walk, limits[turn % limits.len()]);
@@ -207,27 +207,26 @@ fn check<const F: usize>(
     let spec = Sample::<F>::SPEC;
     let mut collection = stored::<F>(plans);
     let of_key = |document: &Document| document.get_str("device").is_ok_and(|device| device == "0");
-    let mut healthy = stored::<F>(plans);
-    healthy.documents.retain(of_key);
+    let mut healthy = collection.documents();
+    healthy.retain(of_key);
     let mut damaged = BTreeSet::new();
     let mut has_placeless = false;
-    let ids: Vec<Bson> = healthy
-        .documents
-        .iter()
-        .map(|one| one["_id"].clone())
-        .collect();
-    for (id, way) in ids.iter().zip(ways) {
-        let Some(way) = way else { continue };
-        let same = |document: &Document| document.get("_id") == Some(id);
-        healthy.documents.retain(|document| !same(document));
-        let of_bucket = |document: &&mut Document| same(document);
-        let document = collection.documents.iter_mut().find(of_bucket).unwrap();
-        damage::<F>(document, *way);
-        has_placeless |= matches!(way, 6 | 7) && !spec.object_ids();
-        has_placeless |= *way == 5 && matches!(spec.form(), Form::Numbered { .. });
-        has_placeless |= *way == 5 && spec.object_ids();
-        damaged.insert(document["_id"].to_string());
-    }
+    let ids: Vec<Bson> = healthy.iter().map(|one| one["_id"].clone()).collect();
+    collection.damage(|documents| {
+        for (id, way) in ids.iter().zip(ways) {
+            let Some(way) = way else { continue };
+            let same = |document: &Document| document.get("_id") == Some(id);
+            healthy.retain(|document| !same(document));
+            let of_bucket = |document: &&mut Document| same(document);
+            let document = documents.iter_mut().find(of_bucket).unwrap();
+            damage::<F>(document, *way);
+            has_placeless |= matches!(way, 6 | 7) && !spec.object_ids();
+            has_placeless |= *way == 5 && matches!(spec.form(), Form::Numbered { .. });
+            has_placeless |= *way == 5 && spec.object_ids();
+            damaged.insert(document["_id"].to_string());
+        }
+    });
+    let healthy = Collection::with(spec, healthy);
     for newest_first in [false, true] {
         let query = Query {
             newest_first,
@@ -340,7 +339,9 @@ fn at(millis: i64) -> Drawn {
 /// Walks over several buckets by time; one of them claims this end.
 fn learnt<const F: usize>(times: &[i64], end: i64) -> (Vec<i64>, Option<i64>) {
     let mut collection = stored::<F>(&[times.iter().copied().map(at).collect()]);
-    collection.documents[0].insert("bucket_end", DateTime::from_millis(end));
+    collection.edit(|documents| {
+        documents[0].insert("bucket_end", DateTime::from_millis(end));
+    });
     let longest = longest(Sample::<F>::SPEC, None).unwrap();
     let start = DateTime::from_millis(*times.iter().min().unwrap());
     let mut walk = Walk::<Sample<F>>::new(vec![key(0)], longest)

@@ -1,4 +1,4 @@
-//! The operations, one a file: the builder, its setters, and what it gives.
+//! The operations, one per file: the builder, its setters, and its result.
 //!
 //! Every builder does nothing until it is awaited.
 
@@ -45,10 +45,10 @@ pub use self::{
     stats::{RangeStats, StatsQuery},
 };
 
-/// The future of a builder.
+/// The future that a builder turns into.
 pub type ActionFuture<'a, O> = Pin<Box<dyn Future<Output = O> + Send + 'a>>;
 
-/// A whole number that the server counted; 0 if it is missing.
+/// An integer that the server counted; 0 if it is missing.
 fn number(document: &Document, name: &str) -> u64 {
     let number = bucket_core::whole::field(document, name);
     number.map_or(0, |number| u64::try_from(number).unwrap_or(0))

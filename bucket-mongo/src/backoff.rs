@@ -1,14 +1,14 @@
-//! How long to wait before the next try of the same thing: core says the longest time, here one is drawn.
+//! How long to wait before the next attempt: core sets the longest time, and this module draws one.
 
 use std::time::Duration;
 
-/// A time that differs from waiter to waiter, so that they do not come again in step: at least half of
-/// these milliseconds.
+/// A time that differs from waiter to waiter, so that they do not return at the same time: at least half of
+/// this number of milliseconds.
 pub(crate) fn spread(ceiling: u64) -> Duration {
     Duration::from_millis(ceiling / 2 + jitter() % (ceiling / 2 + 1))
 }
 
-/// A time between these milliseconds, and at least one.
+/// A time between these numbers of milliseconds, and at least one.
 pub(crate) fn between(floor: u64, ceiling: u64) -> Duration {
     let span = ceiling.saturating_sub(floor);
     Duration::from_millis((floor + jitter() % span.saturating_add(1)).max(1))
@@ -27,7 +27,7 @@ mod tests {
     use super::{between, spread};
 
     #[test]
-    fn a_pause_is_within_what_is_asked_for() {
+    fn a_pause_is_within_its_bounds() {
         for _ in 0..100 {
             let pause = spread(1_000);
             assert!((Duration::from_millis(500)..=Duration::from_secs(1)).contains(&pause));

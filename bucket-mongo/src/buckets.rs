@@ -1,4 +1,4 @@
-//! The handle: where the buckets of a record type live, and every operation on them.
+//! The handle to the buckets of a record type, and its settings.
 
 mod bucketed;
 
@@ -12,11 +12,10 @@ use crate::{store::Store, writer::learnt::Learnt};
 
 /// The buckets of `T` in one database.
 ///
-/// Cheap to clone: it holds the driver's handle, the write concern, and for at most 10,000 keys the
-/// bucket that took the last record, so keep it and share it instead of making a new one for each
-/// call.
+/// Cheap to clone. It holds the driver's handle, the write concern, and for at most 10,000 keys the bucket
+/// that took the last record. Keep one and share it instead of making a new one for each call.
 ///
-/// Every method gives a builder that does nothing until it is awaited.
+/// Every operation returns a builder that does nothing until it is awaited.
 ///
 /// ```no_run
 /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -32,7 +31,7 @@ pub struct Buckets<T: Record> {
     record: PhantomData<fn() -> T>,
 }
 
-/// The limits of each key.
+/// Returns the limits of a key.
 type LimitsOf<T> = Arc<dyn Fn(&<T as Record>::Key) -> Limits + Send + Sync>;
 
 impl<T: Record> Buckets<T> {
@@ -45,10 +44,10 @@ impl<T: Record> Buckets<T> {
         }
     }
 
-    /// The same handle with this write concern instead of the default, `{w: "majority", j: true}`.
+    /// Sets the write concern. The default is `{w: "majority", j: true}`.
     ///
-    /// Anything weaker can lose acknowledged records: with `w: 1`, a server that is killed takes
-    /// the last moments with it. `w: 0` is refused when writing: it gives no replies to go by.
+    /// Anything weaker can lose acknowledged records: with `w: 1`, a server that is killed loses its most
+    /// recent writes. Writes refuse `w: 0`, because the server does not reply to them.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, mongodb::options::WriteConcern};
@@ -62,16 +61,15 @@ impl<T: Record> Buckets<T> {
         self
     }
 
-    /// The same handle whose writes go on being tried for this long (30 seconds if not set, 20
-    /// minutes at the most).
+    /// Sets how long a write is retried: 30 seconds if not set, 20 minutes at most.
     ///
-    /// A command that gets no reply, or one that only says that the server cannot take it just now,
-    /// is sent again until then, as it is: the server applies it once. An `insert_many` of more than
-    /// 262,144 records has as long for each 262,144 of them. What is not settled by then ends with a
-    /// typed error: [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if it may be stored,
-    /// another one if it is not. The server is told how much time is left, and a command that it does
-    /// not answer at all is given up a quarter of a second after the deadline, with its connection. The
-    /// driver's own time limits (the choice of a server, connecting) stay what they are.
+    /// Until the deadline, a command that gets no reply or a temporary error is sent again unchanged; the
+    /// server applies it once. An `insert_many` of more than 262,144 records has this time for each 262,144
+    /// of them. A record whose outcome is open at the deadline ends with a typed error:
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if it may be stored, another one if it is not.
+    /// The server learns the remaining time with each command. A command that gets no reply at all is given
+    /// up a quarter of a second after the deadline, together with its connection. The driver's own time
+    /// limits (server selection, connecting) do not change.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets};
@@ -85,15 +83,15 @@ impl<T: Record> Buckets<T> {
         self
     }
 
-    /// The same handle with limits by key: what `limits` gives for a key counts for its records in
-    /// place of the model's window, capacity or longest duration.
+    /// Sets limits by key: for a key's records, what `limits` returns replaces the model's window, capacity
+    /// or longest duration.
     ///
-    /// Stored buckets keep what they were made with. A lower capacity closes those that hold as
-    /// many already, a higher one lets the newest go on; another window begins buckets of its own.
-    /// Limits that make no sense (a window of zero, a capacity in the manual's form, where it is
+    /// Stored buckets keep the limits that they were made with. A lower capacity closes buckets that already
+    /// hold that many records; a higher one lets the newest bucket continue; another window starts buckets of
+    /// its own. Invalid limits (a window of zero, or a capacity in the manual's form, where the capacity is
     /// part of an index) are a typed error for the record, before anything is sent.
     ///
-    /// It is called for each record: it should not take long, and give the same for the same key.
+    /// `limits` is called for each record: it should be fast, and return the same limits for the same key.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets};
@@ -113,15 +111,16 @@ impl<T: Record> Buckets<T> {
         self
     }
 
-    /// The same handle whose reads reckon with buckets that cover this span of time.
+    /// Sets the longest bucket span that reads must consider.
     ///
-    /// A read of a span of time looks for buckets that begin before it and reach into it, as far back
-    /// as buckets are long: the model's window or longest duration, or what
-    /// [`with_limits`](Self::with_limits) gives for the key. Where they were longer once, and buckets
-    /// of that time are still stored, say so here. A handle that meets a longer bucket learns it and reads
-    /// again, or says so with [`LongerBucket`](crate::ErrorKind::LongerBucket) where a stream has given
-    /// records already. It believes a bucket that covers a window that there can be; of another one only
-    /// what its records cover, so that one damaged date doesn't make reads look at a year of buckets.
+    /// A read of a time range also looks for buckets that begin before the range and reach into it. It looks
+    /// back as far as buckets are long: the model's window or longest duration, or what
+    /// [`with_limits`](Self::with_limits) returns for the key. If buckets were longer in the past and are
+    /// still stored, set their length here. A handle that meets a longer bucket learns its length and reads
+    /// again. A stream that has already given records cannot do that, and ends with
+    /// [`LongerBucket`](crate::ErrorKind::LongerBucket). The handle trusts the span of a bucket only if it is
+    /// a valid window; otherwise it relies on the times of the bucket's records. So one damaged date does not
+    /// make reads look at a year of buckets.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets};
@@ -135,12 +134,12 @@ impl<T: Record> Buckets<T> {
         self
     }
 
-    /// The longest span of a bucket that the handle was told of or has met, in milliseconds.
+    /// The longest bucket span that was set or that the handle has met, in milliseconds.
     pub(crate) fn longest(&self) -> i64 {
         self.longest.max(self.learnt().longest())
     }
 
-    /// The longest span of a bucket that the handle was told of, in milliseconds; 0 if it was not.
+    /// The longest bucket span that was set, in milliseconds; 0 if none was.
     pub(crate) fn told_longest(&self) -> i64 {
         self.longest
     }
@@ -149,13 +148,13 @@ impl<T: Record> Buckets<T> {
         self.learnt().saw_longest(millis);
     }
 
-    /// The limits of a record's key, where they are not the model's.
+    /// The limits of a record's key; `None` without limits by key.
     pub(crate) fn limits(&self, record: &T) -> Option<Limits> {
         let limits = self.limits.as_ref()?;
         Some(limits(&record.key()))
     }
 
-    /// The limits of a key, where they are not the model's.
+    /// The limits of a key; `None` without limits by key.
     pub(crate) fn limits_of(&self, key: &T::Key) -> Option<Limits> {
         self.limits.as_ref().map(|limits| limits(key))
     }
@@ -165,7 +164,7 @@ impl<T: Record> Buckets<T> {
         self.limits.is_some()
     }
 
-    /// The database.
+    /// The database of the collection.
     #[must_use]
     pub fn database(&self) -> &Database {
         self.store.database()
@@ -194,7 +193,7 @@ impl<T: Record> Buckets<T> {
         T::SPEC
     }
 
-    /// What is the same for all models.
+    /// The part of the handle that does not depend on the record type.
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }

@@ -1,23 +1,23 @@
-//! Chunks of an iterator's items: one is filled while the one before is stored.
+//! Chunks of an iterator's items: one is filled while the one before it is stored.
 
 use std::{pin::pin, task::Poll, time::Duration};
 
 use futures_util::poll;
 use tokio::{task::yield_now, time::Instant};
 
-/// Items that are taken in a row while others wait.
+/// The most items that are taken in a row while other tasks wait.
 const BREATHER: usize = 1_024;
-/// How long items are taken in a row: an iterator may be slow.
+/// The longest time in which items are taken in a row, because an iterator may be slow.
 const BREATH: Duration = Duration::from_millis(5);
 
-/// Fills a chunk with one item after the other, until `take` says that it takes no more.
+/// Fills a chunk item by item, until `take` says that the chunk is full.
 pub(crate) async fn fill(mut take: impl FnMut() -> bool) {
     while take_some(&mut take) {
         yield_now().await;
     }
 }
 
-/// The same while the chunk before is stored. Once that has ended the call nothing more is taken.
+/// The same while the chunk before is being stored. If that ends the call, nothing more is taken.
 pub(crate) async fn fill_beside<T>(
     store: impl Future<Output = T>,
     ends_the_call: impl FnOnce(&T) -> bool,
@@ -25,7 +25,7 @@ pub(crate) async fn fill_beside<T>(
 ) -> T {
     let mut store = pin!(store);
     loop {
-        // It is sent before anything is taken.
+        // The store starts before anything is taken.
         if let Poll::Ready(stored) = poll!(store.as_mut()) {
             if !ends_the_call(&stored) {
                 fill(take).await;
@@ -39,7 +39,7 @@ pub(crate) async fn fill_beside<T>(
     }
 }
 
-/// Takes some items; whether the chunk takes more.
+/// Takes some items; returns whether the chunk takes more.
 fn take_some(take: &mut impl FnMut() -> bool) -> bool {
     let end = Instant::now() + BREATH;
     for _ in 0..BREATHER {
@@ -59,7 +59,7 @@ mod tests {
 
     use super::{BREATHER, fill_beside};
 
-    /// How many of this many items are taken beside a store that is looked at so often.
+    /// How many of these items are taken next to a store that is polled this often.
     async fn taken(items: usize, looks: usize, ends_the_call: bool) -> usize {
         let mut taken = 0;
         let store = async {

@@ -11,8 +11,8 @@ use mongodb::{
 
 use crate::{write_concern::durable, writer::faults::code};
 
-/// The collection as the database gives it, but for the write concern of a client that asks for no
-/// replies (`w=0` in its URI): with that the driver refuses every aggregation, count and listing.
+/// The collection as the database gives it, unless its client asks for no replies (`w=0` in its URI): with
+/// that write concern the driver refuses every aggregation, count and listing.
 pub(crate) fn collection<D: Send + Sync>(database: &Database, name: &str) -> Collection<D> {
     let concern = database.write_concern();
     let without_replies =
@@ -20,14 +20,14 @@ pub(crate) fn collection<D: Send + Sync>(database: &Database, name: &str) -> Col
     if !without_replies {
         return database.collection(name);
     }
-    // What is not set here is the database's.
+    // The database's options apply to what is not set here.
     let options = CollectionOptions::builder()
         .write_concern(durable())
         .build();
     database.collection_with_options(name, options)
 }
 
-/// The indexes of a collection, and which of them are still being built where the server says it.
+/// The indexes of a collection, and which of them are still being built, if the server reports it.
 pub(crate) async fn list_indexes(database: &Database, name: &str) -> Result<Vec<Document>> {
     let is_not_known =
         |error: &Error| code(error).and_then(Listing::of_error) == Some(Listing::NotKnown);

@@ -1,4 +1,4 @@
-//! Documents with attributes: where they live, and the operations on them.
+//! The handle to documents with attributes, and its operations.
 
 mod attributed;
 mod ensure_documents;
@@ -26,7 +26,7 @@ pub use self::{
 
 /// The documents of `T` in one database. Cheap to make and to clone.
 ///
-/// Every method gives a builder that does nothing until it is awaited.
+/// Every operation returns a builder that does nothing until it is awaited.
 ///
 /// ```no_run
 /// # use bucket_mongo::{Attributed, Documents, Result};
@@ -49,7 +49,7 @@ impl<T: attribute::Attributed> Documents<T> {
         }
     }
 
-    /// What the derive read off the struct.
+    /// The description that the derive made from the struct.
     #[must_use]
     pub fn spec(&self) -> &'static DocumentSpec {
         T::SPEC
@@ -61,7 +61,7 @@ impl<T: attribute::Attributed> Documents<T> {
         &self.database
     }
 
-    /// The collection, for everything that there is no method for.
+    /// The driver's handle to the collection, for queries of your own.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Attributed, Documents, bson::{Document, doc}};

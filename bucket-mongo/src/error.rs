@@ -1,10 +1,19 @@
 //! What can go wrong, typed: the kind, the operation, the key, and whether trying again is safe.
 
 mod classify;
+mod code;
 mod kind;
 mod not_known;
+mod predicates;
+mod redacted;
+#[cfg(test)]
+mod samples;
 
-use std::{fmt, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashSet},
+    fmt,
+    sync::Arc,
+};
 
 use bucket_core::{
     Attributed, BucketSpec, CursorToken, DamagedBucket, Record,
@@ -13,6 +22,7 @@ use bucket_core::{
 };
 use mongodb::bson::Bson;
 
+use self::code::code_of;
 pub use self::kind::ErrorKind;
 pub(crate) use self::not_known::NotKnown;
 
@@ -43,6 +53,9 @@ struct Inner {
     operation: &'static str,
     collection: &'static str,
     key: Option<String>,
+    code: Option<i32>,
+    /// Those of the driver's error, where it is left out.
+    labels: HashSet<String>,
     driver: Option<mongodb::error::Error>,
     continue_after: Option<CursorToken>,
 }
@@ -52,7 +65,7 @@ struct Inner {
 pub(crate) struct Context {
     pub(crate) operation: &'static str,
     pub(crate) collection: &'static str,
-    /// None for documents that are no buckets.
+    /// `None` for documents that are not buckets.
     pub(crate) spec: Option<&'static BucketSpec>,
     pub(crate) key: Option<String>,
 }
@@ -81,13 +94,34 @@ impl Context {
         }
     }
 
-    /// An operation on documents with attributes; on the one of this `_id`, if it is about one.
+    /// An operation on documents with attributes, or on the one with this `_id`.
     pub(crate) fn of_documents<T: Attributed>(operation: &'static str, id: Option<String>) -> Self {
         Self {
             operation,
             collection: T::SPEC.collection(),
             spec: None,
             key: id,
+        }
+    }
+}
+
+impl Inner {
+    fn new(kind: ErrorKind, context: &Context) -> Self {
+        let Context {
+            operation,
+            collection,
+            key,
+            ..
+        } = context.clone();
+        Self {
+            kind,
+            operation,
+            collection,
+            key,
+            code: None,
+            labels: HashSet::new(),
+            driver: None,
+            continue_after: None,
         }
     }
 }
@@ -102,50 +136,43 @@ impl Error {
         context: &Context,
         driver: Option<mongodb::error::Error>,
     ) -> Self {
-        let Context {
-            operation,
-            collection,
-            key,
-            ..
-        } = context.clone();
-        Self {
-            inner: Arc::new(Inner {
-                kind,
-                operation,
-                collection,
-                key,
-                driver,
-                continue_after: None,
-            }),
-        }
+        let code = code_of(&kind, driver.as_ref());
+        Self::of(Inner {
+            code,
+            driver,
+            ..Inner::new(kind, context)
+        })
     }
 
-    /// A bucket that is none of the model, met on a walk.
+    /// An error that the server gave this code, where the kind does not hold it.
+    pub(crate) fn with_code(kind: ErrorKind, context: &Context, code: i32) -> Self {
+        let code = code_of(&kind, None).or(Some(code));
+        Self::of(Inner {
+            code,
+            ..Inner::new(kind, context)
+        })
+    }
+
+    /// A document, found on a walk, that is not a bucket of the model.
     pub(crate) fn damaged(
         placed: Placed<DamagedBucket>,
         tokens: Option<Tokens>,
         context: &Context,
     ) -> Self {
-        let Context {
-            operation,
-            collection,
-            key,
-            ..
-        } = context.clone();
         let continue_after = tokens.map(|tokens| tokens.of(&placed));
+        Self::of(Inner {
+            continue_after,
+            ..Inner::new(ErrorKind::Damaged(placed.record), context)
+        })
+    }
+
+    fn of(inner: Inner) -> Self {
         Self {
-            inner: Arc::new(Inner {
-                kind: ErrorKind::Damaged(placed.record),
-                operation,
-                collection,
-                key,
-                driver: None,
-                continue_after,
-            }),
+            inner: Arc::new(inner),
         }
     }
 
-    /// The error of a record of a source that was not sent because of an earlier one.
+    /// The error of a record of a source that an earlier record held back.
     pub(crate) fn held_back(held: &HeldBack, context: &Context) -> Self {
         let HeldBack {
             position, failed, ..
@@ -153,12 +180,15 @@ impl Error {
         Self::new(ErrorKind::HeldBack { position, failed }, context)
     }
 
-    /// The error of a move that is done up to this `_id`.
+    /// The error of a migration that is done up to this `_id`.
     pub(crate) fn interrupted(&self, after: Option<&Bson>, context: &Context) -> Self {
         let after = after.cloned().map(Box::new);
         let cause = Box::new(self.kind().clone());
-        let kind = ErrorKind::Interrupted { after, cause };
-        Self::with_driver(kind, context, self.inner.driver.clone())
+        Self::of(Inner {
+            code: self.inner.code,
+            driver: self.inner.driver.clone(),
+            ..Inner::new(ErrorKind::Interrupted { after, cause }, context)
+        })
     }
 
     /// The kind.
@@ -179,47 +209,41 @@ impl Error {
         self.inner.collection
     }
 
-    /// The key that the operation was about, as text for messages, where it was about one:
-    /// `{ customerId: 1 }`, by the stored names. It is one line, and long texts are cut.
+    /// The key of the operation as text for messages, if the operation was about one key: `{ customerId: 1
+    /// }`, with the stored names. It is one line; long texts are cut.
     #[must_use]
     pub fn key(&self) -> Option<&str> {
         self.inner.key.as_deref()
     }
 
-    /// Whether the same call can be made again without storing anything twice, and may succeed.
-    #[must_use]
-    pub fn is_retryable(&self) -> bool {
-        self.inner.kind.is_retryable()
-    }
-
-    /// Whether a unique index of your own refused the record.
-    #[must_use]
-    pub fn is_duplicate_key(&self) -> bool {
-        matches!(self.inner.kind, ErrorKind::DuplicateKey { .. })
-    }
-
-    /// Whether the id of the record (`#[bucket(unique)]`) is stored with other data.
-    #[must_use]
-    pub fn is_conflict(&self) -> bool {
-        matches!(self.inner.kind, ErrorKind::Conflict { .. })
-    }
-
-    /// Whether it is not known if the records were stored. In every other error they were not.
-    #[must_use]
-    pub fn is_outcome_unknown(&self) -> bool {
-        self.inner.kind.is_outcome_unknown()
-    }
-
-    /// Where a walk over the records of a key goes on after a damaged bucket, in the direction in which
-    /// it went: what to give to [`after`](crate::action::RecordsQuery::after), or to
-    /// [`before`](crate::action::RecordsQuery::before) where the page was one before a token. Everything that
-    /// stands before the bucket can be read without it.
+    /// The server's code, where the server refused something. Those of its texts that programs need have
+    /// methods: a code is for logs, and for what this library knows nothing of.
     ///
-    /// None of other errors, and of reads in the order of time, which have no tokens.
+    /// `None` where a missing index was found by a refusal: that code says only that a hint was wrong.
+    ///
+    /// ```
+    /// use bucket_mongo::Error;
+    ///
+    /// /// The user has no space left on this cluster.
+    /// fn is_over_quota(error: &Error) -> bool {
+    ///     error.code() == Some(8_000)
+    /// }
+    /// ```
+    #[must_use]
+    pub fn code(&self) -> Option<i32> {
+        self.inner.code
+    }
+
+    /// Where a walk over the records of a key continues after a damaged bucket, in the direction of the walk.
+    /// Pass it to [`after`](crate::action::RecordsQuery::after), or to
+    /// [`before`](crate::action::RecordsQuery::before) if the page was read with `before`. Everything before
+    /// the bucket can be read without it.
+    ///
+    /// `None` for other errors, and for reads in time order, which have no tokens.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, CursorToken, ErrorKind, Result};
-    /// /// Every record that can be read, and the damaged buckets.
+    /// /// Returns every readable record and the ids of the damaged buckets.
     /// async fn salvage<T: Bucketed>(buckets: &Buckets<T>, key: T::Key) -> Result<(Vec<T>, Vec<String>)> {
     ///     let (mut records, mut damaged) = (Vec::new(), Vec::new());
     ///     let mut token: Option<CursorToken> = None;
@@ -247,18 +271,27 @@ impl Error {
     }
 
     /// Whether the driver's error carries this label, such as `TransientTransactionError`.
+    ///
+    /// ```
+    /// fn run_transaction_again(error: &bucket_mongo::Error) -> bool {
+    ///     error.contains_label("TransientTransactionError")
+    /// }
+    /// ```
     #[must_use]
     pub fn contains_label(&self, label: &str) -> bool {
-        self.inner
-            .driver
-            .as_ref()
-            .is_some_and(|driver| driver.contains_label(label))
+        let driver = self.inner.driver.as_ref();
+        self.inner.labels.contains(label) || driver.is_some_and(|error| error.contains_label(label))
     }
 
-    /// The driver's error, if one is behind this error.
+    /// The driver's error, if it caused this one.
     #[must_use]
     pub fn driver(&self) -> Option<&mongodb::error::Error> {
         self.inner.driver.as_ref()
+    }
+
+    fn labels(&self) -> impl Iterator<Item = &str> {
+        let driver = self.inner.driver.iter().flat_map(|error| error.labels());
+        self.inner.labels.iter().chain(driver).map(String::as_str)
     }
 }
 
@@ -269,6 +302,8 @@ impl fmt::Debug for Error {
             .field("operation", &self.inner.operation)
             .field("collection", &self.collection())
             .field("key", &self.inner.key)
+            .field("code", &self.inner.code)
+            .field("labels", &self.labels().collect::<BTreeSet<_>>())
             .field("driver", &self.inner.driver)
             .finish()
     }

@@ -11,7 +11,7 @@ pub(crate) trait Failed {
 /// The items of a call that failed.
 #[derive(Debug, Clone)]
 pub(crate) struct Failures<F> {
-    /// How many were taken from the iterator.
+    /// The number of items taken from the iterator.
     tried: usize,
     /// In the order of their indexes once they are [sorted](Self::sort).
     failed: Vec<F>,
@@ -57,7 +57,7 @@ impl<F: Failed> Failures<F> {
         (!self.failed.is_empty()).then(|| self.failed.swap_remove(0))
     }
 
-    /// The index of the next item that is taken.
+    /// Counts the next item that is taken, and returns its index.
     pub(crate) fn next_index(&mut self) -> usize {
         self.tried += 1;
         self.tried - 1
@@ -67,7 +67,7 @@ impl<F: Failed> Failures<F> {
         self.failed.push(failed);
     }
 
-    /// The first reason counts.
+    /// Only the first reason is kept.
     pub(crate) fn stop(&mut self, error: Error) {
         self.stopped_by.get_or_insert(error);
     }

@@ -1,4 +1,4 @@
-//! What a read rests on: text is compared as keys and ids need it.
+//! What a read depends on: text is compared as keys and ids need it.
 
 use bson::RawDocumentBuf;
 use bucket_core::{
@@ -10,14 +10,14 @@ use mongodb::{Collection, options::Collation};
 
 use crate::{Error, ErrorKind, Result, error::Context, store::Store, writer::faults};
 
-/// The collation of every read of buckets, whatever that of the collection is.
+/// The collation of every read of buckets, whatever the collection's own is.
 pub(crate) fn simple_collation() -> Collation {
     Collation::builder().locale(SIMPLE).build()
 }
 
 impl Store {
-    /// The collection, to be read. One with a collation is refused: its indexes do not serve. Where it gets one
-    /// later, reads are slow and right.
+    /// The collection for reads. A collection with a collation is refused, because its indexes do not serve.
+    /// If it gets one later, reads are slow but correct.
     pub(crate) async fn readable(&self, context: &Context) -> Result<Collection<RawDocumentBuf>> {
         if self.learnt().lock().is_readable() {
             return Ok(self.collection());

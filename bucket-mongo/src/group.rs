@@ -1,12 +1,11 @@
-//! Group commit: batches that come while others are under way wait for a moment and go together.
+//! Group commit: batches that arrive while others are being written wait briefly and are written together.
 //!
-//! A statement costs the server nearly as much for one record as for forty, and two commands that
-//! write to the same bucket get in each other's way. So a batch goes at once where little is under
-//! way. Else it waits until what is under way is done, and shares its statements with all others that
-//! have waited. A batch that is done holds the door for a moment: its caller often has the next one
-//! at hand. The first of those that wait and is looked at then starts the group, in its own runtime. A
-//! call that is dropped leaves its group as long as nothing of it has left, and none waits for longer than its
-//! own deadline.
+//! A statement costs the server nearly as much for one record as for forty, and two commands that write to
+//! the same bucket conflict. So a batch is written at once if little is in flight. Otherwise it waits until
+//! the batches in flight are done, and shares its statements with all others that waited. After a batch, the
+//! door is held open for a moment, because its caller often has the next one ready. The first waiting call
+//! that is polled then starts the group, in its own runtime. A call that is dropped leaves its group as long
+//! as none of its records was sent, and no call waits longer than its own deadline.
 
 use std::time::Duration;
 
@@ -29,30 +28,30 @@ use crate::{
 mod pass;
 pub(crate) mod waiting;
 
-/// Larger batches gain nothing by company: they go at once.
+/// Larger batches gain nothing from a group: they are written at once.
 const MAX_RECORDS: usize = 65_536;
-/// A batch waits for no longer than this, nor than this part of its deadline.
+/// A batch waits no longer than this, and no longer than this part of its deadline.
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
 const WAITING_PART: u32 = 8;
-/// How much longer than its deadline a call waits for its group, which is to say why first.
+/// How much longer than its deadline a call waits for its group, so that the group reports the reason first.
 const GRACE: Duration = Duration::from_millis(750);
-/// What happens to a batch.
+/// How a batch enters the group commit.
 enum Entry {
-    /// Until the pass is dropped others wait for it; for large ones nobody does.
+    /// Others wait until the pass is dropped; large batches have no pass.
     Goes(Box<Batch>, Option<Pass>),
     /// With the number of its group and the indexes of its records.
     Waits(oneshot::Receiver<Written>, u64, Vec<usize>),
 }
 
-/// Stores a batch of records with indexes below `end`, by the handle's settings: alone, or with
-/// others.
+/// Stores a batch of records with indexes below `end`, with the handle's settings: by itself, or together
+/// with others.
 pub(crate) async fn store(
     store: &Store,
     batch: Batch,
     end: usize,
     context: &Context,
 ) -> Result<Written, Error> {
-    // What is wrong with the settings is wrong before anybody waits.
+    // Invalid settings fail before anyone waits.
     let writer = Writer::new(store, None, &Settings::default(), context.clone())?;
     match enter(store, batch, end) {
         Entry::Goes(mut batch, pass) => {
@@ -69,7 +68,7 @@ pub(crate) async fn store(
     }
 }
 
-/// What a group tells of a batch that waits in it, or why nothing is told.
+/// Waits for the group's report about a batch, or returns why there is none.
 async fn wait(
     store: &Store,
     mut result: oneshot::Receiver<Written>,
@@ -78,11 +77,11 @@ async fn wait(
     let begun = Instant::now();
     let patience = LONGEST_WAIT.min(store.deadline() / WAITING_PART);
     let groups = store.groups();
-    // The first of those that wait and is looked at has all of them go.
+    // The first waiting call that is polled starts the group for all of them.
     let go = async {
         loop {
             let mut moved = std::pin::pin!(groups.moved.notified());
-            // From here on nothing is missed.
+            // From here on no notification is missed.
             moved.as_mut().enable();
             let turn = groups.lock().turn(number);
             let until = match turn {
@@ -108,7 +107,7 @@ async fn wait(
         () = go => {}
         () = sleep_until(end) => {}
     }
-    // Whoever takes the group from here on leaves this one out.
+    // From here on the group is taken without this batch.
     result.close();
     if let Ok(written) = result.try_recv() {
         return Ok(written);
@@ -117,7 +116,7 @@ async fn wait(
     Err(if has_gone {
         NotKnown::GroupNotDone.into()
     } else {
-        let message = "it waited for other calls until the deadline".to_owned();
+        let message = "it waited for other calls until the deadline and was not sent".to_owned();
         ErrorKind::Unreachable { message }
     })
 }

@@ -1,20 +1,20 @@
-//! The ingestor: a handle that many tasks push records into, and that writes them in batches.
+//! The ingestor: many tasks push records into it, and it writes them in batches.
 //!
 //! | piece | file |
 //! | --- | --- |
 //! | the settings, and the start of the tasks | `builder` |
-//! | what handles and workers have in common: which shard, closing, settling | `shared` |
+//! | what handles and workers share: choosing the shard, closing, settling | `shared` |
 //! | the memory bound and who waits for room | `gate`, `waiters` |
 //! | the keys of one hash, whose batches are written one after the other | `shard` |
-//! | a batch: encoded records, their sequences | `gathered` |
+//! | a batch: encoded records and their sequence numbers | `gathered` |
 //! | the task of a shard | `worker`, `writing` |
-//! | what became of a batch, for all who wait for it | `settlement`, `receipt` |
-//! | what became of everything | `report` |
+//! | the outcome of a batch, for everyone who waits for it | `settlement`, `receipt` |
+//! | the outcome of everything | `report` |
 //! | a `Sink` | `sink` |
 //! | metrics | `meters`, or `no_meters` without the feature |
 //!
-//! A push encodes its record straight into the open batch of its shard: there is no queue of
-//! records. A worker takes that batch as a whole.
+//! A push encodes its record straight into the open batch of its shard: there is no queue of records. A
+//! worker takes the whole batch.
 
 use std::{fmt, sync::Arc};
 
@@ -55,14 +55,14 @@ use crate::{Buckets, Error};
 
 /// Takes records from many tasks and stores them in batches; see [`Buckets::ingestor`].
 ///
-/// Cheap to clone: all clones are handles to the same ingestor. It writes in tasks of its own, so
-/// no future of a caller that is dropped cuts a write short.
+/// Cheap to clone: all clones are handles to the same ingestor. It writes in tasks of its own, so dropping a
+/// caller's future never cuts a write short.
 ///
-/// The records of one key that one task pushes stand in the array in the order of the pushes, also
-/// across batches and buckets (hybrid models put those of a batch in order of time).
+/// Records of one key that one task pushes are stored in the order of the pushes, also across batches and
+/// buckets. (Hybrid models put the records of a batch in time order.)
 ///
-/// When the last handle is dropped, what was accepted is still written, as long as the runtime
-/// runs. A process that ends without [`shutdown`](Self::shutdown) loses what is not acknowledged.
+/// When the last handle is dropped, accepted records are still written as long as the runtime runs. A process
+/// that ends without [`shutdown`](Self::shutdown) loses what is not acknowledged.
 ///
 /// ```no_run
 /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -78,7 +78,7 @@ pub struct Ingestor<T: Record> {
     when_full: WhenFull,
 }
 
-/// What all clones share; the workers do not hold it.
+/// The part that all clones share; the workers do not hold it.
 struct Handle {
     shared: Arc<Shared>,
 }
@@ -98,20 +98,20 @@ impl<T: Record> Ingestor<T> {
         }
     }
 
-    /// Takes a record, and gives a receipt that tells when it is durable.
+    /// Accepts a record, and returns a receipt that resolves once the record is durable.
     ///
-    /// Where the buffer is full this waits for room or refuses, as [`WhenFull`] says. Now and then
-    /// it gives way to other tasks, also where there is room. A future that is dropped before it
-    /// ends has taken nothing.
+    /// If the buffer is full, this waits for room or refuses, as [`WhenFull`] says. Now and then it yields to
+    /// other tasks, even if there is room. A future that is dropped before it ends has not accepted the
+    /// record.
     ///
     /// # Errors
     ///
-    /// Nothing was taken: [`ErrorKind::Encode`] if the record is to blame, [`ErrorKind::Overloaded`]
-    /// if the buffer is full and `WhenFull::Refuse` was chosen, [`ErrorKind::ShutDown`] after
-    /// `shutdown` or `abort`. What happens after that the receipt tells.
+    /// The record was not accepted: [`ErrorKind::Encode`] if it cannot be encoded, [`ErrorKind::Overloaded`]
+    /// if the buffer is full and `WhenFull::Refuse` is set, [`ErrorKind::ShutDown`] after `shutdown` or
+    /// `abort`. The receipt reports what happens after that.
     pub async fn push(&self, record: &T) -> Result<Receipt> {
-        // A push that finds room never waits: without this a loop of pushes would keep the thread
-        // from the tasks that write.
+        // A push that finds room never waits. Without this, a loop of pushes would keep the thread from the
+        // tasks that write.
         consume_budget().await;
         if self.when_full == WhenFull::Refuse {
             return self.try_push(record);
@@ -120,7 +120,7 @@ impl<T: Record> Ingestor<T> {
         self.accept(record)
     }
 
-    /// Takes a record if there is room, and never waits, whatever [`WhenFull`] says.
+    /// Accepts a record if there is room, and never waits, whatever [`WhenFull`] says.
     ///
     /// # Errors
     ///
@@ -143,11 +143,10 @@ impl<T: Record> Ingestor<T> {
         self.accept(record)
     }
 
-    /// Writes what was accepted before the call, without lingering, and waits until all of it is
-    /// settled.
+    /// Writes what was accepted before the call, without lingering, and waits until all of it is settled.
     ///
-    /// The report is of everything since the start, and of all handles: records that others push
-    /// meanwhile may be pending in it.
+    /// The report covers everything since the start, and all handles: records that others push in the
+    /// meantime may be pending in it.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Ingestor, Result};
@@ -160,11 +159,10 @@ impl<T: Record> Ingestor<T> {
         self.report()
     }
 
-    /// Takes nothing more, from any handle, writes everything that was accepted, and ends the
-    /// tasks.
+    /// Accepts no more records, from any handle, writes everything that was accepted, and ends the tasks.
     ///
-    /// As long as the server is away that takes as long as each batch is tried. Give it a limit
-    /// with an [`abort`](Self::abort) behind it:
+    /// While the server is unavailable, this takes as long as each batch is retried. To bound a shutdown,
+    /// wrap it in a timeout, then call [`abort`](Self::abort):
     ///
     /// ```no_run
     /// # use std::time::Duration;
@@ -182,12 +180,11 @@ impl<T: Record> Ingestor<T> {
         self.flush().await
     }
 
-    /// Takes nothing more, from any handle, and stops at once.
+    /// Accepts no more records, from any handle, and stops at once.
     ///
-    /// What was only buffered is not stored and fails with [`ErrorKind::ShutDown`]. Of a batch that
-    /// is being written nothing is known: its records fail with [`ErrorKind::OutcomeUnknown`].
-    /// Commands that were sent run on in tasks of their own, so no connection is left with half
-    /// a message.
+    /// Records that were only buffered are not stored and fail with [`ErrorKind::ShutDown`]. The outcome of a
+    /// batch that is being written is unknown: its records fail with [`ErrorKind::OutcomeUnknown`]. Commands
+    /// that were sent continue in tasks of their own, so no connection is left with half a message.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Ingestor};
@@ -201,13 +198,13 @@ impl<T: Record> Ingestor<T> {
         self.flush().await
     }
 
-    /// What became of everything so far, without waiting for anything.
+    /// Reports the outcome of everything so far, without waiting.
     #[must_use]
     pub fn report(&self) -> IngestReport {
         self.shared().report()
     }
 
-    /// How much is accepted and not yet settled, in bytes as
+    /// The size of everything accepted and not yet settled, in bytes as
     /// [`max_buffered_bytes`](IngestorBuilder::max_buffered_bytes) counts them.
     #[must_use]
     pub fn buffered_bytes(&self) -> usize {
@@ -224,12 +221,12 @@ impl<T: Record> Ingestor<T> {
         self.shared().accept(record, self.buckets.limits(record))
     }
 
-    /// The error of a record that was not taken.
+    /// The error of a record that was not accepted.
     fn shut_down(&self) -> Error {
         self.shared().shut_down("push")
     }
 
-    /// Has everything written that was accepted, without waiting for it.
+    /// Asks for everything accepted to be written, without waiting for it.
     fn ask(&self) {
         self.shared().ask();
     }

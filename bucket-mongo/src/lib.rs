@@ -36,20 +36,20 @@
 //! | --- | --- |
 //! | create the collection and its indexes, see what differs | [`Buckets::ensure`] |
 //! | store one record | [`Buckets::insert`] |
-//! | store many, and know of each what became of it | [`Buckets::insert_many`] |
-//! | push from many tasks, in batches and within bounded memory | [`Buckets::ingestor`] |
+//! | store many, and learn the outcome of each | [`Buckets::insert_many`] |
+//! | push from many tasks, in batches and with bounded memory | [`Buckets::ingestor`] |
 //! | give each key limits of its own | [`Buckets::with_limits`] |
 //! | show page 3 | [`Buckets::page`] |
-//! | know how many pages or records there are | [`Buckets::page_count`], [`Buckets::count`] |
+//! | count pages or records | [`Buckets::page_count`], [`Buckets::count`] |
 //! | show 25 records, and the next 25 | [`Buckets::records`] |
-//! | go through everything of a key | [`Buckets::records`], [`Buckets::pages`] |
-//! | read a span of time | [`Buckets::range`], [`Buckets::range_of`] |
-//! | know what is newest | [`Buckets::latest`], [`Buckets::latest_n`] |
-//! | know the statistics of a span of time | [`Buckets::stats`] |
-//! | know the newest record of every key | [`Buckets::latest_for_all`] |
-//! | read a span of time of every key | [`Buckets::range_all`] |
-//! | know them hour by hour or day by day | [`Buckets::rollup`] |
-//! | store documents of many similar fields, and find them by these | [`Documents`] |
+//! | read everything of a key | [`Buckets::records`], [`Buckets::pages`] |
+//! | read a time range | [`Buckets::range`], [`Buckets::range_of`] |
+//! | read the newest records | [`Buckets::latest`], [`Buckets::latest_n`] |
+//! | read the statistics of a time range | [`Buckets::stats`] |
+//! | read the newest record of every key | [`Buckets::latest_for_all`] |
+//! | read a time range of every key | [`Buckets::range_all`] |
+//! | read statistics by hour or by day | [`Buckets::rollup`] |
+//! | store documents with many similar fields, and find them by these fields | [`Documents`] |
 //! | move a collection of many fields to arrays of attributes, or back | [`Documents::migrate_to_attributes`] |
 //! | test a service against a real server | `testing` (feature `testing`) |
 //!
@@ -60,14 +60,14 @@
 //! | `chrono-0_4` | `chrono::DateTime<Utc>` as a record's time | no |
 //! | `time-0_3` | `time::OffsetDateTime` as a record's time | no |
 //! | `jiff-0_2` | `jiff::Timestamp` as a record's time | no |
-//! | `time-zones` | steps of the calendar in time zones, whose data is compiled in | no |
+//! | `time-zones` | calendar steps in time zones, with the zone data compiled in | no |
 //! | `uuid-1` | `uuid::Uuid` as a key | no |
-//! | `metrics` | figures of ingestors through the facade crate `metrics` | no |
+//! | `metrics` | metrics of ingestors through the facade crate `metrics` | no |
 //! | `testing` | a development server for examples and tests | no |
 //! | `rustls-tls`, `dns-resolver` | the driver's TLS by `rustls`, and `mongodb+srv://` addresses | yes |
 //! | `openssl-tls`, `rustls-tls-aws-lc` | the driver's TLS by other libraries | no |
 //! | `snappy-compression`, `zlib-compression`, `zstd-compression` | the driver's compression of messages | no |
-//! | `aws-auth`, `azure-oidc`, `gcp-oidc` | the driver's authentication by these providers | no |
+//! | `aws-auth`, `azure-oidc`, `gcp-oidc` | the driver's authentication with these providers | no |
 //! | `tracing-unstable` | the driver's own events for `tracing` | no |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -1,4 +1,4 @@
-//! Runs finds and walks of core with the driver: what the reads have in common.
+//! Runs core's finds and walks with the driver: the common part of the reads.
 
 mod request;
 mod rows;

@@ -1,4 +1,4 @@
-//! The collection of a model as a handle and its clones see it, whatever its records are.
+//! The collection of a model as a handle and its clones see it, without the record type.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,10 +12,10 @@ use crate::{
     writer::{deadline::DEADLINE, learnt::Learnt},
 };
 
-/// Where records go, on which terms, and what is known of it.
+/// The collection that records go into, the settings, and what is known about it.
 ///
-/// What reads and writes once records are encoded takes this instead of [`Buckets`](crate::Buckets): it is
-/// compiled once for all models.
+/// Code that reads and writes encoded records takes this instead of [`Buckets`](crate::Buckets), so that it
+/// is compiled once for all models.
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
     spec: &'static BucketSpec,
@@ -23,7 +23,7 @@ pub(crate) struct Store {
     write_concern: WriteConcern,
     deadline: Duration,
     learnt: Arc<Learnt>,
-    /// Shared by those that write in the same way.
+    /// Shared by handles that write with the same settings.
     groups: Arc<Groups>,
 }
 
@@ -39,7 +39,7 @@ impl Store {
         }
     }
 
-    /// From here on it shares no statements with others of its kind: it writes in another way.
+    /// From here on it shares no statements with other clones, because its settings differ.
     pub(crate) fn leave_group(&mut self) {
         self.groups = Arc::default();
     }

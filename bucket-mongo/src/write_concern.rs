@@ -1,22 +1,22 @@
-//! What a write waits for: the library's own choice, and the caller's as a command has it.
+//! Write concerns: the library's default, and the caller's in the form of a command.
 
 use bson::RawDocumentBuf;
 use mongodb::options::{Acknowledgment, WriteConcern};
 
 use crate::error::{Context, Error, ErrorKind};
 
-/// Stored on the disks of a majority: what no single fault takes back.
+/// Stored on the disks of a majority, so that no single fault loses it.
 pub(crate) fn durable() -> WriteConcern {
     let mut concern = WriteConcern::majority();
     concern.journal = Some(true);
     concern
 }
 
-/// A write concern as a command has it.
+/// A write concern in the form of a command.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::InvalidArgument`] if it gives no replies to go by.
+/// [`ErrorKind::InvalidArgument`] if it gives no replies.
 pub(crate) fn raw_write_concern(
     concern: Option<&WriteConcern>,
     context: &Context,
@@ -24,9 +24,9 @@ pub(crate) fn raw_write_concern(
     let refused = |message| Error::new(ErrorKind::InvalidArgument { message }, context);
     match concern {
         None => Ok(None),
-        // Without replies nothing is known of any record.
+        // Without replies the outcome of every record is unknown.
         Some(concern) if concern.w == Some(Acknowledgment::Nodes(0)) => Err(refused(
-            "a write concern of `w: 0` gives no replies to go by".to_owned(),
+            "the write concern `w: 0` gives no replies: use `w: 1` or more".to_owned(),
         )),
         Some(concern) => match bson::serialize_to_raw_document_buf(concern) {
             Ok(concern) => Ok(Some(concern)),

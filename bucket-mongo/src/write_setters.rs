@@ -1,7 +1,7 @@
-//! The setters that the builder of every write has.
+//! The setters that every write builder has.
 
 /// Generates `session`, `deadline` and `write_concern` for a builder with the fields `session` and
-/// `settings`. Each brings its own documentation.
+/// `settings`. Each caller provides the documentation.
 macro_rules! write_setters {
     (
         $(#[$session:meta])+ session,

@@ -1,7 +1,7 @@
 //! Runs a write call: does what core says next, until every record is stored or has an error.
 //!
-//! What to read and send, and what a reply means, is core's. Here are sockets, sessions, the clock, tasks
-//! and random pauses.
+//! Core decides what to read and send, and what a reply means. This module has the sockets, sessions, clock,
+//! tasks and random pauses.
 
 use std::{sync::Arc, time::Duration};
 
@@ -39,10 +39,10 @@ pub(crate) use self::{
     report::Written, session::is_in_transaction,
 };
 
-/// With less time than this a call does not wait for who has reserved a bucket.
+/// With less time than this, a call does not wait for a writer that has reserved a bucket.
 const HURRY: Duration = Duration::from_secs(1);
 
-/// What a call can set in place of the handle's settings.
+/// The settings that a call can use instead of the handle's.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Settings {
     pub(crate) write_concern: Option<WriteConcern>,
@@ -59,7 +59,7 @@ pub(crate) struct Writer<'a> {
     commitment: Commitment,
     deadline: Instant,
     context: Context,
-    /// Who waits for the records, where several calls share them.
+    /// The calls that wait for the records, if several share the batch.
     callers: Option<&'a mut Callers>,
 }
 
@@ -70,8 +70,8 @@ impl<'a> Writer<'a> {
         settings: &Settings,
         context: Context,
     ) -> Result<Self, Error> {
-        // In a transaction a command carries no write concern of its own: the transaction's
-        // counts. So a session gets one only if the caller asks for it.
+        // In a transaction a command has no write concern of its own: the transaction's applies. So a session
+        // gets one only if the caller sets it.
         let default = session.is_none().then(|| store.write_concern());
         let concern = settings.write_concern.as_ref().or(default);
         let patience = settings.deadline.unwrap_or(store.deadline());
@@ -88,14 +88,14 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// The deadline counts from then on.
+    /// Counts the deadline from this time on.
     pub(crate) fn since(mut self, since: Instant) -> Self {
-        // No less than `since`, so it is never too early for the clock.
+        // The result is not before `since`, so the clock can represent it.
         self.deadline -= since.elapsed().min(LONGEST_DEADLINE);
         self
     }
 
-    /// The records of each of these calls are stored as long as it waits for them.
+    /// Stores the records of each of these calls as long as the call waits for them.
     pub(crate) fn of_callers(mut self, callers: &'a mut Callers) -> Self {
         self.callers = Some(callers);
         self
@@ -115,7 +115,7 @@ impl<'a> Writer<'a> {
             }
             match call.next() {
                 Next::Consult => call.consult(&mut self.learnt.lock()),
-                // All that was under way was awaited.
+                // Everything in flight was awaited.
                 Next::Wait | Next::Done => break,
                 next => {
                     if let Some(event) = self.act(next).await {
@@ -138,7 +138,7 @@ impl<'a> Writer<'a> {
         terms
     }
 
-    /// What came of it; none if there was nothing to be done.
+    /// Does the next step and returns its result; `None` if there was nothing to do.
     async fn act(&mut self, next: Next) -> Option<CallEvent<Error>> {
         Some(match next {
             Next::Look(look) => self.look(look).await,

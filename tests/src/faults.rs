@@ -1,8 +1,8 @@
-//! Faults, and what must hold whatever they hit: a proxy that damages messages, a replica set whose
-//! members die and stop, writers of every kind, and a ledger of what they were told.
+//! Faults, and what must hold under any of them: a proxy that damages messages, a replica set whose
+//! members die and stop, writers of every kind, and a ledger of the answers that they got.
 //!
 //! Everything is drawn from a seed. `BUCKET_FAULTS_SECONDS` makes the runs longer,
-//! `BUCKET_FAULTS_SEED` makes others of them.
+//! `BUCKET_FAULTS_SEED` selects another seed.
 
 use std::{env, str::FromStr, time::Duration};
 
@@ -18,7 +18,7 @@ pub mod storm;
 pub mod storms;
 pub mod writer;
 
-// The record type with every aggregate and its checks are those of `bucket-core`'s own tests.
+// The record type with every aggregate, and its checks, belong to `bucket-core`'s own tests.
 #[allow(missing_docs, clippy::pedantic)]
 #[path = "../../bucket-core/tests/common/invariants.rs"]
 mod invariants;
@@ -29,22 +29,22 @@ mod naive;
 #[path = "../../bucket-core/tests/common/sample.rs"]
 pub mod sample;
 
-/// How long a run of writers goes on at least, if `BUCKET_FAULTS_SECONDS` does not say it.
+/// The minimum duration of a run of writers, unless `BUCKET_FAULTS_SECONDS` gives another one.
 const SECONDS: u64 = 6;
 const SEED: u64 = 1;
 
-/// How long a run of writers goes on at least.
+/// The minimum duration of a run of writers.
 #[must_use]
 pub fn duration() -> Duration {
     Duration::from_secs(variable("BUCKET_FAULTS_SECONDS").unwrap_or(SECONDS))
 }
 
-/// The seed of a run. It is printed if the test that holds it fails.
+/// The seed of a run. It is printed if its test fails.
 #[derive(Debug)]
 pub struct Seed(u64);
 
 impl Seed {
-    /// That of `BUCKET_FAULTS_SEED`, or a fixed one.
+    /// The seed of `BUCKET_FAULTS_SEED`, or a fixed one.
     #[must_use]
     pub fn from_environment() -> Self {
         Self(variable("BUCKET_FAULTS_SEED").unwrap_or(SEED))
@@ -68,7 +68,7 @@ impl Drop for Seed {
 fn variable<T: FromStr>(name: &str) -> Option<T> {
     let text = env::var(name).ok()?;
     let Ok(value) = text.parse() else {
-        panic!("{name}={text} is no number");
+        panic!("{name}={text} is not a number");
     };
     Some(value)
 }

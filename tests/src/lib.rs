@@ -1,5 +1,5 @@
-//! What the live tests share: one development server for all of them, and a database of its own for each
-//! test. A test that disturbs its server has a server of its own.
+//! What the live tests share: one development server for all of them, and one database for each
+//! test. A test that disturbs its server has its own server.
 
 use bucket_mongo::{
     mongodb::{
@@ -19,17 +19,17 @@ static SERVER: OnceCell<DevServer> = OnceCell::const_new();
 ///
 /// # Panics
 ///
-/// If no server can be had.
+/// If no server can be started.
 pub async fn server() -> &'static DevServer {
     let start = || async { DevServer::start().await.expect("a development server") };
     SERVER.get_or_init(start).await
 }
 
-/// Whether the server of all tests is of this release or a later one: `MONGOD` may be one that knows less.
+/// Whether the server of all tests has this release or a later one: `MONGOD` may be an older one.
 ///
 /// # Panics
 ///
-/// If no server can be had.
+/// If no server can be started.
 pub async fn is_from(major: u32) -> bool {
     let version = server().await.version();
     let (release, _) = version.split_once('.').expect("a version");
@@ -40,7 +40,7 @@ pub async fn is_from(major: u32) -> bool {
 ///
 /// # Panics
 ///
-/// If no server can be had.
+/// If no server can be started.
 pub async fn database() -> TestDatabase {
     server().await.database("test").await.expect("a database")
 }
@@ -60,7 +60,7 @@ pub async fn documents(database: &TestDatabase, collection: &str) -> Vec<Documen
     cursor.try_collect().await.expect("documents")
 }
 
-/// What the server did with a collection while something went on, as its profiler tells: one
+/// What the server did with a collection while something ran, according to its profiler: one
 /// document for each read, and for each statement of a write.
 ///
 /// # Panics
@@ -75,7 +75,7 @@ pub async fn profiled<T>(
         .capped(true)
         .size(64 * 1024 * 1024)
         .build();
-    // That of another time.
+    // A document from an earlier run.
     let profile = database.collection::<Document>("system.profile");
     profile.drop().await.expect("no profile");
     let profile = database.create_collection("system.profile");
@@ -98,7 +98,7 @@ pub async fn profiled<T>(
 ///
 /// # Panics
 ///
-/// If the text is none.
+/// If the text is not such a date.
 #[must_use]
 pub fn date(text: &str) -> DateTime {
     DateTime::parse_rfc3339_str(text).expect("an RFC 3339 text")

@@ -1,5 +1,5 @@
-//! Generated code is clean where the user's lints are strict. A binary of its own, as some of them can be set
-//! for a whole crate only.
+//! Generated code has no warnings under the user's strict lints. This is a separate binary, because
+//! some lints can only be set for a whole crate.
 #![deny(
     warnings,
     missing_docs,
@@ -46,7 +46,7 @@ pub mod model {
     #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, BucketKey)]
     pub struct Venue(pub String);
 
-    /// A trade. Its items are called in camel case.
+    /// A trade. The names of its items are in camel case.
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
     #[serde(rename_all = "camelCase", default)]
     #[bucket(collection = "trades", items = "tradeHistory", capacity = 10)]
@@ -198,7 +198,7 @@ pub mod kept {
 }
 
 pub mod old {
-    //! Names that are not Rust's, and a record that nothing should use any more.
+    //! Names that break Rust's conventions, and a deprecated record.
 
     use super::{Bucketed, DateTime, Deserialize, Serialize};
 
@@ -233,7 +233,7 @@ struct NothingOfThisIsUsed {
 
 #[test]
 fn generated_code_is_clean_under_strict_lints() {
-    // That this file compiles, and that clippy has nothing to say about it, is the test.
+    // The test is that this file compiles without a warning from clippy.
     assert_eq!(model::Trade::CAPACITY, 10);
     assert_eq!(model::Order::<i64>::COLLECTION, "orders");
     assert_eq!(
@@ -242,7 +242,7 @@ fn generated_code_is_clean_under_strict_lints() {
     );
 }
 
-/// Models that a macro makes, of which little is used.
+/// Models that a macro makes; most of their items are unused.
 mod made {
     use super::{Bucketed, DateTime, Deserialize, Serialize};
 
@@ -270,6 +270,6 @@ mod made {
 }
 
 #[test]
-fn models_may_be_made_by_a_macro() {
+fn a_macro_can_make_models() {
     assert_eq!(made::COLLECTIONS, ["plain", "kept"]);
 }

@@ -1,12 +1,12 @@
-//! What the derives accept and what they say about mistakes.
+//! What the derives accept and how they explain mistakes.
 //!
-//! `ui/fail/<topic>/<mistake>.rs` holds one mistake each; the `.stderr` beside it is what the user
-//! reads, and nothing else. `ui/pass/*.rs` compile and run. After a deliberate change of a message:
+//! `ui/fail/<topic>/<mistake>.rs` contains one mistake each; the `.stderr` next to it is exactly
+//! what the user reads. `ui/pass/*.rs` compile and run. After an intended change of a message:
 //! `TRYBUILD=overwrite cargo test -p bucket-tests --test ui`, and read the diff.
 
 #[test]
 fn every_mistake_is_explained_at_its_token() {
-    // Apart from the cases that run: without them it is enough to check each file.
+    // Separate from the cases that run: without them it is enough to check each file.
     trybuild::TestCases::new().compile_fail("ui/fail/*/*.rs");
 }
 

@@ -17,7 +17,8 @@ use crate::{
 /// Stores readings in buckets of a model.
 pub(crate) struct BucketInserts<M> {
     readings: Readings,
-    /// Records of one call, where not all of them; the library cuts them into commands.
+    /// The number of records in one call, unless one call has all; the library splits them into
+    /// commands.
     batch: Option<usize>,
     in_flight: usize,
     model: PhantomData<fn() -> M>,

@@ -1,4 +1,5 @@
-//! What collections of a document a record have in common: the index, and the driver's `insert_many`.
+//! What collections with one document per record have in common: the index, and the driver's
+//! `insert_many`.
 
 use std::{ops::Range, sync::Arc};
 
@@ -11,7 +12,7 @@ use crate::{
     reading::{Reading, Readings},
 };
 
-/// Stores the readings in an empty collection and removes it. Gives readings a second.
+/// Stores the readings in an empty collection and removes it. Returns readings per second.
 pub(super) async fn insert(
     arena: &Arena,
     collection: &str,

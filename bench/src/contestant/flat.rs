@@ -1,4 +1,4 @@
-//! A document a record, in a regular collection with an index on key and time.
+//! One document per record, in a regular collection with an index on key and time.
 
 use std::sync::Arc;
 

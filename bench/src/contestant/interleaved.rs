@@ -1,4 +1,4 @@
-//! Short reads that are measured in turns, so that whatever disturbs one of them disturbs all.
+//! Short reads that are measured in turns, so that a disturbance affects all of them.
 
 use std::{sync::Arc, time::Instant};
 
@@ -31,9 +31,9 @@ pub(crate) trait ShortRead: Send + Sync {
 /// Reads that take turns.
 pub(crate) struct Interleaved {
     reads: Vec<Box<dyn ShortRead>>,
-    /// Reads of each in a round.
+    /// The number of reads of each in a round.
     times: usize,
-    /// What was measured in this round and not asked for yet.
+    /// What was measured in this round and not yet requested.
     figures: Mutex<Vec<Option<f64>>>,
 }
 

@@ -1,5 +1,5 @@
-//! The manual's own way: one upsert a record, to a bucket that is looked for by the beginning of
-//! its id.
+//! The manual's own way: one upsert per record, into a bucket that is found by the beginning of its
+//! id.
 
 use std::{ops::Range, sync::Arc};
 
@@ -94,7 +94,7 @@ impl Contestant for ManualUpserts {
     fn round<'a>(&'a self, arena: &'a Arena) -> BoxFuture<'a, Result<f64>> {
         async {
             arena.clear(COLLECTION).await?;
-            // The collection must not be made on the clock.
+            // The collection must be created off the clock.
             arena.database().create_collection(COLLECTION).await?;
             let collection = arena.collection::<Document>(COLLECTION);
             let (readings, capacity) = (Arc::clone(&self.readings), self.capacity);

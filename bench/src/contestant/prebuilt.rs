@@ -1,4 +1,4 @@
-//! The server's limit: whole buckets that were encoded in advance, stored with `insert_many`.
+//! The server's limit: complete buckets that were encoded in advance, stored with `insert_many`.
 //!
 //! They have the fields and the indexes of the library's own buckets.
 
@@ -19,7 +19,7 @@ use crate::{
     reading::{Reading, Readings},
 };
 
-/// Stores readings as whole buckets of `Hourly`.
+/// Stores readings as complete buckets of `Hourly`.
 pub(crate) struct PrebuiltBuckets {
     pub(crate) readings: Readings,
 }

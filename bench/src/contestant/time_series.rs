@@ -17,7 +17,7 @@ pub(crate) struct TimeSeriesInserts {
     pub(crate) in_flight: usize,
 }
 
-/// Makes a time series collection for readings.
+/// Creates a time series collection for readings.
 pub(crate) async fn create_time_series(arena: &Arena, collection: &str) -> Result<()> {
     let options = TimeseriesOptions::builder()
         .time_field("ts")

@@ -8,11 +8,11 @@ use crate::{
     error::{Error, Result},
 };
 
-/// A read of what is stored before the rounds.
+/// A read of data that are stored before the rounds.
 pub(crate) trait Read: Send + Sync {
-    /// A handle of what is read.
+    /// A handle for reading.
     type Source: Send + Sync;
-    /// What is read, as a caller wants it: typed.
+    /// The result, as a caller wants it: typed.
     type Found: Send;
 
     /// The name in the tables: unique in its workload.
@@ -28,7 +28,7 @@ pub(crate) trait Read: Send + Sync {
     fn is_right(&self, found: Self::Found) -> bool;
 }
 
-/// The throughput of a read: how many records it covers in a second.
+/// The throughput of a read: the number of records it covers in a second.
 pub(crate) struct Timed<R> {
     read: R,
     records: usize,

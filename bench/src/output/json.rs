@@ -1,4 +1,4 @@
-//! The report for programs, and back.
+//! The report as JSON, written and read.
 
 use std::{fs, io::Write, path::Path};
 
@@ -14,7 +14,7 @@ pub(crate) fn write(report: &Report, out: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-/// Reads a report that an earlier run has written.
+/// Reads a report that an earlier run wrote.
 pub(crate) fn read(file: &Path) -> Result<Report> {
     let unreadable = |error| Error::File("read", file.to_owned(), error);
     let text = fs::read(file).map_err(unreadable)?;

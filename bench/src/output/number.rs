@@ -15,7 +15,7 @@ pub(crate) fn grouped(number: usize) -> String {
     grouped
 }
 
-/// A figure: throughputs with three digits that count, others with one decimal.
+/// A figure: throughputs with three significant digits, others with one decimal.
 pub(crate) fn figure(value: f64, unit: Unit) -> String {
     match unit {
         Unit::RecordsPerSecond => grouped(three_digits(value)),
@@ -54,7 +54,7 @@ pub(crate) fn goal(goal: Goal, unit: Option<Unit>) -> String {
     }
 }
 
-/// A ratio that somebody has chosen: `8`, `1.3`, `1/9`.
+/// A chosen ratio: `8`, `1.3`, `1/9`.
 fn short_ratio(value: f64) -> String {
     let upright = |value: f64| format!("{}", (value * 100.0).round() / 100.0);
     if value < 0.4 {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_have_as_many_digits_as_count() {
+    fn figures_have_only_significant_digits() {
         assert_eq!(figure(1_234_567.8, Unit::RecordsPerSecond), "1,230,000");
         assert_eq!(figure(987.6, Unit::RecordsPerSecond), "988");
         assert_eq!(figure(12.34, Unit::Microseconds), "12.3");

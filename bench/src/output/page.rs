@@ -1,4 +1,4 @@
-//! The report as a page: `benchmarks.md` and a chart for each workload beside it.
+//! The report as a page: `benchmarks.md` and a chart for each workload next to it.
 
 use std::{fmt::Write as _, path::PathBuf};
 
@@ -52,10 +52,10 @@ fn page(report: &Report) -> String {
     page
 }
 
-/// What the figures depend on.
+/// The conditions that the figures depend on.
 fn facts(report: &Report) -> String {
     let quick = if report.quick {
-        "\n**This page comes from a quick run: its figures are of no use.**\n"
+        "\n**This page comes from a quick run: its figures mean nothing.**\n"
     } else {
         ""
     };

@@ -20,7 +20,7 @@ pub(crate) fn list(workloads: &[Workload]) -> String {
     finished(table)
 }
 
-/// What came out of a workload.
+/// The result of a workload.
 pub(crate) fn outcome(outcome: &Outcome) -> String {
     let mut text = format!("{}: {}\n\n", outcome.name, outcome.title);
     let mut figures = table(&["contestant", outcome.unit.text(), "min", "max"]);
@@ -48,7 +48,7 @@ pub(crate) fn outcome(outcome: &Outcome) -> String {
     text
 }
 
-/// A comparison: who, median, min, max, the goal, and whether it is reached.
+/// A comparison: its name, median, min, max, the goal, and whether it is reached.
 pub(crate) fn row(compared: &Compared, unit: Unit) -> [String; 6] {
     let alone = compared.peer.is_none().then_some(unit);
     let value = |value| alone.map_or_else(|| ratio(value), |unit| figure(value, unit));

@@ -23,7 +23,7 @@ pub(crate) const ALL: &[Workload] = &[
     latest::WORKLOAD,
 ];
 
-/// What the page says about a workload; nothing if there is none of that name any more.
+/// What the page says about a workload; empty if no workload has this name any more.
 pub(crate) fn about(name: &str) -> &'static str {
     let workload = ALL.iter().find(|workload| workload.name == name);
     workload.map_or("", |workload| workload.about.trim_end())
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn contestants_of_a_workload_have_names_of_their_own() {
+    fn the_contestants_of_a_workload_have_different_names() {
         for workload in ALL {
             let plan = (workload.plan)(Scale::Quick);
             let names: Vec<_> = plan

@@ -28,7 +28,7 @@ pub(super) const WORKLOAD: Workload = Workload {
     plan,
 };
 
-/// As the manual has it: every tenth append opens a bucket.
+/// As in the manual: every tenth append opens a bucket.
 const CAPACITY: usize = 10;
 const SHORT: usize = 10;
 
@@ -63,7 +63,7 @@ fn plan(scale: Scale) -> Plan {
 /// The library's `insert`.
 struct Inserts {
     readings: Readings,
-    /// Full buckets of the key.
+    /// The number of full buckets of the key.
     behind: usize,
     appends: usize,
 }
@@ -83,7 +83,7 @@ impl Contestant for Inserts {
             let history: Vec<Count10> = records(history);
             let appended: Vec<Count10> = records(appended);
             buckets.insert_many(&history).await?.into_result()?;
-            // What was taken out of the index on open buckets stays in it for some minutes.
+            // Entries that were removed from the index on open buckets stay in it for some minutes.
             if let Some(open) = Count10::SPEC.open_index_name() {
                 buckets.collection::<Document>().drop_index(open).await?;
             }
@@ -155,7 +155,7 @@ fn split(readings: &Readings, behind: usize, appends: usize) -> (&[Reading], &[R
     (history, &rest[..appends])
 }
 
-/// The time of one, in microseconds.
+/// The time of one append, in microseconds.
 #[allow(clippy::cast_precision_loss, reason = "far less than 2^53")]
 fn micros(time: Duration, number: usize) -> f64 {
     time.as_secs_f64() * 1e6 / number as f64

@@ -48,7 +48,7 @@ fn own<M: Model>(plan: &mut Plan, readings: &Readings, batch: usize, number: usi
     })
 }
 
-/// The library's `insert_many`, of which one batch is timed.
+/// The library's `insert_many`; one of its batches is timed.
 struct Load<M> {
     readings: Readings,
     batch: usize,
@@ -89,7 +89,7 @@ impl<M: Model> Contestant for Load<M> {
     }
 }
 
-/// The time of one, in microseconds.
+/// The time of one record, in microseconds.
 #[allow(clippy::cast_precision_loss, reason = "far less than 2^53")]
 fn micros(time: std::time::Duration, number: usize) -> f64 {
     time.as_secs_f64() * 1e6 / number as f64

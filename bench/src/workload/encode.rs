@@ -31,7 +31,7 @@ pub(super) const WORKLOAD: Workload = Workload {
     plan,
 };
 
-/// Records that `insert_many` encodes before it sends anything.
+/// The number of records that `insert_many` encodes before it sends anything.
 const CHUNK: usize = 262_144;
 
 fn plan(scale: Scale) -> Plan {
@@ -95,7 +95,7 @@ impl<M: Model> Contestant for Items<M> {
     }
 }
 
-/// Encodes a chunk; gives the time without that of the replies.
+/// Encodes a chunk; returns the time without that of the replies.
 fn encode<M: Model>(records: &[M], commands: bool) -> Result<Duration> {
     let start = Instant::now();
     let mut batch = Batch::of::<M>();
@@ -114,7 +114,7 @@ fn encode<M: Model>(records: &[M], commands: bool) -> Result<Duration> {
             return Err(Error::Stuck);
         }
         for round in &rounds {
-            // Every statement found its bucket as it was thought to be.
+            // Every statement found its bucket as expected.
             let reply: Document = doc! { "ok": 1, "n": 1 };
             stored += batch.settle(round, &reply, Doubt::None).stored.len();
         }
@@ -153,7 +153,7 @@ impl Contestant for Documents {
                 bytes += way.encode(reading)?;
             }
             let time = start.elapsed();
-            // What nobody looks at need not be made.
+            // A value that is never used need not be computed.
             if bytes == 0 {
                 return Err(Error::Stuck);
             }

@@ -19,14 +19,15 @@ pub(super) const WORKLOAD: Workload = Workload {
     plan,
 };
 
-/// The batch that drivers' users take, and the server's own tools.
+/// The batch size that driver users choose, and the server's own tools.
 const BATCH: usize = 1_000;
-/// Records of one call where several calls are under way: what the library makes one chunk of.
+/// The number of records in one call when several calls are in flight: the size of a chunk of the
+/// library.
 const CHUNK: usize = 20_000;
 
 fn plan(scale: Scale) -> Plan {
     let all = readings(scale.pick(1_000_000, 20_000));
-    // One by one the rest would take half an hour and change nothing: the rate is the same.
+    // The rest, one by one, would take half an hour and change nothing: the rate is the same.
     let some = Arc::new(all[..scale.pick(1_000, 200)].to_vec());
     let more = Arc::new(all[..scale.pick(8_000, 400)].to_vec());
     let flat = |in_flight| FlatInserts {

@@ -30,7 +30,7 @@ pub(super) const WORKLOAD: Workload = Workload {
     plan,
 };
 
-/// Records of a key.
+/// The number of records of a key.
 const EACH: usize = 100;
 
 fn plan(scale: Scale) -> Plan {
@@ -48,12 +48,12 @@ fn plan(scale: Scale) -> Plan {
         readings: all.clone(),
         index: doc! { "sensor_id": 1, "ts": 1 },
     });
-    // In turns the server takes minutes for them.
+    // In an alternating order, the server takes minutes for them.
     let mut by_key = all.to_vec();
     by_key.sort_by(by_sensor);
     plan.store(TimeSeries {
         readings: Arc::new(by_key),
-        // It serves the server's own way to find the last points.
+        // It supports the server's own way to find the last points.
         index: doc! { "sensor_id": 1, "ts": -1 },
     });
 
@@ -97,7 +97,7 @@ fn by_sensor(one: &Reading, other: &Reading) -> std::cmp::Ordering {
     one.sensor_id.cmp(&other.sensor_id)
 }
 
-/// Whether these are the newest records, in whatever order.
+/// Whether these are the newest records, in any order.
 fn are_newest(mut found: Vec<Reading>, newest: &Readings) -> bool {
     found.sort_by(by_sensor);
     found == **newest
@@ -149,7 +149,7 @@ struct Sorted {
     newest: Readings,
 }
 
-/// The newest record of a sensor, as `$group` gives it.
+/// The newest record of a sensor, as `$group` returns it.
 #[derive(Debug, Deserialize)]
 struct Newest {
     #[serde(rename = "_id")]
@@ -180,7 +180,7 @@ impl Read for Sorted {
             "q": first("q"),
         };
         let pipeline = [doc! { "$sort": &self.sort }, doc! { "$group": group }];
-        // A sort of many records takes more memory than it is given.
+        // A sort of many records takes more memory than allowed.
         let found = source.aggregate(pipeline).allow_disk_use(true);
         let found = found.with_type::<Newest>().await?;
         Ok(found.try_collect().await?)

@@ -35,14 +35,14 @@ pub(super) const WORKLOAD: Workload = Workload {
 
 const SENSORS: usize = 5;
 const SENSOR: &str = "sensor_002";
-/// Records on a page.
+/// The number of records on a page.
 const LIMIT: usize = 25;
 /// The last page of a bucket of 200 records.
 const LAST: usize = 8;
 
 fn plan(scale: Scale) -> Plan {
     let far = scale.pick(5_000, 48);
-    // Both pages lie inside of an hour: either is read from one bucket.
+    // Both pages are inside an hour: each is read from one bucket.
     let before = SENSORS * LIMIT;
     let all = readings_of(SENSORS, before + SENSORS * LIMIT * (far + 10));
     let all = Arc::new(all[before..].to_vec());
@@ -65,7 +65,7 @@ fn plan(scale: Scale) -> Plan {
         Box::new(Cursor::<Hourly>::to(page(far))),
         Box::new(Cursor::<Count200>::to(page(1))),
         Box::new(Cursor::<Count200>::to(page(far))),
-        // As the far one, it ends with a bucket.
+        // Like the far one, it ends with a bucket.
         Box::new(Cursor::<Count200>::to(page(LAST))),
         Box::new(Skip(page(1))),
         Box::new(Skip(page(far))),
@@ -86,9 +86,9 @@ fn plan(scale: Scale) -> Plan {
     plan
 }
 
-/// A page and what is on it.
+/// A page and its records.
 struct Page {
-    /// From 1.
+    /// Counted from 1.
     number: usize,
     records: Vec<Reading>,
 }

@@ -61,7 +61,7 @@ fn plan(scale: Scale) -> Plan {
     plan
 }
 
-/// What is asked for.
+/// The requested statistics.
 #[derive(Debug, Clone, Deserialize)]
 struct Totals {
     count: i64,
@@ -72,8 +72,8 @@ struct Totals {
 }
 
 impl Totals {
-    /// Whether they are those of the span. Sums differ in the last digits, by the order in which
-    /// they are made.
+    /// Whether they are those of the span. Sums differ in the last digits, because the order of the
+    /// additions differs.
     fn are_of(&self, span: &Span) -> bool {
         let sum: f64 = span.values().sum();
         let count = i64::try_from(span.readings.len());

@@ -1,4 +1,4 @@
-//! The room that real readings take on disk.
+//! The space that real readings take on disk.
 
 use std::marker::PhantomData;
 
@@ -33,7 +33,7 @@ pub(super) const WORKLOAD: Workload = Workload {
     plan,
 };
 
-/// Smaller collections would say little: the files of empty ones have some pages, too.
+/// Smaller collections would say little: even the files of empty ones have some pages.
 fn plan(_: Scale) -> Plan {
     let time_series = |granularity, zstd| TimeSeries { granularity, zstd };
     let mut plan = Plan::new(Unit::BytesPerRecord);
@@ -107,7 +107,7 @@ impl<M: SensorModel> Contestant for Buckets<M> {
     }
 }
 
-/// A document a record.
+/// One document per record.
 struct Flat {
     zstd: bool,
 }
@@ -137,7 +137,7 @@ impl Contestant for Flat {
 
 /// The server's own buckets.
 struct TimeSeries {
-    /// The time between two readings of a series, by which the server makes its buckets.
+    /// The time between two readings of a series, from which the server chooses its buckets.
     granularity: Option<TimeseriesGranularity>,
     zstd: bool,
 }
@@ -207,7 +207,7 @@ fn zstd() -> Document {
 }
 
 fn large_pages() -> Document {
-    // Files grow by blocks of 512 bytes instead of 4 KB: what is not filled counts.
+    // Files grow by blocks of 512 bytes instead of 4 KB: unfilled blocks count.
     let config = "block_compressor=zstd,leaf_page_max=512KB,allocation_size=512B";
     doc! { "wiredTiger": { "configString": config } }
 }
@@ -216,7 +216,7 @@ fn compressor(zstd: bool, other: &str) -> &str {
     if zstd { "zstd" } else { other }
 }
 
-/// Stores documents and gives the bytes that each takes.
+/// Stores documents and returns the bytes that each takes.
 async fn store<T>(arena: &Arena, collection: &str, documents: &[T]) -> Result<f64>
 where
     T: Serialize + Send + Sync,

@@ -6,10 +6,14 @@ use bson::{RawDocument, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{AttributeArray, AttributeError, fold, unfold};
-use crate::codec::{
-    decode,
-    encode::{DOCUMENT_LEVELS, Refusal, append_document, check_read},
-    raw::printed_id,
+use crate::{
+    codec::{
+        decode,
+        encode::{DOCUMENT_LEVELS, Refusal, append_document, check_read},
+        raw::{WITHOUT_ID, printed_id},
+    },
+    error::redacted_bson,
+    text::REDACTED,
 };
 
 /// A type whose attributes are stored in arrays. Only `#[derive(Attributed)]` implements it.
@@ -110,6 +114,7 @@ pub fn encode<T: Attributed>(document: &T) -> Result<RawDocumentBuf, DocumentErr
     }
     let stored = fold(T::SPEC.arrays, &many).map_err(|source| DocumentError {
         id: Some(printed_id(&many)),
+        is_stored: false,
         fault: DocumentFault::Attribute(source),
     })?;
     Ok(stored)
@@ -131,6 +136,7 @@ pub fn encode<T: Attributed>(document: &T) -> Result<RawDocumentBuf, DocumentErr
 pub fn decode<T: Attributed>(stored: &RawDocument) -> Result<T, DocumentError> {
     let error = |fault| DocumentError {
         id: Some(printed_id(stored)),
+        is_stored: true,
         fault,
     };
     let many = unfold(T::SPEC.arrays, stored);
@@ -153,6 +159,7 @@ pub fn decode<T: Attributed>(stored: &RawDocument) -> Result<T, DocumentError> {
 #[derive(Debug, Clone)]
 pub struct DocumentError {
     pub(crate) id: Option<String>,
+    pub(crate) is_stored: bool,
     pub(crate) fault: DocumentFault,
 }
 
@@ -205,13 +212,72 @@ impl DocumentError {
             },
             Refusal::Unreadable(source) => DocumentFault::Unreadable(Arc::new(source)),
         };
-        Self { id, fault }
+        Self {
+            id,
+            is_stored: false,
+            fault,
+        }
+    }
+
+    /// The same error without the document's `_id` and without anything else that the document contains.
+    ///
+    /// ```
+    /// use bucket_core::attribute::{Attributed, encode};
+    ///
+    /// fn log_refusal<T: Attributed>(document: &T) {
+    ///     if let Err(error) = encode(document) {
+    ///         eprintln!("{}", error.redacted());
+    ///     }
+    /// }
+    /// ```
+    #[must_use]
+    pub fn redacted(&self) -> Self {
+        let hidden = || REDACTED.to_owned();
+        // No arm for all others: a new fault has to say what it quotes.
+        let fault = match &self.fault {
+            DocumentFault::Attribute(source) => DocumentFault::Attribute(source.redacted()),
+            DocumentFault::Serde(_) => DocumentFault::Serde(redacted_bson()),
+            DocumentFault::RepeatedName { name: _ } => {
+                DocumentFault::RepeatedName { name: hidden() }
+            }
+            DocumentFault::Unreadable(_) => DocumentFault::Unreadable(redacted_bson()),
+            DocumentFault::TooDeep { .. }
+            | DocumentFault::NotKept
+            | DocumentFault::TooLarge { .. } => self.fault.clone(),
+            DocumentFault::Refused { code, message: _ } => DocumentFault::Refused {
+                code: *code,
+                message: hidden(),
+            },
+        };
+        Self {
+            // That there is none is no secret.
+            id: self
+                .id
+                .clone()
+                .map(|id| if id == WITHOUT_ID { id } else { hidden() }),
+            is_stored: self.is_stored,
+            fault,
+        }
     }
 
     /// The document's `_id` as text, if it has one.
     #[must_use]
     pub fn id(&self) -> Option<&str> {
-        self.id.as_deref()
+        self.id.as_deref().filter(|id| *id != WITHOUT_ID)
+    }
+
+    /// Whether the document is one of the collection, and not one that was to be stored.
+    ///
+    /// ```
+    /// use bucket_core::attribute::DocumentError;
+    ///
+    /// fn who_repairs_it(error: &DocumentError) -> &'static str {
+    ///     if error.is_stored() { "operator" } else { "caller" }
+    /// }
+    /// ```
+    #[must_use]
+    pub fn is_stored(&self) -> bool {
+        self.is_stored
     }
 
     /// What is wrong.

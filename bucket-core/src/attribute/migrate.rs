@@ -92,6 +92,7 @@ impl Migration {
     pub fn plan(&self, stored: &RawDocument) -> Result<Option<FormChange>, DocumentError> {
         let error = |fault| DocumentError {
             id: Some(printed_id(stored)),
+            is_stored: true,
             fault,
         };
         let change = self.change(stored);

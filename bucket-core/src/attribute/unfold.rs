@@ -200,7 +200,7 @@ impl<'a> Unfolded<'a> {
         for (index, entry) in entries.enumerate() {
             let taken = entry.and_then(|entry| match self.take(entry, to) {
                 // Besides the field, the entry is not a further value: the two contradict.
-                Err(_) if self.keeps_all() && !self.is_told_by_field(entry) => {
+                Err(_) if self.keeps_all() && !self.is_given_by_field(entry) => {
                     self.others.push(entry);
                     Ok(())
                 }
@@ -215,7 +215,7 @@ impl<'a> Unfolded<'a> {
         matches!(self.array.rest, Some(Rest::Entries { .. }))
     }
 
-    fn is_told_by_field(&self, entry: Element<'a>) -> bool {
+    fn is_given_by_field(&self, entry: Element<'a>) -> bool {
         let Ok((k, _, u)) = self.parts(entry) else {
             return false;
         };

@@ -13,7 +13,7 @@ use bson::{RawDocument, RawDocumentBuf, oid::ObjectId};
 pub(crate) use self::{
     element::{Element, Elements, element_parts, elements},
     operand::Operand,
-    printed_id::printed_id,
+    printed_id::{WITHOUT_ID, printed_id},
 };
 use crate::model::{key::KeyValue, measure::Number};
 

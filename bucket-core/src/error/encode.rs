@@ -80,6 +80,12 @@ pub enum EncodeError {
         /// What is wrong with them.
         message: String,
     },
+    /// One of the variants that hold a value or a time of the record, without it: only
+    /// [`redacted`](Self::redacted) makes this one.
+    Redacted {
+        /// What is wrong with the record.
+        reason: String,
+    },
 }
 
 impl fmt::Display for EncodeError {
@@ -132,6 +138,7 @@ impl fmt::Display for EncodeError {
                 "the record's time is {time}, but the model keeps no records from before {before}"
             ),
             Self::RecordId { field, message } => write!(f, "the record id `{field}` {message}"),
+            Self::Redacted { reason } => f.write_str(reason),
             Self::Limits { message } => write!(f, "the limits of the key are invalid: {message}"),
         }
     }

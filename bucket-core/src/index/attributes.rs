@@ -1,4 +1,4 @@
-//! How the indexes of a collection serve arrays of attributes of documents.
+//! How the indexes of a collection serve a document's arrays of attributes.
 
 use bson::Document;
 
@@ -14,15 +14,15 @@ use crate::model::{attribute_array::AttributeArray, spec::ID_INDEX};
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct AttributeIndexes {
-    /// The names of those that serve, whatever they are called.
+    /// The names of the indexes that serve, which may differ from the model's names.
     pub found: Vec<String>,
-    /// What is to be created.
+    /// The indexes to create.
     pub missing: Vec<IndexPlan>,
-    /// Those of a name that is needed, with another definition.
+    /// Indexes with a name that the model needs and another definition.
     pub drift: Vec<Drift>,
 }
 
-/// Compares the definitions that `listIndexes` gives with the arrays of attributes of documents.
+/// Compares the definitions that `listIndexes` returns with a document's arrays of attributes.
 ///
 /// ```
 /// # use bson::doc;
@@ -35,7 +35,7 @@ pub struct AttributeIndexes {
 #[must_use]
 pub fn compare_attributes(arrays: &[AttributeArray], found: &[Document]) -> AttributeIndexes {
     let mut indexes = AttributeIndexes::default();
-    // That of the collection: filters are compared by it, and every index gets it unless it says otherwise.
+    // The collation of the collection: filters use it, and so does every index that does not set its own.
     let found = Listed::all(found);
     let collation = found.iter().find(|index| index.name() == Some(ID_INDEX));
     let collation = collation.and_then(|index| index.definition.get("collation"));
@@ -56,7 +56,7 @@ pub fn compare_attributes(arrays: &[AttributeArray], found: &[Document]) -> Attr
         }
         let is_called_so = |index: &&Listed<'_>| index.name() == Some(plan.name.as_str());
         let serves = |index: &&Listed<'_>| {
-            // One of this name that is still being built is created again, which waits for it.
+            // An unfinished index of this name is created again, which waits for its build.
             let is_to_be_awaited = index.is_unfinished && is_called_so(index);
             same_index(&expected, index.definition) && !is_to_be_awaited
         };
@@ -74,7 +74,7 @@ pub fn compare_attributes(arrays: &[AttributeArray], found: &[Document]) -> Attr
     indexes
 }
 
-/// What keeps the server from creating an index: another one of the same name or keys.
+/// Finds what prevents the server from creating an index: another one with the same name or keys.
 ///
 /// ```
 /// # use bson::doc;
@@ -125,11 +125,11 @@ mod tests {
         other.insert("name", "attributes_specs");
         let indexes = compare_attributes(&[SPECS], &[other.clone()]);
         assert_eq!((indexes.missing.len(), indexes.drift.len()), (0, 1));
-        // One by hand beside it serves.
+        // A manually created index serves instead.
         let indexes = compare_attributes(&[SPECS], &[other, by_hand]);
         assert_eq!((indexes.found.len(), indexes.drift.len()), (1, 0));
 
-        // Another kind of index than before.
+        // An index of another kind.
         let old = doc! { "name": "attributes_specs", "key": keys };
         let indexes = compare_attributes(&[WHOLE], &[old]);
         let [Drift::Index { name, .. }] = indexes.drift.as_slice() else {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_keeps_an_index_from_being_created_is_named() {
+    fn the_index_that_prevents_a_creation_is_named() {
         let plan = compare_attributes(&[SPECS], &[]).missing.remove(0);
         let hidden = doc! { "v": 2, "name": "by_hand", "key": plan.keys.clone(), "hidden": true };
         let Some(Drift::Index { name, found, .. }) = in_the_way(&plan, &[hidden]) else {

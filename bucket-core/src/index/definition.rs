@@ -2,7 +2,7 @@
 
 use bson::{Document, doc};
 
-/// The option by which the server removes documents.
+/// The option that makes the server remove documents.
 pub(super) const EXPIRE_AFTER: &str = "expireAfterSeconds";
 
 /// An index as the server's `createIndexes` takes it.
@@ -22,7 +22,7 @@ pub struct IndexPlan {
 }
 
 impl IndexPlan {
-    /// The definition, as `createIndexes` takes it and `listIndexes` gives it.
+    /// The definition, as `createIndexes` takes it and `listIndexes` returns it.
     #[must_use]
     pub fn definition(&self) -> Document {
         let mut definition = doc! { "name": &self.name, "key": self.keys.clone() };

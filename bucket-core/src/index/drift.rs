@@ -17,48 +17,46 @@ pub enum Drift {
         /// What the server has.
         found: Document,
     },
-    /// An index on open buckets of another capacity exists: it refuses buckets that this model
-    /// wants to open.
+    /// An index on open buckets belongs to another capacity: it refuses buckets that this model must open.
     Capacity {
         /// The name of that index.
         name: String,
-        /// The name of the model's own, where it has one.
+        /// The name of the model's index, if it has one.
         expected: Option<String>,
     },
-    /// The index on record ids exists, and the model has none: it refuses records whose id is stored.
+    /// An index on record ids exists, but the model has none: the index refuses records whose id is stored.
     RecordIds {
         /// The name of the index.
         name: String,
     },
-    /// The server removes buckets by another limit than the model's, or by none. It goes on with that until it is
-    /// changed on purpose.
+    /// The server removes buckets by another limit than the model's, or by none. It keeps doing so until
+    /// someone changes the index.
     Expiry {
         /// The name of the index.
         name: String,
-        /// The model's limit in seconds; none where the model has no such index.
+        /// The model's limit in seconds; `None` if the model has no such index.
         expected: Option<u32>,
-        /// The limit of the index, in seconds; none where the collection has no such index.
+        /// The limit of the index, in seconds; `None` if the collection has no such index.
         found: Option<u32>,
-        /// What the server would remove at once by the model's limit, where that removes more; none also where
-        /// it took too long to count.
+        /// What the server would remove at once under the model's limit. `None` if that limit removes no
+        /// more, and if counting took too long.
         removes: Option<Removal>,
     },
-    /// The collection orders text by a collation: ids would not order as the library needs it.
+    /// The collection orders text by a collation, so ids would not sort as the library needs.
     Collation {
         /// The locale of the collation.
         locale: String,
     },
-    /// The collection was created with another block compressor; only a new collection can have
-    /// the model's.
+    /// The collection was created with another block compressor; only a new collection can have the model's.
     Compression {
-        /// The model's.
+        /// The model's compressor.
         expected: String,
-        /// The storage options of the collection; empty for the server's own.
+        /// The storage options of the collection; empty for the server's default.
         found: String,
     },
     /// The name belongs to a view, or to a time series, capped or clustered collection.
     Kind {
-        /// What the server calls it.
+        /// The server's name for it.
         found: String,
     },
 }
@@ -71,20 +69,23 @@ impl std::fmt::Display for Drift {
                 expected,
                 found,
             } => {
-                write!(f, "index `{name}` is {found}, the model needs {expected}")
+                write!(
+                    f,
+                    "index `{name}` is {found}, but the model needs {expected}"
+                )
             }
             Self::Capacity { name, expected } => {
                 let expected = expected.as_deref().unwrap_or("none");
                 write!(
                     f,
-                    "index `{name}` is of another capacity, the model needs `{expected}`; drop \
-                     `{name}` once no writer of that capacity is left"
+                    "index `{name}` belongs to another capacity, but the model needs `{expected}`; drop \
+                     `{name}` once no writer uses that capacity"
                 )
             }
             Self::RecordIds { name } => write!(
                 f,
-                "index `{name}` is on record ids, of which the model has none; drop `{name}` once no \
-                 writer is left whose model has them"
+                "index `{name}` is on record ids, but the model has none; drop `{name}` once no writer \
+                 uses a model with record ids"
             ),
             Self::Expiry {
                 name,
@@ -95,7 +96,7 @@ impl std::fmt::Display for Drift {
             Self::Collation { locale } => {
                 write!(
                     f,
-                    "the collection has the collation `{locale}`, ids need the simple one"
+                    "the collection has the collation `{locale}`, but ids need the simple collation"
                 )
             }
             Self::Compression { expected, found } => {
@@ -105,14 +106,14 @@ impl std::fmt::Display for Drift {
                 };
                 write!(
                     f,
-                    "the collection was created {found}, the model asks for the compressor \
+                    "the collection was created {found}, but the model asks for the compressor \
                      `{expected}`"
                 )
             }
             Self::Kind { found } => {
                 write!(
                     f,
-                    "the name belongs to a {found}, the model needs a plain collection"
+                    "the name belongs to a {found}, but the model needs a plain collection"
                 )
             }
         }
@@ -156,7 +157,7 @@ fn expiry(
     }
 }
 
-/// The difference between the index that the model needs and the one of its name.
+/// The difference between the index that the model needs and the stored index with its name.
 pub(super) fn drifted(name: String, expected: Document, found: &Document) -> Drift {
     Drift::Index {
         name,

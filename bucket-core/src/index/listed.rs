@@ -1,4 +1,4 @@
-//! An index as the server lists it, and the command for that.
+//! An index as the server lists it, and the command that lists indexes.
 
 use bson::{Document, doc};
 
@@ -13,8 +13,8 @@ pub(crate) const CLUSTERED: &str = "clustered collection";
 
 /// An index as the server lists it: its definition, and whether it is there.
 ///
-/// An index whose build is not finished has its definition one level down. It serves no read, and a unique one
-/// does not tell what was there before from what comes.
+/// An index with an unfinished build has its definition one level down. It serves no reads, and a unique one
+/// does not yet compare new documents with earlier ones.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Listed<'a> {
     pub(super) definition: &'a Document,
@@ -52,8 +52,8 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// The command that lists the indexes of a collection, and which of them are still being built. `plain` is for a
-/// server that does not say the latter, as with the stable API.
+/// The command that lists the indexes of a collection, and which of them are still being built. Set `plain`
+/// for a server that does not report unfinished builds, as with the stable API.
 ///
 /// ```
 /// let command = bucket_core::index::list("trades", false);
@@ -61,7 +61,7 @@ impl<'a> Listed<'a> {
 /// ```
 #[must_use]
 pub fn list(collection: &str, plain: bool) -> Document {
-    // More than a collection can have.
+    // More indexes than a collection can have.
     let mut command = doc! { "listIndexes": collection, "cursor": { "batchSize": 1_000 } };
     if !plain {
         command.insert("includeBuildUUIDs", true);

@@ -2,7 +2,7 @@
 
 use bson::DateTime;
 
-/// What the server would remove if it removed buckets by the model's limit.
+/// What the server would remove under the model's limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Removal {

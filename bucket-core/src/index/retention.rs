@@ -1,4 +1,4 @@
-//! The indexes by which the server removes buckets, and the date that they go by.
+//! The expiry indexes, and the date that they use.
 
 use bson::{DateTime, Document, doc};
 
@@ -8,14 +8,14 @@ use crate::{
     read::has_records,
 };
 
-/// The name of the index by which the server removes buckets.
+/// The name of the expiry index, which makes the server remove buckets.
 const EXPIRE_INDEX: &str = "bucket_expire";
 
-/// That of the second one, for buckets that are closed by bytes and carry no mark.
+/// The name of the second expiry index, for buckets that are closed by bytes and carry no mark.
 const EXPIRE_BYTES_INDEX: &str = "bucket_expire_bytes";
 
 impl BucketSpec {
-    /// The name of the index by which the server removes buckets, where the model has a limit.
+    /// The name of the expiry index, if the model has a limit.
     ///
     /// ```
     /// # use bucket_core::BucketSpec;
@@ -29,10 +29,10 @@ impl BucketSpec {
     }
 }
 
-/// The indexes by which the server removes buckets; none without a limit.
+/// The expiry indexes; none without a limit.
 ///
-/// Buckets of the manual's form carry no mark. Where they are closed by bytes too, either is enough,
-/// which the condition of one index can say on servers from 6.0 on alone.
+/// Buckets of the manual's form carry no mark. With `max_bytes`, either the count or the size makes one full,
+/// and only servers from 6.0 on can say that in the condition of one index.
 pub(super) fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
     let Some(seconds) = spec.expire_after() else {
         return Vec::new();
@@ -59,14 +59,14 @@ pub(super) fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct UpdatePlan {
-    /// Which buckets.
+    /// The filter for the buckets.
     pub filter: Document,
     /// The stages.
     pub pipeline: Vec<Document>,
 }
 
-/// Gives buckets from before the model had a limit the date from which their age counts; nothing for
-/// forms whose buckets have one anyway. The server looks at every bucket.
+/// Plans an update that gives buckets from before the model had a limit the date from which their age counts.
+/// `None` for forms whose buckets always have the date. The server looks at every bucket.
 ///
 /// ```
 /// # use bson::DateTime;
@@ -86,23 +86,23 @@ pub fn date_buckets(spec: &BucketSpec, now: DateTime) -> Option<UpdatePlan> {
     })
 }
 
-/// The date that a bucket is given which has none.
+/// The date for a bucket that has none.
 fn latest(spec: &BucketSpec, now: DateTime) -> Document {
     let times = format!("${}.{}", spec.items(), spec.time().name);
     doc! { "$min": [{ "$max": times }, now] }
 }
 
-/// How the server counts what it would remove: see [`removal`].
+/// The aggregation that counts what the server would remove; see [`removal`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RemovalPlan {
-    /// The stages of an aggregation, which gives one document or none.
+    /// The stages of the aggregation, which returns at most one document.
     pub pipeline: Vec<Document>,
     until: DateTime,
 }
 
 impl RemovalPlan {
-    /// From what the aggregation gave.
+    /// Reads the result of the aggregation.
     ///
     /// ```
     /// # use bson::DateTime;
@@ -124,8 +124,8 @@ impl RemovalPlan {
     }
 }
 
-/// Counts what the server would remove at once if the model's index of this name came into force; nothing
-/// where the model has no such index. The server looks at every bucket.
+/// Counts what the server would remove at once if the model's index with this name came into force; `None` if
+/// the model has no such index. The server looks at every bucket.
 ///
 /// ```
 /// # use bson::DateTime;
@@ -156,8 +156,9 @@ pub fn removal(spec: &BucketSpec, index: &str, now: DateTime) -> Option<RemovalP
     })
 }
 
-/// Takes out the indexes of these that would have the server remove what is stored, as differences from the
-/// model. One that is being built removes what it removes whether the model asks for it or not.
+/// Takes the indexes out that would make the server remove stored buckets, and returns them as drift. An
+/// index that is being built will remove buckets whether the model asks for it or not, so it is not taken
+/// out.
 pub(super) fn without_consent(missing: &mut Vec<IndexPlan>, found: &[Listed<'_>]) -> Vec<Drift> {
     let is_listed = |plan: &IndexPlan| {
         let has_the_name = |index: &Listed<'_>| index.name() == Some(plan.name.as_str());
@@ -179,7 +180,7 @@ pub(super) fn without_consent(missing: &mut Vec<IndexPlan>, found: &[Listed<'_>]
     drift
 }
 
-/// Indexes of this library by which the server removes buckets that are not the model's.
+/// This library's expiry indexes that the model does not have.
 pub(super) fn drift(spec: &BucketSpec, found: &[Listed<'_>]) -> Vec<Drift> {
     let own = plan(spec);
     let foreign = found.iter().filter_map(|index| {

@@ -1,15 +1,15 @@
-//! Whether two definitions are of the same index.
+//! Whether two definitions describe the same index.
 
 use bson::{Bson, Document};
 
 use super::definition::EXPIRE_AFTER;
 use crate::{attribute::convert::number, model::whole};
 
-/// Options by which an index leaves out documents, is left out itself, or refuses documents.
+/// Options that make an index skip documents, be skipped by queries, or refuse documents.
 const RESTRICTIONS: [&str; 3] = ["sparse", "hidden", "prepareUnique"];
 
-/// Whether an index does what the definition asks for. Options that change neither order nor
-/// uniqueness (such as storage options, or the version) are left out of account.
+/// Whether an index does what the definition asks for. Options that change neither order nor uniqueness (such
+/// as storage options, or the version) are ignored.
 pub(super) fn same_index(expected: &Document, found: &Document) -> bool {
     let partial = |index: &Document| {
         index
@@ -32,10 +32,10 @@ pub(super) fn name(index: &Document) -> Option<&str> {
     index.get_str("name").ok()
 }
 
-/// The fields of an index in their order, each with its direction or its kind.
+/// The fields of an index in order, each with its direction or its kind.
 pub(super) fn keys(index: &Document) -> Vec<(&str, Bson)> {
     let direction = |value: &Bson| match number(value) {
-        // To the server, too, the sign alone counts.
+        // The server, too, looks only at the sign.
         Some(number) if number > 0.0 => Bson::Int32(1),
         Some(number) if number < 0.0 => Bson::Int32(-1),
         _ => value.clone(),
@@ -45,7 +45,7 @@ pub(super) fn keys(index: &Document) -> Vec<(&str, Bson)> {
         .collect()
 }
 
-/// Whether an option is set: older shells write numbers.
+/// Whether an option is set; older shells write it as a number.
 fn is_set(index: &Document, name: &str) -> bool {
     match index.get(name) {
         Some(Bson::Boolean(set)) => *set,
@@ -54,7 +54,7 @@ fn is_set(index: &Document, name: &str) -> bool {
     }
 }
 
-/// The collation of an index; none for the simple one, which compares bytes.
+/// The collation of an index; `None` for the simple collation, which compares bytes.
 pub(super) fn collation(index: &Document) -> Option<&Document> {
     let collation = index.get_document("collation").ok();
     collation.filter(|collation| collation.get_str("locale").ok() != Some("simple"))
@@ -66,8 +66,7 @@ pub(super) fn expire_after(index: &Document) -> Option<u32> {
     u32::try_from(seconds).ok()
 }
 
-/// A condition with its integers of one type: the shell writes doubles where drivers write
-/// integers.
+/// A condition with all its integers of one type: the shell writes doubles where drivers write integers.
 fn numbers(condition: &Document) -> Document {
     let one = |value: &Bson| match value {
         Bson::Document(inner) => Bson::Document(numbers(inner)),

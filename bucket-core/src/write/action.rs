@@ -8,59 +8,59 @@ use crate::{bucket::id, model::spec::BucketSpec};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
-    /// Appends to the bucket of this id if it is there and has room. It misses without a trace,
-    /// so it is sent alone. The manual's form.
+    /// Appends to the bucket with this id if it exists and has room. A miss leaves no trace, so it is sent in
+    /// a command of its own. The manual's form.
     Append {
         /// The `_id` of the bucket.
         id: String,
     },
-    /// Appends to the bucket of this id, which is there: where it is full, the miss shows as a
-    /// duplicate key. The manual's form.
+    /// Appends to the bucket with this id, which exists: if it is full, the miss shows as a duplicate key.
+    /// The manual's form.
     Fill {
         /// The `_id` of the bucket.
         id: String,
     },
-    /// Opens the bucket of this id. The manual's form.
+    /// Opens the bucket with this id. The manual's form.
     Open {
         /// The `_id` of the new bucket.
         id: String,
-        /// No bucket of the key may stand behind this id: the new one's, or that of the bucket
-        /// that was seen as the newest.
+        /// No bucket of the key may sort after this id: the id of the new bucket, or of the one that was seen
+        /// as the newest.
         behind: String,
     },
-    /// Opens the bucket of this id without records, so that no other one of the key can be opened: whole
-    /// ones are placed before it. The manual's form.
+    /// Opens the bucket with this id without records, so that no other one of the key can be opened while
+    /// whole buckets are placed before it. The manual's form.
     Reserve {
         /// The `_id` of the new bucket.
         id: String,
-        /// As of [`Open`](Self::Open).
+        /// As in [`Open`](Self::Open).
         behind: String,
     },
     /// Inserts a whole bucket before the one that is reserved. The manual's form.
     Place {
         /// The `_id` of the new bucket.
         id: String,
-        /// Only the reserved bucket may be after this id: the new one's, or that of the bucket before it.
+        /// Only the reserved bucket may sort after this id: the id of the new bucket, or of the one before it.
         behind: String,
     },
-    /// Brings the first records of a bucket that was opened without any. The manual's form.
+    /// Stores the first records of a bucket that was opened without records. The manual's form.
     Begin {
         /// The `_id` of the bucket.
         id: String,
         /// The bucket is this writer's own and still reserved.
         reserved: bool,
     },
-    /// Ends a reservation, another writer's as a rule: from then on nothing is placed before the bucket.
-    /// Brings no records. The manual's form.
+    /// Ends a reservation, usually another writer's: from then on nothing is placed before the bucket. Stores
+    /// no records. The manual's form.
     TakeOver {
         /// The `_id` of the bucket.
         id: String,
     },
-    /// Appends to the bucket of this id or opens it, whichever it takes; where it takes no more,
-    /// the miss shows as a duplicate key. The other forms.
+    /// Appends to the bucket with this id, or opens it. If the bucket takes no more, the miss shows as a
+    /// duplicate key. The other forms.
     Put(Put),
-    /// Marks a bucket as one that takes no more; brings no records. Where a numbered bucket is gone or
-    /// marked already, that shows as a refusal.
+    /// Marks a bucket as one that takes no more; stores no records. If a numbered bucket is gone or already
+    /// marked, the server refuses the statement.
     Close {
         /// The `_id` of the bucket.
         id: String,
@@ -69,7 +69,7 @@ pub enum Action {
     },
 }
 
-/// A bucket that is appended to or opened.
+/// A bucket to append to or to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Put {
@@ -79,20 +79,20 @@ pub struct Put {
     pub start: DateTime,
     /// Its number.
     pub number: i64,
-    /// Which of the buckets of its window it is, from 0.
+    /// Its index among the buckets of its window, from 0.
     pub part: i64,
     /// The number of records that it takes.
     pub size: u32,
-    /// The statement fills the bucket, which then holds this many records, and marks it.
+    /// Set if the statement fills the bucket and marks it: the number of records that the bucket holds before it.
     pub fills_from: Option<u32>,
-    /// The bucket is not known to exist.
+    /// The bucket may not exist yet.
     pub fresh: bool,
-    /// It must exist: a miss leaves no trace, so the statement is sent alone.
+    /// It must exist: a miss leaves no trace, so the statement is sent in a command of its own.
     pub lone: bool,
 }
 
 impl Put {
-    /// An append to the bucket of this id, of which nothing else is known.
+    /// An append to the bucket with this id, of which nothing else is known.
     pub(super) fn lone(spec: &BucketSpec, id: &str, size: u32) -> Self {
         Self {
             id: id.to_owned(),
@@ -129,7 +129,7 @@ impl Action {
         }
     }
 
-    /// The name of the index that the statement asks for.
+    /// The name of the index that the statement uses as its hint.
     ///
     /// ```
     /// # use bucket_core::{BucketSpec, write::Action};
@@ -147,7 +147,7 @@ impl Action {
         }
     }
 
-    /// Whether it opens a bucket that is not known to exist.
+    /// Whether it opens a bucket that may not exist yet.
     pub(super) fn is_opening(&self) -> bool {
         match self {
             Self::Append { .. }
@@ -160,7 +160,7 @@ impl Action {
         }
     }
 
-    /// Whether it opens the bucket where there is none.
+    /// Whether it opens the bucket if it does not exist.
     pub(super) fn upserts(&self) -> bool {
         match self {
             Self::Append { .. } | Self::Close { .. } => false,
@@ -174,7 +174,7 @@ impl Action {
         }
     }
 
-    /// Whether a miss leaves no trace but the number of documents in the reply.
+    /// Whether only the number of documents in the reply shows a miss.
     pub(super) fn is_lone(&self) -> bool {
         match self {
             Self::Append { .. } => true,
@@ -183,7 +183,7 @@ impl Action {
         }
     }
 
-    /// Whether the bucket is known to be there.
+    /// Whether the bucket is known to exist.
     pub(super) fn is_known(&self) -> bool {
         match self {
             Self::Fill { .. } => true,

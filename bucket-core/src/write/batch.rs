@@ -1,10 +1,10 @@
-//! Records on their way through a call, grouped by key: what a batch holds.
+//! A batch: the encoded records of a call, grouped by key.
 //!
 //! | what is done with it | file |
 //! | --- | --- |
-//! | a record becomes item bytes, and is filed under its key | `filling` |
-//! | which records come too late for the newest bucket of their key | `late` |
-//! | what a call tells all chains, and asks of them | `steering` |
+//! | encodes a record as item bytes, and files it under its key | `filling` |
+//! | finds records that are too late for the newest bucket of their key | `late` |
+//! | what a call sets on all chains, and asks them | `steering` |
 
 mod filling;
 mod late;
@@ -31,14 +31,13 @@ use crate::{
     stats::contribution::Inputs,
 };
 
-/// Gives the key of a stored bucket as elements of BSON.
+/// Returns the key of a stored bucket as BSON elements.
 type StoredKey = fn(&RawDocument) -> Result<Vec<u8>, KeyError>;
 
-/// Encoded records, grouped by the sequence of buckets that they go into, in their order of
-/// arrival.
+/// Encoded records, grouped by the sequence of buckets that they go into, in order of arrival.
 ///
-/// It knows its model by what the model is described by, not by its type: what is done with records
-/// once they are encoded is compiled once for all models.
+/// It knows its model by description, not by type, so that the code that handles encoded records is compiled
+/// once for all models.
 ///
 /// ```
 /// # use bucket_core::{EncodeError, Record, write::Batch};
@@ -53,20 +52,20 @@ type StoredKey = fn(&RawDocument) -> Result<Vec<u8>, KeyError>;
 #[derive(Debug)]
 pub struct Batch {
     pub(super) spec: &'static BucketSpec,
-    /// The key of a stored bucket, as elements of BSON: as the model's key type would write it.
+    /// Returns the key of a stored bucket as BSON elements, as the model's key type writes it.
     pub(super) stored_key: StoredKey,
     pub(super) encoded: Encoded,
     pub(super) records: usize,
-    /// The time by the clock, for models that keep it.
+    /// The current time, for models that use it.
     now: DateTime,
     pub(super) chains: Vec<Chain>,
-    /// By key as BSON and what the form adds to it.
+    /// Chains by key as BSON and what the form adds to it.
     by_identity: HashMap<Box<[u8]>, usize, RandomState>,
-    /// Names that were checked.
+    /// Names that were already checked.
     known: KnownNames,
     /// The key of the record that is being encoded.
     key: Vec<u8>,
-    /// What the chain that is looked for is found by.
+    /// The identity of the chain that is being looked up.
     identity: Vec<u8>,
     key_bytes: usize,
     size: RecordSize,
@@ -74,17 +73,16 @@ pub struct Batch {
     in_order: bool,
     /// Another writer opens buckets of the same keys.
     raced: bool,
-    /// The most statements of a command: lowered when the server refuses a whole one, to find the record to
-    /// blame.
+    /// The most statements of a command. A refused command lowers it, to find the record to blame.
     max_statements: usize,
     source: Option<Source>,
     /// The position of the next record.
     position: i64,
-    /// Which records of the source are not to be sent,
+    /// The records of the source that must not be sent,
     pub(super) holds: Holds,
-    /// and which were not.
+    /// and those that were not.
     pub(super) held_back: Vec<HeldBack>,
-    /// The record ids, where the model has them.
+    /// The record ids, if the model has them.
     pub(super) own_ids: OwnIds,
 }
 
@@ -92,30 +90,29 @@ pub struct Batch {
 #[derive(Debug, Default)]
 pub(super) struct Encoded {
     pub(super) items: Vec<u8>,
-    /// The number of encoded records, of those as well that were set aside.
+    /// The number of encoded records, including those set aside.
     pub(super) rows: usize,
-    /// The values that aggregates are kept of.
+    /// The values that have aggregates.
     pub(super) inputs: Inputs,
-    /// By row: the place among the items of each record's id, as an element. Empty where the model
-    /// has none.
+    /// By row: the range of each record's id among the items, as an element. Empty if the model has no ids.
     pub(super) ids: Vec<Range<usize>>,
 }
 
 impl Encoded {
-    /// The id of a record as an element of BSON, where the model has ids.
+    /// The id of a record as an element of BSON, if the model has ids.
     pub(super) fn id(&self, slot: &Slot) -> Option<&[u8]> {
         self.items.get(self.ids.get(slot.row)?.clone())
     }
 }
 
 impl Batch {
-    /// An empty batch for records of this model.
+    /// Makes an empty batch for records of this model.
     #[must_use]
     pub fn of<T: Record>() -> Self {
         Self::empty(T::SPEC, read::stored_key::<T>)
     }
 
-    /// This batch; an empty one of the same model takes its place.
+    /// Takes this batch, and leaves an empty one of the same model.
     #[must_use]
     pub fn take(&mut self) -> Self {
         let empty = Self::empty(self.spec, self.stored_key);
@@ -159,14 +156,14 @@ impl Batch {
         self.records
     }
 
-    /// The size of the encoded items and keys, in bytes, and what is kept of record ids.
+    /// The size of the encoded items and keys, and of what is kept for record ids, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.encoded.items.len() + self.key_bytes + self.own_ids.bytes()
     }
 
-    /// Records come from this source, each at the position that is set before it is pushed. Positions
-    /// must rise.
+    /// Sets the source that the records come from. Each record is at the position that is set before it is
+    /// pushed; positions must rise.
     pub fn set_source(&mut self, source: Source) {
         self.source = Some(source);
     }
@@ -177,7 +174,7 @@ impl Batch {
         self.source.as_ref()
     }
 
-    /// The position of the next record in its source; see [`Source::position`].
+    /// Sets the position of the next record in its source; see [`Source::position`].
     pub fn set_position(&mut self, position: i64) {
         self.position = position;
     }
@@ -191,8 +188,8 @@ impl Batch {
         &self.key
     }
 
-    /// The time by the clock: records that the model keeps no longer are refused by it, and buckets
-    /// have it where the model asks for it.
+    /// Sets the current time. The batch refuses records that have expired by then, and buckets store it if
+    /// the model asks for that.
     pub fn set_now(&mut self, now: DateTime) {
         self.now = now;
     }
@@ -207,8 +204,8 @@ impl Batch {
         &self.chains
     }
 
-    /// The records that were set aside because an earlier one of the batch has their key and id. How
-    /// they stand to it is certain once nothing of the batch is pending.
+    /// The records that were set aside because an earlier one of the batch has their key and id. Their
+    /// relation to that one is certain once nothing of the batch is pending.
     #[must_use]
     pub fn own_repeats(&self) -> &[OwnRepeat] {
         &self.own_ids.repeats

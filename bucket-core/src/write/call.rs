@@ -1,15 +1,15 @@
-//! One write call: what to read and send next, until every record of a batch is stored or has a reason
-//! why it is not.
+//! One write call: decides what to read and send next, until every record of a batch is stored or has a
+//! reason why it is not.
 //!
 //! | what is decided | file |
 //! | --- | --- |
 //! | what is read before a write | `learning` |
-//! | what the replies mean for the records, and what comes after | `settling` |
+//! | what the replies mean for the records, and what follows | `settling` |
 //! | which collection it is | `footing` |
 //! | which of two records with one id is sent | `own_repeats` |
-//! | what the call came to | `report` |
-//! | what it says to its executor, and hears from it | `exchange` |
-//! | in which order all of it is done | here |
+//! | the result of the call | `report` |
+//! | the messages between a call and its executor | `exchange` |
+//! | the order of all this | here |
 
 mod exchange;
 mod footing;
@@ -31,9 +31,9 @@ use self::{
 };
 use super::{Batch, Doubtful, Ground, Need, Pauses, Round};
 
-/// Commands of one round that are under way at the same time.
+/// The most commands of one round that are in flight at the same time.
 const IN_FLIGHT: usize = 4;
-/// Lost races of one key in a row after which its records are given back.
+/// The number of lost races in a row after which the records of a key fail.
 const MAX_MISSES: u32 = 1_000;
 /// So often a call looks again at a collection because a read or a whole command was refused as if it were
 /// another one.
@@ -45,9 +45,9 @@ const PAUSES: Pauses = Pauses::of(1, 16);
 
 /// A write call.
 ///
-/// It does nothing by itself: [`next`](Self::next) says what is to be done, and [`told`](Self::told) takes
-/// what came of it. It has no clock and draws no numbers, so the same events lead to the same commands. It
-/// may be dropped at any time.
+/// It does nothing by itself: [`next`](Self::next) says what to do, and [`told`](Self::told) takes the
+/// result. It has no clock and draws no random numbers, so the same events lead to the same commands. It may
+/// be dropped at any time.
 ///
 /// ```
 /// # use bucket_core::{Record, write::{Batch, Call, CallEvent, Learnt, Next, Report, Terms}};
@@ -66,23 +66,23 @@ const PAUSES: Pauses = Pauses::of(1, 16);
 #[derive(Debug)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "each of them is true or not whatever the others are"
+    reason = "the flags are independent of each other"
 )]
 pub struct Call<E> {
     batch: Batch,
     terms: Terms,
     phase: Phase,
-    /// What the writes rest on.
+    /// What the writes depend on.
     ground: Option<Ground>,
-    /// What was found, and has the indexes still to be looked at.
+    /// The collection that was found, before its indexes are checked.
     found: Option<Ground>,
-    /// It goes by what the handle remembers, and leaves it what it knows.
+    /// It uses what the handle remembers, and adds what it learns.
     has_begun: bool,
-    /// The indexes were looked at.
+    /// The indexes were checked.
     has_looked: bool,
-    /// Servers before MongoDB 6.0 do not say that the collection is another one.
+    /// The server may be older than MongoDB 6.0, which does not report that the collection is another one.
     is_naming_unknown: bool,
-    /// The collection is another one than that.
+    /// The collection is not the one that was found.
     is_astray: bool,
     /// What the server says that the name belongs to, if that is no plain collection.
     other_kind: Option<&'static str>,
@@ -90,20 +90,20 @@ pub struct Call<E> {
     strays: u32,
     /// What the handle is to learn at the next opportunity.
     lessons: Lessons,
-    /// The write concern of something that was stored was not met.
+    /// The write concern of a stored record was not met.
     is_uncertain: bool,
-    /// The records of callers that have gone since the last plan,
+    /// The records of callers that left since the last plan,
     gone: Vec<Range<usize>>,
-    /// and of those that had gone before it.
+    /// and of those that left before it.
     left: Vec<Range<usize>>,
     doubtful: Vec<Doubtful>,
     report: Report<E>,
-    /// The number of failures that are settled together with the records that repeat theirs.
+    /// The number of failures whose repeats are settled too.
     settled: usize,
 }
 
 impl<E: Clone> Call<E> {
-    /// A call that stores the records of a batch.
+    /// Makes a call that stores the records of a batch.
     #[must_use]
     pub fn new(mut batch: Batch, terms: Terms) -> Self {
         if terms.in_a_hurry {
@@ -131,16 +131,16 @@ impl<E: Clone> Call<E> {
         }
     }
 
-    /// The records of these indexes are not wanted any more: their caller has gone. What was sent of them
-    /// is seen through.
+    /// The caller of these records has left: they are not wanted any more. Records that were sent are
+    /// followed to their outcome.
     pub fn gone(&mut self, records: Range<usize>) {
         self.gone.push(records);
     }
 
-    /// What is to be done next.
+    /// Returns what to do next.
     #[allow(
         clippy::should_implement_trait,
-        reason = "an iterator goes on without hearing what came of it"
+        reason = "an iterator continues without learning the outcome"
     )]
     pub fn next(&mut self) -> Next {
         loop {
@@ -188,7 +188,7 @@ impl<E: Clone> Call<E> {
         }
     }
 
-    /// What came of it. What does not belong to it changes nothing.
+    /// Takes the result. An event that does not belong to the current step changes nothing.
     pub fn told(&mut self, event: CallEvent<E>) {
         let phase = std::mem::replace(&mut self.phase, Phase::Done);
         self.phase = match (phase, event) {
@@ -238,7 +238,7 @@ impl<E: Clone> Call<E> {
         };
     }
 
-    /// The batch, and what the call came to. Before it is [`Next::Done`] that is what it has come to so far.
+    /// Returns the batch and the result of the call. Before [`Next::Done`] that is the result so far.
     #[must_use]
     pub fn end(self) -> (Batch, Report<E>) {
         (self.batch, self.report)
@@ -257,10 +257,10 @@ impl<E: Clone> Call<E> {
         self.report_held_back();
         let has_withdrawn = self.withdraw();
         if self.promote_repeats() || has_withdrawn {
-            // The first record of a chain may be another one than was looked for.
+            // The first record of a chain may no longer be the one that was looked for.
             return self.learn();
         }
-        // Its write concern is the delivery's to say, which knows how much time is left.
+        // The delivery sets the write concern, because it knows how much time is left.
         let rounds = self.batch.rounds(None);
         if rounds.is_empty() && sorted_out.moved == 0 {
             return match self.batch.patience() {
@@ -274,7 +274,7 @@ impl<E: Clone> Call<E> {
         Phase::Sends(rounds.into_iter())
     }
 
-    /// The next commands of a round; none if it has run.
+    /// The next commands of a round; `None` if all were sent.
     fn send(&mut self, mut rest: IntoIter<Round>) -> Option<Next> {
         if !self.doubtful.is_empty() {
             let plans = self.traces();
@@ -312,8 +312,9 @@ impl<E: Clone> Call<E> {
         }
     }
 
-    /// Lets the winner of a race get on, the more races are lost the longer; or who has reserved a bucket, once
-    /// no chain goes on at once. Gives whether it is as long as patient chains need.
+    /// Lets the winner of a race continue, for longer the more races are lost. Once no chain can continue at
+    /// once, also waits for the writer that reserved a bucket. Returns whether the pause is as long as
+    /// patient chains need.
     fn pause(&self) -> Option<(Next, bool)> {
         let chains = self.batch.chains().iter();
         let going_on = chains.filter(|chain| chain.need() != Need::Nothing);

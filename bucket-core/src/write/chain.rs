@@ -1,9 +1,9 @@
-//! Which bucket takes which records next: the state machine of one sequence of buckets.
+//! Decides which bucket takes which records next: the state machine of one sequence of buckets.
 //!
-//! A chain knows its pending records and what was last seen of the bucket at its end (its tail).
-//! What it knows may be out of date at any time: the statements are made so that a stale one is
-//! refused and changes nothing, and then the tail is forgotten and asked for again. What a chain
-//! does next is the form's own: see `rules`, and `count`, `in_window`, `hybrid`, `late` and `numbered`.
+//! A chain knows its pending records and what was last seen of the bucket at its end (its tail). That
+//! knowledge may be stale at any time: a stale statement is refused and changes nothing, and then the tail is
+//! forgotten and read again. The form decides what a chain does next: see `rules`, and `count`, `in_window`,
+//! `hybrid`, `late` and `numbered`.
 
 use std::collections::VecDeque;
 
@@ -39,17 +39,17 @@ use crate::{
     read::{self, FindPlan},
 };
 
-/// Items of one statement stay below this, so that no single statement nears a full command.
+/// The most bytes of items in one statement, so that a single statement is far from a full command.
 const MAX_STATEMENT_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Refusals in a row of an id that nothing was found under: a document of another key holds it.
+/// The refusals in a row of an id without a bucket of the key: a document of another key holds that id.
 const MAX_TAKEN: u32 = 8;
 
-/// The records of one sequence of buckets on their way into them.
+/// The pending records of one sequence of buckets.
 #[derive(Debug)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "each of them is true or not whatever the others are"
+    reason = "the flags are independent of each other"
 )]
 pub struct Chain {
     spec: &'static BucketSpec,
@@ -59,67 +59,65 @@ pub struct Chain {
     pending: VecDeque<Slot>,
     sorted: bool,
     tail: Tail,
-    /// A try on trust was refused: look for the newest bucket first.
+    /// An attempt without a look was refused: look for the newest bucket first.
     look_behind: bool,
-    /// The bucket that took the key's last record, by hearsay: it is tried first.
+    /// The bucket that is remembered to have taken the key's last record. It is tried first.
     guess: Option<String>,
     recalled: Recalled,
-    /// The full bucket at the end, by hearsay: it is asked for before anything is built on it.
+    /// The full bucket that is remembered as the last one. It is checked before anything is built on it.
     remembered: Option<Known>,
-    /// How far the source of the records has been stored, where they come from one.
+    /// How far the source of the records has been stored, if they come from one.
     watermark: Option<Watermark>,
-    /// The position of the first record of the source that is not known to be stored: none behind it
-    /// may be.
+    /// The position of the first record of the source that may not be stored: no later record may be stored.
     failed_from: Option<i64>,
     /// Records of the source were stored although some before them were not.
     overtaken: bool,
-    /// Which records may be stored already, where they have ids.
+    /// Which records may already be stored, if they have ids.
     suspects: Suspects,
-    /// The bucket that an append did not find, and an earlier try of it may have.
+    /// The bucket that an append did not find, but an earlier attempt may have found.
     doubted: Option<String>,
-    /// It was there, and may have taken the record.
+    /// That bucket exists, and may have taken the record.
     is_in_doubt: bool,
-    /// The last statement was applied: nobody else is known to write here.
+    /// The last statement was applied: no other writer is known to write here.
     confirmed: bool,
-    /// The bucket that took the last record of this chain, unless that filled it.
+    /// The bucket that took the last record of this chain, unless that record filled it.
     last: Option<String>,
     refused: Option<Refused>,
-    /// The id that could not be opened although nothing was found under it.
+    /// The id that could not be opened although no bucket of the key has it.
     taken: Option<Taken>,
-    /// The bucket that the server lets grow no further, whatever its count says: it is as good as
-    /// full.
+    /// The bucket that the server refuses to let grow, whatever its count says. It counts as full.
     outgrown: Option<String>,
     empty_buckets: EmptyBuckets,
-    /// It waits for nobody who has reserved a bucket.
+    /// It does not wait for writers that have reserved a bucket.
     in_a_hurry: bool,
     /// The bucket that this chain has reserved.
     own: Option<String>,
     patience: Option<Patience>,
     misses: u32,
-    /// Lowered when a statement fails, to find the record that cannot be stored.
+    /// The most records of a statement; a failure lowers it, to find the record that cannot be stored.
     max_take: usize,
 }
 
-/// What a chain needs to go on.
+/// What a chain needs to continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Need {
     /// Every record has been dealt with.
     Nothing,
-    /// Whether the full bucket that it remembers still exists; see
+    /// Whether the remembered full bucket still exists; see
     /// [`Batch::remembered`](super::Batch::remembered).
     Confirmation,
     /// The open bucket; see [`Chain::open_bucket`].
     OpenBucket,
-    /// The open bucket, and where there is none the newest one; see [`Chain::newest_bucket`].
+    /// The open bucket, or the newest one if none is open; see [`Chain::newest_bucket`].
     NewestBucket,
     /// How far the source of its records has been stored; see [`Chain::watermark`].
     Watermark,
-    /// Which of its records are stored already; see [`Batch::repeats`](super::Batch::repeats).
+    /// Which of its records are already stored; see [`Batch::repeats`](super::Batch::repeats).
     Repeats,
-    /// Some time, in which who has reserved the open bucket may go on.
+    /// Some time for the writer that reserved the open bucket to continue.
     Patience,
-    /// Its statements to be sent; see [`Chain::plan`].
+    /// Its statements must be sent; see [`Chain::plan`].
     Statements,
 }
 
@@ -194,7 +192,7 @@ impl Chain {
         self.pending.push_back(slot);
     }
 
-    /// Takes a record in, before those that came after it.
+    /// Inserts a record before those that arrived after it.
     pub(super) fn insert(&mut self, slot: Slot) {
         if self.kind.sorts() {
             self.take_in(slot);
@@ -208,14 +206,14 @@ impl Chain {
         }
     }
 
-    /// Takes a record in by its time. It may be older than what the bucket covers that was found for the first one.
+    /// Inserts a record by its time. It may be older than the bucket found for the first record covers.
     pub(super) fn take_in(&mut self, slot: Slot) {
         self.push(slot);
         self.sort();
         self.first_is_another();
     }
 
-    /// What was looked for by the time of a record that is gone is looked for anew.
+    /// Looks again for what was looked up by the time of a record that was taken out.
     pub(super) fn first_is_another(&mut self) {
         if self.kind.is_late() && !self.goes_on_late() {
             self.tail = Tail::Unknown;
@@ -230,7 +228,7 @@ impl Chain {
         self.pending
     }
 
-    /// Puts the records in the order in which the form takes them. Those of one time keep theirs.
+    /// Sorts the records into the order that the form needs. Records of the same time keep their order.
     pub(super) fn sort(&mut self) {
         if self.kind.sorts() && !self.sorted {
             self.pending.make_contiguous().sort_by_key(|slot| slot.time);
@@ -256,7 +254,7 @@ impl Chain {
         &self.prefix
     }
 
-    /// Under which name the bucket that took the last record may be remembered.
+    /// The key under which the bucket that took the last record may be remembered.
     #[must_use]
     pub fn memory_key(&self) -> Vec<u8> {
         identity_of(&self.key, self.kind)
@@ -268,18 +266,18 @@ impl Chain {
         self.misses
     }
 
-    /// The document that keeps the chain from going on, if there is one: it holds an id of the
-    /// chain and is no bucket of it.
+    /// The document that stops the chain, if there is one: it has an id of the chain but is not one of its
+    /// buckets.
     #[must_use]
     pub fn taken_id(&self) -> Option<DamagedBucket> {
         let Taken { id, times, .. } = self.taken.as_ref()?;
         (*times >= MAX_TAKEN).then(|| {
-            let message = "its id is one of this key's, its other fields are not".to_owned();
+            let message = "its id belongs to this key, but its other fields do not".to_owned();
             DamagedBucket::new(format!("{id:?}"), Damage::Refused { message })
         })
     }
 
-    /// What the chain needs to go on.
+    /// What the chain needs to continue.
     #[must_use]
     pub fn need(&self) -> Need {
         let asked = self.watermark.as_ref().is_none_or(Watermark::is_asked);
@@ -302,11 +300,11 @@ impl Chain {
         }
     }
 
-    /// Whether the open bucket is found by the key alone, so that those of many chains can be
-    /// read at once; see [`read::open_buckets`].
+    /// Whether the key is enough to find the open bucket, so that those of many chains can be read at once;
+    /// see [`read::open_buckets`].
     #[must_use]
     pub fn has_open_index(&self) -> bool {
-        // While a capacity is raised, the index does not hold every bucket with room.
+        // While a capacity is being raised, the index does not hold every bucket with room.
         self.kind.identity().is_none() && self.spec.raised_from().is_none()
     }
 
@@ -318,15 +316,15 @@ impl Chain {
 
     /// The read that finds the newest bucket.
     ///
-    /// Where buckets are counted, the next one is opened behind it under the next number. So it must be
-    /// there for good: were it taken back by a failover, its number would be left out. In the other
-    /// forms nothing depends on the buckets before.
+    /// In forms that count buckets, the next one is opened after it under the next number. So it must be
+    /// committed: if a failover rolled it back, its number would be missing. In the other forms nothing
+    /// depends on earlier buckets.
     #[must_use]
     pub fn newest_bucket(&self) -> FindPlan {
         self.kind.rules().newest_bucket(self)
     }
 
-    /// The newest bucket of this time that fulfils the condition.
+    /// The newest bucket of this start that fulfils the condition.
     fn newest_of(&self, start: DateTime, condition: Document) -> FindPlan {
         if self.spec.object_ids() {
             return read::newest_part(self.spec, &self.key, start, condition);
@@ -343,9 +341,9 @@ impl Chain {
         text
     }
 
-    /// Asks for the newest bucket before anything is opened. Inside a transaction the first
-    /// refused statement is the last, so nothing may be tried on trust: no reservation either, which
-    /// the collection may refuse for having no records.
+    /// Looks for the newest bucket before anything is opened. Inside a transaction the first refused
+    /// statement is the last, so nothing may be tried without a look. That excludes reservations too, which
+    /// the collection may refuse because they have no records.
     pub fn look_first(&mut self) {
         self.look_behind = true;
         self.empty_buckets = EmptyBuckets::Unreserved;
@@ -353,7 +351,7 @@ impl Chain {
     }
 }
 
-/// What a chain is found by: its key, and what tells it from others of that key.
+/// The identity of a chain: its key, and what distinguishes it from others of that key.
 pub(super) fn identity_of(key: &[u8], kind: Kind) -> Vec<u8> {
     let mut identity = key.to_vec();
     push_parts(&mut identity, kind);
@@ -366,8 +364,8 @@ pub(super) fn push_parts(identity: &mut Vec<u8>, kind: Kind) {
     }
 }
 
-/// The first text behind an id and those of the same time with a sequence.
+/// The first text that sorts after an id and those of the same time with a sequence.
 fn behind(id: &str) -> String {
-    // A backtick stands behind the underscore that a sequence begins with.
+    // A backtick sorts after the underscore that a sequence begins with.
     format!("{id}`")
 }

@@ -1,7 +1,7 @@
-//! What a statement does to a bucket: the one list of its parts, whatever it is written as.
+//! What a statement does to a bucket: the one list of its parts, for every form of writing it.
 //!
-//! A statement is written as update operators, as a pipeline, or, where it opens a bucket, as the whole
-//! document. All three are made of what is told here: what is done to which path with which value.
+//! A statement is written as update operators, as a pipeline, or, if it opens a bucket, as the whole
+//! document. All three come from this list: the operation, the path and the value.
 
 use std::borrow::Cow;
 
@@ -14,26 +14,26 @@ use crate::{
     },
 };
 
-/// What is done to a part of a bucket, in the order in which a statement does it.
+/// The operations on a part of a bucket, in the order in which a statement does them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
-    /// It is so in every bucket that the statement is for, and in one that it opens.
+    /// Equal in every bucket that the statement matches, and set in one that it opens.
     Is,
-    /// The items are put after those that are there.
+    /// Appends the items.
     Push,
-    /// The number is added.
+    /// Adds the number.
     Add,
-    /// The value takes the place of a greater one.
+    /// Replaces a greater value.
     Least,
-    /// The value takes the place of a lesser one.
+    /// Replaces a lesser value.
     Greatest,
-    /// Whatever was there.
+    /// Sets the value in any case.
     Set,
-    /// In a bucket that is opened.
+    /// Sets the value when the bucket is opened.
     SetOnOpen,
 }
 
-/// What it is done to.
+/// The part that an operation changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Id,
@@ -44,7 +44,7 @@ pub(super) enum Part {
     Items,
 }
 
-/// What is done to one path of a bucket.
+/// The change of one path of a bucket.
 #[derive(Debug)]
 pub(super) struct Change<'a> {
     pub(super) op: Op,
@@ -65,13 +65,13 @@ impl<'a> Change<'a> {
     }
 }
 
-/// What changes are written as.
+/// A form in which changes are written.
 pub(super) trait Render<'a> {
     fn change(&mut self, change: Change<'a>);
 }
 
 impl<'a> Statement<'a> {
-    /// What is equal in the buckets that a put is for.
+    /// The equalities that identify the bucket of a put.
     pub(super) fn identity(&self, put: &Put, to: &mut impl Render<'a>) {
         let window = self.kind.window();
         let has_parts = self.spec.identified_by() == OrderedBy::Start;
@@ -90,7 +90,7 @@ impl<'a> Statement<'a> {
         }
     }
 
-    /// What the statement changes, by the order of [`Op`].
+    /// The changes of the statement, in the order of [`Op`].
     pub(super) fn changes(&self, to: &mut impl Render<'a>) {
         match self.action {
             Action::Close { .. } => self.mark(to),
@@ -102,7 +102,7 @@ impl<'a> Statement<'a> {
         }
     }
 
-    /// Records.
+    /// The changes that store records.
     fn bring(&self, to: &mut impl Render<'a>) {
         let items = Operand::Items(self.items);
         to.change(Change::new(Op::Push, Part::Items, self.spec.items(), items));
@@ -124,8 +124,8 @@ impl<'a> Statement<'a> {
             to.change(self.own(Op::Greatest, OwnField::End, Operand::date(self.latest)));
         }
         if self.spec.dated_by().is_some() {
-            // A record that is dated in the future counts as one of now: it would keep the others of its
-            // bucket beyond their time.
+            // A record dated in the future counts as one of now. Otherwise it would keep the others of its
+            // bucket past their time.
             let date = Operand::date(self.latest.min(self.now));
             to.change(self.own(Op::Greatest, OwnField::ExpireFrom, date));
         }
@@ -141,7 +141,7 @@ impl<'a> Statement<'a> {
             to.change(Self::opened_under(id));
         }
         if begins {
-            // Of the type that counts have.
+            // With the type that counts have.
             to.change(self.own(Op::Set, OwnField::Count, taken));
         }
         if matches!(self.action, Action::Put(put) if put.fills_from.is_some()) {
@@ -155,7 +155,7 @@ impl<'a> Statement<'a> {
         }
     }
 
-    /// An empty bucket that is known to be reserved by the type of its count.
+    /// An empty bucket; the type of its count marks it as reserved.
     fn reserve(&self, id: &'a str, to: &mut impl Render<'a>) {
         let (zero, none) = (Operand::Int64(0), Operand::Items(&[]));
         let (op, items) = (Op::SetOnOpen, self.spec.items());
@@ -168,7 +168,7 @@ impl<'a> Statement<'a> {
         self.created_at(to);
     }
 
-    /// Set not only where a bucket is opened: on a match this must fail, not do nothing.
+    /// Not only set when a bucket is opened: on a match this must fail instead of doing nothing.
     fn opened_under(id: &'a str) -> Change<'a> {
         Change::new(Op::Set, Part::Id, ID, Operand::Text(id))
     }
@@ -180,7 +180,7 @@ impl<'a> Statement<'a> {
         }
     }
 
-    /// The bucket takes no more.
+    /// The mark of a bucket that takes no more.
     fn mark(&self, to: &mut impl Render<'a>) {
         if let Some(mark) = self.kind.mark() {
             to.change(self.own(Op::Set, mark, Operand::Bool(true)));

@@ -1,33 +1,33 @@
-//! The server's error codes and texts that decisions hang on, here and where commands are sent.
+//! The server's error codes and texts that decisions depend on, here and in the executor.
 //!
-//! Codes: the server's `error_codes.yml`. Which of them are worth another try: the driver
-//! specification "Retryable Writes".
+//! Codes: the server's `error_codes.yml`. Which of them are retried: the driver specification "Retryable
+//! Writes".
 
 /// A bad value.
 pub const BAD_VALUE: i32 = 2;
 /// The operation is not permitted.
 pub const UNAUTHORIZED: i32 = 13;
-/// A value is of another type than the operation takes.
+/// A value does not have the type that the operation takes.
 pub const TYPE_MISMATCH: i32 = 14;
 /// The credentials are wrong.
 pub const AUTHENTICATION_FAILED: i32 = 18;
 /// The server takes no numbered commands.
 pub const ILLEGAL_OPERATION: i32 = 20;
-/// The collection is not there.
+/// The collection does not exist.
 pub const NAMESPACE_NOT_FOUND: i32 = 26;
-/// The index is not there.
+/// The index does not exist.
 pub const INDEX_NOT_FOUND: i32 = 27;
-/// The collection is there already.
+/// The collection already exists.
 pub const NAMESPACE_EXISTS: i32 = 48;
-/// The time that a command or the wait for its write concern may take is over.
+/// The time limit of a command, or of the wait for its write concern, has passed.
 pub const TIME_LIMIT: i32 = 50;
-/// Appending to a bucket that must be there would have opened it.
+/// An append to a bucket that must exist would have opened it.
 pub const SET_TWICE: i32 = 54;
 /// The write concern was not met in time.
 pub const WRITE_CONCERN_FAILED: i32 = 64;
-/// An opening matched a bucket that comes after it.
+/// An opening matched a bucket that sorts after it.
 pub const IMMUTABLE_FIELD: i32 = 66;
-/// An index of the same name or the same keys, with other options, is in the way.
+/// An index of the same name or the same keys, with other options, conflicts.
 pub const INDEX_CONFLICTS: [i32; 2] = [85, 86];
 /// An option is not one that the collection takes.
 pub const INVALID_OPTIONS: i32 = 72;
@@ -39,7 +39,7 @@ pub const OPTION_NOT_FOR_VIEWS: i32 = 167;
 pub const INVALID_OPERATOR: i32 = 168;
 /// The number of a command is an old one.
 pub const TRANSACTION_TOO_OLD: i32 = 225;
-/// A text is converted or added to.
+/// A text cannot be converted or added to.
 pub const CONVERSION_FAILURE: i32 = 241;
 /// The server has ended the transaction.
 pub const NO_SUCH_TRANSACTION: i32 = 251;
@@ -47,16 +47,16 @@ pub const NO_SUCH_TRANSACTION: i32 = 251;
 pub const NOT_IN_A_TRANSACTION: i32 = 263;
 /// The collection has another UUID than the one that was asked for.
 pub const OTHER_COLLECTION: i32 = 361;
-/// A document that is too large.
+/// A document is too large.
 pub const TOO_LARGE: i32 = 10_334;
-/// What is no number is added to.
+/// The target of an addition is not a number.
 pub const ADDS_NO_NUMBER: i32 = 16_554;
 /// An update would make a document too large.
 pub const RESULT_TOO_LARGE: i32 = 17_419;
 /// A unique index refused the statement.
 pub const DUPLICATE_KEY: i32 = 11_000;
 
-/// What the server says of a hint that names no index.
+/// The server's message about a hint that names no index.
 const NO_SUCH_HINT: &str = "hint provided does not correspond to an existing index";
 
 /// What the server says of a read that it cannot make a view's pipeline of.
@@ -77,10 +77,10 @@ const TRANSIENT: [i32; 10] = [
     91, 112, 189, 365, 10_058, 10_107, 11_600, 11_602, 13_435, 13_436,
 ];
 
-/// Network errors between servers, a time limit inside of them, a failed choice of a server.
+/// Network errors between servers, a time limit between them, a failed server selection.
 const UNREACHABLE: [i32; 6] = [6, 7, 89, 133, 262, 9_001];
 
-/// A read of what a majority has: nothing is known to be that yet, or not since the collection was
+/// Reads of what a majority has: nothing is known to be committed yet, or not since the collection was
 /// changed.
 const NOT_COMMITTED_YET: [i32; 2] = [134, 246];
 
@@ -97,7 +97,7 @@ const NOT_STARTED: [i32; 19] = [
     2, 9, 13, 15, 18, 22, 26, 40, 59, 72, 73, 166, 263, 322, 323, 378, 40_413, 40_414, 40_415,
 ];
 
-/// Those of them for which one record is to blame: nested too deep, no BSON, a document that cannot be.
+/// Those of them that blame one record: nested too deep, invalid BSON, an invalid document.
 const BLAMES_A_RECORD: [i32; 3] = [15, 22, 378];
 
 /// Whether a server's error code only means that it cannot take a write just now.
@@ -122,7 +122,7 @@ pub fn blames_a_record(code: i32) -> bool {
     BLAMES_A_RECORD.contains(&code)
 }
 
-/// Whether an error of the server is that the index does not exist which a statement or a read names.
+/// Whether the server's error says that the index named by a statement or a read does not exist.
 ///
 /// ```
 /// assert!(!bucket_core::write::names_no_index("not authorized"));
@@ -164,12 +164,12 @@ pub fn is_out_of_time(code: i32) -> bool {
     code == TIME_LIMIT
 }
 
-/// Whether the server was not reached by another one, or by itself.
+/// Whether the server could not reach another server.
 pub(super) fn is_unreachable(code: i32) -> bool {
     UNREACHABLE.contains(&code)
 }
 
-/// Whether nothing is known to be on a majority yet.
+/// Whether nothing is known to be majority-committed yet.
 pub(super) fn is_not_committed_yet(code: i32) -> bool {
     NOT_COMMITTED_YET.contains(&code)
 }

@@ -1,4 +1,4 @@
-//! Statements become one command.
+//! Encodes statements as one command.
 
 use bson::{RawDocument, RawDocumentBuf};
 
@@ -6,7 +6,7 @@ use super::{Action, Statement, whole_bucket};
 use crate::codec::raw::{Mark, RawWriter};
 pub use crate::model::size::{MAX_COMMAND_BYTES, MAX_STATEMENTS};
 
-/// A finished `update` or `insert` command; the session's fields and `$db` are the driver's to add.
+/// A finished `update` or `insert` command; the driver adds the session's fields and `$db`.
 ///
 /// ```
 /// # use bucket_core::write::Command;
@@ -33,7 +33,7 @@ impl Command {
         self.statements
     }
 
-    /// The command document, without a copy; the empty document stays behind.
+    /// Takes the command document without a copy, and leaves the empty document.
     pub(super) fn take_body(&mut self) -> RawDocumentBuf {
         std::mem::take(&mut self.body)
     }
@@ -59,7 +59,7 @@ pub struct CommandBuilder {
 }
 
 impl CommandBuilder {
-    /// Begins an `update` command on this collection. An ordered one stops at its first failing
+    /// Begins an `update` command on this collection. An ordered command stops at its first failing
     /// statement.
     #[must_use]
     pub fn new(collection: &str, ordered: bool) -> Self {
@@ -125,8 +125,8 @@ impl CommandBuilder {
             self.writer.document("writeConcern", write_concern);
         }
         self.writer.end(self.command);
-        // The writer closes every document with its length and NUL, which is all that is checked;
-        // the empty document stands in for what cannot happen.
+        // The writer closes every document with its length and NUL, and nothing else is checked. The empty
+        // document is a fallback that cannot occur.
         let body = RawDocumentBuf::from_bytes(self.writer.into_bytes()).unwrap_or_default();
         Command {
             body,

@@ -1,8 +1,8 @@
-//! Full buckets that a batch goes by because an earlier one has left them: whether they still exist.
+//! Checks that full buckets remembered from an earlier batch still exist.
 //!
-//! A bucket behind a full one is opened under an id that follows from it, and that a statement cannot
-//! ask about another document. So before anything is built on it, the server is asked: had the buckets
-//! of the key been removed meanwhile, the numbers of the next ones would leave a gap.
+//! A bucket that follows a full one is opened under an id derived from it, and a statement cannot check
+//! another document. So before anything is built on the full bucket, the server is asked. If the buckets of
+//! the key were removed in the meantime, the numbers of the next ones would leave a gap.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Batch {
-    /// The read that finds the full buckets that these chains go by, for
+    /// The read that finds the full buckets that these chains rely on, for
     /// [`Need::Confirmation`](super::Need::Confirmation).
     #[must_use]
     pub fn remembered(&self, chains: &[usize]) -> FindPlan {
@@ -36,8 +36,8 @@ impl Batch {
         read::remembered(self.spec, &buckets, position)
     }
 
-    /// That read has found these buckets: the chains go on as they are now, and those whose bucket is
-    /// gone look anew. Gives the indexes of the records that are stored already.
+    /// Takes the buckets that this read found. The chains continue from their current state, and those whose
+    /// bucket is gone look again. Returns the indexes of the records that are already stored.
     pub fn saw_remembered(&mut self, chains: &[usize], found: &[RawDocumentBuf]) -> Vec<usize> {
         let by_name: HashMap<Vec<u8>, &RawDocumentBuf> = found
             .iter()
@@ -61,7 +61,7 @@ impl Batch {
         stored
     }
 
-    /// What tells a bucket from all others.
+    /// What identifies a bucket among all others.
     fn name_of(&self, bucket: &RawDocument) -> Option<Vec<u8>> {
         if !self.spec.object_ids() {
             return Some(bucket.get_str(ID).ok()?.as_bytes().to_vec());

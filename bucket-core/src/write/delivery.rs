@@ -1,21 +1,20 @@
-//! One command, sent until its outcome is known or there is no more time: what to do next, and what a
-//! reply, a fault or silence means.
+//! One command, sent until its outcome is known or time runs out: what to do next, and what a reply, a fault
+//! or silence means.
 //!
-//! The command has a number in a session: the server keeps which statements of that number it has
-//! applied, across failovers, and answers a repetition from that record. So the very same command may be
-//! sent any number of times. What cannot be had is a second try under another number as long as the
-//! first one may still arrive.
+//! The command has a number in a session. The server keeps which statements of that number it has applied,
+//! across failovers, and answers a repetition from that record. So the same command may be sent any number of
+//! times. A retry under another number is impossible as long as the first attempt may still arrive.
 //!
-//! Source of the protocol: the retryable writes of MongoDB's driver specifications. The driver speaks it
-//! for its own operations, with one repetition; here it is spoken with as many as it takes.
+//! Source of the protocol: the retryable writes of MongoDB's driver specifications. The driver uses it for
+//! its own operations, with one repetition; here there are as many as needed.
 //!
 //! | what is decided | file |
 //! | --- | --- |
 //! | what a fault leaves open | `fault` |
-//! | what a reply says of the whole command | `reply` |
-//! | what it says to its executor, and hears from it | `exchange` |
-//! | which statements a try brings where replies of the whole get lost | `parts` |
-//! | whether a refusal is final after a lost try; what follows | here |
+//! | what a reply says about the whole command | `reply` |
+//! | the messages between a delivery and its executor | `exchange` |
+//! | the statements of an attempt if replies to the whole command get lost | `parts` |
+//! | whether a refusal is final after a lost attempt, and the next step | here |
 
 mod exchange;
 mod fault;
@@ -38,13 +37,13 @@ use self::{
 };
 use super::{Doubt, Pauses};
 
-/// After so many numbers that turned out to be old or another command's none is tried any more.
+/// The number of attempted numbers, old or used by another command, after which no more are tried.
 const MAX_NUMBERS: u32 = 3;
 
-/// A command on its way to the server.
+/// The delivery of a command to the server.
 ///
-/// It does nothing by itself: [`next`](Self::next) says what is to be done, and
-/// [`told`](Self::told) takes what came of it. It may be dropped at any time.
+/// It does nothing by itself: [`next`](Self::next) says what to do, and [`told`](Self::told) takes the
+/// result. It may be dropped at any time.
 ///
 /// ```
 /// use bson::doc;
@@ -66,32 +65,32 @@ const MAX_NUMBERS: u32 = 3;
 #[derive(Debug, Clone)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "each of them is true or not whatever the others are"
+    reason = "the flags are independent of each other"
 )]
 pub struct Delivery {
     phase: Phase,
     parts: Parts,
-    /// Its number; none as long as it is not known, and where the server takes none.
+    /// Its number; `None` while it is unknown, and if the server takes none.
     number: Option<i64>,
-    /// It says by its UUID which collection it is for.
+    /// It names its collection by UUID.
     named: bool,
-    /// In the caller's session, who would run a transaction anew.
+    /// It runs in the caller's session; the caller would repeat a transaction.
     in_session: bool,
     /// A second execution changes nothing more, whatever its number.
     repeatable: bool,
     /// Its statements can be sent in parts.
     divisible: bool,
-    /// An earlier try may be applied that the server does not know as a try of this command.
+    /// An earlier attempt may be applied that the server does not recognise as one of this command.
     repeated: bool,
     pauses: Pauses,
     fence_pauses: Pauses,
     /// Some statement may be applied.
     maybe: bool,
-    /// A try without a reply may still arrive.
+    /// An attempt without a reply may still arrive.
     late: bool,
-    /// No try under this number can have been executed.
+    /// No attempt under this number can have been executed.
     fresh: bool,
-    /// So many numbers were old ones or another command's.
+    /// How many numbers were old, or used by another command.
     wrong_numbers: u32,
     has_met_a_taken_number: bool,
     outcome: Outcome,
@@ -100,7 +99,7 @@ pub struct Delivery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Does(Work),
-    /// Before it does that again, for at most so many milliseconds.
+    /// Waits before it does that again, for at most this many milliseconds.
     Waits(Work, u64),
     Ended,
 }
@@ -109,26 +108,26 @@ enum Phase {
 enum Work {
     /// Asks for a number.
     Ask,
-    /// Is to be sent, or under way.
+    /// Must be sent, or is in flight.
     Send,
     /// Asks for the number of a fence.
     AskForFence,
-    /// The fence of this number is to be sent, or under way.
+    /// The fence with this number must be sent, or is in flight.
     Fence(i64),
 }
 
-/// What the command has come to so far.
+/// The result of the command so far.
 #[derive(Debug, Clone)]
 enum Outcome {
     Nothing,
     Fault(Fault),
-    /// A reply, and the statements that another command had executed under this number.
+    /// A reply, and the statements that another command executed under this number.
     Reply(Document, Doubt, Vec<usize>),
     CalledOff,
 }
 
 impl Delivery {
-    /// A command of so many statements.
+    /// Makes the delivery of a command with this number of statements.
     #[must_use]
     pub fn new(statements: usize) -> Self {
         Self {
@@ -151,38 +150,38 @@ impl Delivery {
         }
     }
 
-    /// In the caller's session, who may be in a transaction: what has no number there is not sent again.
+    /// Sets that it runs in the caller's session, maybe in a transaction: without a number it is not sent again.
     #[must_use]
     pub fn in_session(mut self) -> Self {
         self.in_session = true;
         self
     }
 
-    /// A second execution of the command changes nothing more, as with an insertion of given `_id`s. Outside
-    /// the caller's session it is sent again even without a number, or under another one.
-    /// [`Answer::repeated`] says when a duplicate in the reply can come from an earlier try.
+    /// Sets that a second execution of the command changes nothing more, as with an insert of given `_id`s.
+    /// Outside the caller's session it is then sent again even without a number, or under another one.
+    /// [`Answer::repeated`] says when a duplicate in the reply can come from an earlier attempt.
     #[must_use]
     pub fn repeatable(mut self) -> Self {
         self.repeatable = true;
         self
     }
 
-    /// None of its statements depends on another one, as in an unordered command: where its reply is lost again
-    /// it goes on in [parts](Self::part).
+    /// Sets that no statement depends on another one, as in an unordered command: if replies keep getting
+    /// lost, it continues in [parts](Self::part).
     #[must_use]
     pub fn divisible(mut self) -> Self {
         self.divisible = true;
         self
     }
 
-    /// Without a number: the server takes none, or numbers cannot be counted.
+    /// Sets that it has no number: the server takes none, or numbers cannot be counted.
     #[must_use]
     pub fn without_number(mut self) -> Self {
         self.phase = Phase::Does(Work::Send);
         self
     }
 
-    /// What is to be done next. Nothing changes by asking.
+    /// Returns what to do next. Asking changes nothing.
     #[must_use]
     pub fn next(&self) -> Deed {
         match self.phase {
@@ -199,7 +198,7 @@ impl Delivery {
         }
     }
 
-    /// The statements that the next try brings, see [`part_of`]; none as long as that is the whole command.
+    /// The statements of the next attempt, see [`part_of`]; `None` if it is the whole command.
     ///
     /// ```
     /// use bson::doc;
@@ -222,7 +221,7 @@ impl Delivery {
         self.parts.is_divided().then(|| self.parts.next())
     }
 
-    /// What came of the deed. What does not belong to it changes nothing.
+    /// Takes the result of the deed. An event that does not belong to it changes nothing.
     pub fn told(&mut self, event: Event) {
         match (self.phase, event) {
             (Phase::Ended, _) => {}
@@ -250,27 +249,27 @@ impl Delivery {
         }
     }
 
-    /// Whether something of the command may be applied. As long as it is not, the next try may choose
-    /// another server, and the command may be called off.
+    /// Whether part of the command may be applied. Until then, the next attempt may choose another server,
+    /// and the command may be called off.
     #[must_use]
     pub fn may_be_applied(&self) -> bool {
         self.maybe
     }
 
-    /// Whether the server had executed another command under a number of this one: numbers of such
-    /// sessions cannot be relied on.
+    /// Whether the server had executed another command under a number of this one. Numbers of such sessions
+    /// cannot be relied on.
     #[must_use]
     pub fn has_met_a_taken_number(&self) -> bool {
         self.has_met_a_taken_number
     }
 
-    /// How often it was, or is about to be, sent again.
+    /// How often it was sent again, or is about to be.
     #[must_use]
     pub fn resent(&self) -> u32 {
         self.pauses.tries()
     }
 
-    /// What it came to.
+    /// Returns the result.
     #[must_use]
     pub fn end(mut self) -> Ended {
         let mut open = Vec::new();
@@ -279,7 +278,7 @@ impl Delivery {
             && let Some((reply, others)) = self.parts.so_far()
         {
             open = others;
-            // There are parts after a lost try only, and no fence holds that off.
+            // There are parts only after a lost attempt, and no fence stops that one.
             self.outcome = Outcome::Reply(reply, Doubt::Open, Vec::new());
         }
         match self.outcome {
@@ -325,15 +324,15 @@ impl Delivery {
         }
         if asks_again(&reply) {
             self.maybe = true;
-            // Should there be no more time, this is what is known.
+            // If there is no more time, this is what is known.
             self.outcome = Outcome::Reply(reply, Doubt::None, Vec::new());
             return self.wait_to(Work::Send);
         }
         self.ends_with(reply, Vec::new());
     }
 
-    /// A reply that ends the matter. If a try got no reply before, it may have arrived after this one,
-    /// and have found what was refused here possible again: unless a fence holds it off.
+    /// Takes a reply that ends the delivery. An earlier attempt without a reply may have arrived after this
+    /// reply, and have succeeded where this one was refused, unless a fence stops it.
     fn ends_with(&mut self, reply: Document, taken: Vec<usize>) {
         let Some(reply) = self.parts.settle(reply) else {
             self.outcome = Outcome::Nothing;
@@ -350,7 +349,7 @@ impl Delivery {
         self.phase = phase;
     }
 
-    /// The server answers a first try from its record: another command had this number.
+    /// The server answers a first attempt from its record: another command used this number.
     fn met_a_taken_number(&mut self, reply: Document, taken: Vec<usize>) {
         self.has_met_a_taken_number = true;
         if taken.len() < self.parts.next().len() {
@@ -363,7 +362,7 @@ impl Delivery {
         self.needs_another_number();
     }
 
-    /// Whether it may be sent under another number, or without one, after a try that may be applied.
+    /// Whether it may be sent under another number, or without one, after an attempt that may be applied.
     fn is_sent_anew(&self) -> bool {
         self.repeatable && !self.in_session
     }
@@ -408,7 +407,7 @@ impl Delivery {
         let goes_on = match self.number {
             Some(_) => fault.is_passing(),
             None if self.is_sent_anew() => fault.is_passing(),
-            // Sent again only while nothing of it was sent.
+            // It is sent again only if nothing of it was sent.
             None => fault == Fault::NotSent && !self.in_session,
         };
         self.repeated |= self.number.is_none() && fault.leaves_open();
@@ -427,7 +426,7 @@ impl Delivery {
             (Phase::Does(Work::AskForFence), Event::Number(number)) => {
                 self.phase = Phase::Does(Work::Fence(number));
             }
-            // An old number as well: the server has seen a newer one than the command's.
+            // An old number works too: the server has seen a newer one than the command's.
             (Phase::Does(Work::Fence(_)), Event::Reply(_) | Event::Fault(Fault::TooOld { .. })) => {
                 if let Outcome::Reply(_, doubt, _) = &mut self.outcome {
                     *doubt = Doubt::Overtaken;
@@ -437,7 +436,7 @@ impl Delivery {
             (Phase::Does(work @ Work::Fence(_)), Event::Fault(fault)) if fault.is_passing() => {
                 self.phase = Phase::Waits(work, self.fence_pauses.next_ceiling());
             }
-            // What a try that may still arrive does stays open.
+            // The effect of an attempt that may still arrive stays open.
             _ => self.phase = Phase::Ended,
         }
     }
@@ -447,7 +446,7 @@ impl Delivery {
     }
 
     fn call_off(&mut self) {
-        // What may have been applied is seen through.
+        // A command that may have been applied is followed to its outcome.
         if !self.maybe {
             self.outcome = Outcome::CalledOff;
             self.phase = Phase::Ended;
@@ -458,11 +457,11 @@ impl Delivery {
         self.phase = match self.phase {
             Phase::Does(_) => {
                 self.maybe |= sent;
-                // Whatever came before, the try under way may change it.
+                // The attempt in flight may change any earlier result.
                 self.outcome = Outcome::Nothing;
                 Phase::Ended
             }
-            // A reply that asks for another try may follow one that was lost.
+            // A reply that asks for a retry may follow a lost attempt.
             _ => match std::mem::replace(&mut self.outcome, Outcome::Nothing) {
                 Outcome::Reply(reply, _, taken) => {
                     self.ends_with(reply, taken);

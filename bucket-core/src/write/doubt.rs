@@ -1,34 +1,33 @@
-//! What a reply leaves open where an earlier try of its command had none.
+//! What a reply leaves open if an earlier attempt of its command had no reply.
 //!
-//! A command without a reply is sent again as it is, and the server applies each statement once. But
-//! the first try may arrive late: after a reply that says that a statement was refused, and find
-//! that it is not refused any more. Most refusals are for good (a bucket that is full stays full,
-//! an id that is taken stays taken). One is not: a bucket that could not be opened because another
-//! one of its key was open can be opened once that one is full.
+//! A command without a reply is sent again unchanged, and the server applies each statement once. But the
+//! first attempt may arrive late, after a reply that refused a statement, and succeed. Most refusals are
+//! permanent (a full bucket stays full, a taken id stays taken). One is not: if a bucket could not be opened
+//! because another one of its key was open, it can be opened once that one is full.
 
 use super::{Batch, Step};
 
 /// How far a reply can be relied on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doubt {
-    /// It says everything.
+    /// The reply says everything.
     None,
-    /// An earlier try may have arrived after it; none will any more.
+    /// An earlier attempt may have arrived after the reply, but none will from now on.
     Overtaken,
-    /// An earlier try may still arrive: what was refused may be applied yet.
+    /// An earlier attempt may still arrive: refused statements may still be applied.
     Open,
 }
 
-/// A bucket that could not be opened, or has been opened since by an earlier try.
+/// A bucket that could not be opened, or that an earlier attempt has opened since.
 #[derive(Debug)]
 pub struct Doubtful {
     pub(super) chain: usize,
-    /// The statement that opens it, and those behind it.
+    /// The statement that opens it, and those after it.
     pub(super) steps: Vec<Step>,
 }
 
 impl Doubtful {
-    /// The `_id` to look for: where there is no bucket of it, nothing was applied.
+    /// The `_id` to look for: if no bucket has it, nothing was applied.
     #[must_use]
     pub fn id(&self) -> &str {
         self.steps.first().map_or("", |step| step.action().id())
@@ -36,7 +35,7 @@ impl Doubtful {
 }
 
 impl Batch {
-    /// No bucket of that id was found: the statement was refused, and that is all.
+    /// No bucket with that id was found: the statement was only refused.
     pub fn refused_after_all(&mut self, doubtful: &Doubtful) {
         let chain = self.chains_mut().get_mut(doubtful.chain);
         if let (Some(chain), Some(step)) = (chain, doubtful.steps.first()) {
@@ -44,8 +43,8 @@ impl Batch {
         }
     }
 
-    /// It is not known whether these statements were applied; their records are not tried again.
-    /// Gives their indexes.
+    /// It is unknown whether these statements were applied; their records are not tried again. Returns their
+    /// indexes.
     pub fn left_unknown(&mut self, doubtful: &Doubtful) -> Vec<usize> {
         let Some(chain) = self.chains_mut().get_mut(doubtful.chain) else {
             return Vec::new();

@@ -1,7 +1,7 @@
 //! Whether two items have the same content.
 //!
-//! A record that is encoded twice gives the same bytes, unless it holds a map without an order. What
-//! another version of the program stored may have numbers of another type.
+//! A record that is encoded twice gives the same bytes, unless it holds an unordered map. Another version of
+//! the program may have stored numbers of another type.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use bson::{RawBsonRef, RawDocument};
 
 use crate::model::whole;
 
-/// Whether two items are equal whatever the order of their fields and the types of their numbers.
+/// Whether two items are equal, regardless of the order of their fields and the types of their numbers.
 pub(super) fn are_same(a: &RawDocument, b: &RawDocument) -> bool {
     if a == b {
         return true;
@@ -24,7 +24,7 @@ pub(super) fn are_same(a: &RawDocument, b: &RawDocument) -> bool {
     a.len() == b.len() && a.iter().all(in_b)
 }
 
-/// By name; none where the bytes are damaged.
+/// The fields by name; `None` if the bytes are damaged.
 fn fields(document: &RawDocument) -> Option<BTreeMap<&str, RawBsonRef<'_>>> {
     let fields = document.into_iter().map(|field| {
         let (name, value) = field.ok()?;
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_the_same_as_it_was_stored_and_as_nothing_else() {
+    fn a_value_that_is_not_a_number_equals_only_its_stored_form() {
         let nan = |payload: u64| doc! { "x": f64::from_bits(0x7ff8_0000_0000_0000 | payload) };
         assert!(same(&nan(1), &nan(1)));
         assert!(!same(&nan(1), &nan(2)));

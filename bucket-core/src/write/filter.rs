@@ -1,4 +1,4 @@
-//! Which buckets a statement is for: its filter.
+//! The filter of a statement: the buckets that it matches.
 
 use super::{
     Action, Put, Statement,
@@ -9,8 +9,8 @@ use crate::{
     model::{form::OwnField, spec::ID},
 };
 
-/// The longest array whose places are asked for: the server looks into every item before, which in a
-/// bucket of hundreds costs more than all the rest of the filter. Beyond, the count is all there is.
+/// The longest array whose places the filter checks. The server looks at every earlier item, which for
+/// buckets of hundreds costs more than the rest of the filter. Longer arrays rely on the count only.
 const MAX_PLACE: u32 = 100;
 
 impl Statement<'_> {
@@ -70,7 +70,7 @@ impl Statement<'_> {
                     self.write_must_exist(writer);
                 }
                 match put.fills_from {
-                    // The statement that fills a bucket also marks it: this one must leave room.
+                    // The statement that fills a bucket also marks it, so this one must leave room.
                     None if self.kind.marks() => {
                         self.write_room(writer, put.size.saturating_sub(1));
                     }
@@ -97,19 +97,19 @@ impl Statement<'_> {
         writer.end(filter);
     }
 
-    /// The condition that a bucket of the key is after the place of a new one, which must not be.
+    /// The condition that a bucket of the key sorts after a new one, which must not be the case.
     fn write_none_after(&self, writer: &mut RawWriter, id: &str, behind: &str) {
         writer.elements(self.key);
         let later = writer.begin_document(ID);
         writer.string("$gt", behind);
         if behind != id {
-            // That one would match and take the records whether it has room or not.
+            // A bucket with the new id would match and take the records whether it has room or not.
             writer.string("$ne", id);
         }
         writer.end(later);
     }
 
-    /// The condition that the bucket is reserved. Nobody but who reserves one stores a count of that type.
+    /// The condition that the bucket is reserved. Only a reservation stores a count of that type.
     fn write_is_reserved(&self, writer: &mut RawWriter) {
         let count = writer.begin_document(self.spec.names().count);
         writer.string("$type", "long");
@@ -117,8 +117,8 @@ impl Statement<'_> {
         writer.end(count);
     }
 
-    /// A key field once more: to open a bucket the server would have to set it twice, which it
-    /// refuses (54). So one that was deleted meanwhile is not begun again in its middle.
+    /// A key field once more: to open a bucket the server would have to set it twice, which it refuses (54).
+    /// So a bucket that was deleted in the meantime is not opened again with a later record.
     fn write_must_exist(&self, writer: &mut RawWriter) {
         let both = writer.begin_array("$and");
         let again = writer.begin_element(0);
@@ -127,16 +127,16 @@ impl Statement<'_> {
         writer.end(both);
     }
 
-    /// The condition that the items fit into a bucket of this size: the manual's, by the count,
-    /// and the same by the array itself, so that not even a bucket with a wrong count is filled
-    /// beyond its capacity.
+    /// The condition that the items fit into a bucket of this size: the manual's condition on the count, and
+    /// the same on the array itself, so that not even a bucket with a wrong count is filled beyond its
+    /// capacity.
     fn write_room(&self, writer: &mut RawWriter, size: u32) {
         let names = self.spec.names();
         let taken = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
         let room = size.saturating_sub(taken);
         let count = writer.begin_document(names.count);
         if self.spec.form().reserves() {
-            // One without records may be reserved: another statement brings the first ones.
+            // A bucket without records may be reserved: another statement stores the first ones.
             writer.int32("$gt", 0);
         }
         if taken == 1 {
@@ -147,8 +147,8 @@ impl Statement<'_> {
         writer.end(count);
         if let Some(max) = self.spec.max_bytes() {
             let bytes = writer.begin_document(names.bytes);
-            // The bucket may pass the limit with the last of the records; one that is marked when it
-            // is full must stay below it.
+            // The last record may take the bucket past the limit. A bucket that is marked when it is full
+            // must stay below it.
             let own = if self.kind.marks() {
                 self.bytes
             } else {
@@ -160,8 +160,8 @@ impl Statement<'_> {
         self.write_array(writer, room);
     }
 
-    /// The condition that the bucket is the one that was seen: what is in it decides on the mark.
-    /// A range, because an equality would be planted in a bucket that is opened.
+    /// The condition that the bucket is the one that was seen, because its contents decide on the mark. It is
+    /// a range, because an equality would be set in a bucket that is opened.
     fn write_exactly(&self, writer: &mut RawWriter, count: u32) {
         let range = writer.begin_document(self.spec.names().count);
         writer.int32("$gte", int32(count));
@@ -183,7 +183,7 @@ impl Statement<'_> {
     }
 }
 
-/// What identifies a bucket as conditions, which are set where one is opened.
+/// The identity of a bucket as conditions, which are set when a bucket is opened.
 struct Equalities<'s, 'w> {
     statement: &'s Statement<'s>,
     put: &'s Put,
@@ -195,7 +195,7 @@ impl<'a> Render<'a> for Equalities<'_, '_> {
         let path = &*change.path;
         match (change.part, self.statement.kind.in_time()) {
             (Part::Own(OwnField::Start), Some(in_time)) if self.put.lone => {
-                // By hearsay: the bucket itself says which records it covers.
+                // The bucket is only remembered: it must itself say which records it covers.
                 let latest = self.statement.latest.timestamp_millis();
                 let start = self.writer.begin_document(path);
                 self.writer.date("$lte", latest);

@@ -1,10 +1,10 @@
-//! What writes rest on: the collection is there, orders text as ids need it, and has the indexes that keep
-//! them exact.
+//! What writes depend on: the collection exists, sorts text as ids need it, and has the indexes that keep
+//! writes exact.
 //!
-//! A statement fails where the index that it names is missing. But it names one index at most, a bucket that
-//! is inserted names none, and in a collection of another collation all of them are there and mix keys.
-//! So a handle looks once before its first write, and has the server refuse its commands wherever the
-//! collection is another one by then: they carry its UUID.
+//! A statement fails if the index that it names is missing. But it names at most one index, an inserted
+//! bucket names none, and a collection with another collation has all of them and still mixes keys. So a
+//! handle looks once before its first write. Its commands then carry the UUID of the collection, so that the
+//! server refuses them if the collection is another one.
 
 use bson::{Binary, Bson, Document, doc};
 
@@ -14,10 +14,10 @@ use crate::{
     model::spec::BucketSpec,
 };
 
-/// What writes rest on.
+/// What writes depend on.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ground {
-    /// The collection of this UUID, which has the indexes.
+    /// The collection with this UUID, which has the indexes.
     Collection(Binary),
     /// The collection that has the name, which has the indexes: what else it is may not be looked at.
     Indexes,
@@ -25,24 +25,24 @@ pub enum Ground {
     Name,
 }
 
-/// What a look at a collection is at.
+/// What a look at a collection reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
     /// The collection itself.
     Collection,
     /// Its indexes, and which of them are still being built.
     Indexes,
-    /// Its indexes, of a server that does not say which of them are still being built, as with the stable
-    /// API.
+    /// Its indexes, from a server that does not report which of them are still being built, as with the
+    /// stable API.
     PlainIndexes,
 }
 
-/// What a look has found.
+/// The result of a look.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Listing {
-    /// These collections or indexes; none where there are none.
+    /// These collections or indexes; empty if there are none.
     Found(Vec<Document>),
-    /// The server does not permit to look.
+    /// The server does not permit the look.
     NotPermitted,
     /// The name belongs to what has no indexes, as the server calls it.
     OtherKind(&'static str),
@@ -51,7 +51,7 @@ pub enum Listing {
 }
 
 impl Look {
-    /// The command. It is sent outside of a transaction, in which the server lists nothing.
+    /// The command. Send it outside a transaction, because the server lists nothing inside one.
     ///
     /// ```
     /// # use bucket_core::{BucketSpec, write::Look};
@@ -73,7 +73,7 @@ impl Look {
 }
 
 impl Listing {
-    /// What the reply to such a command has found.
+    /// Reads the reply to such a command.
     ///
     /// ```
     /// use bson::doc;
@@ -90,7 +90,7 @@ impl Listing {
         Self::Found(batch.filter_map(Bson::as_document).cloned().collect())
     }
 
-    /// What an error of the server says of it, where it does.
+    /// Reads an error of the server, if it says anything about the look.
     #[must_use]
     pub fn of_error(code: i32) -> Option<Self> {
         match code {
@@ -104,7 +104,7 @@ impl Listing {
 }
 
 impl Ground {
-    /// The collection that was listed so.
+    /// The collection in such a listing.
     pub(super) fn of_listed(found: &Document) -> Self {
         let uuid = found.get_document("info").ok();
         match uuid.and_then(|info| info.get("uuid")) {
@@ -122,7 +122,7 @@ impl Ground {
     }
 }
 
-/// How a collection that was listed differs from one that can hold buckets.
+/// How a listed collection differs from one that can hold buckets.
 ///
 /// ```
 /// use bson::doc;

@@ -1,10 +1,10 @@
-//! What a statement asks of a bucket so that it brings no record a second time.
+//! The conditions that keep a statement from storing a record twice.
 
 use super::{Action, Statement};
 use crate::codec::raw::RawWriter;
 
 impl Action {
-    /// Whether it may append to a bucket with records: only then can that hold one of its own.
+    /// Whether it may append to a bucket with records: only such a bucket can hold a record of the statement.
     pub(super) fn is_guarded(&self) -> bool {
         matches!(
             self,
@@ -21,8 +21,8 @@ impl Statement<'_> {
         }
     }
 
-    /// The condition that no position is in the bucket already. A bucket without the field fulfils it,
-    /// which it would not with `$lt`.
+    /// The condition that no position is already in the bucket. It matches a bucket without the field, which
+    /// `$lt` would not.
     fn write_is_behind(&self, writer: &mut RawWriter) {
         if let Some(positions) = self.positions {
             let field = writer.begin_document(positions.path);
@@ -33,8 +33,8 @@ impl Statement<'_> {
         }
     }
 
-    /// The condition that no record id is in the bucket already. The unique index does not see it: to
-    /// it an id that stands twice in one document is there once.
+    /// The condition that no record id is already in the bucket. The unique index cannot check this: an id
+    /// that appears twice in one document is one index entry.
     fn write_has_none_of(&self, writer: &mut RawWriter) {
         let Some(path) = self.spec.unique_path() else {
             return;

@@ -1,16 +1,15 @@
-//! What is held back: records of a source that stand behind one that is not known to be stored.
+//! Holds back records of a source that come after one that may not be stored.
 //!
-//! The position that a bucket keeps says that everything of its source up to there is stored. So once a
-//! record of a chain failed, or its fate is not known, no later one of that chain may be stored by the
-//! same call: the position would pass the record, and the source could never deliver it again. A chain
-//! is what the position is kept for: the buckets of a key, in models with windows those of a key and a
-//! window.
+//! The position in a bucket says that everything of its source up to there is stored. So once a record of a
+//! chain failed, or its outcome is unknown, the same call must not store a later one of that chain. Otherwise
+//! the position would pass the record, and the source could never deliver it again. Each chain has its own
+//! position: the buckets of a key, or in models with windows the buckets of a key and a window.
 
 use super::{Batch, Chain, HeldBack, Holds, Kind, chain::identity_of};
 use crate::bucket::record::Record;
 
 impl Batch {
-    /// A record of the key that was just taken is not stored.
+    /// A record of the key just taken is not stored.
     pub(super) fn lost(&mut self, kind: Option<Kind>) {
         if self.source().is_none() {
             return;
@@ -21,7 +20,7 @@ impl Batch {
         self.holds.add(&identity, position);
     }
 
-    /// Whether the record may not be sent, because one before it is not stored.
+    /// Whether the record must not be sent, because an earlier one is not stored.
     pub(super) fn holds_back<T: Record>(&mut self, index: usize, record: &T, kind: Kind) -> bool {
         if self.holds.failed.is_empty() {
             return false;
@@ -41,7 +40,7 @@ impl Batch {
 }
 
 impl Batch {
-    /// Which records a later batch of the same call must not send.
+    /// The records that a later batch of the same call must not send.
     #[must_use]
     pub fn holds(&self) -> Holds {
         let mut holds = self.holds.clone();
@@ -53,7 +52,7 @@ impl Batch {
         holds
     }
 
-    /// Sends no record that stands behind one that another batch of the same call has not stored.
+    /// Sends no record that comes after one that another batch of the same call has not stored.
     pub fn hold_back(&mut self, holds: &Holds) {
         for (identity, position) in &holds.failed {
             self.holds.add(identity, *position);
@@ -66,13 +65,13 @@ impl Batch {
         self.set_held_back_aside();
     }
 
-    /// The records that were held back since the last call: nothing of them was sent.
+    /// Takes the records that were held back since the last call; they were not sent.
     #[must_use]
     pub fn take_held_back(&mut self) -> Vec<HeldBack> {
         std::mem::take(&mut self.held_back)
     }
 
-    /// Takes out what no chain may send any more.
+    /// Takes out the records that no chain may send any more.
     pub(super) fn set_held_back_aside(&mut self) {
         self.held_back
             .extend(self.chains.iter_mut().flat_map(Chain::take_held_back));

@@ -1,10 +1,10 @@
-//! Which records of a source are held back, and behind which positions.
+//! Which records of a source are held back, and from which positions.
 
 use std::collections::{HashMap, hash_map::Entry};
 
 use super::{Kind, chain::identity_of};
 
-/// A record of a source that was not sent, because an earlier one of its key is not known to be stored.
+/// A record of a source that was not sent, because an earlier one of its key may not be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeldBack {
@@ -12,11 +12,11 @@ pub struct HeldBack {
     pub index: usize,
     /// Its position in the source.
     pub position: i64,
-    /// The position of the first record that is not known to be stored.
+    /// The position of the first record that may not be stored.
     pub failed: i64,
 }
 
-/// Behind which positions a call stores no more records, chain by chain.
+/// The positions after which a call stores no more records, chain by chain.
 ///
 /// ```
 /// # use bucket_core::write::Batch;
@@ -29,8 +29,8 @@ pub struct HeldBack {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Holds {
-    /// By key, as BSON, and what tells a chain from others of its key; the key alone where its chain
-    /// could not be told.
+    /// By key, as BSON, and what distinguishes a chain from others of its key; by key only if the chain could
+    /// not be determined.
     pub(super) failed: HashMap<Box<[u8]>, i64>,
 }
 
@@ -52,7 +52,7 @@ impl Holds {
             return None;
         }
         let identity = identity_of(key, kind);
-        // Keys are elements under the same names, so none of them begins another one.
+        // Keys are elements with the same names, so none is a prefix of another.
         let [chain, key] = [identity.as_slice(), key].map(|it| self.failed.get(it).copied());
         chain.into_iter().chain(key).min()
     }

@@ -1,11 +1,10 @@
 //! From a record to its item: the record's own `Serialize`, without the key fields and with the
 //! time as a BSON date.
 //!
-//! The derive could list the fields of the struct and their types, but it cannot know what
-//! `Serialize` makes of them: that may be written by hand. So the user's implementation is run
-//! through a filter, straight into the buffer, which keeps every serde attribute exact: it is
-//! serde's own code that honours it. The filter's names are constants of the record type, so the
-//! compiler decides most of it beforehand.
+//! The derive could list the fields of the struct and their types, but it cannot know what `Serialize` makes
+//! of them: a user can write it by hand. So the user's implementation runs through a filter, straight into
+//! the buffer. This keeps every serde attribute exact, because serde's own code handles it. The filter's
+//! names are constants of the record type, so the compiler decides most of it in advance.
 
 use std::marker::PhantomData;
 
@@ -27,8 +26,7 @@ use crate::{
 
 /// Appends the item of `record` to `buffer` as a BSON document.
 ///
-/// On an error the buffer is as it was before. The names of structs that were found sound once are looked
-/// up in `known`.
+/// On an error the buffer is as it was before. Struct names that were checked once are looked up in `known`.
 pub(crate) fn append_item<T: Record>(
     record: &T,
     time: DateTime,
@@ -55,7 +53,7 @@ pub(crate) fn append_item<T: Record>(
     result
 }
 
-/// What is left to be done where there is more than plain fields.
+/// Finishes an item with more than plain fields.
 fn finish<T: Record>(
     written: Result<(), Error>,
     mut findings: Findings,
@@ -73,7 +71,7 @@ fn finish<T: Record>(
     fold_behind::<T>(buffer, start)
 }
 
-/// Makes arrays of the attributes of the item that begins at `start`.
+/// Turns the attributes of the item that begins at `start` into arrays.
 fn fold_behind<T: Record>(buffer: &mut Vec<u8>, start: usize) -> Result<(), EncodeError> {
     let arrays = T::SPEC.arrays();
     if arrays.is_empty() {
@@ -87,19 +85,19 @@ fn fold_behind<T: Record>(buffer: &mut Vec<u8>, start: usize) -> Result<(), Enco
     Ok(())
 }
 
-/// Where the room in an array is asked for by a place in it, `items.3`, that is also the field of this name
-/// of each item: with it no further record would find room.
+/// Refuses a field whose name is the index in the array, `items.3`, that the filter uses to check for room.
+/// With such a field in each item, no further record would find room.
 fn not_a_place<T: Record>(name: &str) -> Result<(), Error> {
     let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
     if is_number && T::SPEC.asks_for_places() {
         return Err(Error::custom(format_args!(
-            "a flattened field brings the name `{name}`, which is a place in the array of items"
+            "a flattened field adds the name `{name}`, which is an index of the items array"
         )));
     }
     Ok(())
 }
 
-/// What becomes of a field.
+/// What happens to a field.
 #[derive(Clone, Copy)]
 enum Fate {
     Keep,
@@ -110,17 +108,17 @@ enum Fate {
 /// The bit of the time among the fields seen.
 const TIME: u64 = 1 << 63;
 
-/// Knows the fields that do not go into the item as they are.
+/// Finds the fields that do not go into the item unchanged.
 struct Filter<T> {
     time: DateTime,
-    /// A bit for each key field, and the highest for the time: a second value of the same name
-    /// (out of a flattened map) must not vanish silently.
+    /// A bit for each key field, and the highest for the time: a second value with the same name (from a
+    /// flattened map) must not vanish silently.
     seen: u64,
     record: PhantomData<fn() -> T>,
 }
 
 impl<T: Record> Filter<T> {
-    /// What becomes of a field; none if it came before and is not in the item to be found there.
+    /// What happens to a field; `None` for a repeated key or time. Other repeated fields are found in the item.
     #[inline]
     fn fate(&mut self, name: &str) -> Option<Fate> {
         let (bit, fate) = if name == T::SPEC.time().name {
@@ -152,7 +150,7 @@ impl<T: Record> Filter<T> {
     }
 }
 
-/// A serializer that takes structs and maps alone, field by field through the filter.
+/// A serializer that takes only structs and maps, field by field through the filter.
 struct ItemSerializer<'a, T> {
     encoder: Encoder<'a>,
     filter: Filter<T>,
@@ -284,7 +282,7 @@ impl<'a, R: Record> Serializer for ItemSerializer<'a, R> {
     }
 }
 
-/// The fields of a record on their way into the item.
+/// Passes the fields of a record into the item.
 struct ItemFields<'a, T> {
     encoder: Encoder<'a>,
     start: usize,
@@ -293,7 +291,7 @@ struct ItemFields<'a, T> {
 }
 
 impl<T: Record> ItemFields<'_, T> {
-    /// What becomes of the field of this name.
+    /// What happens to the field with this name.
     #[inline]
     fn fate(&mut self, name: &str) -> Result<Fate, Error> {
         match self.filter.fate(name) {
@@ -340,7 +338,7 @@ impl<R: Record> SerializeStruct for ItemFields<'_, R> {
     }
 }
 
-/// The form of a struct with a flattened field, whose names are data.
+/// The same for a struct with a flattened field, whose names are data.
 struct ItemEntries<'a, T> {
     fields: ItemFields<'a, T>,
     names: DataNames,

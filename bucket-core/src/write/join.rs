@@ -1,4 +1,4 @@
-//! Several batches become one, so that records of one bucket share a statement.
+//! Joins several batches into one, so that records of one bucket share a statement.
 
 use super::{
     Batch, Kind,
@@ -7,11 +7,11 @@ use super::{
 };
 
 impl Batch {
-    /// Puts the records of another batch behind those of this one; their indexes grow by `offset`.
+    /// Appends the records of another batch to this one; their indexes grow by `offset`.
     ///
-    /// A record whose key and id this batch has already is set aside, as it would be if it were pushed.
+    /// A record whose key and id this batch already has is set aside, as by a push.
     ///
-    /// Both are of one model. Neither may have a source, or have been planned from.
+    /// Both must have the same model. Neither may have a source, or have been planned.
     ///
     /// ```
     /// # use bucket_core::write::Batch;

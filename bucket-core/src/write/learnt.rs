@@ -1,11 +1,11 @@
-//! What a handle has learnt of its server, its collection and its keys.
+//! What a handle has learnt about its server, its collection and its keys.
 //!
-//! Which bucket took the last record of a key makes a single insert one round trip. It is hearsay and
-//! nothing depends on it: an append to a bucket that has filled up or gone away meanwhile changes
-//! nothing, and the tail is read. On a bucket that was full the next one is built: so it is remembered
-//! only once a majority has it, what was written with less is for such writes only, and the server is
-//! asked whether it is still there. A position of a source saves a look only where every record comes
-//! after it; that a record is a duplicate is always the server's word.
+//! Remembering which bucket took the last record of a key makes a single insert one round trip. Nothing
+//! depends on this memory: an append to a bucket that has filled up or gone away changes nothing, and then
+//! the tail is read. A full bucket is different, because the next one is built on it. So it is remembered
+//! only once a majority has it; what was written with a weaker concern is for such writes only; and the
+//! server is asked whether it still exists. A remembered position of a source saves a read only if every
+//! record comes after it; only the server decides that a record is a duplicate.
 
 use std::collections::{HashMap, hash_map};
 
@@ -13,13 +13,13 @@ use foldhash::fast::RandomState;
 
 use super::{Batch, Chain, Ground, Recollection, Source};
 
-/// Keys that are remembered; beyond that everything is forgotten, which costs each key one read.
+/// The most keys that are remembered; beyond that everything is forgotten, which costs each key one read.
 const MAX_KEYS: usize = 10_000;
 
 /// The most batches of a key in a row that look before they write.
 const MAX_LOOKS: u8 = 31;
 
-/// Longer keys, in bytes, are not remembered.
+/// The longest key that is remembered, in bytes.
 const MAX_KEY_BYTES: usize = 1_024;
 
 /// What a handle and its clones have learnt. The calls of the handle share it.
@@ -41,27 +41,27 @@ pub struct Learnt {
     naming: Naming,
     /// The server takes no numbered commands, or numbers cannot be counted.
     unnumbered: bool,
-    /// The index on record ids was there.
+    /// The index on record ids existed.
     record_ids: bool,
 }
 
-/// Whether commands can say by its UUID which collection they are for.
+/// Whether commands can name their collection by UUID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Naming {
     #[default]
     Untried,
     /// The server has taken such a command.
     Taken,
-    /// The server is one from before MongoDB 6.0.
+    /// The server is older than MongoDB 6.0.
     Unknown,
 }
 
 #[derive(Debug)]
 struct Entry {
     last: Recollection,
-    /// So many batches look before they write: others write to this key too.
+    /// How many more batches look before they write, because others write to this key too.
     looks: u8,
-    /// How many of them the next failure makes.
+    /// How many such batches the next failure adds.
     doubt: u8,
 }
 
@@ -72,18 +72,18 @@ impl Learnt {
         !self.unnumbered
     }
 
-    /// The server takes no numbered commands, or numbers cannot be counted. Gives whether that is news.
+    /// The server takes no numbered commands, or numbers cannot be counted. Returns whether that is new.
     pub fn give_up_numbers(&mut self) -> bool {
         !std::mem::replace(&mut self.unnumbered, true)
     }
 
-    /// What writes rest on, where it is known.
+    /// What writes depend on, if it is known.
     #[must_use]
     pub fn ground(&self) -> Option<&Ground> {
         self.ground.as_ref()
     }
 
-    /// The server has taken a command that says by its UUID which collection it is for.
+    /// The server has taken a command that names its collection by UUID.
     pub fn saw_naming_taken(&mut self) {
         self.naming = Naming::Taken;
     }
@@ -97,18 +97,18 @@ impl Learnt {
         self.naming == Naming::Unknown
     }
 
-    /// Whether it is known if the server takes commands that say by its UUID which collection they are for.
+    /// Whether it is known if the server takes commands that name their collection by UUID.
     #[must_use]
     pub fn has_tried_naming(&self) -> bool {
         self.naming != Naming::Untried
     }
 
-    /// Whether commands are to say by its UUID which collection they are for.
+    /// Whether commands should name their collection by UUID.
     #[must_use]
     pub fn names_collections(&self, in_session: bool) -> bool {
         match self.naming {
             Naming::Taken => true,
-            // A transaction would end by a field that the server does not know.
+            // A field that the server does not know would end a transaction.
             Naming::Untried => !in_session,
             Naming::Unknown => false,
         }
@@ -125,13 +125,13 @@ impl Learnt {
         self.readable = true;
     }
 
-    /// The collection is as the model needs it.
+    /// The collection matches the model.
     pub(super) fn stand_on(&mut self, ground: Ground) {
         self.ground = Some(ground);
         self.readable = true;
     }
 
-    /// The collection is another one than this, or has changed.
+    /// The collection is not this one, or has changed.
     pub(super) fn leave(&mut self, ground: Option<&Ground>) {
         self.ground.take_if(|current| Some(&*current) == ground);
         self.readable = false;
@@ -145,18 +145,18 @@ impl Learnt {
         self.record_ids = true;
     }
 
-    /// The collection is another one: nothing counts any more that was learnt of what it held.
+    /// The collection is another one: everything learnt about its contents is invalid.
     pub(super) fn forget_keys(&mut self) {
         self.buckets.clear();
         self.record_ids = false;
     }
 
-    /// Lets each chain go by the bucket that took the last record of its key and window.
+    /// Lets each chain use the bucket that took the last record of its key and window.
     pub(super) fn recall(&mut self, batch: &mut Batch, for_good: bool) {
         let lone = batch.records() == 1;
         let source = batch.source().cloned();
         batch.recall(|chain| {
-            // One read looks for the open buckets of many keys, but for one window.
+            // One read finds the open buckets of many keys, but only for one window.
             let anyway = !chain.has_open_index();
             let key = memory_key(chain, source.as_ref(), for_good);
             self.get(&key, lone, anyway)
@@ -213,15 +213,15 @@ impl Learnt {
     }
 }
 
-/// What a batch of this source goes by is what a batch of this source has left: where the source has
-/// got to and which bucket is open are true together or not at all.
+/// A batch of a source uses only what a batch of the same source left: the position of the source and the
+/// open bucket are true only together.
 fn memory_key(chain: &Chain, source: Option<&Source>, for_good: bool) -> Vec<u8> {
     let mut key = chain.memory_key();
     if let Some(source) = source {
         key.extend_from_slice(source.path().as_bytes());
     }
     if !for_good {
-        // No name of a field ends so.
+        // No field name ends like this.
         key.push(0);
     }
     key

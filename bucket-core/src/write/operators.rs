@@ -36,7 +36,7 @@ impl<'a> Render<'a> for Operators<'_> {
         if self.open.is_none_or(|(open, _)| open != op) {
             self.end();
             let name = match op {
-                // The filter says it, and the server sets what it says.
+                // It is in the filter, and the server sets the filter's equalities.
                 Op::Is => return,
                 Op::Push => "$push",
                 Op::Add => "$inc",

@@ -1,4 +1,4 @@
-//! A reply says what became of each statement.
+//! Reads the outcome of each statement from a reply.
 
 use bson::{Bson, Document};
 
@@ -14,7 +14,7 @@ use crate::model::{
     spec::{BucketSpec, ID_INDEX, UNIQUE_INDEX},
     whole,
 };
-/// What became of one statement.
+/// The outcome of one statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
@@ -24,9 +24,9 @@ pub enum Outcome {
     Missed,
     /// The bucket could not be opened because another one of its key is open; nothing was changed.
     OtherOpen,
-    /// A bucket of the key has the record id of one of its records; nothing was changed.
+    /// A bucket of the key already has the id of one of its records; nothing was changed.
     Repeated,
-    /// The collection is another one than before, or gone; nothing was changed.
+    /// The collection is no longer the same one, or is gone; nothing was changed.
     OtherCollection,
     /// The name belongs to what is no plain collection, as `listCollections` calls it; nothing was changed.
     OtherKind(&'static str),
@@ -36,7 +36,7 @@ pub enum Outcome {
     NotTried,
 }
 
-/// What the server says of a statement that it refused.
+/// The server's error for a statement that it refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteFailure {
@@ -47,7 +47,7 @@ pub struct WriteFailure {
 }
 
 impl WriteFailure {
-    /// What the server says of a whole command.
+    /// Makes the error of a whole command.
     ///
     /// ```
     /// use bucket_core::write::WriteFailure;
@@ -67,7 +67,7 @@ impl WriteFailure {
 pub struct Reply {
     /// One for each statement.
     pub outcomes: Vec<Outcome>,
-    /// The statements that opened a bucket, in their order.
+    /// The statements that opened a bucket, in order.
     pub opened: Vec<usize>,
     /// The write concern was not met: what was applied may be rolled back.
     pub write_concern_error: Option<WriteFailure>,
@@ -101,7 +101,7 @@ impl Reply {
                 outcomes[at + 1..].fill(Outcome::NotTried);
             }
         }
-        // Without upsert it shows in `n` alone that no bucket with room was met.
+        // Without upsert only `n` shows that no bucket with room matched.
         if let [step] = steps {
             let untouched = whole::field(reply, "n") == Some(0);
             if step.action().is_lone() && untouched && outcomes[0] == Outcome::Applied {
@@ -137,12 +137,12 @@ fn refused(spec: &BucketSpec, failure: WriteFailure) -> Outcome {
     }
 }
 
-/// Whether a unique index is the model's on open buckets.
+/// Whether a unique index is the model's index on open buckets.
 fn is_open(spec: &BucketSpec, index: &str) -> bool {
     spec.open_index_name().is_some_and(|own| own == index)
 }
 
-/// Whether a unique index is another one of the model's.
+/// Whether a unique index is another index of the model.
 fn is_own(spec: &BucketSpec, index: &str) -> bool {
     spec.identity_index_name() == index
         || (spec.ordered_by() == OrderedBy::Number && spec.pages_index_name() == index)
@@ -158,7 +158,7 @@ impl WriteFailure {
         }
     }
 
-    /// Whether the server only means that it cannot take the write just now, as in a failover.
+    /// Whether the server only says that it cannot take the write at the moment, as in a failover.
     ///
     /// ```
     /// # use bucket_core::write::WriteFailure;
@@ -171,8 +171,8 @@ impl WriteFailure {
         is_transient(self.code)
     }
 
-    /// Whether the server lets the document grow no further: it would pass the limit of a document,
-    /// or a sum in it that of 64 bits.
+    /// Whether the server lets the document grow no further: it would exceed the size of a document, or a sum
+    /// in it would exceed 64 bits.
     pub(super) fn is_outgrown(&self) -> bool {
         match self.code {
             TOO_LARGE | RESULT_TOO_LARGE | CONVERSION_FAILURE => true,
@@ -181,7 +181,7 @@ impl WriteFailure {
         }
     }
 
-    /// Whether the index is missing that the statement names.
+    /// Whether the index that the statement names is missing.
     ///
     /// ```
     /// # use bucket_core::write::WriteFailure;
@@ -210,11 +210,11 @@ impl WriteFailure {
     /// The unique index that a duplicate key was found in.
     #[must_use]
     pub fn index(&self) -> Option<&str> {
-        // `.. collection: db.name index: NAME dup key: {..}`, with a collation behind the name
-        // where the index has one. Values stand behind `dup key` alone.
+        // `.. collection: db.name index: NAME dup key: {..}`, with the index's collation after the name if it
+        // has one. Values appear only after `dup key`.
         let (head, key) = self.message.split_once(" dup key")?;
         let Some((_, name)) = head.rsplit_once(" index: ") else {
-            // A clustered collection has no index on ids, and the server names none.
+            // A clustered collection has no index on `_id`, and the server names none.
             return key.starts_with(": { _id: ").then_some(ID_INDEX);
         };
         Some(
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_index_that_refused_is_told_as_the_server_names_it_and_as_that_of_ids_without_a_name() {
+    fn the_refusing_index_is_the_named_one_or_that_of_ids_if_none_is_named() {
         let english = " collation: { locale: \"en\", strength: 2 }";
         for (rest, expected) in [
             (" index: _id_ dup key: { _id: \"a\" }".to_owned(), "_id_"),

@@ -1,4 +1,4 @@
-//! The record ids in a batch: one that comes twice never gets into two statements.
+//! The record ids in a batch: a repeated id never gets into two statements.
 
 use std::{borrow::Cow, collections::HashMap, ops::Range};
 
@@ -17,35 +17,35 @@ const ENTRY_BYTES: usize = 128;
 pub struct OwnRepeat {
     /// The caller's index of the record.
     pub index: usize,
-    /// That of the first one with the id.
+    /// The caller's index of the first record with the id.
     pub first: usize,
-    /// How it stands to the first one.
+    /// How it relates to the first one.
     pub repetition: Repetition,
     pub(super) record: SetAside,
 }
 
-/// What it takes to send a record that was set aside after all.
+/// What is needed to send a record after all that was set aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SetAside {
     /// The chain of the first one, which has the key.
     pub(super) chain: usize,
-    /// Which buckets of the key it goes into.
+    /// The buckets of the key that it goes into.
     pub(super) kind: Kind,
     pub(super) slot: Slot,
 }
 
-/// How a record stands to an earlier one of its batch with the same key and id.
+/// How a record relates to an earlier one of its batch with the same key and id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Repetition {
-    /// It is the same: what became of the first one became of it.
+    /// It is the same: it has the outcome of the first one.
     Same,
     /// It has other data.
     Other {
         /// The id as text.
         id: String,
     },
-    /// It has other data, and just those were stored before: the first one is the conflict.
+    /// It has other data, and exactly those are already stored: the first one is the conflict.
     Stored,
 }
 
@@ -71,16 +71,16 @@ pub(super) struct First {
 /// The id of a record that is about to be filed.
 #[derive(Debug)]
 pub(super) struct OwnId {
-    /// The key, which tells where it ends, and what ids have in common that are the same.
+    /// The key, which shows where it ends, and the part that equal ids have in common.
     identity: Vec<u8>,
     /// The item in the batch's buffer,
     item: Range<usize>,
-    /// and in it the element of the id.
+    /// and the element of the id in it.
     place: Range<usize>,
 }
 
 impl OwnId {
-    /// Reads the id off an item in the batch's buffer.
+    /// Reads the id of an item in the batch's buffer.
     pub(super) fn read(
         spec: &BucketSpec,
         key: &[u8],
@@ -134,8 +134,8 @@ impl OwnIds {
         });
     }
 
-    /// Takes over the first records of another batch whose items are in the same buffer by now. Gives those of
-    /// them that are to be set aside, by their own index there: this batch has their ids.
+    /// Takes over the first records of another batch, whose items are now in the same buffer. Returns those
+    /// that must be set aside because this batch has their ids, by their own index there.
     pub(super) fn join(
         &mut self,
         other: HashMap<Box<[u8]>, First, RandomState>,
@@ -159,8 +159,8 @@ impl OwnIds {
         last.is_some_and(|repeat| repeat.repetition != Repetition::Same)
     }
 
-    /// The record of this index has the id of stored ones, and other data. Those that were set aside
-    /// for it may be the ones that are stored.
+    /// The record at this index has the id of stored records, and other data. The repeats set aside for it
+    /// may be the ones that are stored.
     pub(super) fn compare(&mut self, first: usize, stored: &[Cow<'_, RawDocument>], items: &[u8]) {
         let others = self.repeats.iter_mut();
         let others = others.filter(|repeat| {
@@ -176,7 +176,7 @@ impl OwnIds {
         }
     }
 
-    /// Takes out the first `free` repeat of each id, which is the first record of its id from now on.
+    /// Takes out the first `free` repeat of each id, which is from now on the first record of its id.
     pub(super) fn promote(
         &mut self,
         spec: &BucketSpec,
@@ -184,7 +184,7 @@ impl OwnIds {
         free: impl Fn(&OwnRepeat) -> bool,
     ) -> Vec<SetAside> {
         let mut promoted: Vec<SetAside> = Vec::new();
-        // By the index of the one before: which of them comes in its place.
+        // By the index of the earlier first record: the repeat that replaces it.
         let mut successors: HashMap<usize, usize> = HashMap::new();
         let mut left = Vec::with_capacity(self.repeats.len());
         for mut repeat in std::mem::take(&mut self.repeats) {
@@ -205,13 +205,13 @@ impl OwnIds {
         promoted
     }
 
-    /// What is kept of the ids, in bytes.
+    /// The size of what is kept for the ids, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 }
 
-/// How a record stands to the first one of its key and id.
+/// How a record relates to the first one with its key and id.
 fn repetition(
     spec: &BucketSpec,
     first: &Range<usize>,
@@ -230,13 +230,13 @@ fn repetition(
     }
 }
 
-/// Where the records of another batch are once it is joined.
+/// The positions of another batch's records after the join.
 #[derive(Debug)]
 pub(super) struct Shift {
     pub(super) index: usize,
     pub(super) bytes: usize,
     pub(super) rows: usize,
-    /// By the place of a chain there: its place here.
+    /// The index of each of its chains in this batch.
     pub(super) chains: Vec<usize>,
 }
 
@@ -250,7 +250,7 @@ impl Shift {
         }
     }
 
-    /// Every chain of the other batch has a place.
+    /// Every chain of the other batch has an index here.
     pub(super) fn chain(&self, chain: usize) -> usize {
         self.chains.get(chain).copied().unwrap_or_default()
     }
@@ -264,12 +264,12 @@ impl Shift {
     }
 }
 
-/// A place in a buffer that others were put in front of.
+/// A range in a buffer after bytes were put before it.
 pub(super) fn moved(place: Range<usize>, bytes: usize) -> Range<usize> {
     place.start + bytes..place.end + bytes
 }
 
-/// The item at this place of the batch's buffer.
+/// The item at this range of the batch's buffer.
 pub(super) fn document(items: &[u8], place: Range<usize>) -> Option<&RawDocument> {
     RawDocument::from_bytes(items.get(place)?).ok()
 }

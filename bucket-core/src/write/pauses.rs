@@ -1,7 +1,8 @@
-//! How long to wait before the next try of the same thing.
+//! How long to wait before the next attempt of the same operation.
 
-/// The longest pauses before the tries of one thing: each is twice as long as the one before, up to the
-/// longest. The executor draws a time below the ceiling, so that those who wait do not come again in step.
+/// The longest pauses before the attempts of one operation: each is twice as long as the one before, up to
+/// the longest. The executor draws a random time below the ceiling, so that waiting callers do not return at
+/// the same time.
 ///
 /// ```
 /// use bucket_core::write::Pauses;
@@ -30,7 +31,7 @@ impl Pauses {
         }
     }
 
-    /// How many there were.
+    /// The number of pauses so far.
     #[must_use]
     pub fn tries(&self) -> u32 {
         self.tries
@@ -44,10 +45,10 @@ impl Pauses {
         ceiling
     }
 
-    /// The ceiling of the pause after so many others, in milliseconds.
+    /// The ceiling of the pause after this many others, in milliseconds.
     #[must_use]
     pub fn after(&self, tries: u32) -> u64 {
-        // A shift by 64 bits or more is the longest pause as well, and not none.
+        // A shift by 64 bits or more also gives the longest pause, not zero.
         let factor = 1_u64.checked_shl(tries).unwrap_or(u64::MAX);
         self.first.saturating_mul(factor).min(self.longest)
     }
@@ -58,7 +59,7 @@ mod tests {
     use super::Pauses;
 
     #[test]
-    fn a_pause_never_gets_shorter_however_many_tries_there_were() {
+    fn a_pause_never_gets_shorter_however_many_attempts_there_were() {
         let pauses = Pauses::of(10, 1_000);
         assert_eq!((pauses.after(0), pauses.after(3)), (10, 80));
         let mut last = 0;

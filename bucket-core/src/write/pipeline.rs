@@ -1,11 +1,11 @@
-//! The update of a statement as a pipeline, for models that store an average, and for those whose
-//! buckets hold attributes for their items.
+//! The update of a statement as a pipeline, for models that store an average, and for models whose buckets
+//! hold attributes for their items.
 //!
-//! An average is no sum of what writers add: the server has to divide what it has just added up,
-//! in the same write. And what a bucket holds for its items was set by whoever opened it: the server
-//! compares, and leaves an item its own attributes where they are others. Everything else is as in the
-//! operator form, which costs the server less and is what other models are written with. Values are
-//! literals: a text that begins with `$` is no path here.
+//! An average is not a sum of what writers add: the server must divide what it has just added up, in the same
+//! write. And whoever opened a bucket set the attributes that it holds for its items: the server compares
+//! them, and leaves an item its own attributes if they differ. Everything else is as in the operator form,
+//! which costs the server less and is used for other models. Values are literals, so a text that begins with
+//! `$` is not a path.
 
 mod expressions;
 mod items;
@@ -63,7 +63,7 @@ pub(super) fn write(statement: &Statement<'_>, writer: &mut RawWriter) {
     writer.end(stages);
 }
 
-/// The stages as they are written; each sees what the one before it has set.
+/// The stages while they are written; each sees what the one before it has set.
 struct Stages<'a> {
     writer: &'a mut RawWriter,
     number: usize,
@@ -91,8 +91,7 @@ impl<'a> Render<'a> for Changes<'a> {
     }
 }
 
-/// Where a change is in its stage: a bucket that is opened gets its fields in that order, which stays as it
-/// is.
+/// The stage and place of a change. A bucket that is opened gets its fields in that order, and keeps it.
 const fn place(change: &Change<'_>) -> u8 {
     match (change.op, change.part) {
         (Op::Is | Op::Push, _) => 0,
@@ -112,7 +111,7 @@ fn write_change(spec: &BucketSpec, change: &Change<'_>, writer: &mut RawWriter) 
     let (field, value) = (&*change.path, change.value);
     match change.op {
         Op::Add if matches!(value, Operand::Number(Number::Int(_))) => {
-            // An addition that overflows goes on as a double, which is then no 64-bit integer.
+            // An addition that overflows continues as a double, which is then not a 64-bit integer.
             let exact = writer.begin_document(field);
             add(writer, "$toLong", field, value);
             writer.end(exact);
@@ -131,12 +130,12 @@ fn write_change(spec: &BucketSpec, change: &Change<'_>, writer: &mut RawWriter) 
         Op::SetOnOpen => on_insert(writer, spec.names().count, field, |writer, at| {
             value.write(writer, at);
         }),
-        // The filter says the one, and the other is written with what the bucket holds for its items.
+        // `Is` is in the filter; `Push` is written with the attributes that the bucket holds for its items.
         Op::Is | Op::Push => {}
     }
 }
 
-/// Every average from what the first stage has added up; none where there is no value.
+/// Writes every average from what the first stage has added up; none if there is no value.
 fn write_averages(spec: &BucketSpec, writer: &mut RawWriter) {
     for aggregate in spec.aggregates() {
         let AggregateKind::Avg { sum, count } = aggregate.kind else {

@@ -1,6 +1,6 @@
-//! Record ids: where an item has its own, and what tells two of them apart.
+//! Record ids: where an item has its id, and when two ids are the same.
 //!
-//! An id is taken as it stands in the item, because that is what the server compares.
+//! An id is used as it is in the item, because that is what the server compares.
 
 use std::ops::Range;
 
@@ -11,17 +11,16 @@ use crate::{
     model::{spec::BucketSpec, whole},
 };
 
-/// The longest id, in bytes: a statement and an index entry have it once more.
+/// The longest id, in bytes: a statement and an index entry repeat it.
 const MAX_BYTES: usize = 1_024;
 
-/// The place in the item's bytes of the element that is its id, in a model with ids, and its
-/// [`identity`].
+/// The range, in the item's bytes, of the element that is its id, in a model with ids, and its [`identity`].
 pub(super) fn read(spec: &BucketSpec, item: &[u8]) -> Result<(Range<usize>, Vec<u8>), EncodeError> {
     let field = spec.unique().unwrap_or_default();
     let refused = |message: String| EncodeError::RecordId { field, message };
     let item =
         RawDocument::from_bytes(item).map_err(|error| EncodeError::Serialize(error.into()))?;
-    // Behind the length of the document.
+    // After the length of the document.
     let mut start = size_of::<i32>();
     for element in item.iter_elements() {
         let element = element.map_err(|error| EncodeError::Serialize(error.into()))?;
@@ -36,11 +35,17 @@ pub(super) fn read(spec: &BucketSpec, item: &[u8]) -> Result<(Range<usize>, Vec<
             .ok()
             .filter(|_| has_equality(element.element_type()));
         let Some(identity) = value.and_then(identity) else {
-            let message = format!("is {:?}, which is no id", element.element_type());
+            let message = format!(
+                "is {:?}, which cannot be a record id",
+                element.element_type()
+            );
             return Err(refused(message));
         };
         if element.size() > MAX_BYTES {
-            let message = format!("takes {} bytes, at most {MAX_BYTES}", element.size());
+            let message = format!(
+                "takes {} bytes, but may take at most {MAX_BYTES}",
+                element.size()
+            );
             return Err(refused(message));
         }
         return Ok((start..end, identity));
@@ -48,8 +53,8 @@ pub(super) fn read(spec: &BucketSpec, item: &[u8]) -> Result<(Range<usize>, Vec<
     Err(refused("is missing".to_owned()))
 }
 
-/// Arrays have an index entry for each element, patterns match texts, and what is missing counts as
-/// null.
+/// Whether equality on such a value works as an id. Arrays have an index entry for each element, patterns
+/// match texts, and a missing value counts as null.
 fn has_equality(kind: ElementType) -> bool {
     matches!(
         kind,
@@ -63,7 +68,7 @@ fn has_equality(kind: ElementType) -> bool {
     )
 }
 
-/// What two ids have in common if the server takes them for the same. None for what is no id.
+/// The bytes that two ids share if the server considers them equal; `None` for what cannot be an id.
 pub(super) fn identity(value: RawBsonRef<'_>) -> Option<Vec<u8>> {
     let mut identity = vec![value.element_type() as u8];
     match value {
@@ -78,7 +83,7 @@ pub(super) fn identity(value: RawBsonRef<'_>) -> Option<Vec<u8>> {
             identity.extend_from_slice(&date.timestamp_millis().to_le_bytes());
         }
         number => {
-            // Numbers are the same whatever their type.
+            // Equal numbers are the same, whatever their type.
             identity[0] = ElementType::Int64 as u8;
             identity.extend_from_slice(&whole::of_raw(number)?.to_le_bytes());
         }
@@ -120,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_the_same_where_the_server_takes_them_for_the_same() {
+    fn ids_are_the_same_if_the_server_considers_them_equal() {
         assert_eq!(of(Bson::Int32(7)), of(Bson::Int64(7)));
         assert_eq!(of(Bson::Int32(7)), of(Bson::Double(7.0)));
         assert_ne!(of(Bson::Int32(7)), of("7".into()));

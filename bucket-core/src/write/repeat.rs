@@ -1,4 +1,4 @@
-//! Records with an id that were stored before: the look for them.
+//! The look for records with an id that were already stored.
 
 use std::{borrow::Cow, collections::HashMap, ops::Range};
 
@@ -10,24 +10,24 @@ use crate::{
     read::{self, FindPlan},
 };
 
-/// What a look for records by their ids has found.
+/// The result of a look for records by their ids.
 #[derive(Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Repeats {
-    /// The records that are stored already.
+    /// The records that are already stored.
     pub duplicates: Vec<usize>,
-    /// The records whose id is stored with other data, and the id as text.
+    /// The records whose id is already stored with other data, and the id as text.
     pub conflicts: Vec<(usize, String)>,
 }
 
 impl Batch {
-    /// Asks for one record by its id before anything is sent, which fails where the index on record
-    /// ids is missing. No other statement names that index.
+    /// Looks for one record by its id before anything is sent, which fails if the index on record ids is
+    /// missing. No other statement names that index.
     pub fn suspect_one(&mut self) {
         let _ = self.spec.unique().is_some() && self.chains.iter_mut().any(Chain::suspect_first);
     }
 
-    /// The reads that find records of a chain that are stored already, for
+    /// The reads that find a chain's records that are already stored, for
     /// [`Need::Repeats`](super::Need::Repeats).
     #[must_use]
     pub fn repeats(&self, chain: usize) -> Vec<FindPlan> {
@@ -43,7 +43,7 @@ impl Batch {
         parts.into_iter().map(of_part).collect()
     }
 
-    /// Those reads have found these buckets. The records whose ids are in them are done with.
+    /// Takes the buckets that those reads found. The records whose ids are in them are settled.
     pub fn saw_repeats(&mut self, chain: usize, found: &[RawDocumentBuf]) -> Repeats {
         let mut stored: HashMap<Vec<u8>, Vec<Cow<'_, RawDocument>>> = HashMap::new();
         for bucket in found {

@@ -1,10 +1,10 @@
 //! The next commands of a batch, and what their replies settle.
 //!
-//! The statements of one key depend on each other, those of different keys do not. A bucket that may
-//! have changed since it was seen is asked first: unordered commands carry the first statement of
-//! many keys each. Once a key's bucket has taken records or was seen full, the buckets behind it
-//! follow all at once, those of many keys in one ordered command: one that another writer was
-//! faster to open stops it, and what comes behind is planned anew.
+//! Statements of one key depend on each other; those of different keys do not. A bucket that may have changed
+//! since it was seen gets only one statement at first: unordered commands carry the first statement of each
+//! of many keys. Once a key's bucket has taken records or was seen full, the following buckets are sent all
+//! at once, those of many keys in one ordered command. If another writer opens one of them first, the command
+//! stops there, and the rest is planned again.
 
 use bson::{Document, RawDocument, RawDocumentBuf};
 
@@ -13,16 +13,16 @@ use super::{
     WriteFailure, command::MAX_STATEMENTS, whole_bucket,
 };
 
-/// A lone chain of at most so many statements is one command.
+/// A single chain with at most this many statements is one command.
 const SHORT_CHAIN: usize = 4;
-/// A chain of so many statements is worth a command of its own.
+/// A chain with this many statements is worth a command of its own.
 const LONG_CHAIN: usize = 8;
-/// A bucket that may exist already is tried to be inserted from so many records on: a refusal costs
-/// less than what is saved where it does not exist.
+/// With at least this many records, an insert is tried although the bucket may already exist: a refusal costs
+/// less than the insert saves.
 const MANY: usize = 16;
-/// Commands are split into at most so many that are sent at the same time ..
+/// Statements are split into at most this many commands that are sent at the same time ..
 const MAX_PARTS: usize = 4;
-/// .. of about so many statements ..
+/// .. of about this many statements ..
 const PART_STATEMENTS: usize = 48;
 /// .. or bytes of items.
 const PART_BYTES: usize = 256 * 1024;
@@ -43,7 +43,7 @@ impl Round {
         &self.command
     }
 
-    /// The command document, to be sent; the round keeps what it needs to settle the reply.
+    /// Takes the command document to send; the round keeps what it needs to settle the reply.
     pub fn take_body(&mut self) -> RawDocumentBuf {
         self.command.take_body()
     }
@@ -54,7 +54,7 @@ impl Round {
         self.steps.iter().map(|(_, step)| step.take()).sum()
     }
 
-    /// Whether a statement of it makes a bucket where there is none.
+    /// Whether one of its statements creates a bucket if there is none.
     #[must_use]
     pub fn opens(&self) -> bool {
         self.inserts
@@ -64,14 +64,14 @@ impl Round {
                 .any(|(_, step)| step.action().is_opening())
     }
 
-    /// Whether its statement at this place has opened a bucket, where these are said to have.
+    /// Whether its statement at this index opened a bucket, given those that did.
     fn opened(&self, at: usize, opened: &[usize]) -> bool {
-        // One that was opened without records counts from then on.
+        // A bucket that was opened without records counts from its first records on.
         let begins = matches!(self.steps[at].1.action(), Action::Begin { .. });
         begins || self.inserts || opened.binary_search(&at).is_ok()
     }
 
-    /// This statement and those of the same chain behind it.
+    /// This statement and those of the same chain after it.
     fn steps_from(&self, at: usize) -> Vec<Step> {
         let rest = self.steps.get(at..).unwrap_or_default();
         let chain = rest.first().map(|(chain, _)| *chain);
@@ -88,7 +88,7 @@ pub struct Settled {
     pub stored: Vec<usize>,
     /// The first record of each bucket that was opened.
     pub opened: Vec<usize>,
-    /// The collection is not the one that was asked for: see [`Batch::forget`].
+    /// The collection is not the one that the command named: see [`Batch::forget`].
     pub other_collection: bool,
     /// What the name belongs to by then, where the server says that it is no plain collection.
     pub other_kind: Option<&'static str>,
@@ -96,11 +96,11 @@ pub struct Settled {
     pub failed: Vec<Failed>,
     /// The statements that were refused because a bucket was not as last seen.
     pub missed: usize,
-    /// The records that were passed over, and cannot be sent any more.
+    /// The records that were passed over and can no longer be sent.
     pub(super) unsent: Vec<usize>,
-    /// The records of which it is not known whether they are stored.
+    /// The records whose outcome is unknown.
     pub unknown: Vec<usize>,
-    /// Statements of which a look tells whether they were applied; see [`Doubtful`].
+    /// Statements for which a look shows whether they were applied; see [`Doubtful`].
     pub doubtful: Vec<Doubtful>,
     /// Why the write concern was not met, if it was not: the stored records may be rolled back.
     pub write_concern_error: Option<WriteFailure>,
@@ -132,8 +132,7 @@ pub struct Failed {
 type Planned<'a> = (usize, &'a Chain, Vec<Step>);
 
 impl Batch {
-    /// The commands that are to be sent next; they may be sent at the same time. Empty when no
-    /// chain has statements.
+    /// The commands to send next; they may be sent at the same time. Empty if no chain has statements.
     #[must_use]
     pub fn rounds(&self, write_concern: Option<&RawDocument>) -> Vec<Round> {
         let mut ready: Vec<Planned<'_>> = Vec::new();
@@ -172,7 +171,7 @@ impl Batch {
         ];
         let mut rounds = Vec::new();
         for (group, ordered, inserts) in &groups {
-            // What stops at the first refusal stops nobody else where refusals are likely.
+            // If refusals are likely, a chain gets an ordered command of its own, so that it stops no other chain.
             let alone = *ordered && self.is_raced();
             for part in parts(group, alone) {
                 rounds.extend(commands.of(part, *ordered, *inserts));
@@ -181,16 +180,16 @@ impl Batch {
         rounds
     }
 
-    /// Whether a chain's statements go all at once. Where another writer goes through the same keys
-    /// just ahead, each of its openings would stop a command of many chains: then only a long chain
-    /// does, in a command of its own.
+    /// Whether a chain's statements are sent all at once. If another writer works through the same keys just
+    /// ahead, each of its openings would stop a command of many chains. Then only a long chain is sent at
+    /// once, in a command of its own.
     fn goes_at_once(&self, chain: &Chain, steps: &[Step]) -> bool {
         chain.may_go_at_once(steps) && (!self.is_raced() || steps.len() >= LONG_CHAIN)
     }
 
-    /// The server refused a whole command, for what one of its records is; nothing of it was executed. Smaller
-    /// commands come next, until the record to blame is alone. Gives the indexes of the records that cannot
-    /// be stored.
+    /// The server refused a whole command because of one of its records; nothing of it was executed. The next
+    /// commands are smaller, until the record to blame is isolated. Returns the indexes of the records that
+    /// cannot be stored.
     ///
     /// ```
     /// # use bucket_core::write::{Batch, Round, WriteFailure};
@@ -211,12 +210,12 @@ impl Batch {
         Vec::new()
     }
 
-    /// Takes the reply to a round into account.
+    /// Settles the reply to a round.
     pub fn settle(&mut self, round: &Round, reply: &Document, doubt: Doubt) -> Settled {
         self.settle_but(round, reply, doubt, &[])
     }
 
-    /// Takes the reply to a round into account, of which these statements were not executed.
+    /// Settles the reply to a round, of which these statements were not executed.
     pub(super) fn settle_but(
         &mut self,
         round: &Round,
@@ -275,7 +274,7 @@ impl Batch {
                     if doubt == Doubt::Overtaken {
                         chain.doubt(step);
                     }
-                    // What is inserted is refused by the id of its bucket alone.
+                    // Only the id of its bucket can refuse an insert.
                     if !round.inserts {
                         chain.suspect(step);
                     }
@@ -300,18 +299,18 @@ impl Batch {
             }
         }
         settled.unsent = passed_over.settle(chains);
-        // Only now: what was sent with a record that failed may be stored.
+        // Only now, because records sent together with a failed one may be stored.
         self.set_held_back_aside();
         settled
     }
 
-    /// The collection is another one than before: nothing that was seen of it counts any more, and every
-    /// chain looks anew.
+    /// The collection is another one: everything that was seen of it is forgotten, and every chain looks
+    /// again.
     pub fn forget(&mut self) {
         self.chains_mut().iter_mut().for_each(Chain::forget);
     }
 
-    /// Gives up on the records of a round whose reply was lost. Gives their indexes.
+    /// Gives up on the records of a round whose reply was lost. Returns their indexes.
     pub fn abandon(&mut self, round: &Round) -> Vec<usize> {
         let chains = self.chains_mut();
         let mut abandoned = Vec::new();
@@ -325,11 +324,11 @@ impl Batch {
     }
 }
 
-/// Statements of a round that the server did not execute although it went on after them, because another
-/// command had executed statements of its number.
+/// Statements of a round that the server did not execute, although it executed later ones, because another
+/// command had executed statements under its number.
 #[derive(Debug, Default)]
 struct PassedOver {
-    /// By chain: how many of its first records they were to bring.
+    /// The number of first records of each chain that they would have stored.
     chains: Vec<(usize, usize)>,
 }
 
@@ -348,7 +347,7 @@ impl PassedOver {
         chain.map_or(0, |(_, records)| *records)
     }
 
-    /// They are planned anew. Gives those that cannot be sent any more.
+    /// They are planned again. Returns the records that can no longer be sent.
     fn settle(self, chains: &mut [Chain]) -> Vec<usize> {
         let mut unsent = Vec::new();
         for (chain, records) in self.chains {
@@ -360,8 +359,8 @@ impl PassedOver {
     }
 }
 
-/// Whether these statements can be inserted: each brings all that its bucket holds so far, and at
-/// least so many records.
+/// Whether these statements can be inserted: each stores everything that its bucket holds so far, and at
+/// least this many records.
 fn are_whole_buckets((_, chain, steps): &Planned<'_>, records: usize) -> bool {
     let is_whole = |step: &Step| {
         let fresh = matches!(step.action(), Action::Put(put) if put.fresh);
@@ -370,7 +369,7 @@ fn are_whole_buckets((_, chain, steps): &Planned<'_>, records: usize) -> bool {
     whole_bucket::is_possible(chain.spec()) && steps.iter().all(is_whole)
 }
 
-/// The chains in about equal parts, as many as are worth a command each: the server works on one
+/// Splits the chains into about equal parts, as many as are worth a command each: the server works on one
 /// command at a time.
 fn parts<'a, 'b>(chains: &'b [Planned<'a>], alone: bool) -> std::slice::Chunks<'b, Planned<'a>> {
     let statements: usize = chains.iter().map(|(_, _, steps)| steps.len()).sum();
@@ -389,7 +388,7 @@ fn parts<'a, 'b>(chains: &'b [Planned<'a>], alone: bool) -> std::slice::Chunks<'
     chains.chunks(chains_each.max(1))
 }
 
-/// Makes commands of the statements of a batch.
+/// Encodes the statements of a batch as commands.
 struct Commands<'a> {
     batch: &'a Batch,
     write_concern: Option<&'a RawDocument>,
@@ -407,8 +406,8 @@ impl Commands<'_> {
         rounds
     }
 
-    /// A command of as many statements as fit, and how many chains were begun. A chain that was
-    /// begun and not ended goes on in the next round.
+    /// A command of as many statements as fit, and how many chains it begins. A chain that does not fit
+    /// completely continues in the next round.
     fn next(&self, chains: &[Planned<'_>], ordered: bool, inserts: bool) -> Option<(Round, usize)> {
         let collection = self.batch.spec().collection();
         let mut builder = if inserts {

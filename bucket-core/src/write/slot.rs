@@ -1,4 +1,4 @@
-//! A record in a batch: where its item is, and what is known of it.
+//! A record in a batch: where its item is, and what is known about it.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ pub(super) struct Slot {
     pub(super) time: DateTime,
     /// The row of its inputs.
     pub(super) row: usize,
-    /// Its size as it is counted against `max_bytes`.
+    /// Its size as counted against `max_bytes`.
     pub(super) bytes: u64,
-    /// Its position in its source; 0 where it comes from none.
+    /// Its position in its source; 0 without a source.
     pub(super) position: i64,
 }

@@ -1,9 +1,9 @@
-//! Where records come from, and how far a source has been stored.
+//! The source of records, and how far it has been stored.
 //!
-//! Each bucket keeps the position of the last record that a source has put into it
-//! (`sources.<name>`), written with the records themselves. A statement asks that what it brings is
-//! behind that position, so one that comes a second time is refused. Positions of one key rise with
-//! its buckets, so the newest bucket that has the field tells how far the key has got.
+//! Each bucket keeps the position of the last record that a source has put into it (`sources.<name>`),
+//! written together with the records. A statement requires that its records come after that position, so
+//! repeated records are refused. The positions of one key rise with its buckets, so the newest bucket that
+//! has the field shows how far the key has got.
 
 use std::{fmt, sync::Arc};
 
@@ -31,7 +31,7 @@ pub struct Source {
     path: Arc<str>,
 }
 
-/// Why records of a model cannot come from a source of this name.
+/// Why records of a model cannot come from a source with this name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceError {
     message: String,
@@ -46,27 +46,29 @@ impl fmt::Display for SourceError {
 impl std::error::Error for SourceError {}
 
 impl Source {
-    /// A source of records of this model.
+    /// Makes a source of records of this model.
     ///
     /// # Errors
     ///
-    /// [`SourceError`] for a name that is empty or longer than 200 bytes, a model with a longest
-    /// duration, whose records are taken in order of time, and one with a field `sources` of its own.
+    /// [`SourceError`] for a name that is empty or longer than 200 bytes, a model with a longest duration,
+    /// whose records are taken in time order, and a model with a field `sources` of its own.
     pub fn new(spec: &BucketSpec, name: &str) -> Result<Self, SourceError> {
         let refused = |message: String| Err(SourceError { message });
         if name.is_empty() || name.len() > MAX_NAME {
-            return refused(format!("the name of a source takes 1 to {MAX_NAME} bytes"));
+            return refused(format!(
+                "the name of a source must take 1 to {MAX_NAME} bytes"
+            ));
         }
         if spec.form().sorts() {
             return refused(
-                "buckets with a longest duration take records in order of time, so positions of a \
-                 source do not rise in them"
+                "buckets with a longest duration take records in order of time, so a source's positions \
+                 would not rise in them: use another form"
                     .to_owned(),
             );
         }
         if is_taken(spec) {
             return refused(format!(
-                "buckets keep positions under `{SOURCES}`, and `{}` has a field of that name",
+                "buckets keep positions under `{SOURCES}`, but `{}` has a field of that name: rename it",
                 spec.record()
             ));
         }
@@ -75,8 +77,8 @@ impl Source {
         Ok(Self { path: path.into() })
     }
 
-    /// The position of a record, by that of the first one and its index; none beyond the last position
-    /// that there can be.
+    /// The position of a record, from the position of the first one and its index; `None` beyond the last
+    /// possible position.
     ///
     /// ```
     /// use bucket_core::write::Source;

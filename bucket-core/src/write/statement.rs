@@ -12,27 +12,27 @@ use crate::{
 #[derive(Debug)]
 pub struct Statement<'a> {
     pub(super) spec: &'static BucketSpec,
-    /// What the chain stands for.
+    /// The kind of the chain.
     pub(super) kind: Kind,
     /// The key fields as BSON elements.
     pub(super) key: &'a [u8],
     /// What to do.
     pub(super) action: &'a Action,
-    /// The items, each a BSON document; none where the action brings no records.
+    /// The items, each a BSON document; empty if the action stores no records.
     pub(super) items: &'a [&'a [u8]],
-    /// Their ids, each a BSON element, where the model has record ids.
+    /// Their ids, each a BSON element, if the model has record ids.
     pub(super) ids: &'a [&'a [u8]],
     /// What the items add to the aggregates.
     pub(super) fold: Fold<'a>,
-    /// The size of the items as it is counted against `max_bytes`.
+    /// The size of the items as counted against `max_bytes`.
     pub(super) bytes: u64,
     /// The size of the last of them.
     pub(super) last_bytes: u64,
     /// The time of the latest record.
     pub(super) latest: DateTime,
-    /// The time by the clock, for models that keep it.
+    /// The current time, for models that use it.
     pub(super) now: DateTime,
-    /// Where the records come from, if that is kept.
+    /// The positions of the records, if they come from a source.
     pub(super) positions: Option<Positions<'a>>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Positions<'a> {
 }
 
 impl Statement<'_> {
-    /// At most the size of the encoded statement, in bytes.
+    /// An upper bound of the size of the encoded statement, in bytes.
     pub(super) fn size(&self) -> usize {
         let items: usize = self.items.iter().map(|item| item.len() + 8).sum();
         let ids: usize = self.ids.iter().map(|id| id.len() + 8).sum();
@@ -66,22 +66,23 @@ impl Statement<'_> {
             + 2_048
     }
 
-    /// At most what the statement has beside the items themselves to say what buckets hold for them:
-    /// each has its arrays in it already, and with others than the one before it has them once more.
+    /// An upper bound of what a statement needs, besides the items, for the attributes that buckets hold.
+    /// Each item already contains its arrays; if they differ from those of the item before it, they are
+    /// written once more.
     fn shared_size(&self) -> usize {
         let arrays = self.spec.shared_arrays();
         let names: usize = arrays.map(|array| 3 * array.name.len() + 160).sum();
         if names == 0 {
             return 0;
         }
-        // A bucket that is opened holds that of the first one.
+        // A bucket that is opened holds the attributes of the first item.
         let first = self.items.first().map_or(0, |item| item.len() + names);
         let items = self.items.iter();
         first + items.map(|item| item.len() + names + 80).sum::<usize>()
     }
 
-    /// Whether this closes a bucket on which the number of the next one depends: where it is gone, or
-    /// closed already, the statement is refused and stops those behind it.
+    /// Whether this closes a bucket that the number of the next one depends on: if the bucket is gone or
+    /// already closed, the statement is refused and stops those after it.
     pub(super) fn closes_for_good(&self) -> bool {
         matches!(self.action, Action::Close { .. }) && self.kind.builds_on_full()
     }

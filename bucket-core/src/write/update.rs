@@ -1,4 +1,4 @@
-//! One statement as an element of `updates`: its filter, its update, and what the server is to know of both.
+//! One statement as an element of `updates`: its filter, its update, and its options.
 
 use super::{Statement, operators, pipeline};
 use crate::codec::raw::RawWriter;
@@ -15,8 +15,8 @@ impl Statement<'_> {
         if self.action.upserts() || self.closes_for_good() {
             writer.bool("upsert", true);
         }
-        // Without the hint the server would weigh the index on open buckets too, which is full of
-        // entries just deleted where a key's buckets fill fast.
+        // Without the hint the server would also consider the index on open buckets, which is full of deleted
+        // entries if a key's buckets fill fast.
         writer.string("hint", &self.action.index(self.spec));
     }
 }

@@ -1,5 +1,5 @@
-//! The changes of a statement as the whole bucket that they make of none, the document of an `insert`: what
-//! the upsert would make, at a fourth of what that costs the server.
+//! The changes of a statement as the whole bucket, the document of an `insert`: the same as the upsert would
+//! create, at a quarter of the server's cost.
 
 use std::borrow::Cow;
 
@@ -17,8 +17,7 @@ use crate::{
     },
 };
 
-/// Whether buckets of this model can be inserted. Object ids are the server's to make, and so is an
-/// average that is stored.
+/// Whether buckets of this model can be inserted. The server must make object ids, and stored averages.
 pub(super) fn is_possible(spec: &BucketSpec) -> bool {
     !spec.object_ids() && !pipeline::stores_averages(spec)
 }
@@ -50,10 +49,10 @@ pub(super) fn write(statement: &Statement<'_>, put: &Put, writer: &mut RawWriter
     }
 }
 
-/// What the changes make of no bucket, to which every operator does the same: the value is there.
+/// The bucket that the changes create from nothing, where every operator just sets the value.
 #[derive(Default)]
 struct Made<'a> {
-    /// By the place in [`OwnField::ALL`].
+    /// By the index in [`OwnField::ALL`].
     own: [Option<Operand<'a>>; OwnField::ALL.len()],
     extremes: Vec<(Cow<'a, str>, Operand<'a>)>,
     sums: Vec<(Cow<'a, str>, Operand<'a>)>,
@@ -71,7 +70,7 @@ impl<'a> Render<'a> for Made<'a> {
             value,
         } = change;
         match part {
-            // It is that of the put.
+            // The id of the put is used.
             Part::Id => {}
             Part::Own(own) => self.own[own as usize] = Some(value),
             Part::Aggregate if op == Op::Add => self.sums.push((path, value)),
@@ -82,7 +81,7 @@ impl<'a> Render<'a> for Made<'a> {
     }
 }
 
-/// Writes dotted paths as embedded documents, in the order in which they begin.
+/// Writes dotted paths as embedded documents, in the order in which they first appear.
 fn write_nested(fields: &[(&str, Operand<'_>)], writer: &mut RawWriter) {
     let mut begun: Vec<&str> = Vec::new();
     for (path, value) in fields {

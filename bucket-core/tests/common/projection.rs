@@ -1,14 +1,27 @@
-//! Projections with expressions, as the server's documentation describes them.
+//! Projections with expressions, as the server's documentation describes them. The modelled server
+//! has no decimals, in which lengths of buckets are compared.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
 use std::cmp::Ordering;
 
-use bson::{Bson, Document, doc};
+use bson::{Bson, Document, RawDocumentBuf, doc};
+use bucket_core::read::FindPlan;
 
-use super::collection::{compare, lookup};
+use crate::collection::Collection;
+
+/// What a read finds.
+pub fn find(collection: &Collection, plan: &FindPlan) -> Vec<RawDocumentBuf> {
+    let mut whole = plan.clone();
+    whole.projection = Document::new();
+    let found = collection.find(&whole).into_iter();
+    let found = found.map(|it| project(&plan.projection, &Document::try_from(it).unwrap()));
+    found
+        .map(|it| RawDocumentBuf::try_from(&it).unwrap())
+        .collect()
+}
 
 /// The document with the fields of the projection.
-pub fn project(projection: &Document, document: &Document) -> Document {
+fn project(projection: &Document, document: &Document) -> Document {
     let fields = projection.iter().filter_map(|(name, wanted)| {
         let value = match wanted {
             Bson::Int32(1) => document.get(name).cloned(),
@@ -114,6 +127,58 @@ fn call(operator: &str, operand: &Bson, document: &Document, this: Option<&Bson>
         "$lte" => order() != Ordering::Greater,
         other => panic!("{other}"),
     }))
+}
+
+fn lookup<'a>(document: &'a Document, path: &str) -> Option<&'a Bson> {
+    let (name, rest) = path
+        .split_once('.')
+        .map_or((path, None), |(name, rest)| (name, Some(rest)));
+    let value = document.get(name)?;
+    match (rest, value) {
+        (None, value) => Some(value),
+        (Some(rest), Bson::Document(inner)) => lookup(inner, rest),
+        (Some(rest), Bson::Array(items)) => items.get(rest.parse::<usize>().ok()?),
+        _ => None,
+    }
+}
+
+fn bracket(value: &Bson) -> u8 {
+    match value {
+        Bson::Int32(_) | Bson::Int64(_) | Bson::Double(_) => 1,
+        Bson::String(_) => 2,
+        Bson::Document(_) => 3,
+        Bson::Array(_) => 4,
+        Bson::ObjectId(_) => 5,
+        Bson::Boolean(_) => 6,
+        Bson::DateTime(_) => 7,
+        other => panic!("{other}"),
+    }
+}
+
+fn compare(a: &Bson, b: &Bson) -> Ordering {
+    let number = |value: &Bson| match value {
+        Bson::Int32(value) => f64::from(*value),
+        #[allow(clippy::cast_precision_loss)]
+        Bson::Int64(value) => *value as f64,
+        Bson::Double(value) => *value,
+        _ => unreachable!(),
+    };
+    match (a, b) {
+        (Bson::Int64(a), Bson::Int64(b)) => a.cmp(b),
+        (Bson::String(a), Bson::String(b)) => a.cmp(b),
+        (Bson::ObjectId(a), Bson::ObjectId(b)) => a.cmp(b),
+        (Bson::Boolean(a), Bson::Boolean(b)) => a.cmp(b),
+        (Bson::DateTime(a), Bson::DateTime(b)) => a.cmp(b),
+        (Bson::Document(a), Bson::Document(b)) => {
+            let pairs = a.values().zip(b.values());
+            pairs
+                .map(|(a, b)| compare(a, b))
+                .find(|order| order.is_ne())
+                .unwrap_or(Ordering::Equal)
+        }
+        _ if bracket(a) != bracket(b) => bracket(a).cmp(&bracket(b)),
+        _ => number(a).total_cmp(&number(b)),
+    }
 }
 
 #[test]

@@ -58,7 +58,7 @@ pub const HYBRID_BYTES: usize = 8;
 pub const NUMBERED_BYTES: usize = 9;
 pub const COUNT_BYTES: usize = 10;
 
-/// With stored averages, which the naive collection does not support.
+/// With stored averages.
 pub const COUNT_AVG: usize = 11;
 pub const WINDOW_AVG: usize = 12;
 pub const HYBRID_AVG: usize = 13;

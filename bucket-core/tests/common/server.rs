@@ -1,73 +1,100 @@
-//! A server over the naive collection: sessions with the record of their last numbered command, and
-//! commands in flight, some of which arrive late.
+//! The modelled server, and commands in flight, some of which arrive late. Those of several writers
+//! are executed statement by statement.
 
-use std::collections::BTreeMap;
+use bson::{Binary, Bson, Document, RawDocumentBuf, doc, oid::ObjectId, spec::BinarySubtype};
+use bucket_core::write::Fault;
 
-use bson::{Bson, Document, RawDocumentBuf};
+use crate::collection::{Collection, is_ok};
 
-use super::super::collection::{Answer, Collection, reply};
+/// Looks at a statement: what the collection had before it, and has after it.
+pub type Check = fn(before: &[Document], after: &[Document], statement: &Document);
 
 pub struct Server {
     pub collection: Collection,
-    /// Executes a statement.
-    execute: fn(&mut Collection, &Document) -> Answer,
-    sessions: Vec<Session>,
+    check: Option<Check>,
     /// Commands that nobody waits for any more, but that still arrive.
     late: Vec<Message>,
-}
-
-/// The last numbered command of a session.
-#[derive(Default)]
-struct Session {
-    number: i64,
-    /// Its statements that were applied.
-    applied: BTreeMap<usize, Answer>,
 }
 
 /// A command in flight.
 pub struct Message {
     session: usize,
     number: Option<i64>,
-    statements: Vec<Document>,
+    /// The command, and the name of its list of statements.
+    body: Document,
+    list: &'static str,
+    statements: Vec<Bson>,
     ordered: bool,
-    answers: Vec<Answer>,
-    replayed: Vec<Bson>,
-    /// The number is old.
-    newer: Option<i64>,
+    replies: Vec<Document>,
+    /// The server refused the number.
+    fault: Option<Fault>,
 }
 
 impl Message {
     pub fn new(session: usize, number: Option<i64>, body: &RawDocumentBuf) -> Self {
-        let body = Document::try_from(body.clone()).unwrap();
+        let mut body = Document::try_from(body.clone()).unwrap();
         let inserts = body.contains_key("insert");
         let list = if inserts { "documents" } else { "updates" };
-        let statements = body.get_array(list).unwrap().iter();
-        let statements = statements.map(|statement| statement.as_document().unwrap().clone());
+        let statements = body.get_array_mut(list).map(std::mem::take).unwrap();
         Self {
             session,
             number,
-            statements: statements.collect(),
+            list,
+            statements,
             ordered: body.get_bool("ordered").unwrap(),
-            answers: Vec::new(),
-            replayed: Vec::new(),
-            newer: None,
+            body,
+            replies: Vec::new(),
+            fault: None,
         }
     }
 
     fn has_begun(&self) -> bool {
-        !self.answers.is_empty()
+        !self.replies.is_empty()
     }
 
-    /// The reply, or the number that the server has seen.
-    pub fn reply(&self) -> Result<Document, i64> {
-        if let Some(newer) = self.newer {
-            return Err(newer);
+    /// The next statement, as a command of its own under the number of the whole one.
+    fn next(&self) -> Option<Document> {
+        let at = self.replies.len();
+        let failed = |reply: &Document| reply.contains_key("writeErrors");
+        let is_over =
+            self.fault.is_some() || (self.ordered && self.replies.last().is_some_and(failed));
+        let statement = self.statements.get(at).filter(|_| !is_over)?;
+        let mut command = self.body.clone();
+        command.insert(self.list, vec![statement.clone()]);
+        if let Some(number) = self.number {
+            sign(&mut command, self.session, number);
+            command.insert("stmtIds", vec![i32::try_from(at).unwrap()]);
         }
-        let mut reply = reply(&self.answers);
-        if !self.replayed.is_empty() {
-            reply.insert("retriedStmtIds", self.replayed.clone());
+        Some(command)
+    }
+
+    /// The replies to all statements, as the one to the command.
+    pub fn reply(&self) -> Result<Document, Fault> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
         }
-        Ok(reply)
+        let mut whole = doc! { "ok": 1, "n": 0 };
+        let mut n = 0;
+        for (at, reply) in self.replies.iter().enumerate() {
+            n += reply.get_i32("n").unwrap();
+            for name in ["writeErrors", "upserted", "retriedStmtIds"] {
+                let Ok(entries) = reply.get_array(name) else {
+                    continue;
+                };
+                let entries = entries.iter().cloned().map(|mut entry| {
+                    if let Some(entry) = entry.as_document_mut() {
+                        entry.insert("index", i32::try_from(at).unwrap());
+                    }
+                    entry
+                });
+                let list = whole
+                    .entry(name.to_owned())
+                    .or_insert(Bson::Array(Vec::new()));
+                list.as_array_mut().unwrap().extend(entries);
+            }
+        }
+        whole.insert("n", n);
+        Ok(whole)
     }
 }
 
@@ -75,26 +102,27 @@ impl Server {
     pub fn new(collection: Collection) -> Self {
         Self {
             collection,
-            execute: Collection::execute,
-            sessions: Vec::new(),
+            check: None,
             late: Vec::new(),
         }
     }
 
-    /// Executes every statement with this function.
-    pub fn executing(mut self, execute: fn(&mut Collection, &Document) -> Answer) -> Self {
-        self.execute = execute;
+    /// Checks the collection after every statement.
+    pub fn checking(mut self, check: Check) -> Self {
+        self.check = Some(check);
         self
     }
 
     /// A new session. Another command, with this many statements, has used the first number.
     pub fn session(&mut self, taken: usize) -> usize {
-        let applied = (0..taken).map(|at| (at, Answer::Matched));
-        self.sessions.push(Session {
-            number: i64::from(taken > 0),
-            applied: applied.collect(),
-        });
-        self.sessions.len() - 1
+        let session = self.collection.session();
+        let others: Vec<Document> = (0..taken).map(|_| Document::new()).collect();
+        if !others.is_empty() {
+            let mut command = doc! { "insert": "others", "documents": others };
+            sign(&mut command, session, 1);
+            self.send(&command).unwrap();
+        }
+        session
     }
 
     /// Executes a statement. Returns whether one was left.
@@ -102,52 +130,42 @@ impl Server {
         if !message.has_begun() {
             self.end_what_has_begun(message.session);
         }
-        let failed = matches!(message.answers.last(), Some(Answer::Refused(..)));
-        let at = message.answers.len();
-        if at == message.statements.len() || (message.ordered && failed) || message.newer.is_some()
-        {
+        let Some(command) = message.next() else {
             return false;
-        }
-        let session = &mut self.sessions[message.session];
-        if let Some(number) = message.number {
-            if number < session.number {
-                message.newer = Some(session.number);
+        };
+        let before = self.check.map(|check| (check, self.collection.documents()));
+        match self.send(&command) {
+            Ok(reply) => message.replies.push(reply),
+            Err(fault) => {
+                message.fault = Some(fault);
                 return false;
             }
-            if number > session.number {
-                *session = Session {
-                    number,
-                    applied: BTreeMap::new(),
-                };
-            }
-            if let Some(answer) = session.applied.get(&at) {
-                message.answers.push(answer.clone());
-                message.replayed.push(Bson::Int32(at.try_into().unwrap()));
-                return true;
-            }
         }
-        let answer = (self.execute)(&mut self.collection, &message.statements[at]);
-        if message.number.is_some() && matches!(answer, Answer::Matched | Answer::Upserted) {
-            self.sessions[message.session]
-                .applied
-                .insert(at, answer.clone());
+        if let Some((check, before)) = before {
+            check(&before, &self.collection.documents(), &command);
         }
-        message.answers.push(answer);
         true
     }
 
     /// A command that changes nothing.
-    pub fn fence(&mut self, session: usize, number: i64) -> Result<(), i64> {
+    pub fn fence(&mut self, session: usize, number: i64) -> Result<Document, Fault> {
         self.end_what_has_begun(session);
-        let session = &mut self.sessions[session];
-        if number < session.number {
-            return Err(session.number);
+        let nothing =
+            doc! { "q": { "_id": ObjectId::from_bytes([0; 12]) }, "u": { "$set": { "fence": 1 } } };
+        let mut command = doc! { "update": "others", "updates": [nothing] };
+        sign(&mut command, session, number);
+        self.send(&command)
+    }
+
+    fn send(&mut self, command: &Document) -> Result<Document, Fault> {
+        let reply = self
+            .collection
+            .run(&RawDocumentBuf::try_from(command).unwrap());
+        if is_ok(&reply) {
+            return Ok(reply);
         }
-        *session = Session {
-            number,
-            applied: BTreeMap::new(),
-        };
-        Ok(())
+        let code = reply.get_i32("code").unwrap();
+        Err(Fault::of_error(code, reply.get_str("errmsg").unwrap()))
     }
 
     /// The server executes one command of a session at a time.
@@ -187,4 +205,14 @@ impl Server {
             self.go_on_late(0);
         }
     }
+}
+
+/// Adds a session and a number.
+fn sign(command: &mut Document, session: usize, number: i64) {
+    let id = Binary {
+        subtype: BinarySubtype::Uuid,
+        bytes: u128::try_from(session).unwrap().to_be_bytes().to_vec(),
+    };
+    command.insert("lsid", doc! { "id": id });
+    command.insert("txnNumber", number);
 }

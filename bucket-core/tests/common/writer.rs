@@ -1,4 +1,4 @@
-//! The shipped machine against the naive collection. Each statement is executed separately, replies
+//! The shipped machine against the modelled server. Each statement is executed separately, replies
 //! come last, and what was read may be arbitrarily stale. Commands and replies get lost on demand.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
 
@@ -8,25 +8,25 @@ use bson::RawDocumentBuf;
 use bucket_core::{
     read::FindPlan,
     write::{
-        Batch, Call, CallEvent, Deed, Delivered, Delivery, Ended, Event, Fault, Learnt, Listing,
-        Next, Reason, Report, Terms,
+        Batch, Call, CallEvent, Deed, Delivered, Delivery, Ended, Event, Fault, Learnt, Reason,
+        Report, Terms,
     },
 };
 
-use super::collection::Collection;
+use crate::collection::Collection;
 
+#[path = "call.rs"]
+pub mod call;
 #[path = "server.rs"]
 mod server;
 #[path = "turns.rs"]
 mod turns;
 
+use self::call::{Failure, Need};
 pub use self::{
     server::{Message, Server},
     turns::Turns,
 };
-
-/// The executor's report on a failed command.
-type Failure = &'static str;
 
 pub struct Writer {
     call: Option<Call<Failure>>,
@@ -140,8 +140,8 @@ impl UnderWay {
             },
             Deed::Fence { .. } if faults.strikes() => Event::Fault(Fault::Lost),
             Deed::Fence { number } => match server.fence(self.session, number) {
-                Ok(()) => Event::Reply(bson::doc! { "ok": 1, "n": 0 }),
-                Err(newer) => Event::Fault(Fault::TooOld { newer: Some(newer) }),
+                Ok(reply) => Event::Reply(reply),
+                Err(fault) => Event::Fault(fault),
             },
             Deed::Pause { .. } => {
                 *late |= faults.one_in > 0 && faults.draw(8) == 0;
@@ -191,7 +191,7 @@ impl UnderWay {
         Some(match message.reply() {
             _ if faults.strikes() => Event::Fault(Fault::Lost),
             Ok(reply) => Event::Reply(reply),
-            Err(newer) => Event::Fault(Fault::TooOld { newer: Some(newer) }),
+            Err(fault) => Event::Fault(fault),
         })
     }
 }
@@ -234,7 +234,7 @@ impl Writer {
     /// Performs one step: executes a statement, takes a reply, reads, or plans the next step.
     pub fn go_on(&mut self, server: &mut Server) {
         self.steps += 1;
-        assert!(self.steps < 50_000, "a writer does not come to an end");
+        assert!(self.steps < 50_000, "a writer does not end");
         let Some(call) = &mut self.call else {
             return;
         };
@@ -253,20 +253,18 @@ impl Writer {
             return;
         }
         if !self.reads.is_empty() {
-            let reads = std::mem::take(&mut self.reads).into_iter();
-            let found = reads.map(|plan| server.collection.find(&plan)).collect();
-            call.told(CallEvent::Found(found));
+            let plans = std::mem::take(&mut self.reads);
+            call::read(call, &plans, &server.collection);
             return;
         }
-        match call.next() {
-            Next::Consult => call.consult(&mut self.learnt),
-            Next::Look(_) => call.told(CallEvent::Listed(Listing::NotPermitted)),
-            Next::Read(plans) => {
+        match call::go_on(call, &mut self.learnt) {
+            None => {}
+            Some(Need::Reads(plans)) => {
                 let of_ids = |plan: &&FindPlan| plan.hint.contains("unique");
                 self.looks += plans.iter().filter(of_ids).count();
                 self.reads = plans;
             }
-            Next::Send(commands) => {
+            Some(Need::Commands(commands)) => {
                 for command in commands {
                     let faults = &mut self.faults;
                     let taken = if faults.take_numbers() && faults.draw(faults.taken_one_in) == 0 {
@@ -283,9 +281,8 @@ impl Writer {
                     });
                 }
             }
-            Next::Pause { .. } => call.told(CallEvent::Paused),
-            Next::Wait => panic!("nothing is under way"),
-            Next::Done => self.end(),
+            Some(Need::Pause) => call.told(CallEvent::Paused),
+            Some(Need::Nothing) => self.end(),
         }
     }
 

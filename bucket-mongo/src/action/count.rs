@@ -8,13 +8,13 @@ use super::{ActionFuture, number, run_plan};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 
 impl<T: Record> Buckets<T> {
-    /// The number of records of a key, added up from the counts that the buckets keep.
+    /// Counts the records of a key: the sum of the counts that its buckets keep.
     ///
     /// Settings: `session`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Damaged`] if a bucket's count is no number.
+    /// [`ErrorKind::Damaged`] if a bucket's count is not a number.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -31,7 +31,7 @@ impl<T: Record> Buckets<T> {
     }
 }
 
-/// Records to be counted; see [`Buckets::count`].
+/// A count of records; see [`Buckets::count`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
 pub struct Count<'a, T: Record> {
@@ -41,7 +41,7 @@ pub struct Count<'a, T: Record> {
 }
 
 impl<'a, T: Record> Count<'a, T> {
-    /// Runs in this session.
+    /// Runs the operation in this session.
     pub fn session(mut self, session: &'a mut ClientSession) -> Self {
         self.session = Some(session);
         self

@@ -1,4 +1,4 @@
-//! `ensure`: the collection and its indexes, and how they differ from the model.
+//! `ensure`: creates the collection and its indexes, and reports how they differ from the model.
 
 use bucket_core::Record;
 use tracing::Instrument;
@@ -15,20 +15,21 @@ mod indexes;
 mod set_up;
 
 impl<T: Record> Buckets<T> {
-    /// Creates the collection and the indexes that the model needs, where they are missing.
+    /// Creates the collection and the indexes that the model needs, if they are missing.
     ///
-    /// It destroys nothing and may run at every start, in every process at once. What is there
-    /// and differs from the model is reported as drift and not changed. The call waits for an index that is still being built.
+    /// It destroys nothing and may run at every start, in every process at once. What exists and differs from
+    /// the model is reported as drift and not changed. The call waits for indexes that are still being built.
     ///
-    /// A model with `expire_after` needs an index by which the server removes buckets. An empty collection gets it at
-    /// once. In one with data it is drift ([`Drift::Expiry`](bucket_core::index::Drift::Expiry)), with what the server would
-    /// remove, until [`change_expiry`](Ensure::change_expiry) is called.
+    /// A model with `expire_after` needs an index that makes the server remove buckets. An empty collection
+    /// gets it at once. A collection with data reports drift
+    /// ([`Drift::Expiry`](bucket_core::index::Drift::Expiry)) with what the server would remove, until you
+    /// call [`change_expiry`](Ensure::change_expiry).
     ///
     /// # Errors
     ///
-    /// [`BucketTooLarge`](crate::ErrorKind::BucketTooLarge) if a full bucket would pass 16 MB with
-    /// records of the size found in the collection, [`IndexBuild`](crate::ErrorKind::IndexBuild) if
-    /// the collection holds two open buckets of one key.
+    /// [`BucketTooLarge`](crate::ErrorKind::BucketTooLarge) if a full bucket would exceed 16 MB with records
+    /// of the size found in the collection. [`IndexBuild`](crate::ErrorKind::IndexBuild) if the collection
+    /// holds two open buckets of one key.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -49,7 +50,7 @@ impl<T: Record> Buckets<T> {
     }
 }
 
-/// A collection to be set up; see [`Buckets::ensure`].
+/// The setup of a collection; see [`Buckets::ensure`].
 #[must_use = "nothing is created until this is awaited"]
 #[derive(Debug)]
 pub struct Ensure<'a, T: Record> {
@@ -59,27 +60,27 @@ pub struct Ensure<'a, T: Record> {
 }
 
 impl<T: Record> Ensure<'_, T> {
-    /// Drops this library's indexes that are in the way of the model's: those on open buckets of
-    /// another capacity, and those of the model's names with another definition.
+    /// Drops this library's indexes that conflict with the model: those on open buckets of another capacity,
+    /// and those with one of the model's names and another definition.
     ///
-    /// Meant for the moment in which a capacity is changed: from then on writers of the old model
-    /// open no bucket any more ([`MissingIndex`](crate::ErrorKind::MissingIndex)); they may still fill
-    /// one that they remember, up to their own capacity.
+    /// Use it when you change a capacity. Writers of the old model then open no more buckets
+    /// ([`MissingIndex`](crate::ErrorKind::MissingIndex)); they may still fill a bucket that they remember,
+    /// up to their own capacity.
     pub fn replace_indexes(mut self) -> Self {
         self.replace = true;
         self
     }
 
-    /// Applies the limit of a model with `expire_after` to a collection that has another one, or none.
+    /// Applies the model's `expire_after` to a collection that has another limit, or none.
     ///
-    /// The server then removes what is past the limit, for good. Without this call `ensure` reports the difference
-    /// ([`Drift::Expiry`](bucket_core::index::Drift::Expiry)) and how much would go. The server follows the limit that it
-    /// has, while reads of a handle follow the model's. Where the model has no limit any more, this call drops the index,
-    /// and nothing is removed from then on.
+    /// The server then removes what is past the limit, for good. Without this call, `ensure` reports the
+    /// difference ([`Drift::Expiry`](bucket_core::index::Drift::Expiry)) and how much would be removed. The
+    /// server keeps following the limit that it has, while reads follow the model's. If the model no longer
+    /// has a limit, this call drops the index, and nothing is removed from then on.
     ///
-    /// In the manual's form and in numbered buckets it also gives those from before the model had a
-    /// limit the date that their age counts from, for which it looks at every bucket; without it, they
-    /// are hidden when their time has come, but not removed.
+    /// In the manual's form and in numbered buckets, the call also looks at every bucket. It gives buckets
+    /// from before the model had a limit the date from which their age counts. Without that date, such
+    /// buckets are hidden when they expire, but not removed.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};

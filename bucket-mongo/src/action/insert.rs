@@ -1,4 +1,4 @@
-//! `insert`: one record, one statement where a bucket of its key is open.
+//! `insert`: stores one record, with one statement if a bucket of its key is open.
 
 use std::time::Duration;
 
@@ -19,15 +19,15 @@ use crate::{
 impl<T: Record> Buckets<T> {
     /// Stores one record in the open bucket of its key, or in a new one.
     ///
-    /// Where this handle or a clone of it has written to the key's open bucket before, this is one
-    /// statement and one round trip, however many buckets the key has. The first record of a key,
-    /// and each one that opens a bucket, takes one to three more.
+    /// If this handle or a clone of it has written to the key's open bucket before, this is one statement and
+    /// one round trip, however many buckets the key has. The first record of a key, and each record that
+    /// opens a bucket, takes one to three more.
     ///
     /// Settings: `session`, `write_concern`, `deadline`.
     ///
     /// # Errors
     ///
-    /// The record is not stored by this call, except with [`ErrorKind::OutcomeUnknown`], where it may be.
+    /// With [`ErrorKind::OutcomeUnknown`] the record may be stored; with every other error this call did not store it.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -49,7 +49,7 @@ impl<T: Record> Buckets<T> {
     }
 }
 
-/// A record to be stored; see [`Buckets::insert`].
+/// An insert of one record; see [`Buckets::insert`].
 #[must_use = "nothing is stored until this is awaited"]
 #[derive(Debug)]
 pub struct Insert<'a, T: Record> {
@@ -59,7 +59,7 @@ pub struct Insert<'a, T: Record> {
     settings: Settings,
 }
 
-/// What [`Buckets::insert`] did.
+/// The result of [`Buckets::insert`].
 ///
 /// ```
 /// fn describe(inserted: bucket_mongo::Inserted) -> &'static str {
@@ -71,19 +71,19 @@ pub struct Insert<'a, T: Record> {
 pub struct Inserted {
     /// Whether the record opened a bucket.
     pub opened_bucket: bool,
-    /// [`Stored`](RecordOutcome::Stored), or [`Duplicate`](RecordOutcome::Duplicate) if the record has an
-    /// id and was stored before.
+    /// [`Stored`](RecordOutcome::Stored), or [`Duplicate`](RecordOutcome::Duplicate) if the record has an id
+    /// and was already stored.
     pub outcome: RecordOutcome,
 }
 
 impl<'a, T: Record> Insert<'a, T> {
     write_setters! {
-        /// Runs in this session. In a transaction the first lost race ends the transaction, as the
-        /// server demands it; the error then carries the label `TransientTransactionError`.
+        /// Runs the operation in this session. In a transaction the first write conflict ends the
+        /// transaction, as the server requires; the error then carries the label `TransientTransactionError`.
         session,
-        /// How long it goes on being tried; see [`Buckets::with_deadline`].
+        /// Sets how long the write is retried; see [`Buckets::with_deadline`].
         deadline,
-        /// This write concern instead of the handle's. In a session the default is the session's.
+        /// Sets the write concern instead of the handle's. In a session the default is the session's.
         write_concern,
     }
 

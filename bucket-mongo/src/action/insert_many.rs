@@ -1,4 +1,4 @@
-//! `insert_many`: records grouped by bucket, in bounded chunks.
+//! `insert_many`: stores records grouped by bucket, in bounded chunks.
 
 use std::{borrow::Borrow, iter::Fuse, time::Duration};
 
@@ -20,35 +20,31 @@ use crate::{
     writer::{Settings, Writer, Written},
 };
 
-/// Records that are encoded before they are sent.
+/// The most records that are encoded before a chunk is sent.
 const CHUNK_RECORDS: usize = 262_144;
-/// Bytes of items that are encoded before they are sent.
+/// The most bytes of items that are encoded before a chunk is sent.
 const CHUNK_BYTES: usize = 32 * 1024 * 1024;
 
 impl<T: Record> Buckets<T> {
-    /// Stores records: as few statements as there are buckets touched, many of them in one
-    /// command.
+    /// Stores records with one statement per bucket touched, many of them in one command.
     ///
-    /// Records are taken from the iterator in chunks of at most 262,144 records or 32 MiB; while one
-    /// is on its way the next one is encoded. Once one has [ended the call](InsertReport::stopped_by) no
-    /// more are taken. Those of one key keep their order. One record that
-    /// cannot be stored does not keep the others from it, unless they come
-    /// [from a source](InsertMany::from_source).
+    /// Records are taken from the iterator in chunks of at most 262,144 records or 32 MiB; while one chunk is
+    /// being stored, the next one is encoded. Once an error has [ended the call](InsertReport::stopped_by),
+    /// no more are taken. Records of one key keep their order. A record that cannot be stored does not stop
+    /// the others, unless they come [from a source](InsertMany::from_source).
     ///
-    /// The larger the batch the better: what a statement costs is shared by the records that go
-    /// into the same bucket, so many small batches over many keys cost as much as single inserts.
-    /// Calls that come while others of the handle and its clones are under way with more than 64
-    /// statements wait until those are done, a quarter of a second at most, and share their
-    /// statements: four tasks with a batch each are nearly four times as fast as one. Calls with
-    /// settings of their own go alone, and so do those of more than 65,536 records.
+    /// Larger batches are cheaper: records of the same bucket share the cost of one statement, and small
+    /// batches over many keys cost as much as single inserts. Calls that arrive while other calls of the
+    /// handle and its clones are writing more than 64 statements wait for those, a quarter of a second at
+    /// most, and share their statements: four tasks with a batch each are nearly four times as fast as one.
+    /// Calls with settings of their own, and calls of more than 65,536 records, do not share.
     ///
     /// Settings: `session`, `write_concern`, `deadline`, `from_source`.
     ///
     /// # Errors
     ///
-    /// None of the records is to blame: the arguments make no sense. Everything else is in the
-    /// report, record by record: see [`InsertReport`] and its
-    /// [`into_result`](InsertReport::into_result).
+    /// Only if the arguments are invalid. Everything else is in the report, record by record: see
+    /// [`InsertReport`] and its [`into_result`](InsertReport::into_result).
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -76,7 +72,7 @@ impl<T: Record> Buckets<T> {
     }
 }
 
-/// Records to be stored; see [`Buckets::insert_many`].
+/// An insert of many records; see [`Buckets::insert_many`].
 #[must_use = "nothing is stored until this is awaited"]
 #[derive(Debug)]
 pub struct InsertMany<'a, T: Record, I> {
@@ -93,29 +89,29 @@ where
     I::Item: Borrow<T>,
 {
     write_setters! {
-        /// Runs in this session. In a transaction the first lost race ends the transaction, as the
-        /// server demands it.
+        /// Runs the operation in this session. In a transaction the first write conflict ends the
+        /// transaction, as the server requires.
         session,
-        /// How long it goes on being tried; see [`Buckets::with_deadline`].
+        /// Sets how long writes are retried; see [`Buckets::with_deadline`].
         deadline,
-        /// This write concern instead of the handle's. In a session the default is the session's.
+        /// Sets the write concern instead of the handle's. In a session the default is the session's.
         write_concern,
     }
 
-    /// The records come from a source that may deliver them again, such as a partition of a queue:
-    /// the first one is at this position, each next one at the next. Of each position at most one
-    /// record is stored, whatever was lost or delivered again, across restarts of this process too.
+    /// Says that the records come from a source that may deliver them again, such as a partition of a queue.
+    /// The first record is at this position, each next one at the next. At most one record is stored for each
+    /// position, whatever was lost or delivered again, also across restarts of this process.
     ///
-    /// Positions that are stored already are in the report's
-    /// [`duplicates`](InsertReport::duplicates). Send the positions of a source in their order; after
-    /// an error or a restart go on from the first one that is not known to be stored: that of the first
-    /// [`failed`](InsertReport::failed) record. Once a record of a key is not known to be stored, the call
-    /// stores no later one of that key (in models with windows: of that key and window); those fail with
-    /// [`HeldBack`](ErrorKind::HeldBack). Only a record past the model's `expire_after` holds back none.
+    /// Positions that are already stored are in the report's [`duplicates`](InsertReport::duplicates). Send
+    /// the positions of a source in order. After an error or a restart, continue from the first record that
+    /// may not be stored: the position of the first [`failed`](InsertReport::failed) record. Once a record of
+    /// a key may not be stored, the call stores no later record of that key (in models with windows: of that
+    /// key and window). Those fail with [`HeldBack`](ErrorKind::HeldBack). Only a record past the model's
+    /// `expire_after` holds back no others.
     ///
-    /// Each bucket keeps the last position of each source in its field `sources`. The first call of a
-    /// handle for a key reads it off the key's newest bucket that has it. Models with a longest
-    /// duration (`max_duration`) cannot have sources.
+    /// Each bucket keeps the last position of each source in its field `sources`. The first call of a handle
+    /// for a key reads the position from the key's newest bucket that has it. Models with a longest duration
+    /// (`max_duration`) cannot have sources.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -131,7 +127,7 @@ where
     }
 }
 
-/// The running operation: one chunk is on its way while the next one is encoded.
+/// The running operation: it stores one chunk while it encodes the next one.
 struct Chunks<'a, T: Record, I: Iterator> {
     buckets: &'a Buckets<T>,
     session: Option<&'a mut ClientSession>,
@@ -156,7 +152,7 @@ where
         fill(|| records.take(&mut chunk)).await;
         let mut holds = Holds::default();
         loop {
-            // It was encoded before it was known what became of the one before.
+            // It was encoded before the outcome of the chunk before it was known.
             records.hold_back(&mut chunk, &holds);
             if chunk.records() == 0 {
                 break;
@@ -181,7 +177,7 @@ where
                         Writer::new(self.buckets.store(), session, &self.settings, context)?;
                     Ok((writer.store(&mut chunk).await, chunk.holds()))
                 } else {
-                    // Without a source no record waits for another one.
+                    // Without a source no record depends on another one.
                     let written = group::store(self.buckets.store(), chunk, end, &context).await?;
                     Ok((written, Holds::default()))
                 }
@@ -220,13 +216,13 @@ where
 /// Takes records from the iterator and encodes them.
 struct Records<'a, T: Record, I: Iterator> {
     buckets: &'a Buckets<T>,
-    /// Behind its end nothing is asked for: there are iterators that go on there.
+    /// Fused, because some iterators continue after their end.
     iterator: Fuse<I>,
     report: InsertReport,
     context: Context,
-    /// Where they come from, and the position of the first one.
+    /// The source of the records, and the position of the first one.
     source: Option<(Source, i64)>,
-    /// Which of its records are not to be sent any more.
+    /// Which of its records must no longer be sent.
     holds: Holds,
 }
 
@@ -245,7 +241,7 @@ where
             Err(error) => return refused(error.to_string()),
         };
         let Ok(position) = i64::try_from(position) else {
-            return refused("a position takes 63 bits".to_owned());
+            return refused("a position must fit in 63 bits".to_owned());
         };
         self.source = Some((source, position));
         Ok(())
@@ -262,8 +258,8 @@ where
         batch
     }
 
-    /// Reports the records of a chunk that stand behind one that is not stored, and sees to it that
-    /// the chunks after it have none.
+    /// Reports the records of a chunk that come after a record that is not stored, and keeps later records
+    /// out of the following chunks.
     fn hold_back(&mut self, chunk: &mut Batch, holds: &Holds) {
         chunk.hold_back(holds);
         for held in chunk.take_held_back() {
@@ -273,8 +269,8 @@ where
         self.holds = chunk.holds();
     }
 
-    /// Encodes the next record; whether the chunk takes more. One that cannot be encoded goes straight to the
-    /// report.
+    /// Encodes the next record; returns whether the chunk takes more. A record that cannot be encoded goes
+    /// straight to the report.
     fn take(&mut self, batch: &mut Batch) -> bool {
         let Some(record) = self.iterator.next() else {
             return false;
@@ -284,7 +280,7 @@ where
         let limits = self.buckets.limits(record);
         if let Some((_, first)) = &self.source {
             let Some(position) = Source::position(*first, index) else {
-                let message = format!("positions of a source end at {}", i64::MAX);
+                let message = format!("the position of a source must be at most {}", i64::MAX);
                 let kind = ErrorKind::InvalidArgument { message };
                 self.report.fail(index, Error::new(kind, &self.context));
                 return true;

@@ -1,4 +1,4 @@
-//! What became of the records of an `insert_many`.
+//! The outcome of each record of an `insert_many`.
 
 use super::RecordOutcome;
 use crate::{
@@ -7,10 +7,10 @@ use crate::{
     writer::Written,
 };
 
-/// What became of each record of a [`Buckets::insert_many`](crate::Buckets::insert_many).
+/// The outcome of each record of a [`Buckets::insert_many`](crate::Buckets::insert_many).
 ///
-/// A record is known by its index in the iterator, counted from 0. It is stored unless it is among
-/// the [`failed`](Self::failed) ones.
+/// A record is identified by its index in the iterator, counted from 0. It is stored unless it is among the
+/// [`failed`](Self::failed) ones.
 ///
 /// ```
 /// use bucket_mongo::InsertReport;
@@ -27,7 +27,7 @@ pub struct InsertReport {
     failures: Failures<FailedRecord>,
 }
 
-/// A record that is not stored, or not known to be.
+/// A record that is not stored, or may not be.
 ///
 /// ```
 /// fn retry(failed: &bucket_mongo::action::FailedRecord) -> bool {
@@ -39,7 +39,7 @@ pub struct InsertReport {
 pub struct FailedRecord {
     /// The index of the record in the iterator, counted from 0.
     pub index: usize,
-    /// Why. With [`is_outcome_unknown`](Error::is_outcome_unknown) the record may be stored.
+    /// Why it failed. With [`is_outcome_unknown`](Error::is_outcome_unknown) the record may be stored.
     pub error: Error,
 }
 
@@ -50,38 +50,51 @@ impl Failed for FailedRecord {
 }
 
 impl InsertReport {
-    /// The number of records that were taken from the iterator: all of them, unless something
+    /// The number of records taken from the iterator: all of them, unless something
     /// [stopped](Self::stopped_by) the call.
     #[must_use]
     pub fn tried(&self) -> usize {
         self.failures.tried()
     }
 
-    /// The number of records that this call has stored.
+    /// The number of records that this call stored.
     #[must_use]
     pub fn stored(&self) -> usize {
         self.stored
     }
 
-    /// The records that were stored before, by an earlier call or as an earlier record of this one, so
-    /// that they were not stored again, in the order of their indexes. Known are those with an id
-    /// (`#[bucket(unique)]`) and those of a source
-    /// ([`from_source`](crate::action::InsertMany::from_source)).
+    /// The indexes of the records that were already stored, by an earlier call or as an earlier record of
+    /// this one, and were not stored again. They are in order. Only records with an id (`#[bucket(unique)]`)
+    /// and records of a source ([`from_source`](crate::action::InsertMany::from_source)) are recognised.
     #[must_use]
     pub fn duplicates(&self) -> &[usize] {
         &self.duplicates
     }
 
-    /// The number of buckets that were opened.
+    /// The number of buckets that the call opened.
     #[must_use]
     pub fn opened_buckets(&self) -> usize {
         self.opened
     }
 
-    /// The records that are not stored, or not known to be, in the order of their indexes.
+    /// The records that are not stored, or may not be, in the order of their indexes.
     #[must_use]
     pub fn failed(&self) -> &[FailedRecord] {
         self.failures.all()
+    }
+
+    /// Why the record of this index is not stored, or not known to be; none of records that are stored.
+    ///
+    /// ```
+    /// use bucket_mongo::InsertReport;
+    ///
+    /// fn may_send_again(report: &InsertReport, index: usize) -> bool {
+    ///     report.error(index).is_some_and(|error| error.is_retryable())
+    /// }
+    /// ```
+    #[must_use]
+    pub fn error(&self, index: usize) -> Option<&Error> {
+        self.failures.of(index).map(|failed| &failed.error)
     }
 
     /// Whether the record of this index is stored, by this call or an earlier one.
@@ -90,7 +103,7 @@ impl InsertReport {
         self.failures.has_succeeded(index)
     }
 
-    /// What became of the record of this index.
+    /// The outcome of the record at this index.
     ///
     /// ```
     /// use bucket_mongo::{InsertReport, RecordOutcome};
@@ -113,21 +126,22 @@ impl InsertReport {
         }
     }
 
-    /// The report if every record is stored, else the error of the first that is not.
+    /// Returns the report if every record is stored, else the error of the first one that is not.
     ///
     /// # Errors
     ///
-    /// That of the record with the lowest index.
+    /// That of the record with the lowest index, or why none were [taken](Self::stopped_by) any more.
     pub fn into_result(mut self) -> Result<Self> {
-        match self.failures.take_first() {
+        let first = self.failures.take_first().map(|failed| failed.error);
+        match first.or_else(|| self.stopped_by().cloned()) {
             None => Ok(self),
-            Some(first) => Err(first.error),
+            Some(error) => Err(error),
         }
     }
 
-    /// Why nothing more was tried, where that is so: the connection was lost, or no record could
-    /// have been stored. Records that were taken from the iterator and not sent are among the failed
-    /// ones; those from index [`tried`](Self::tried) on were not taken.
+    /// Why the call stopped early, if it did: the connection was lost, or no record could have been stored.
+    /// Records that were taken from the iterator but not sent are among the failed ones; those from index
+    /// [`tried`](Self::tried) on were not taken.
     #[must_use]
     pub fn stopped_by(&self) -> Option<&Error> {
         self.failures.stopped_by()
@@ -156,5 +170,50 @@ impl InsertReport {
     pub(super) fn sort(&mut self) {
         self.failures.sort();
         self.duplicates.sort_unstable();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::InsertReport;
+    use crate::{
+        Error, ErrorKind,
+        error::{Context, NotKnown},
+    };
+
+    fn context() -> Context {
+        Context {
+            operation: "insert_many",
+            collection: "samples",
+            spec: None,
+            key: None,
+        }
+    }
+
+    #[test]
+    fn a_call_that_stopped_before_all_records_were_taken_is_no_success() {
+        let mut report = InsertReport::default();
+        report.next_index();
+        assert!(report.clone().into_result().is_ok());
+        report
+            .failures
+            .stop(Error::not_known(NotKnown::NoReply, &context()));
+        assert!(report.into_result().unwrap_err().is_outcome_unknown());
+    }
+
+    #[test]
+    fn the_error_of_a_record_is_had_by_its_index() {
+        let mut report = InsertReport::default();
+        for _ in 0..3 {
+            report.next_index();
+        }
+        report.fail(2, Error::new(ErrorKind::ShutDown, &context()));
+        report.fail(
+            0,
+            Error::new(ErrorKind::Contention { attempts: 1 }, &context()),
+        );
+        report.sort();
+        let retryable = [0, 1, 2, 3].map(|index| report.error(index).map(Error::is_retryable));
+        assert_eq!(retryable, [Some(true), None, Some(false), None]);
     }
 }

@@ -7,21 +7,21 @@ use tracing::Instrument;
 use super::ActionFuture;
 use crate::{Buckets, Result, read::Request, trace};
 
-/// The most records that one call gives.
+/// The most records that one call returns.
 const MAX: usize = 10_000;
 
 impl<T: Record> Buckets<T> {
-    /// The newest record of a key; none if it has none.
+    /// Reads the newest record of a key; `None` if the key has no records.
     ///
-    /// In models with a window or a longest duration that is the one of the latest time, in the
-    /// others the last one to arrive. The server looks at one or two buckets; in models with a longest
-    /// duration also at those that begin within it, which may overlap the last one.
+    /// In models with a window or a longest duration that is the record with the latest time, in the others
+    /// the last one to arrive. The server looks at one or two buckets. In models with a longest duration it
+    /// also looks at buckets that begin within that duration and may overlap the last one.
     ///
     /// Settings: `session`.
     ///
     /// # Errors
     ///
-    /// [`Damaged`](crate::ErrorKind::Damaged) if a document is no bucket of the model.
+    /// [`Damaged`](crate::ErrorKind::Damaged) if a document is not a bucket of the model.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -35,7 +35,7 @@ impl<T: Record> Buckets<T> {
         }
     }
 
-    /// The `number` newest records of a key, the newest first; fewer if it has no more. See
+    /// Reads the `number` newest records of a key, the newest first; fewer if the key has fewer. See
     /// [`latest`](Self::latest).
     ///
     /// Settings: `session`.
@@ -43,7 +43,7 @@ impl<T: Record> Buckets<T> {
     /// # Errors
     ///
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for 0 or more than 10,000 records,
-    /// [`Damaged`](crate::ErrorKind::Damaged) if a document is no bucket of the model.
+    /// [`Damaged`](crate::ErrorKind::Damaged) if a document is not a bucket of the model.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -67,7 +67,7 @@ fn request<'a, T: Record>(
     let order = if T::SPEC.form().has_span() {
         WalkOrder::Time
     } else {
-        // Nothing bounds the times of the buckets.
+        // No index bounds the times of the buckets.
         WalkOrder::Cursor
     };
     let mut request = Request::new(buckets, operation, vec![key], order);
@@ -75,14 +75,14 @@ fn request<'a, T: Record>(
     request
 }
 
-/// The newest record of a key, to be read; see [`Buckets::latest`].
+/// A read of the newest record of a key; see [`Buckets::latest`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
 pub struct Latest<'a, T: Record> {
     request: Request<'a, T>,
 }
 
-/// The newest records of a key, to be read; see [`Buckets::latest_n`].
+/// A read of the newest records of a key; see [`Buckets::latest_n`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
 pub struct LatestN<'a, T: Record> {
@@ -101,7 +101,7 @@ async fn newest<T: Record>(request: Request<'_, T>, number: usize) -> Result<Vec
 }
 
 impl<'a, T: Record> Latest<'a, T> {
-    /// Runs in this session.
+    /// Runs the operation in this session.
     pub fn session(mut self, session: &'a mut ClientSession) -> Self {
         self.request.session = Some(session);
         self
@@ -109,7 +109,7 @@ impl<'a, T: Record> Latest<'a, T> {
 }
 
 impl<'a, T: Record> LatestN<'a, T> {
-    /// Runs in this session.
+    /// Runs the operation in this session.
     pub fn session(mut self, session: &'a mut ClientSession) -> Self {
         self.request.session = Some(session);
         self
@@ -117,7 +117,7 @@ impl<'a, T: Record> LatestN<'a, T> {
 
     async fn run(self) -> Result<Vec<T>> {
         if self.number == 0 || self.number > MAX {
-            let message = format!("the number of newest records is from 1 to {MAX}");
+            let message = format!("the number of newest records must be from 1 to {MAX}");
             return Err(self.request.invalid(&message));
         }
         newest(self.request, self.number).await

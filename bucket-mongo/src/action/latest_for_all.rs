@@ -28,28 +28,28 @@ use self::walk::SIDE_BY_SIDE;
 use super::{ActionFuture, run_plan};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 
-/// Keys that are looked at further in one command.
+/// The number of keys that one further command looks at.
 const TOGETHER: usize = 50;
 
 impl<T: Record> Buckets<T> {
-    /// The newest record of every key, as a stream in no particular order.
+    /// Streams the newest record of every key, in no particular order.
     ///
-    /// In windows and hybrid buckets that is the record with the greatest time, of several the last
-    /// one to be stored in the last of the buckets; in the manual's form and in numbered buckets it
-    /// is the last one that arrived. A record that is stored meanwhile may be given in place of the
-    /// one before it; no key that had records at the start is left out, and none comes twice.
+    /// In windows and hybrid buckets that is the record with the greatest time. If several have it, it is the
+    /// last one stored in the last of their buckets. In the manual's form and in numbered buckets it is the
+    /// last record that arrived. A record stored during the read may be given instead of the one before it.
+    /// Every key that had records at the start is given exactly once.
     ///
-    /// The server jumps from key to key in an index, however many buckets each of them has, and sends
-    /// one item of a bucket. Models of two key fields need a few more entries for each value of the first
-    /// one, and a command for each of its values or for each value of the second one, whichever are
-    /// fewer by far; those of three, the same below each value of the first. Hybrid buckets need a
-    /// further look for each key.
+    /// The server jumps from key to key in an index, however many buckets each has, and sends one item per
+    /// key. Models with two key fields need a few more index entries for each value of the first field. They
+    /// also need one command for each value of the first field or of the second one, whichever has far fewer.
+    /// Models with three key fields need the same below each value of the first. Hybrid buckets need one more
+    /// look for each key.
     ///
     /// # Errors
     ///
-    /// Those of the server and of the connection. The stream gives [`ErrorKind::Damaged`] in the
-    /// place of a key whose newest bucket is no bucket of the model and goes on behind it, and beside a
-    /// key that has another such bucket among those that are looked at.
+    /// Errors of the server and of the connection. If the newest bucket of a key is not a bucket of the
+    /// model, the stream gives [`ErrorKind::Damaged`] instead of the key and continues after it. If another
+    /// bucket that it looks at is damaged, it gives the error in addition to the key.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -64,7 +64,7 @@ impl<T: Record> Buckets<T> {
     }
 }
 
-/// The newest record of every key, to be read; see [`Buckets::latest_for_all`].
+/// A read of the newest record of every key; see [`Buckets::latest_for_all`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
 pub struct LatestForAll<'a, T: Record> {
@@ -72,6 +72,7 @@ pub struct LatestForAll<'a, T: Record> {
 }
 
 /// A stream over the newest record of every key; see [`Buckets::latest_for_all`].
+#[must_use = "streams do nothing unless polled"]
 pub struct LatestRecords<T: Record> {
     records: BoxStream<'static, Result<T>>,
 }
@@ -112,7 +113,7 @@ impl<T: Record> LatestForAll<'_, T> {
     }
 }
 
-/// Sets aside the keys whose last bucket has no records yet.
+/// Separates the keys whose last bucket has no records yet.
 fn without_records<T: Record>(
     found: Vec<Result<RawDocumentBuf>>,
 ) -> (Vec<Result<RawDocumentBuf>>, Vec<T::Key>) {
@@ -128,7 +129,7 @@ fn without_records<T: Record>(
     (others, keys)
 }
 
-/// Finds what the newest bucket of a key does not tell.
+/// Finds the newest record where the newest bucket of a key does not show it.
 struct Look<T: Record> {
     buckets: Buckets<T>,
     collection: Collection<RawDocumentBuf>,
@@ -153,7 +154,7 @@ impl<T: Record> Look<T> {
         }
         if !looks.is_empty() {
             if let Err(error) = self.look(&looks, &mut known, &mut records).await {
-                // None of them is known to be the newest.
+                // Any of them may not be the newest.
                 known.clear();
                 records.push(Err(error));
             }
@@ -166,7 +167,7 @@ impl<T: Record> Look<T> {
         Newest::read(found).map_err(|damage| Error::new(ErrorKind::Damaged(damage), &self.context))
     }
 
-    /// Leaves out what is past the model's limit.
+    /// Leaves out records past the model's limit.
     async fn shown(&self, records: Vec<Result<Newest<T>>>) -> Vec<Result<T>> {
         let live = read::live(T::SPEC, DateTime::now());
         let mut shown = Vec::with_capacity(records.len());
@@ -184,7 +185,7 @@ impl<T: Record> Look<T> {
         shown
     }
 
-    /// The look that a key needs.
+    /// The further look that a key needs, if any.
     fn further(&self, newest: &Newest<T>) -> Result<Option<FurtherLook>> {
         let told = self.buckets.longest();
         let is_told = told > 0 && T::SPEC.time_index_name().is_some();
@@ -199,8 +200,7 @@ impl<T: Record> Look<T> {
         Ok(Some(newest.further_look(longest.max(told))))
     }
 
-    /// Puts newer records in the place of those that are known. Damaged buckets are added to
-    /// `records`.
+    /// Replaces known records with newer ones. Adds damaged buckets to `records`.
     async fn look(
         &self,
         looks: &[FurtherLook],

@@ -11,22 +11,21 @@ use super::{ActionFuture, run_plan};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 
 impl<T: Record> Buckets<T> {
-    /// Page `number` of a key, counted from 1: its `number`-th bucket.
+    /// Reads page `number` of a key, counted from 1: its `number`-th bucket.
     ///
-    /// In the manual's form a page that was full stays where it is, whatever arrives late (but for
-    /// one race of openings inside the server: `docs/architecture.md`), and so does one with a
-    /// number. Pages of windows are in order of time: a late record may open one between others.
+    /// In the manual's form and in numbered buckets, a full page keeps its place, whatever arrives late. (The
+    /// manual's form has one exception, a race of openings inside the server: `docs/architecture.md`.) Pages
+    /// of windows are in time order: a late record may open one between others.
     ///
-    /// Inside a page records stand in their order of arrival. The server walks over the index
-    /// entries of the pages before it, unless they are numbered: to go through all of them use
-    /// [`pages`](Self::pages).
+    /// Inside a page, records are in order of arrival. Unless buckets are numbered, the server walks over the
+    /// index entries of the pages before it: to read all pages, use [`pages`](Self::pages).
     ///
     /// Settings: `session`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] for page 0, [`ErrorKind::Damaged`] if the document is no
-    /// bucket of the model.
+    /// [`ErrorKind::InvalidArgument`] for page 0, [`ErrorKind::Damaged`] if the document is not a bucket of
+    /// the model.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -44,7 +43,7 @@ impl<T: Record> Buckets<T> {
     }
 }
 
-/// A page to be read; see [`Buckets::page`].
+/// A read of a page; see [`Buckets::page`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
 pub struct PageQuery<'a, T: Record> {
@@ -89,13 +88,13 @@ impl<T: Record> Page<T> {
         self.number
     }
 
-    /// The stored bucket; none past the end.
+    /// The stored bucket; `None` past the end.
     #[must_use]
     pub fn bucket(&self) -> Option<&T::Bucket> {
         self.bucket.as_ref()
     }
 
-    /// The stored bucket; none past the end.
+    /// Returns the stored bucket; `None` past the end.
     #[must_use]
     pub fn into_bucket(self) -> Option<T::Bucket> {
         self.bucket
@@ -115,7 +114,7 @@ impl<T: Record> Page<T> {
         self.len() == 0
     }
 
-    /// The records in their order of arrival.
+    /// The records in order of arrival.
     #[must_use]
     pub fn into_records(self) -> Vec<T> {
         self.bucket.map_or_else(Vec::new, bucket::assemble_records)
@@ -126,7 +125,7 @@ impl<T: Record> Page<T>
 where
     T::Bucket: Clone,
 {
-    /// The records in their order of arrival.
+    /// The records in order of arrival.
     #[must_use]
     pub fn records(&self) -> Vec<T> {
         self.bucket
@@ -145,7 +144,7 @@ impl<T: Record> IntoIterator for Page<T> {
 }
 
 impl<'a, T: Record> PageQuery<'a, T> {
-    /// Runs in this session.
+    /// Runs the operation in this session.
     pub fn session(mut self, session: &'a mut ClientSession) -> Self {
         self.session = Some(session);
         self
@@ -164,7 +163,7 @@ impl<'a, T: Record> PageQuery<'a, T> {
         let found = run_plan::one(&collection, plan, self.session)
             .await
             .map_err(|error| Error::read(error, &context))?;
-        // The last bucket may have no records yet; it is no page then.
+        // The last bucket may have no records yet; then it is not a page.
         let found = found.filter(|stored| bucket::has_records::<T>(stored));
         let decode = |stored: RawDocumentBuf| bucket::decode_within::<T>(&stored, live.range());
         let bucket = found.map(decode).transpose();

@@ -8,10 +8,10 @@ use super::{ActionFuture, number, run_plan};
 use crate::{Buckets, Error, Result, error::Context, trace};
 
 impl<T: Record> Buckets<T> {
-    /// The number of pages of a key; 0 if it has no records.
+    /// Counts the pages of a key; 0 if it has no records.
     ///
-    /// The last page is of this number, but for numbered buckets of a model with `expire_after`: there a
-    /// page keeps its number when those before it are removed.
+    /// This is also the number of the last page. The exception is numbered buckets of a model with
+    /// `expire_after`: there a page keeps its number when earlier pages are removed.
     ///
     /// The server walks over the index entries of the key's buckets and reads at most two of them.
     ///
@@ -19,7 +19,7 @@ impl<T: Record> Buckets<T> {
     ///
     /// # Errors
     ///
-    /// Those of the server and of the connection.
+    /// Errors of the server and of the connection.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -37,7 +37,7 @@ impl<T: Record> Buckets<T> {
     }
 }
 
-/// Pages to be counted; see [`Buckets::page_count`].
+/// A count of pages; see [`Buckets::page_count`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
 pub struct PageCount<'a, T: Record> {
@@ -47,7 +47,7 @@ pub struct PageCount<'a, T: Record> {
 }
 
 impl<'a, T: Record> PageCount<'a, T> {
-    /// Runs in this session.
+    /// Runs the operation in this session.
     pub fn session(mut self, session: &'a mut ClientSession) -> Self {
         self.session = Some(session);
         self
@@ -65,7 +65,7 @@ impl<'a, T: Record> PageCount<'a, T> {
             let Some(found) = found.map_err(failed)? else {
                 return Ok(0);
             };
-            // An id that is no text is that of a damaged bucket, which is counted.
+            // A bucket whose id is not text is damaged; it still counts.
             last = found.get_str("_id").ok().map(str::to_owned);
         }
         let live = read::live(T::SPEC, DateTime::now());

@@ -19,12 +19,12 @@ use super::{ActionFuture, run_plan};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 
 impl<T: Record> Buckets<T> {
-    /// Every page of a key in order, as a stream of buckets; one cursor, no page is skipped over.
+    /// Streams every page of a key in order, as buckets from one cursor; the server skips over no pages.
     ///
     /// # Errors
     ///
-    /// Those of the server and of the connection. The stream gives [`ErrorKind::Damaged`] in the
-    /// place of a document that is no bucket of the model and goes on behind it.
+    /// Errors of the server and of the connection. For a document that is not a bucket of the model, the
+    /// stream gives [`ErrorKind::Damaged`] in its place and continues after it.
     ///
     /// ```no_run
     /// # use bucket_mongo::{BucketDocument, Bucketed, Buckets, Result};
@@ -43,7 +43,7 @@ impl<T: Record> Buckets<T> {
     }
 }
 
-/// Pages to be read; see [`Buckets::pages`].
+/// A read of all pages; see [`Buckets::pages`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
 pub struct PagesQuery<'a, T: Record> {
@@ -52,9 +52,10 @@ pub struct PagesQuery<'a, T: Record> {
 }
 
 /// A stream over the buckets of a key; see [`Buckets::pages`].
+#[must_use = "streams do nothing unless polled"]
 pub struct Pages<T: Record> {
     cursor: Cursor<RawDocumentBuf>,
-    /// The times of the records that are shown.
+    /// The time range of the records that are shown.
     shown: TimeRange,
     context: Context,
     record: std::marker::PhantomData<fn() -> T>,

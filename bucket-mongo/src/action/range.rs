@@ -1,4 +1,4 @@
-//! `range`: the records of a span of time.
+//! `range`: the records of a time range.
 
 use bucket_core::{FieldPath, IntoTimeRange, Record, read::WalkOrder};
 use mongodb::{ClientSession, bson::Document};
@@ -9,24 +9,24 @@ use super::{ActionFuture, Records};
 use crate::{Buckets, Result, read::Request, trace};
 
 impl<T: Record> Buckets<T> {
-    /// The records of a key in a span of time, in the order of time: those from its start on and
-    /// before its end (`from..to`; `from..`, `..to` and `..` are spans too).
+    /// Reads the records of a key in a time range, in time order. The range includes its start and excludes
+    /// its end (`from..to`; `from..`, `..to` and `..` are ranges too).
     ///
-    /// `.await` gives a `Vec`, [`.stream()`](RangeQuery::stream) a stream. Records of one time stand
-    /// in the order of their buckets, and inside a bucket in that of their arrival.
+    /// `.await` returns a `Vec`, [`.stream()`](RangeQuery::stream) a stream. Records of the same time are in
+    /// the order of their buckets, and inside a bucket in order of arrival.
     ///
-    /// In models with a window or a longest duration the server looks at the buckets of the span
-    /// alone, and a stream holds no more than overlap. In the others nothing bounds the times of a
-    /// bucket: the server looks into all buckets of the key, and a stream begins when all are read.
+    /// In models with a window or a longest duration, the server looks only at buckets of the range, and a
+    /// stream holds only buckets that overlap. In the others, no index bounds the times of a bucket: the
+    /// server looks into all buckets of the key, and a stream starts once all are read.
     ///
     /// Settings: `newest_first`, `select`, `session`.
     ///
     /// # Errors
     ///
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the span ends before it starts,
-    /// [`Damaged`](crate::ErrorKind::Damaged) if a document is no bucket of the model,
-    /// from a stream that has given records [`LongerBucket`](crate::ErrorKind::LongerBucket) if a bucket is
-    /// longer than was known of.
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the range ends before it starts,
+    /// [`Damaged`](crate::ErrorKind::Damaged) if a document is not a bucket of the model. A stream that has
+    /// given records ends with [`LongerBucket`](crate::ErrorKind::LongerBucket) if it meets a bucket that is
+    /// longer than any known one.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result, bson::DateTime};
@@ -39,8 +39,8 @@ impl<T: Record> Buckets<T> {
         RangeQuery::new(self, vec![key.into()], range)
     }
 
-    /// The records of several keys in a span of time, all in one order of time; see
-    /// [`range`](Self::range). A key that is given twice counts once.
+    /// Reads the records of several keys in a time range, all in one time order; see [`range`](Self::range).
+    /// A key that is passed twice counts once.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result, bson::DateTime};
@@ -62,7 +62,7 @@ impl<T: Record> Buckets<T> {
     }
 }
 
-/// Records to be read; see [`Buckets::range`].
+/// A read of a time range; see [`Buckets::range`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
 pub struct RangeQuery<'a, T: Record, R = T> {
@@ -76,7 +76,7 @@ impl<'a, T: Record> RangeQuery<'a, T> {
         Self { request }
     }
 
-    /// Only these fields of each item, read as `P`; see
+    /// Reads only these fields of each item, as `P`; see
     /// [`RecordsQuery::select`](super::RecordsQuery::select).
     pub fn select<P: DeserializeOwned + Send + 'a>(
         self,
@@ -89,26 +89,26 @@ impl<'a, T: Record> RangeQuery<'a, T> {
 }
 
 impl<'a, T: Record, R: Send + 'a> RangeQuery<'a, T, R> {
-    /// From the newest record on, instead of from the oldest.
+    /// Starts with the newest record instead of the oldest.
     pub fn newest_first(mut self) -> Self {
         self.request.newest_first = true;
         self
     }
 
-    /// Runs in this session.
+    /// Runs the operation in this session.
     pub fn session(mut self, session: &'a mut ClientSession) -> Self {
         self.request.session = Some(session);
         self
     }
 
-    /// The stages of an aggregation that gives the buckets of the span, each with its key fields and its
-    /// items of the span (with [`select`](Self::select) those fields of them), for tools that take a
-    /// pipeline: the bucket tutorial's `queryReadings` with bounds on the index, and without its
-    /// `$unwind`.
+    /// Returns the stages of an aggregation, for tools that take a pipeline. It gives the buckets of the
+    /// range, each with its key fields and its items in the range (with [`select`](Self::select), those
+    /// fields of them). This is the bucket tutorial's `queryReadings` with bounds on the index and without
+    /// its `$unwind`.
     ///
     /// # Errors
     ///
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the span ends before it starts.
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the range ends before it starts.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, bson::{DateTime, Document}};
@@ -122,7 +122,7 @@ impl<'a, T: Record, R: Send + 'a> RangeQuery<'a, T, R> {
         Ok(self.request.walk()?.pipeline())
     }
 
-    /// The records as a stream over one cursor, which is opened when the stream is first polled.
+    /// Streams the records from one cursor, which is opened when the stream is first polled.
     pub fn stream(self) -> Records<'a, R> {
         match self.request.walk() {
             Err(error) => Records::failed(error),

@@ -1,4 +1,4 @@
-//! `range_all`: the records of every key in a span of time.
+//! `range_all`: the records of every key in a time range.
 
 use std::{
     fmt,
@@ -20,22 +20,21 @@ use super::{ActionFuture, run_plan};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 
 impl<T: Record> Buckets<T> {
-    /// The records of every key in a span of time, as a stream: bucket by bucket, in the order in
-    /// which the windows end, and inside a bucket in order of time, of one time in order of arrival.
+    /// Streams the records of every key in a time range: bucket by bucket, in the order in which the windows
+    /// end. Inside a bucket they are in time order, and records of the same time in order of arrival.
     ///
-    /// It is for models with windows. In the other forms nothing that is indexed bounds the times of a
-    /// bucket's records, whatever its key: the call is refused, instead of going through the whole
-    /// collection.
+    /// It needs a model with windows. In the other forms no index bounds the times of a bucket's records
+    /// across keys, so the call is refused instead of reading the whole collection.
     ///
-    /// With limits by key it reckons with windows of 366 days, and the server steps over the ends of
-    /// those of a year behind the range, unless
-    /// [`with_longest_span`](Self::with_longest_span) says how long they are.
+    /// With limits by key it considers windows of up to 366 days. The server then steps over the ends of all
+    /// windows of the year after the range, unless [`with_longest_span`](Self::with_longest_span) sets how
+    /// long windows are.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] if the range ends before it starts or the model has no
-    /// windows; those of the server and of the connection. The stream gives [`ErrorKind::Damaged`]
-    /// in the place of a document that is no bucket of the model and goes on behind it.
+    /// [`ErrorKind::InvalidArgument`] if the range ends before it starts or the model has no windows; errors
+    /// of the server and of the connection. For a document that is not a bucket of the model, the stream
+    /// gives [`ErrorKind::Damaged`] in its place and continues after it.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -54,7 +53,7 @@ impl<T: Record> Buckets<T> {
     }
 }
 
-/// A span of time of all keys, to be read; see [`Buckets::range_all`].
+/// A read of a time range of all keys; see [`Buckets::range_all`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
 pub struct RangeAll<'a, T: Record> {
@@ -63,8 +62,9 @@ pub struct RangeAll<'a, T: Record> {
 }
 
 /// A stream over the records of every key in a span of time; see [`Buckets::range_all`].
+#[must_use = "streams do nothing unless polled"]
 pub struct RecordsOfAll<T: Record> {
-    /// None for a range that holds nothing.
+    /// `None` for an empty range.
     cursor: Option<Cursor<RawDocumentBuf>>,
     bucket: vec::IntoIter<T>,
     range: TimeRange,
@@ -85,7 +85,7 @@ impl<T: Record> RangeAll<'_, T> {
         let own = read::longest(T::SPEC, None)
             .map_err(|error| Error::new(ErrorKind::Encode(error), context))?;
         Ok(match self.buckets.told_longest() {
-            // What was learnt of one key says nothing of the others.
+            // The spans of one key's buckets say nothing about other keys.
             0 if self.buckets.has_limits() => read::LONGEST_WINDOW,
             _ => own.max(self.buckets.longest()),
         })
@@ -98,15 +98,15 @@ impl<T: Record> RangeAll<'_, T> {
             Error::new(ErrorKind::InvalidArgument { message }, &context)
         };
         if self.range.is_reversed() {
-            return Err(invalid("the range ends before it starts"));
+            return Err(invalid("the time range ends before it starts"));
         }
         let longest = self.longest(&context)?;
         let shown = read::live(T::SPEC, DateTime::now()).range();
         let range = self.range.and(shown);
         let Some(plan) = read::across_keys(T::SPEC, range, longest) else {
             return Err(invalid(
-                "the buckets of the model have no windows: no index bounds the times of the records \
-                 of all keys, so read them key by key",
+                "the model has no windows, so no index bounds the times of the records of all keys: \
+                 read key by key",
             ));
         };
         let cursor = if range.is_empty() {
@@ -127,7 +127,7 @@ impl<T: Record> RangeAll<'_, T> {
 }
 
 impl<T: Record> RecordsOfAll<T> {
-    /// The records of a bucket that lie in the range, in order of time.
+    /// The records of a bucket inside the range, in time order.
     fn records(&self, stored: &RawDocumentBuf) -> Result<Vec<T>> {
         let bucket = bucket::decode_within::<T>(stored, self.range)
             .map_err(|damage| Error::new(ErrorKind::Damaged(damage), &self.context))?;

@@ -1,9 +1,9 @@
-//! What became of one record.
+//! The outcome of one record.
 
 #[cfg(doc)]
 use crate::ErrorKind;
 
-/// What became of a record.
+/// The outcome of a record.
 ///
 /// ```
 /// use bucket_mongo::RecordOutcome;
@@ -15,14 +15,14 @@ use crate::ErrorKind;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RecordOutcome {
-    /// This call has stored it.
+    /// This call stored it.
     Stored,
-    /// It was stored before, by an earlier call or as an earlier record of this one, and was not
-    /// stored again: its id (`#[bucket(unique)]`) or its position in a source tells.
+    /// An earlier call, or an earlier record of this one, already stored it; it was not stored again. Its id
+    /// (`#[bucket(unique)]`) or its position in a source shows this.
     Duplicate,
-    /// Its id is stored with other data, so that it was not: [`ErrorKind::Conflict`].
+    /// Its id is already stored with other data, so it was not stored: [`ErrorKind::Conflict`].
     Conflict,
-    /// It is not stored, or not known to be; its error tells.
+    /// It is not stored, or may not be; see its error.
     Failed,
     /// It was not taken from the iterator.
     NotTried,

@@ -16,7 +16,7 @@ use futures_util::{StreamExt, stream};
 
 use crate::{Error, Result, read::Chunks};
 
-/// A stream of records, or of what was selected of them; see
+/// A stream of records, or of the fields selected from them; see
 /// [`Buckets::records`](crate::Buckets::records) and [`Buckets::range`](crate::Buckets::range).
 #[must_use = "streams do nothing unless polled"]
 pub struct Records<'a, R> {
@@ -51,7 +51,7 @@ impl<'a, R: Send + 'a> Records<'a, R> {
         }
     }
 
-    /// A stream of nothing but this error.
+    /// A stream of only this error.
     pub(crate) fn failed(error: Error) -> Self {
         Self {
             chunks: stream::iter([Err(error)]).boxed(),
@@ -64,8 +64,8 @@ impl<'a, R: Send + 'a> Records<'a, R> {
 }
 
 impl<R> Records<'_, R> {
-    /// The token of the last record that was given, to go on behind it some other time; none before
-    /// the first one, and in a stream by time, which has no tokens.
+    /// The token of the last record given, to continue after it later. `None` before the first record, and in
+    /// a stream by time, which has no tokens.
     #[must_use]
     pub fn position(&self) -> Option<CursorToken> {
         Some(self.tokens?.at(self.last?))

@@ -11,38 +11,38 @@ use tracing::Instrument;
 use super::{ActionFuture, Records};
 use crate::{Buckets, Result, read::Request, trace};
 
-/// Records on a page unless the caller says otherwise.
+/// The number of records on a page by default.
 const DEFAULT_LIMIT: usize = 100;
 
 /// The most records on a page.
 const MAX_LIMIT: usize = 10_000;
 
 impl<T: Record> Buckets<T> {
-    /// The records of a key: as a page of any size with tokens to go on from, as a stream, or all at
+    /// Reads the records of a key: as a page of any size with tokens to continue from, as a stream, or all at
     /// once.
     ///
-    /// | ending | gives |
+    /// | ending | returns |
     /// | --- | --- |
     /// | `.await` | a [`RecordPage`]: at most [`limit`](RecordsQuery::limit) records and the tokens of the pages around it |
     /// | [`.stream()`](RecordsQuery::stream) | a [`Records`] stream over one cursor |
     /// | [`.collect().await`](RecordsQuery::collect) | a `Vec` |
     ///
-    /// The order is by time in models with a window, by bucket and in it by time in models with a
-    /// longest duration, and that of arrival in the others. A record has its place in it for ever: what is stored when a
-    /// walk begins is visited once, whatever is written meanwhile. What is stored later is visited if
-    /// its place is still to come. (Where windows of different lengths overlap because they were
-    /// changed, the window that begins earlier comes first.)
+    /// The order is by time in models with a window. In models with a longest duration it is by bucket, and
+    /// by time inside a bucket. In the others it is the order of arrival. A record keeps its place for ever:
+    /// a walk visits every record stored at its start once, whatever is written in the meantime. Later
+    /// records appear if they sort after its position. (If windows of different lengths overlap because they
+    /// were changed, the window that begins earlier comes first.)
     ///
     /// Settings: `newest_first`, `between`, `after`, `before`, `limit`, `select`, `session`.
     ///
     /// # Errors
     ///
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a limit of 0 or over 10,000, a span of
-    /// time that ends before it starts, or both `after` and `before`;
-    /// [`InvalidToken`](crate::ErrorKind::InvalidToken) for a token that is none or is of another query;
-    /// [`Damaged`](crate::ErrorKind::Damaged) if a document is no bucket of the model: a page ends before
-    /// it, with a `next`, and the page that would begin with it is the error, with the token to
-    /// [`continue_after`](crate::Error::continue_after).
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a limit of 0 or over 10,000, a time range
+    /// that ends before it starts, or both `after` and `before`;
+    /// [`InvalidToken`](crate::ErrorKind::InvalidToken) for text that is not a token, or a token of another
+    /// query; [`Damaged`](crate::ErrorKind::Damaged) if a document is not a bucket of the model. A page ends
+    /// before a damaged bucket and has a `next`. The page that would start with the bucket is the error, with
+    /// the token to [`continue_after`](crate::Error::continue_after).
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, CursorToken, Result};
@@ -65,17 +65,17 @@ impl<T: Record> Buckets<T> {
     }
 }
 
-/// Records to be read; see [`Buckets::records`].
+/// A read of records; see [`Buckets::records`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
 pub struct RecordsQuery<'a, T: Record, R = T> {
     request: Request<'a, T, R>,
     limit: Option<usize>,
-    /// How many tokens were given.
+    /// The number of tokens that were set.
     tokens: u8,
 }
 
-/// Some records of a key, and where to go on; see [`Buckets::records`].
+/// A page of a key's records, and the tokens to continue from; see [`Buckets::records`].
 ///
 /// ```
 /// # use bucket_mongo::RecordPage;
@@ -97,13 +97,13 @@ pub struct RecordPage<T> {
 }
 
 impl<T> RecordPage<T> {
-    /// The records, in the order that was asked for.
+    /// The records, in the requested order.
     #[must_use]
     pub fn records(&self) -> &[T] {
         &self.records
     }
 
-    /// The records, in the order that was asked for.
+    /// Returns the records, in the requested order.
     #[must_use]
     pub fn into_records(self) -> Vec<T> {
         self.records
@@ -115,29 +115,29 @@ impl<T> RecordPage<T> {
         self.records.len()
     }
 
-    /// Whether there are none.
+    /// Whether the page has no records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// What to give to [`after`](RecordsQuery::after) for the page after this one; none if nothing
-    /// was stored after it. A page can be shorter than its limit and have a next one: it ends before a
-    /// damaged bucket.
+    /// The token to pass to [`after`](RecordsQuery::after) for the next page; `None` if no later record was
+    /// stored. A page can be shorter than its limit and have a next one: it ends before a damaged bucket.
     #[must_use]
     pub fn next(&self) -> Option<&CursorToken> {
         self.next.as_ref()
     }
 
-    /// What to give to [`before`](RecordsQuery::before) for the page before this one; none if this is
-    /// the first one.
+    /// The token to pass to [`before`](RecordsQuery::before) for the previous page; `None` if this is the
+    /// first page.
     #[must_use]
     pub fn prev(&self) -> Option<&CursorToken> {
         self.prev.as_ref()
     }
 
-    /// The place behind the last record, whether or not there is more by now: a later
-    /// [`after`](RecordsQuery::after) gives what has come since. None if nothing was ever there.
+    /// The place after the last record, whether or not there are more records. Passed to
+    /// [`after`](RecordsQuery::after) later, it gives the records that have arrived since. `None` if the key
+    /// never had records.
     #[must_use]
     pub fn end(&self) -> Option<&CursorToken> {
         self.end.as_ref()
@@ -154,42 +154,41 @@ impl<T> IntoIterator for RecordPage<T> {
 }
 
 impl<'a, T: Record, R: Send + 'a> RecordsQuery<'a, T, R> {
-    /// From the newest record on, instead of from the oldest.
+    /// Starts with the newest record instead of the oldest.
     pub fn newest_first(mut self) -> Self {
         self.request.newest_first = true;
         self
     }
 
-    /// From the oldest record on, which is the default.
+    /// Starts with the oldest record, which is the default.
     pub fn oldest_first(mut self) -> Self {
         self.request.newest_first = false;
         self
     }
 
-    /// Only records of these times: `from..to`, `from..`, `..to`.
+    /// Reads only records in this time range: `from..to`, `from..`, `..to`.
     ///
-    /// In models without a window or a longest duration the server looks into all buckets of the key
-    /// for them.
+    /// In models without a window or a longest duration, the server looks into all buckets of the key for
+    /// them.
     pub fn between(mut self, range: impl IntoTimeRange) -> Self {
         self.request.range = range.into_time_range();
         self
     }
 
-    /// At most so many records: 1 to 10,000 on a page, 100 if not set; any number of a stream, all if
-    /// not set.
+    /// Sets the most records. A page holds 1 to 10,000, 100 if not set; a stream any number, all if not set.
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = Some(limit);
         self
     }
 
-    /// Only what stands behind the place of this token; `None` for the beginning.
+    /// Starts after the place of this token; `None` starts at the beginning.
     pub fn after(mut self, token: impl IntoCursorToken) -> Self {
         self.place(token.into_cursor_token(), false);
         self
     }
 
-    /// The page that ends before the place of this token, in the order that was asked for; `None` for
-    /// the first page. Not for streams.
+    /// Reads the page that ends before the place of this token, in the requested order; `None` for the first
+    /// page. Not for streams.
     pub fn before(mut self, token: impl IntoCursorToken) -> Self {
         self.place(token.into_cursor_token(), true);
         self
@@ -202,32 +201,33 @@ impl<'a, T: Record, R: Send + 'a> RecordsQuery<'a, T, R> {
         }
     }
 
-    /// Runs in this session.
+    /// Runs the operation in this session.
     pub fn session(mut self, session: &'a mut ClientSession) -> Self {
         self.request.session = Some(session);
         self
     }
 
-    /// What is wrong with the arguments.
+    /// Refuses invalid arguments.
     fn check(&self, most: usize) -> Result<()> {
         match self.limit {
-            Some(0) => Err(self.request.invalid("a limit is at least 1")),
+            Some(0) => Err(self.request.invalid("the limit must be at least 1")),
             Some(limit) if limit > most => {
-                let message = format!("a page has at most {most} records, not {limit}");
+                let message =
+                    format!("a page holds at most {most} records, but the limit is {limit}");
                 Err(self.request.invalid(&message))
             }
             _ if self.tokens > 1 => {
-                let message = "a page is after one token or before one, not both";
+                let message = "a page takes one token: set `after` or `before`, not both";
                 Err(self.request.invalid(message))
             }
             _ => Ok(()),
         }
     }
 
-    /// The records as a stream over one cursor, which is opened when the stream is first polled.
+    /// Streams the records from one cursor, which is opened when the stream is first polled.
     ///
-    /// A damaged bucket is an error in its place, after everything that stands before it; the stream goes on
-    /// after it, as does a later one from [`continue_after`](crate::Error::continue_after).
+    /// A damaged bucket is an error in its place, after all records before it. The stream then continues
+    /// after it, as does a later stream from [`continue_after`](crate::Error::continue_after).
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -259,12 +259,12 @@ impl<'a, T: Record, R: Send + 'a> RecordsQuery<'a, T, R> {
         }
     }
 
-    /// All records, at most [`limit`](Self::limit) if that is set.
+    /// Reads all records, or at most [`limit`](Self::limit) if it is set.
     ///
     /// # Errors
     ///
-    /// Those of [`Buckets::records`]. A damaged bucket among them is the error of all: pages and streams
-    /// give what stands before it and after it.
+    /// Those of [`Buckets::records`]. A damaged bucket fails the whole call: pages and streams give the
+    /// records before and after it.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -295,7 +295,7 @@ impl<'a, T: Record, R: Send + 'a> RecordsQuery<'a, T, R> {
         let first = records.first().map(|placed| tokens.of(placed));
         let last = records.last().map(|placed| tokens.of(placed));
         let (next, prev, end) = match (&from, first, last) {
-            // From an empty page, too, one can go back to where the token is from.
+            // An empty page, too, leads back to where its token comes from.
             (Some((token, true)), first, last) => {
                 let end = last.or_else(|| tokens.just_before(token));
                 (end.clone(), first.filter(|_| part.more), end)
@@ -317,9 +317,9 @@ impl<'a, T: Record, R: Send + 'a> RecordsQuery<'a, T, R> {
 }
 
 impl<'a, T: Record> RecordsQuery<'a, T> {
-    /// Only these fields of each item, read as `P`; for wide records, of which little is needed.
+    /// Reads only these fields of each item, as `P`. Use it for wide records of which you need little.
     ///
-    /// The time is always among them. Fields of the key can be asked for as well
+    /// The time is always among them. Fields of the key can be selected as well
     /// (`ReadingBucket::FIELDS.device`), and come with each item.
     ///
     /// ```no_run

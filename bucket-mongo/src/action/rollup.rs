@@ -17,13 +17,14 @@ use super::{
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, read::Request, trace};
 
 impl<T: Record> Buckets<T> {
-    /// The statistics of a key's records from the start of `range` and before its end, a row for
-    /// each step that the range touches: their number, and every aggregate that the model keeps.
+    /// Reads the statistics of a key's records from the start of `range` to its end, which is excluded. Each
+    /// step that the range touches is a row with the number of records and every aggregate that the model
+    /// keeps.
     ///
-    /// They are exact, as those of [`stats`](Self::stats) are. Where the steps are multiples of the
-    /// model's window, buckets are told by their aggregates, and the items of those alone are read
-    /// that the range cuts. A bucket that the bound between two steps cuts is read once more, with its
-    /// items. Rows at the edges tell of the records inside of the range.
+    /// The statistics are exact, as with [`stats`](Self::stats). If the steps are multiples of the model's
+    /// window, buckets send only their aggregates, and items are read only from buckets that the range cuts.
+    /// A bucket that the bound between two steps cuts is read once more, with its items. Rows at the edges
+    /// cover only the records inside the range.
     ///
     /// Steps without records are left out unless [`fill`](RollupQuery::fill) asks for them.
     ///
@@ -31,8 +32,8 @@ impl<T: Record> Buckets<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] if the range has no start or no end, is reversed or has more
-    /// than 100,000 steps, or if the step has no length; otherwise as [`stats`](Self::stats).
+    /// [`ErrorKind::InvalidArgument`] if the range has no start or no end, is reversed or has more than
+    /// 100,000 steps, or if the step is zero; otherwise as [`stats`](Self::stats).
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -63,7 +64,7 @@ impl<T: Record> Buckets<T> {
     }
 }
 
-/// A rollup to be read; see [`Buckets::rollup`].
+/// A read of a rollup; see [`Buckets::rollup`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
 pub struct RollupQuery<'a, T: Record> {
@@ -75,7 +76,7 @@ pub struct RollupQuery<'a, T: Record> {
     session: Option<&'a mut ClientSession>,
 }
 
-/// The statistics of a span of time, step by step; see [`Buckets::rollup`].
+/// The statistics of a time range, step by step; see [`Buckets::rollup`].
 ///
 /// ```
 /// # use bucket_mongo::{Record, Rollup};
@@ -86,13 +87,13 @@ pub struct RollupQuery<'a, T: Record> {
 pub struct Rollup<T: Record> {
     rows: Vec<RollupRow<T>>,
     fill: Fill,
-    /// The last step before the range that has records.
+    /// The last step with records before the range.
     before: Option<(DateTime, T::Stats)>,
     buckets: u64,
     opened: u64,
 }
 
-/// A step and what its records come to, as far as they lie in the range; see [`Buckets::rollup`].
+/// A step and the statistics of its records inside the range; see [`Buckets::rollup`].
 ///
 /// ```
 /// # use bucket_mongo::{Record, RollupRow};
@@ -108,18 +109,17 @@ pub struct RollupRow<T: Record> {
 }
 
 impl<T: Record> Rollup<T> {
-    /// The steps, in order: those that have records, or with any [`Fill`] but [`Fill::Skip`] all of
-    /// them.
+    /// The steps in order: those that have records, or all of them with any [`Fill`] but [`Fill::Skip`].
     #[must_use]
     pub fn rows(&self) -> &[RollupRow<T>] {
         &self.rows
     }
 
-    /// One value of each step, with the gaps filled: steps without records, and those for which
-    /// `value` gives none.
+    /// Returns one value per step, and fills the gaps: steps without records, and steps for which `value`
+    /// returns `None`.
     ///
-    /// [`Fill::Previous`] begins with the value of the last step before the range that has records,
-    /// if there is one; of the step that the start of the range cuts it is the part before.
+    /// [`Fill::Previous`] starts with the value of the last step with records before the range, if there is
+    /// one. If the start of the range cuts that step, the value covers its part before the range.
     ///
     /// ```
     /// # use bucket_mongo::{Record, Rollup};
@@ -146,7 +146,7 @@ impl<T: Record> Rollup<T> {
         self.buckets
     }
 
-    /// Of how many of those buckets the items were read, because their aggregates did not suffice.
+    /// The number of those buckets whose items were read, because their aggregates did not suffice.
     #[must_use]
     pub fn opened(&self) -> u64 {
         self.opened
@@ -154,13 +154,13 @@ impl<T: Record> Rollup<T> {
 }
 
 impl<T: Record> RollupRow<T> {
-    /// The start of the step, which may lie before that of the range.
+    /// The start of the step, which may be before the start of the range.
     #[must_use]
     pub fn start(&self) -> DateTime {
         self.start
     }
 
-    /// The end of the step, which does not belong to it and may lie behind that of the range.
+    /// The end of the step, which is excluded and may be after the end of the range.
     #[must_use]
     pub fn end(&self) -> DateTime {
         self.end
@@ -172,7 +172,7 @@ impl<T: Record> RollupRow<T> {
         self.count
     }
 
-    /// The aggregates of all of them; none if there are no records.
+    /// The aggregates of its records; `None` if there are no records.
     #[must_use]
     pub fn stats(&self) -> Option<&T::Stats> {
         self.stats.as_ref()
@@ -222,17 +222,17 @@ impl<T: Record> fmt::Debug for RollupRow<T> {
 }
 
 impl<'a, T: Record> RollupQuery<'a, T> {
-    /// What becomes of steps without records. The default is [`Fill::Skip`].
+    /// Sets how steps without records are filled. The default is [`Fill::Skip`].
     ///
-    /// With [`Fill::Previous`] the last record before the range is looked for too. Where nothing bounds
-    /// the times of buckets (the manual's form, numbered buckets), that goes through all buckets from
+    /// With [`Fill::Previous`], the call also looks for the last record before the range. In the manual's
+    /// form and in numbered buckets no index bounds the times of buckets, so this reads all buckets from
     /// before the range, with their items unless the model keeps the first and the last time.
     pub fn fill(mut self, fill: Fill) -> Self {
         self.fill = fill;
         self
     }
 
-    /// Runs in this session.
+    /// Runs the operation in this session.
     pub fn session(mut self, session: &'a mut ClientSession) -> Self {
         self.session = Some(session);
         self
@@ -286,7 +286,7 @@ impl<'a, T: Record> RollupQuery<'a, T> {
                 let take = |stored: &_| reader.take(stored);
                 run_plan::each(&collection, plan, session, context, take).await?;
                 if let Some(longest) = reader.longer() {
-                    // Which is not longer than what is known next time.
+                    // The next pass knows a span at least as long.
                     self.buckets.saw_longest(longest);
                     continue 'again;
                 }
@@ -298,8 +298,8 @@ impl<'a, T: Record> RollupQuery<'a, T> {
             .map_err(|source| failed(ErrorKind::Overflow(source)))
     }
 
-    /// The start of the step of the last record before `start`, and what the records of that step
-    /// come to that lie before `start`.
+    /// The start of the step of the last record before `start`, and the statistics of that step's records
+    /// before `start`.
     async fn step_before(
         &mut self,
         start: DateTime,
@@ -312,7 +312,7 @@ impl<'a, T: Record> RollupQuery<'a, T> {
         let step = TimeRange::new(Some(from), Some(to.min(start)));
         let session = self.session.as_deref_mut();
         let totals = totals(self.buckets, &self.key, step, session, context).await?;
-        // It may have been removed meanwhile.
+        // The server may have removed it in the meantime.
         Ok(totals.map(|totals| (from, totals.stats.into())))
     }
 
@@ -325,7 +325,7 @@ impl<'a, T: Record> RollupQuery<'a, T> {
         let range = TimeRange::new(None, Some(start));
         let session = self.session.as_deref_mut();
         if !T::SPEC.form().has_span() {
-            // Their sums may pass what a number can hold, and are of no account.
+            // Their sums may overflow and are not used.
             let read = read_all(self.buckets, &self.key, range, session, context);
             return Ok(read.await?.last_time());
         }

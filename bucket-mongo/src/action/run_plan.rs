@@ -52,7 +52,7 @@ pub(super) async fn many(
     opened(async move { prepared(&collection, plan)?.await }).await
 }
 
-/// Hands over each document of a plan, with its projection, as it stands in the server's reply.
+/// Passes on each document of a plan, with its projection, as it is in the server's reply.
 pub(super) async fn each(
     collection: &Collection<RawDocumentBuf>,
     plan: FindPlan,
@@ -69,7 +69,7 @@ pub(super) async fn each(
     Ok(())
 }
 
-/// So many documents without their items are less than a reply holds.
+/// A reply holds this many documents without their items.
 const BATCH: u32 = 10_000;
 
 /// A cursor over the documents of an aggregation.

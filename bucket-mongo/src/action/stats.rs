@@ -1,4 +1,4 @@
-//! `stats`: the statistics of a key over a span of time.
+//! `stats`: the statistics of a key over a time range.
 
 use std::{fmt, ops::Deref};
 
@@ -16,24 +16,24 @@ use super::{ActionFuture, run_plan};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 
 impl<T: Record> Buckets<T> {
-    /// The statistics of a key's records from the start of `range` and before its end: their
-    /// number, and every aggregate that the model keeps. `None` if there is no record.
+    /// Reads the statistics of a key's records from the start of `range` to its end, which is excluded: their
+    /// number, and every aggregate that the model keeps. `None` if there are no records.
     ///
-    /// They are exact for any range: buckets that lie in it as a whole are told by their
-    /// aggregates, without their items, of the others (two of a window's at most) the items inside
-    /// of the range are added up. In the manual's form and in numbered buckets the model has to
-    /// keep the first and the last time for that (`#[bucket(time, first = "..", last = "..")]`),
-    /// else the items of every bucket in the range are read.
+    /// They are exact for any range. Buckets fully inside the range send only their aggregates; the items of
+    /// edge buckets (at most two with windows) are added up if they are inside the range. In the manual's
+    /// form and in numbered buckets this requires that the model keeps the first and the last time
+    /// (`#[bucket(time, first = "..", last = "..")]`). Otherwise the items of every bucket in the range are
+    /// read.
     ///
-    /// What is stored while this runs may be counted or not.
+    /// Records stored while this runs may or may not be counted.
     ///
     /// Settings: `session`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] if the end of the range is before its start,
-    /// [`ErrorKind::Damaged`] if a document is no bucket of the model, [`ErrorKind::Overflow`] if a
-    /// sum passes 64 bits, [`ErrorKind::MissingIndex`] before `ensure()`.
+    /// [`ErrorKind::InvalidArgument`] if the time range ends before it starts, [`ErrorKind::Damaged`] if a
+    /// document is not a bucket of the model, [`ErrorKind::Overflow`] if a sum exceeds 64 bits,
+    /// [`ErrorKind::MissingIndex`] before `ensure()`.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -56,7 +56,7 @@ impl<T: Record> Buckets<T> {
     }
 }
 
-/// Statistics to be read; see [`Buckets::stats`].
+/// A read of statistics; see [`Buckets::stats`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
 pub struct StatsQuery<'a, T: Record> {
@@ -66,9 +66,9 @@ pub struct StatsQuery<'a, T: Record> {
     session: Option<&'a mut ClientSession>,
 }
 
-/// The statistics of a span of time that has records; see [`Buckets::stats`]. It stands for the
-/// model's stats: `stats.value().avg()`. Its own methods come first: an aggregated field that is called
-/// `count`, `buckets`, `opened`, `stats` or `into_stats` is read by `stats.stats().count()`.
+/// The statistics of a time range that has records; see [`Buckets::stats`]. It dereferences to the model's
+/// stats: `stats.value().avg()`. Its own methods take precedence: for an aggregated field called `count`,
+/// `buckets`, `opened`, `stats` or `into_stats`, write `stats.stats().count()`.
 ///
 /// ```
 /// # use bucket_mongo::{Record, action::RangeStats};
@@ -90,13 +90,13 @@ impl<T: Record> RangeStats<T> {
         self.count
     }
 
-    /// The aggregates of all of them, as a bucket has them of its own.
+    /// The aggregates of all records, as a bucket has those of its own records.
     #[must_use]
     pub fn stats(&self) -> &T::Stats {
         &self.stats
     }
 
-    /// The aggregates of all of them.
+    /// Returns the aggregates of all records.
     #[must_use]
     pub fn into_stats(self) -> T::Stats {
         self.stats
@@ -108,7 +108,7 @@ impl<T: Record> RangeStats<T> {
         self.buckets
     }
 
-    /// Of how many of those buckets the items were read, because their aggregates did not suffice.
+    /// The number of those buckets whose items were read, because their aggregates did not suffice.
     #[must_use]
     pub fn opened(&self) -> u64 {
         self.opened
@@ -143,7 +143,7 @@ impl<T: Record> fmt::Debug for RangeStats<T> {
     }
 }
 
-/// What the records of a key in the range come to.
+/// The totals of the records of a key in the range.
 pub(super) async fn totals<T: Record>(
     buckets: &Buckets<T>,
     key: &T::Key,
@@ -178,29 +178,29 @@ pub(super) async fn read_all<T: Record>(
         run_plan::each(&collection, plan, session, context, take).await?;
         match reader.longer() {
             None => return Ok(reader),
-            // Which is not longer than what is known next time.
+            // The next pass knows a span at least as long.
             Some(longest) => buckets.saw_longest(longest),
         }
     }
 }
 
 impl<'a, T: Record> StatsQuery<'a, T> {
-    /// Runs in this session.
+    /// Runs the operation in this session.
     pub fn session(mut self, session: &'a mut ClientSession) -> Self {
         self.session = Some(session);
         self
     }
 
-    /// The stages of an aggregation that gives the statistics as one document, for tools that take a
+    /// Returns the stages of an aggregation that gives the statistics as one document, for tools that take a
     /// pipeline: the bucket tutorial's `getStats` with bounds on the index, and exact at the edges.
     ///
-    /// It has the number of records (`count`) and of buckets (`buckets`), and the smallest and largest
-    /// values, sums and averages under their own paths. Where the model has an aggregate of such a name, the
-    /// number has an underscore at its end (`count_`). There is no document if there are no records.
+    /// The document has the number of records (`count`) and of buckets (`buckets`), and the smallest and
+    /// largest values, sums and averages under their own paths. If the model has an aggregate with such a
+    /// name, the number ends with an underscore (`count_`). Without records there is no document.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] if the end of the range is before its start.
+    /// [`ErrorKind::InvalidArgument`] if the time range ends before it starts.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, bson::{DateTime, Document}};
@@ -230,7 +230,7 @@ impl<'a, T: Record> StatsQuery<'a, T> {
 
     fn check(&self, context: &Context) -> Result<()> {
         if self.range.is_reversed() {
-            let message = "the end of the range is before its start".to_owned();
+            let message = "the time range ends before it starts".to_owned();
             return Err(Error::new(ErrorKind::InvalidArgument { message }, context));
         }
         Ok(())

@@ -7,8 +7,7 @@ use super::Buckets;
 
 /// A record type with buckets in MongoDB.
 ///
-/// Every type with `#[derive(Bucketed)]` has it; the name imports the trait and the derive at
-/// once.
+/// Every type with `#[derive(Bucketed)]` implements it. The name imports both the trait and the derive.
 ///
 /// ```no_run
 /// use bucket_mongo::{Bucketed, Buckets, mongodb::Database};
@@ -23,7 +22,7 @@ use super::Buckets;
     note = "add `#[derive(Bucketed)]` and `#[bucket(collection = \"..\", items = \"..\", ..)]` to `{Self}`"
 )]
 pub trait Bucketed: Record {
-    /// A handle to the buckets of this type in `database`. It is cheap to make and to clone.
+    /// Returns a handle to the buckets of this type in `database`. It is cheap to make and to clone.
     #[must_use]
     fn buckets(database: &Database) -> Buckets<Self> {
         Buckets::new(database)

@@ -7,7 +7,7 @@ use super::Documents;
 
 /// A type whose attributes are stored in arrays, in MongoDB.
 ///
-/// Every type with `#[derive(Attributed)]` has it; the name imports the trait and the derive at once.
+/// Every type with `#[derive(Attributed)]` implements it. The name imports both the trait and the derive.
 ///
 /// ```no_run
 /// use bucket_mongo::{Attributed, Documents, mongodb::Database};
@@ -24,7 +24,7 @@ use super::Documents;
     note = "if `{Self}` is generic, the types of its attributes must be `AttributeValue`"
 )]
 pub trait Attributed: attribute::Attributed {
-    /// A handle to the documents of this type in `database`. It is cheap to make and to clone.
+    /// Returns a handle to the documents of this type in `database`. It is cheap to make and to clone.
     #[must_use]
     fn documents(database: &Database) -> Documents<Self> {
         Documents::new(database)

@@ -1,4 +1,4 @@
-//! `ensure` of documents with attributes: the index of each array.
+//! `ensure` for documents with attributes: creates the index of each array.
 
 use std::fmt;
 
@@ -20,16 +20,17 @@ use crate::{
 };
 
 impl<T: Attributed> Documents<T> {
-    /// Creates the index of each array of attributes, where it is missing.
+    /// Creates the index of each array of attributes, if it is missing.
     ///
-    /// It destroys nothing and may run at every start. An index that is still being built is waited for. One
-    /// of the same keys under another name is left as it is, and serves as well, unless it leaves out documents
-    /// or is left out itself (partial, sparse, hidden, of another collation). What is in the way of an index is
-    /// reported as drift and left alone: filters are right without it, but slow.
+    /// It destroys nothing and may run at every start. The call waits for indexes that are still being built.
+    /// An index on the same keys under another name serves as well and is not changed, unless it does not
+    /// cover every document or queries cannot use it (partial, sparse, hidden, another collation). An index
+    /// that conflicts is reported as drift and not changed: filters are still correct without the model's
+    /// index, but slow.
     ///
     /// # Errors
     ///
-    /// Those of the server and of the connection.
+    /// Errors of the server and of the connection.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Attributed, Documents, Result};
@@ -43,7 +44,7 @@ impl<T: Attributed> Documents<T> {
     }
 }
 
-/// Indexes to be created; see [`Documents::ensure`].
+/// The setup of indexes; see [`Documents::ensure`].
 #[must_use = "nothing is created until this is awaited"]
 #[derive(Debug)]
 pub struct EnsureDocuments<'a, T: Attributed> {
@@ -60,9 +61,9 @@ pub struct EnsureDocuments<'a, T: Attributed> {
 pub struct DocumentsReport {
     /// The names of the indexes that were created.
     pub created_indexes: Vec<String>,
-    /// The names of those that were there.
+    /// The names of the indexes that already existed.
     pub found_indexes: Vec<String>,
-    /// Indexes that are in the way of those that the model needs, and were left alone.
+    /// Indexes that conflict with those that the model needs, and were not changed.
     pub drift: Vec<Drift>,
 }
 
@@ -118,7 +119,7 @@ impl<T: Attributed> EnsureDocuments<'_, T> {
         Ok(report)
     }
 
-    /// Creates an index; gives the server's refusal if another one is in its way.
+    /// Creates an index; returns the server's refusal if another index conflicts with it.
     async fn create(&self, plan: &IndexPlan, context: &Context) -> Result<Option<Error>> {
         let command = doc! {
             "createIndexes": T::SPEC.collection(),

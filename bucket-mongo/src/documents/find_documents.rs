@@ -1,4 +1,4 @@
-//! `find`: documents by a filter.
+//! `find`: reads documents by a filter.
 
 use std::{
     fmt,
@@ -20,15 +20,15 @@ use super::Documents;
 use crate::{Error, ErrorKind, Result, action::ActionFuture, error::Context, read::opened, trace};
 
 impl<T: Attributed> Documents<T> {
-    /// Documents that a filter matches: that of attributes, or any document.
+    /// Reads the documents that a filter matches: a filter on attributes, or any filter document.
     ///
-    /// Awaited it is all of them; [`stream`](FindDocuments::stream) gives one after the other.
+    /// `.await` returns all of them, [`stream`](FindDocuments::stream) a stream.
     ///
     /// Settings: `sort`, `limit`, `session`, `stream`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Document`] if a document is none of the model: it names the document and the entry.
+    /// [`ErrorKind::Document`] if a document does not fit the model: the error names the document and the entry.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Attributed, AttributeFilter, Documents, Result};
@@ -47,7 +47,7 @@ impl<T: Attributed> Documents<T> {
     }
 }
 
-/// Documents to be found; see [`Documents::find`].
+/// A read of documents; see [`Documents::find`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
 pub struct FindDocuments<'a, T: Attributed> {
@@ -88,26 +88,26 @@ fn failed<T: Attributed>(error: mongodb::error::Error) -> Error {
 }
 
 impl<'a, T: Attributed> FindDocuments<'a, T> {
-    /// In this order, by fields that are no attributes.
+    /// Sorts the documents, by fields that are not attributes.
     pub fn sort(mut self, sort: Document) -> Self {
         self.sort = sort;
         self
     }
 
-    /// At most so many; 0 for all.
+    /// Sets the most documents to read; 0 for all.
     pub fn limit(mut self, limit: u32) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Runs in this session.
+    /// Runs the operation in this session.
     pub fn session(mut self, session: &'a mut ClientSession) -> Self {
         self.session = Some(session);
         self
     }
 
-    /// The documents one after the other, over one cursor, which is opened when the stream is first polled. A
-    /// document that the model cannot read is an error in its place, and the stream goes on after it.
+    /// Streams the documents from one cursor, which is opened when the stream is first polled. A document
+    /// that the model cannot read is an error in its place; the stream continues after it.
     ///
     /// ```no_run
     /// use futures_util::TryStreamExt;

@@ -1,5 +1,5 @@
-//! `insert` and `insert_many` of documents with attributes: in numbered commands, delivered as those of
-//! buckets are.
+//! `insert` and `insert_many` of documents with attributes, in numbered commands that are delivered like
+//! those of buckets.
 
 use std::{borrow::Borrow, iter::Fuse, time::Duration};
 
@@ -27,17 +27,17 @@ use crate::{
 };
 
 impl<T: Attributed> Documents<T> {
-    /// Stores a document. One without an `_id` gets one.
+    /// Stores a document. A document without an `_id` receives one.
     ///
-    /// The command is sent again until it has a reply, under a number by which the server stores it once.
+    /// The command is sent again until it gets a reply. Its transaction number makes the server store the document once.
     ///
     /// Settings: `session`, `write_concern`, `deadline`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Document`] if an attribute is of another type than its field says, or the document
-    /// takes more than 16 MB, [`ErrorKind::DuplicateKey`] if a document of its `_id` is there,
-    /// [`ErrorKind::OutcomeUnknown`] if it may be stored and there was no reply by the deadline.
+    /// [`ErrorKind::Document`] if an attribute has another type than its field, or the document takes more
+    /// than 16 MB; [`ErrorKind::DuplicateKey`] if a document with its `_id` exists;
+    /// [`ErrorKind::OutcomeUnknown`] if it may be stored and there was no reply before the deadline.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Attributed, Documents, Result};
@@ -54,29 +54,28 @@ impl<T: Attributed> Documents<T> {
         }
     }
 
-    /// Stores documents. One that is refused does not keep the others from being stored, and the report
-    /// says of each what became of it. Those without an `_id` get one.
+    /// Stores documents. A refused document does not stop the others, and the report has the outcome of each.
+    /// Documents without an `_id` receive one.
     ///
-    /// They are taken from the iterator and sent in commands of at most 5,000 documents or 12 MB; while one
-    /// is on its way the next one is encoded. A command without a reply is sent again, under a number by which
-    /// the server stores each document once.
+    /// Documents are taken from the iterator and sent in commands of at most 5,000 documents or 12 MB; while
+    /// one command is being sent, the next one is encoded. A command without a reply is sent again. Its
+    /// transaction number makes the server store each document once.
     ///
-    /// The deadline covers the whole call, however many commands it takes, and the time that the iterator takes
-    /// too. Once it has passed, or a command has [ended the call](InsertedDocuments::stopped_by), no more
-    /// documents are taken from the iterator, and those that were taken and not sent are among the failed ones.
-    /// An iterator that waits for its next document is not interrupted. A call with very many documents needs
-    /// more than the default of 30 seconds; the most is 20 minutes.
+    /// The deadline covers the whole call: all its commands, and the time that the iterator takes. Once it
+    /// has passed, or an error has [ended the call](InsertedDocuments::stopped_by), no more documents are
+    /// taken. Documents that were taken and not sent are among the failed ones. The deadline does not
+    /// interrupt an iterator that waits for its next document. The default is 30 seconds, the most 20
+    /// minutes: set more for calls with very many documents.
     ///
-    /// In a transaction the first refused document ends the transaction, as the server demands it: no
-    /// document of the call is stored then, and each has an error.
+    /// In a transaction the first refused document ends the transaction, as the server requires. Then no
+    /// document of the call is stored, and each has an error.
     ///
     /// Settings: `session`, `write_concern`, `deadline`.
     ///
     /// # Errors
     ///
-    /// None of the documents is to blame: the arguments make no sense. Everything else is in the report,
-    /// document by document: see [`InsertedDocuments`] and its
-    /// [`into_result`](InsertedDocuments::into_result).
+    /// Only if the arguments are invalid. Everything else is in the report, document by document: see
+    /// [`InsertedDocuments`] and its [`into_result`](InsertedDocuments::into_result).
     ///
     /// ```no_run
     /// # use bucket_mongo::{Attributed, Documents, Result};
@@ -103,7 +102,7 @@ impl<T: Attributed> Documents<T> {
     }
 }
 
-/// A document to be stored; see [`Documents::insert`].
+/// An insert of one document; see [`Documents::insert`].
 #[must_use = "nothing is stored until this is awaited"]
 #[derive(Debug)]
 pub struct InsertDocument<'a, T: Attributed> {
@@ -113,7 +112,7 @@ pub struct InsertDocument<'a, T: Attributed> {
     settings: Settings,
 }
 
-/// Documents to be stored; see [`Documents::insert_many`].
+/// An insert of many documents; see [`Documents::insert_many`].
 #[must_use = "nothing is stored until this is awaited"]
 #[derive(Debug)]
 pub struct InsertDocuments<'a, T: Attributed, I> {
@@ -125,19 +124,21 @@ pub struct InsertDocuments<'a, T: Attributed, I> {
 
 impl<'a, T: Attributed> InsertDocument<'a, T> {
     write_setters! {
-        /// Runs in this session.
+        /// Runs the operation in this session.
         session,
-        /// How long it goes on being tried, instead of 30 seconds.
+        /// Sets how long the write is retried, instead of 30 seconds.
         deadline,
-        /// This write concern instead of `{w: "majority", j: true}`. In a session the default is the session's.
+        /// Sets the write concern instead of `{w: "majority", j: true}`. In a session the default is the session's.
         write_concern,
     }
 
     async fn run(self) -> Result<()> {
-        let context = Context::of_documents::<T>("insert", None);
-        let document = self
-            .document
-            .map_err(|error| Error::new(ErrorKind::Document(*error), &context))?;
+        let about = |id| Context::of_documents::<T>("insert", id);
+        let document = self.document.map_err(|error| {
+            let context = about(error.id().map(str::to_owned));
+            Error::new(ErrorKind::Document(*error), &context)
+        })?;
+        let context = about(Some(document.id_text()));
         let mut storing = Storing::new(self.documents, self.session, &self.settings, context)?;
         let mut only = NewDocuments::default();
         // The first one always fits.
@@ -155,11 +156,11 @@ where
     I::Item: Borrow<T>,
 {
     write_setters! {
-        /// Runs in this session.
+        /// Runs the operation in this session.
         session,
-        /// How long the whole call goes on, with all its commands and their tries, instead of 30 seconds.
+        /// Sets how long the whole call may take, with all its commands and retries, instead of 30 seconds.
         deadline,
-        /// This write concern instead of `{w: "majority", j: true}`. In a session the default is the session's.
+        /// Sets the write concern instead of `{w: "majority", j: true}`. In a session the default is the session's.
         write_concern,
     }
 }
@@ -167,16 +168,16 @@ where
 /// Takes documents from the iterator and encodes them.
 struct Source<I> {
     all: Fuse<I>,
-    /// From then on none are taken.
+    /// After it no more documents are taken.
     deadline: Instant,
-    /// One that did not fit into the last command.
+    /// The document that did not fit into the last command.
     left: Option<(usize, NewDocument)>,
     report: InsertedDocuments,
     context: Context,
 }
 
 impl<I: Iterator> Source<I> {
-    /// A command with nothing but the document that did not fit into the last one.
+    /// A new command with the document that did not fit into the last one, if there is one.
     fn begin(&mut self) -> NewDocuments {
         let mut documents = NewDocuments::default();
         if let Some((index, document)) = self.left.take() {
@@ -186,8 +187,8 @@ impl<I: Iterator> Source<I> {
         documents
     }
 
-    /// Encodes the next document; whether the command takes more. One that cannot be encoded goes straight to
-    /// the report.
+    /// Encodes the next document; returns whether the command takes more. A document that cannot be encoded
+    /// goes straight to the report.
     fn take<T: Attributed>(&mut self, documents: &mut NewDocuments) -> bool
     where
         I::Item: Borrow<T>,
@@ -214,7 +215,7 @@ impl<I: Iterator> Source<I> {
         }
     }
 
-    /// What became of the documents of a command.
+    /// Adds the outcome of the documents of a command.
     fn settle(&mut self, stored: Stored) {
         self.report.fail(stored.failed);
         if let Some(error) = stored.rolled_back {
@@ -225,9 +226,9 @@ impl<I: Iterator> Source<I> {
         }
     }
 
-    /// The report, where none of these is sent any more.
+    /// Returns the report; the given documents are not sent any more.
     fn end(mut self, not_sent: &[NewDocuments]) -> InsertedDocuments {
-        // An iterator that has ended says so.
+        // The size hint of an iterator that has ended is 0.
         if Instant::now() >= self.deadline && self.all.size_hint().1 != Some(0) {
             self.report.stop(too_late(&self.context));
         }

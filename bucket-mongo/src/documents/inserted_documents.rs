@@ -1,4 +1,4 @@
-//! What became of the documents of an `insert_many`.
+//! The outcome of each document of an `insert_many`.
 
 use mongodb::bson::Bson;
 
@@ -7,9 +7,9 @@ use crate::{
     failures::{Failed, Failures},
 };
 
-/// What became of each document of a [`Documents::insert_many`](crate::Documents::insert_many).
+/// The outcome of each document of a [`Documents::insert_many`](crate::Documents::insert_many).
 ///
-/// A document is known by its index in the iterator, counted from 0. It is stored unless it is among the
+/// A document is identified by its index in the iterator, counted from 0. It is stored unless it is among the
 /// [`failed`](Self::failed) ones.
 ///
 /// ```
@@ -24,7 +24,7 @@ pub struct InsertedDocuments {
     failures: Failures<FailedDocument>,
 }
 
-/// A document that is not stored, or not known to be.
+/// A document that is not stored, or may not be.
 ///
 /// ```
 /// fn retry(failed: &bucket_mongo::documents::FailedDocument) -> bool {
@@ -36,10 +36,11 @@ pub struct InsertedDocuments {
 pub struct FailedDocument {
     /// The index of the document in the iterator, counted from 0.
     pub index: usize,
-    /// Its `_id`, also where it got one; none if it cannot be encoded.
+    /// Its `_id`, also where it got one; none if it cannot be encoded, or if it was stored in a transaction
+    /// that has ended since.
     pub id: Option<Bson>,
-    /// Why. With [`is_outcome_unknown`](Error::is_outcome_unknown) the document may be stored: look for its
-    /// `_id` before it is sent again.
+    /// Why it failed. With [`is_outcome_unknown`](Error::is_outcome_unknown) the document may be stored: look
+    /// for its `_id` before you send it again.
     pub error: Error,
 }
 
@@ -50,7 +51,7 @@ impl Failed for FailedDocument {
 }
 
 impl InsertedDocuments {
-    /// The number of documents that were taken from the iterator: all of them, unless something
+    /// The number of documents taken from the iterator: all of them, unless something
     /// [stopped](Self::stopped_by) the call.
     #[must_use]
     pub fn tried(&self) -> usize {
@@ -63,10 +64,24 @@ impl InsertedDocuments {
         self.tried() - self.failed().len()
     }
 
-    /// The documents that are not stored, or not known to be, in the order of their indexes.
+    /// The documents that are not stored, or may not be, in the order of their indexes.
     #[must_use]
     pub fn failed(&self) -> &[FailedDocument] {
         self.failures.all()
+    }
+
+    /// Why the document of this index is not stored, or not known to be; none of documents that are stored.
+    ///
+    /// ```
+    /// use bucket_mongo::documents::InsertedDocuments;
+    ///
+    /// fn is_taken(report: &InsertedDocuments, index: usize) -> bool {
+    ///     report.error(index).is_some_and(|error| error.is_duplicate_key())
+    /// }
+    /// ```
+    #[must_use]
+    pub fn error(&self, index: usize) -> Option<&Error> {
+        self.failures.of(index).map(|failed| &failed.error)
     }
 
     /// Whether the document of this index is stored.
@@ -75,11 +90,11 @@ impl InsertedDocuments {
         self.failures.has_succeeded(index)
     }
 
-    /// The report if every document is stored, else the error of the first that is not.
+    /// Returns the report if every document is stored, else the error of the first one that is not.
     ///
     /// # Errors
     ///
-    /// That of the document with the lowest index, or why none were [taken](Self::stopped_by) any more.
+    /// That of the document with the lowest index, or the reason why no more were [taken](Self::stopped_by).
     pub fn into_result(mut self) -> Result<Self> {
         let first = self.failures.take_first().map(|failed| failed.error);
         match first.or_else(|| self.stopped_by().cloned()) {
@@ -88,8 +103,8 @@ impl InsertedDocuments {
         }
     }
 
-    /// Why nothing more was sent, where that is so. Documents that were taken from the iterator and not sent
-    /// are among the failed ones; those from index [`tried`](Self::tried) on were not taken.
+    /// Why the call stopped early, if it did. Documents that were taken from the iterator but not sent are
+    /// among the failed ones; those from index [`tried`](Self::tried) on were not taken.
     #[must_use]
     pub fn stopped_by(&self) -> Option<&Error> {
         self.failures.stopped_by()
@@ -105,7 +120,7 @@ impl InsertedDocuments {
         }
     }
 
-    /// The transaction is gone, and all documents that seemed to be stored in it.
+    /// The transaction was rolled back, so every document of it has failed.
     pub(super) fn fail_others(&mut self, error: &Error) {
         self.sort();
         let others: Vec<usize> = (0..self.tried()).filter(|at| self.is_stored(*at)).collect();

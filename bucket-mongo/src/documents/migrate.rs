@@ -1,4 +1,4 @@
-//! `migrate_to_attributes` and `migrate_to_fields`: a collection from one form to the other.
+//! `migrate_to_attributes` and `migrate_to_fields`: move a collection from one form to the other.
 
 mod batch;
 mod migration_report;
@@ -17,31 +17,33 @@ use self::{samples::Samples, walk::Walk};
 use super::Documents;
 use crate::{Error, ErrorKind, Result, action::ActionFuture, error::Context, trace};
 
-/// Documents that are looked at together, unless a call says otherwise.
+/// The default number of documents in a batch.
 const BATCH_SIZE: u32 = 1_000;
-/// Documents that are compared, unless a call says otherwise.
+/// The default number of documents that are compared.
 const SAMPLES: u32 = 100;
 
 impl<T: Attributed> Documents<T> {
     /// Moves the collection from many fields (`{volume_ml: 500}`, as serde writes the struct) to arrays of
     /// attributes (`{specs: [{k: "volume", v: 500, u: "ml"}]}`).
     ///
-    /// It goes through all documents by `_id` and changes those that have one of the fields; other fields are
-    /// not touched. A change is made only where the document still is as it was read, else the document is
-    /// looked at again, so nothing that others write meanwhile is lost. It can be stopped anywhere, by an error or
-    /// by dropping it, and started again: what is done stays, and is not done twice. All the while
-    /// every document is read right by [`find`](Self::find), but a filter on attributes finds only what has been moved.
+    /// The migration reads all documents by `_id` and changes those that have one of the fields; other fields
+    /// are not touched. It changes a document only if the document still is as it was read, and otherwise
+    /// reads it again, so nothing that others write in the meantime is lost. An error or a drop can stop it
+    /// anywhere, and it can be started again: migrated documents stay migrated and are not changed twice.
+    /// During the migration [`find`](Self::find) reads every document correctly, but a filter on attributes
+    /// finds only migrated documents.
     ///
-    /// A document that cannot be moved stays as it is and is named in the report
-    /// ([`refused`](MigrationReport::refused)). Those that others store in the old form behind the walk are counted
-    /// ([`left`](MigrationReport::left)): run it again once no such writer is left.
+    /// A document that cannot be migrated is not changed and is named in the report
+    /// ([`refused`](MigrationReport::refused)). Documents that others store in the old form after the walk
+    /// has passed are counted ([`left`](MigrationReport::left)): run the migration again once no such writer
+    /// runs.
     ///
     /// Settings: `batch_size`, `after`, `samples`, `dry_run`, `on_progress`.
     ///
     /// # Errors
     ///
-    /// Those of the server and of the connection, once they have lasted for half a minute; as
-    /// [`ErrorKind::Interrupted`], with the `_id` to go on from, once anything may have been changed.
+    /// Errors of the server and of the connection that last for half a minute. Once anything may have been
+    /// changed they are [`ErrorKind::Interrupted`], with the `_id` to continue from.
     /// [`ErrorKind::InvalidArgument`] for a batch of 0, or if a field of the struct has the name of an array.
     ///
     /// ```no_run
@@ -63,9 +65,10 @@ impl<T: Attributed> Documents<T> {
     }
 
     /// Moves the collection from arrays of attributes back to many fields, as serde writes the struct: the
-    /// reverse of [`migrate_to_attributes`](Self::migrate_to_attributes), with the same settings and guarantees.
+    /// reverse of [`migrate_to_attributes`](Self::migrate_to_attributes), with the same settings and
+    /// guarantees.
     ///
-    /// A document with an entry that the struct has no field for is refused, and keeps its array.
+    /// A document with an entry that has no field in the struct is refused and keeps its array.
     ///
     /// # Errors
     ///
@@ -96,7 +99,7 @@ impl<T: Attributed> Documents<T> {
     }
 }
 
-/// A collection to be moved to another form; see [`Documents::migrate_to_attributes`].
+/// A migration of a collection to another form; see [`Documents::migrate_to_attributes`].
 #[must_use = "nothing is changed until this is awaited"]
 pub struct MigrateDocuments<'a, T: Attributed> {
     documents: &'a Documents<T>,
@@ -124,35 +127,35 @@ impl<T: Attributed> fmt::Debug for MigrateDocuments<'_, T> {
 }
 
 impl<'a, T: Attributed> MigrateDocuments<'a, T> {
-    /// So many documents are looked at together, 1,000 by default; fewer if they are large.
+    /// Sets how many documents form a batch, 1,000 by default; fewer if they are large.
     pub fn batch_size(mut self, documents: u32) -> Self {
         self.settings.batch_size = documents;
         self
     }
 
-    /// Begins behind this `_id`, such as the [`last_id`](MigrationProgress::last_id) of a run that was stopped.
+    /// Starts after this `_id`, such as the [`last_id`](MigrationProgress::last_id) of a run that was stopped.
     ///
-    /// It saves the look at what is done, and is never needed: a run from the beginning changes the same.
+    /// It saves time but is never required: a run from the beginning changes the same documents.
     pub fn after(mut self, id: impl Into<Bson>) -> Self {
         self.settings.after = Some(id.into());
         self
     }
 
-    /// About so many documents, 100 by default and evenly spread, are read again once they are changed, and
-    /// compared with what they were; 0 for none.
+    /// Sets about how many documents are compared, 100 by default and evenly spread: each is read again after
+    /// its change and compared with what it was. 0 compares none.
     pub fn samples(mut self, documents: u32) -> Self {
         self.settings.samples = documents;
         self
     }
 
-    /// Changes nothing: the report says what would be changed, and what refused by the model. What the
-    /// server would refuse is not known beforehand.
+    /// Changes nothing: the report counts what would be changed, and what the model refuses. What the server
+    /// would refuse is not known in advance.
     pub fn dry_run(mut self) -> Self {
         self.settings.dry_run = true;
         self
     }
 
-    /// Is called behind each batch, with what is enough for a bar and to resume.
+    /// Calls `call` after each batch, with what a progress bar and a restart need.
     pub fn on_progress(mut self, call: impl FnMut(&MigrationProgress) + Send + 'a) -> Self {
         self.on_progress = Box::new(call);
         self
@@ -170,7 +173,9 @@ impl<'a, T: Attributed> MigrateDocuments<'a, T> {
         let context = Context::of_documents::<T>(operation, None);
         let invalid = |message| Error::new(ErrorKind::InvalidArgument { message }, &context);
         if self.settings.batch_size == 0 {
-            return Err(invalid("a batch has at least one document".to_owned()));
+            return Err(invalid(
+                "a batch must hold at least one document".to_owned(),
+            ));
         }
         let migration = Migration::new(T::SPEC, self.to);
         let migration = migration.map_err(|error| invalid(error.to_string()))?;

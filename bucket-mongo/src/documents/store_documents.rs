@@ -1,4 +1,4 @@
-//! Delivers new documents and reads what the server says of each.
+//! Delivers new documents and reads the outcome of each.
 
 use bucket_core::{
     attribute::Attributed,
@@ -28,21 +28,21 @@ use crate::{
 pub(super) struct Storing<'a, T: Attributed> {
     documents: &'a Documents<T>,
     session: Option<&'a mut ClientSession>,
-    /// None as long as nobody has asked the session.
+    /// `None` until the session was asked.
     in_transaction: Option<bool>,
     write_concern: Option<RawDocumentBuf>,
     deadline: Instant,
     context: Context,
 }
 
-/// What became of the documents of a command.
+/// The outcome of the documents of a command.
 #[derive(Debug, Default)]
 pub(super) struct Stored {
-    /// Those that are not stored, or not known to be.
+    /// Documents that are not stored, or may not be.
     pub(super) failed: Vec<FailedDocument>,
-    /// Why nothing more is sent.
+    /// Why no more documents are sent.
     pub(super) stopped_by: Option<Error>,
-    /// Why the transaction is gone, and with it all other documents of the call.
+    /// Why the transaction was rolled back, and with it all other documents of the call.
     pub(super) rolled_back: Option<Error>,
 }
 
@@ -54,7 +54,7 @@ impl<'a, T: Attributed> Storing<'a, T> {
         context: Context,
     ) -> Result<Self> {
         let durable = durable();
-        // In a session the session's counts, unless the call has one of its own.
+        // In a session the session's write concern applies, unless the call sets one.
         let default: Option<&WriteConcern> = session.is_none().then_some(&durable);
         let concern = settings.write_concern.as_ref().or(default);
         let patience = settings.deadline.unwrap_or(DEADLINE);
@@ -153,13 +153,13 @@ impl<'a, T: Attributed> Storing<'a, T> {
         Ok(settled)
     }
 
-    /// The `_id`s that there are of the doubtful documents; none if there is no answer by the deadline.
-    /// Outside of the session: what is looked for is there for everybody.
+    /// Finds which `_id`s of the doubtful documents exist; `None` if there is no answer before the deadline.
+    /// It runs outside the session: committed documents are visible to everyone.
     async fn look(&self, documents: &NewDocuments, settled: &StoredDocuments) -> Option<Vec<Bson>> {
         let indexes = settled.doubtful.iter().map(|(index, _)| *index);
         let ids: Vec<Bson> = indexes.filter_map(|index| documents.id(index)).collect();
         let collection = self.documents.stored();
-        // In one batch, so that no cursor is left: what a command refuses fits into a reply with all its `_id`s.
+        // In one batch, so that no cursor stays open: a reply has room for all `_id`s that a command refuses.
         let most = i64::try_from(ids.len()).ok()?;
         let find = collection
             .find(doc! { "_id": { "$in": ids } })
@@ -191,7 +191,7 @@ impl<'a, T: Attributed> Storing<'a, T> {
         }
     }
 
-    /// The server has ended the transaction because it refused a document.
+    /// Records that the server ended the transaction because it refused a document.
     fn end_transaction(
         &self,
         documents: &NewDocuments,
@@ -200,7 +200,7 @@ impl<'a, T: Attributed> Storing<'a, T> {
     ) {
         let refused = settled.refused.first().map(|(index, _)| *index);
         let message = format!(
-            "the transaction has ended, because document {} was refused",
+            "the transaction has ended, because the server refused document {}",
             refused.unwrap_or_default()
         );
         let kind = ErrorKind::Server {
@@ -218,7 +218,7 @@ impl<'a, T: Attributed> Storing<'a, T> {
 }
 
 impl Stored {
-    /// The first reason counts.
+    /// Only the first reason is kept.
     fn stop(&mut self, error: &Error) {
         self.stopped_by.get_or_insert_with(|| error.clone());
     }
@@ -238,13 +238,13 @@ impl Stored {
     }
 }
 
-/// Whether one document may be the reason why the server refused the whole command.
+/// Whether a single document may have made the server refuse the whole command.
 fn is_of_one(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Server { code, .. } if blames_a_record(*code))
 }
 
 /// The error of documents that are not sent before the deadline.
 pub(super) fn too_late(context: &Context) -> Error {
-    let message = "it was not sent before the deadline of the call".to_owned();
+    let message = "not sent before the deadline of the call".to_owned();
     Error::new(ErrorKind::Unreachable { message }, context)
 }

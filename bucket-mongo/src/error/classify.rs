@@ -1,4 +1,4 @@
-//! From the driver's errors and the server's codes to kinds.
+//! Maps the driver's errors and the server's codes to kinds.
 
 use bucket_core::{
     BucketSpec, Damage, DamagedBucket,
@@ -17,17 +17,17 @@ use mongodb::error::ErrorKind as DriverKind;
 use super::{Context, Error, ErrorKind};
 use crate::writer::faults;
 
-/// How the names of indexes on open buckets begin.
+/// The prefix of the names of indexes on open buckets.
 const OPEN_INDEX: &str = "bucket_open_";
 
 impl Error {
-    /// An error of a read that asked for the index on pages: nothing can have been stored.
+    /// An error of a read that named the index on pages as its hint. Nothing was stored.
     pub(crate) fn read(driver: mongodb::error::Error, context: &Context) -> Self {
         let index = context.spec.map(BucketSpec::pages_index_name);
         Self::read_by(&index.unwrap_or_default(), driver, context)
     }
 
-    /// An error of a read that asked for this index.
+    /// An error of a read that named this index as its hint.
     pub(crate) fn read_by(index: &str, driver: mongodb::error::Error, context: &Context) -> Self {
         let kind = match driver.kind.as_ref() {
             DriverKind::Command(error) if names_no_index(&error.message) => {
@@ -50,7 +50,7 @@ impl Error {
             },
             _ => command(code, message),
         };
-        Self::new(kind, context)
+        Self::with_code(kind, context, code)
     }
 
     /// A record that the server refused.
@@ -60,7 +60,9 @@ impl Error {
         let kind = match code {
             DUPLICATE_KEY if index.starts_with(OPEN_INDEX) => ErrorKind::OtherCapacity { index },
             DUPLICATE_KEY => ErrorKind::DuplicateKey { index, message },
-            _ if failure.misses_an_index() => missing_index(action, context),
+            _ if failure.misses_an_index() => {
+                return Self::new(missing_index(action, context), context);
+            }
             BAD_VALUE | TYPE_MISMATCH | CONVERSION_FAILURE | ADDS_NO_NUMBER => {
                 match damaged_id(action) {
                     Some(id) => {
@@ -71,7 +73,7 @@ impl Error {
             }
             _ => command(code, message),
         };
-        Self::new(kind, context)
+        Self::with_code(kind, context, code)
     }
 }
 
@@ -86,14 +88,14 @@ fn damaged_id(action: &Action) -> Option<String> {
 /// The index that a statement names as its hint does not exist.
 fn missing_index(action: &Action, context: &Context) -> ErrorKind {
     ErrorKind::MissingIndex {
-        // A statement is of buckets.
+        // Statements write only buckets.
         name: context
             .spec
             .map_or_else(String::new, |spec| action.index(spec)),
     }
 }
 
-/// What the driver says, without the labels and the raw reply that it appends.
+/// The driver's message without the labels and the raw reply that the driver appends.
 fn text(driver: &mongodb::error::Error) -> String {
     driver.kind.to_string()
 }
@@ -103,8 +105,8 @@ fn reading(driver: &mongodb::error::Error) -> ErrorKind {
     match driver.kind.as_ref() {
         DriverKind::Command(error) => command(error.code, error.message.clone()),
         DriverKind::Authentication { .. } => ErrorKind::Unauthorized { message },
-        // Once a server has refused the credentials the driver counts it as not available, and
-        // tells why in its text alone.
+        // Once a server has refused the credentials, the driver reports it as unavailable. Only the text says
+        // why.
         DriverKind::ServerSelection { .. } if faults::refuses_credentials(driver) => {
             ErrorKind::Unauthorized { message }
         }

@@ -19,81 +19,81 @@ use mongodb::bson::Bson;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// An argument makes no sense, such as page 0; nothing was sent.
+    /// An argument is invalid, such as page 0; nothing was sent.
     InvalidArgument {
         /// What is wrong with it.
         message: String,
     },
     /// A cursor token cannot be used here; nothing was sent.
     InvalidToken(TokenError),
-    /// A bucket covers a longer span of time than any that the handle knew of, so that the read may
-    /// have missed records. The handle has learnt it: read again, or say it beforehand with
+    /// A bucket covers a longer time than the handle had seen, so the read may have missed records. The
+    /// handle has learnt the length: read again, or set it in advance with
     /// [`Buckets::with_longest_span`](crate::Buckets::with_longest_span).
     LongerBucket {
-        /// The span of time of that bucket, in seconds.
+        /// The time that the bucket covers, in seconds.
         seconds: i64,
     },
     /// A record cannot be encoded or is too large; nothing was sent.
     Encode(EncodeError),
-    /// A document of the collection is no bucket of the model.
+    /// A document of the collection is not a bucket of the model.
     Damaged(DamagedBucket),
-    /// A document with attributes cannot be encoded, or one of the collection is none of the model.
+    /// A document with attributes cannot be encoded, or a stored document does not fit the model.
     Document(DocumentError),
-    /// The sum of an aggregate over a span of time passes 64 bits.
+    /// The sum of an aggregate over a time range exceeds 64 bits.
     Overflow(SumOverflow),
     /// An index of the model is missing; nothing was stored. Call `ensure()`.
     MissingIndex {
         /// The name of the index.
         name: String,
     },
-    /// An index that writes rest on is still being built; nothing was stored. Try again once it is there:
-    /// `ensure()` waits for it.
+    /// An index that writes depend on is still being built; nothing was stored. Call `ensure()`, which waits
+    /// for it, then try again.
     UnfinishedIndex {
         /// The name of the index.
         name: String,
     },
-    /// The collection is not as the model needs it: it has a collation, is none, or has an index of the
-    /// model's name that does something else. Nothing was stored or read.
+    /// The collection does not match the model: it has a collation, is not a plain collection, or has an
+    /// index with one of the model's names and another definition. Nothing was stored or read.
     Drift(Box<Drift>),
-    /// A unique index that is not of the model refused the record or document, which is not stored.
+    /// A unique index of your own refused the record or document, which is not stored.
     DuplicateKey {
         /// The name of the index.
         index: String,
         /// What the server says.
         message: String,
     },
-    /// The id of the record (`#[bucket(unique)]`) is stored under its key with other data; the record is
-    /// not stored.
+    /// The id of the record (`#[bucket(unique)]`) is already stored under its key with other data; the record
+    /// is not stored.
     Conflict {
         /// The id, as text.
         id: String,
     },
-    /// An index on open buckets of another capacity refused the record; nothing was stored. It is
-    /// to be dropped once no writer of that capacity is left.
+    /// An index on open buckets that belongs to another capacity refused the record; nothing was stored. Drop
+    /// the index once no writer uses that capacity.
     OtherCapacity {
         /// The name of that index.
         index: String,
     },
-    /// Other writers of the same key were faster again and again; nothing was stored.
+    /// The call gave up after repeated write conflicts with other writers of the key; nothing was stored.
     Contention {
-        /// How often it was tried.
+        /// The number of attempts.
         attempts: u32,
     },
-    /// An earlier record of the same key and [source](crate::action::InsertMany::from_source) is not
-    /// known to be stored; nothing of this one was sent. Send both again, the earlier one first.
+    /// An earlier record of the same key and [source](crate::action::InsertMany::from_source) may not be
+    /// stored; this one was not sent. Send both again, the earlier one first.
     HeldBack {
         /// The position of this record.
         position: i64,
-        /// The position of the first record that is not known to be stored.
+        /// The position of the first record that may not be stored.
         failed: i64,
     },
     /// The buffer of an ingestor is full; the record was not taken.
     Overloaded {
-        /// How much it may hold, in bytes.
+        /// The capacity of the buffer, in bytes.
         limit: usize,
     },
-    /// An ingestor takes nothing more, or gave the record back before it was sent; it is not
-    /// stored.
+    /// The ingestor was shut down: it takes no more records, or returned this one before it was sent. The
+    /// record is not stored.
     ShutDown,
     /// No server could be reached; nothing was stored.
     Unreachable {
@@ -113,33 +113,33 @@ pub enum ErrorKind {
         /// What the server says.
         message: String,
     },
-    /// The connection was lost, or the write concern was not met, after the records were sent:
-    /// they may be stored or not.
+    /// The connection was lost, or the write concern was not met, after the records were sent. They may or
+    /// may not be stored.
     OutcomeUnknown {
         /// What the driver or the server says.
         message: String,
     },
-    /// A full bucket would pass the largest document; nothing was created.
+    /// A full bucket would exceed the largest document that the server stores; nothing was created.
     BucketTooLarge {
         /// The size of a full bucket, in bytes.
         bytes: usize,
-        /// The largest document, in bytes.
+        /// The size of the largest document, in bytes.
         limit: usize,
     },
-    /// An index cannot be built, because the collection holds what it forbids.
+    /// An index cannot be built, because stored documents violate it.
     IndexBuild {
         /// The name of the index.
         name: String,
         /// What the server says.
         message: String,
     },
-    /// The move of a collection to another form was stopped. What was done stays: start the move again,
-    /// or let it go on behind `after`
-    /// ([`MigrateDocuments::after`](crate::documents::MigrateDocuments::after)).
+    /// The migration of a collection to another form was stopped. Migrated documents stay migrated: start the
+    /// migration again, or continue after `after` with
+    /// [`MigrateDocuments::after`](crate::documents::MigrateDocuments::after).
     Interrupted {
-        /// Documents up to this `_id` are done; none if not even the first batch is.
+        /// Documents up to this `_id` are migrated; `None` if the first batch was not finished.
         after: Option<Box<Bson>>,
-        /// What stopped it.
+        /// What stopped the migration.
         cause: Box<ErrorKind>,
     },
     /// Any other error of the driver.
@@ -167,7 +167,7 @@ impl ErrorKind {
             | Self::Unreachable { .. }
             | Self::LongerBucket { .. } => true,
             Self::Server { code, .. } => is_transient(*code),
-            // What may have been done is not done twice.
+            // A repeated migration skips documents that are already migrated.
             Self::Interrupted { cause, .. } => cause.is_retryable() || cause.is_outcome_unknown(),
             _ => false,
         }
@@ -181,7 +181,7 @@ impl fmt::Display for ErrorKind {
             Self::InvalidToken(source) => source.fmt(f),
             Self::LongerBucket { seconds } => write!(
                 f,
-                "a bucket covers {seconds} seconds, more than was known of: read again, or call \
+                "a bucket covers {seconds} seconds, longer than the read assumed: read again, or set \
                  `with_longest_span`"
             ),
             Self::Encode(source) => source.fmt(f),
@@ -197,19 +197,17 @@ impl fmt::Display for ErrorKind {
             Self::UnfinishedIndex { name } => {
                 write!(
                     f,
-                    "the index `{name}` is still being built: try again once it is there"
+                    "the index `{name}` is still being built: call `ensure()` to wait for it, then try again"
                 )
             }
             Self::Drift(drift) => {
                 write!(f, "{drift}")?;
                 f.write_str(match &**drift {
                     Drift::Collation { .. } => {
-                        ": copy the buckets into a collection that was created without a collation"
+                        ": copy the buckets into a collection that has no collation"
                     }
-                    Drift::Index { .. } => {
-                        ": `ensure().replace_indexes()` makes it the one that the model needs"
-                    }
-                    Drift::Kind { .. } => ": use a collection of another name",
+                    Drift::Index { .. } => ": call `ensure().replace_indexes()` to replace it",
+                    Drift::Kind { .. } => ": use another collection name",
                     _ => "",
                 })
             }
@@ -221,46 +219,53 @@ impl fmt::Display for ErrorKind {
             }
             Self::Conflict { id } => {
                 let id = Shortened(id);
-                write!(f, "the record id {id} has other data already")
+                write!(f, "the record id {id} is already stored with other data")
             }
             Self::OtherCapacity { index } => write!(
                 f,
-                "the index `{index}` of another capacity refused the record: drop it once no \
-                 writer of that capacity is left"
+                "the index `{index}` belongs to another capacity and refused the record: drop it once no \
+                 writer uses that capacity"
             ),
             Self::Contention { attempts } => {
-                write!(f, "other writers of this key were faster {attempts} times")
+                write!(
+                    f,
+                    "gave up after {attempts} write conflicts on this key: try again"
+                )
             }
             Self::HeldBack { position, failed } => write!(
                 f,
-                "position {position} of the source was not sent, because position {failed} is not known \
-                 to be stored: go on from there"
+                "position {position} of the source was not sent, because position {failed} may not be \
+                 stored: send again from position {failed}"
             ),
             Self::Overloaded { limit } => {
-                write!(f, "the buffer is full: {limit} bytes wait to be stored")
-            }
-            Self::ShutDown => f.write_str("the ingestor was shut down"),
-            Self::Unreachable { message } => write!(f, "no server could be reached: {message}"),
-            Self::Unauthorized { message } => write!(f, "not authorised: {message}"),
-            Self::Server { code, message } => write!(f, "the server refused ({code}): {message}"),
-            Self::OutcomeUnknown { message } => {
                 write!(
                     f,
-                    "it is not known whether the records were stored: {message}"
+                    "the buffer of {limit} bytes is full and did not take the record: try again later"
                 )
+            }
+            Self::ShutDown => f.write_str("the ingestor was shut down: the record is not stored"),
+            Self::Unreachable { message } => write!(f, "no server could be reached: {message}"),
+            Self::Unauthorized { message } => write!(f, "not authorised: {message}"),
+            Self::Server { code, message } => write!(
+                f,
+                "the server refused the operation (code {code}): {message}"
+            ),
+            Self::OutcomeUnknown { message } => {
+                write!(f, "the records may or may not be stored: {message}")
             }
             Self::Interrupted { after, cause } => {
                 write!(f, "{cause}; ")?;
                 match after {
-                    Some(id) => write!(f, "documents up to {id} are done and stay so")?,
-                    None => f.write_str("what was done stays")?,
+                    Some(id) => write!(f, "documents up to {id} are migrated")?,
+                    None => f.write_str("finished batches stay migrated")?,
                 }
-                f.write_str(": start it again")
+                f.write_str(": start the migration again")
             }
             Self::BucketTooLarge { bytes, limit } => {
                 write!(
                     f,
-                    "a full bucket would take {bytes} bytes, a document at most {limit}"
+                    "a full bucket would take {bytes} bytes, but a document holds at most {limit}: lower the \
+                     capacity"
                 )
             }
             Self::IndexBuild { name, message } => {

@@ -1,5 +1,5 @@
-//! Why it is not known whether something was stored: all reasons that there are, and what they mean for records
-//! that were not sent any more.
+//! The reasons why it is unknown whether something was stored, and what each means for records that were then
+//! not sent.
 
 use std::fmt;
 
@@ -8,46 +8,44 @@ use tokio::task::JoinError;
 
 use super::{Context, Error, ErrorKind};
 
-/// Why it is not known whether something was stored, where no error of the driver says it.
+/// Why it is unknown whether something was stored, where no driver error says so.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NotKnown<'a> {
-    /// It is still under way at the deadline.
+    /// The write is still in progress at the deadline.
     NoReply,
-    /// What a reply refused may be stored by an earlier try that came later.
+    /// A reply refused the record, but an earlier attempt may have arrived after that and stored it.
     LostTry,
     /// The server answered from its record of another command.
     TakenNumber,
-    /// It is stored, and may be rolled back.
+    /// The record is stored, but may be rolled back.
     Concern(&'a WriteFailure),
-    /// It is made, and may be rolled back; the command could be sent again.
+    /// The change is made, but may be rolled back; the command can be sent again.
     Unconfirmed,
-    /// The task that sent it is gone.
+    /// The task that sent the write stopped.
     Stopped(&'a JoinError),
-    /// The task that wrote it for several calls is gone.
+    /// The task that wrote for a group of calls stopped.
     GroupStopped,
-    /// The deadline of a call that shares statements with others.
+    /// The call shares statements with others and reached its deadline first.
     GroupNotDone,
     /// The caller has aborted the ingestor.
     Aborted,
-    /// The runtime of the ingestor is gone.
+    /// The runtime of the ingestor was shut down.
     IngestorStopped,
 }
 
 impl fmt::Display for NotKnown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoReply => "there was no reply before the deadline",
-            Self::LostTry => "a try whose connection was lost may have been applied late",
-            Self::TakenNumber => "another command had the number of the one that brought it",
+            Self::NoReply => "the server did not reply before the deadline",
+            Self::LostTry => "an attempt that lost its connection may have been applied late",
+            Self::TakenNumber => "another command used the same transaction number",
             Self::Concern(WriteFailure { code, message, .. }) => {
                 return write!(f, "the write concern was not met ({code}): {message}");
             }
-            Self::Unconfirmed => "no majority has confirmed the changes",
+            Self::Unconfirmed => "no majority confirmed the changes",
             Self::Stopped(stopped) => return write!(f, "the runtime stopped: {stopped}"),
-            Self::GroupStopped => "the runtime that was writing it was shut down",
-            Self::GroupNotDone => {
-                "the group that it shares statements with is not done by the deadline"
-            }
+            Self::GroupStopped => "the runtime that wrote it was shut down",
+            Self::GroupNotDone => "its group of calls did not finish before the deadline",
             Self::Aborted => "the ingestor was aborted",
             Self::IngestorStopped => "the runtime of the ingestor was shut down",
         })
@@ -63,19 +61,22 @@ impl From<NotKnown<'_>> for ErrorKind {
 }
 
 impl Error {
-    /// An error of something that may be stored or not.
+    /// The error of a record that may or may not be stored.
     pub(crate) fn not_known(why: NotKnown<'_>, context: &Context) -> Self {
-        Self::new(why.into(), context)
+        match why {
+            NotKnown::Concern(failure) => Self::with_code(why.into(), context, failure.code),
+            _ => Self::new(why.into(), context),
+        }
     }
 
-    /// An error of a write that may have been applied, as the driver tells it.
+    /// The error of a write that may have been applied, with the driver's message.
     pub(crate) fn unknown(driver: mongodb::error::Error, context: &Context) -> Self {
         let message = driver.kind.to_string();
         Self::with_driver(ErrorKind::OutcomeUnknown { message }, context, Some(driver))
     }
 
-    /// The error of records that were not sent because of this one: they are not stored, whatever became of
-    /// the others.
+    /// The error of records that were not sent because of this one. They are not stored, even if the outcome
+    /// of the others is unknown.
     pub(crate) fn not_sent(&self) -> Self {
         let ErrorKind::OutcomeUnknown { message } = &self.inner.kind else {
             return self.clone();
@@ -97,7 +98,7 @@ mod tests {
     use super::{Context, Error, NotKnown};
 
     #[test]
-    fn what_was_not_sent_is_not_said_to_be_stored_perhaps() {
+    fn a_record_that_was_not_sent_is_never_reported_as_maybe_stored() {
         let context = Context {
             operation: "insert_many",
             collection: "samples",
@@ -108,12 +109,12 @@ mod tests {
         let not_sent = unknown.not_sent();
         assert!(!not_sent.is_outcome_unknown() && not_sent.is_retryable());
         let text = not_sent.to_string();
-        assert!(!text.contains("not known"), "{text}");
+        assert!(!text.contains("may or may not"), "{text}");
         assert!(
-            text.ends_with("earlier command failed: there was no reply before the deadline"),
+            text.ends_with("earlier command failed: the server did not reply before the deadline"),
             "{text}"
         );
-        // Of what was not sent because of that.
+        // It stays the same for records that were not sent because of it.
         assert_eq!(not_sent.not_sent().to_string(), text);
     }
 }

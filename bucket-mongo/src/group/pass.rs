@@ -1,4 +1,4 @@
-//! What is under way, and what goes when that is done.
+//! The batches in flight, and the group that follows them.
 
 use std::{ops::RangeInclusive, time::Duration};
 
@@ -15,24 +15,24 @@ use crate::{
     writer::{Callers, Settings, Writer, Written},
 };
 
-/// The door is held for this part of what the last group took ..
+/// The door is held for this part of the time that the last group took ..
 const DOOR_PART: u32 = 8;
 /// .. within these bounds.
 const DOOR: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(10);
 
-/// The statements of a batch count as under way as long as this lives. Then those go that wait: by
-/// themselves, each of them in the runtime of its own caller, so that nobody depends on a runtime that has
-/// no reason to go on.
+/// The statements of a batch count as in flight while this value lives. Then the waiting batches are written:
+/// each waiting call starts them in the runtime of its own caller, so that no call depends on a runtime that
+/// has no reason to continue.
 pub(super) struct Pass {
     store: Store,
     statements: usize,
     begun: Instant,
-    /// So many batches came together; no one but them is expected where one came alone.
+    /// The number of batches written together; after a single batch, no others are expected.
     calls: usize,
 }
 
 impl Pass {
-    /// For statements that are counted already.
+    /// Makes a pass for statements that are already counted.
     pub(super) fn new(store: &Store, statements: usize, calls: usize) -> Self {
         Self {
             store: store.clone(),
@@ -42,7 +42,7 @@ impl Pass {
         }
     }
 
-    /// Stores batches as one, and tells each what became of it.
+    /// Stores batches as one, and sends each its outcome.
     async fn store(self, members: Vec<Member>, since: Instant) {
         let span = tracing::debug_span!(
             target: trace::WRITE,
@@ -63,7 +63,7 @@ impl Pass {
             let records = batch.records() + batch.own_repeats().len();
             let offset = callers.add(records, end, result);
             match &mut joined {
-                // Its indexes are those of the group.
+                // Its indexes are already those of the group.
                 None => joined = Some(batch),
                 Some(joined) => joined.join(batch, offset),
             }
@@ -91,15 +91,15 @@ impl Pass {
             missed = written.missed,
             "group",
         );
-        // Before they are told: those who come again at once find the door open.
+        // Before the results are sent, so that callers that return at once find the door open.
         drop(self);
         callers.deal_out(written);
     }
 }
 
 impl Drop for Pass {
-    /// Holds the door for those who were in the group to come again, and for the caller of a batch that
-    /// others have waited for.
+    /// Holds the door for callers of the group to return, and for the caller of a batch that others waited
+    /// for.
     fn drop(&mut self) {
         let groups = self.store.groups();
         let mut state = groups.lock();
@@ -121,8 +121,8 @@ impl Drop for Pass {
     }
 }
 
-/// The group of this number goes, unless it has gone: in a task, so that nobody in it depends on one of
-/// its calls.
+/// Starts the group with this number, unless it has started: in a task, so that no batch in it depends on
+/// another's call.
 pub(super) fn start(store: &Store, number: u64) {
     let mut state = store.groups().lock();
     if state.number != number {

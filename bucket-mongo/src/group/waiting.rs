@@ -1,4 +1,4 @@
-//! The batches that are under way or wait, and whose turn it is.
+//! The batches in flight and waiting, and whose turn it is.
 
 use std::{
     fmt,
@@ -13,67 +13,67 @@ use tokio::{
 
 use crate::writer::report::Written;
 
-/// Beside so many statements another batch goes at once.
+/// The number of statements in flight up to which another batch is written at once.
 const FREE_STATEMENTS: usize = 64;
-/// What goes together, in records and in bytes.
+/// The most records in a group; the bytes are next.
 const MAX_GROUP_RECORDS: usize = 262_144;
 const MAX_GROUP_BYTES: usize = 32 * 1024 * 1024;
-/// So many groups go without the door being held after nobody came.
+/// The number of groups after which the door is not held, once nobody returned.
 const HURRY: u8 = 8;
 
-/// The batches of a handle and its clones that are under way or wait.
+/// The batches of a handle and its clones that are in flight or wait.
 pub(crate) struct Groups {
     state: Mutex<State>,
-    /// For those that wait: they may go, or will soon.
+    /// Wakes the waiting calls: their group may start now or soon.
     pub(super) moved: Notify,
 }
 
 pub(super) struct State {
-    /// The statements that the first commands of all batches under way bring, about.
+    /// About the number of statements in the first commands of all batches in flight.
     pub(super) statements: usize,
     pub(super) waiting: Vec<Member>,
-    /// Counts the groups: which one it is that waits.
+    /// The number of the group that is waiting.
     pub(super) number: u64,
-    /// So many groups go without holding the door: nobody came.
+    /// The number of next groups after which the door is not held, because nobody returned.
     hurry: u8,
-    /// What was under way is done: those that wait go once this is shut.
+    /// The batches in flight are done: the waiting ones start once this door is shut.
     door: Option<Door>,
 }
 
-/// The door that is held after a group for those who may come again.
+/// The door that is held after a group for callers that may return.
 #[derive(Debug)]
 pub(super) struct Door {
     pub(super) until: Instant,
-    /// Where so many wait, nobody is missing.
+    /// Once this many wait, nobody is missing.
     pub(super) expected: usize,
-    /// So many waited when it was opened.
+    /// The number that waited when it was opened.
     pub(super) present: usize,
-    /// They count as under way as long as it is open.
+    /// The statements that count as in flight while it is open.
     pub(super) statements: usize,
-    /// Nobody was in a hurry.
+    /// The door is really held, not skipped.
     pub(super) is_held: bool,
 }
 
-/// What those that wait do.
+/// What the waiting calls do.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// Their group has gone.
+    /// Their group has started.
     Gone,
-    /// They go.
+    /// They start now.
     Now,
-    /// They go then.
+    /// They start at this time.
     At(Instant),
-    /// What goes before is under way.
+    /// Earlier batches are still in flight.
     Later,
 }
 
-/// A batch that waits.
+/// A waiting batch.
 pub(super) struct Member {
     pub(super) batch: Batch,
-    /// The first index behind those of its records.
+    /// The first index after those of its records.
     pub(super) end: usize,
     pub(super) result: oneshot::Sender<Written>,
-    /// Since when it waits.
+    /// The time since which it waits.
     pub(super) since: Instant,
 }
 
@@ -95,7 +95,7 @@ impl Default for Groups {
 
 impl Groups {
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        // A poisoned state is whole: its operations do not panic half-way.
+        // A poisoned state is complete: its operations do not panic half-way.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -114,7 +114,7 @@ impl State {
         under_way == 0 || under_way + batch.chains().len() <= FREE_STATEMENTS
     }
 
-    /// Has those that wait go once the door is shut.
+    /// Makes the waiting calls start once the door is shut.
     pub(super) fn hold_the_door(&mut self, mut door: Door) {
         if self.hurry > 0 {
             self.hurry -= 1;
@@ -124,7 +124,7 @@ impl State {
         self.door = Some(door);
     }
 
-    /// If nobody came while the door was held, the next groups go without.
+    /// If nobody returned while the door was held, it is not held after the next groups.
     fn shut_the_door(&mut self) {
         if let Some(door) = self.door.take()
             && door.is_held
@@ -134,7 +134,7 @@ impl State {
         }
     }
 
-    /// What those of the group of this number do.
+    /// What the waiting calls of the group with this number do.
     pub(super) fn turn(&self, number: u64) -> Turn {
         match &self.door {
             _ if self.number != number => Turn::Gone,
@@ -146,7 +146,7 @@ impl State {
         }
     }
 
-    /// Whether there is room for a batch with those that wait.
+    /// Whether the waiting group has room for a batch.
     pub(super) fn has_room(&self, batch: &Batch) -> bool {
         let waiting = self.waiting.iter().map(|member| &member.batch);
         let (records, bytes) = waiting.fold((0, 0), |(records, bytes), other| {
@@ -155,12 +155,12 @@ impl State {
         records + batch.records() <= MAX_GROUP_RECORDS && bytes + batch.bytes() <= MAX_GROUP_BYTES
     }
 
-    /// Takes out those whose calls were dropped: they take no room, and nobody waits since they came.
+    /// Takes out the batches whose calls were dropped: they need no room, and no wait counts from their arrival.
     pub(super) fn let_go(&mut self) {
         self.waiting.retain(|member| !member.result.is_closed());
     }
 
-    /// Those that wait and still want to go.
+    /// Takes the waiting batches whose calls still exist.
     pub(super) fn take_waiting(&mut self) -> Vec<Member> {
         self.number += 1;
         self.shut_the_door();

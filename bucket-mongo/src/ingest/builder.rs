@@ -22,10 +22,10 @@ use crate::{
     writer::{Settings, Writer},
 };
 
-/// The most batches that can be in flight: more cost memory and give nothing.
+/// The most batches that can be in flight: more would cost memory and gain nothing.
 const MAX_IN_FLIGHT: usize = 1_024;
 
-/// The settings of an ingestor that is not started yet; see [`Buckets::ingestor`].
+/// The settings of an ingestor before its start; see [`Buckets::ingestor`].
 ///
 /// ```no_run
 /// # use std::time::Duration;
@@ -53,7 +53,7 @@ pub struct IngestorBuilder<T: Record> {
 }
 
 impl<T: Record> Buckets<T> {
-    /// An ingestor: many tasks push records into it, and it stores them in large batches.
+    /// Builds an ingestor: many tasks push records into it, and it stores them in large batches.
     ///
     /// Settings: `max_batch_records`, `max_batch_bytes`, `linger`, `max_buffered_bytes`,
     /// `when_full`, `in_flight`, `write_concern`, `deadline`. Then `start`.
@@ -63,7 +63,7 @@ impl<T: Record> Buckets<T> {
     /// async fn store<T: Bucketed>(buckets: &Buckets<T>, records: Vec<T>) -> Result<()> {
     ///     let ingestor = buckets.ingestor().start()?;
     ///     for record in &records {
-    ///         ingestor.push(record).await?; // waits where the server is slower
+    ///         ingestor.push(record).await?; // waits if the server is slower
     ///     }
     ///     let report = ingestor.shutdown().await;
     ///     println!("{} of {} records stored", report.stored(), report.accepted());
@@ -89,66 +89,65 @@ impl<T: Record> IngestorBuilder<T> {
         }
     }
 
-    /// A batch of this many records is written at once. 20,000 by default, at least 1.
+    /// Sets the number of records at which a batch is written at once: 20,000 by default, at least 1.
     ///
-    /// What a statement costs is shared by the records that go into the same bucket: large batches
-    /// over few keys are the fastest.
+    /// Records of the same bucket share the cost of one statement, so large batches over few keys are the
+    /// fastest.
     pub fn max_batch_records(mut self, records: usize) -> Self {
         self.max_batch_records = records;
         self
     }
 
-    /// A batch of this many bytes is written at once. 8 MiB by default, at least 1. They are
+    /// Sets the number of bytes at which a batch is written at once: 8 MiB by default, at least 1. They are
     /// counted as for [`max_buffered_bytes`](Self::max_buffered_bytes).
     pub fn max_batch_bytes(mut self, bytes: usize) -> Self {
         self.max_batch_bytes = bytes;
         self
     }
 
-    /// How long the first record of a batch waits for others at most, 10 ms by default. With zero
-    /// a batch is what came in while the one before it was written.
+    /// Sets how long the first record of a batch waits for others at most: 10 ms by default. With zero, a
+    /// batch holds what arrived while the batch before it was written.
     ///
-    /// It is cut short where the buffer is full, and by [`Ingestor::flush`].
+    /// A full buffer and [`Ingestor::flush`] cut the wait short.
     pub fn linger(mut self, linger: Duration) -> Self {
         self.linger = linger;
         self
     }
 
-    /// How much may be accepted and not yet settled, buffered and in flight, in bytes. 64 MiB by
+    /// Sets how much may be accepted and not yet settled, buffered and in flight, in bytes: 64 MiB by
     /// default, at least 1.
     ///
-    /// Counted are the encoded items and keys, 128 bytes for each record, 48 for each of its values
-    /// that an aggregate is kept of, and 1,024 for each key in a batch. The limit is passed by at
-    /// most one record of each task that pushes at that moment. While a batch is being written its
-    /// commands take the size of its items once more.
+    /// This counts the encoded items and keys, 128 bytes for each record, 48 for each of its values with an
+    /// aggregate, and 1,024 for each key in a batch. Each task that pushes at the limit may exceed it by one
+    /// record. While a batch is being written, its commands take the size of its items once more.
     pub fn max_buffered_bytes(mut self, bytes: usize) -> Self {
         self.max_buffered_bytes = bytes;
         self
     }
 
-    /// What `push` does where that much is buffered: wait, by default, or refuse.
+    /// Sets what `push` does when the buffer is full: wait, by default, or refuse.
     pub fn when_full(mut self, when_full: WhenFull) -> Self {
         self.when_full = when_full;
         self
     }
 
-    /// The number of batches that are written at the same time. 4 by default, 1 to 1,024. Keys are
-    /// spread over them, so that the records of one key are written one after the other.
+    /// Sets how many batches are written at the same time: 4 by default, 1 to 1,024. Keys are spread over
+    /// them, so records of one key are written one after the other.
     pub fn in_flight(mut self, batches: usize) -> Self {
         self.in_flight = batches;
         self
     }
 
-    /// This write concern instead of the handle's.
+    /// Sets the write concern instead of the handle's.
     pub fn write_concern(mut self, write_concern: WriteConcern) -> Self {
         self.settings.write_concern = Some(write_concern);
         self
     }
 
-    /// How long one batch goes on being tried; the handle's if not set, see
-    /// [`Buckets::with_deadline`]. Then it is given up, with
-    /// [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) for what may have been sent, and the next one
-    /// is begun.
+    /// Sets how long one batch is retried; if not set, the handle's deadline applies, see
+    /// [`Buckets::with_deadline`]. Then the batch is given up, with
+    /// [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) for records that may have been sent, and the next one
+    /// starts.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.settings.deadline = Some(deadline);
         self
@@ -158,7 +157,7 @@ impl<T: Record> IngestorBuilder<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] if a setting is out of range, or outside of a Tokio runtime.
+    /// [`ErrorKind::InvalidArgument`] if a setting is out of range, or if called outside a Tokio runtime.
     pub fn start(self) -> Result<Ingestor<T>> {
         self.check()?;
         let runtime = Handle::try_current().map_err(|source| invalid::<T>(source.to_string()))?;
@@ -197,7 +196,7 @@ impl<T: Record> IngestorBuilder<T> {
             let message = format!("`in_flight` must be from 1 to {MAX_IN_FLIGHT}");
             return Err(invalid::<T>(message));
         }
-        // The write concern is looked at before anything is accepted.
+        // The write concern is checked before anything is accepted.
         let settings = &self.settings;
         Writer::new(
             self.buckets.store(),

@@ -12,14 +12,14 @@ use super::waiters::{Ticket, Waiters};
 
 /// Counts what is buffered and in flight.
 ///
-/// A record is let in while there is any room at all, because its size is known only once it is
-/// encoded. So the limit is passed by at most one record of each task that pushes at that moment.
+/// A record is let in while there is any room, because its size is known only once it is encoded. So each
+/// task that pushes at that moment can exceed the limit by one record.
 #[derive(Debug)]
 pub(super) struct Gate {
     limit: usize,
     bytes: AtomicUsize,
     records: AtomicUsize,
-    /// Nothing is let in any more; who waits is sent on to learn it.
+    /// Nothing is let in any more; waiting tasks are woken to learn that.
     closed: AtomicBool,
     waiters: Mutex<Waiters>,
 }
@@ -51,19 +51,19 @@ impl Gate {
         self.bytes() >= self.limit
     }
 
-    /// Whether a push may go on: there is room, or it will learn that the gate is closed.
+    /// Whether a push may continue: there is room, or it will learn that the gate is closed.
     pub(super) fn has_room(&self) -> bool {
         !self.is_full() || self.closed.load(SeqCst)
     }
 
-    /// Takes a record in. Whether it was the one that filled the room.
+    /// Lets a record in. Returns whether it filled the room.
     pub(super) fn enter(&self, bytes: usize) -> bool {
         self.records.fetch_add(1, SeqCst);
         let before = self.bytes.fetch_add(bytes, SeqCst);
         before < self.limit && before + bytes >= self.limit
     }
 
-    /// Gives the room of settled records back.
+    /// Returns the room of settled records.
     pub(super) fn leave(&self, records: usize, bytes: usize) {
         self.records.fetch_sub(records, SeqCst);
         self.bytes.fetch_sub(bytes, SeqCst);
@@ -76,13 +76,13 @@ impl Gate {
     }
 
     fn wake(&self) {
-        // Always through the lock: who registers behind it sees the room that is left now.
+        // Always takes the lock: a task that registers after it sees the room that is free now.
         let waiting = self.waiters().take();
         waiting.for_each(Waker::wake);
     }
 
     fn waiters(&self) -> MutexGuard<'_, Waiters> {
-        // No operation on the list stops half-way.
+        // No operation on the list panics half-way.
         self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -91,7 +91,7 @@ impl Gate {
             return Poll::Ready(());
         }
         self.waiters().register(ticket, cx);
-        // Room may have been given back, and the list emptied, before the task was on it.
+        // Room may have been returned, and the list emptied, before the task was on it.
         if self.has_room() {
             return Poll::Ready(());
         }

@@ -1,4 +1,4 @@
-//! A batch while records are gathered for it, and until it is settled.
+//! A batch, from its first record until it is settled.
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use tokio::time::Instant;
 
 use super::settlement::Settlement;
 
-/// What a record takes besides its item and its key: its place in the batch, its sequence and the
-/// room that lists keep ahead.
+/// The overhead of a record besides its item and its key: its place in the batch, its sequence number and the
+/// spare capacity of lists.
 pub(super) const RECORD_OVERHEAD: usize = 128;
-/// What each value takes that an aggregate is kept of.
+/// The overhead of each value that has an aggregate.
 const INPUT_OVERHEAD: usize = 48;
-/// What a batch and each key in it take: the state of its sequence of buckets, the entry in the
+/// The overhead of a batch and of each key in it: the state of its sequence of buckets, and the entry in the
 /// map of keys.
 pub(super) const KEY_OVERHEAD: usize = 1_024;
 
-/// Encoded records of one shard and who waits for them.
+/// Encoded records of one shard, and everyone who waits for them.
 #[derive(Debug)]
 pub(super) struct Gathered {
     pub(super) batch: Batch,
     /// By place in the batch.
     sequences: Vec<u64>,
-    /// What is counted against the memory bound.
+    /// The bytes counted against the memory bound.
     bytes: usize,
     since: Instant,
     /// A flush waits for it.
@@ -57,7 +57,7 @@ impl Gathered {
         self.bytes
     }
 
-    /// When its first record was accepted.
+    /// The time when its first record was accepted.
     pub(super) fn since(&self) -> Instant {
         self.since
     }
@@ -66,10 +66,10 @@ impl Gathered {
         &self.settlement
     }
 
-    /// Encodes a record. Gives its size as it is counted against the memory bound.
+    /// Encodes a record. Returns its size as counted against the memory bound.
     ///
-    /// A `Serialize` that panics leaves a batch that is whole but for the values of aggregates
-    /// behind its last record: it can be written, but takes no further record.
+    /// A `Serialize` that panics leaves a complete batch, except for aggregate values after its last record:
+    /// the batch can be written, but takes no further record.
     pub(super) fn push<T: Record>(
         &mut self,
         record: &T,
@@ -88,7 +88,7 @@ impl Gathered {
             + T::SPEC.inputs().len() * INPUT_OVERHEAD)
     }
 
-    /// Takes the record that was just encoded. Gives its place.
+    /// Accepts the record that was just encoded. Returns its place.
     pub(super) fn accept(&mut self, bytes: usize, sequence: u64) -> usize {
         if self.sequences.is_empty() {
             self.since = Instant::now();

@@ -1,4 +1,4 @@
-//! Metrics of an ingestor, through the facade crate `metrics`; `docs/tracing.md` is their table.
+//! Metrics of an ingestor, through the facade crate `metrics`; `docs/tracing.md` lists them.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -15,7 +15,7 @@ use crate::{Error, writer::Written};
 pub(super) struct Meters {
     buffered_records: Gauge,
     buffered_bytes: Gauge,
-    /// What this ingestor has added to the gauges, which others may add to as well.
+    /// The amount that this ingestor has added to the gauges; others may add to them as well.
     reported: Mutex<(f64, f64)>,
     batch_records: Histogram,
     batch_bytes: Histogram,
@@ -63,7 +63,7 @@ impl Meters {
         self.buffered(gate);
     }
 
-    /// The writing of a batch has ended.
+    /// The write of a batch has ended.
     pub(super) fn ended(&self, ended: &Result<Written, Error>, took: Duration) {
         self.batch_write.record(took);
         if let Ok(written) = ended {
@@ -95,7 +95,7 @@ fn wide(number: usize) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
 
-/// Exact as far as memory reaches.
+/// Exact for every number that fits in memory.
 #[allow(clippy::cast_precision_loss)]
 fn float(number: usize) -> f64 {
     number as f64

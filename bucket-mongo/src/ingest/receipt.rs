@@ -1,4 +1,4 @@
-//! What a push gives back.
+//! The result of a push.
 
 use std::{
     pin::Pin,
@@ -9,13 +9,13 @@ use std::{
 use super::settlement::{Settled, Settlement};
 use crate::{RecordOutcome, Result};
 
-/// An accepted record on its way: a future of what becomes of it.
+/// An accepted record: a future that resolves to its outcome.
 ///
-/// It resolves to `Ok` once the record is durable, as the write concern has it: it was
-/// [`Stored`](RecordOutcome::Stored) now, or it is a [`Duplicate`](RecordOutcome::Duplicate) of one
-/// that was stored before. Else it resolves to the typed error of the record. Nobody has to wait for
-/// it: dropping it changes nothing, and [`Ingestor::flush`](super::Ingestor::flush) and
-/// [`shutdown`](super::Ingestor::shutdown) report what failed. It needs no runtime.
+/// It resolves to `Ok` once the record is durable under the write concern: it is now
+/// [`Stored`](RecordOutcome::Stored), or a [`Duplicate`](RecordOutcome::Duplicate) of a record that was
+/// already stored. Otherwise it resolves to the typed error of the record. You need not wait for it: dropping
+/// it changes nothing, and [`Ingestor::flush`](super::Ingestor::flush) and
+/// [`shutdown`](super::Ingestor::shutdown) report failures. It needs no runtime.
 ///
 /// ```no_run
 /// # use bucket_mongo::{Bucketed, Ingestor, Result};
@@ -49,8 +49,8 @@ impl Receipt {
         }
     }
 
-    /// The record's number in the order of acceptance, counted from 0 for each ingestor. Reports
-    /// name records by it.
+    /// The record's number in the order of acceptance, counted from 0 for each ingestor. Reports identify
+    /// records by it.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.sequence

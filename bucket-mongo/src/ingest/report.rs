@@ -1,4 +1,4 @@
-//! What became of everything that an ingestor accepted.
+//! The outcome of everything that an ingestor accepted.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
@@ -8,11 +8,11 @@ use std::sync::{
 use super::settlement::Outcome;
 use crate::{Error, Result};
 
-/// Failures that a report names one by one, while the ingestor runs.
+/// The most failures that a report names while the ingestor runs.
 const KEPT_FAILURES: usize = 1_000;
 
-/// What became of the records that an [`Ingestor`](super::Ingestor) has accepted since its start,
-/// through any of its handles.
+/// The outcome of the records that an [`Ingestor`](super::Ingestor) has accepted since its start, through any
+/// of its handles.
 ///
 /// Every accepted record is in exactly one of [`stored`](Self::stored),
 /// [`duplicates`](Self::duplicates), [`not_stored`](Self::not_stored), [`not_known`](Self::not_known) and
@@ -33,7 +33,7 @@ pub struct IngestReport {
     failed: Vec<IngestFailure>,
 }
 
-/// A record that was accepted and is not stored, or not known to be.
+/// A record that was accepted and is not stored, or may not be.
 ///
 /// ```
 /// fn push_again(failure: &bucket_mongo::ingest::IngestFailure) -> bool {
@@ -45,7 +45,7 @@ pub struct IngestReport {
 pub struct IngestFailure {
     /// The record: [`Receipt::sequence`](super::Receipt::sequence).
     pub sequence: u64,
-    /// Why. With [`is_outcome_unknown`](Error::is_outcome_unknown) the record may be stored.
+    /// Why it failed. With [`is_outcome_unknown`](Error::is_outcome_unknown) the record may be stored.
     pub error: Error,
 }
 
@@ -62,8 +62,8 @@ impl IngestReport {
         self.stored
     }
 
-    /// The number of records that were stored before, so that they were not stored again; 0 without
-    /// record ids (`#[bucket(unique)]`).
+    /// The number of records that were already stored and not stored again; 0 without record ids
+    /// (`#[bucket(unique)]`).
     #[must_use]
     pub fn duplicates(&self) -> u64 {
         self.duplicates
@@ -75,7 +75,7 @@ impl IngestReport {
         self.not_stored
     }
 
-    /// The number of records that were sent and of which nothing is known.
+    /// The number of records that were sent and whose outcome is unknown.
     #[must_use]
     pub fn not_known(&self) -> u64 {
         self.not_known
@@ -93,11 +93,11 @@ impl IngestReport {
         self.stored + self.duplicates == self.accepted
     }
 
-    /// Records that are not stored, or not known to be, by their sequence.
+    /// Records that are not stored, or may not be, in the order of their sequence.
     ///
-    /// Those that an abort leaves behind are all here. So that a report stays small in a long run,
-    /// of those before they are the first 1,000; the counts are of all, and the receipts know of
-    /// each.
+    /// Every record that an abort fails is in the list. Of earlier failures it has only the first 1,000, so
+    /// that a report stays small in a long run. The counts cover all failures, and each receipt resolves to
+    /// its own error.
     #[must_use]
     pub fn failed(&self) -> &[IngestFailure] {
         &self.failed

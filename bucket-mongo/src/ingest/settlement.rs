@@ -1,4 +1,4 @@
-//! What became of a batch: one allocation that all receipts of the batch share.
+//! The outcome of a batch: one allocation that all receipts of the batch share.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,21 +10,21 @@ use std::{
 use super::waiters::{Ticket, Waiters};
 use crate::{Error, RecordOutcome, Result};
 
-/// What became of the records of a batch, by their place in it.
+/// The outcome of the records of a batch, by their place in it.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// All are stored but those that failed.
+    /// All are stored, except those that failed.
     StoredBut {
         failed: HashMap<usize, Error>,
-        /// Those that were stored before.
+        /// Those that were already stored.
         duplicates: HashSet<usize>,
     },
-    /// None is stored, or none is known to be.
+    /// None is stored, or all may not be.
     Failed(Error),
 }
 
 impl Outcome {
-    /// The error of the record at this place.
+    /// The error of the record at this place, if it failed.
     pub(super) fn error(&self, at: usize) -> Option<&Error> {
         match self {
             Self::StoredBut { failed, .. } => failed.get(&at),
@@ -32,7 +32,7 @@ impl Outcome {
         }
     }
 
-    /// Whether the record at this place was stored before.
+    /// Whether the record at this place was already stored.
     pub(super) fn is_duplicate(&self, at: usize) -> bool {
         match self {
             Self::StoredBut { duplicates, .. } => duplicates.contains(&at),
@@ -40,7 +40,7 @@ impl Outcome {
         }
     }
 
-    /// What became of the record at this place.
+    /// The outcome of the record at this place.
     pub(super) fn of(&self, at: usize) -> Result<RecordOutcome> {
         match self.error(at) {
             Some(error) => Err(error.clone()),
@@ -50,7 +50,7 @@ impl Outcome {
     }
 }
 
-/// A batch that will be settled, or is.
+/// A batch that will be settled, or already is.
 #[derive(Debug, Default)]
 pub(super) struct Settlement {
     state: Mutex<State>,
@@ -69,7 +69,7 @@ impl Default for State {
 }
 
 impl Settlement {
-    /// Tells everyone who waits. The first outcome stays.
+    /// Wakes everyone who waits. Only the first outcome is kept.
     pub(super) fn settle(&self, outcome: Arc<Outcome>) {
         let mut state = self.state();
         let waiting = match &mut *state {
@@ -90,7 +90,7 @@ impl Settlement {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // No operation on the state stops half-way.
+        // No operation on the state panics half-way.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -101,7 +101,7 @@ impl Settlement {
     }
 }
 
-/// Waits for the outcome of a batch, and leaves the list if it is dropped before.
+/// Waits for the outcome of a batch, and leaves the list if it is dropped first.
 #[derive(Debug)]
 pub(super) struct Settled {
     settlement: Arc<Settlement>,
@@ -133,7 +133,7 @@ impl Future for Settled {
             }
             State::Settled(outcome) => Arc::clone(outcome),
         };
-        // The list went with the settling.
+        // Settling took the list.
         this.ticket = None;
         Poll::Ready(outcome)
     }

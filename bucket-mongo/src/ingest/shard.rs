@@ -15,7 +15,7 @@ use tokio::{
 
 use super::{gathered::Gathered, receipt::Receipt, settlement::Settlement};
 
-/// When a batch is complete.
+/// The limits at which a batch is complete.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BatchLimits {
     pub(super) records: usize,
@@ -26,16 +26,16 @@ pub(super) struct BatchLimits {
 #[derive(Debug)]
 pub(super) struct Shard {
     state: Mutex<State>,
-    /// For its one worker: there may be something to do.
+    /// Tells its one worker that there may be something to do.
     pub(super) wake: Notify,
-    /// For its one worker: give up what is being written.
+    /// Tells its one worker to give up what is being written.
     pub(super) abort: Notify,
 }
 
 #[derive(Debug)]
 struct State {
     open: Option<Gathered>,
-    /// Complete batches in front of the open one. The memory bound is theirs too.
+    /// Complete batches before the open one. They count against the memory bound too.
     complete: VecDeque<Gathered>,
     /// The batch that is being written.
     writing: Option<Arc<Settlement>>,
@@ -51,7 +51,7 @@ pub(super) enum Refusal {
 /// What a worker does next.
 pub(super) enum Next {
     Write(Box<Gathered>),
-    /// Nothing yet; at that time at the latest there is.
+    /// Nothing yet; there will be at this time at the latest.
     Wait(Option<Instant>),
     /// The shard is closed and empty.
     End,
@@ -83,7 +83,7 @@ impl State {
         }
     }
 
-    /// The last batch that anyone can wait for.
+    /// The newest batch, which is settled last.
     fn last(&self) -> Option<&Arc<Settlement>> {
         let open = self.open.as_ref().filter(|open| open.records() > 0);
         let gathered = open.or(self.complete.back());
@@ -94,8 +94,8 @@ impl State {
 impl Shard {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|poisoned| {
-            // Only the encoding of a record can panic, in code of the record's own. The records
-            // before it are whole, and go without further ones.
+            // Only the encoding of a record can panic, in the record's own code. The records before it are
+            // complete; the batch is written without further ones.
             let mut state = poisoned.into_inner();
             state.complete();
             self.state.clear_poison();
@@ -115,7 +115,7 @@ impl Shard {
                 }
                 return Next::Wait(None);
             };
-            // Without a time it is a linger beyond what a clock can tell.
+            // `None` means a linger that exceeds the clock's range.
             let due = open.since().checked_add(linger);
             let is_due = state.is_closed
                 || is_full
@@ -133,11 +133,11 @@ impl Shard {
         Next::Write(Box::new(gathered))
     }
 
-    /// Has everything written that was accepted. Gives the batch that will be settled last.
+    /// Asks for everything accepted to be written. Returns the batch that will be settled last.
     pub(super) fn ask(&self) -> Option<Arc<Settlement>> {
         let mut state = self.lock();
         if let Some(open) = &mut state.open {
-            // It stays open until the worker takes it, so that what many ask for goes together.
+            // It stays open until the worker takes it, so that many flushes share one write.
             open.is_asked_for = true;
         }
         let last = state.last().cloned();
@@ -146,13 +146,13 @@ impl Shard {
         last
     }
 
-    /// Takes nothing more.
+    /// Accepts nothing more.
     pub(super) fn close(&self) {
         self.lock().is_closed = true;
         self.wake.notify_one();
     }
 
-    /// Takes nothing more. Gives what was accepted and not yet begun to be written.
+    /// Accepts nothing more. Returns the accepted batches that are not being written yet.
     pub(super) fn empty(&self) -> Vec<Gathered> {
         let mut state = self.lock();
         state.is_closed = true;
@@ -187,7 +187,7 @@ impl Shard {
             state.complete();
         }
         drop(state);
-        // The first record starts the time that its batch may linger.
+        // The first record starts the linger time of its batch.
         if at == 0 || is_complete {
             self.wake.notify_one();
         }

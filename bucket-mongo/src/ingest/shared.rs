@@ -1,4 +1,4 @@
-//! What the handles and the workers of an ingestor have in common.
+//! What the handles and the workers of an ingestor share.
 
 use std::{
     hash::{BuildHasher, Hasher, RandomState},
@@ -39,18 +39,18 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Takes a record, however full the buffer is.
+    /// Accepts a record, however full the buffer is.
     pub(super) fn accept<T: Record>(&self, record: &T, limits: Option<Limits>) -> Result<Receipt> {
         let mut filled = false;
         let pushed = self
             .shard(record)
             .push(record, limits, self.batch_limits, |bytes| {
-                // Under the shard's lock, so that no worker gives back what was not yet taken.
+                // Under the shard's lock, so that no worker returns room that was not taken yet.
                 filled = self.gate.enter(bytes);
                 self.ledger.accept()
             });
         if filled {
-            // Full: nothing lingers any longer, else those who wait for room would too.
+            // The buffer is full: batches stop lingering, or tasks that wait for room would wait as long.
             self.shards.iter().for_each(|shard| shard.wake.notify_one());
         }
         pushed.map_err(|refusal| match refusal {
@@ -78,7 +78,7 @@ impl Shared {
         &self.shards[at]
     }
 
-    /// Has everything written that was accepted. Gives the last batch of each shard.
+    /// Asks for everything accepted to be written. Returns the last batch of each shard.
     pub(super) fn ask(&self) -> Vec<Arc<Settlement>> {
         self.shards.iter().filter_map(Shard::ask).collect()
     }
@@ -90,14 +90,14 @@ impl Shared {
         }
     }
 
-    /// Takes nothing more; what was accepted is written at once.
+    /// Accepts nothing more; what was accepted is written at once.
     pub(super) fn close(&self) {
         self.shards.iter().for_each(Shard::close);
-        // Behind the shards: who is sent on by the gate finds them closed.
+        // After the shards: tasks that the gate wakes find them closed.
         self.gate.close();
     }
 
-    /// Takes nothing more; what is not being written yet is given back as not stored.
+    /// Accepts nothing more; records that are not being written yet are returned as not stored.
     pub(super) fn abort(&self) {
         for shard in &self.shards {
             self.give_back(shard);
@@ -106,7 +106,7 @@ impl Shared {
         self.gate.close();
     }
 
-    /// Closes a shard, and gives back what is not being written yet as not stored.
+    /// Closes a shard, and returns records that are not being written yet as not stored.
     pub(super) fn give_back(&self, shard: &Shard) {
         let left = shard.empty();
         self.ledger.name_all();
@@ -120,12 +120,12 @@ impl Shared {
         self.ledger.report()
     }
 
-    /// Enters what became of a batch, and tells those who wait for it.
+    /// Records the outcome of a batch, and wakes everyone who waits for it.
     pub(super) fn settle(&self, gathered: &Gathered, outcome: &Arc<Outcome>) {
         let figures = self.ledger.settle(gathered.sequences(), outcome);
         self.gate.leave(gathered.records(), gathered.bytes());
         self.meters.settled(figures, &self.gate);
-        // Last, so that who was told finds the account and the room up to date.
+        // Last, so that woken tasks find the report and the room up to date.
         gathered.settlement().settle(Arc::clone(outcome));
     }
 
@@ -133,7 +133,7 @@ impl Shared {
         Context::of_spec(operation, self.store.spec())
     }
 
-    /// The error of a record that an ingestor did not take, or gave back.
+    /// The error of a record that an ingestor did not accept, or returned.
     pub(super) fn shut_down(&self, operation: &'static str) -> Error {
         Error::new(ErrorKind::ShutDown, &self.context(operation))
     }
@@ -159,7 +159,7 @@ impl<H: Hasher> KeySink for KeyHash<H> {
             }
             KeyValue::ObjectId(value) => self.0.write(&value.bytes()),
             KeyValue::Uuid(value) => self.0.write(&value),
-            // A type of key that is added one day only spreads badly until it is named here.
+            // A key type added in the future only spreads badly until it is named here.
             _ => {}
         }
     }

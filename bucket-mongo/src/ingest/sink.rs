@@ -1,4 +1,4 @@
-//! `Sink`: for streams that are forwarded.
+//! A `Sink`, for forwarding streams.
 
 use std::{
     pin::Pin,
@@ -19,11 +19,10 @@ use crate::{Error, Result};
 
 /// A [`Sink`] of records; see [`Ingestor::sink`].
 ///
-/// It is ready where there is room, whatever [`WhenFull`](super::WhenFull) says. An item that
-/// cannot be encoded is an error at once; it is not taken, and the sink can be used on. `flush`
-/// ends when every record of this sink is settled, with the error of the first that failed since
-/// the last flush. `close` does the same and takes nothing more; the ingestor goes on for its other
-/// handles.
+/// It is ready when there is room, whatever [`WhenFull`](super::WhenFull) says. An item that cannot be
+/// encoded is an error at once; it is not accepted, and the sink stays usable. `flush` ends when every record
+/// of this sink is settled, with the first failure since the last flush. `close` does the same and accepts
+/// nothing more; the ingestor continues for its other handles.
 ///
 /// ```no_run
 /// # use bucket_mongo::{Bucketed, Ingestor, Result};
@@ -34,10 +33,11 @@ use crate::{Error, Result};
 /// }
 /// ```
 #[derive(Debug)]
+#[must_use = "a sink does nothing unless polled"]
 pub struct IngestSink<T: Record> {
     ingestor: Ingestor<T>,
     place: Place,
-    /// The batches that records of this sink are in: a handful.
+    /// The few batches that hold records of this sink.
     unsettled: Vec<Unsettled>,
     /// The first record that failed since the last flush.
     failed: Option<(u64, Error)>,
@@ -45,7 +45,7 @@ pub struct IngestSink<T: Record> {
     is_closed: bool,
 }
 
-/// Records of a sink in one batch: their places and their sequences.
+/// The records of a sink in one batch: their places and their sequence numbers.
 #[derive(Debug)]
 struct Unsettled {
     settled: Settled,
@@ -54,7 +54,6 @@ struct Unsettled {
 
 impl<T: Record> Ingestor<T> {
     /// A `Sink` that pushes into this ingestor.
-    #[must_use]
     pub fn sink(&self) -> IngestSink<T> {
         IngestSink::new(self.clone())
     }
@@ -87,8 +86,7 @@ impl<T: Record> IngestSink<T> {
         });
     }
 
-    /// Lets go of the batches that were settled meanwhile, so that only those are kept that the
-    /// memory bound counts.
+    /// Drops settled batches, so that only batches that the memory bound counts are kept.
     fn drop_settled(&mut self) {
         let Self {
             unsettled, failed, ..

@@ -1,11 +1,11 @@
-//! What a push does where the buffer is full.
+//! What a push does when the buffer is full.
 
 #[cfg(doc)]
 use super::Ingestor;
 #[cfg(doc)]
 use crate::ErrorKind;
 
-/// What [`Ingestor::push`] does where the buffer is full.
+/// What [`Ingestor::push`] does when the buffer is full.
 ///
 /// ```
 /// use bucket_mongo::WhenFull;
@@ -18,6 +18,6 @@ pub enum WhenFull {
     /// Waits until there is room: the server sets the pace.
     #[default]
     Wait,
-    /// Takes nothing and gives [`ErrorKind::Overloaded`] at once.
+    /// Refuses the record with [`ErrorKind::Overloaded`] at once.
     Refuse,
 }

@@ -22,15 +22,15 @@ use crate::{
 
 /// Writes the batches of one shard, one after the other.
 ///
-/// However it ends, nothing that was accepted is left unsettled: a runtime that shuts down drops
-/// it, and then `Drop` says so to those who wait.
+/// However it ends, every accepted record is settled: a runtime that shuts down drops the worker, and `Drop`
+/// then informs those who wait.
 pub(super) struct Worker {
     shared: Arc<Shared>,
     at: usize,
 }
 
 impl Worker {
-    /// The worker of the shard of this number.
+    /// The worker of the shard with this number.
     pub(super) fn new(shared: &Arc<Shared>, at: usize) -> Self {
         Self {
             shared: Arc::clone(shared),
@@ -65,7 +65,7 @@ impl Worker {
                 Next::Write(gathered) => return Some(*gathered),
                 Next::End => return None,
                 Next::Wait(None) => wake.await,
-                // Woken or due, the shard is looked at again.
+                // Woken or due, the worker checks the shard again.
                 Next::Wait(Some(due)) => {
                     let _ = timeout_at(due, wake).await;
                 }
@@ -91,7 +91,7 @@ impl Worker {
         let context = shared.context("ingest");
         let writer = Writer::new(&shared.store, None, &shared.settings, context)?;
         let store = writer.store(&mut gathered.batch);
-        // In this order: an abort that came first leaves the batch unsent.
+        // In this order, so that an abort that comes first leaves the batch unsent.
         match select(pin!(self.shard().abort.notified()), pin!(store)).await {
             Either::Left(_) => Err(shared.unknown(NotKnown::Aborted)),
             Either::Right((written, _)) => Ok(written),
@@ -100,7 +100,7 @@ impl Worker {
 }
 
 impl Drop for Worker {
-    /// After a regular end there is nothing left.
+    /// After a regular end there is nothing left to do.
     fn drop(&mut self) {
         self.shared.give_back(self.shard());
     }

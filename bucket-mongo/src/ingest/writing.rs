@@ -1,11 +1,11 @@
-//! A batch that is being written: whatever becomes of the worker, it is settled.
+//! A batch that is being written: it is settled whatever happens to the worker.
 
 use std::sync::Arc;
 
 use super::{gathered::Gathered, settlement::Outcome, shared::Shared};
 use crate::{Error, error::NotKnown, trace, writer::Written};
 
-/// Settles its batch when the writing has ended, or when the worker is dropped in the midst of it.
+/// Settles its batch when the write has ended, or when the worker is dropped in the middle of it.
 pub(super) struct Writing<'a> {
     shared: &'a Shared,
     pub(super) gathered: Gathered,
@@ -21,7 +21,7 @@ impl<'a> Writing<'a> {
         }
     }
 
-    /// Settles the batch as it was written, or with the error that cut the writing short.
+    /// Settles the batch with the result of the write, or with the error that ended it.
     pub(super) fn end(mut self, ended: Result<Written, Error>) {
         let outcome = match ended {
             Ok(written) => {

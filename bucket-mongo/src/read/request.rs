@@ -1,4 +1,4 @@
-//! What is to be read: the keys, the span of time, the direction, and what of each record.
+//! A read: the keys, the time range, the direction, and the fields of each record.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub(crate) struct Request<'a, T: Record, R = T> {
     order: WalkOrder,
     pub(crate) newest_first: bool,
     pub(crate) range: TimeRange,
-    /// A place to go from, and whether backwards.
+    /// The place to start from, and whether to go backwards.
     pub(crate) token: Option<(CursorToken, bool)>,
     pub(crate) session: Option<&'a mut ClientSession>,
     select: Select<T, R>,
@@ -63,7 +63,7 @@ impl<'a, T: Record> Request<'a, T> {
         }
     }
 
-    /// These fields of each item instead of records.
+    /// Selects these fields of each item instead of records.
     pub(crate) fn select<P: DeserializeOwned>(self, fields: Vec<FieldPath>) -> Request<'a, T, P> {
         Request {
             buckets: self.buckets,
@@ -86,10 +86,9 @@ impl<'a, T: Record> Request<'a, T> {
 /// The records of a part of a walk, in the order of the walk.
 pub(crate) struct Part<R> {
     pub(crate) records: Vec<Placed<R>>,
-    /// Whether there is more after them.
+    /// Whether more records follow.
     pub(crate) more: bool,
-    /// A bucket that is none of the model and stands after them; with more records than were asked
-    /// for it is of no account yet.
+    /// A damaged bucket that follows them; ignored if the part has more records than requested.
     damaged: Option<Error>,
 }
 
@@ -100,7 +99,7 @@ impl<R> Part<R> {
         damaged: None,
     };
 
-    /// These records, if there are so many of them before the first damaged bucket.
+    /// Returns the part if it has this many records before the first damaged bucket.
     pub(crate) fn at_least(self, records: usize) -> Result<Self> {
         match self.damaged {
             Some(error) if self.records.len() < records => Err(error),
@@ -119,7 +118,7 @@ impl<R> Part<R> {
     }
 }
 
-/// Buckets of one round trip.
+/// The most buckets of one round trip.
 const MOST: u32 = 1_000;
 
 impl<'a, T: Record, R> Request<'a, T, R> {
@@ -135,7 +134,7 @@ impl<'a, T: Record, R> Request<'a, T, R> {
         Error::new(ErrorKind::InvalidArgument { message }, &self.context())
     }
 
-    /// The longest span of time of a bucket of these keys, in milliseconds, as far as it is known.
+    /// The longest known span of a bucket of these keys, in milliseconds.
     fn longest(&self) -> Result<i64, EncodeError> {
         let mut longest = self.buckets.longest();
         for key in &self.keys {
@@ -145,10 +144,10 @@ impl<'a, T: Record, R> Request<'a, T, R> {
         Ok(longest)
     }
 
-    /// The walk.
+    /// Plans the walk.
     pub(crate) fn walk(&self) -> Result<Walk<T, R>> {
         if self.range.is_reversed() {
-            return Err(self.invalid("the span of time ends before it starts"));
+            return Err(self.invalid("the time range ends before it starts"));
         }
         let context = self.context();
         let longest = self.longest();
@@ -166,7 +165,7 @@ impl<'a, T: Record, R> Request<'a, T, R> {
         }
     }
 
-    /// The first records of a walk over one key, at most so many.
+    /// The first records of a walk over one key, at most `most`.
     pub(crate) async fn first(mut self, walk: Walk<T, R>, most: usize) -> Result<Part<R>> {
         let context = self.context();
         let mut walk = walk;
@@ -233,7 +232,7 @@ impl<'a, T: Record, R> Request<'a, T, R> {
         Ok(part)
     }
 
-    /// All records of the walk, at most so many.
+    /// All records of the walk, at most `most`.
     pub(crate) async fn all(self, walk: Walk<T, R>, most: Option<usize>) -> Result<Vec<R>> {
         let operation = self.operation;
         let chunks = self.chunks(walk, most);
@@ -255,10 +254,10 @@ impl<'a, T: Record, R> Request<'a, T, R> {
     }
 }
 
-/// Buckets that so many records are expected in.
+/// The number of buckets that this many records probably need.
 fn buckets_of<T: Record>(records: usize) -> u32 {
     let capacity = T::SPEC.capacity().unwrap_or(u32::MAX);
     let records = u32::try_from(records).unwrap_or(u32::MAX);
-    // The first one may hold a part of them, and the one behind them may belong to their window.
+    // The first one may hold only a part of them, and the one after them may belong to their window.
     records.div_ceil(capacity).saturating_add(1).min(MOST)
 }

@@ -1,4 +1,4 @@
-//! The documents of one plan or of several, one after the other, in a session or outside of one.
+//! The documents of one plan or of several, one after the other, inside or outside a session.
 
 use std::{cmp::Reverse, collections::BinaryHeap, pin::pin, time::Duration};
 
@@ -19,13 +19,13 @@ use tokio::{sync::oneshot, time::timeout};
 
 use crate::footing::simple_collation;
 
-/// How long the reply to a read is waited for that nobody wants any more.
+/// How long to wait for the reply to a read that is no longer wanted.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// Cursors that are opened at the same time.
+/// The most cursors that are opened at the same time.
 const SIDE_BY_SIDE: usize = 4;
 
-/// The find of a plan, not sent yet.
+/// Prepares the find of a plan, without sending it.
 pub(crate) fn prepared(
     collection: &Collection<RawDocumentBuf>,
     plan: FindPlan,
@@ -38,8 +38,8 @@ pub(crate) fn prepared(
         .hint(Hint::Name(plan.hint))
         .collation(simple_collation());
     if plan.limit > 0 {
-        // One more than the limit: the server closes the cursor with its reply. One that is left
-        // open would have to be killed by another command.
+        // One more than the limit: then the server closes the cursor with its reply. An open cursor would
+        // need another command to kill it.
         let all = u32::try_from(plan.limit).unwrap_or(u32::MAX);
         find = find.limit(plan.limit).batch_size(all.saturating_add(1));
     }
@@ -57,8 +57,8 @@ fn with_batches(find: Find<'_, RawDocumentBuf>, batch: u32) -> Find<'_, RawDocum
     }
 }
 
-/// Opens a cursor in a task of its own. If the caller dropped the find before its reply came, nobody would know
-/// the cursor that the server opened, and it would stay open for ten minutes. So the task waits for the
+/// Opens a cursor in a task of its own. If the caller dropped the find before its reply came, nobody would
+/// know the cursor that the server opened, and it would stay open for ten minutes. So the task waits for the
 /// reply and closes that cursor.
 pub(crate) async fn opened(
     opening: impl Future<Output = Result<Cursor<RawDocumentBuf>>> + Send + 'static,
@@ -69,7 +69,7 @@ pub(crate) async fn opened(
         match select(&mut opening, gone).await {
             Either::Left((opened, _)) => opened.map(Some),
             Either::Right(_) => {
-                // Dropped at once, and so closed; not for ever, as it holds a connection.
+                // Dropped at once, and so closed. The wait is bounded, because it holds a connection.
                 drop(timeout(LONGEST_WAIT, opening).await);
                 Ok(None)
             }
@@ -85,12 +85,12 @@ pub(crate) async fn opened(
     }
 }
 
-/// Cursors over stored documents, of which none is copied.
+/// Cursors over stored documents, which are not copied.
 pub(crate) struct Rows<'a> {
     cursors: Cursors<'a>,
-    /// The turns of the cursors' documents, each with the number of its cursor.
+    /// The sort positions of the cursors' documents, each with the index of its cursor.
     heads: BinaryHeap<Reverse<(i64, usize)>>,
-    /// Cursors whose next document is not known yet.
+    /// The cursors whose next document is not known yet.
     to_advance: Vec<usize>,
 }
 
@@ -100,7 +100,7 @@ enum Cursors<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Sends the plans. `batch` is how many documents the server sends at once; 0 leaves it to the
+    /// Sends the plans. `batch` is the number of documents that the server sends at once; 0 leaves it to the
     /// server.
     pub(crate) async fn open(
         collection: &Collection<RawDocumentBuf>,
@@ -144,7 +144,7 @@ impl<'a> Rows<'a> {
         Ok(rows.next(|_| 0).await?.map(RawDocument::to_owned))
     }
 
-    /// The session, to be used for another plan.
+    /// Returns the session, for another plan.
     pub(super) fn into_session(self) -> Option<&'a mut ClientSession> {
         match self.cursors {
             Cursors::Plain(_) => None,
@@ -152,8 +152,8 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The next document. That of several plans is the one with the least turn, of one turn that of the
-    /// plan before.
+    /// The next document. With several plans it is the one with the lowest sort position; if equal, that of
+    /// the earlier plan.
     pub(crate) async fn next(
         &mut self,
         turn: impl Fn(&RawDocument) -> i64,

@@ -1,4 +1,4 @@
-//! All records of a walk, over one cursor, or over one for some of its keys each.
+//! All records of a walk, over one cursor, or over one cursor per group of keys.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use mongodb::ClientSession;
 use super::rows::Rows;
 use crate::{Buckets, Error, ErrorKind, Result, error::Context};
 
-/// The records of a walk in the pieces in which they come.
+/// The records of a walk, in the pieces in which they arrive.
 pub(crate) struct Chunks<'a, T: Record, R> {
     buckets: Buckets<T>,
     context: Context,
@@ -19,17 +19,17 @@ pub(crate) struct Chunks<'a, T: Record, R> {
     batch: u32,
     session: Option<&'a mut ClientSession>,
     rows: Option<Rows<'a>>,
-    /// Buckets that are none of the model, after the records that were given.
+    /// The damaged buckets after the records that were given.
     damaged: VecDeque<Placed<DamagedBucket>>,
-    /// Something has reached the caller.
+    /// Whether something has reached the caller.
     given: bool,
     ended: bool,
 }
 
-/// What comes next.
+/// The next step.
 enum Step<R> {
     Ready(Ready<R>),
-    /// A bucket is longer than the walk goes by: everything from the beginning on, by this length.
+    /// A bucket is longer than the walk assumes: start again from the beginning with this length.
     Again(i64),
 }
 
@@ -54,15 +54,15 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
         }
     }
 
-    /// What makes tokens, where the walk has them.
+    /// The maker of tokens, if the walk has them.
     pub(crate) fn tokens(&self) -> Option<Tokens> {
         self.walk.has_tokens().then(|| self.walk.tokens())
     }
 
-    /// The next records; none at the end.
+    /// The next records; `None` at the end.
     ///
-    /// A damaged bucket is an error in its place, after which it goes on; every other error is the
-    /// end.
+    /// A damaged bucket is an error in its place, after which the stream continues; every other error ends
+    /// it.
     pub(crate) async fn next(&mut self) -> Option<Result<Vec<Placed<R>>>> {
         loop {
             if let Some(damaged) = self.damaged.pop_front() {
@@ -95,7 +95,7 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
         }
     }
 
-    /// All records, at most so many.
+    /// All records, at most `most`.
     pub(crate) async fn all(mut self, most: usize) -> Result<Vec<R>> {
         let mut records = Vec::new();
         while !self.ended && records.len() < most {
@@ -129,7 +129,7 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
         self.session = self.rows.take().and_then(Rows::into_session);
     }
 
-    /// Goes on with another cursor.
+    /// Continues with another cursor.
     async fn settle(&mut self, plan: FindPlan) -> Result<()> {
         self.session = self.rows.take().and_then(Rows::into_session);
         let Self { context, .. } = self;

@@ -1,4 +1,4 @@
-//! The options of a development server, and the way from them to the server.
+//! The options of a development server, and its start.
 
 use std::{ffi::OsString, pin::Pin};
 
@@ -33,7 +33,7 @@ pub struct DevServerBuilder {
     choice: Choice,
 }
 
-/// Which servers will do.
+/// Which servers may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Choice {
     Any,
@@ -50,7 +50,7 @@ impl Default for DevServerBuilder {
 }
 
 impl DevServerBuilder {
-    /// Adds one argument to the command line of `mongod`, after those that are always there.
+    /// Adds one argument to the command line of `mongod`, after the fixed arguments.
     ///
     /// The server must stay in the foreground and write its log to the standard output, so no
     /// `--fork`, `--logpath` or `--syslog`.
@@ -83,7 +83,7 @@ impl DevServerBuilder {
         self
     }
 
-    /// Sets the size of the `WiredTiger` cache in MiB: 256 if not set, which is the least there is.
+    /// Sets the size of the `WiredTiger` cache in MiB: 256 if not set, which is the minimum.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), bucket_mongo::testing::Error> {
@@ -111,10 +111,10 @@ impl DevServerBuilder {
         self
     }
 
-    /// Starts a replica set of so many members, for tests of failovers: 1 if not set, 7 at most.
+    /// Starts a replica set with this number of members, for failover tests: 1 if not set, 7 at most.
     ///
-    /// Each is a process with a folder and a cache of its own. A lost primary is replaced within a few
-    /// seconds. [`DevServer::members`] disturbs them one by one.
+    /// Each member is a process with a folder and a cache of its own. A lost primary is replaced within a few
+    /// seconds. [`DevServer::members`] lets a test kill or pause them one by one.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), bucket_mongo::testing::Error> {
@@ -129,7 +129,7 @@ impl DevServerBuilder {
         self
     }
 
-    /// Starts a server even where `MONGODB_URI` is set, for tests that disturb or kill it.
+    /// Starts a server even if `MONGODB_URI` is set, for tests that disturb or kill it.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), bucket_mongo::testing::Error> {
@@ -148,7 +148,7 @@ impl DevServerBuilder {
         let environment = Environment::read();
         let uri_reason = match (&environment.uri, self.choice) {
             (Some(uri), Choice::Any) => return DevServer::of_uri(&uri.to_string_lossy()).await,
-            (_, Choice::Own) => "not used here: the server must be an own one",
+            (_, Choice::Own) => "not used: this test asks for a server of its own",
             (None, Choice::Any) => "it is not set",
         };
         let (origin, binary) = environment.binary(uri_reason).await?;
@@ -161,14 +161,13 @@ impl DevServerBuilder {
 impl DevServer {
     /// Finds or starts a server and waits until it takes writes.
     ///
-    /// That takes 1 to 2 seconds with a binary at hand; the first download takes as long as 42 MB
-    /// take. The future must run in a Tokio runtime with I/O and time enabled.
+    /// That takes 1 to 2 seconds if a binary is available; the first start also downloads 42 MB. The future
+    /// must run in a Tokio runtime with I/O and time enabled.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is neither a server nor a binary, [`Error::Uri`] and
-    /// [`Error::NotUsable`] for a wrong value of `MONGODB_URI` or `MONGOD`; [`Error::Exited`],
-    /// [`Error::Timeout`] (60 s), [`Error::Port`], [`Error::Supervisor`] or [`Error::Command`]
-    /// where the start failed.
+    /// [`Error::NotFound`] if there is neither a server nor a binary, [`Error::Uri`] and [`Error::NotUsable`]
+    /// for an invalid `MONGODB_URI` or `MONGOD`; [`Error::Exited`], [`Error::Timeout`] (60 s),
+    /// [`Error::Port`], [`Error::Supervisor`] or [`Error::Command`] if the start failed.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), bucket_mongo::testing::Error> {
@@ -181,7 +180,7 @@ impl DevServer {
         Self::builder().await
     }
 
-    /// Options for a server; awaiting them is [`start`](Self::start) with these options.
+    /// Returns options for a server; awaiting them is [`start`](Self::start) with these options.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), bucket_mongo::testing::Error> {

@@ -1,4 +1,4 @@
-//! A database of one's own for each test, whatever server it is on.
+//! A database of its own for each test, on any server.
 
 use std::ops::Deref;
 
@@ -12,8 +12,7 @@ const NAME_BYTES: usize = 63;
 
 /// A database with a unique name. Made by [`DevServer::database`](super::DevServer::database).
 ///
-/// It stays until [`drop_database`](Self::drop_database); on a started server it is gone with the
-/// server anyway.
+/// It stays until [`drop_database`](Self::drop_database); on a started server it disappears with the server.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -21,7 +20,7 @@ const NAME_BYTES: usize = 63;
 ///
 /// let server = DevServer::start().await?;
 /// let database = server.database("orders").await?;
-/// database.create_collection("orders").await?; // all of `mongodb::Database` is at hand
+/// database.create_collection("orders").await?; // derefs to `mongodb::Database`
 /// database.drop_database().await?;
 /// # Ok(())
 /// # }
@@ -50,10 +49,10 @@ impl TestDatabase {
         &self.database
     }
 
-    /// Removes the database with all that is in it.
+    /// Removes the database and everything in it.
     ///
     /// # Errors
-    /// [`Error::Command`] if the server cannot be reached or refuses.
+    /// [`Error::Command`] if the server cannot be reached or refuses the command.
     ///
     /// ```no_run
     /// # async fn example(
@@ -80,8 +79,8 @@ impl Deref for TestDatabase {
     }
 }
 
-/// `<prefix>_<process id>_<object id>`: the object id has the time, a random part of this process
-/// and a counter; the process id tells whose a forgotten database is.
+/// `<prefix>_<process id>_<object id>`: the object id has the time, a random part of this process and a
+/// counter. The process id shows which process created a forgotten database.
 fn unique_name(prefix: &str) -> String {
     let suffix = format!("_{}_{}", std::process::id(), ObjectId::new());
     let valid = |c: char| {
@@ -91,7 +90,7 @@ fn unique_name(prefix: &str) -> String {
             '_'
         }
     };
-    // One byte for each character, so that the number of characters is the length.
+    // One byte per character, so that the number of characters is the length in bytes.
     let mut name: String = prefix
         .chars()
         .map(valid)

@@ -1,4 +1,4 @@
-//! The development server itself: what its users hold.
+//! The development server: the value that its users hold.
 
 use std::{fmt, time::Duration};
 
@@ -10,14 +10,14 @@ use super::{
     replica_set,
 };
 
-/// How long the server of `MONGODB_URI` is looked for, where the URI does not say it.
+/// How long to look for the server of `MONGODB_URI`, if the URI does not say.
 const SELECTION_LIMIT: Duration = Duration::from_secs(10);
 
 /// A `MongoDB` server for tests, examples and development.
 ///
-/// Where it comes from is told in the [module's documentation](super). Dropping it kills a started
-/// server and blocks the thread until its folder is removed, mostly for less than 0.2 s, at most
-/// for 10 s. The server of `MONGODB_URI` is left alone.
+/// The [module's documentation](super) says where it comes from. Dropping it kills a started server and
+/// blocks the thread until its folder is removed, usually for less than 0.2 s, at most for 10 s. The server
+/// of `MONGODB_URI` is not touched.
 ///
 /// ```no_run
 /// use bucket_mongo::testing::DevServer;
@@ -38,7 +38,7 @@ pub struct DevServer {
 }
 
 impl fmt::Debug for DevServer {
-    /// Without the connection string, which can hold a password.
+    /// Leaves out the connection string, which can hold a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DevServer")
             .field("origin", &self.origin)
@@ -62,11 +62,11 @@ impl DevServer {
         &self.uri
     }
 
-    /// A new client. It belongs to the runtime that it was made in, so each `#[tokio::test]` needs
+    /// Makes a new client. It belongs to the runtime that it was made in, so each `#[tokio::test]` needs
     /// a client of its own.
     ///
     /// # Errors
-    /// [`Error::Command`] if the connection string cannot be resolved. No connection is made yet.
+    /// [`Error::Command`] if the connection string cannot be resolved. The call makes no connection.
     ///
     /// ```no_run
     /// # async fn example(
@@ -83,10 +83,10 @@ impl DevServer {
             .map_err(|source| Error::Command { doing, source })
     }
 
-    /// A database with a unique name that begins with `prefix`, on a new client.
+    /// Makes a database handle with a unique name that begins with `prefix`, on a new client.
     ///
     /// # Errors
-    /// As [`client`](Self::client). The server makes the database with its first collection.
+    /// As [`client`](Self::client). The server creates the database with its first collection.
     ///
     /// ```no_run
     /// # async fn example(
@@ -100,7 +100,7 @@ impl DevServer {
         Ok(TestDatabase::new(&self.client().await?, prefix))
     }
 
-    /// Whether this value has started the server; if not, it is the one of `MONGODB_URI`.
+    /// Whether this value started the server; if not, it is the server of `MONGODB_URI`.
     ///
     /// ```no_run
     /// # fn example(server: &bucket_mongo::testing::DevServer) {
@@ -138,8 +138,7 @@ impl DevServer {
         &self.origin
     }
 
-    /// The process id of a started `mongod`, also after it was killed; of the first one if there are
-    /// several.
+    /// The process id of a started `mongod`, also after it was killed; the first one if there are several.
     ///
     /// ```no_run
     /// # fn example(server: &bucket_mongo::testing::DevServer) {
@@ -153,9 +152,8 @@ impl DevServer {
         self.members.first().map(Member::process_id)
     }
 
-    /// Kills a started server as `kill -9` does and waits until it is gone, for tests of a lost
-    /// server. Its data are gone too; the value can't be used for a new start. A second call does
-    /// nothing.
+    /// Kills a started server as `kill -9` does and waits until it is gone, for tests of a lost server. Its
+    /// data are gone too, and the value cannot start it again. A second call does nothing.
     ///
     /// # Errors
     /// [`Error::NotStarted`] for the server of `MONGODB_URI`; [`Error::NotStopped`] if it takes
@@ -177,8 +175,8 @@ impl DevServer {
         Ok(())
     }
 
-    /// The processes of a started server, one unless it has [more](super::DevServerBuilder::members): to be
-    /// killed and restarted, paused and resumed one by one. None for the server of `MONGODB_URI`.
+    /// The processes of a started server, one unless it has [more](super::DevServerBuilder::members). A test
+    /// can kill and restart, or pause and resume, each of them. Empty for the server of `MONGODB_URI`.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), bucket_mongo::testing::Error> {

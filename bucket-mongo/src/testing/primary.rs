@@ -1,4 +1,4 @@
-//! Which member of a started server is the primary, and how it gives that up.
+//! Finds the primary of a started server, and makes it step down.
 
 use std::time::{Duration, Instant};
 
@@ -13,15 +13,14 @@ use super::{
     startup::{POLL_PAUSE, START_LIMIT},
 };
 
-/// For how long a primary that steps down cannot become one again.
+/// How long a primary that steps down cannot be elected again.
 const STEP_DOWN_PAUSE: Duration = Duration::from_secs(5);
 
 impl DevServer {
-    /// The member that takes writes; it is waited for during an election. Paused members are not
-    /// asked.
+    /// Finds the member that takes writes; waits for it during an election. Paused members are not asked.
     ///
     /// # Errors
-    /// [`Error::NotStarted`] for the server of `MONGODB_URI`; [`Error::NoPrimary`] if there is none
+    /// [`Error::NotStarted`] for the server of `MONGODB_URI`; [`Error::NoPrimary`] if there is no primary
     /// within 60 s.
     ///
     /// ```no_run
@@ -44,7 +43,7 @@ impl DevServer {
                 Role::Primary(election) => Some((member, election)),
                 _ => None,
             });
-            // One that was paused may not know yet of the election that it has missed.
+            // A resumed member may not know yet that it missed an election.
             if let Some((member, _)) = primaries.max_by_key(|(_, election)| *election) {
                 return Ok(member);
             }
@@ -53,8 +52,8 @@ impl DevServer {
         Err(Error::NoPrimary { limit: START_LIMIT })
     }
 
-    /// Makes the primary give up its role (`replSetStepDown` by force) for 5 s. Of several members
-    /// another one is elected meanwhile; this does not wait for it.
+    /// Makes the primary step down (`replSetStepDown` by force) for 5 s. If there are several members,
+    /// another one is elected in the meantime; the call does not wait for that.
     ///
     /// # Errors
     /// Those of [`primary`](Self::primary), and [`Error::Command`] if it refuses.

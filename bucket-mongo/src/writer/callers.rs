@@ -1,4 +1,4 @@
-//! The calls of a group: who still waits, and what is told to each.
+//! The calls of a group: which still wait, and the result of each.
 
 use std::{future::poll_fn, ops::Range, task::Poll};
 
@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use super::report::Written;
 
-/// The calls of a group, in their order.
+/// The calls of a group, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Callers {
     seats: Vec<Seat>,
@@ -17,18 +17,18 @@ struct Seat {
     records: usize,
     /// The first index of its records in the group ..
     offset: usize,
-    /// .. and the first one behind them.
+    /// .. and the first index after them.
     end: usize,
     result: oneshot::Sender<Written>,
-    /// Nobody waits for it any more.
+    /// The call was dropped.
     is_gone: bool,
     /// Its records were taken out.
     is_taken_out: bool,
 }
 
 impl Callers {
-    /// Adds a call of this number of records, whose own indexes are below `end`. Gives what its
-    /// indexes grow by.
+    /// Adds a call with this number of records, whose own indexes are below `end`. Returns the offset of its
+    /// indexes.
     pub(crate) fn add(
         &mut self,
         records: usize,
@@ -51,7 +51,7 @@ impl Callers {
         self.seats.len()
     }
 
-    /// Ends when another one has gone: its caller has dropped it.
+    /// Ends when another call was dropped by its caller.
     pub(crate) async fn leave(&mut self) {
         poll_fn(|cx| {
             let mut someone_left = false;
@@ -68,7 +68,7 @@ impl Callers {
         .await;
     }
 
-    /// Gives the records of each call that has gone since the last time.
+    /// Passes on the records of each call that was dropped since the last time.
     pub(crate) fn take_out_gone(&mut self, mut gone: impl FnMut(Range<usize>)) {
         for seat in &mut self.seats {
             if !seat.is_taken_out && seat.result.is_closed() {
@@ -78,7 +78,7 @@ impl Callers {
         }
     }
 
-    /// Tells each call what became of its own records. The figures of the commands are the same for all.
+    /// Sends each call the outcome of its own records. The command figures are the same for all.
     pub(crate) fn deal_out(self, written: Written) {
         let mut parts: Vec<Written> = self
             .seats
@@ -111,17 +111,17 @@ impl Callers {
             if !part.failed.is_empty() {
                 part.stopped_by.clone_from(&written.stopped_by);
             }
-            // A caller that has gone does not mind.
+            // A caller that has left does not receive it.
             let _ = seat.result.send(part);
         }
     }
 
-    /// The place of the call of this record.
+    /// The index of the call of this record.
     fn at(&self, index: usize) -> usize {
         self.seats.partition_point(|seat| seat.end <= index)
     }
 
-    /// The part of the call whose record this is, and the call's own index of it.
+    /// The part of the call that has this record, and the call's own index of it.
     fn own<'a>(&self, parts: &'a mut [Written], index: usize) -> Option<(&'a mut Written, usize)> {
         let at = self.at(index);
         let seat = self.seats.get(at)?;
@@ -139,7 +139,7 @@ mod tests {
     use crate::error::{Context, Error, ErrorKind};
 
     #[test]
-    fn each_call_is_told_of_its_own_records_by_their_own_indexes() {
+    fn each_call_gets_its_own_records_with_its_own_indexes() {
         let mut seats = Callers::default();
         let mut results = Vec::new();
         for (records, end, offset) in [(3, 3, 0), (2, 10, 3), (4, 4, 13)] {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stopped_a_group_is_told_to_those_that_it_concerns() {
+    fn the_error_that_stopped_a_group_reaches_the_calls_it_concerns() {
         let mut seats = Callers::default();
         let (first, mut is_stored) = oneshot::channel();
         let (second, mut is_lost) = oneshot::channel();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_records_of_a_call_that_is_gone_are_known() {
+    fn the_records_of_a_dropped_call_are_reported() {
         let mut seats = Callers::default();
         let mut results = Vec::new();
         for (records, end) in [(3, 3), (2, 10), (4, 4)] {
@@ -212,7 +212,7 @@ mod tests {
         assert!(seats.leave().now_or_never().is_none());
         drop(results.remove(1));
         assert!(seats.leave().now_or_never().is_some());
-        // Once each.
+        // Each is reported once.
         assert!(seats.leave().now_or_never().is_none());
         let records: Vec<usize> = gone(&mut seats).into_iter().flatten().collect();
         assert_eq!(records, (3..13).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Commands that are no rounds of buckets, delivered in the same way.
+//! Commands other than rounds of buckets, delivered in the same way.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::error::{Context, Error};
 
-/// How commands get to the server.
+/// How commands are sent to the server.
 #[derive(Debug)]
 pub(crate) struct Channel<'a> {
     pub(crate) database: &'a Database,
@@ -27,14 +27,14 @@ pub(crate) struct Channel<'a> {
 }
 
 impl Channel<'_> {
-    /// Sends a command of so many statements until its outcome is known: in the caller's session, or in a
-    /// task of its own. A second execution of the command must change nothing more, as with an insertion of
-    /// given `_id`s: it is sent again even where the server takes no numbers.
+    /// Sends a command with this number of statements until its outcome is known: in the caller's session, or
+    /// in a task of its own. A second execution of the command must change nothing more, as with an insert of
+    /// given `_id`s: it is sent again even if the server takes no numbers.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if something of it may be applied, else
-    /// the reason why nothing is.
+    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if part of it may be applied, else the
+    /// reason why nothing is.
     pub(crate) async fn deliver(
         &self,
         session: Option<&mut ClientSession>,
@@ -75,7 +75,7 @@ impl Channel<'_> {
         match delivered {
             Delivered::Answer(answer) => Ok(answer),
             Delivered::Failed { error, .. } => Err(error),
-            // Nobody else calls it off.
+            // No one else calls it off.
             Delivered::CalledOff => Err(not_sent_in_time(self.context)),
         }
     }

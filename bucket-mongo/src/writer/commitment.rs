@@ -1,9 +1,9 @@
-//! What a failover cannot take back.
+//! Reads that a failover cannot roll back.
 //!
-//! A primary shows its writes before a majority has them. Should it die then, the next one goes on without
-//! them, and so without what a writer has seen. Where something is built on what was seen, a
-//! writer that waits for the majority itself reads only what a majority has. That is not behind for it:
-//! the reply to a refused statement comes once a majority has what was in its way.
+//! A primary shows its writes before a majority has them. If it dies then, the next primary continues without
+//! them, and so without what a writer has seen. If something is built on what was seen, a writer that waits
+//! for a majority reads only what a majority has. That data is not stale for it: the reply to a refused
+//! statement comes only once a majority has what refused it.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -11,18 +11,18 @@ use bson::{Document, RawDocumentBuf, Timestamp, raw::cstr};
 use bucket_core::read::ReadLevel;
 use mongodb::options::{Acknowledgment, WriteConcern};
 
-/// How far a writer goes by what a majority has.
+/// Whether a writer reads only what a majority has.
 #[derive(Debug)]
 pub(super) struct Commitment {
     is_for_good: bool,
-    /// The time of the last look, as the server counts it.
+    /// The server's operation time of the last look.
     seen: AtomicU64,
 }
 
 impl Commitment {
-    /// What is written with less than a majority may be gone tomorrow whatever was read. A majority may
-    /// be far behind it, too, so such writers read what the primary has. Without a concern the
-    /// server's own counts, which is the majority.
+    /// Writes with less than a majority may be lost whatever was read. A majority may also lag far, so such
+    /// writers read what the primary has. Without a concern the server's default applies, which is the
+    /// majority.
     pub(super) fn of(concern: Option<&WriteConcern>) -> Self {
         let acknowledged_by = concern.map(|concern| &concern.w);
         Self {
@@ -31,12 +31,12 @@ impl Commitment {
         }
     }
 
-    /// Whether what is acknowledged stays.
+    /// Whether acknowledged writes are permanent.
     pub(super) fn is_for_good(&self) -> bool {
         self.is_for_good
     }
 
-    /// Later reads that must not see less than this one will not.
+    /// Makes later causal reads see at least what this reply's read saw.
     pub(super) fn saw(&self, reply: &Document) {
         if let Ok(Timestamp { time, increment }) = reply.get_timestamp("operationTime") {
             let seen = u64::from(time) << 32 | u64::from(increment);
@@ -44,7 +44,7 @@ impl Commitment {
         }
     }
 
-    /// The read concern of a read outside of a transaction; none for the server's default, `local`.
+    /// The read concern of a read outside a transaction; `None` for the server's default, `local`.
     pub(super) fn read_concern(&self, level: ReadLevel) -> Option<RawDocumentBuf> {
         if !self.is_for_good || level == ReadLevel::Local {
             return None;
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn who_writes_with_less_than_a_majority_reads_what_the_primary_has() {
+    fn a_writer_with_less_than_a_majority_reads_what_the_primary_has() {
         let weak = WriteConcern::nodes(1);
         let commitment = Commitment::of(Some(&weak));
         assert_eq!(concern(&commitment, ReadLevel::CausalMajority), None);

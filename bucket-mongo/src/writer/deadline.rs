@@ -1,27 +1,26 @@
-//! How long a write goes on being tried, and what is left of that: for the server to work on something, and
-//! for its reply to come.
+//! How long a write is retried, and how the remaining time is split between the server's work and its reply.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long a write goes on being tried unless the caller says otherwise.
+/// How long a write is retried by default.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 /// The server keeps the record of a session for 30 minutes.
 pub(crate) const LONGEST_DEADLINE: Duration = Duration::from_secs(20 * 60);
-/// How much longer than its deadline a command is waited for, so that it is the one to say why.
+/// How much longer than its deadline a command is awaited, so that its own error gives the reason.
 pub(super) const GRACE: Duration = Duration::from_millis(250);
-/// How much longer than its deadline the server may work on something, so that its reply comes within the grace.
+/// How much longer than the deadline the server may work, so that its reply arrives within the grace.
 const SERVER_GRACE: Duration = Duration::from_millis(100);
 
-/// How long the server may work on what has this deadline, in milliseconds.
+/// How long the server may work on an operation with this deadline, in milliseconds.
 pub(super) fn time_limit(deadline: Instant) -> i64 {
     millis(left(deadline) + SERVER_GRACE)
 }
 
 /// How long the server may wait for other members until this deadline, in milliseconds.
 pub(super) fn patience(deadline: Instant) -> i64 {
-    // Zero would be without a limit.
+    // Zero would mean no limit.
     millis(left(deadline)).max(1)
 }
 

@@ -1,4 +1,4 @@
-//! One command on its way: does what core's delivery says next, with the driver, a clock and pauses.
+//! Delivers one command: does what core's delivery says, with the driver, a clock and pauses.
 
 use std::ops::Range;
 
@@ -20,26 +20,26 @@ use crate::{
     trace,
 };
 
-/// Numbers that a session is counted up by, to be above one that was used already.
+/// How far a session's number is counted up, to get above one that was already used.
 const MOST_SKIPPED: usize = 1_000;
 
-/// Where and how a command is delivered.
+/// The target and the conditions of a delivery.
 #[derive(Debug)]
 pub(super) struct Delivery<'a> {
     pub(super) database: &'a Database,
     pub(super) session: &'a mut ClientSession,
     /// The session is the caller's.
     pub(super) borrowed: bool,
-    /// In a session of the caller's none, unless the call has one of its own.
+    /// `None` in the caller's session, unless the call sets one.
     pub(super) write_concern: Option<&'a RawDocument>,
     pub(super) deadline: Instant,
     pub(super) selection: Selection,
     pub(super) learnt: &'a Learnt,
-    /// The UUID of the collection that it is for.
+    /// The UUID of its collection.
     pub(super) collection: Option<Binary>,
     /// The number of its statements.
     pub(super) statements: usize,
-    /// A second execution changes nothing more.
+    /// Whether a second execution changes nothing more.
     pub(super) repeatable: bool,
     pub(super) context: &'a Context,
 }
@@ -79,7 +79,7 @@ impl Delivery<'_> {
         }
         if delivery.has_met_a_taken_number() {
             self.learnt
-                .give_up_numbers("another command had the number of a write");
+                .give_up_numbers("another command used the transaction number of a write");
         }
         self.end(delivery.end(), last)
     }
@@ -137,8 +137,8 @@ impl Delivery<'_> {
         }
     }
 
-    /// The number of the command; none in a transaction, and where the server takes none or the driver
-    /// does not show how it counts.
+    /// The number of the command; none in a transaction, if the server takes none, or if the driver does not
+    /// show how it counts.
     async fn number(&mut self, above: i64) -> mongodb::error::Result<Event> {
         for _ in 0..MOST_SKIPPED {
             match session::next_number(self.session).await? {
@@ -147,8 +147,8 @@ impl Delivery<'_> {
                 Numbering::InTransaction | Numbering::Unavailable => break,
                 Numbering::Unreadable => {
                     self.learnt.give_up_numbers(
-                        "the driver does not show the number of its sessions as this version of the \
-                         library knows it",
+                        "this version of the library cannot read the transaction number of the driver's \
+                         sessions",
                     );
                     break;
                 }
@@ -167,7 +167,7 @@ impl Delivery<'_> {
         }
         let run = self.database.run_raw_command(body);
         let run = if self.borrowed && number.is_none() {
-            // The choice of a server may be the transaction's.
+            // The transaction may determine the server.
             run
         } else {
             run.selection_criteria(self.selection.criteria(self.deadline))
@@ -175,7 +175,7 @@ impl Delivery<'_> {
         run.session(&mut *self.session).await
     }
 
-    /// Whether something of what was under way may have left. Then nothing more does.
+    /// Whether part of the attempt in flight may have been sent. If not, it is called off.
     fn may_have_sent(&self, deed: Deed) -> bool {
         match deed {
             Deed::Send { number: None, .. } if self.borrowed => true,
@@ -184,8 +184,8 @@ impl Delivery<'_> {
         }
     }
 
-    /// What a try brought that failed. What was never handed to a connection was not sent, whatever
-    /// broke.
+    /// Classifies a failed attempt. A command that was never handed to a connection was not sent, whatever
+    /// failed.
     fn fault(&mut self, error: &mongodb::error::Error, deed: Deed) -> Fault {
         match faults::fault(error) {
             Fault::Lost
@@ -208,15 +208,15 @@ impl Delivery<'_> {
                 ) =>
             {
                 self.learnt
-                    .give_up_numbers("the server is no member of a replica set");
+                    .give_up_numbers("the server is not a member of a replica set");
                 Fault::NoNumbers
             }
             fault => fault,
         }
     }
 
-    /// The command with the time that is left, for the server to end what nobody waits for: the work
-    /// on it, and its wait for the members of a set. That of the caller's own write concern stays.
+    /// The command with the time that is left as a limit for the server: for its work, and for its wait for
+    /// members of the set. The limit of the caller's own write concern is not changed.
     fn limited(&self, mut body: RawDocumentBuf) -> RawDocumentBuf {
         if let Some(concern) = self.write_concern {
             let mut concern = concern.to_owned();
@@ -235,7 +235,7 @@ impl Delivery<'_> {
             "update": self.context.collection,
             "updates": [{ "q": { "_id": ObjectId::new() }, "u": { "$set": { "fence": 1 } } }],
         };
-        // The names and values are of types that BSON has.
+        // BSON can encode all these names and values.
         RawDocumentBuf::try_from(&nothing).unwrap_or_default()
     }
 
@@ -285,8 +285,8 @@ impl Delivery<'_> {
     }
 }
 
-/// Why a command was given up that had not left by the deadline.
+/// The error of a command that was not sent before the deadline.
 pub(crate) fn not_sent_in_time(context: &Context) -> Error {
-    let message = "no server that takes writes was found before the deadline".to_owned();
+    let message = "found no server that takes writes before the deadline".to_owned();
     Error::new(ErrorKind::Unreachable { message }, context)
 }

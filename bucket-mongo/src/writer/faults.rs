@@ -1,16 +1,16 @@
-//! What the driver's errors mean for a try of a command.
+//! What the driver's errors mean for an attempt of a command.
 
 use bucket_core::write::{Fault, WriteFailure, is_out_of_time};
 use mongodb::error::{Error, ErrorKind, TRANSIENT_TRANSACTION_ERROR};
 
-/// How the driver says that a server has refused the credentials. It counts that server as not available
-/// from then on, and tells why in its text only.
+/// The driver's text when a server has refused the credentials. The driver then counts that server as
+/// unavailable, and gives the reason only in its text.
 const REFUSED_CREDENTIALS: &str = "AuthenticationFailed";
 
-/// Why a try brought no result.
+/// Why an attempt brought no result.
 pub(crate) fn fault(error: &Error) -> Fault {
     match error.kind.as_ref() {
-        // The transaction is gone, and everything in it.
+        // The transaction was rolled back, with everything in it.
         _ if error.contains_label(TRANSIENT_TRANSACTION_ERROR) => Fault::Refused,
         _ if refuses_credentials(error) => Fault::Refused,
         ErrorKind::ServerSelection { .. } | ErrorKind::DnsResolve { .. } => Fault::NotSent,
@@ -21,8 +21,8 @@ pub(crate) fn fault(error: &Error) -> Fault {
         | ErrorKind::Transaction { .. }
         | ErrorKind::SessionsNotSupported => Fault::Refused,
         ErrorKind::Command(error) => Fault::of_error(error.code, &error.message),
-        // Everything else may have happened after the command was sent. That goes for a
-        // cleared connection pool too: the driver calls so what it interrupts half-way.
+        // Everything else may have happened after the command was sent. That includes a cleared connection
+        // pool, which is the driver's error for a command that it interrupts half-way.
         _ => Fault::Lost,
     }
 }
@@ -33,7 +33,7 @@ pub(crate) fn refuses_credentials(error: &Error) -> bool {
         if message.contains(REFUSED_CREDENTIALS))
 }
 
-/// Whether a connection broke, or none could be had.
+/// Whether a connection broke, or could not be made.
 pub(super) fn is_of_the_network(error: &Error) -> bool {
     let kind = error.kind.as_ref();
     matches!(
@@ -42,7 +42,7 @@ pub(super) fn is_of_the_network(error: &Error) -> bool {
     )
 }
 
-/// Whether the server broke off a command because its time was over.
+/// Whether the server aborted a command because its time limit had passed.
 pub(super) fn has_run_out_of_time(error: &Error) -> bool {
     code(error).is_some_and(is_out_of_time)
 }
@@ -55,7 +55,7 @@ pub(crate) fn code(error: &Error) -> Option<i32> {
     }
 }
 
-/// What the server says of a whole command that it refused.
+/// The server's error for a whole command that it refused.
 pub(super) fn refusal(error: &Error) -> Option<WriteFailure> {
     match error.kind.as_ref() {
         ErrorKind::Command(error) => Some(WriteFailure::new(error.code, error.message.clone())),

@@ -1,4 +1,4 @@
-//! What a handle and its clones have learnt of their server, collection and keys.
+//! What a handle and its clones have learnt about their server, collection and keys.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
@@ -26,11 +26,11 @@ pub(crate) struct Learnt {
 
 impl Learnt {
     pub(crate) fn lock(&self) -> MutexGuard<'_, write::Learnt> {
-        // A poisoned state is whole: its operations do not panic half-way.
+        // A poisoned state is complete: its operations do not panic half-way.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The longest span of time of a bucket that a read has met, in milliseconds.
+    /// The longest bucket span that a read has met, in milliseconds.
     pub(crate) fn longest(&self) -> i64 {
         self.longest.load(Relaxed)
     }
@@ -39,12 +39,12 @@ impl Learnt {
         self.longest.fetch_max(millis, Relaxed);
     }
 
-    /// Commands get no numbers from now on; says why once.
+    /// Commands get no numbers from now on; logs the reason once.
     pub(super) fn give_up_numbers(&self, why: &str) {
         if self.lock().give_up_numbers() {
             tracing::warn!(
                 target: trace::WRITE,
-                "{why}: a write whose reply is lost is reported as not known and not sent again"
+                "{why}: a write that loses its reply is not sent again, and its outcome is unknown"
             );
         }
     }

@@ -22,7 +22,7 @@ use crate::{
     error::{Context, Error, ErrorKind},
 };
 
-/// Why a read gave nothing.
+/// Why a read failed.
 #[derive(Debug)]
 enum ReadError {
     Driver(mongodb::error::Error),
@@ -63,7 +63,7 @@ impl From<NotFound> for CallEvent<Error> {
 }
 
 impl Writer<'_> {
-    /// What a look at the collection finds.
+    /// Looks at the collection.
     pub(super) async fn look(&self, look: Look) -> CallEvent<Error> {
         let command = look.command(self.spec);
         let command = RawDocumentBuf::try_from(&command).unwrap_or_default();
@@ -83,7 +83,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The documents of each plan; at the same time, unless in a session.
+    /// Reads the documents of each plan, in parallel unless in a session.
     pub(super) async fn find(&mut self, plans: &[FindPlan]) -> CallEvent<Error> {
         let found = if self.session.is_none() {
             try_join_all(plans.iter().map(|plan| self.find_alone(plan))).await
@@ -110,7 +110,7 @@ impl Writer<'_> {
     ) -> Result<Vec<RawDocumentBuf>, NotFound> {
         let mut concern = self.commitment.read_concern(plan.level);
         if concern.is_some() && self.is_in_transaction().await? {
-            // It has a read concern of its own, and stays with its primary or comes to nothing.
+            // It has a read concern of its own, and either stays with its primary or fails.
             concern = None;
         }
         let mut pauses = Pauses::OF_A_TRY;
@@ -124,7 +124,7 @@ impl Writer<'_> {
                 Err(ReadError::Late(error)) => return Err(error.into()),
                 Err(ReadError::Driver(error)) => error,
             };
-            // A transaction that lost its connection is the caller's to run again.
+            // The caller must repeat a transaction that lost its connection.
             if !faults::fault(&error).is_passing()
                 || self.is_in_transaction().await?
                 || !self.waits_for_another(&mut pauses).await
@@ -155,8 +155,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Outside of a session a read is tried again until the deadline, as long as the server may
-    /// come back.
+    /// Outside a session a read is retried until the deadline, as long as the server may come back.
     async fn ask(&self, command: &RawDocumentBuf) -> Result<Document, ReadError> {
         let mut pauses = Pauses::OF_A_TRY;
         loop {
@@ -171,7 +170,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Waits before another try; not if there is no time for one.
+    /// Waits before another attempt; returns false if there is no time for one.
     async fn waits_for_another(&self, pauses: &mut Pauses) -> bool {
         let pause = backoff::spread(pauses.next_ceiling());
         let is_left = Instant::now() + pause < self.deadline;
@@ -196,7 +195,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The same in the caller's session, where nothing runs in a task of its own.
+    /// The same in the caller's session, where nothing can run in a task of its own.
     async fn read_in_session(
         &mut self,
         mut command: RawDocumentBuf,
@@ -251,11 +250,11 @@ fn first_batch(reply: &Document) -> Option<Vec<RawDocumentBuf>> {
         .collect()
 }
 
-/// Why records were given up of whose buckets no read told by the deadline. The driver does not say what it
+/// The error of records whose buckets no read returned before the deadline. The driver does not say what it
 /// waited for.
 fn no_answer_in_time(context: &Context) -> Error {
-    let message = "a read was not answered before the deadline: the server was silent, or no connection of the \
-                   client's pool was free"
+    let message = "a read got no reply before the deadline: the server did not answer, or the client's pool had no free \
+                   connection"
         .to_owned();
     Error::new(ErrorKind::Unreachable { message }, context)
 }

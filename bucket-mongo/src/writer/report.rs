@@ -1,4 +1,4 @@
-//! What became of a batch, in the words of this crate.
+//! The outcome of a batch, with this crate's errors.
 
 use bucket_core::{
     index::Unmet,
@@ -7,24 +7,24 @@ use bucket_core::{
 
 use crate::error::{Context, Error, ErrorKind, NotKnown};
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    /// Records that are stored.
+    /// The number of stored records.
     pub(crate) stored: usize,
     /// The first record of each bucket that was opened.
     pub(crate) opened: Vec<usize>,
-    /// Commands that were sent.
+    /// The number of commands sent.
     pub(crate) commands: usize,
-    /// Commands that were sent again because of a fault.
+    /// The number of commands sent again because of a fault.
     pub(crate) resent: usize,
-    /// Statements that were refused because a bucket was not as last seen.
+    /// The number of statements refused because a bucket was not as last seen.
     pub(crate) missed: usize,
-    /// Records that were stored before, by an earlier call or as an earlier record of this one.
+    /// Records that were already stored, by an earlier call or as an earlier record of this one.
     pub(crate) duplicates: Vec<usize>,
-    /// Records that are not stored, or not known to be, and why.
+    /// Records that are not stored, or may not be, and why.
     pub(crate) failed: Vec<(usize, Error)>,
-    /// Why nothing more was tried: the connection is lost, or no record could be stored.
+    /// Why the call stopped early: the connection was lost, or no record could be stored.
     pub(crate) stopped_by: Option<Error>,
 }
 
@@ -66,9 +66,11 @@ fn error(reason: Reason<Error>, context: &Context) -> Error {
         Reason::Refused { action, failure } => return Error::refused(&action, &failure, context),
         Reason::HeldBack(held) => return Error::held_back(&held, context),
         Reason::NotSent(reason) => return error(*reason, context).not_sent(),
-        Reason::LostTry => NotKnown::LostTry.into(),
-        Reason::TakenNumber => NotKnown::TakenNumber.into(),
-        Reason::Concern(failure) => NotKnown::Concern(&failure).into(),
+        Reason::LostTry => return Error::not_known(NotKnown::LostTry, context),
+        Reason::TakenNumber => return Error::not_known(NotKnown::TakenNumber, context),
+        Reason::Concern(failure) => {
+            return Error::not_known(NotKnown::Concern(&failure), context);
+        }
         Reason::Late(source) => ErrorKind::Encode(source),
         Reason::Damaged(damage) => ErrorKind::Damaged(damage),
         Reason::Drift(drift) | Reason::Unmet(Unmet::Differs(drift)) => {
@@ -76,14 +78,14 @@ fn error(reason: Reason<Error>, context: &Context) -> Error {
         }
         Reason::Unmet(Unmet::Missing { name }) => ErrorKind::MissingIndex { name },
         Reason::Unmet(Unmet::Unfinished { name }) => ErrorKind::UnfinishedIndex { name },
-        // What else an index may lack one day.
+        // Future variants about an index.
         Reason::Unmet(_) => ErrorKind::MissingIndex {
             name: String::new(),
         },
         Reason::Contention { attempts } => ErrorKind::Contention { attempts },
         Reason::Conflict { id } => ErrorKind::Conflict { id },
         Reason::Withdrawn => ErrorKind::Unreachable {
-            message: "the call that brought it was dropped before it was sent".to_owned(),
+            message: "its call was dropped before the record was sent".to_owned(),
         },
     };
     Error::new(kind, context)

@@ -1,5 +1,5 @@
-//! Whether a command can have left: asked of the driver's choice of a server, which comes before
-//! everything that is sent.
+//! Whether a command can have been sent: observed in the driver's server selection, which precedes everything
+//! that is sent.
 
 use std::sync::{
     Arc,
@@ -11,16 +11,16 @@ use tokio::{sync::Notify, time::Instant};
 
 use super::deadline::GRACE;
 
-/// No server is chosen: nothing can have left.
+/// No server is chosen: nothing can have been sent.
 const WAITING: u8 = 0;
-/// A server is chosen: the command may have left.
+/// A server is chosen: the command may have been sent.
 const CHOSEN: u8 = 1;
-/// A server is chosen, and nobody wants another try unless something may have left.
+/// A server is chosen, and the command is not retried unless it may have been sent.
 const LET_GO: u8 = 2;
-/// Nothing has left, and nothing will.
+/// Nothing was sent, and nothing will be.
 const CALLED_OFF: u8 = 3;
 
-/// The choice of a server for the tries of a command.
+/// The server selection for the attempts of a command.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Selection {
     shared: Arc<Shared>,
@@ -33,8 +33,8 @@ struct Shared {
 }
 
 impl Selection {
-    /// Servers that take writes, unless the command was called off. None once it is late: a runtime that was
-    /// not driven for a while may ask only then.
+    /// Accepts servers that take writes, unless the command was called off. Accepts none once it is late: a
+    /// runtime that did not run for a while may ask only then.
     pub(super) fn criteria(&self, deadline: Instant) -> SelectionCriteria {
         let shared = Arc::clone(&self.shared);
         SelectionCriteria::Predicate(Arc::new(move |server| {
@@ -49,8 +49,8 @@ impl Selection {
         }))
     }
 
-    /// A try sent nothing: the next one chooses anew, unless the command was let go of. What `maybe`
-    /// left in an earlier try is tried on.
+    /// An attempt sent nothing: the next one selects a server again, unless the command was let go. With
+    /// `maybe`, an earlier attempt may have sent it, and it is retried in any case.
     pub(super) fn reset(&self, maybe: bool) {
         if maybe {
             return;
@@ -59,11 +59,11 @@ impl Selection {
         self.shared.change(LET_GO, CALLED_OFF);
     }
 
-    /// Calls the command off, or lets go of it where it may have left; whether it was in time, so that
-    /// nothing is sent.
+    /// Calls the command off, or lets it go if it may have been sent. Returns whether it was called off in
+    /// time, so that nothing is sent.
     pub(super) fn call_off(&self) -> bool {
         loop {
-            // A server may be chosen, or the choice reset, between these steps.
+            // A server may be chosen, or the selection reset, between these steps.
             self.shared.change(WAITING, CALLED_OFF);
             self.shared.change(CHOSEN, LET_GO);
             match self.shared.state.load(Ordering::Acquire) {
@@ -88,7 +88,7 @@ impl Selection {
 }
 
 impl Shared {
-    /// A server is chosen; not if the command was called off, nor after its end.
+    /// A server is chosen. Returns false if the command was called off, or after its end.
     fn goes(&self, end: Instant) -> bool {
         if Instant::now() >= end {
             return false;
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_was_called_off_stays_so() {
+    fn a_command_that_was_called_off_stays_called_off() {
         let selection = Selection::default();
         assert!(selection.call_off());
         assert!(selection.call_off());
@@ -138,18 +138,18 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_may_have_left_is_not_called_off() {
+    fn a_command_that_may_have_been_sent_is_not_called_off() {
         let selection = Selection::default();
         assert!(selection.shared.goes(later()));
         assert!(!selection.call_off());
         assert!(selection.shared.goes(later()));
-        // It may have been applied, so it is seen through.
+        // It may have been applied, so it is followed to its outcome.
         selection.reset(true);
         assert!(!selection.is_called_off());
     }
 
     #[test]
-    fn a_command_that_was_let_go_of_and_has_not_left_is_not_tried_again() {
+    fn a_command_that_was_let_go_and_not_sent_is_not_retried() {
         let selection = Selection::default();
         assert!(selection.shared.goes(later()));
         assert!(!selection.call_off());
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_has_not_left_is_tried_again_while_somebody_waits() {
+    fn an_unsent_command_is_retried_while_someone_waits() {
         let selection = Selection::default();
         assert!(selection.shared.goes(later()));
         selection.reset(false);

@@ -1,10 +1,9 @@
-//! The commands of a round on their way: side by side, or one after the other in the caller's
-//! session.
+//! Sends the commands of a round: in parallel, or one after the other in the caller's session.
 //!
-//! Outside of the caller's session each command runs in a task of its own: a caller that drops its
-//! future half-way leaves no connection with half a message. What may have left by then is seen through,
-//! until the deadline; what has not is called off. Soon after the deadline the task ends in any case, and gives
-//! back its connection: the driver closes one on which a reply is outstanding.
+//! Outside the caller's session each command runs in a task of its own: a caller that drops its future
+//! half-way leaves no connection with half a message. A command that may have been sent by then is followed
+//! to its outcome, until the deadline; one that was not sent is called off. Soon after the deadline the task
+//! ends in any case and returns its connection: the driver closes one on which a reply is outstanding.
 
 use std::{pin::pin, sync::Arc};
 
@@ -18,7 +17,7 @@ use super::{Writer, delivery::Delivery, learnt::Learnt, selection::Selection};
 use crate::error::{Context, Error, NotKnown};
 
 impl Writer<'_> {
-    /// What these commands came to, or the first ones up to a failure.
+    /// Sends these commands and returns their results, or those up to the first failure.
     pub(super) async fn send(&mut self, commands: Vec<Dispatch>) -> Vec<Delivered<Error>> {
         if self.session.is_some() {
             return self.send_in_session(commands).await;
@@ -46,7 +45,7 @@ impl Writer<'_> {
             return commands.await;
         };
         loop {
-            // A caller that is gone takes its records out of what has not left.
+            // A caller that has left takes its records out of commands that were not sent.
             match select(&mut commands, pin!(callers.leave())).await {
                 Either::Left((ended, _)) => return ended,
                 Either::Right(_) => selections.iter().for_each(|selection| {
@@ -86,7 +85,7 @@ impl Writer<'_> {
     }
 }
 
-/// A command and all that its task needs.
+/// A command and everything that its task needs.
 #[derive(Debug)]
 pub(super) struct Command {
     pub(super) database: Database,
@@ -94,16 +93,16 @@ pub(super) struct Command {
     pub(super) write_concern: Option<RawDocumentBuf>,
     pub(super) deadline: Instant,
     pub(super) selection: Selection,
-    /// The UUID of the collection that it is for.
+    /// The UUID of its collection.
     pub(super) collection: Option<Binary>,
     /// The number of its statements.
     pub(super) statements: usize,
-    /// A second execution changes nothing more.
+    /// Whether a second execution changes nothing more.
     pub(super) repeatable: bool,
     pub(super) context: Context,
 }
 
-/// Calls a command off when nobody waits for it any more, unless it may have left.
+/// Calls a command off when nobody waits for it any more, unless it may have been sent.
 struct Waiting(Selection);
 
 impl Drop for Waiting {
@@ -125,7 +124,7 @@ impl Command {
         })
     }
 
-    /// Until it is called off, or soon after the deadline.
+    /// Runs until it is called off, or until soon after the deadline.
     async fn run(self, body: RawDocumentBuf) -> Delivered<Error> {
         let selection = self.selection.clone();
         match select(

@@ -1,9 +1,8 @@
-//! A session of a command's own, and the number that lets the server tell a repetition from a new
-//! command.
+//! A command's own session, and the number that lets the server distinguish a repetition from a new command.
 //!
-//! Source of the protocol: the retryable writes of MongoDB's driver specifications. The driver
-//! speaks it for its own operations, with one repetition; here it is spoken for commands of the library,
-//! with as many as it takes (`bucket_core::write::Delivery`).
+//! Source of the protocol: the retryable writes of MongoDB's driver specifications. The driver uses it for
+//! its own operations, with one repetition; here it is used for the library's commands, with as many as
+//! needed (`bucket_core::write::Delivery`).
 
 use std::fmt::{self, Write};
 
@@ -18,16 +17,16 @@ use tokio::time::{Instant, error::Elapsed, timeout_at};
 
 use crate::error::Context;
 
-/// How the driver's debug form of a session names the number of its last retryable write.
+/// The name, in the driver's debug form of a session, of the number of its last retryable write.
 const NUMBER: &str = "txn_number: ";
-/// And the mark of one whose connection broke with a command on its way; it stands before the number.
+/// The name of the mark that a connection broke with a command in flight; it comes before the number.
 const MARK: &str = "dirty: ";
-/// How it refuses a transaction inside of another.
+/// The driver's error for a transaction inside another one.
 const IN_TRANSACTION: &str = "already in progress";
-/// And one of a session that reads a snapshot.
+/// The driver's error for a transaction in a snapshot session.
 const OF_A_SNAPSHOT: &str = "snapshot sessions";
 
-/// What the next command of a session goes by.
+/// The numbering of the next command of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Numbering {
     /// Its number.
@@ -40,18 +39,18 @@ pub(super) enum Numbering {
     Unreadable,
 }
 
-/// The number of the next command of this session.
+/// Takes the number of the next command of this session.
 ///
-/// Sessions come from the pool of the driver and go back to it, so the driver has to count with
-/// us: were it behind, its next write would be refused as an old one (225). It counts up where a
-/// transaction is begun, and nothing is sent for one that is given up at once. Where what it shows does not
-/// grow by one with that, it is not the number.
+/// Sessions come from the driver's pool and return to it, so the driver must count with us. If it lagged, the
+/// server would refuse its next write as an old one (225). The driver counts up when a transaction begins,
+/// and sends nothing for one that is aborted at once. If the value that it shows does not grow by one, it is
+/// not the number.
 pub(super) async fn next_number(session: &mut ClientSession) -> mongodb::error::Result<Numbering> {
     let before = last_number(session);
     let begun = match begin(session).await {
         Err(error) if is_unmet(&error) => {
-            // The driver has not met its server yet, and calls that "not supported": a command of
-            // any kind waits for it.
+            // The driver has not met its server yet, and reports that as "not supported": a command of any
+            // kind waits for the server.
             meet_server(session).await?;
             begin(session).await
         }
@@ -76,21 +75,21 @@ pub(super) async fn next_number(session: &mut ClientSession) -> mongodb::error::
     })
 }
 
-/// Begins a transaction of which nothing is ever sent. With a write concern of its own: that of the
-/// client may be one that transactions cannot have, which says nothing of numbers.
+/// Begins a transaction for which nothing is ever sent. It has its own write concern, because the client's
+/// may be one that transactions cannot have, which says nothing about numbers.
 async fn begin(session: &mut ClientSession) -> mongodb::error::Result<()> {
     let begin = session.start_transaction();
     begin.write_concern(WriteConcern::majority()).await
 }
 
-/// Refuses a session that reads a snapshot: the server takes no write of it. What it says to the reads of a write
-/// differs from form to form, so nothing is sent.
+/// Refuses a snapshot session: the server takes no writes in it. Its errors for the reads of a write differ
+/// from form to form, so nothing is sent.
 pub(super) async fn refuse_snapshot(
     session: &mut ClientSession,
     context: &Context,
 ) -> Result<(), crate::Error> {
-    // The driver refuses it before it waits for anything. Else it may wait for a server that it has not met yet, which
-    // says nothing about the session.
+    // The driver refuses it before it waits for anything. Otherwise it may wait for a server that it has not
+    // met yet, which says nothing about the session.
     let refused = match begin(session).now_or_never() {
         None => None,
         // Nothing was sent for it.
@@ -103,15 +102,15 @@ pub(super) async fn refuse_snapshot(
     if !is_of_a_snapshot {
         return Ok(());
     }
-    let message = "a session that reads a snapshot cannot write: use another one".to_owned();
+    let message = "a snapshot session cannot write: use another session".to_owned();
     Err(crate::Error::new(
         crate::ErrorKind::InvalidArgument { message },
         context,
     ))
 }
 
-/// Whether the session is in a transaction. A driver that has not met its server yet waits for it, here until
-/// the deadline.
+/// Whether the session is in a transaction. If the driver has not met its server yet, this waits for it,
+/// until the deadline.
 pub(crate) async fn is_in_transaction(
     session: &mut ClientSession,
     deadline: Instant,
@@ -120,8 +119,8 @@ pub(crate) async fn is_in_transaction(
     Ok(matches!(number, Ok(Numbering::InTransaction)))
 }
 
-/// Whether a command of this session can have reached a connection: the driver marks its session
-/// where that breaks, and not where none could be had. True as well where that cannot be told.
+/// Whether a command of this session can have reached a connection. The driver marks its session if a
+/// connection breaks, but not if none could be made. Also true if this cannot be determined.
 pub(super) fn has_lost_a_command(session: &ClientSession) -> bool {
     Search::in_session(session).mark().unwrap_or(true)
 }
@@ -135,16 +134,16 @@ async fn meet_server(session: &ClientSession) -> mongodb::error::Result<()> {
     admin.run_command(doc! { "ping": 1 }).await.map(drop)
 }
 
-/// The driver shows the number nowhere but in its debug form.
+/// The driver shows the number only in its debug form.
 fn last_number(session: &ClientSession) -> Option<i64> {
     Search::in_session(session).number()
 }
 
-/// Takes text until it has seen the number.
+/// Accepts text until it has seen the number.
 #[derive(Debug, Default)]
 struct Search {
     seen: String,
-    /// Where the number begins, once its name was seen.
+    /// Where the number begins, once its name was found.
     number_at: Option<usize>,
 }
 
@@ -166,7 +165,7 @@ impl Search {
     }
 }
 
-/// What is shown at the beginning of this, once it is there as a whole.
+/// The value at the start of this text, once it is complete.
 fn value(text: &str) -> Option<&str> {
     text.split_once([' ', ',', '}']).map(|(value, _)| value)
 }
@@ -203,7 +202,7 @@ mod tests {
     use super::{Search, last_number, refuse_snapshot};
     use crate::error::Context;
 
-    /// When this fails with a new version of the driver: see "Numbers" in `docs/architecture.md`.
+    /// If this fails with a new version of the driver, see "Numbers" in `docs/architecture.md`.
     #[tokio::test]
     async fn the_driver_shows_the_number_and_the_mark_of_a_session() {
         let client = Client::with_uri_str("mongodb://localhost:1").await.unwrap();
@@ -212,9 +211,9 @@ mod tests {
         assert_eq!(Search::in_session(&session).mark(), Some(false));
     }
 
-    /// When this fails with a new version of the driver: look how it refuses the transaction.
+    /// If this fails with a new version of the driver, look at how it refuses the transaction.
     #[tokio::test]
-    async fn a_session_that_reads_a_snapshot_is_told_from_others() {
+    async fn a_snapshot_session_is_distinguished_from_others() {
         let client = Client::with_uri_str("mongodb://localhost:1").await.unwrap();
         let context = Context {
             operation: "insert",

@@ -15,9 +15,10 @@ Exit codes: 0 all done, 1 something failed, 2 wrong usage,
 
 /// Bottles, movies and products as arrays of attributes in MongoDB.
 ///
-/// Without a command: stores the manual's bottles and movies in a fresh database and asks for them;
-/// then it stores made-up products as documents of many fields and as documents with attributes,
-/// shows what both cost, moves some from one form to the other and back, and drops it all.
+/// Without a command: stores the manual's bottles and movies in a fresh database and queries them.
+/// Then it stores made-up products as documents of many fields and as documents with attributes,
+/// compares the cost of both, migrates some from one form to the other and back, and drops
+/// everything.
 #[derive(Debug, Parser)]
 #[command(version, after_help = ENVIRONMENT, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
@@ -30,11 +31,11 @@ pub(crate) struct Arguments {
 /// A command besides the main job.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Store made-up products behind those that are stored, and keep them
+    /// Store made-up products after those that are stored, and keep them
     Load {
         #[command(flatten)]
         amount: Amount,
-        /// In which form
+        /// The form of the documents
         #[arg(long, value_name = "FORM", value_enum, default_value_t = To::Attributes)]
         form: To,
         #[command(flatten)]
@@ -58,7 +59,7 @@ pub(crate) enum Command {
 }
 
 /// The help of `--json` where that gives more than one object.
-const LINES: &str = "Print a JSON object for each product, one a line, and one for an error";
+const LINES: &str = "Print a JSON object for each product, one per line, and one for an error";
 
 /// How many products.
 #[derive(Debug, Clone, Copy, Args)]
@@ -68,26 +69,26 @@ pub(crate) struct Amount {
     pub(crate) products: i32,
 }
 
-/// What `find` is to show.
+/// What `find` shows.
 #[derive(Debug, Args)]
 pub(crate) struct Find {
     /// Such as `weight_g >= 500` or `color = red`, in quotes; with `=`, `<`, `<=`, `>` and `>=`
     #[arg(value_name = "CONDITION", value_parser = Condition::parse)]
     pub(crate) conditions: Vec<Condition>,
-    /// At most so many products
+    /// At most this many products
     #[arg(long, value_name = "N", default_value_t = 25, value_parser = limit)]
     pub(crate) limit: u32,
     #[command(flatten)]
     pub(crate) output: Output,
 }
 
-/// What `migrate` is to do.
+/// What `migrate` does.
 #[derive(Debug, Args)]
 pub(crate) struct Migrate {
-    /// To which form
+    /// The form to migrate to
     #[arg(long, value_name = "FORM", value_enum)]
     pub(crate) to: To,
-    /// Change nothing and say what would be changed
+    /// Change nothing and show what would be changed
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -158,7 +159,7 @@ mod tests {
             ),
             (
                 "catalog find color=red color",
-                "invalid value 'color' for '[CONDITION]...': `color` is no condition such as \
+                "invalid value 'color' for '[CONDITION]...': `color` is not a condition such as \
                  `weight_g >= 500` or `color = red`"
                     .to_owned(),
             ),

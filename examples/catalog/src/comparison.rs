@@ -1,4 +1,4 @@
-//! The same questions to documents of many fields and to documents with attributes.
+//! The same questions put to documents of many fields and to documents with attributes.
 
 use bucket_mongo::{
     Attributed as _, Documents,
@@ -18,7 +18,8 @@ use crate::{
 
 pub(crate) use crate::form::LATE;
 
-/// What is asked, as `catalog find` takes it. The last one is of the field without an index.
+/// The questions, in the syntax of `catalog find`. The last one asks for the field without an
+/// index.
 const QUESTIONS: [&[&str]; 6] = [
     &["color = teal"],
     &["weight_g >= 58000"],
@@ -47,7 +48,7 @@ pub(crate) struct Answer {
     pub(crate) attributes: Examined,
 }
 
-/// Stores the products in every form, and asks.
+/// Stores the products in every form, and asks every question.
 pub(crate) async fn run(
     database: &Database,
     products: &[Product],
@@ -95,7 +96,7 @@ async fn ask(documents: &Documents<Product>, question: &[&str]) -> Result<Answer
     both(documents, question, id_of, many_fields, attributes).await
 }
 
-/// An order of a field is that of its index; of attributes no index has the order.
+/// A field's index gives the order of that field; no index gives the order of an attribute.
 async fn heaviest(documents: &Documents<Product>) -> Result<Answer, Error> {
     let many_fields = doc! {
         "find": form::FIELDS, "sort": { "weight_g": -1 }, "limit": HEAVIEST,
@@ -107,8 +108,8 @@ async fn heaviest(documents: &Documents<Product>) -> Result<Answer, Error> {
     let attributes = doc! {
         "aggregate": documents.spec().collection(), "pipeline": stages, "cursor": {},
     };
-    let question = format!("the {HEAVIEST} of most weight_g");
-    // Products of one weight may come in any order.
+    let question = format!("the {HEAVIEST} highest weight_g");
+    // Products of equal weight may come in any order.
     both(documents, question, weight_of, many_fields, attributes).await
 }
 
@@ -138,7 +139,7 @@ async fn both(
     })
 }
 
-/// What a command finds, each product by a mark, in the order of these.
+/// What a command finds: a number for each product, by its place in this list.
 async fn marks(
     database: &Database,
     command: Document,

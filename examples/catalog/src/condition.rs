@@ -11,7 +11,7 @@ use example_kit::csv_input::field::{integer, name, number, shown};
 
 use crate::field::{self, Typed};
 
-/// What is asked of one attribute.
+/// What is asked about one attribute.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Condition {
     text: String,
@@ -28,7 +28,7 @@ enum Operator {
     AtLeast,
 }
 
-/// Two characters first: `<` is the start of `<=`.
+/// Operators of two characters first: `<` is the start of `<=`.
 const OPERATORS: [(&str, Operator); 5] = [
     ("<=", Operator::AtMost),
     (">=", Operator::AtLeast),
@@ -42,13 +42,13 @@ impl Condition {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (name, (sign, operator), value) = parts(text).ok_or_else(|| {
             format!(
-                "{} is no condition such as `weight_g >= 500` or `color = red`",
+                "{} is not a condition such as `weight_g >= 500` or `color = red`",
                 shown(text)
             )
         })?;
         let field = field::named(name).map_err(|names| {
             format!(
-                "{} is no attribute of a product; they are {names}",
+                "{} is not an attribute of a product; the attributes are {names}",
                 shown(name)
             )
         })?;
@@ -65,7 +65,7 @@ impl Condition {
                 both(name, &of(), operator, self::name(value).map_err(of_value)?)
             }
             Typed::Text(_) => {
-                return Err(format!("`{name}` is text, of which only `=` can be asked"));
+                return Err(format!("`{name}` is text, which supports only `=`"));
             }
         };
         Ok(Self {
@@ -85,7 +85,7 @@ fn parts(text: &str) -> Option<(&str, (&'static str, Operator), &str)> {
     Some((name.trim(), found, value.trim()))
 }
 
-/// The condition on a field, and that on an attribute.
+/// The condition on a field, and the condition on an attribute.
 fn both<V: AttributeValue>(
     name: &str,
     attribute: &Attribute<V>,
@@ -109,7 +109,7 @@ impl fmt::Display for Condition {
     }
 }
 
-/// The conditions as they are said: `color = red and pages < 60`.
+/// The conditions as the user writes them: `color = red and pages < 60`.
 pub(crate) fn said(conditions: &[Condition]) -> String {
     let texts: Vec<&str> = conditions.iter().map(|one| one.text.as_str()).collect();
     texts.join(" and ")
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_condition_is_one_of_a_field_and_of_an_attribute() {
+    fn a_condition_applies_to_a_field_and_to_an_attribute() {
         let heavy = Condition::parse("weight_g>= 500").unwrap();
         assert_eq!(heavy.to_string(), "weight_g >= 500");
         assert_eq!(heavy.by_field, doc! { "weight_g": { "$gte": 500 } });
@@ -159,15 +159,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_condition_is_refused_with_what_is() {
+    fn a_wrong_condition_is_refused_with_the_reason() {
         for (text, expected) in [
             (
                 "color",
-                "`color` is no condition such as `weight_g >= 500` or `color = red`",
+                "`color` is not a condition such as `weight_g >= 500` or `color = red`",
             ),
             (
                 "colour = red",
-                "`colour` is no attribute of a product; they are volume_ml, height_cm, width_cm, \
+                "`colour` is not an attribute of a product; the attributes are volume_ml, height_cm, width_cm, \
                  depth_cm, weight_g, power_w, memory_gb, screen_inches, pages, color, size, \
                  material, warranty_months",
             ),
@@ -180,10 +180,7 @@ mod tests {
                 "the value of `screen_inches`: `13,3` is not a number",
             ),
             ("color =", "the value of `color`: is empty"),
-            (
-                "size > small",
-                "`size` is text, of which only `=` can be asked",
-            ),
+            ("size > small", "`size` is text, which supports only `=`"),
         ] {
             assert_eq!(Condition::parse(text).unwrap_err(), expected);
         }

@@ -1,4 +1,4 @@
-//! What the server examined for a query, as its `explain` says.
+//! What the server examined for a query, according to its `explain`.
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ use serde::Serialize;
 /// What a query cost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Examined {
-    /// The indexes that its plan uses; none where the server looks into every document.
+    /// The indexes that its plan uses; none for a scan of the collection.
     pub(crate) indexes: Vec<String>,
-    /// The entries of indexes.
+    /// The index entries that were examined.
     pub(crate) keys: u64,
     pub(crate) documents: u64,
 }
 
-/// Runs a command, such as a `find`, and says what it examined.
+/// Runs `explain` for a command, such as a `find`, and returns what it examined.
 pub(crate) async fn explain(database: &Database, command: Document) -> Result<Examined, Error> {
     let explain = doc! { "explain": command, "verbosity": "executionStats" };
     let reply = database.run_command(explain).await?;
@@ -28,7 +28,7 @@ pub(crate) async fn explain(database: &Database, command: Document) -> Result<Ex
 
 impl Examined {
     fn read(reply: &Document) -> Self {
-        // An aggregation that is more than a query has its query in the first of its stages.
+        // An aggregation with more stages than a query has its query in the first stage.
         let cursor = || {
             let first = reply.get_array("stages").ok()?.first()?.as_document()?;
             first.get_document("$cursor").ok()
@@ -49,7 +49,7 @@ impl Examined {
     }
 }
 
-/// The names of the indexes of a plan and of what stands below it, each once.
+/// The names of the indexes that a plan and the stages below it use, each once.
 fn indexes_of(plan: &Document, indexes: &mut Vec<String>) {
     if let Ok(name) = plan.get_str("indexName")
         && !indexes.iter().any(|other| other == name)
@@ -68,7 +68,7 @@ fn indexes_of(plan: &Document, indexes: &mut Vec<String>) {
     }
 }
 
-/// A number of whatever type the server gives it.
+/// A number, whatever type the server gives it.
 pub(crate) fn number(reply: &Document, name: &str) -> u64 {
     let number = match reply.get(name) {
         Some(Bson::Int32(number)) => i64::from(*number),
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plans_are_read_whatever_stands_around_them() {
+    fn plans_are_found_at_any_depth() {
         let scan = doc! { "stage": "IXSCAN", "indexName": "by_specs" };
         let planned = doc! { "stage": "OR", "inputStages": [scan.clone(), scan] };
         let query = doc! {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scan_of_the_collection_is_said() {
+    fn a_scan_of_the_collection_is_reported() {
         let reply = doc! {
             "queryPlanner": { "winningPlan": { "stage": "COLLSCAN" } },
             "executionStats": { "totalKeysExamined": 0, "totalDocsExamined": 7 },

@@ -4,7 +4,7 @@ use bucket_mongo::attribute::Attribute;
 
 use crate::model::Product;
 
-/// An attribute that can be asked for.
+/// An attribute that conditions can name.
 pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) attribute: Typed,
@@ -47,7 +47,7 @@ const fn field(name: &'static str, attribute: Typed) -> Field {
     Field { name, attribute }
 }
 
-/// The field of this name, or a list of all.
+/// The field of this name; an unknown name gives the list of all.
 pub(crate) fn named(name: &str) -> Result<&'static Field, String> {
     let fields: &'static [Field] = &FIELDS;
     let found = fields.iter().find(|field| field.name == name);
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_attribute_of_the_struct_is_there() {
+    fn every_attribute_of_the_struct_is_listed() {
         let [specs] = Product::SPEC.arrays() else {
             panic!("one array")
         };

@@ -1,6 +1,6 @@
 //! The same products in three forms: many fields with an index for each, twice, and attributes.
 //!
-//! All indexes are there before the first product comes, as they are in a collection that grows.
+//! All indexes exist before the first product is stored, as in a collection that grows.
 
 use std::time::Instant;
 
@@ -16,16 +16,16 @@ use crate::{examined::number, field, model::Product};
 
 /// The collection of many fields.
 pub(crate) const FIELDS: &str = "products_of_many_fields";
-/// The same with indexes that leave out what a product does not have.
+/// The same, with indexes that skip products without the field.
 const SPARSE: &str = "products_of_many_fields_sparse";
-/// So many products are sent at once.
+/// The number of products in one batch.
 pub(crate) const BATCH: usize = 5_000;
 /// The index that every collection has.
 const ID: &str = "_id_";
-/// The field that came later than the indexes.
+/// The field that was added after the indexes.
 pub(crate) const LATE: &str = "warranty_months";
 
-/// A form with the room and the time that it takes.
+/// A form, with the space and the time that it takes.
 #[derive(Debug, Serialize)]
 pub(crate) struct Form {
     pub(crate) name: &'static str,
@@ -33,9 +33,9 @@ pub(crate) struct Form {
     pub(crate) document_bytes: u64,
     /// The bytes of the compressed file of documents.
     pub(crate) stored_bytes: u64,
-    /// The number of indexes beside that of `_id`.
+    /// The number of indexes, without that of `_id`.
     pub(crate) indexes: usize,
-    /// The bytes of the files of these.
+    /// The bytes of the files of these indexes.
     pub(crate) index_bytes: u64,
     /// How long it took to store the products.
     pub(crate) seconds: f64,
@@ -51,7 +51,7 @@ pub(crate) async fn store_all(
     let fields = store_fields(database, FIELDS, false, products, bar).await?;
     let sparse = store_fields(database, SPARSE, true, products, bar).await?;
     let attributes = store_attributes(database, products, bar).await?;
-    // Files have their size from the last checkpoint, which this command takes.
+    // File sizes are those of the last checkpoint, which this command takes.
     let admin = database.client().database("admin");
     admin.run_command(doc! { "fsync": 1 }).await?;
     let collection = Product::documents(database).spec().collection();
@@ -62,7 +62,7 @@ pub(crate) async fn store_all(
     ])
 }
 
-/// Stores products in a new collection of many fields; gives the seconds that it took.
+/// Stores products in a new collection of many fields; returns the seconds it took.
 pub(crate) async fn store_fields(
     database: &Database,
     collection: &str,
@@ -87,7 +87,7 @@ pub(crate) async fn store_fields(
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Stores products as documents of many fields; gives their number.
+/// Stores products as documents of many fields; returns their number.
 pub(crate) async fn insert_fields(
     collection: &Collection<Product>,
     products: &[Product],
@@ -100,7 +100,7 @@ pub(crate) async fn insert_fields(
     Ok(products.len() as u64)
 }
 
-/// Gives the seconds that it took.
+/// Runs a job; returns the seconds it took.
 async fn store_attributes(
     database: &Database,
     products: &[Product],
@@ -113,7 +113,7 @@ async fn store_attributes(
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Stores products with attributes; gives their number.
+/// Stores products with attributes; returns their number.
 pub(crate) async fn insert(
     documents: &Documents<Product>,
     products: &[Product],

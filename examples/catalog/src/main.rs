@@ -27,7 +27,7 @@ use example_kit::{app, cli::refuse};
 
 use crate::cli::Arguments;
 
-/// The name of the app, and of the database where `MONGODB_URI` names none.
+/// The name of the app, and of its database unless `MONGODB_URI` names one.
 const APP: &str = "catalog";
 
 #[tokio::main]

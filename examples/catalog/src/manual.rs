@@ -1,5 +1,5 @@
-//! The documents of the manual's page "Group Data with the Attribute Pattern", and a few of the same
-//! kind, so that there is something to be told apart.
+//! The documents of the manual's page "Group Data with the Attribute Pattern", and a few more of
+//! the same kind, so that queries have something to leave out.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use bucket_mongo::bson::DateTime;
 
 use crate::model::{Bottle, ManualBottle, Movie};
 
-/// The page's bottle to the letter.
+/// The page's bottle, exactly.
 pub(crate) fn bottle() -> ManualBottle {
     ManualBottle {
         id: 1,

@@ -1,4 +1,4 @@
-//! A collection of products from one form of its documents to the other, in place.
+//! Migrates a collection of products from one form of its documents to the other, in place.
 
 use bucket_mongo::{Documents, documents::MigrationReport};
 use clap::ValueEnum;
@@ -15,7 +15,7 @@ pub(crate) enum To {
     Fields,
 }
 
-/// Moves all products, with a bar on the way.
+/// Migrates all products, with a progress bar.
 pub(crate) async fn run(
     documents: &Documents<Product>,
     to: To,

@@ -1,4 +1,4 @@
-//! The numbers of products: each is given to one load only, however many of them run at a time.
+//! The numbers of products: each goes to one load only, however many loads run at a time.
 
 use bucket_mongo::{
     Documents,
@@ -9,12 +9,12 @@ use example_kit::Error;
 
 use crate::model::Product;
 
-/// Holds the last number that was given away.
+/// Holds the last number that was assigned.
 const COLLECTION: &str = "product_numbers";
 const LAST: &str = "last";
 
-/// Takes so many numbers, behind those that are given away and those that are stored. Numbers that are
-/// not used are not given again. Gives the first one.
+/// Reserves this many numbers, above all reserved and stored ones, and returns the first. Unused
+/// numbers are not reserved again.
 pub(crate) async fn take(documents: &Documents<Product>, number: i32) -> Result<i32, Error> {
     let stored = last_stored(documents).await?;
     let of_products = doc! { "_id": documents.spec().collection() };
@@ -23,7 +23,7 @@ pub(crate) async fn take(documents: &Documents<Product>, number: i32) -> Result<
         .update_one(of_products.clone(), doc! { "$max": { LAST: stored } })
         .upsert(true)
         .await?;
-    // One statement of the server, which two loads cannot share.
+    // One command, which the server runs atomically for concurrent loads.
     let mut with_room = of_products.clone();
     with_room.insert(LAST, doc! { "$lte": i32::MAX - number });
     let taken = numbers

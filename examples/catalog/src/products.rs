@@ -1,4 +1,4 @@
-//! Made-up products: the same ones in every run, each of which follows from its number.
+//! Made-up products: the same ones in every run, because each follows from its number.
 
 use example_kit::dice::Dice;
 
@@ -14,7 +14,7 @@ const MATERIALS: [&str; 8] = [
 ];
 const SCREENS: [f64; 6] = [5.5, 6.1, 6.7, 13.3, 14.0, 15.6];
 const MEMORIES: [i32; 5] = [8, 16, 32, 64, 128];
-/// One of so many products came after warranties were thought of.
+/// One in this many products is new enough to have a warranty.
 const LATE: i32 = 20;
 
 /// The products with these numbers, counted from 1.
@@ -147,7 +147,7 @@ impl Maker {
             .then(|| 6 * (1 + i32::from(self.dice.roll(10))))
     }
 
-    /// From one number to below another one.
+    /// A number from a lower bound up to, but not including, an upper one.
     fn number(&mut self, from: u16, to: u16) -> i32 {
         (from + self.dice.roll(to - from)).into()
     }
@@ -176,7 +176,7 @@ mod tests {
             let stored = Document::try_from(attribute::encode(product).unwrap()).unwrap();
             let specs = stored.get_array("specs").unwrap().len();
             assert!((4..=6).contains(&specs), "{stored}");
-            // `_id`, `name` and nothing for what it does not have.
+            // `_id`, `name` and nothing for absent attributes.
             let fields = serialize_to_document(product).unwrap();
             assert_eq!(fields.len(), 2 + specs, "{fields}");
         }

@@ -1,4 +1,4 @@
-//! A query as the line of Rust that makes it, the filter that it is, what it finds and what that cost.
+//! A query as the line of Rust that makes it, its filter, what it finds and its cost.
 
 use std::io::Write;
 
@@ -10,14 +10,14 @@ use example_kit::{Error, print};
 
 use crate::examined::explain;
 
-/// A filter and the Rust that it comes from.
+/// A filter and the Rust that makes it.
 #[derive(Debug)]
 pub(crate) struct Query {
     pub(crate) rust: &'static str,
     pub(crate) filter: Document,
 }
 
-/// The query of an expression; what is shown is what is compiled.
+/// The query of an expression; the text shown is the code that is compiled.
 macro_rules! query {
     ($filter:expr) => {
         $crate::query::Query {
@@ -29,7 +29,7 @@ macro_rules! query {
 
 pub(crate) use query;
 
-/// Shows a query; what it finds by a line each.
+/// Shows a query, with a line for each document that it finds.
 pub(crate) async fn show<T: Attributed>(
     documents: &Documents<T>,
     query: Query,

@@ -8,7 +8,7 @@ use example_kit::{
 
 use crate::{comparison::Answer, examined::Examined, form::Form};
 
-/// The room and the time that each form takes.
+/// The space and the time that each form takes.
 pub(crate) fn forms(forms: &[Form]) -> String {
     let mut table = table(&[
         "the same products as",
@@ -55,7 +55,7 @@ pub(crate) fn answers(answers: &[Answer]) -> String {
     finished(table)
 }
 
-/// Products by what they have.
+/// Products and their attributes.
 pub(crate) fn products(products: &[Document]) -> String {
     let mut table = table(&["_id", "name", "attributes"]);
     for product in products {

@@ -6,11 +6,11 @@ use crate::{comparison::Answer, form::Form};
 pub(crate) fn of_forms(forms: &[Form; 3]) -> String {
     let [fields, sparse, attributes] = forms;
     format!(
-        "The index on attributes replaces {} indexes and takes {} of the room of the plain ones, {} of\n\
+        "The index on attributes replaces {} indexes and takes {} of the space of the plain ones, {} of\n\
          that of the sparse ones: an entry for each attribute, with its key and its unit. The documents\n\
          name both as well: they are {} of those of many fields, {} on disk.\n\
-         Each form was stored once, one after the other, into its indexes; the files were measured after\n\
-         a checkpoint, as that has left them.\n",
+         Each form was stored once, one after the other, with its indexes; the files were measured after\n\
+         a checkpoint.\n",
         fields.indexes,
         percent(attributes.index_bytes, fields.index_bytes),
         percent(attributes.index_bytes, sparse.index_bytes),
@@ -19,21 +19,21 @@ pub(crate) fn of_forms(forms: &[Form; 3]) -> String {
     )
 }
 
-/// Where attributes save, and where they do not.
+/// Where attributes save work, and where they do not.
 pub(crate) fn of_answers(answers: &[Answer]) -> String {
     let scanned = |answer: &&Answer| answer.many_fields.indexes.is_empty();
     let saves = answers.iter().find(scanned).map(|answer| {
         format!(
-            "`{}`: a field without an index of its own is looked for in every document ({});\n\
-             the index on attributes had it as soon as a product had it ({} examined).\n",
+            "`{}`: a field without an index of its own needs a scan of every document ({});\n\
+             the index on attributes covers it from the first product on ({} examined).\n",
             answer.question, answer.many_fields.documents, answer.attributes.documents,
         )
     });
     let dearer = |answer: &&Answer| answer.attributes.documents > 2 * answer.many_fields.documents;
     let costs = answers.iter().find(dearer).map(|answer| {
         format!(
-            "{}: the index on a field has its order ({} examined), that on attributes has not:\n\
-             all {} products that have it are looked into and sorted in memory.\n",
+            "{}: the index on a field has its order ({} examined), the index on attributes does not:\n\
+             all {} products that have it are read and sorted in memory.\n",
             answer.question, answer.many_fields.documents, answer.attributes.documents,
         )
     });
@@ -41,7 +41,7 @@ pub(crate) fn of_answers(answers: &[Answer]) -> String {
         .iter()
         .filter(|a| a.attributes.documents == a.many_fields.documents);
     let same = format!(
-        "For {} of {} questions both forms look into the same documents.\n",
+        "For {} of {} questions both forms examine the same documents.\n",
         same.count(),
         answers.len()
     );

@@ -1,4 +1,4 @@
-//! The way in and out of `main`.
+//! Starts and ends the program for `main`.
 
 use std::{
     io::{self, Write},
@@ -14,7 +14,7 @@ use tracing_subscriber::{
 
 use crate::{cli::Format, error::Error, json, text};
 
-/// The development server says when it has to be downloaded, which takes a while.
+/// The development server logs that it is being downloaded, which takes a while.
 pub fn log() {
     let lines = fmt::layer()
         .with_writer(io::stderr)
@@ -29,7 +29,7 @@ pub fn log() {
         .init();
 }
 
-/// The exit code of a command; an error is told on the standard error.
+/// The exit code of a command; an error is printed on the standard error.
 pub fn end(ended: Result<ExitCode, Error>, format: Format, out: &mut impl Write) -> ExitCode {
     match ended.and_then(|code| flushed(out, code)) {
         Ok(code) => code,

@@ -1,4 +1,4 @@
-//! What every command line has: `--json`, and a text for what is wrong with it.
+//! What every command line has: `--json`, and a message for wrong usage.
 
 use std::{env, process::ExitCode};
 
@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::{json, text};
 
-/// How a command says what it did.
+/// How a command reports its result.
 #[derive(Debug, Args)]
 pub struct Output {
     /// Print one JSON object, errors too
@@ -24,7 +24,7 @@ pub enum Format {
 }
 
 impl Output {
-    /// The form that was asked for.
+    /// The requested form.
     #[must_use]
     pub fn format(&self) -> Format {
         if self.json {
@@ -36,7 +36,7 @@ impl Output {
 }
 
 impl Format {
-    /// Makes a remark that belongs to no result, on the standard error.
+    /// Prints a remark that is not part of a result, on the standard error.
     pub fn note(self, message: &str) {
         match self {
             Self::Text => text::complain(message),
@@ -45,20 +45,20 @@ impl Format {
     }
 }
 
-/// Says what is wrong with the command line, or prints the help that was asked for.
+/// Says what is wrong with the command line, or prints the requested help.
 #[must_use]
 pub fn refuse(error: &clap::Error) -> ExitCode {
     let wants_json = env::args_os().any(|argument| argument == "--json");
     if error.use_stderr() && wants_json {
         text::complain(&json::error(&summary(error)));
     } else {
-        // A closed output: there is nobody to tell.
+        // The output is closed: nobody can read it.
         let _ = error.print();
     }
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// The error without the usage that follows it, on one line.
+/// The error without the usage text that follows it, on one line.
 #[must_use]
 pub fn summary(error: &clap::Error) -> String {
     let text = error.render().to_string();

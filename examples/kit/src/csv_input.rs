@@ -1,5 +1,5 @@
-//! Records from CSV: rows one by one, in bounded memory, each wrong one with its line, column and
-//! reason.
+//! Records from CSV: rows one by one, in bounded memory. Each wrong row is reported with its line,
+//! column and reason.
 //!
 //! Rules: a row is one line, so a quote that is never closed costs one row and not the rest of the
 //! file. A byte order mark, CRLF and empty lines are fine; blanks around a value do not count.
@@ -16,11 +16,11 @@ pub use self::error::{FileError, HeaderError, RowError};
 use self::lines::Lines;
 use crate::error::Error;
 
-/// A record that is made from a row.
+/// A record made from a row.
 pub trait FromRow: Sized {
     /// The columns that a file must have.
     const COLUMNS: &'static [&'static str];
-    /// The columns that it may have; others are not read.
+    /// The columns that it may have; other columns are not read.
     const OPTIONAL: &'static [&'static str] = &[];
 
     /// The record, or what is wrong with the row.
@@ -42,11 +42,11 @@ pub struct Rows<R, T> {
 pub struct Row<T> {
     /// The number of its line, counted from 1.
     pub line: u64,
-    /// What it says.
+    /// Its record.
     pub record: T,
 }
 
-/// Where the columns stand.
+/// The positions of the columns.
 #[derive(Debug)]
 struct Header {
     names: Vec<String>,
@@ -68,14 +68,14 @@ impl<R: BufRead, T: FromRow> Rows<R, T> {
         })
     }
 
-    /// Without the rows before this line, counted from 1.
+    /// Skips the rows before this line, counted from 1.
     #[must_use]
     pub fn starting_at(mut self, line: u64) -> Self {
         self.first = line;
         self
     }
 
-    /// The next row; the outer error is one of the file, the inner one of the row.
+    /// The next row; the outer error concerns the file, the inner one the row.
     pub fn next_row(&mut self) -> std::io::Result<Option<Result<Row<T>, RowError>>> {
         while self.lines.advance()? {
             let line = self.lines.number();
@@ -120,7 +120,7 @@ impl<R: BufRead, T: FromRow> Rows<R, T> {
         self.lines.number() + 1
     }
 
-    /// The bytes that are behind us.
+    /// The number of bytes read so far.
     pub fn bytes_read(&self) -> u64 {
         self.lines.bytes()
     }
@@ -204,11 +204,11 @@ impl Values<'_> {
 
 /// The values of a line; none if a quote is still open at its end.
 fn split(line: &[u8]) -> Option<ByteRecord> {
-    // Setting up a parser takes many times as long as a line.
+    // Setting up a parser takes many times as long as reading a line.
     if !line.contains(&b'"') {
         return Some(line.split(|byte| *byte == b',').collect());
     }
-    // A line of a dot follows: if the parser does not come to it, it is inside of a quote.
+    // A line with a dot follows: if the parser does not reach it, a quote is still open.
     let mut parser = ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
@@ -221,7 +221,7 @@ fn split(line: &[u8]) -> Option<ByteRecord> {
     (read && dot == *[b"."].as_slice()).then_some(fields)
 }
 
-/// The rows of a file that is part of the program; every one of them must be good.
+/// The rows of a built-in file; every one of them must be good.
 pub fn built_in<T: FromRow>(what: &'static str, file: &[u8]) -> Result<Vec<Row<T>>, Error> {
     let unreadable = |error| FileError::header::<T>(format!("the built-in {what}").into(), error);
     let mut rows = Rows::new(file).map_err(unreadable)?;

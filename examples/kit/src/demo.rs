@@ -1,4 +1,4 @@
-//! The main job: a story that is told in a database of its own.
+//! The main job: a demonstration in a database of its own.
 
 use std::{fmt, io::Write, time::Duration};
 
@@ -10,16 +10,16 @@ use crate::{
     signal::Signals,
 };
 
-/// How often a database is removed that comes back.
+/// How often a database that reappears is dropped.
 const ATTEMPTS: usize = 50;
-/// How often in a row nothing has come back before it is over.
+/// How many checks in a row must find no database before the job is done.
 const QUIET: usize = 5;
-/// The time in which what was sent to the server has begun to be carried out.
+/// After this time, the server has started all requests that were sent to it.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long the database of a story that broke off is tried to be removed: the server may be gone.
+/// How long to try to drop the database of an interrupted demonstration: the server may be gone.
 const LIMIT: Duration = Duration::from_secs(15);
 
-/// Tells the story and removes the database, however the story ends.
+/// Runs the demonstration and drops the database, whether it succeeds or fails.
 pub async fn run<W: Write>(
     app: &'static str,
     out: &mut W,
@@ -28,7 +28,7 @@ pub async fn run<W: Write>(
     Server::run(app, async |server| on(server, out, story).await).await
 }
 
-/// The same on a server that was chosen by the app.
+/// Does the same on a server that the app chose.
 pub async fn on<W: Write, E: From<Error> + fmt::Display>(
     server: &Server,
     out: &mut W,
@@ -68,8 +68,8 @@ async fn remove_in_time(database: &Database) -> Result<(), Error> {
     }
 }
 
-/// Removes the database of a story that broke off. What it had sent before is still carried out,
-/// and makes the database anew.
+/// Drops the database of an interrupted demonstration. Requests that it sent before are still
+/// executed, and create the database again.
 async fn remove_for_good(database: &Database) -> mongodb::error::Result<()> {
     let mut empty = 0;
     for _ in 0..ATTEMPTS {

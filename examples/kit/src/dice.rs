@@ -1,18 +1,18 @@
-//! Made-up data: the same in every run, so that what an app shows can be checked.
+//! Made-up data: the same in every run, so that the output of an app can be checked.
 
-/// A random number generator with a known start: `SplitMix64` of Steele, Lea and Flood, "Fast
+/// A random number generator with a fixed seed: `SplitMix64` of Steele, Lea and Flood, "Fast
 /// splittable pseudorandom number generators" (2014).
 #[derive(Debug, Clone)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// Dice that fall the same way for the same start.
+    /// Dice that give the same numbers for the same seed.
     #[must_use]
     pub fn new(start: u64) -> Self {
         Self(start)
     }
 
-    /// A number from 0 to below `sides`, which is not 0.
+    /// A number from 0 to `sides - 1`; `sides` is not 0.
     pub fn roll(&mut self, sides: u16) -> u16 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

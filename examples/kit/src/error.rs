@@ -1,4 +1,4 @@
-//! What ends a command early, and how it is said.
+//! What ends a command early, and the message for it.
 
 use std::{fmt, io};
 
@@ -9,12 +9,12 @@ use crate::{
     signal::Signal,
 };
 
-/// A reason for another exit code than 0.
+/// A reason for an exit code other than 0.
 #[derive(Debug)]
 pub enum Error {
-    /// The input file as a whole is of no use.
+    /// The input file cannot be used.
     File(FileError),
-    /// A row of the file that is part of the program: a mistake of its author.
+    /// A row of a built-in file is wrong: a mistake of the program's author.
     BuiltIn {
         /// What the rows are, such as `trades`.
         what: &'static str,
@@ -29,7 +29,7 @@ pub enum Error {
     Driver(mongodb::error::Error),
     /// A record does not have the form that JSON needs.
     Json(serde_json::Error),
-    /// The input file could be read no further.
+    /// The rest of the input file cannot be read.
     Input(io::Error),
     /// The output could not be written.
     Output(io::Error),
@@ -40,32 +40,33 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
-    /// Some records are not stored; why was told before.
+    /// Some records are not stored; the reasons were reported before.
     Incomplete {
         /// How many.
         failed: u64,
-        /// Of how many.
+        /// Out of this number.
         read: u64,
     },
-    /// What should hold does not: a mistake of the program, or of somebody who writes there too.
+    /// A property that should hold does not: a mistake of the program, or of another writer to the
+    /// database.
     Unexpected(String),
-    /// A task ended in a way that it never should.
+    /// A task ended unexpectedly.
     Task(tokio::task::JoinError),
-    /// A signal asked for the end.
+    /// A signal interrupted the command.
     Interrupted(Signal),
-    /// The database of a main job could not be removed.
+    /// The database of a main job could not be dropped.
     NotRemoved {
         /// Its name.
         database: String,
         /// Why.
         reason: Box<Self>,
-        /// Why the job broke off, if it did.
+        /// Why the job was interrupted, if it was.
         cause: Option<String>,
     },
 }
 
 const FAILED: u8 = 1;
-/// As `clap` ends a program.
+/// The exit code that `clap` uses.
 const WRONG_USAGE: u8 = 2;
 
 impl Error {
@@ -80,13 +81,13 @@ impl Error {
         kind == Some(io::ErrorKind::BrokenPipe)
     }
 
-    /// The exit code of a command that ends so.
+    /// The exit code of a command that ends with this error.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Interrupted(signal) => signal.exit_code(),
             Self::Buckets(error) => match error.kind() {
-                // What only the library can tell of an option.
+                // Option errors that only the library finds.
                 ErrorKind::InvalidArgument { .. } | ErrorKind::InvalidToken(_) => WRONG_USAGE,
                 _ => FAILED,
             },
@@ -104,7 +105,7 @@ impl fmt::Display for Error {
             Self::Server(testing::Error::Uri { source }) => {
                 write!(
                     f,
-                    "the server of `MONGODB_URI` is of no use: {}",
+                    "the server of `MONGODB_URI` cannot be used: {}",
                     source.kind
                 )
             }
@@ -112,7 +113,7 @@ impl fmt::Display for Error {
             Self::Buckets(error) => error.fmt(f),
             Self::Driver(error) => error.kind.fmt(f),
             Self::Json(error) => error.fmt(f),
-            Self::Input(error) => write!(f, "the file cannot be read any further: {error}"),
+            Self::Input(error) => write!(f, "the rest of the file cannot be read: {error}"),
             Self::Output(error) => write!(f, "the output cannot be written: {error}"),
             Self::NotWritten { file, source } => write!(f, "`{file}` cannot be written: {source}"),
             Self::Incomplete { failed, read } => {

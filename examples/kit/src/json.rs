@@ -13,13 +13,13 @@ pub fn print(value: &impl Serialize, out: &mut impl Write) -> Result<(), Error> 
     Ok(())
 }
 
-/// The object that stands for an error.
+/// The object for an error.
 #[must_use]
 pub fn error(message: &str) -> String {
     serde_json::json!({ "error": message }).to_string()
 }
 
-/// The object that stands for a remark.
+/// The object for a remark.
 #[must_use]
 pub fn note(message: &str) -> String {
     serde_json::json!({ "note": message }).to_string()

@@ -1,4 +1,4 @@
-//! The keys of which there are buckets.
+//! The keys that have buckets.
 
 use bucket_mongo::{
     Bucketed, Buckets,

@@ -1,27 +1,27 @@
-//! What the example apps share, so that each of them is about its model alone.
+//! What the example apps share, so that each app contains only its model.
 //!
 //! | module | what it is for |
 //! | --- | --- |
-//! | [`app`] | the way in and out of `main`: log lines, exit codes |
-//! | [`cli`] | `--json`, and what is said of a wrong command line |
+//! | [`app`] | start and end of `main`: log lines, exit codes |
+//! | [`cli`] | `--json`, and the message for wrong usage |
 //! | [`csv_input`] | records from CSV, each wrong row with its line, column and reason |
-//! | [`demo`] | the main job: a story told in a database of its own |
+//! | [`demo`] | the main job: a demonstration in a database of its own |
 //! | [`dice`] | made-up data, the same in every run |
 //! | [`error`] | what ends a command early |
 //! | [`json`] | the one-line objects of `--json` |
-//! | [`keys`] | the keys of which there are buckets |
+//! | [`keys`] | the keys that have buckets |
 //! | [`load`] | the command `load FILE.csv` |
 //! | [`mod@print`] | documents as the shell prints them |
 //! | [`progress`] | the progress bar |
 //! | [`server`] | the user's server, or a development server |
-//! | [`signal`] | Ctrl-C and its kind |
+//! | [`signal`] | Ctrl-C and similar signals |
 //! | [`table`] | tables |
-//! | [`text`] | small texts, and the way to the standard error |
+//! | [`text`] | short texts, and lines on the standard error |
 //! | [`terminal`] | how wide the terminal is |
 //! | `testing` | runs an app's binary; a feature, for tests |
 #![allow(
     clippy::missing_errors_doc,
-    reason = "there is one error type, and each of its variants says where it comes from"
+    reason = "there is one error type, and each of its variants says what caused it"
 )]
 
 pub mod app;

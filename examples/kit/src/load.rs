@@ -1,4 +1,4 @@
-//! The command `load FILE.csv`: stores the rows of a file, and says of each that is not stored why.
+//! The command `load FILE.csv`: stores the rows of a file, and reports why a row is not stored.
 
 mod chunks;
 mod loader;
@@ -26,13 +26,13 @@ use crate::{
     text,
 };
 
-/// What is to be loaded, as options of the command.
+/// The options of the command.
 #[derive(Debug, Args)]
 pub struct Input {
     /// The file
     #[arg(value_name = "FILE.csv")]
     file: PathBuf,
-    /// Begin at this line, counted from 1: a load that was stopped says where to go on
+    /// Begin at this line, counted from 1: a stopped load prints where to continue
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = line_number, hide_default_value = true)]
     from_line: u64,
     #[command(flatten)]
@@ -61,9 +61,9 @@ pub struct Load<T: Bucketed> {
     pub app: &'static str,
     /// What a row is, such as `trade`.
     pub record: &'static str,
-    /// What a key stands for, such as `customer`.
+    /// What a key is, such as `customer`.
     pub key: &'static str,
-    /// Where the records go.
+    /// Where the records are stored.
     pub buckets: fn(&Database) -> Buckets<T>,
 }
 
@@ -124,11 +124,11 @@ impl<T: Bucketed + FromRow> Load<T> {
         }
     }
 
-    /// What to type for the rest of a file.
+    /// The command that loads the rest of a file.
     fn how_to_go_on(&self, loaded: &Loaded<T>, file: &Path) -> String {
         let next = loaded.next_line;
         let unknown = loaded.unknown_to.map_or_else(String::new, |last| {
-            format!("it is not known whether the lines {next} to {last} are stored: look first\n")
+            format!("it is not known whether the lines {next} to {last} are stored: check first\n")
         });
         format!(
             "{unknown}the rest of the file is not loaded; to go on:\n  {} load {} --from-line {next}",
@@ -158,7 +158,7 @@ impl<T: Bucketed + FromRow> Load<T> {
     }
 }
 
-/// The capacity, where it is all that closes a bucket.
+/// The capacity, if only the capacity closes a bucket.
 fn per_bucket(spec: &BucketSpec) -> String {
     match spec.form() {
         Form::Count { capacity } => format!(" ({capacity} per bucket)"),
@@ -187,10 +187,10 @@ struct Report<'a> {
     stored: u64,
     buckets: u64,
     failed: &'a [RowError],
-    /// The first line of the rest of a file that was not loaded to its end.
+    /// The first line of the rest of a file that was not fully loaded.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_line: Option<u64>,
-    /// Lines from there up to this one may be stored or not.
+    /// The lines from there up to this one may or may not be stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     unknown_to: Option<u64>,
 }
@@ -208,7 +208,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Moves the bar and tells rows that failed: in text at once, in JSON as a part of the result.
+/// Moves the bar and reports failed rows: in text at once, in JSON as part of the result.
 struct Reporter {
     bar: ProgressBar,
     record: &'static str,

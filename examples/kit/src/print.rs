@@ -1,4 +1,4 @@
-//! Documents as the manual and the tutorial print them, which is how `mongosh` does.
+//! Prints documents like the manual and the tutorial, in the form of `mongosh`.
 
 mod fitted;
 
@@ -21,14 +21,14 @@ pub fn documents(documents: &[Document]) -> String {
     value(&Bson::Array(list), 0, usize::MAX)
 }
 
-/// A document that stands in a list at this depth.
+/// A document in a list at this depth.
 #[must_use]
 pub fn document(document: &Document, depth: usize) -> String {
     fields(document, depth, usize::MAX)
 }
 
-/// A document with no more than this number of items of each of its arrays, and the number of
-/// those that are left out.
+/// A document with at most this number of items of each of its arrays, and the number of items left
+/// out.
 #[must_use]
 pub fn shortened(document: &Document, items: usize) -> String {
     fields(document, 0, items)
@@ -65,7 +65,7 @@ fn value(value: &Bson, depth: usize, items: usize) -> String {
     }
 }
 
-/// Entries between brackets, each on its lines, and the number of those that are left out.
+/// Entries between brackets, each on its own lines, and the number of those left out.
 fn block(
     open: char,
     entries: impl Iterator<Item = String>,
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn long_arrays_are_cut_where_that_is_asked_for() {
+    fn long_arrays_are_cut_on_request() {
         let bucket = doc! { "count": 3, "items": [{ "a": 1 }, { "a": 2 }, { "a": 3 }] };
         let expected =
             "{\n  count: 3,\n  items: [\n    {\n      a: 1\n    }\n    // ... 2 more\n  ]\n}";

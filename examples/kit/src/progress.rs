@@ -6,11 +6,11 @@ pub use indicatif::ProgressBar;
 use indicatif::ProgressStyle;
 
 const BYTES: &str = "{bar:30} {bytes}/{total_bytes} {msg}";
-/// Where the length of the input is not known.
+/// For input of unknown length.
 const SPINNER: &str = "{spinner} {bytes} {msg}";
 const RECORDS: &str = "{bar:30} {human_pos}/{human_len} {msg}";
 
-/// A bar over the bytes of a file; hidden where the standard error is no terminal.
+/// A bar over the bytes of a file; hidden if the standard error is not a terminal.
 #[must_use]
 pub fn bytes(bytes: Option<u64>) -> ProgressBar {
     match bytes {
@@ -19,7 +19,7 @@ pub fn bytes(bytes: Option<u64>) -> ProgressBar {
     }
 }
 
-/// A bar over a known number of records; hidden where the standard error is no terminal.
+/// A bar over a known number of records; hidden if the standard error is not a terminal.
 #[must_use]
 pub fn records(records: u64) -> ProgressBar {
     shown(|| ProgressBar::new(records), RECORDS)

@@ -1,4 +1,4 @@
-//! Which server: the user's, or a development server that goes away with the program.
+//! The choice of the server: the user's, or a development server that ends with the program.
 
 use std::{fmt, time::Duration};
 
@@ -9,7 +9,7 @@ use bucket_mongo::{
 
 use crate::{cli::Format, error::Error, text};
 
-/// How long what was begun on the server may take to end.
+/// How long operations that began on the server may take to end.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The server of `MONGODB_URI`, or a development server.
@@ -21,7 +21,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Finds or starts the server of an app and does a job there.
+    /// Finds or starts the server of an app and runs a job on it.
     pub async fn run<R>(
         app: &'static str,
         job: impl AsyncFnOnce(&Self) -> Result<R, Error>,
@@ -29,7 +29,7 @@ impl Server {
         Self::run_with(app, DevServer::builder(), job).await
     }
 
-    /// The same; a server that is started gets these options.
+    /// Does the same; a server that is started gets these options.
     pub async fn run_with<R, E: From<Error>>(
         app: &'static str,
         options: DevServerBuilder,
@@ -43,7 +43,7 @@ impl Server {
         done
     }
 
-    /// Whether data stay when this program ends.
+    /// Whether data survive the end of this program.
     #[must_use]
     pub fn is_lasting(&self) -> bool {
         !self.dev.is_started()
@@ -55,7 +55,7 @@ impl Server {
         self.dev.version()
     }
 
-    /// The database that the path of `MONGODB_URI` names, or the one called as the app.
+    /// The database that the path of `MONGODB_URI` names, or one with the name of the app.
     #[must_use]
     pub fn database(&self) -> Database {
         self.client
@@ -63,12 +63,12 @@ impl Server {
             .unwrap_or_else(|| self.client.database(self.app))
     }
 
-    /// A database that nobody else has, on a client of its own to be [ended](end).
+    /// A new database with a unique name, on a client of its own that must be [ended](end).
     pub(crate) async fn fresh_database(&self) -> Result<TestDatabase, Error> {
         Ok(self.dev.database(self.app).await?)
     }
 
-    /// Says whose records a reading command shows, where they are not the user's.
+    /// Says whose records a reading command shows, if they are not the user's.
     pub fn tell_if_built_in(&self, records: &str, format: Format) {
         if !self.is_lasting() && format == Format::Text {
             text::complain(&format!(
@@ -84,9 +84,9 @@ impl fmt::Display for Server {
     }
 }
 
-/// Ends a client. Without it the driver says goodbye to the server in a task of its own, which a
-/// program that ends breaks off with a panic now and then.
+/// Ends a client. Otherwise the driver ends its sessions in a task of its own, which sometimes
+/// panics when the program ends.
 pub(crate) async fn end(client: &Client) {
-    // What is still at work after that, such as a story that was interrupted, is broken off.
+    // Work that is still running after that, such as an interrupted demonstration, is aborted.
     let _ = tokio::time::timeout(GRACE, client.clone().shutdown()).await;
 }

@@ -1,7 +1,7 @@
-//! The signals that end a program: the first one asks a job to come to its end, the next one ends the
-//! program at once.
+//! The signals that end a program: the first one asks a job to end, the next one ends the program
+//! at once.
 //!
-//! Where nothing is to be told or cleaned up they are left alone, and end the program by themselves.
+//! While there is nothing to report or clean up, signals end the program by themselves.
 
 use std::{
     fmt,
@@ -21,14 +21,14 @@ pub enum Signal {
     Terminate,
 }
 
-/// Hears of the first signal.
+/// Waits for the first signal.
 #[derive(Debug, Clone)]
 pub struct Signals {
     first: watch::Receiver<Option<Signal>>,
 }
 
 impl Signal {
-    /// As shells count the end by a signal: 128 and its number.
+    /// The exit code that shells use for a signal: 128 plus its number.
     #[must_use]
     pub fn exit_code(self) -> u8 {
         match self {
@@ -57,14 +57,14 @@ impl fmt::Display for Signal {
 
 impl Signals {
     /// From here on the first signal does not end the program; the next one does, whatever the job
-    /// does just then.
+    /// is doing.
     #[must_use]
     pub fn listen() -> Self {
         let (say, first) = watch::channel(None);
         let mut source = Source::open();
         tokio::spawn(async move {
             let signal = source.next().await;
-            // Nobody listens any more: the job is done, and the program at its end.
+            // Nobody listens any more: the job is done, and the program is about to end.
             let _ = say.send(Some(signal));
             let signal = source.next().await;
             process::exit(signal.exit_code().into());
@@ -77,7 +77,7 @@ impl Signals {
         let came = self.first.wait_for(Option::is_some).await.map(|came| *came);
         match came {
             Ok(Some(signal)) => signal,
-            // The task that listens ends with the program only.
+            // The listening task ends with the program.
             _ => std::future::pending().await,
         }
     }
@@ -101,7 +101,7 @@ impl Source {
         let ignored = ignored();
         let listeners = kinds.into_iter().filter_map(|(name, kind)| {
             let is_ignored = ignored & (1 << (kind.as_raw_value() - 1)) != 0;
-            // What cannot be listened to ends the program by itself.
+            // A signal that cannot be listened to ends the program by itself.
             let listener = if is_ignored { None } else { signal(kind).ok() };
             listener.map(|listener| (name, listener))
         });
@@ -125,9 +125,9 @@ impl Source {
     }
 }
 
-/// The signals that this program was started to ignore, as `nohup` does with SIGHUP: a bit for each.
+/// The signals that this program was started to ignore, as `nohup` does with SIGHUP: one bit each.
 ///
-/// Linux tells them; elsewhere there is no way without the C library.
+/// Linux provides them; elsewhere they are only available through the C library.
 #[cfg(unix)]
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

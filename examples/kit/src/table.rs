@@ -16,12 +16,12 @@ pub fn table(header: &[&str]) -> Table {
     table
 }
 
-/// A value that stands to the right.
+/// A right-aligned value.
 pub fn number(value: impl ToString) -> Cell {
     Cell::new(value).set_alignment(CellAlignment::Right)
 }
 
-/// With a line break at the end and no blanks before any.
+/// The table with a line break at its end and no blanks before any line break.
 #[must_use]
 pub fn finished(mut table: Table) -> String {
     for column in table.column_iter_mut() {

@@ -2,10 +2,10 @@
 
 use console::Term;
 
-/// Where there is no terminal, such as in a pipe.
+/// The width without a terminal, such as in a pipe.
 const USUAL: u16 = 80;
 
-/// How many characters fit in a line; 80 where the standard output is no terminal.
+/// How many characters fit in a line; 80 if the standard output is not a terminal.
 #[must_use]
 pub fn width() -> usize {
     let size = Term::stdout().size_checked();

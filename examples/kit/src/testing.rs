@@ -1,7 +1,7 @@
-//! Runs an app's binary on a real server and says what it did.
+//! Runs an app's binary on a real server and returns what it did.
 //!
-//! Every test has a database of its own, which the path of `MONGODB_URI` names. All tests of a
-//! binary share one server.
+//! Every test has its own database, which the path of `MONGODB_URI` names. All tests of a binary
+//! share one server.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -47,11 +47,11 @@ pub struct App {
     database: TestDatabase,
 }
 
-/// An app that runs.
+/// A running app.
 #[derive(Debug)]
 pub struct Running(pub Child);
 
-/// What a run of an app gave.
+/// The result of a run of an app.
 #[derive(Debug)]
 pub struct Ran {
     /// The exit code.
@@ -86,7 +86,7 @@ impl Program {
         Running::start(command)
     }
 
-    /// The app in another folder than its sources: it must not need them.
+    /// The app in a folder other than that of its sources: it must not need them.
     #[must_use]
     pub fn command(&self, uri: Option<&str>) -> Command {
         let mut command = Command::new(self.binary);
@@ -146,7 +146,7 @@ impl Running {
         }
     }
 
-    /// The database that a main job has made for itself, once it has begun to fill it.
+    /// The database that a main job created for itself, once it has begun to fill it.
     pub async fn own_database(&mut self, app: &str) -> Database {
         let client = server().await.client().await.unwrap();
         let own = format!("{app}_{}_", self.0.id());
@@ -199,7 +199,7 @@ impl Ran {
     }
 }
 
-/// The server of all tests: never the user's.
+/// The server for all tests: never the user's.
 pub async fn server() -> &'static DevServer {
     let start = || async { DevServer::builder().own().await.unwrap() };
     SERVER.get_or_init(start).await

@@ -1,4 +1,4 @@
-//! Small texts that several commands share, and the one way to the standard error.
+//! Short texts that several commands share, and lines on the standard error.
 
 use std::{
     io::{self, Write as _},
@@ -7,7 +7,7 @@ use std::{
 
 use bucket_mongo::bson::DateTime;
 
-/// The milliseconds of the years 0 to 9999; the driver silently moves other dates in there.
+/// The milliseconds of the years 0 to 9999; the driver silently clamps other dates to this range.
 const HAVE_FORM: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 
 /// `1 trade`, `998 trades`.
@@ -19,11 +19,11 @@ pub fn counted(number: u64, noun: &str) -> String {
 
 /// `2023-10-26T15:47:03.120Z`: RFC 3339, always with milliseconds, as the manual prints dates.
 ///
-/// A date outside of the years 0 to 9999 has no such form; it is given in milliseconds.
+/// A date outside of the years 0 to 9999 has no such form; it is printed in milliseconds.
 #[must_use]
 pub fn date(date: DateTime) -> String {
     let millis = date.timestamp_millis();
-    // The driver's text leaves out zeros at the end and all digits of a whole second.
+    // The driver's text leaves out trailing zeros, and all digits for a whole second.
     match date.try_to_rfc3339_string() {
         Ok(text) if HAVE_FORM.contains(&millis) => {
             let seconds = text.get(..19).unwrap_or(&text);
@@ -33,7 +33,7 @@ pub fn date(date: DateTime) -> String {
     }
 }
 
-/// The same for people: `2010-12-01 08:26:00`, with milliseconds where there are any.
+/// The same for people: `2010-12-01 08:26:00`, with milliseconds if there are any.
 #[must_use]
 pub fn short_date(when: DateTime) -> String {
     let text = date(when).replacen('T', " ", 1);
@@ -51,7 +51,7 @@ pub fn shell_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// A line on the standard error. If that is closed there is nobody to tell.
+/// A line on the standard error. If that is closed, nobody can read it.
 pub fn complain(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_the_shell_is_one_word() {
+    fn a_word_for_the_shell_is_one_word() {
         assert_eq!(shell_word("/data/trades-1.csv"), "/data/trades-1.csv");
         assert_eq!(shell_word("my trades.csv"), "'my trades.csv'");
         assert_eq!(shell_word("it's $HOME"), r"'it'\''s $HOME'");
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_before_1970_and_without_a_form_are_printed() {
+    fn dates_before_1970_and_outside_of_the_form_are_printed() {
         assert_eq!(date(DateTime::from_millis(-1)), "1969-12-31T23:59:59.999Z");
         assert_eq!(date(DateTime::MAX), i64::MAX.to_string());
     }

@@ -1,4 +1,4 @@
-//! The program does what its pages show.
+//! The program prints what its pages show.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::process::Command;

@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 /// A command besides the main job.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Record the same requests behind those that are stored, and keep them
+    /// Record the same requests after those that are stored, and keep them
     Record,
 }
 

@@ -1,4 +1,4 @@
-//! What is stored of each endpoint: the sums of its buckets' aggregates.
+//! The figures of each endpoint: the sums of its buckets' aggregates.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(crate) async fn all(requests: &Buckets<Request>) -> Result<Vec<Endpoint>, Er
     Ok(endpoints)
 }
 
-/// Adds up what each bucket has stored of its requests.
+/// Adds up the aggregates that each bucket stores.
 async fn read(requests: &Buckets<Request>, key: RequestKey) -> Result<Endpoint, Error> {
     let mut endpoint = Endpoint {
         key: key.clone(),

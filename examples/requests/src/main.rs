@@ -1,7 +1,7 @@
 //! Request metrics in numbered buckets: the tutorial's count-based form, end to end.
 //!
-//! `cargo run --release -p requests` shows all of it. Its requests are made up by
-//! [`traffic`], the same ones in every run.
+//! `cargo run --release -p requests` shows all of it. Its requests are made up by [`traffic`], the
+//! same ones in every run.
 
 mod cli;
 mod command;
@@ -21,7 +21,7 @@ use example_kit::{
 
 use crate::cli::Arguments;
 
-/// The name of the app, and of the database where `MONGODB_URI` names none.
+/// The name of the app, and of its database unless `MONGODB_URI` names one.
 const APP: &str = "requests";
 
 #[tokio::main]

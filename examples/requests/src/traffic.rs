@@ -1,4 +1,4 @@
-//! Made-up requests: the same ones in every run, so that what the app shows can be checked.
+//! Made-up requests: the same ones in every run, so that the output of the app can be checked.
 
 use bucket_mongo::bson::DateTime;
 use example_kit::dice::Dice;
@@ -16,7 +16,7 @@ pub(crate) fn of_writer(writer: u64) -> impl Iterator<Item = Request> {
         millis += i64::from(dice.roll(500));
         let (service_name, endpoint, shortest) = endpoint(&mut dice);
         let status_code = status_code(&mut dice);
-        // What fails takes longer.
+        // Failing requests take longer.
         let spread = if status_code >= 500 { 2_000 } else { 100 };
         Request {
             service_name: service_name.to_owned(),

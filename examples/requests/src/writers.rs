@@ -13,9 +13,9 @@ use crate::{model::Request, traffic};
 
 /// The number of writers.
 pub(crate) const WRITERS: u64 = 8;
-/// The requests of each.
+/// The number of requests of each writer.
 pub(crate) const REQUESTS: usize = 500;
-/// The requests that a writer sends at once.
+/// The number of requests in one batch.
 const BATCH: usize = 20;
 
 /// What the writers have stored.
@@ -27,7 +27,7 @@ pub(crate) struct Written {
     pub(crate) buckets: u64,
 }
 
-/// Stores the requests of all writers. A stop is heard between two batches.
+/// Stores the requests of all writers. A stop takes effect between two batches.
 pub(crate) async fn run(requests: &Buckets<Request>, stop: &Stop) -> Result<Written, Error> {
     let mut writers = JoinSet::new();
     for writer in 0..WRITERS {
@@ -42,7 +42,7 @@ pub(crate) async fn run(requests: &Buckets<Request>, stop: &Stop) -> Result<Writ
     Ok(all)
 }
 
-/// Tells the writers to stop.
+/// Stops the writers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 

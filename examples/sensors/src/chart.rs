@@ -1,7 +1,7 @@
-//! A series of steps as a picture: in the terminal, and as SVG. Knows nothing of the database.
+//! A series of steps as a picture: in the terminal, and as SVG. It does not know the database.
 //!
-//! Each step is as wide as its time, and its average is a level line over it: nothing is drawn
-//! between two steps that do not touch, so that gaps are seen.
+//! Each step is as wide as its time, and its average is a level line over it. Nothing is drawn
+//! between two steps that do not touch, so that gaps are visible.
 
 mod resample;
 pub(crate) mod svg;
@@ -19,13 +19,13 @@ use crate::sensor::printable;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Series {
     pub(crate) title: String,
-    /// Of the values, such as `m/s`; may be empty.
+    /// The unit of the values, such as `m/s`; may be empty.
     pub(crate) unit: String,
     /// In order of time. Steps may be left out.
     pub(crate) points: Vec<Point>,
 }
 
-/// A step and what is known of it.
+/// A step and its values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Point {
     pub(crate) start: DateTime,
@@ -33,15 +33,15 @@ pub(crate) struct Point {
     pub(crate) min: Option<f64>,
     pub(crate) average: Option<f64>,
     pub(crate) max: Option<f64>,
-    /// Whether the average was made up, because nothing was measured: it is drawn as dots.
+    /// Whether the average was filled in because nothing was measured: it is drawn as dots.
     pub(crate) is_filled: bool,
 }
 
-/// Values beyond this are drawn at it: their differences must be numbers.
+/// Values beyond this limit are drawn at it: the difference of two values must stay finite.
 const LARGEST: f64 = 1e300;
 
 impl Point {
-    /// Without what cannot be drawn: infinite values, and what is no number.
+    /// Removes what cannot be drawn: infinite values and NaN.
     fn drawable(self) -> Self {
         let value = |value: Option<f64>| {
             let finite = value.filter(|value| value.is_finite());
@@ -55,7 +55,7 @@ impl Point {
         }
     }
 
-    /// From the least to the greatest value.
+    /// The smallest and the largest value.
     fn band(&self) -> Option<(f64, f64)> {
         self.min.zip(self.max)
     }
@@ -73,7 +73,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// None without a value.
+    /// None if there are no values.
     fn of(series: &Series) -> Option<Self> {
         let points: Vec<Point> = series.points.iter().map(|point| point.drawable()).collect();
         let (first, last) = (points.first()?, points.last()?);
@@ -86,14 +86,14 @@ impl Frame {
         })
     }
 
-    /// Whether the legend has to tell what filled steps look like.
+    /// Whether the legend must explain filled steps.
     fn has_filled(&self) -> bool {
         let is_drawn = |point: &Point| point.is_filled && point.average.is_some();
         self.points.iter().any(is_drawn)
     }
 }
 
-/// The title and the unit, without anything that would leave the line or the picture.
+/// The title and the unit, without characters that would break the line or the picture.
 fn heading(series: &Series) -> String {
     let title = printable(&series.title);
     match series.unit.as_str() {
@@ -102,7 +102,7 @@ fn heading(series: &Series) -> String {
     }
 }
 
-/// The span of time, or that there is none.
+/// The span of time, or a text that there is none.
 fn span(series: &Series) -> String {
     match series.points.first().zip(series.points.last()) {
         Some((first, last)) => {

@@ -22,7 +22,7 @@ Exit codes: 0 all done, 1 readings were not stored or something failed, 2 wrong 
 /// Sensor readings in MongoDB buckets of time.
 ///
 /// Without a command: sends 53,060 real readings through a queue into a fresh database, shows what
-/// is stored of each device and how much room it takes, reads some of it back, and drops it.
+/// is stored for each device and how much space it takes, reads some of it back, and drops it.
 #[derive(Debug, Parser)]
 #[command(version, after_help = ENVIRONMENT)]
 pub(crate) struct Arguments {
@@ -40,7 +40,7 @@ pub(crate) enum Command {
     /// `value` a finite number, `quality` a finite number, 1 where it is missing or empty. A row is
     /// one line. Rows that are wrong are reported, the others are loaded.
     Load(Input),
-    /// Show what is stored of each device: buckets, readings, and the spread of the values
+    /// Show what is stored for each device: buckets, readings, and the spread of the values
     Devices {
         #[command(flatten)]
         output: Output,
@@ -51,17 +51,17 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
-    /// Show the readings of a sensor in the order of time
+    /// Show the readings of a sensor in time order
     #[command(mut_arg("json", |json| json.help(LINES)))]
     Readings(Select),
     /// Show the statistics of a sensor over any span of time
     Stats(Select),
-    /// Draw a sensor's average, least and greatest value, step by step
+    /// Draw a sensor's average, smallest and largest value, step by step
     Rollup(Rollup),
 }
 
 /// The help of `--json` where that gives more than one object.
-const LINES: &str = "Print a JSON object for each reading, one a line, and one for an error";
+const LINES: &str = "Print a JSON object for each reading, one per line, and one for an error";
 
 impl Arguments {
     pub(crate) fn format(&self) -> Format {
@@ -94,7 +94,7 @@ mod tests {
         Arguments::command().debug_assert();
     }
 
-    /// What is said of a wrong `sensors rollup a co2` with these options.
+    /// The message for a wrong `sensors rollup a co2` with these options.
     fn refused(options: &str) -> String {
         let line = format!("sensors rollup a co2 {options}");
         summary(&Arguments::try_parse_from(line.split(' ')).unwrap_err())
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_span_is_no_mistake() {
+    fn an_empty_span_is_valid() {
         let at = "2014-02-01T00:00:00Z";
         let line = ["sensors", "stats", "a", "co2", "--from", at, "--to", at];
         let arguments = Arguments::try_parse_from(line).unwrap();

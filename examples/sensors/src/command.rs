@@ -1,4 +1,4 @@
-//! The commands, one a file.
+//! The commands, one per file.
 
 mod demo;
 mod devices;
@@ -59,7 +59,7 @@ async fn read(
     .await
 }
 
-/// The readings to read. A development server is empty, so it gets the built-in ones first.
+/// The readings to read. A development server is empty, so it first gets the built-in ones.
 async fn filled(server: &Server) -> Result<Buckets<Reading>, Error> {
     let buckets = limits::buckets(&server.database());
     if !server.is_lasting() {

@@ -1,4 +1,4 @@
-//! Readings from CSV: which columns, and what each may hold.
+//! Readings from CSV: the columns, and the values that each may hold.
 
 use example_kit::{
     Error,
@@ -31,7 +31,7 @@ impl FromRow for Reading {
     }
 }
 
-/// No aggregate is kept of it, so the model would let everything pass.
+/// The model has no aggregate over this field, so it would accept any number.
 fn quality(text: &str) -> Result<f64, String> {
     match number(text)? {
         quality if quality.is_finite() => Ok(quality),
@@ -39,7 +39,7 @@ fn quality(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The readings that are part of this program.
+/// The built-in readings.
 pub(crate) fn built_in() -> Result<Vec<Row<Reading>>, Error> {
     csv_input::built_in("readings", BUILT_IN)
 }

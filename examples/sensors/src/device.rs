@@ -1,4 +1,4 @@
-//! What is stored of each device: the sums of its buckets' aggregates, and percentiles.
+//! The figures of each device: the sums of its buckets' aggregates, and percentiles.
 
 use bucket_mongo::{Buckets, Sketch};
 use example_kit::{Error, keys};
@@ -25,7 +25,7 @@ pub(crate) struct Figures {
     pub(crate) p99: Option<f64>,
 }
 
-/// The figures of all that is stored, by device and type.
+/// The figures of all stored readings, by device and type.
 pub(crate) async fn all(buckets: &Buckets<Reading>) -> Result<Vec<Figures>, Error> {
     let mut devices = Vec::new();
     for key in keys::all(buckets).await? {
@@ -34,8 +34,8 @@ pub(crate) async fn all(buckets: &Buckets<Reading>) -> Result<Vec<Figures>, Erro
     Ok(devices)
 }
 
-/// Goes over the buckets of a device one by one. Minimum, maximum and average come from what each
-/// bucket has stored of them, percentiles from the readings.
+/// Reads the buckets of a device one by one. Minimum, maximum and average come from the aggregates
+/// of each bucket, percentiles from the readings.
 async fn read(buckets: &Buckets<Reading>, key: ReadingKey) -> Result<Figures, Error> {
     let mut device = Figures::new(&key);
     let mut values = Sketch::with_error(ERROR);
@@ -60,7 +60,7 @@ async fn read(buckets: &Buckets<Reading>, key: ReadingKey) -> Result<Figures, Er
     Ok(device)
 }
 
-/// Nothing, if it would be by zero.
+/// None for a division by zero.
 #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^53 readings")]
 fn ratio(sum: f64, number: u64) -> Option<f64> {
     (number > 0).then(|| sum / number as f64)

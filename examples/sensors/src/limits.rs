@@ -1,4 +1,4 @@
-//! How long a bucket lasts and how much it holds, by type of sensor: the tutorial's table.
+//! The window and the capacity of a bucket by type of sensor: the tutorial's table.
 
 use bucket_mongo::{Bucketed as _, Buckets, Limits, Window, mongodb::Database};
 
@@ -15,7 +15,7 @@ fn of(key: &ReadingKey) -> Limits {
         "temperature" | "humidity" => limits.window(Window::hours(1)).capacity(60),
         "pressure" => limits.window(Window::minutes(30)).capacity(30),
         "vibration" => limits.window(Window::minutes(1)).capacity(1_000),
-        // The model's: one hour, 100 readings.
+        // The default of the model: one hour, 100 readings.
         _ => limits,
     }
 }

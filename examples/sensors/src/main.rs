@@ -1,7 +1,7 @@
 //! Sensor readings in time buckets with aggregates: the tutorial's `IoT` pipeline, end to end.
 //!
-//! `cargo run --release -p sensors` shows all of it; `sensors --help` lists the other commands. Here
-//! is only the way in and out: each command is in a file of its own.
+//! `cargo run --release -p sensors` shows all of it; `sensors --help` lists the other commands.
+//! This file only starts and ends the program: each command is in its own file.
 
 mod chart;
 mod cli;
@@ -24,7 +24,7 @@ use example_kit::{app, cli::refuse};
 
 use crate::cli::Arguments;
 
-/// The name of the app, and of the database where `MONGODB_URI` names none.
+/// The name of the app, and of its database unless `MONGODB_URI` names one.
 const APP: &str = "sensors";
 
 #[tokio::main]

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// A reading of one sensor of a device, stored with the other readings of its time.
 ///
-/// The stored names are those of the tutorial. The window and the capacity are those of sensors of
-/// no special type; see [`limits`](crate::limits) for the others.
+/// The stored names are those of the tutorial. The window and the capacity are the defaults for
+/// sensors of no special type; see [`limits`](crate::limits) for the others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
 #[bucket(
     collection = "iot_buckets",
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Reading {
     #[bucket(key)]
     pub(crate) device_id: String,
-    /// Any text: what is not known falls under the default limits, as in the tutorial.
+    /// Any text: unknown types get the default limits, as in the tutorial.
     #[bucket(key)]
     pub(crate) sensor_type: String,
     #[bucket(time)]
@@ -30,12 +30,12 @@ pub(crate) struct Reading {
     #[bucket(min, max, sum, avg)]
     #[serde(rename = "v")]
     pub(crate) value: f64,
-    /// From 0, which is a quality too and no missing one, to 1.
+    /// From 0 to 1. A quality of 0 is a value and not a missing one.
     #[serde(rename = "q", default = "full_quality")]
     pub(crate) quality: f64,
 }
 
-/// The quality of a reading that does not tell it.
+/// The quality of a reading that does not give one.
 pub(crate) fn full_quality() -> f64 {
     1.0
 }

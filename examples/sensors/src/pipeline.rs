@@ -1,7 +1,7 @@
 //! The tutorial's pipeline: readers -> bounded queue -> bucket workers.
 //!
-//! The queue is bounded, so readers wait where the server is slower than they are, and memory stays
-//! bounded too. Every reading ends up stored or among the failed ones.
+//! The queue is bounded, so readers wait if the server is slower, and memory stays bounded too.
+//! Every reading ends up stored or among the failed ones.
 
 mod reader;
 mod worker;
@@ -21,23 +21,23 @@ use tokio::{
 
 use crate::model::Reading;
 
-/// The readings that wait for a worker.
+/// The number of readings that wait for a worker.
 pub(crate) const QUEUE: usize = 5_000;
-/// The number of workers. They need not share out the devices: all writes to buckets of time
+/// The number of workers. They need not divide the devices among them: all writes to time buckets
 /// commute.
 pub(crate) const WORKERS: usize = 4;
 
 /// The workers' end of the queue.
 type Queue = Arc<Mutex<mpsc::Receiver<Row<Reading>>>>;
 
-/// What became of the readings.
+/// The outcome for the readings.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// Readings that are stored.
     pub(crate) stored: u64,
     /// Buckets that were opened for them.
     pub(crate) buckets: u64,
-    /// Readings that are not stored, or not known to be, by their lines.
+    /// Readings that are not stored, or that may not be, by their lines.
     pub(crate) failed: Vec<RowError>,
 }
 
@@ -68,7 +68,7 @@ pub(crate) async fn run(
     while let Some(worker) = workers.join_next().await {
         outcome.add(worker?);
     }
-    // Nothing is left, unless the workers had to stop.
+    // The queue is empty, unless the workers had to stop.
     outcome.failed.extend(worker::leave(&queue).await);
     while let Some(unsent) = readers.join_next().await {
         outcome.failed.extend(unsent?);

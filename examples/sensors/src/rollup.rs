@@ -1,4 +1,5 @@
-//! A rollup as the app shows it: each step with its readings and the spread of their values.
+//! A rollup as the app shows it: each step with the number of readings and the spread of their
+//! values.
 
 use bucket_mongo::{
     Buckets, Every, Fill, RollupRow, TimeRange, bson::DateTime, core::step::Filled,
@@ -12,17 +13,17 @@ use crate::{
     sensor::Sensor,
 };
 
-/// The steps of a rollup, and what it took to tell them.
+/// The steps of a rollup, and how many buckets were read for them.
 #[derive(Debug, Default)]
 pub(crate) struct Rollup {
-    /// In order of time; those that were to be left out are not there.
+    /// In time order; steps that the caller left out are absent.
     pub(crate) steps: Vec<Step>,
     pub(crate) buckets: u64,
-    /// Of how many buckets the readings were read.
+    /// The number of buckets whose readings were read.
     pub(crate) opened: u64,
 }
 
-/// A step and what is known of it.
+/// A step and its values.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) readings: u64,
@@ -76,7 +77,7 @@ pub(crate) async fn read(
         .rollup(sensor.key(), range, every.clone())
         .fill(fill)
         .await?;
-    // Both are in order of time; a step without readings may be in one of them alone.
+    // Both are in time order; a step without readings may be in only one of them.
     let mut rows = rollup.rows().iter().peekable();
     let averages = rollup.series(ReadingStats::avg);
     let step = |average: Filled| {
@@ -102,8 +103,8 @@ pub(crate) async fn read(
     })
 }
 
-/// The span with the bounds that it does not have: those of the sensor's readings. None if it has
-/// no readings.
+/// The span with its missing bounds filled in: those of the sensor's readings. None if it has no
+/// readings.
 pub(crate) async fn bounded(
     buckets: &Buckets<Reading>,
     sensor: &Sensor,
@@ -122,23 +123,23 @@ pub(crate) async fn bounded(
         latest.map(|reading| behind(reading.timestamp))
     };
     let bounded = TimeRange::new(start, end);
-    // A bound of the caller's may lie beyond all readings.
+    // A bound from the caller may be beyond all readings.
     let has_both = start.is_some() && end.is_some() && !bounded.is_reversed();
     Ok(has_both.then_some(bounded))
 }
 
-/// The first moment that is later. No reading is as late as the last moment that there is.
+/// The next millisecond. No reading is as late as the last possible moment.
 fn behind(date: DateTime) -> DateTime {
     DateTime::from_millis(date.timestamp_millis().saturating_add(1))
 }
 
 impl Rollup {
-    /// Whether nothing is known of any step.
+    /// Whether no step has a value.
     pub(crate) fn is_empty(&self) -> bool {
         self.steps.iter().all(|step| step.point.average.is_none())
     }
 
-    /// As it is drawn.
+    /// The series to draw.
     pub(crate) fn series(&self, sensor: &Sensor, every: &Every) -> Series {
         Series {
             title: format!("{sensor} by {every}"),

@@ -1,4 +1,4 @@
-//! A sensor of a device, as the command line names it.
+//! A sensor of a device, as named on the command line.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use example_kit::text::short_date;
 
 use crate::model::ReadingKey;
 
-/// Which device, and which of its sensors.
+/// A device, and one of its sensors.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Sensor {
     /// The device
@@ -24,7 +24,7 @@ impl Sensor {
         (self.device_id.clone(), self.sensor_type.clone()).into()
     }
 
-    /// That it has no readings in a span of time.
+    /// The message that it has no readings in a span of time.
     pub(crate) fn has_none(&self, range: TimeRange) -> String {
         format!("no readings of {self}{}", span(range))
     }
@@ -38,12 +38,12 @@ impl fmt::Display for Sensor {
     }
 }
 
-/// Without anything that would leave its line.
+/// A name without characters that would break its line.
 pub(crate) fn printable(name: &str) -> String {
     name.replace(char::is_control, "\u{fffd}")
 }
 
-/// ` from 2014-02-14 00:00:00 to 2014-02-15 00:00:00 UTC`, each bound where there is one.
+/// ` from 2014-02-14 00:00:00 to 2014-02-15 00:00:00 UTC`, with the bounds that exist.
 pub(crate) fn span(range: TimeRange) -> String {
     let bound = |name: &str, date: Option<DateTime>| {
         date.map_or_else(String::new, |date| format!(" {name} {}", short_date(date)))
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_tell_the_bounds_that_there_are() {
+    fn spans_show_the_bounds_that_exist() {
         let (start, end) = (DateTime::from_millis(0), DateTime::from_millis(86_400_000));
         for (range, expected) in [
             (TimeRange::ALL, ""),

@@ -1,7 +1,7 @@
-//! The room that readings take: in buckets, in a flat collection and in a time series collection.
+//! The space that readings take: in buckets, in a flat collection and in a time series collection.
 //!
-//! All three are compressed with zstd, and all three have an index that finds the readings of a
-//! sensor by time.
+//! All three are compressed with zstd. All three have an index that finds the readings of a sensor
+//! by time.
 
 mod rivals;
 
@@ -14,7 +14,7 @@ use example_kit::{Error, csv_input::Row};
 
 use crate::model::Reading;
 
-/// The room that one collection takes.
+/// The space that one collection takes.
 #[derive(Debug)]
 pub(crate) struct Storage {
     pub(crate) name: &'static str,
@@ -42,7 +42,7 @@ pub(crate) async fn compare(
     let database = buckets.database();
     rivals::store_flat(database, readings).await?;
     rivals::store_time_series(database, readings).await?;
-    // Files have their size from the last checkpoint, which this command takes.
+    // File sizes are those of the last checkpoint, which this command takes.
     let admin = database.client().database("admin");
     admin.run_command(doc! { "fsync": 1 }).await?;
     Ok([
@@ -60,7 +60,7 @@ async fn measure(
     let stats = database
         .run_command(doc! { "collStats": collection })
         .await?;
-    // Those of a time series collection are its buckets.
+    // A time series collection counts its buckets.
     let buckets = stats.get_document("timeseries").ok();
     Ok(Storage {
         name,
@@ -73,7 +73,7 @@ async fn measure(
     })
 }
 
-/// A number of whatever type the server gives it.
+/// A number, whatever type the server gives it.
 fn number(stats: &Document, name: &str) -> u64 {
     let number = match stats.get(name) {
         Some(Bson::Int32(number)) => i64::from(*number),

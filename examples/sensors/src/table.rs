@@ -30,7 +30,7 @@ pub(crate) fn devices(devices: &[Figures]) -> String {
     finished(table)
 }
 
-/// Nothing where there is no value.
+/// Empty if there is no value.
 pub(crate) fn rounded(value: Option<f64>) -> String {
     value.map_or_else(String::new, |value| format!("{value:.2}"))
 }
@@ -43,8 +43,8 @@ pub(crate) fn stats(stats: &RangeStats<Reading>) -> String {
     finished(table)
 }
 
-/// The header of a table of readings and the rule under it. Readings come one by one, so that the
-/// widths of the columns are known beforehand.
+/// The header of a table of readings and the rule under it. Readings are printed one by one, so the
+/// widths of the columns must be known in advance.
 pub(crate) fn reading_header() -> String {
     let header = line("time", "value", "quality");
     format!("{header}\n{}", "-".repeat(header.len()))
@@ -77,12 +77,12 @@ pub(crate) fn latest(readings: &[Reading]) -> String {
     finished(table)
 }
 
-/// A time with milliseconds has 23 characters, few numbers have more than 20.
+/// A time with milliseconds has 23 characters; few numbers have more than 20.
 fn line(time: &str, value: &str, quality: &str) -> String {
     format!("{time:<23}  {value:>20}  {quality:>7}")
 }
 
-/// The room that each collection takes.
+/// The space that each collection takes.
 pub(crate) fn storage(collections: &[Storage], readings: usize) -> String {
     let mut table = table(&[
         "the same readings as",

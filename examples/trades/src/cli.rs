@@ -28,12 +28,12 @@ pub(crate) struct Arguments {
 /// A command besides the main job.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Load trades from a CSV file, behind those that are stored
+    /// Load trades from a CSV file, after those that are stored
     ///
     /// The first line names the columns `customer_id,ticker,type,qty,price,date`, in any order;
     /// others are not read. `type` is `buy` or `sell`, `qty` a whole number above 0, `price` a
-    /// number or empty, `date` like 2010-12-01T08:26:00Z. A row is one line. Rows that are wrong
-    /// are reported, the others are loaded.
+    /// number or empty, `date` like 2010-12-01T08:26:00Z. A row is one line. Wrong rows are
+    /// reported, the others are loaded.
     Load(Input),
     /// Show one page of a customer's trades, ten at most
     Page {
@@ -58,19 +58,19 @@ pub(crate) enum Command {
     },
 }
 
-/// What `feed` is to show.
+/// What `feed` shows.
 #[derive(Debug, Args)]
 pub(crate) struct Feed {
     /// The customer's number
     #[arg(allow_negative_numbers = true)]
     pub(crate) customer: i64,
-    /// At most so many trades, 10000 at most
+    /// At most this many trades, up to 10000
     #[arg(long, value_name = "N", default_value_t = 25, value_parser = limit)]
     pub(crate) limit: usize,
-    /// Those behind the place of this token, which another call has printed
+    /// Those after the position of this token, which another call has printed
     #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
     pub(crate) after: Option<String>,
-    /// Those before the place of this token
+    /// Those before the position of this token
     #[arg(
         long,
         value_name = "TOKEN",

@@ -1,4 +1,4 @@
-//! The commands, one a file.
+//! The commands, one per file.
 
 mod demo;
 mod feed;
@@ -56,7 +56,7 @@ async fn read(
     .await
 }
 
-/// The trades to read. A development server is empty, so it gets the built-in ones first.
+/// The trades to read. A development server is empty, so it first gets the built-in ones.
 async fn filled(server: &Server) -> Result<Buckets<Trade>, Error> {
     let buckets = Trade::buckets(&server.database());
     if !server.is_lasting() {

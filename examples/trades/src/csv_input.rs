@@ -1,4 +1,4 @@
-//! Trades from CSV: which columns, and what each may hold.
+//! Trades from CSV: the columns, and the values that each may hold.
 
 mod field;
 
@@ -9,7 +9,7 @@ use example_kit::{
 
 use crate::model::Trade;
 
-/// The real trades that are part of this program.
+/// The built-in real trades.
 const BUILT_IN: &[u8] = include_bytes!("../data/trades.csv");
 
 impl FromRow for Trade {
@@ -29,7 +29,7 @@ impl FromRow for Trade {
     }
 }
 
-/// The trades that are part of this program.
+/// The built-in trades.
 pub(crate) fn built_in() -> Result<Vec<Trade>, Error> {
     let rows = csv_input::built_in("trades", BUILT_IN)?;
     Ok(rows.into_iter().map(|row| row.record).collect())

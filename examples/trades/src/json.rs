@@ -1,6 +1,6 @@
 //! The form of trades and buckets in `--json`: plain numbers, dates as RFC 3339 strings.
 //!
-//! BSON's own form in JSON is extended JSON, which is for databases and not for `jq`.
+//! BSON's own JSON form is extended JSON, which is for databases and not for `jq`.
 
 use example_kit::text;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! Stock trades in buckets of ten: the bucket page of `MongoDB`'s manual, end to end.
 //!
-//! `cargo run --release -p trades` shows all of it; `trades --help` lists the other commands. Here
-//! is only the way in and out: each command is in a file of its own.
+//! `cargo run --release -p trades` shows all of it; `trades --help` lists the other commands. This
+//! file only starts and ends the program: each command is in its own file.
 
 mod cli;
 mod command;
@@ -18,7 +18,7 @@ use example_kit::{app, cli::refuse};
 
 use crate::cli::Arguments;
 
-/// The name of the app, and of the database where `MONGODB_URI` names none.
+/// The name of the app, and of its database unless `MONGODB_URI` names one.
 const APP: &str = "trades";
 
 #[tokio::main]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A trade of one customer, stored with the other trades of that customer, ten a document.
 ///
-/// The fields stand in the order in which the manual prints them.
+/// The fields are in the order in which the manual prints them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
 #[serde(rename_all = "camelCase")]
 #[bucket(collection = "trades", items = "history", capacity = 10)]
@@ -18,7 +18,7 @@ pub(crate) struct Trade {
     pub(crate) side: Side,
     pub(crate) ticker: String,
     pub(crate) qty: i32,
-    /// Of one piece. The manual's trades have none.
+    /// The price of one piece. The manual's trades have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) price: Option<f64>,
     #[bucket(time)]

@@ -1,4 +1,4 @@
-//! Documents as the server has them, with fields that the model does not know too.
+//! Documents as stored on the server, including fields that the model does not know.
 
 use bucket_mongo::{
     Buckets,

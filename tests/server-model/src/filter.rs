@@ -26,6 +26,8 @@ pub(crate) enum Test {
     In(Vec<Value>),
     Exists,
     Type(Vec<Kind>),
+    /// An array of this many items.
+    Size(usize),
     /// An item of an array is a document that matches.
     Item(Box<Filter>),
     /// An item of an array meets all of these conditions.
@@ -108,7 +110,10 @@ impl Filter {
 
 impl Test {
     fn expands(&self) -> bool {
-        !matches!(self, Self::Exists | Self::Item(_) | Self::ItemValue(_))
+        !matches!(
+            self,
+            Self::Exists | Self::Size(_) | Self::Item(_) | Self::ItemValue(_)
+        )
     }
 
     pub(crate) fn holds(&self, value: Option<&Value>) -> bool {
@@ -125,6 +130,10 @@ impl Test {
                     Kind::Number => value.is_number(),
                 })
             }),
+            Self::Size(size) => {
+                let array = value.and_then(Value::as_array);
+                array.is_some_and(|items| items.len() == *size)
+            }
             Self::Item(filter) => items(value).any(|item| match item {
                 Value::Document(fields) => filter.matches(fields),
                 Value::Array(inner) => filter.matches(&as_document(inner)),

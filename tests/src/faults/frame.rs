@@ -1,5 +1,5 @@
-//! Messages of the wire protocol, as far as a proxy has to know them: where they end, what they
-//! answer, which command they carry.
+//! Messages of the wire protocol, as far as a proxy must know them: where they end, which request
+//! they answer, which command they carry.
 
 use std::io;
 
@@ -13,7 +13,7 @@ const OP_MSG: i32 = 2_013;
 const BODY: u8 = 0;
 const DOCUMENT_SEQUENCE: u8 = 1;
 
-/// A whole message, header included.
+/// A complete message, including its header.
 #[derive(Debug)]
 pub struct Frame(Vec<u8>);
 
@@ -22,7 +22,7 @@ impl Frame {
     ///
     /// # Errors
     ///
-    /// `UnexpectedEof` at the end of the stream, `InvalidData` for a length that none can have.
+    /// `UnexpectedEof` at the end of the stream, `InvalidData` for an impossible length.
     pub async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Self> {
         let mut bytes = vec![0; HEADER_BYTES];
         stream.read_exact(&mut bytes).await?;
@@ -47,7 +47,7 @@ impl Frame {
         &self.0[..self.0.len() / 2]
     }
 
-    /// The sender's number for the message.
+    /// The number that the sender gave the message.
     #[must_use]
     pub fn request_id(&self) -> i32 {
         integer(&self.0, 4).unwrap_or(0)
@@ -65,7 +65,7 @@ impl Frame {
         if integer(&self.0, 12)? != OP_MSG {
             return None;
         }
-        // Behind the header and the flags come sections, each with its kind.
+        // After the header and the flags come sections, each with its kind.
         let mut at = HEADER_BYTES + 4;
         while *self.0.get(at)? == DOCUMENT_SEQUENCE {
             at += 1 + usize::try_from(integer(&self.0, at + 1)?).ok()?;
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_command_is_found_before_and_behind_a_document_sequence() {
+    async fn the_command_is_found_before_and_after_a_document_sequence() {
         let body = serialize_to_vec(&doc! { "update": "trades", "find": 1 }).unwrap();
         let body = [&[BODY], body.as_slice()].concat();
         let sequence = [&[DOCUMENT_SEQUENCE, 9, 0, 0, 0], b"docs\0".as_slice()].concat();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_length_that_none_can_have_and_a_half_message_are_errors() {
+    async fn an_impossible_length_and_a_half_message_are_errors() {
         let read = async |mut bytes: &[u8]| Frame::read(&mut bytes).await.unwrap_err().kind();
         assert_eq!(read(&[0; 16]).await, io::ErrorKind::InvalidData);
         assert_eq!(read(&[0xff; 16]).await, io::ErrorKind::InvalidData);

@@ -1,4 +1,5 @@
-//! What writers have sent and what they were told, and the check of the stored buckets against it.
+//! What writers have sent and which answers they got, and the check of the stored buckets against
+//! it.
 
 use std::{
     collections::BTreeMap,
@@ -13,19 +14,19 @@ use super::{
     stored::{check_form, check_values, stored},
 };
 
-/// A record: its writer, and its number among that writer's records. Both are stored in it.
+/// A record: its writer, and its number among that writer's records. Both are stored in the record.
 pub type Name = (String, i64);
 
-/// What a writer was told of a record.
+/// The answer that a writer got for a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Told {
     Stored,
     NotStored,
-    /// That it is not known, or nothing, because the writer did not wait.
+    /// The outcome is unknown, or the writer did not wait for it.
     Unknown,
 }
 
-/// What the writers of one collection have sent and were told. Clones share it.
+/// What the writers of one collection have sent, and their answers. Clones share it.
 #[derive(Debug)]
 pub struct Ledger<const F: usize> {
     books: Arc<Mutex<Books<F>>>,
@@ -61,18 +62,18 @@ impl<const F: usize> Default for Ledger<F> {
 }
 
 impl<const F: usize> Ledger<F> {
-    /// Notes a record before it is sent; until more is told, it may be stored or not.
+    /// Notes a record before it is sent; until an answer is noted, it may be stored or not.
     ///
     /// # Panics
     ///
-    /// If it is there already.
+    /// If it was noted already.
     pub fn send(&self, record: &Sample<F>) {
         let entry = (record.clone(), Told::Unknown);
         let before = self.books().records.insert(name(record), entry);
         assert!(before.is_none(), "{:?} is sent twice", name(record));
     }
 
-    /// Notes what was told of a record.
+    /// Notes the answer for a record.
     pub fn tell(&self, record: &Sample<F>, told: Result<(), &Error>) {
         let told = match told {
             Ok(()) => Told::Stored,
@@ -108,8 +109,8 @@ impl<const F: usize> Ledger<F> {
         self.books.lock().expect("no panic under the lock")
     }
 
-    /// Reads all buckets and compares. What concerns a bucket alone, or the buckets of a key among
-    /// themselves, is asserted here.
+    /// Reads all buckets and compares. This asserts whatever concerns only one bucket, or the
+    /// buckets of a key.
     ///
     /// # Panics
     ///
@@ -142,30 +143,30 @@ impl<const F: usize> Ledger<F> {
     }
 }
 
-/// What tells a record from all others.
+/// The identity of a record.
 #[must_use]
 pub fn name<const F: usize>(record: &Sample<F>) -> Name {
     (record.code.clone(), record.unique)
 }
 
-/// What the comparison came to.
+/// The result of the comparison.
 #[derive(Debug, Default)]
 pub struct Verdict {
-    /// Records that were called stored, and are.
+    /// Records that were reported as stored, and are.
     pub stored: u64,
-    /// Records that were called not stored, and are not.
+    /// Records that were reported as not stored, and are not.
     pub not_stored: u64,
-    /// Records that nobody knew of.
+    /// Records with an unknown outcome.
     pub unknown: u64,
-    /// Those of them that are stored.
+    /// The stored ones among them.
     pub unknown_stored: u64,
-    /// Records that were called stored, and are not.
+    /// Records that were reported as stored, and are not.
     pub lost: Vec<Name>,
     /// Records that are stored more than once.
     pub doubled: Vec<Name>,
-    /// Records that were called not stored, and are.
+    /// Records that were reported as not stored, and are.
     pub denied: Vec<Name>,
-    /// Records that are stored and were never sent, or not so.
+    /// Records that are stored but were never sent, or are stored with other content.
     pub never_sent: Vec<Name>,
     /// How many records got an error of each kind, and the first one of it.
     pub errors: BTreeMap<String, (u64, String)>,
@@ -188,11 +189,11 @@ impl Verdict {
         }
     }
 
-    /// Asserts that what the writers were told is true.
+    /// Asserts that the answers to the writers are true.
     ///
     /// # Panics
     ///
-    /// If it is not.
+    /// If one is not.
     pub fn assert_true(&self) {
         let false_ones = [&self.lost, &self.doubled, &self.denied, &self.never_sent];
         assert!(false_ones.iter().all(|names| names.is_empty()), "{self:#?}");

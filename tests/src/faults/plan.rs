@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::random::Random;
 
-/// What is done to one message.
+/// What happens to one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
     /// The request is dropped and the connection closed.
@@ -50,19 +50,19 @@ enum Mode {
 }
 
 impl Plan {
-    /// Nothing is damaged.
+    /// Damages nothing.
     #[must_use]
     pub fn off() -> Self {
         Self::new(Mode::Off, 0)
     }
 
-    /// So many of a hundred messages are damaged, each in a way that is drawn.
+    /// Damages this percentage of the messages, each in a way that is drawn.
     #[must_use]
     pub fn drawn(seed: u64, percent: u64) -> Self {
         Self::new(Mode::Drawn { percent }, seed)
     }
 
-    /// The next messages are damaged, so many of them, all in one way.
+    /// Damages this many of the next messages, all in one way.
     #[must_use]
     pub fn next(fault: Fault, number: u64) -> Self {
         let left = number;
@@ -82,7 +82,7 @@ impl Plan {
         self.mode = Mode::Off;
     }
 
-    /// What is done to the next message.
+    /// What happens to the next message.
     pub(super) fn draw(&mut self) -> Option<Fault> {
         let fault = match &mut self.mode {
             Mode::Next { fault, left } if *left > 0 => {
@@ -101,7 +101,7 @@ impl Plan {
     /// How much later a message is delivered.
     pub(super) fn lateness(&mut self, fault: Fault) -> Duration {
         Duration::from_millis(match fault {
-            // Some come when all that was known at their time has changed.
+            // Some arrive when everything known at their time has changed.
             Fault::Ghost if self.random.below(8) == 0 => 500 + self.random.below(2_500),
             Fault::Ghost => 50 + self.random.below(450),
             _ => 1 + self.random.below(100),

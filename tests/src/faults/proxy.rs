@@ -1,7 +1,6 @@
 //! A proxy between the driver and a server that damages writes by a plan.
 //!
-//! Everything else passes as it is: what the driver does to find out about the server, reads,
-//! commits.
+//! Everything else passes unchanged: the driver's monitoring of the server, reads, commits.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -32,7 +31,7 @@ use super::{
 
 /// The commands that are damaged.
 const WRITES: [&str; 2] = ["update", "insert"];
-/// Without a write for so long, no writer is about to send one again.
+/// After this long without a write, no writer is about to send one again.
 const QUIET: Duration = Duration::from_millis(2_500);
 const POLL_PAUSE: Duration = Duration::from_millis(25);
 
@@ -48,16 +47,16 @@ pub struct Proxy {
 struct Shared {
     server: String,
     plan: Mutex<Plan>,
-    /// Whether there is no way to the server.
+    /// Whether the server is unreachable.
     is_away: watch::Sender<bool>,
-    /// Writes that came from a client.
+    /// The number of writes from clients.
     writes: AtomicU64,
-    /// Those of them that the server may still get or work on.
+    /// Those that the server may still receive or execute.
     under_way: AtomicU64,
 }
 
 impl Proxy {
-    /// Starts a proxy before the server at this address.
+    /// Starts a proxy for the server at this address.
     ///
     /// # Panics
     ///
@@ -81,20 +80,20 @@ impl Proxy {
         }
     }
 
-    /// A client that reaches the server through this proxy only.
+    /// A client that reaches the server only through this proxy.
     ///
     /// # Panics
     ///
-    /// Never: the connection string is a valid one.
+    /// Never: the connection string is valid.
     pub async fn client(&self) -> Client {
         self.client_with("").await
     }
 
-    /// The same with further options in its connection string, each after an ampersand.
+    /// A client with further options in its connection string, each after an ampersand.
     ///
     /// # Panics
     ///
-    /// If the options make no valid connection string.
+    /// If the options make the connection string invalid.
     pub async fn client_with(&self, options: &str) -> Client {
         let options = self.client_options(options).await;
         Client::with_options(options).expect("a client")
@@ -104,7 +103,7 @@ impl Proxy {
     ///
     /// # Panics
     ///
-    /// If they make no valid connection string.
+    /// If they make the connection string invalid.
     pub async fn client_options(&self, options: &str) -> ClientOptions {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let uri =
@@ -122,12 +121,12 @@ impl Proxy {
         self.shared.is_away.send_replace(false);
     }
 
-    /// Damages by another plan from now on.
+    /// Switches to another plan.
     pub fn set_plan(&self, plan: Plan) {
         *self.shared.plan() = plan;
     }
 
-    /// Damages nothing more, and waits until no write is under way or about to be sent again.
+    /// Stops the damage, and waits until no write is in flight or about to be sent again.
     pub async fn calm_down(&self) {
         self.shared.plan().stop();
         let writes = || self.shared.writes.load(Ordering::SeqCst);
@@ -142,7 +141,7 @@ impl Proxy {
         }
     }
 
-    /// How many faults of each kind there have been by the present plan.
+    /// How many faults of each kind the current plan has caused.
     #[must_use]
     pub fn injected(&self) -> BTreeMap<Fault, u64> {
         self.shared.plan().injected().clone()
@@ -188,7 +187,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// A write that the server may still get or work on.
+/// A write that the server may still receive or execute.
 struct UnderWay(Arc<Shared>);
 
 impl UnderWay {
@@ -205,13 +204,13 @@ impl Drop for UnderWay {
     }
 }
 
-/// What is to be done with the replies to writes.
+/// What to do with the replies to writes.
 type Fates = Arc<Mutex<HashMap<i32, (Option<Fault>, UnderWay)>>>;
 
-/// How a direction came to its end.
+/// Why a direction ended.
 enum End {
     Closed,
-    /// The client is to be cut off now, and the request delivered later.
+    /// The client must be cut off now, and the request delivered later.
     Ghost(Frame, Duration, UnderWay),
 }
 
@@ -219,7 +218,7 @@ async fn connect(client: TcpStream, shared: Arc<Shared>) {
     let Ok(server) = TcpStream::connect(&shared.server).await else {
         return;
     };
-    // A delay of small messages by the system would be a fault of its own.
+    // Delays of small messages by the system would be another fault.
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
@@ -230,7 +229,7 @@ async fn connect(client: TcpStream, shared: Arc<Shared>) {
         let mut replies = std::pin::pin!(replies);
         tokio::select! {
             end = requests => {
-                // The client went away by itself: the server may still work on what it has got.
+                // The client left by itself: the server may still execute what it received.
                 while matches!(end, End::Closed) && !fates_of(&fates).is_empty() {
                     let () = (&mut replies).await;
                     fates_of(&fates).clear();

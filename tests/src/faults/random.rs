@@ -1,11 +1,11 @@
-//! Random numbers with a known start.
+//! Random numbers from a fixed seed.
 
 /// `SplitMix64` of Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
 impl Random {
-    /// A generator; different streams of one seed have nothing in common.
+    /// A generator; different streams of one seed are independent.
     #[must_use]
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut random = Self(stream);
@@ -14,7 +14,7 @@ impl Random {
         random
     }
 
-    /// A number from 0 to below `limit`.
+    /// A number from 0 to `limit - 1`.
     ///
     /// # Panics
     ///

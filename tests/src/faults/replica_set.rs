@@ -1,4 +1,4 @@
-//! What goes wrong in a replica set: members die and come back, stop and go on, give up their role.
+//! Faults of a replica set: members die and come back, stop and continue, step down.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,20 +7,20 @@ use tokio::time;
 
 use super::random::Random;
 
-/// How long a member is away at least. An election takes 2 s and more.
+/// The minimum time that a member is away. An election takes 2 s and more.
 const AWAY: Duration = Duration::from_millis(500);
 const AWAY_FOR_AN_ELECTION: Duration = Duration::from_millis(3_500);
 
-/// One thing that goes wrong.
+/// One fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Disturbance {
     /// The primary is killed, and started again once another one is elected.
     KillPrimary,
-    /// The primary gives up its role by force.
+    /// The primary is forced to step down.
     StepDown,
     /// A secondary is killed and started again.
     StopSecondary,
-    /// The primary stops, and goes on in the belief that it is one still.
+    /// The primary stops, and later continues as if it were still the primary.
     PausePrimary,
 }
 
@@ -33,11 +33,12 @@ impl Disturbance {
         Self::PausePrimary,
     ];
 
-    /// Does it and repairs it: when this ends, all members are there again and one is the primary.
+    /// Causes the fault and repairs it: at the end, all members are available and one is the
+    /// primary.
     ///
     /// # Errors
     ///
-    /// If the set does not come to itself again.
+    /// If the set does not recover.
     pub async fn run(self, set: &DevServer) -> Result<(), Error> {
         let primary = set.primary().await?;
         match self {
@@ -71,12 +72,12 @@ fn other_than<'a>(member: &'a Member, set: &'a DevServer) -> &'a Member {
     others.next().unwrap_or(member)
 }
 
-/// Disturbs the set in every way, in an order that is drawn, and goes on with that for so long; says
-/// how often each way was taken.
+/// Disturbs the set in every way, in an order that is drawn, for at least this long. Prints how
+/// often each way was used.
 ///
 /// # Panics
 ///
-/// If the set does not come to itself again.
+/// If the set does not recover.
 pub async fn disturb(set: &DevServer, seed: u64, duration: Duration) -> BTreeMap<Disturbance, u64> {
     let mut random = Random::new(seed, 1);
     let mut done = BTreeMap::new();

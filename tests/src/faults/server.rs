@@ -1,4 +1,4 @@
-//! The server behind the proxies of a test binary.
+//! The server that the proxies of a test binary lead to.
 
 use bucket_mongo::testing::DevServer;
 use tokio::sync::OnceCell;
@@ -7,12 +7,12 @@ use super::{plan::Plan, proxy::Proxy};
 
 static SERVER: OnceCell<DevServer> = OnceCell::const_new();
 
-/// A server that is not that of other tests: a transaction whose client was cut off is in the way of
-/// others until its time is over, so that is short.
+/// A server that no other tests share: a transaction whose client was cut off blocks others until
+/// it expires, so its lifetime is short.
 ///
 /// # Panics
 ///
-/// If no server can be had.
+/// If no server can be started.
 pub async fn start() -> &'static DevServer {
     let start = || async {
         let lifetime = ["--setParameter", "transactionLifetimeLimitSeconds=3"];
@@ -22,11 +22,11 @@ pub async fn start() -> &'static DevServer {
     SERVER.get_or_init(start).await
 }
 
-/// A proxy before the server that damages nothing as yet.
+/// A proxy for the server that damages nothing yet.
 ///
 /// # Panics
 ///
-/// If no server can be had.
+/// If no server can be started.
 pub async fn proxy() -> Proxy {
     Proxy::start(start().await.members()[0].address(), Plan::off()).await
 }

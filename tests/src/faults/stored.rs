@@ -1,4 +1,4 @@
-//! The buckets that a collection has, and what holds for those of each form, whatever is in them.
+//! The buckets of a collection, and the invariants of each form, whatever the buckets contain.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use super::{
     sample::{Sample, SampleBucket},
 };
 
-/// All buckets: key by key, in the order in which those of a key follow each other.
+/// All buckets: key by key, in the order of the buckets of a key.
 ///
 /// # Panics
 ///
-/// If they cannot be read, or are no buckets of the model.
+/// If they cannot be read, or are not buckets of the model.
 pub async fn stored<const F: usize>(database: &Database) -> Vec<SampleBucket<F>> {
     let collection = Sample::<F>::buckets(database).collection::<RawDocumentBuf>();
     let cursor = collection.find(doc! {}).await.expect("a cursor");
@@ -38,11 +38,11 @@ pub async fn stored<const F: usize>(database: &Database) -> Vec<SampleBucket<F>>
     buckets
 }
 
-/// Whether a bucket takes further records of its key.
+/// Whether a bucket accepts further records of its key.
 ///
 /// # Panics
 ///
-/// If its size is not that of its items.
+/// If its size is not the number of its items.
 #[must_use]
 pub fn has_room<const F: usize>(bucket: &SampleBucket<F>) -> bool {
     let spec = Sample::<F>::SPEC;
@@ -62,11 +62,11 @@ fn is_full_of_bytes<const F: usize>(bucket: &SampleBucket<F>, by_bytes: bool) ->
     by_bytes && !invariants::check_bytes(bucket)
 }
 
-/// Counts and aggregates. The bucket that a writer of whole buckets left without records has none.
+/// Counts and aggregates. A bucket that a writer of complete buckets left without records has none.
 ///
 /// # Panics
 ///
-/// If they are not those of the items.
+/// If they do not match the items.
 pub fn check_values<const F: usize>(bucket: &SampleBucket<F>) {
     if bucket.count > 0 {
         naive::check(bucket);
@@ -94,7 +94,7 @@ pub fn check_form<const F: usize>(buckets: &[SampleBucket<F>]) {
     }
 }
 
-/// The same, where buckets may have been removed: what is left out is what numbers say of each other.
+/// The same, where buckets may have been removed: this skips the relation between numbers.
 ///
 /// # Panics
 ///
@@ -131,14 +131,14 @@ fn check_pages<const F: usize>(buckets: &[SampleBucket<F>], capacity: u32) {
     }
 }
 
-/// Of which window a bucket is, where the form has windows.
+/// The window of a bucket, if the form has windows.
 #[must_use]
 pub fn window_of<const F: usize>(bucket: &SampleBucket<F>) -> Option<i64> {
     let is_window = matches!(Sample::<F>::SPEC.form(), Form::Window { .. });
     is_window.then(|| bucket.fields.start.timestamp_millis())
 }
 
-/// The same of a record.
+/// The window of a record.
 #[must_use]
 pub fn window_of_record<const F: usize>(record: &Sample<F>) -> Option<i64> {
     const WINDOW: i64 = 1_000;

@@ -1,4 +1,4 @@
-//! Writers of every kind on one collection, all at the same time, and the look at it afterwards.
+//! Writers of every kind on one collection, all at the same time, and the check afterwards.
 
 use std::time::Duration;
 
@@ -17,29 +17,29 @@ use super::{
     writer::{Habit, Span, Writer},
 };
 
-/// Far more than anything takes; so that a hang is a failure and not a hang.
+/// Far longer than anything takes, so that a hang becomes a failure.
 const HANGS: Duration = Duration::from_secs(60);
-/// Ordinary writes of the driver that are made at the same time.
+/// Ordinary writes of the driver at the same time.
 const ORDINARY: usize = 20;
 
-/// A collection of one form, its writers and what they were told.
+/// A collection of one form, its writers and the answers that they got.
 #[derive(Debug)]
 pub struct Storm<const F: usize> {
-    /// As the test sees it.
+    /// The handle of the test.
     calm: TestDatabase,
-    /// As the writers see it: the client that some of them share, and those of the others.
+    /// The handles of the writers: the client that some of them share, and those of the others.
     client: Client,
     others: Vec<Client>,
     ledger: Ledger<F>,
 }
 
 impl<const F: usize> Storm<F> {
-    /// A new collection with its indexes. Each other writer will have one of the `others` and a
-    /// handle of its own, as long as there are some; the rest share `client` and a handle.
+    /// A new collection with its indexes. Each of the other writers gets one of the `others` and
+    /// its own handle, as long as there are some; the rest share `client` and a handle.
     ///
     /// # Panics
     ///
-    /// If the indexes cannot be made.
+    /// If the indexes cannot be created.
     pub async fn new(calm: TestDatabase, client: Client, others: Vec<Client>) -> Self {
         Sample::<F>::buckets(&calm).ensure().await.expect("indexes");
         Self {
@@ -74,7 +74,7 @@ impl<const F: usize> Storm<F> {
         }
     }
 
-    /// Compares what is stored with what was told.
+    /// Compares the stored records with the answers to the writers.
     ///
     /// # Panics
     ///
@@ -83,11 +83,11 @@ impl<const F: usize> Storm<F> {
         self.ledger.audit(&self.calm).await
     }
 
-    /// Does with the writers' clients what a service does: writes of its own, and the end.
+    /// Uses the writers' clients like a service: for other writes, and for a shutdown.
     ///
     /// # Panics
     ///
-    /// If a client is of no use any more.
+    /// If a client does not work any more.
     pub async fn use_clients(self) {
         for client in std::iter::once(self.client).chain(self.others) {
             let database = client.database(self.calm.name());

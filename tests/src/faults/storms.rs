@@ -9,11 +9,11 @@ use super::{
     writer::{Habit, Span},
 };
 
-/// What a storm is made of: a database as the test sees it, the client that some of the writers share,
-/// and those of the others.
+/// The parts of a storm: a database for the test, the client that some of the writers share, and
+/// those of the others.
 pub type Parts = (TestDatabase, Client, Vec<Client>);
 
-/// One storm of each form, and one of averages that are stored.
+/// One storm for each form, and one for stored averages.
 #[derive(Debug)]
 pub struct Storms {
     count: Storm<{ sample::COUNT }>,
@@ -24,11 +24,11 @@ pub struct Storms {
 }
 
 impl Storms {
-    /// New collections with their indexes, each with parts of its own.
+    /// New collections with their indexes, each with its own parts.
     ///
     /// # Panics
     ///
-    /// If the indexes cannot be made.
+    /// If the indexes cannot be created.
     pub async fn new(parts: impl AsyncFn() -> Parts) -> Self {
         let (count, window, numbered, hybrid, average) = tokio::join!(
             storm(&parts),
@@ -61,11 +61,11 @@ impl Storms {
         );
     }
 
-    /// Compares what is stored with what was told, and uses the clients of the writers.
+    /// Compares the stored records with the answers to the writers, and uses the writers' clients.
     ///
     /// # Panics
     ///
-    /// If a promise is broken, or a client is of no use any more.
+    /// If a promise is broken, or a client does not work any more.
     pub async fn assert_true(self) {
         let verdicts: [(&str, Verdict); 5] = [
             ("count", self.count.verdict().await),

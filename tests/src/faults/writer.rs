@@ -19,19 +19,20 @@ use super::{ledger::Ledger, random::Random, sample::Sample};
 
 /// Keys that all writers share; the first one is the hot one.
 const KEYS: u64 = 6;
-/// Keys of wide batches: so many that they wait for each other and go together.
+/// The number of keys in wide batches: enough that their writes wait for each other and are
+/// combined.
 const WIDE: u64 = 90;
-/// Most records of a batch.
+/// The most records in a batch.
 const BATCH: u64 = 40;
 /// Milliseconds between the times of two records of a writer, and how far they jump.
 const STEP: i64 = 17;
 const JUMP: u64 = 900;
-/// A writer that does not wait waits for less than so many microseconds.
+/// A writer that does not wait gives up after less than this many microseconds.
 const PATIENCE: u64 = 100_000;
-/// What it does in between.
+/// What a writer does between two writes.
 const PAUSE: Duration = Duration::from_millis(40);
 
-/// What the server says where a session is used with a number that it has passed.
+/// What the server says if a session is used with an old transaction number.
 const TRANSACTION_TOO_OLD: i32 = 225;
 
 /// How a writer writes.
@@ -45,7 +46,7 @@ pub enum Habit {
     Batches,
     /// Batches over many keys.
     Wide,
-    /// Single records and batches, in a session of its own, beside ordinary writes in it.
+    /// Single records and batches, in its own session, next to ordinary writes in it.
     Session,
     /// Single records and batches whose futures it drops half-way.
     Impatient,
@@ -62,7 +63,8 @@ impl Habit {
     ];
 }
 
-/// For how long writers go on: until they are stopped, and for some rounds whatever time they take.
+/// How long writers continue: until they are stopped, and for a number of rounds however long they
+/// take.
 #[derive(Debug, Clone)]
 pub struct Span {
     stopped: Arc<AtomicBool>,
@@ -70,7 +72,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// With so many rounds at least. Clones are stopped together.
+    /// At least this many rounds. Clones are stopped together.
     #[must_use]
     pub fn new(rounds: u64) -> Self {
         Self {
@@ -84,7 +86,7 @@ impl Span {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether there is another round after so many.
+    /// Whether another round follows after this many.
     #[must_use]
     pub fn goes_on(&self, round: u64) -> bool {
         round < self.rounds || !self.stopped.load(Ordering::Relaxed)
@@ -119,7 +121,8 @@ impl<const F: usize> Writer<F> {
         }
     }
 
-    /// Counts its records from this number on: where it is their id, no two writers may have the same.
+    /// Counts its records from this number on: if the number is their id, no two writers may have
+    /// the same.
     #[must_use]
     pub fn counting_from(mut self, first: i64) -> Self {
         self.first = first;
@@ -130,7 +133,7 @@ impl<const F: usize> Writer<F> {
     ///
     /// # Panics
     ///
-    /// If the library calls its own argument bad, or has spoilt a session.
+    /// If the library calls its own argument invalid, or has spoilt a session.
     pub async fn run(mut self, habit: Habit, span: Span) {
         let mut round = 0;
         while span.goes_on(round) {
@@ -159,7 +162,7 @@ impl<const F: usize> Writer<F> {
                 _ => one(&self.buckets, &self.ledger, &records[0]).await,
             }
             if habit == Habit::Impatient {
-                // Who does not wait for an outage would write into nothing but the outage.
+                // A writer that does not wait for an outage would write only into the outage.
                 time::sleep(PAUSE).await;
             }
         }
@@ -183,7 +186,7 @@ impl<const F: usize> Writer<F> {
         record
     }
 
-    /// In one session for all, whatever has become of the commands before, and beside writes of the
+    /// In one session for all, whatever the outcome of earlier commands, and next to writes of the
     /// caller's own.
     async fn in_session(&mut self, records: &[Sample<F>], of_many: bool) {
         let database = self.buckets.database().clone();
@@ -255,11 +258,11 @@ async fn many<const F: usize>(
     note(ledger, records, report);
 }
 
-/// Notes what the report of a batch says of its records.
+/// Notes the outcomes in the report of a batch.
 ///
 /// # Panics
 ///
-/// If the call was refused as a whole.
+/// If the call was refused entirely.
 pub fn note<const F: usize>(
     ledger: &Ledger<F>,
     records: &[Sample<F>],

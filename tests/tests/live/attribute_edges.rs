@@ -1,4 +1,4 @@
-//! Attributes of records at the edges: nulls, text, names, and writers that know nothing of them.
+//! Edge cases of the attributes of records: nulls, text, names, and writers that do not know them.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ fn five() -> Option<i32> {
     Some(5)
 }
 
-/// As many write it: an option as its value, or null.
+/// A common way to write it: an option as its value, or null.
 mod by_hand {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -94,13 +94,13 @@ macro_rules! nothing_or_something {
 }
 
 #[tokio::test]
-async fn null_is_read_as_null_whatever_serde_makes_of_a_field_that_is_missing() {
+async fn null_is_read_as_null_whatever_serde_does_with_a_missing_field() {
     for is_nothing in [true, false] {
         let bottle = nothing_or_something!(Bottle {}, is_nothing);
         let stored = encode(&bottle).unwrap();
         assert_eq!(decode::<Bottle>(&stored).unwrap(), bottle);
         let entries = stored.get_array("specs").unwrap().into_iter().count();
-        // A plain option has no entry where there is nothing.
+        // A plain option without a value has no entry.
         assert_eq!(entries, if is_nothing { 5 } else { 6 });
     }
     let database = database().await;
@@ -134,7 +134,7 @@ struct Named {
 }
 
 #[tokio::test]
-async fn what_would_come_back_as_something_else_is_refused_before_it_is_written() {
+async fn what_would_be_read_back_differently_is_refused_before_it_is_written() {
     let database = database().await;
     let named = Named::buckets(&database);
     named.ensure().await.unwrap();
@@ -144,14 +144,14 @@ async fn what_would_come_back_as_something_else_is_refused_before_it_is_written(
         site: "Ulm".to_owned(),
         any,
     };
-    // Positions of sources stand in a field of that name.
+    // The positions of sources are stored in a field of that name.
     let insert = named.insert_many(vec![record("a".into())]);
     let error = insert.from_source("orders", 0).await.unwrap_err();
     assert!(
         matches!(error.kind(), ErrorKind::InvalidArgument { .. }),
         "{error:?}"
     );
-    // Text does not tell whether it was one.
+    // Stored text does not show whether it was a number.
     let error = named.insert(&record(5.into())).await.unwrap_err();
     assert!(
         error.to_string().contains("`any` of `sources_own`"),
@@ -164,7 +164,7 @@ async fn what_would_come_back_as_something_else_is_refused_before_it_is_written(
     );
 }
 
-/// Before its fields were attributes.
+/// The model before its fields became attributes.
 mod before {
     use super::*;
 
@@ -246,7 +246,7 @@ fn before(record: Count) -> before::Count {
     }
 }
 
-/// The statistics that the server gives for these stages.
+/// The statistics that the server returns for these stages.
 async fn stats_of(collection: &Collection<Document>, stages: Vec<Document>) -> Document {
     let found = collection.aggregate(stages).await.unwrap();
     let found: Vec<Document> = found.try_collect().await.unwrap();
@@ -260,9 +260,9 @@ fn whole(value: &Bson) -> i64 {
         .unwrap_or_else(|| panic!("{value}"))
 }
 
-/// Buckets that were opened by either writer, to which both have appended.
+/// Buckets that either writer opened, to which both have appended.
 #[tokio::test]
-async fn writers_from_before_and_behind_share_buckets_and_every_read_tells_them_apart() {
+async fn writers_from_before_and_after_share_buckets_and_every_read_distinguishes_them() {
     for old_first in [true, false] {
         let database = database().await;
         let (old, new) = (before::Count::buckets(&database), Count::buckets(&database));
@@ -294,7 +294,7 @@ async fn writers_from_before_and_behind_share_buckets_and_every_read_tells_them_
         });
         assert_eq!(points, expected.collect::<Vec<_>>());
 
-        // In a bucket that the range cuts the server adds up what stands in either form.
+        // In a bucket that the range cuts, the server adds up the values of either form.
         let some = at(1)..at(9);
         let stats = new.stats(key(), some.clone()).await.unwrap().unwrap();
         let stages = new.stats(key(), some).pipeline().unwrap();
@@ -309,7 +309,8 @@ async fn writers_from_before_and_behind_share_buckets_and_every_read_tells_them_
             assert_eq!(of_server.get(name).map(whole), Some(expected), "{name}");
         }
 
-        // Behind the `$unwind` a filter sees what the bucket holds for those items alone that have it from there.
+        // After the `$unwind`, a filter sees the values that the bucket holds only for items
+        // without their own.
         let mut stages = new.range(key(), ..).pipeline().unwrap();
         stages.push(doc! { "$unwind": "$counts" });
         stages.push(doc! { "$match": Document::from(Count::origin().site().eq("Jena")) });
@@ -352,7 +353,7 @@ struct Text {
 }
 
 #[tokio::test]
-async fn numbers_that_are_stored_as_text_are_added_up_by_the_server_too() {
+async fn the_server_also_adds_up_numbers_that_are_stored_as_text() {
     let database = database().await;
     let texts = Text::buckets(&database);
     texts.ensure().await.unwrap();
@@ -417,7 +418,7 @@ struct Zero {
 }
 
 #[tokio::test]
-async fn what_the_server_takes_for_equal_comes_back_as_what_it_was() {
+async fn values_that_the_server_takes_for_equal_are_read_back_unchanged() {
     let database = database().await;
     let equals = Equal::buckets(&database);
     equals.ensure().await.unwrap();
@@ -480,7 +481,7 @@ struct Large {
 }
 
 #[tokio::test]
-async fn a_record_of_the_largest_size_is_stored_beside_another_one() {
+async fn a_record_of_the_largest_size_is_stored_next_to_another_one() {
     let database = database().await;
     let large = Large::buckets(&database);
     large.ensure().await.unwrap();
@@ -496,7 +497,7 @@ async fn a_record_of_the_largest_size_is_stored_beside_another_one() {
     };
     let size = size - (bytes - limit);
     assert!(large.insert(&record(0, "a", size + 1)).await.is_err());
-    // Nothing is shared: the bucket has the first one's array, and the second item its own.
+    // Nothing is shared: the bucket holds the first item's array, and the second item its own.
     let all = [record(0, "a", size), record(1, "b", size)];
     for record in &all {
         large.insert(record).await.unwrap();

@@ -1,4 +1,5 @@
-//! What is asked for in a unit is what is read in it, to the bit, whatever it is stored as and in.
+//! A filter in a unit compares exactly what is read in that unit, whatever type and unit are
+//! stored.
 #![allow(clippy::float_cmp, reason = "numbers agree to the bit, or not at all")]
 
 use bucket_mongo::{
@@ -60,7 +61,7 @@ fn flasks() -> Vec<Flask> {
         "2.95735",
         "0.1",
         "0.1000000000000000055511151231257827",
-        // Half-way between two floating point numbers, and beside that.
+        // Half-way between two floating point numbers, and next to that.
         "1.000000000000000111022302462515653",
         "1.000000000000000111022302462515654",
         "1.000000000000000111022302462515655",
@@ -85,7 +86,7 @@ fn flasks() -> Vec<Flask> {
         volume_drops: Some(drops),
         ..Flask::default()
     }));
-    // In several units: that of the unit itself counts, or else the first.
+    // In several units: the value of the requested unit counts, or else the first one.
     all.extend([
         Flask {
             volume_ml: Some(29.5735),
@@ -114,7 +115,7 @@ async fn stored() -> (TestDatabase, Documents<Flask>, Vec<Flask>) {
     let database = database().await;
     let flasks = Flask::documents(&database);
     flasks.ensure().await.unwrap();
-    // As they are read: a decimal number has more digits before.
+    // As they are read: the conversion first has more digits than a decimal number.
     let report = flasks.insert_many(&self::flasks()).await.unwrap();
     report.into_result().unwrap();
     let all = flasks.find(doc! {}).sort(doc! { "_id": 1 }).await.unwrap();
@@ -143,7 +144,7 @@ macro_rules! unit {
     }};
 }
 
-/// Each unit: how it is asked in, and what is read in it.
+/// Each unit: how a filter asks in it, and what is read in it.
 fn units() -> [(&'static str, Ask, Read); 4] {
     [
         unit!(in_ml, volume_in_ml),
@@ -181,7 +182,7 @@ async fn found(flasks: &Documents<Flask>, filter: &Document, hint: Document) -> 
 }
 
 #[tokio::test]
-async fn a_filter_in_a_unit_finds_what_is_read_in_it_to_the_bit() {
+async fn a_filter_in_a_unit_finds_exactly_what_is_read_in_it() {
     let (database, flasks, all) = stored().await;
     let index = doc! { "specs.k": 1, "specs.u": 1, "specs.v": 1 };
     for (unit, ask, read) in units() {
@@ -207,7 +208,7 @@ async fn a_filter_in_a_unit_finds_what_is_read_in_it_to_the_bit() {
             }
         }
     }
-    // One ounce, to the bit, is found as one ounce, and by the index.
+    // One ounce is found as exactly one ounce, and through the index.
     let one = &all[0];
     assert_eq!(
         (one.volume_ml, one.volume_in_oz()),
@@ -225,10 +226,10 @@ async fn a_filter_in_a_unit_finds_what_is_read_in_it_to_the_bit() {
 }
 
 #[tokio::test]
-async fn sorting_in_a_unit_goes_by_what_is_read_in_it() {
+async fn sorting_in_a_unit_follows_the_values_that_are_read_in_it() {
     let (_database, flasks, all) = stored().await;
     let collection = flasks.collection::<Document>();
-    // By hand: another order of entries, a number as text, and an array that is none.
+    // Written by hand: another order of entries, a number as text, and an array that is not one.
     let entry = |u: &str, v: Bson| doc! { "k": "volume", "u": u, "v": v };
     for (id, specs) in [
         (
@@ -274,7 +275,7 @@ async fn sorting_in_a_unit_goes_by_what_is_read_in_it() {
         };
         let sorted: Vec<Option<f64>> = sorted.iter().map(read).collect();
         assert_eq!(sorted.len(), all.len() + 4);
-        // None first, then `NaN`, then numbers.
+        // First missing values, then `NaN`, then numbers.
         let place = |read: &Option<f64>| match read {
             None => (0, 0.0),
             Some(read) if read.is_nan() => (1, 0.0),
@@ -299,7 +300,7 @@ struct Jar {
 }
 
 #[tokio::test]
-async fn any_unit_finds_numbers_and_those_stored_as_text() {
+async fn any_unit_finds_numbers_and_numbers_stored_as_text() {
     let database = database().await;
     let jars = Jar::documents(&database);
     let jar = |id, ml, oz, cups| Jar {

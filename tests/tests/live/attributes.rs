@@ -1,5 +1,5 @@
-//! Arrays of attributes on the server: the manual's documents to the letter, each filter answered
-//! from the index and by the right documents, and what goes wrong without `$elemMatch`.
+//! Arrays of attributes on the server: the exact documents of the manual, each filter answered from
+//! the index with the right documents, and the wrong results without `$elemMatch`.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ struct Bottle {
     others: OtherEntries,
 }
 
-/// The manual's, whose values are text.
+/// The manual's bottle, whose values are text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Attributed)]
 #[bucket(collection = "manual_bottles")]
 struct ManualBottle {
@@ -83,7 +83,7 @@ fn star_wars() -> Movie {
     }
 }
 
-/// Stores documents and makes their index.
+/// Stores documents and creates their index.
 async fn stored<T: Attributed>(database: &TestDatabase, all: &[T]) {
     let collection = database.collection::<RawDocumentBuf>(T::SPEC.collection());
     let encoded = all
@@ -114,7 +114,7 @@ fn bottle(id: i32) -> Bottle {
 }
 
 #[tokio::test]
-async fn what_is_stored_is_what_the_manual_prints() {
+async fn stored_documents_are_those_that_the_manual_prints() {
     let database = database().await;
     let bottle = ManualBottle {
         id: 1,
@@ -154,10 +154,10 @@ async fn what_is_stored_is_what_the_manual_prints() {
     assert_eq!(attribute::decode::<ManualBottle>(&stored).unwrap(), bottle);
 }
 
-/// What a filter is to find.
+/// What a filter must find.
 type Is = fn(&Bottle) -> bool;
 
-/// The ids of what a filter finds, and what the server examined for it.
+/// The ids of the documents that a filter finds, and what the server examined for it.
 async fn found(database: &TestDatabase, filter: AttributeFilter) -> (Vec<i32>, i64, i64, String) {
     let filter = Document::from(filter);
     let command = doc! { "find": "bottles", "filter": filter.clone() };
@@ -216,11 +216,12 @@ async fn each_filter_is_right_and_answered_from_the_index() {
         assert_eq!(ids, expected, "{name}");
         assert!(plan.contains("IXSCAN"), "{name}: {plan}");
         let number = i64::try_from(expected.len()).unwrap();
-        // `and` looks by one of its conditions, `is_in` steps over the ends of its values.
+        // `and` uses the index for one of its conditions; `is_in` also examines a key past each of
+        // its values.
         let (most_keys, most_documents) = match name {
             "and" => (100, 100),
             "is_in" => (number + 4, number),
-            // Those that have a number in the unit itself, too, are looked at.
+            // Documents that also have a number in the unit itself are examined.
             "converted" => (4 * number, 4 * number),
             _ => (number + 2, number),
         };
@@ -258,7 +259,7 @@ async fn one_entry_meets_all_conditions_of_a_filter() {
     let mut mixed = bottle(1);
     mixed.volume_ml = Some(8.0);
     mixed.height_inches = Some(500);
-    // One above and one below do not lie between.
+    // One above and one below: none is between.
     let mut around = bottle(2);
     around.volume_ml = Some(400.0);
     around.volume_ounces = Some(600.0);
@@ -292,13 +293,13 @@ async fn numbers_are_compared_as_numbers_and_never_with_text() {
     let (ids, ..) = found(&database, ml().lt(500)).await;
     assert_eq!(ids, [8]);
 
-    // Text that stands where a number belongs is kept, and stored again as it was.
+    // Text in place of a number is kept, and stored again unchanged.
     let raw = database.collection::<RawDocumentBuf>("bottles");
     let stored = raw.find_one(doc! { "_id": 2 }).await.unwrap().unwrap();
     let bottle: Bottle = attribute::decode(&stored).unwrap();
     assert_eq!((bottle.volume_ml, bottle.others.len()), (None, 1));
     assert_eq!(attribute::encode(&bottle).unwrap(), stored);
-    // A struct that keeps no others names document and entry.
+    // A struct that does not keep other entries reports the document and the entry.
     let number = doc! { "_id": 3, "specs": [{ "k": "volume", "v": 500, "u": "ml" }] };
     let stored = RawDocumentBuf::try_from(&number).unwrap();
     let error = attribute::decode::<ManualBottle>(&stored).unwrap_err();
@@ -309,7 +310,7 @@ async fn numbers_are_compared_as_numbers_and_never_with_text() {
 }
 
 #[tokio::test]
-async fn keys_of_a_map_are_values_whatever_is_in_them() {
+async fn keys_of_a_map_may_be_any_text() {
     let mut movie = star_wars();
     let there = date("1978-07-01T00:00:00Z");
     for place in ["$where", "a.b", "USA ", "", "\u{1f3ac}"] {
@@ -382,7 +383,7 @@ async fn documents_are_sorted_by_one_attribute() {
 }
 
 #[test]
-fn serdes_form_of_a_struct_is_the_identity_through_the_stored_form() {
+fn the_serde_form_of_a_struct_survives_the_stored_form() {
     for id in 0..200 {
         let mut bottle = bottle(id);
         let entry = doc! { "k": "x", "v": [1], "more": id };

@@ -1,5 +1,5 @@
-//! Members and servers that are away: a call ends soon after its deadline, what it held is free again, and
-//! what a dropped call had not sent is never sent.
+//! Unavailable members and servers: a call ends soon after its deadline and releases its resources,
+//! and what a dropped call had not sent is never sent.
 
 use std::time::Duration;
 
@@ -24,9 +24,9 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-/// Far more than anything here takes that ends by itself.
+/// Far longer than anything here takes that ends by itself.
 const AMPLE: Duration = Duration::from_secs(20);
-/// How long a call goes on being tried.
+/// How long a call retries.
 const DEADLINE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
@@ -60,13 +60,13 @@ fn nodes(number: u32) -> WriteConcern {
     WriteConcern::builder().w(Some(number.into())).build()
 }
 
-/// Ends, whatever comes of it.
+/// Waits for the end, with any result.
 async fn ends<F: IntoFuture>(what: &str, future: F) -> F::Output {
     let ended = timeout(AMPLE, future.into_future()).await;
-    ended.unwrap_or_else(|_| panic!("{what} goes on for ever"))
+    ended.unwrap_or_else(|_| panic!("{what} never ends"))
 }
 
-/// A replica set one of whose secondaries is down, and a handle whose writes wait for that one.
+/// A replica set with one secondary down, and a handle whose writes wait for that secondary.
 async fn maimed() -> (DevServer, Client, Buckets<Event>) {
     let set = DevServer::builder().own().members(3).await.unwrap();
     let client = set.client().await.unwrap();
@@ -80,10 +80,10 @@ async fn maimed() -> (DevServer, Client, Buckets<Event>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn writes_that_no_member_acknowledges_end_and_leave_the_client_of_use() {
+async fn writes_that_no_member_acknowledges_end_and_leave_the_client_usable() {
     let (_set, client, buckets) = maimed().await;
     let free = buckets.clone().with_write_concern(nodes(1));
-    // More than there are connections.
+    // More than the connections in the pool.
     let calls = (0..12).map(|number| {
         let buckets = &buckets;
         async move { buckets.insert(&event(number)).deadline(DEADLINE).await }
@@ -102,7 +102,7 @@ async fn writes_that_no_member_acknowledges_end_and_leave_the_client_of_use() {
             .all(|it| it.error.is_outcome_unknown())
     );
     assert_eq!(report.failed().len(), 2);
-    // They are stored where they could be.
+    // They are stored on the available members.
     for number in (0..12).chain([20, 21]) {
         assert_eq!(ends("a count", free.count(number)).await.unwrap(), 1);
     }
@@ -116,7 +116,7 @@ async fn writes_that_no_member_acknowledges_end_and_leave_the_client_of_use() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deadline_holds_in_a_session_of_the_callers() {
+async fn a_deadline_holds_in_the_session_of_a_caller() {
     let (_set, client, buckets) = maimed().await;
     let mut session = client.start_session().await.unwrap();
     let record = event(1);
@@ -134,7 +134,7 @@ async fn a_deadline_holds_in_a_session_of_the_callers() {
             .iter()
             .all(|it| it.error.is_outcome_unknown())
     );
-    // The session is of use for what comes next.
+    // The session still works.
     let record = event(4);
     let insert = buckets.insert(&record).session(&mut session);
     ends("a weaker write", insert.write_concern(nodes(1)))
@@ -145,7 +145,7 @@ async fn a_deadline_holds_in_a_session_of_the_callers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_a_session_the_deadline_counts_while_no_server_was_met() {
+async fn in_a_session_the_deadline_covers_the_time_until_a_server_is_found() {
     let server = server().await;
     let proxy = Proxy::start(server.members()[0].address(), Plan::off()).await;
     proxy.go_away();
@@ -170,7 +170,7 @@ async fn in_a_session_the_deadline_counts_while_no_server_was_met() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_stands_still_holds_no_session_beyond_the_deadline() {
+async fn a_stopped_server_holds_no_session_beyond_the_deadline() {
     let server = DevServer::builder().own().await.unwrap();
     let client = server.client().await.unwrap();
     let buckets = Event::buckets(&client.database("still"));
@@ -193,10 +193,10 @@ async fn a_server_that_stands_still_holds_no_session_beyond_the_deadline() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_ingestor_leaves_no_task_whose_write_is_never_acknowledged() {
+async fn an_ingestor_leaves_no_task_when_its_write_is_never_acknowledged() {
     let (_set, client, buckets) = maimed().await;
     let tasks = || Handle::current().metrics().num_alive_tasks();
-    // The driver's own tasks are all there.
+    // The driver's own tasks are already running.
     let free = buckets.clone().with_write_concern(nodes(1));
     free.insert(&event(100)).await.unwrap();
     let before = tasks();
@@ -220,14 +220,14 @@ async fn an_ingestor_leaves_no_task_whose_write_is_never_acknowledged() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_dropped_call_has_not_sent_is_never_sent() {
-    /// After that nobody waits any longer.
+    /// After this time nobody waits any longer.
     const SHORT: Duration = Duration::from_millis(700);
     let server = DevServer::builder().own().await.unwrap();
     let client = server.client().await.unwrap();
     let buckets = Event::buckets(&client.database("dropped"));
     buckets.ensure().await.unwrap();
     server.members()[0].kill().await.unwrap();
-    // The driver has seen that.
+    // The driver has noticed that.
     let ping = client.database("admin");
     let ping = timeout(SHORT, ping.run_command(doc! { "ping": 1 }).into_future());
     assert!(!matches!(ping.await, Ok(Ok(_))));
@@ -239,7 +239,7 @@ async fn what_a_dropped_call_has_not_sent_is_never_sent() {
             .unwrap_err();
     };
     let dropped_batch = async |from: i32| {
-        // So many that the calls share their statements.
+        // Enough calls to share their statements.
         let records: Vec<Event> = (from..from + 80).map(event).collect();
         timeout(SHORT, buckets.insert_many(&records).into_future())
             .await
@@ -257,7 +257,7 @@ async fn what_a_dropped_call_has_not_sent_is_never_sent() {
     receipt.await.unwrap_err();
     server.members()[0].restart().await.unwrap();
     server.primary().await.unwrap();
-    // Whoever comes now is stored, and nobody else.
+    // The next call is stored, and no other one.
     let record = event(20_000);
     ends("an insert", buckets.insert(&record)).await.unwrap();
     sleep(Duration::from_secs(3)).await;
@@ -272,10 +272,10 @@ async fn what_a_dropped_call_has_not_sent_is_never_sent() {
     assert_eq!(stored, [20_000]);
 }
 
-/// The calls of a group that are not dropped are stored, those that are dropped before anything left are
-/// not.
+/// Calls of a group that are not dropped are stored. Calls that are dropped before anything was
+/// sent are not.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_is_dropped_leaves_its_group_while_nothing_has_left() {
+async fn a_dropped_call_leaves_its_group_while_nothing_was_sent() {
     let server = DevServer::builder().own().await.unwrap();
     let client = server.client().await.unwrap();
     let buckets = Event::buckets(&client.database("group"));
@@ -323,9 +323,9 @@ struct Hourly {
     at: DateTime,
 }
 
-/// Of a group that takes many commands, some have left when the call is dropped; the others are not sent.
+/// When the call of a group of many commands is dropped, some were sent; the others are not sent.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_is_dropped_leaves_the_commands_of_its_group_that_have_not_left() {
+async fn a_dropped_call_removes_the_unsent_commands_from_its_group() {
     let server = DevServer::builder().own().await.unwrap();
     let client = server.client().await.unwrap();
     let buckets = Hourly::buckets(&client.database("later"));
@@ -340,7 +340,7 @@ async fn a_call_that_is_dropped_leaves_the_commands_of_its_group_that_have_not_l
         let buckets = buckets.clone();
         tokio::spawn(async move { buckets.insert_many(&records).await.unwrap() })
     };
-    // What a handle looks at before its first write.
+    // The checks of a handle before its first write.
     call(0..1).await.unwrap();
     server.members()[0].pause().await.unwrap();
     let first = call(0..100);
@@ -392,7 +392,7 @@ async fn dropped_streams_and_reads_leave_no_cursor_open() {
     };
     for round in 0..100 {
         let mut stream = buckets.records(1).stream();
-        // At the opening, in the midst of a batch, and while more are asked for.
+        // At the opening, in the middle of a batch, and while the next one is requested.
         let records = async {
             for _ in 0..round * 20 {
                 stream.next().await.unwrap().unwrap();

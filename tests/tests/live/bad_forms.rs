@@ -1,4 +1,5 @@
-//! Bad input and bad documents in the forms beside the manual's: typed errors, nothing half-written.
+//! Bad input and bad documents in all forms except the manual's: typed errors, nothing
+//! half-written.
 
 use bucket_mongo::{
     Bucketed, Buckets, ErrorKind, Limits, Window,
@@ -132,7 +133,7 @@ async fn an_integer_that_could_overflow_a_sum_is_refused_before_anything_is_sent
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn limits_that_make_no_sense_are_refused_before_anything_is_sent() {
+async fn invalid_limits_are_refused_before_anything_is_sent() {
     let (database, readings) = set_up::<Reading>().await;
     for limits in [
         Limits::new().window(Window::seconds(0)),
@@ -149,7 +150,7 @@ async fn limits_that_make_no_sense_are_refused_before_anything_is_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_aggregate_that_is_no_number_is_a_typed_error_and_the_bucket_stays_as_it_is() {
+async fn an_aggregate_that_is_not_a_number_is_a_typed_error_and_the_bucket_does_not_change() {
     let (database, readings) = set_up::<Reading>().await;
     readings.insert(&reading(1.0, 1)).await.unwrap();
     let collection = database.collection::<Document>("readings");
@@ -164,7 +165,7 @@ async fn an_aggregate_that_is_no_number_is_a_typed_error_and_the_bucket_stays_as
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn late_records_are_refused_where_the_model_says_so() {
+async fn late_records_are_refused_if_the_model_says_so() {
     let (database, strict) = set_up::<Strict>().await;
     let at = |second: i64| Strict {
         source: "s".into(),
@@ -180,14 +181,14 @@ async fn late_records_are_refused_where_the_model_says_so() {
         .insert_many([at(101), at(50), at(200), at(170)])
         .await
         .unwrap();
-    // One call takes its records in order of time: 170 opens a bucket before 200 is reached.
+    // One call takes its records in time order: 170 opens a bucket before 200 is reached.
     let failed: Vec<usize> = report.failed().iter().map(|failed| failed.index).collect();
     assert_eq!((report.stored(), failed), (3, vec![1]));
     assert_eq!(documents(&database, "strict").await.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bucket_that_another_tool_left_unmarked_is_marked_and_passed_by() {
+async fn a_bucket_that_another_tool_left_unmarked_is_marked_and_skipped() {
     let (database, events) = set_up::<Event>().await;
     let event = Event {
         source: "s".into(),
@@ -212,7 +213,7 @@ async fn a_bucket_that_another_tool_left_unmarked_is_marked_and_passed_by() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn documents_that_are_no_buckets_are_typed_errors() {
+async fn documents_that_are_not_buckets_are_typed_errors() {
     let (database, events) = set_up::<Event>().await;
     let event = |source: &str| Event {
         source: source.into(),
@@ -253,7 +254,7 @@ async fn documents_that_are_no_buckets_are_typed_errors() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bucket_closes_by_bytes_whatever_the_size_of_its_items() {
+async fn a_bucket_closes_by_bytes_for_items_of_any_size() {
     let (database, blobs) = set_up::<Blob>().await;
     let blob = |bytes: usize| Blob {
         source: "s".into(),
@@ -323,7 +324,7 @@ fn large(ticks: i64, bytes: usize) -> Large {
 
 /// A bucket that was opened with a larger capacity than the writer's own.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sum_that_would_overflow_closes_its_bucket_and_none_goes_wrong() {
+async fn a_sum_that_would_overflow_closes_its_bucket_and_stays_exact() {
     let (database, large_ones) = set_up::<Large>().await;
     large_ones.insert(&large(1, 1)).await.unwrap();
     let ten = large_ones
@@ -358,9 +359,9 @@ async fn a_sum_that_would_overflow_closes_its_bucket_and_none_goes_wrong() {
     assert_eq!(stored, 36);
 }
 
-/// As many records as the capacity says would pass 16 MB.
+/// As many records as the capacity allows would exceed 16 MB.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bucket_that_cannot_grow_is_closed_and_the_next_one_goes_on() {
+async fn a_bucket_that_cannot_grow_is_closed_and_the_next_one_is_opened() {
     let (database, large_ones) = set_up::<Large>().await;
     large_ones.insert(&large(1, 1)).await.unwrap();
     let four = large_ones
@@ -383,14 +384,14 @@ async fn a_bucket_that_cannot_grow_is_closed_and_the_next_one_goes_on() {
         device: "x".repeat(bytes),
         ..reading(1.0, 1)
     };
-    // A key that fills the document by itself is refused, and not tried for ever.
+    // A key that fills the document by itself is refused, and not retried for ever.
     let error = four.insert(&big(3_000_000)).await.unwrap_err();
     assert!(!error.is_retryable(), "{error}");
     assert_eq!(documents(&database, "readings").await, []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bucket_that_was_deleted_meanwhile_is_not_begun_again_in_its_middle() {
+async fn a_bucket_that_was_deleted_in_between_is_not_opened_again_in_its_middle() {
     let (database, events) = set_up::<Event>().await;
     let event = Event {
         source: "s".into(),
@@ -425,7 +426,7 @@ async fn a_bucket_that_was_deleted_meanwhile_is_not_begun_again_in_its_middle() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_foreign_document_behind_a_full_bucket_is_named_and_not_taken_for_a_race() {
+async fn a_foreign_document_after_a_full_bucket_is_named_and_not_taken_for_a_race() {
     let (database, events) = set_up::<Event>().await;
     let event = Event {
         source: "s".into(),

@@ -1,4 +1,4 @@
-//! Bad arguments, bad records, bad documents: a typed error each, nothing half-written.
+//! Bad arguments, records and documents: each is a typed error, and nothing is half-written.
 
 use crate::common::event::{Event, assert_not_stored, event};
 use bucket_mongo::{
@@ -37,9 +37,9 @@ async fn page_0_is_an_invalid_argument() {
     assert!(events.page(1, u64::MAX).await.unwrap().is_empty());
 }
 
-/// Gives two records, then none, then two more: as a channel that is filled meanwhile.
+/// Returns two records, then none, then two more: like a channel that is filled in between.
 #[tokio::test]
-async fn what_an_iterator_gives_after_its_end_is_not_asked_for() {
+async fn an_iterator_is_not_polled_after_its_end() {
     let (database, events) = events().await;
     let mut polled = 0;
     let source = std::iter::from_fn(|| {
@@ -84,7 +84,7 @@ async fn a_record_over_16_mb_is_refused_and_the_others_of_its_batch_are_stored()
 }
 
 #[tokio::test]
-async fn records_of_the_largest_size_fill_a_bucket_that_the_server_takes() {
+async fn records_of_the_largest_size_fill_a_bucket_that_the_server_accepts() {
     let (_database, events) = events().await;
     let room = bucket_mongo::core::size::max_record_bytes(Event::CAPACITY) - 200;
     let text = "x".repeat(room);
@@ -113,7 +113,7 @@ struct Named {
 }
 
 #[tokio::test]
-async fn the_limit_of_a_record_counts_its_key_and_what_the_id_makes_of_it() {
+async fn the_size_limit_of_a_record_includes_its_key_and_the_part_of_the_id() {
     let database = database().await;
     let named = Named::buckets(&database);
     named.ensure().await.unwrap();
@@ -136,7 +136,8 @@ async fn the_limit_of_a_record_counts_its_key_and_what_the_id_makes_of_it() {
     }
 }
 
-/// The server's code for it is that of a reply that is too large, too. Only this one says that nothing was changed.
+/// The server uses the same code for a reply that is too large. Only this error says that nothing
+/// was changed.
 #[tokio::test]
 async fn a_statement_that_makes_a_document_too_large_is_refused_by_itself() {
     let database = database().await;
@@ -251,7 +252,7 @@ async fn a_damaged_bucket_is_named_with_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn a_stream_goes_on_behind_a_damaged_bucket() {
+async fn a_stream_continues_after_a_damaged_bucket() {
     let (database, events) = events().await;
     let records: Vec<Event> = (0..7).map(|n| event(1, &n.to_string())).collect();
     events
@@ -274,7 +275,8 @@ async fn a_stream_goes_on_behind_a_damaged_bucket() {
     assert!(all.is_err());
 }
 
-/// Open by its count, and not to be written to: it is named, and neither overfilled nor changed.
+/// Open according to its count, but not writable: the error names it, and it is neither overfilled
+/// nor changed.
 #[tokio::test]
 async fn a_record_for_a_damaged_bucket_is_refused_and_changes_nothing() {
     let (database, events) = events().await;
@@ -333,7 +335,7 @@ async fn a_record_for_a_damaged_bucket_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_full_bucket_behind_which_no_id_sorts_is_named() {
+async fn a_full_bucket_whose_successor_id_would_not_sort_after_it_is_named() {
     let (database, events) = events().await;
     let item = doc! { "at": DateTime::from_millis(0), "text": "a" };
     // The manual's own code writes nine digits for a date before September 2001.
@@ -347,15 +349,13 @@ async fn a_full_bucket_behind_which_no_id_sorts_is_named() {
     let error = events.insert(&event(1, "a")).await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Damaged(_)), "{error:?}");
     assert!(
-        error
-            .to_string()
-            .contains("no bucket can be opened behind it"),
+        error.to_string().contains("no bucket can follow it"),
         "{error}"
     );
 }
 
 #[tokio::test]
-async fn a_count_that_is_no_count_is_named_when_records_are_counted() {
+async fn a_count_that_is_not_a_number_is_named_when_records_are_counted() {
     let (database, events) = events().await;
     let collection = database.collection::<Document>("events");
     for count in [
@@ -377,7 +377,7 @@ async fn a_count_that_is_no_count_is_named_when_records_are_counted() {
 }
 
 #[tokio::test]
-async fn a_record_that_a_validator_refuses_does_not_keep_its_neighbours_out() {
+async fn a_record_that_a_validator_refuses_does_not_block_the_others() {
     let (database, events) = events().await;
     let rule = doc! { "events.text": { "$ne": "bad" } };
     let command = doc! { "collMod": "events", "validator": rule };
@@ -399,7 +399,7 @@ async fn a_record_that_a_validator_refuses_does_not_keep_its_neighbours_out() {
 }
 
 #[tokio::test]
-async fn a_unique_index_of_ones_own_shows_as_a_duplicate_key() {
+async fn a_users_unique_index_is_reported_as_a_duplicate_key() {
     let (database, events) = events().await;
     let index = doc! { "name": "text", "key": { "events.text": 1 }, "unique": true };
     let command = doc! { "createIndexes": "events", "indexes": [index] };
@@ -438,7 +438,7 @@ async fn a_missing_index_is_named_by_every_operation_that_needs_it() {
         "bucket_pages"
     );
     drop("bucket_open_3").await;
-    // This handle knows the bucket of key 1 and needs no index to append to it; a new one does.
+    // This handle knows the bucket of key 1 and needs no index to append to it; a new handle does.
     let events = Event::buckets(&database);
     let error = events.insert(&event(1, "b")).await.unwrap_err();
     assert_eq!(missing(&error), "bucket_open_3");
@@ -455,7 +455,7 @@ async fn a_missing_index_is_named_by_every_operation_that_needs_it() {
 }
 
 #[tokio::test]
-async fn a_collection_that_was_never_set_up_takes_no_record() {
+async fn a_collection_that_was_never_set_up_accepts_no_record() {
     let database = database().await;
     let events = Event::buckets(&database);
     let error = events.insert(&event(1, "a")).await.unwrap_err();

@@ -1,5 +1,5 @@
-//! Reads with bad arguments, tokens of other queries and damaged documents: typed errors that say
-//! which, and never a panic.
+//! Reads with bad arguments, tokens of other queries and damaged documents: typed errors with the
+//! details, and never a panic.
 
 use bucket_mongo::{
     Bucketed, Buckets, CursorToken, Error, ErrorKind, IntoTimeRange, TimeRange, TokenError,
@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use proptest::{prelude::*, test_runner::TestRunner};
 use serde::{Deserialize, Serialize};
 
-/// Another model of the same collection, keys and array.
+/// Another model for the same collection, keys and array.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
 #[bucket(collection = "readings", items = "readings", capacity = 3, numbered)]
 struct Numbered {
@@ -71,7 +71,7 @@ fn message(error: &Error) -> String {
 }
 
 #[tokio::test]
-async fn arguments_that_make_no_sense_are_refused_before_anything_is_sent() {
+async fn invalid_arguments_are_refused_before_anything_is_sent() {
     // Nothing listens there.
     let uri = "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100";
     let client = bucket_mongo::mongodb::Client::with_uri_str(uri)
@@ -81,13 +81,13 @@ async fn arguments_that_make_no_sense_are_refused_before_anything_is_sent() {
     let token = "AQECAwQFBsCE5JcNAZztiwEqgSZYvw";
 
     let error = readings.records(1).limit(0).await.unwrap_err();
-    assert_eq!(message(&error), "a limit is at least 1");
+    assert_eq!(message(&error), "the limit must be at least 1");
     assert_eq!(error.operation(), "records");
     assert!(error.key().is_some_and(|key| key.contains('1')));
     let error = readings.records(1).limit(10_001).await.unwrap_err();
     assert_eq!(
         message(&error),
-        "a page has at most 10000 records, not 10001"
+        "a page holds at most 10000 records, but the limit is 10001"
     );
     let error = readings
         .records(1)
@@ -104,7 +104,7 @@ async fn arguments_that_make_no_sense_are_refused_before_anything_is_sent() {
         .unwrap_err();
     assert!(message(&error).contains("a stream goes forward"));
     let error = readings.records(1).limit(0).collect().await.unwrap_err();
-    assert_eq!(message(&error), "a limit is at least 1");
+    assert_eq!(message(&error), "the limit must be at least 1");
     for error in [
         readings
             .records(1)
@@ -117,7 +117,7 @@ async fn arguments_that_make_no_sense_are_refused_before_anything_is_sent() {
     ] {
         assert!(message(&error).contains("before"), "{error}");
     }
-    // What can hold nothing is answered without a server.
+    // An empty range is answered without a server.
     assert!(readings.range(1, seconds(1, 1)).await.unwrap().is_empty());
     assert!(
         readings
@@ -131,7 +131,7 @@ async fn arguments_that_make_no_sense_are_refused_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn a_token_is_of_use_for_its_own_query_alone() {
+async fn a_token_works_only_for_its_own_query() {
     let (database, readings) = filled().await;
     let page = readings.records(1).limit(3).await.unwrap();
     let token = page.next().unwrap().clone();
@@ -176,7 +176,7 @@ async fn a_token_is_of_use_for_its_own_query_alone() {
         );
         assert!(std::error::Error::source(&error).is_some());
     }
-    // Neither key nor value stands in it.
+    // Neither the key nor a value appears in it.
     assert!(
         !token.as_str().contains("readings") && token.as_str().len() <= 32,
         "{token}"
@@ -223,7 +223,7 @@ async fn every_text_is_a_token_or_a_typed_error() {
     }
 }
 
-/// Every way in which a bucket can be damaged, and what the reads of its key say.
+/// Every way to damage a bucket, and what the reads of its key report.
 #[tokio::test]
 async fn damaged_documents_are_named_by_every_read() {
     let damages = [
@@ -245,7 +245,7 @@ async fn damaged_documents_are_named_by_every_read() {
         let of_key = doc! { "device": 1, "bucket_start": DateTime::from_millis(120_000) };
         let id = collection.find_one(of_key.clone()).await.unwrap().unwrap();
         let id = id.get("_id").unwrap().to_string();
-        // By pipeline where a value begins with `$`.
+        // By pipeline if a value begins with `$`.
         let damage: Bson = match damage.get_document("$set") {
             Ok(set) if set.contains_key("readings.1.value") => {
                 let broken = doc! { "readings": [{ "at": DateTime::from_millis(120_000), "value": "odd" }, 5, 6] };
@@ -260,7 +260,7 @@ async fn damaged_documents_are_named_by_every_read() {
             ErrorKind::Damaged(bucket) => assert_eq!(bucket.id(), id, "{damage}"),
             other => panic!("{damage}: {other:?}"),
         };
-        // What stands before it comes first, and what stands after it can be reached.
+        // The records before it come first, and the records after it can be reached.
         let before = readings.records(1).limit(60).await.unwrap();
         assert_eq!(before.len(), 6, "{damage}");
         let error = readings.records(1).limit(60).after(before.next());
@@ -281,11 +281,11 @@ async fn damaged_documents_are_named_by_every_read() {
         named(readings.range(1, ..).await.unwrap_err());
         named(readings.range_of([0, 1], ..).await.unwrap_err());
         named(readings.latest_n(1, 60).await.unwrap_err());
-        // A stream goes on behind it.
+        // A stream continues after it.
         let found: Vec<_> = readings.records(1).stream().collect().await;
         let (good, bad): (Vec<_>, Vec<_>) = found.into_iter().partition(Result::is_ok);
         assert_eq!((good.len(), bad.len()), (27, 1), "{damage}");
-        // The other key is as it was, and so is a span without that bucket.
+        // The other key does not change, and neither does a span without that bucket.
         assert_eq!(readings.records(0).collect().await.unwrap().len(), 30);
         assert_eq!(
             readings.range(1, seconds(180, 600)).await.unwrap().len(),
@@ -295,7 +295,7 @@ async fn damaged_documents_are_named_by_every_read() {
 }
 
 #[tokio::test]
-async fn a_damaged_bucket_keeps_no_page_from_its_records_in_either_direction() {
+async fn a_damaged_bucket_keeps_no_other_record_from_a_page_in_either_direction() {
     let (database, readings) = filled().await;
     let collection = database.collection::<Document>("readings");
     let start = DateTime::from_millis(300_000);
@@ -316,7 +316,7 @@ async fn a_damaged_bucket_keeps_no_page_from_its_records_in_either_direction() {
                         query.newest_first()
                     }
                 };
-                // From beyond the last one, to go back from there.
+                // From beyond the last one, backwards.
                 let mut token = if before {
                     let last = query().limit(100).collect().await;
                     let token = last.unwrap_err().continue_after().cloned();
@@ -362,7 +362,7 @@ async fn a_damaged_bucket_keeps_no_page_from_its_records_in_either_direction() {
                 assert_eq!(seen, expected, "{newest_first} {limit} {before}");
             }
         }
-        // A stream gives what is ready, then the error, and goes on.
+        // A stream gives what is ready, then the error, and continues.
         let stream = readings.records(1);
         let stream = if newest_first {
             stream.newest_first()
@@ -376,7 +376,7 @@ async fn a_damaged_bucket_keeps_no_page_from_its_records_in_either_direction() {
         assert!(error.continue_after().is_some());
         assert_eq!(found.len(), 28);
     }
-    // What is newer than the damaged bucket does not depend on it.
+    // Records newer than the damaged bucket do not depend on it.
     assert_eq!(readings.latest_n(1, 12).await.unwrap().len(), 12);
     assert!(readings.latest_n(1, 13).await.is_err());
     let first = readings.records(1).limit(15).collect().await.unwrap();

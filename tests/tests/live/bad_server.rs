@@ -1,5 +1,5 @@
-//! A server that cannot be reached, refuses, dies or pauses: a typed error each, and never a stored
-//! record that is called refused.
+//! A server that cannot be reached, refuses, dies or pauses: each is a typed error, and a stored
+//! record is never reported as refused.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use bucket_mongo::{
 };
 use bucket_tests::server;
 
-/// Writes are given up soon: nobody brings these servers back.
+/// Writes give up soon: nobody brings these servers back.
 const DEADLINE: Duration = Duration::from_secs(2);
 
 async fn client(uri: &str) -> Client {
@@ -83,7 +83,7 @@ async fn wrong_credentials_are_an_error_of_their_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_dies_in_mid_write_loses_no_acknowledged_record_silently() {
+async fn a_server_that_dies_during_a_write_loses_no_acknowledged_record_silently() {
     let server = DevServer::builder().own().await.unwrap();
     let database = server.database("killed").await.unwrap();
     Event::buckets(&database).ensure().await.unwrap();
@@ -115,7 +115,7 @@ async fn a_server_that_dies_in_mid_write_loses_no_acknowledged_record_silently()
     assert_eq!((report.stored(), report.failed().len()), (0, 50));
 }
 
-/// A server that is stopped and goes on: what it was sent it does, whatever the client was told.
+/// A server that is stopped and continues executes what it received, whatever the client reported.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_pauses_never_makes_a_stored_record_look_refused() {
     let server = DevServer::builder().own().await.unwrap();

@@ -1,5 +1,5 @@
-//! Records with attributes: in the items of every form of bucket, and held once by the bucket for its
-//! items.
+//! Records with attributes: in the items of every form of bucket, and held once by the bucket for
+//! all its items.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use bucket_tests::{database, documents};
 use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 
-/// A record of which both kinds of arrays are part.
+/// A record with both kinds of arrays.
 trait Part: Bucketed + Clone + PartialEq + std::fmt::Debug {
     fn of(machine: &str, at: i64, number: i64) -> Self;
     fn press() -> Self::Key;
@@ -21,7 +21,7 @@ trait Part: Bucketed + Clone + PartialEq + std::fmt::Debug {
     fn sum(stats: &Self::Stats) -> Option<i64>;
     fn grams(&self) -> Option<i32>;
     fn site(&self) -> &str;
-    /// Those of a weight of at least this, and those of the site.
+    /// A condition on the least weight, and one on the site.
     fn heavy(grams: i32) -> Document;
     fn at_site(site: &str) -> Document;
 }
@@ -71,7 +71,7 @@ macro_rules! models {
                     ounces: (number % 5 == 0).then_some(i32::try_from(number).unwrap()),
                     length: -number,
                     others: others.into_iter().collect(),
-                    // Now and then another than that of the records before.
+                    // Sometimes different from that of the records before.
                     site: if number % 13 == 3 { "$site".to_owned() } else { "Ulm".to_owned() },
                     line: (number % 11 != 5).then_some(1),
                     note: format!("no. {number}"),
@@ -111,18 +111,18 @@ macro_rules! models {
             use super::*;
 
             #[tokio::test(flavor = "multi_thread")]
-            async fn every_read_gives_back_what_was_stored() {
-                super::every_read_gives_back_what_was_stored::<$name>().await;
+            async fn every_read_returns_what_was_stored() {
+                super::every_read_returns_what_was_stored::<$name>().await;
             }
 
             #[tokio::test(flavor = "multi_thread")]
-            async fn writers_of_other_attributes_share_buckets_and_mix_nothing_up() {
-                super::writers_of_other_attributes_share_buckets_and_mix_nothing_up::<$name>().await;
+            async fn writers_of_other_attributes_share_buckets_and_confuse_nothing() {
+                super::writers_of_other_attributes_share_buckets_and_confuse_nothing::<$name>().await;
             }
 
             #[tokio::test(flavor = "multi_thread")]
-            async fn a_redelivered_record_is_a_duplicate_whoever_holds_its_attributes() {
-                super::a_redelivered_record_is_a_duplicate_whoever_holds_its_attributes::<$name>().await;
+            async fn a_redelivered_record_is_a_duplicate_wherever_its_attributes_are() {
+                super::a_redelivered_record_is_a_duplicate_wherever_its_attributes_are::<$name>().await;
             }
         }
     )*};
@@ -160,7 +160,7 @@ fn sorted<T: Part>(mut records: Vec<T>) -> Vec<T> {
     records
 }
 
-async fn every_read_gives_back_what_was_stored<T: Part>() {
+async fn every_read_returns_what_was_stored<T: Part>() {
     let (_database, parts) = parts::<T>().await;
     let all: Vec<T> = records("press", 0..40);
     for record in &all[..10] {
@@ -183,7 +183,7 @@ async fn every_read_gives_back_what_was_stored<T: Part>() {
     let streamed: Vec<T> = parts.records(key()).stream().try_collect().await.unwrap();
     assert_eq!(sorted(streamed), all);
 
-    // Fields of each record go by their names, whichever array they stand in.
+    // Fields of each record are read by name, whichever array they are in.
     let fields = ["items.number", "items.specs", "origin"].map(bucket_mongo::FieldPath::new);
     let points: Vec<Point> = parts.range(key(), ..).select(fields).await.unwrap();
     for (point, record) in points
@@ -230,7 +230,7 @@ async fn every_read_gives_back_what_was_stored<T: Part>() {
     what_the_filters_find(&parts, &all).await;
 }
 
-/// Filters choose buckets; behind the stages of a range they choose records.
+/// Filters select buckets; after the stages of a range they select records.
 async fn what_the_filters_find<T: Part>(parts: &Buckets<T>, all: &[T]) {
     let buckets = parts.collection::<Document>();
     for (filter, index, expected) in [
@@ -281,7 +281,8 @@ async fn found(buckets: &Collection<Document>, filter: Document) -> BTreeSet<i64
     numbers.collect()
 }
 
-/// Buckets as they are stored: what they hold for their items is no part of these, and nothing else is.
+/// Buckets as stored: the values that they hold for their items are not counted here, everything
+/// else is.
 async fn the_bucket_holds_what_its_items_share(database: &TestDatabase) {
     for bucket in documents(database, "parts").await {
         let held = bucket.get_array("origin").unwrap();
@@ -299,7 +300,7 @@ async fn the_bucket_holds_what_its_items_share(database: &TestDatabase) {
     }
 }
 
-async fn writers_of_other_attributes_share_buckets_and_mix_nothing_up<T: Part>() {
+async fn writers_of_other_attributes_share_buckets_and_confuse_nothing<T: Part>() {
     let (database, parts) = parts::<T>().await;
     let all: Vec<T> = records("press", 0..120);
     let writers = (0..6).map(|writer| {
@@ -322,7 +323,7 @@ async fn writers_of_other_attributes_share_buckets_and_mix_nothing_up<T: Part>()
     the_bucket_holds_what_its_items_share(&database).await;
 }
 
-async fn a_redelivered_record_is_a_duplicate_whoever_holds_its_attributes<T: Part>() {
+async fn a_redelivered_record_is_a_duplicate_wherever_its_attributes_are<T: Part>() {
     let (database, parts) = parts::<T>().await;
     let all: Vec<T> = records("press", 0..30);
     parts.insert_many(&all).await.unwrap();
@@ -331,7 +332,7 @@ async fn a_redelivered_record_is_a_duplicate_whoever_holds_its_attributes<T: Par
         assert_eq!((report.stored(), report.duplicates().len()), (0, 30));
         assert!(report.failed().is_empty(), "{report:?}");
     }
-    // Of another origin, with the same id: no duplicate.
+    // The same id with another origin: no duplicate.
     let other = T::of("press", START + 3 * MINUTE, 4);
     assert!(T::buckets(&database).insert(&other).await.is_err());
 }
@@ -344,7 +345,7 @@ fn whole(value: &Bson) -> i64 {
     }
 }
 
-/// A machine part with both kinds of arrays, in the plainest form.
+/// A machine part with both kinds of arrays, in the simplest form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
 #[bucket(collection = "scans", items = "scans", window = "1h")]
 #[bucket(attributes(array = "origin", k = "what", v = "is", store = "bucket"))]
@@ -372,7 +373,7 @@ fn scan(minute: i64, volume_ml: Option<i32>, volume_ounces: Option<f64>, site: &
 }
 
 #[tokio::test]
-async fn the_first_record_says_what_a_bucket_holds_and_others_keep_their_own() {
+async fn the_first_record_decides_what_a_bucket_holds_and_others_keep_their_own() {
     let database = database().await;
     let scans = Scan::buckets(&database);
     scans.ensure().await.unwrap();
@@ -411,7 +412,7 @@ async fn the_first_record_says_what_a_bucket_holds_and_others_keep_their_own() {
         |document: &Document| -> BTreeMap<String, Bson> { document.clone().into_iter().collect() };
     assert_eq!(named(&stored[0]), named(&expected));
 
-    // What is stored by the typed bucket is the same.
+    // The typed bucket stores the same.
     let typed = scans.collection::<ScanBucket>();
     let bucket = typed.find_one(doc! {}).await.unwrap().unwrap();
     typed.delete_many(doc! {}).await.unwrap();
@@ -518,7 +519,8 @@ async fn a_damaged_attribute_is_named_with_its_bucket_and_item() {
         );
         collection.replace_one(doc! {}, before).await.unwrap();
     }
-    // Another writer's bucket may hold nothing: its items then lack what the model asks for.
+    // Another writer's bucket may hold nothing: its items then lack the fields that the model
+    // needs.
     collection
         .update_one(doc! {}, doc! { "$unset": { "origin": 1 } })
         .await
@@ -529,7 +531,7 @@ async fn a_damaged_attribute_is_named_with_its_bucket_and_item() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("missing field `site`"), "{error}");
-    // And records that come get their own.
+    // New records get their own.
     scans.insert(&scan(1, None, None, "Ulm")).await.unwrap();
     let stored = collection.find_one(doc! {}).await.unwrap().unwrap();
     let own = stored.get_array("scans").unwrap()[1].as_document().unwrap();
@@ -550,7 +552,7 @@ fn a_value_is_read_in_each_unit_that_has_a_factor() {
 }
 
 #[tokio::test]
-async fn records_are_sorted_by_an_attribute_wherever_it_stands() {
+async fn records_are_sorted_by_an_attribute_wherever_it_is_stored() {
     let database = database().await;
     let scans = Scan::buckets(&database);
     scans.ensure().await.unwrap();
@@ -567,7 +569,7 @@ async fn records_are_sorted_by_an_attribute_wherever_it_stands() {
     for (sort, expected) in [(volume, [2, 0, 3, 1]), (site, [3, 1, 0, 2])] {
         let mut stages = scans.range("press".to_owned(), ..).pipeline().unwrap();
         stages.push(doc! { "$unwind": "$scans" });
-        // The server's sort is not stable: what is equal comes in the order of time.
+        // The server's sort is not stable: equal values come in time order.
         let by_time = sort.into_iter().map(|mut stage| {
             if let Ok(order) = stage.get_document_mut("$sort") {
                 order.insert("scans.at", 1);

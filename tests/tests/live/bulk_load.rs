@@ -1,4 +1,5 @@
-//! Whole pages of one key at once: the last bucket is reserved without records, the whole ones go before it.
+//! Full pages of one key at once: the last bucket is reserved without records, the full ones are
+//! placed before it.
 
 use std::{
     collections::HashSet,
@@ -41,7 +42,7 @@ fn event(source: i64, value: i64) -> Event {
     }
 }
 
-/// What every read gives, as text.
+/// The result of every read, as text.
 async fn every_read(events: &Buckets<Event>) -> Vec<String> {
     let mut seen = Vec::new();
     for number in 1..=4 {
@@ -116,13 +117,13 @@ async fn aggregated(events: &Buckets<Event>, pipeline: Vec<Document>) -> Vec<Doc
     found.unwrap().try_collect().await.unwrap()
 }
 
-/// As a writer leaves it that ends before the bucket gets its records.
+/// A writer leaves this if it ends before the bucket gets its records.
 fn without_records() -> Document {
     doc! { "_id": "1_1700000900", "source": 1_i64, "count": 0_i64, "events": [] }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_open_bucket_without_records_is_seen_by_no_read_and_used_by_the_next_writer() {
+async fn an_open_bucket_without_records_is_invisible_to_reads_and_used_by_the_next_writer() {
     let database = database().await;
     let events = Event::buckets(&database);
     events.ensure().await.unwrap();
@@ -135,7 +136,7 @@ async fn an_open_bucket_without_records_is_seen_by_no_read_and_used_by_the_next_
     let empty = without_records();
     let of_empty = doc! { "_id": "1_1700000900" };
     collection.insert_one(&empty).await.unwrap();
-    // A handle of its own, as that of another program.
+    // A separate handle, like that of another program.
     let others = Event::buckets(&database);
     let seen = every_read(&others).await;
     for (seen, expected) in seen.iter().zip(&expected) {
@@ -171,7 +172,7 @@ async fn an_open_bucket_without_records_is_seen_by_no_read_and_used_by_the_next_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_fills_what_another_writer_has_reserved_and_counts_it_as_opened() {
+async fn a_batch_fills_what_another_writer_reserved_and_counts_it_as_opened() {
     let database = database().await;
     let events = Event::buckets(&database);
     events.ensure().await.unwrap();
@@ -189,7 +190,7 @@ async fn a_batch_fills_what_another_writer_has_reserved_and_counts_it_as_opened(
     check_pages(&database, "events", 10).await;
 }
 
-/// Pages are full but for the last one, and their counts of the type that counts have.
+/// All pages except the last are full, and their counts have the type of counts.
 async fn check_pages(database: &TestDatabase, name: &str, capacity: i32) -> usize {
     let buckets = documents(database, name).await;
     let sizes: Vec<i32> = buckets
@@ -206,12 +207,12 @@ async fn check_pages(database: &TestDatabase, name: &str, capacity: i32) -> usiz
     buckets.len()
 }
 
-/// What a reader saw until everything was written and it had come to the end.
+/// What a reader saw until everything was written and it had reached the end.
 async fn follow(events: Buckets<Event>, limit: usize, written: Arc<AtomicBool>) -> Vec<i64> {
     let mut token = None;
     let mut read = Vec::new();
     loop {
-        // Before the read: what is written by then has to be on this page or on a later one.
+        // Taken before the read: what is written by now must be on this page or on a later one.
         let is_written = written.load(Ordering::SeqCst);
         let query = events.records(1).limit(limit);
         let page = match &token {
@@ -227,8 +228,8 @@ async fn follow(events: Buckets<Event>, limit: usize, written: Arc<AtomicBool>) 
     }
 }
 
-/// Where a reader left the order of the stored records: the bucket of that record, what the collection
-/// holds around it, and what the reader had seen.
+/// The place where a read broke the order: the bucket of that record, the records stored around it,
+/// and what the reader had seen.
 fn difference(read: &[i64], stored: &[Document]) -> Option<String> {
     const AROUND: usize = 3;
     let values = |bucket: &Document| -> Vec<i64> {
@@ -274,9 +275,9 @@ async fn bulk_loads_of_one_key_by_8_writers_are_exact_and_readers_miss_nothing()
     load_one_key_by_8_writers(database().await).await;
 }
 
-/// Others get in between where a statement has looked and where it inserts.
+/// Other writers get in between the lookup of a statement and its insert.
 #[tokio::test(flavor = "multi_thread")]
-async fn readers_miss_nothing_where_the_server_gives_way_inside_of_statements() {
+async fn readers_miss_nothing_when_the_server_yields_inside_statements() {
     for _ in 0..3 {
         load_one_key_by_8_writers(crate::yielding_reads::database().await).await;
     }
@@ -357,7 +358,7 @@ async fn consumers_of_one_source_store_each_record_once_in_bulk() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_collection_that_refuses_buckets_without_records_takes_a_bulk_load() {
+async fn a_collection_that_refuses_buckets_without_records_accepts_a_bulk_load() {
     let database = database().await;
     let events = Event::buckets(&database);
     events.ensure().await.unwrap();
@@ -372,7 +373,7 @@ async fn a_collection_that_refuses_buckets_without_records_takes_a_bulk_load() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bucket_that_was_left_reserved_takes_records_where_the_collection_refuses_empty_ones() {
+async fn a_reserved_bucket_accepts_records_where_the_collection_refuses_empty_ones() {
     let database = database().await;
     let events = Event::buckets(&database);
     events.ensure().await.unwrap();
@@ -398,7 +399,7 @@ async fn a_bucket_that_was_left_reserved_takes_records_where_the_collection_refu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_of_which_nothing_is_stored_leaves_no_bucket() {
+async fn a_batch_with_nothing_stored_leaves_no_bucket() {
     let database = database().await;
     let events = Event::buckets(&database);
     events.ensure().await.unwrap();
@@ -411,9 +412,9 @@ async fn a_batch_of_which_nothing_is_stored_leaves_no_bucket() {
     assert_eq!(documents(&database, "events").await, Vec::<Document>::new());
 }
 
-/// Two empty arrays are the same value to the server.
+/// Two empty arrays are equal values for the server.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_unique_index_of_ones_own_on_the_items_refuses_no_bulk_load() {
+async fn a_users_unique_index_on_the_items_refuses_no_bulk_load() {
     let database = database().await;
     let events = Event::buckets(&database);
     events.ensure().await.unwrap();
@@ -434,7 +435,7 @@ async fn a_unique_index_of_ones_own_on_the_items_refuses_no_bulk_load() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bulk_load_is_one_transaction_with_what_else_is_in_it() {
+async fn a_bulk_load_is_atomic_with_the_rest_of_its_transaction() {
     let database = database().await;
     let events = Event::buckets(&database);
     events.ensure().await.unwrap();
@@ -453,10 +454,10 @@ async fn a_bulk_load_is_one_transaction_with_what_else_is_in_it() {
     assert_eq!(stored, records);
 }
 
-/// The server walks over what was taken out of the index on open buckets for minutes, at each opening of
-/// the key, and no figure of a plan shows it.
+/// For minutes, the server walks over removed entries of the index on open buckets each time a
+/// bucket of the key is opened. No figure of a plan shows this.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bulk_load_takes_two_entries_out_of_the_index_and_examines_2_keys_a_statement() {
+async fn a_bulk_load_removes_two_entries_from_the_index_and_examines_2_keys_per_statement() {
     let database = database().await;
     let events = Event::buckets(&database);
     events.ensure().await.unwrap();
@@ -473,8 +474,8 @@ async fn a_bulk_load_takes_two_entries_out_of_the_index_and_examines_2_keys_a_st
         .iter()
         .filter(|entry| entry.get_str("op").is_ok_and(|op| op == "update"))
         .collect();
-    // One for each whole bucket, another one for the first, one that reserves and one that begins the last
-    // bucket.
+    // One for each full bucket, another one for the first, one that reserves and one that begins
+    // the last bucket.
     assert!(
         (301..=303).contains(&statements.len()),
         "{}",

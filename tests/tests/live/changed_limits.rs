@@ -1,4 +1,5 @@
-//! Capacity and window change on a live collection: raised, lowered, with old writers still at work.
+//! Capacity and window change on a live collection: raised, lowered, and with old writers still
+//! running.
 
 use std::collections::BTreeMap;
 
@@ -94,7 +95,7 @@ async fn the_manuals_capacity_is_lowered_and_old_writers_are_refused() {
     ));
 }
 
-/// What the guide says of old writers: they open no bucket, and may fill one that they remember.
+/// As the guide says, old writers open no bucket, but may fill one that they remember.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_writer_fills_the_bucket_that_it_remembers_and_opens_none() {
     let database = database().await;
@@ -116,7 +117,7 @@ async fn an_old_writer_fills_the_bucket_that_it_remembers_and_opens_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn raised_bytes_of_the_manuals_form_are_refused_where_buckets_were_closed_by_them() {
+async fn raised_bytes_of_the_manuals_form_are_refused_if_bytes_have_closed_buckets() {
     let database = database().await;
     let small = Small::buckets(&database);
     small.ensure().await.unwrap();
@@ -137,7 +138,7 @@ async fn raised_bytes_of_the_manuals_form_are_refused_where_buckets_were_closed_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_manuals_capacity_is_raised_and_old_pages_stay_as_they_are() {
+async fn the_manuals_capacity_is_raised_and_old_pages_do_not_change() {
     let database = database().await;
     let ten = Ten::buckets(&database);
     ten.ensure().await.unwrap();
@@ -169,7 +170,7 @@ async fn the_manuals_capacity_is_raised_and_old_pages_stay_as_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_numbered_bucket_is_filled_to_the_size_that_it_was_opened_with() {
+async fn a_numbered_bucket_is_filled_to_its_size_at_opening() {
     let database = database().await;
     let ten = Numbered::buckets(&database);
     ten.ensure().await.unwrap();
@@ -205,7 +206,7 @@ async fn a_numbered_bucket_is_filled_to_the_size_that_it_was_opened_with() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_window_begins_buckets_of_its_own_beside_the_old_ones() {
+async fn a_changed_window_opens_its_own_buckets_next_to_the_old_ones() {
     let database = database().await;
     let hours = Hours::buckets(&database);
     hours.ensure().await.unwrap();

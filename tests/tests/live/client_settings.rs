@@ -1,5 +1,5 @@
-//! What the client's URI says of concerns and preferences is for the caller's own commands: with any of it
-//! the library's calls do what they say.
+//! The concerns and preferences of the client's URI apply to the caller's own commands. The
+//! library's calls keep their guarantees under any of them.
 
 use bucket_mongo::{
     Attributed, Bucketed, Every,
@@ -104,7 +104,7 @@ async fn with_documents(database: &Database) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_call_does_what_it_says_with_any_concern_and_preference_of_the_client() {
+async fn every_call_keeps_its_guarantees_under_any_concern_and_preference_of_the_client() {
     for setting in SETTINGS {
         let mine = database().await;
         let uri = server().await.uri();
@@ -116,7 +116,7 @@ async fn every_call_does_what_it_says_with_any_concern_and_preference_of_the_cli
         with_documents(&theirs).await;
         let stored = mine.collection::<Document>("readings");
         assert_eq!(stored.count_documents(doc! {}).await.unwrap(), 4);
-        // The caller's own commands are as the client has them.
+        // The caller's own commands use the client's settings.
         assert_eq!(
             Reading::buckets(&theirs)
                 .collection::<Document>()

@@ -1,4 +1,4 @@
-//! Many writers: nothing lost, nothing doubled, nothing over capacity, one open bucket a key.
+//! Many writers: nothing lost, nothing doubled, nothing over capacity, one open bucket per key.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -22,7 +22,7 @@ struct Trade {
     number: i32,
 }
 
-/// Dates jump forth and back, most of them into the same few seconds.
+/// Dates jump back and forth, most of them into the same few seconds.
 fn trade(customer: i64, writer: i32, number: i32) -> Trade {
     let jump = i64::from(number) * 7919 % 5000 - i64::from(writer) * 1000;
     Trade {
@@ -37,7 +37,7 @@ fn count(bucket: &Document) -> i32 {
     bucket.get_i32("count").unwrap()
 }
 
-/// Checks every promise on the stored documents and gives them by customer.
+/// Checks every promise on the stored documents and returns them by customer.
 fn check(buckets: &[Document], expected: usize) -> HashMap<i64, Vec<Document>> {
     let mut by_customer: HashMap<i64, Vec<Document>> = HashMap::new();
     let mut stored = std::collections::HashSet::new();
@@ -194,7 +194,7 @@ async fn ten_thousand_records_of_one_millisecond_fill_a_thousand_buckets() {
     );
 }
 
-/// Each future is dropped at some point of its way; what was sent runs on by itself.
+/// Each future is dropped at some point; what was sent continues by itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn dropped_futures_store_nothing_twice_and_leave_the_client_healthy() {
     let database = database().await;
@@ -213,7 +213,7 @@ async fn dropped_futures_store_nothing_twice_and_leave_the_client_healthy() {
         let lone = trade(1, round, 300);
         let _ = tokio::time::timeout(after, trades.insert(&lone)).await;
     }
-    // The last commands may still be under way: a write behind them on each key shows the end.
+    // The last commands may still be in flight: a later write on each key shows that they ended.
     let last: Vec<Trade> = (0..7)
         .map(|customer| trade(customer, 99, i32::try_from(customer).unwrap()))
         .collect();
@@ -234,8 +234,8 @@ async fn dropped_futures_store_nothing_twice_and_leave_the_client_healthy() {
     assert!(trades.count(1).await.unwrap() > 0);
 }
 
-/// The server's own race: the upsert has found no bucket and not yet inserted one. All writers are
-/// held there together and released together.
+/// A race inside the server: the upsert has found no bucket and not yet inserted one. All writers
+/// are held at this point and released together.
 #[tokio::test(flavor = "multi_thread")]
 async fn openings_that_race_inside_the_server_leave_one_open_bucket() {
     use bucket_mongo::testing::DevServer;

@@ -1,5 +1,5 @@
-//! Cursors over the records of every form, against what all stored documents say: both directions,
-//! page sizes that change, tokens that were put away, spans of time, and with writers at work.
+//! Cursors over the records of every form, compared with all stored documents: both directions,
+//! changing page sizes, stored tokens, spans of time, and concurrent writers.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ use crate::common::{
     sample::{self, Sample},
 };
 
-/// As a client would put it away.
+/// As a client would store it.
 fn put_away(token: Option<&CursorToken>) -> Option<String> {
     token.map(ToString::to_string)
 }
@@ -41,7 +41,7 @@ async fn page<const F: usize>(
     query.after(after).before(before).await.unwrap()
 }
 
-async fn every_path_gives_every_record_once<const F: usize>(start: u8) {
+async fn every_path_returns_every_record_once<const F: usize>(start: u8) {
     let mut draw = Draw::new(start);
     let (_database, buckets) = filled::<F>(&mut draw).await;
     let all = in_order(&buckets, "1").await;
@@ -60,7 +60,7 @@ async fn every_path_gives_every_record_once<const F: usize>(start: u8) {
         }
         let expected = numbers(&expected);
 
-        // Forward, with a page size of its own for each page.
+        // Forward, with a different size for each page.
         let (mut seen, mut after, mut last) = (Vec::new(), None, None);
         loop {
             let limit = draw.draw(1..=30_usize);
@@ -77,7 +77,7 @@ async fn every_path_gives_every_record_once<const F: usize>(start: u8) {
         }
         assert_eq!(seen, expected, "{range:?}");
 
-        // And back from the end.
+        // And backwards from the end.
         let Some(last) = last else { continue };
         let mut back = Vec::new();
         let beyond = page(&buckets, (newest_first, range, 5), Some(last.clone()), None).await;
@@ -97,7 +97,7 @@ async fn every_path_gives_every_record_once<const F: usize>(start: u8) {
         }
         assert_eq!(back, expected[..expected.len() - 1]);
 
-        // At once, and as a stream that is left and taken up again.
+        // At once, and as a stream that is dropped and resumed.
         let query = || {
             let query = buckets.records("1").between(range);
             if newest_first {
@@ -129,7 +129,7 @@ async fn every_path_gives_every_record_once<const F: usize>(start: u8) {
 }
 
 async fn written(writer: JoinHandle<Result<InsertReport>>) {
-    // Late ones may be refused, as the model says.
+    // Late ones may be refused, depending on the model.
     writer.await.unwrap().unwrap();
 }
 
@@ -146,7 +146,7 @@ fn drawn_limits(draw: &mut Draw, form: Form) -> Limits {
     }
 }
 
-/// A walk by pages, with writers at work, whose limits may change.
+/// A walk by pages with concurrent writers, whose limits may change.
 async fn nothing_is_missed_or_doubled_while_others_write<const F: usize>(start: u8, relimit: bool) {
     let mut draw = Draw::new(start);
     let (_database, buckets) = filled::<F>(&mut draw).await;
@@ -178,7 +178,7 @@ async fn nothing_is_missed_or_doubled_while_others_write<const F: usize>(start: 
             .stream();
             while stream.try_next().await.unwrap().is_some() {}
             token = put_away(stream.position().as_ref());
-            // The walk is before its place.
+            // The walk has not reached its place.
             let query = buckets.records("1").between(range);
             let query = if newest_first {
                 query.newest_first()
@@ -211,7 +211,7 @@ async fn nothing_is_missed_or_doubled_while_others_write<const F: usize>(start: 
             let number = draw.draw(1..=9_usize);
             let samples = draw.samples::<F>(next, number);
             next += number;
-            // Those of the last page are still at work while the next one is read.
+            // The writers of the last page are still running while the next one is read.
             for writer in writers.drain(..) {
                 written(writer).await;
             }
@@ -226,7 +226,7 @@ async fn nothing_is_missed_or_doubled_while_others_write<const F: usize>(start: 
                 tokio::spawn(async move { buckets.insert_many(chunk).await })
             }));
             if next > RECORDS + 4_000 {
-                // A walk that never meets the end of what is written.
+                // A walk that never reaches the end of the collection.
                 break;
             }
         }
@@ -248,8 +248,8 @@ macro_rules! forms {
             use super::*;
 
             #[tokio::test(flavor = "multi_thread")]
-            async fn every_path_gives_every_record_once() {
-                super::every_path_gives_every_record_once::<{ sample::$form }>($seed).await;
+            async fn every_path_returns_every_record_once() {
+                super::every_path_returns_every_record_once::<{ sample::$form }>($seed).await;
             }
 
             #[tokio::test(flavor = "multi_thread")]
@@ -294,7 +294,7 @@ async fn nothing_is_missed_or_doubled_while_the_limits_of_numbered_buckets_chang
     nothing_is_missed_or_doubled_while_others_write::<F>(23, true).await;
 }
 
-/// As the server does with what has expired: whole buckets go, the oldest first.
+/// As the server removes expired data: entire buckets, the oldest first.
 async fn a_walk_goes_on_when_buckets_are_removed<const F: usize>(newest_first: bool) {
     let mut draw = Draw::new(31);
     let (database, buckets) = filled::<F>(&mut draw).await;
@@ -315,7 +315,7 @@ async fn a_walk_goes_on_when_buckets_are_removed<const F: usize>(newest_first: b
             let collection = database.collection::<Document>("samples");
             collection.delete_one(found).await.unwrap();
         }
-        // What is left lies ahead, or was seen.
+        // Every remaining record comes later, or was seen.
         let left = in_order(&buckets, "1").await;
         let mut ahead = buckets.records("1").after(token.clone());
         if newest_first {
@@ -331,7 +331,7 @@ async fn a_walk_goes_on_when_buckets_are_removed<const F: usize>(newest_first: b
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn walks_go_on_when_buckets_expire() {
+async fn walks_continue_when_buckets_expire() {
     for newest_first in [false, true] {
         a_walk_goes_on_when_buckets_are_removed::<{ sample::COUNT }>(newest_first).await;
         a_walk_goes_on_when_buckets_are_removed::<{ sample::NUMBERED }>(newest_first).await;
@@ -366,7 +366,7 @@ async fn an_empty_page_leads_back_to_what_is_left<const F: usize>(newest_first: 
     assert!(gone.next().is_some() && gone.next() == gone.end());
     let found = query(1_000).after(gone.next()).await.unwrap();
     assert_eq!(numbers(found.records()), numbers(left.records()));
-    // And the other way round: nothing after the last one, everything before it.
+    // And backwards: nothing after the last one, everything before it.
     let beyond = query(7).after(found.end()).await.unwrap();
     assert!(beyond.is_empty() && beyond.next().is_none());
     let found = query(1_000).before(beyond.prev()).await.unwrap();
@@ -374,7 +374,7 @@ async fn an_empty_page_leads_back_to_what_is_left<const F: usize>(newest_first: 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_whose_records_are_gone_leads_back_to_what_is_left() {
+async fn a_page_whose_records_are_gone_leads_back_to_the_remaining_ones() {
     for newest_first in [false, true] {
         an_empty_page_leads_back_to_what_is_left::<{ sample::COUNT }>(newest_first).await;
         an_empty_page_leads_back_to_what_is_left::<{ sample::NUMBERED }>(newest_first).await;

@@ -1,5 +1,5 @@
-//! Damaged buckets of every form, in every read: what can be read, or an error that names the bucket.
-//! Never a refusal of the server, and never a record that is not stored.
+//! Damaged buckets of every form, in every read: the readable records, or an error that names the
+//! bucket. The server never refuses a read, and no read returns a record that is not stored.
 
 use std::fmt::Debug;
 
@@ -71,7 +71,7 @@ models! {
     of_numbered_buckets_with_a_limit AgingNumbers: [capacity = 3, numbered, object_ids, expire_after = "20000d"];
 }
 
-/// What is set in the newest bucket of a key, or taken off it.
+/// What is set in the newest bucket of a key, or removed from it.
 fn damages() -> Vec<Document> {
     let odd: [Bson; 8] = [
         Bson::Null,
@@ -158,7 +158,7 @@ async fn every_damage_is_named<T: Event>() {
             continue;
         }
         let filter = doc! { "_id": id.clone() };
-        // A pipeline knows no places in arrays, an update no names that begin with `$`.
+        // A pipeline cannot address positions in arrays, an update no names that begin with `$`.
         let updated = if operator == "$set" && !field.starts_with("items.") {
             let set = doc! { "$set": { field: { "$literal": value } } };
             collection.update_one(filter.clone(), vec![set]).await
@@ -166,7 +166,7 @@ async fn every_damage_is_named<T: Event>() {
             collection.update_one(filter.clone(), damage.clone()).await
         };
         if updated.is_err() {
-            // No two buckets have one number.
+            // No two buckets have the same number.
             continue;
         }
         check(&events, span, &damage, &id.to_string()).await;
@@ -208,7 +208,7 @@ struct Point {
     _number: i64,
 }
 
-/// Whether it is about the fields by which a bucket is found, or takes its items away.
+/// Whether the damage concerns the fields that locate a bucket, or removes its items.
 fn is_about_its_place<T: Event>(damage: &Document) -> bool {
     let fields = damage.values().filter_map(Bson::as_document);
     let mut fields = fields.flat_map(Document::iter);
@@ -230,7 +230,7 @@ async fn check<T: Event>(events: &Buckets<T>, span: TimeRange, damage: &Document
             other => panic!("{read}: {damage}: {other:?}"),
         },
     };
-    // Nothing of what is read in spite of it is left out, unless it is what the bucket is found by.
+    // A read that succeeds leaves nothing out, unless the damage concerns the lookup of the bucket.
     let is_found = !is_about_its_place::<T>(damage);
     let all_of = |read: &str, found: bucket_mongo::Result<Vec<T>>| match found {
         Err(error) => look(read, Some(error)),
@@ -295,7 +295,7 @@ async fn check<T: Event>(events: &Buckets<T>, span: TimeRange, damage: &Document
     }
     let pages = events.pages(key()).await.unwrap();
     look("pages", pages.try_collect::<Vec<_>>().await.err());
-    // The others are as they were.
+    // The others did not change.
     let newest: Vec<_> = events.latest_for_all().await.unwrap().collect().await;
     let good = |record: &&bucket_mongo::Result<T>| {
         record

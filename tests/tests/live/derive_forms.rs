@@ -1,4 +1,4 @@
-//! What the derive reads off the keys of a form, of names and of sizes.
+//! What the derive generates from the options for forms, names and sizes.
 
 use bucket_core::spec::{IdSegment, Names, TimeUnit};
 use bucket_mongo::{
@@ -8,7 +8,7 @@ use bucket_mongo::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A record with these container keys.
+/// A record with these container options.
 macro_rules! spec {
     ($($keys:tt)*) => {{
         #[derive(Serialize, Deserialize, Bucketed)]
@@ -27,12 +27,12 @@ macro_rules! spec {
 fn window_of(spec: &BucketSpec) -> Window {
     match spec.form() {
         Form::Window { window, .. } => window,
-        other => panic!("{other:?} is no window"),
+        other => panic!("{other:?} is not a window"),
     }
 }
 
 #[test]
-fn a_window_is_a_duration_or_of_the_calendar() {
+fn a_window_is_a_duration_or_a_calendar_unit() {
     let windows = [
         (spec!(window = "30s"), Window::Seconds(30)),
         (spec!(window = "90m"), Window::Seconds(5_400)),
@@ -101,7 +101,7 @@ fn late_records_are_merged_unless_the_model_says_otherwise() {
 }
 
 #[test]
-fn names_that_are_not_given_are_the_tutorials() {
+fn names_that_are_not_given_are_those_of_the_tutorial() {
     assert_eq!(spec!(window = "1h").names(), &Names::DEFAULT);
     let given = spec!(
         max_duration = "1h",
@@ -152,7 +152,7 @@ fn names_that_are_not_given_are_the_tutorials() {
 }
 
 #[test]
-fn compression_is_the_servers_own_unless_the_model_says_otherwise() {
+fn compression_is_the_servers_default_unless_the_model_says_otherwise() {
     assert_eq!(spec!(capacity = 9).compression(), None);
     assert_eq!(
         spec!(capacity = 9, compression = "zstd").compression(),

@@ -1,4 +1,5 @@
-//! What the derive reads off a struct: the spec, keys and their conversions, records put together.
+//! What the derive generates from a struct: the spec, keys and their conversions, assembled
+//! records.
 
 use bucket_core::spec::{IdSegment, KeyField, TimeField, TimeUnit};
 use bucket_mongo::{
@@ -52,7 +53,7 @@ fn trade() -> Trade {
 }
 
 #[test]
-fn the_spec_says_what_the_attributes_say() {
+fn the_spec_contains_what_the_attributes_say() {
     let spec = Trade::SPEC;
     assert_eq!(<Trade as Record>::SPEC, &spec);
     assert_eq!(
@@ -90,7 +91,7 @@ fn the_default_id_names_the_keys_and_then_the_seconds() {
 }
 
 #[test]
-fn an_own_id_template_is_taken_piece_by_piece() {
+fn a_custom_id_template_is_split_into_its_parts() {
     let expected = [
         IdSegment::Literal("v1 {x} "),
         IdSegment::Key(1),
@@ -104,7 +105,7 @@ fn an_own_id_template_is_taken_piece_by_piece() {
 }
 
 #[test]
-fn a_key_is_made_from_its_value_or_a_tuple_of_values() {
+fn a_key_is_built_from_its_value_or_a_tuple_of_values() {
     fn one(key: impl Into<TradeKey>) -> TradeKey {
         key.into()
     }
@@ -122,7 +123,7 @@ fn a_key_is_made_from_its_value_or_a_tuple_of_values() {
 }
 
 #[test]
-fn an_enum_key_is_the_string_that_serde_gives_it() {
+fn an_enum_key_is_its_serde_string() {
     for sensor in [SensorType::AirPressure, SensorType::Temperature] {
         let serde = bson::serialize_to_bson(&sensor).unwrap();
         let name = serde.as_str().unwrap();
@@ -143,7 +144,7 @@ fn an_enum_key_is_the_string_that_serde_gives_it() {
 }
 
 #[test]
-fn a_record_is_put_together_from_key_and_item() {
+fn a_record_is_assembled_from_key_and_item() {
     let item = TradeItem {
         ticker: "MDB".to_owned(),
         traded_at: DateTime::from_millis(1_698_335_223_434),
@@ -157,7 +158,7 @@ fn a_record_is_put_together_from_key_and_item() {
 }
 
 #[test]
-fn a_typed_bucket_goes_through_serde_and_its_parts() {
+fn a_typed_bucket_survives_serde_and_its_parts() {
     let stored = doc! {
         "_id": "123_1698335223",
         "customerId": 123_i64,
@@ -213,7 +214,7 @@ impl Default for Order {
 }
 
 #[test]
-fn missing_fields_are_those_of_the_records_default() {
+fn missing_fields_get_the_default_of_the_record() {
     let stored = doc! { "customer": 5_i64, "at": DateTime::MIN };
     let by_serde: Order = bson::deserialize_from_document(stored.clone()).unwrap();
     let item: OrderItem = bson::deserialize_from_document(stored).unwrap();

@@ -1,5 +1,5 @@
-//! Emitted code in scopes that are full of names: constants whose names patterns would take for themselves,
-//! and types, traits and macros named as those of the prelude.
+//! Generated code in scopes full of names: constants that patterns would match, and types, traits
+//! and macros with the names of the prelude.
 
 macro_rules! constants {
     ($($name:ident)*) => {
@@ -10,7 +10,7 @@ macro_rules! constants {
     };
 }
 
-/// Names that emitted code might give to its own values.
+/// Names that generated code might give to its own values.
 macro_rules! hostile_constants {
     () => {
         constants! {
@@ -23,7 +23,7 @@ macro_rules! hostile_constants {
     };
 }
 
-/// Types, traits and modules under the names of the prelude and of crates.
+/// Types, traits and modules with the names of the prelude and of crates.
 mod hostile {
     #![allow(dead_code, unused_macros, non_camel_case_types, non_snake_case)]
 
@@ -313,7 +313,7 @@ fn is_encoded<T: Record>(record: &T) {
 fn is_bucketed<T: Bucketed>() {}
 
 #[test]
-fn constants_in_scope_do_not_stand_in_for_the_names_of_emitted_code() {
+fn constants_in_scope_do_not_replace_the_names_of_generated_code() {
     is_bucketed::<in_constants::Reading>();
     is_encoded(&in_constants::Reading::default());
     is_encoded(&in_constants::generic());
@@ -329,7 +329,7 @@ fn constants_in_scope_do_not_stand_in_for_the_names_of_emitted_code() {
 }
 
 #[test]
-fn types_named_as_those_of_the_prelude_are_the_users_own() {
+fn types_with_names_of_the_prelude_belong_to_the_user() {
     is_encoded(&among_types::Named {
         name: among_types::String(7),
         at: DateTime::from_millis(5),

@@ -1,5 +1,4 @@
-//! Generated field paths are the keys of documents that are really written, whatever serde's
-//! attributes say.
+//! Generated field paths match the keys of the written documents, whatever serde's attributes say.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +29,7 @@ fn written<T: Record>(record: &T) -> (Document, Document) {
     (update.get_document("q").unwrap().clone(), item.clone())
 }
 
-/// The names behind the array of these paths.
+/// The names after the array in these paths.
 fn below_items<T: Record>(paths: &[FieldPath]) -> BTreeSet<String> {
     let prefix = format!("{}.", T::SPEC.items());
     paths
@@ -43,8 +42,8 @@ fn keys(document: &Document) -> BTreeSet<String> {
     document.keys().cloned().collect()
 }
 
-/// The paths against what core writes, what the typed item writes and reads, and what serde writes
-/// for the record itself.
+/// Compares the paths with what core writes, what the typed item writes and reads, and what serde
+/// writes for the record itself.
 fn paths_are_stored_names<T>(record: &T, key_paths: &[FieldPath], item_paths: &[FieldPath])
 where
     T: Record,
@@ -83,7 +82,7 @@ where
     assert!(item.get_datetime(T::SPEC.time().name).is_ok());
 }
 
-/// One struct for each way of renaming, each with every attribute of fields.
+/// One struct for each way to rename, each with every field attribute.
 macro_rules! renamed {
     ($($test:ident: $record:ident, $item:ident, $bucket:ident, [$(#[$attr:meta])*]);* $(;)?) => {$(
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
@@ -143,7 +142,7 @@ macro_rules! renamed {
 mod as_text {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    // The signature is serde's.
+    // Serde fixes the signature.
     #[allow(clippy::trivially_copy_pass_by_ref)]
     pub(super) fn serialize<S: Serializer>(number: &i32, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(number)
@@ -190,7 +189,7 @@ struct Reading {
 }
 
 #[test]
-fn skipped_fields_have_no_path_and_flattened_ones_no_own() {
+fn skipped_fields_have_no_path_and_flattened_ones_no_path_of_their_own() {
     let record = Reading {
         device_id: "a".to_owned(),
         read_at: DateTime::MIN,

@@ -1,4 +1,4 @@
-//! Documents with attributes through their handle: stored, found, and what goes wrong.
+//! Documents with attributes through their handle: stored, found, and the errors.
 
 use bucket_mongo::{
     Attributed, Documents, ErrorKind,
@@ -59,7 +59,7 @@ async fn what_is_stored_is_found_by_its_attributes() {
 }
 
 #[tokio::test]
-async fn the_index_is_made_once_and_one_that_serves_as_well_is_left() {
+async fn the_index_is_created_once_and_an_equivalent_one_is_kept() {
     let database = database().await;
     let bottles = Bottle::documents(&database);
     let first = bottles.ensure().await.unwrap();
@@ -78,7 +78,8 @@ async fn the_index_is_made_once_and_one_that_serves_as_well_is_left() {
     assert_eq!(report.to_string(), "found `by_hand`");
 }
 
-/// What `ensure` says where this index is there already, and says again, and the names of all indexes then.
+/// What `ensure` reports the first and the second time if this index exists, and then the names of
+/// all indexes.
 async fn ensured(index: Document, options: Document) -> (String, Vec<String>) {
     let database = database().await;
     let bottles = Bottle::documents(&database);
@@ -98,13 +99,14 @@ async fn ensured(index: Document, options: Document) -> (String, Vec<String>) {
 }
 
 #[tokio::test]
-async fn an_index_serves_by_its_keys_and_options_and_not_by_its_name() {
+async fn an_index_is_recognised_by_its_keys_and_options_and_not_by_its_name() {
     let keys = || doc! { "specs.k": 1, "specs.u": 1, "specs.v": 1 };
     let of_shell = doc! { "specs.k": 1.0, "specs.u": 1_i64, "specs.v": 1.0 };
     let (text, names) = ensured(doc! { "key": of_shell, "name": "old" }, doc! {}).await;
     assert_eq!((text.as_str(), names.len()), ("found `old`", 2));
 
-    // One that would be scanned past or leave out documents: the model's own comes beside it.
+    // An index with another key order, or one that leaves out documents: the model's own index is
+    // created next to it.
     let backwards = doc! { "specs.v": 1, "specs.u": 1, "specs.k": 1 };
     let partial = doc! { "_id": { "$gt": 5 } };
     let english = doc! { "locale": "en", "strength": 2 };
@@ -119,7 +121,7 @@ async fn an_index_serves_by_its_keys_and_options_and_not_by_its_name() {
         assert_eq!(names, ["_id_", "attributes_specs", "other"], "{other}");
     }
 
-    // One that is in the way is named, whatever it is called, and left alone.
+    // A conflicting index is named, whatever its name is, and does not change.
     for other in [
         doc! { "key": keys(), "name": "by_hand", "hidden": true },
         doc! { "key": keys(), "name": "attributes_specs", "hidden": true },
@@ -135,14 +137,14 @@ async fn an_index_serves_by_its_keys_and_options_and_not_by_its_name() {
         assert_eq!(names, ["_id_", name.as_str()], "{other}");
     }
 
-    // A collection with a collation compares by it, and so does the index that it gives.
+    // The default collation of a collection applies to its queries and its indexes.
     let index = doc! { "key": { "other": 1 }, "name": "other" };
     let (text, _) = ensured(index, doc! { "collation": english }).await;
     assert_eq!(text, "created `attributes_specs`");
 }
 
 #[tokio::test]
-async fn a_document_that_is_there_or_cannot_be_stored_is_an_error_that_says_so() {
+async fn a_duplicate_or_unstorable_document_is_an_error_that_says_so() {
     let (database, bottles) = bottles(1..=3).await;
     let error = bottles.insert(&bottle(2)).await.unwrap_err();
     assert!(
@@ -150,7 +152,7 @@ async fn a_document_that_is_there_or_cannot_be_stored_is_an_error_that_says_so()
         "{error:?}"
     );
     assert!(
-        error.to_string().starts_with("insert on `bottles`: "),
+        error.to_string().starts_with("insert on `bottles` for 2: "),
         "{error}"
     );
     let all: Vec<Bottle> = (3..=6).map(bottle).collect();
@@ -194,7 +196,7 @@ async fn a_document_of_another_shape_is_named_and_the_others_are_read() {
 }
 
 #[tokio::test]
-async fn a_transaction_sees_its_own_documents_and_nobody_else_does() {
+async fn a_transaction_sees_its_own_documents_and_others_do_not() {
     let (database, bottles) = bottles(1..=3).await;
     let mut session = database.client().start_session().await.unwrap();
     session.start_transaction().await.unwrap();
@@ -239,8 +241,8 @@ indexed! {
     Unindexed: "none";
 }
 
-/// The keys of the index that `ensure` makes, and what the server examined for a filter: index keys and
-/// documents.
+/// The keys of the index that `ensure` creates, and what the server examined for a filter: index
+/// keys and documents.
 async fn examined<T: Attributed>(all: &[T], filter: Document) -> (Option<Document>, (i64, i64)) {
     let database = database().await;
     let movies = T::documents(&database);
@@ -266,7 +268,7 @@ async fn examined<T: Attributed>(all: &[T], filter: Document) -> (Option<Documen
 }
 
 #[tokio::test]
-async fn each_index_that_a_model_can_ask_for_serves_what_it_is_for() {
+async fn each_index_that_a_model_can_request_serves_its_purpose() {
     let france = |n: i32| (n % 50 == 7).then_some(n);
     macro_rules! examined {
         ($name:ident, $filter:expr) => {{
@@ -294,7 +296,7 @@ async fn each_index_that_a_model_can_ask_for_serves_what_it_is_for() {
     );
     assert_eq!(figures, (2, 2));
 
-    // The manual's: for equality with a whole entry, whose fields stand in this order.
+    // The manual's index: for equality with an entire entry, whose fields are in this order.
     let entry = doc! { "releases": { "location": "France", "date": 57 } };
     let (keys, figures) = examined!(Whole, entry);
     assert_eq!(keys, Some(doc! { "releases": 1 }));
@@ -302,7 +304,7 @@ async fn each_index_that_a_model_can_ask_for_serves_what_it_is_for() {
     let (_, figures) = examined!(Whole, Whole::releases().france().gt(100).into());
     assert_eq!(figures.1, 200);
 
-    // Of two conditions on one entry it serves one.
+    // It serves one of two conditions on one entry.
     let (keys, figures) = examined!(Wildcard, Wildcard::releases().france().gt(100).into());
     assert_eq!(keys, Some(doc! { "releases.$**": 1 }));
     assert!((1..200).contains(&figures.1), "{figures:?}");

@@ -1,5 +1,5 @@
-//! Documents whose replies never come: those that are too large for the server, and those of a server that
-//! ends half-way.
+//! Documents whose replies never arrive: replies that are too large for the server, and those of a
+//! server that dies half-way.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -26,7 +26,7 @@ struct Thing {
     volume_ml: Option<i32>,
 }
 
-/// Every third one passes [the validator](validated), every second one has an `_id` of its own.
+/// Every third one passes [the validator](validated), every second one has its own `_id`.
 fn things(number: i32, bytes: usize) -> Vec<Thing> {
     let thing = |number: i32| Thing {
         id: (number % 2 == 0).then(|| Bson::String(format!("own {number}"))),
@@ -37,7 +37,7 @@ fn things(number: i32, bytes: usize) -> Vec<Thing> {
     (0..number).map(thing).collect()
 }
 
-/// A validator of three rules: an error repeats what it refuses three times.
+/// A validator with three rules: an error repeats the refused document three times.
 async fn validated(database: &TestDatabase) {
     let rules = ["^x", "x$", "xx"].map(|rule| doc! { "text": { "$regex": rule } });
     let create = database.create_collection("things");
@@ -55,7 +55,8 @@ async fn numbers(database: &TestDatabase) -> BTreeSet<i32> {
     unique
 }
 
-/// Those that pass are stored and said to be. Gives how many of the others are not known.
+/// Documents that pass are stored and reported as stored. Returns how many of the others have an
+/// unknown outcome.
 async fn assert_told(database: &TestDatabase, report: &InsertedDocuments, number: i32) -> usize {
     let expected: BTreeSet<i32> = (0..number).filter(|number| number % 3 == 0).collect();
     assert_eq!(numbers(database).await, expected);
@@ -72,7 +73,7 @@ async fn assert_told(database: &TestDatabase, report: &InsertedDocuments, number
 }
 
 #[tokio::test]
-async fn refusals_that_take_more_than_a_reply_are_told_all_the_same() {
+async fn refusals_too_large_for_a_reply_are_still_reported() {
     for (number, bytes) in [(50, 200_000), (5_000, 2_200)] {
         let database = database().await;
         validated(&database).await;
@@ -90,12 +91,12 @@ async fn refusals_that_take_more_than_a_reply_are_told_all_the_same() {
 }
 
 #[tokio::test]
-async fn without_numbers_such_refusals_are_left_open_and_what_passes_is_told() {
+async fn without_transaction_numbers_such_refusals_are_unknown_and_the_others_are_reported() {
     let server = DevServer::builder().own().standalone().await.unwrap();
-    let database = server.database("alone").await.unwrap();
+    let database = server.database("standalone").await.unwrap();
     validated(&database).await;
     let mut all = things(50, 200_000);
-    // An `_id` of the caller's may have been there before.
+    // An `_id` from the caller may have been stored before.
     for thing in &mut all {
         thing.id = None;
     }
@@ -175,7 +176,7 @@ async fn ids_of_every_type_are_stored_or_refused_one_by_one() {
 }
 
 #[tokio::test]
-async fn a_load_goes_through_a_step_down_and_a_killed_server_and_stores_each_document_once() {
+async fn a_load_survives_a_step_down_and_a_killed_server_and_stores_each_document_once() {
     let server = DevServer::builder().own().members(3).await.unwrap();
     let database = server.database("load").await.unwrap();
     let load = Thing::documents(&database);
@@ -199,7 +200,7 @@ async fn a_load_goes_through_a_step_down_and_a_killed_server_and_stores_each_doc
 }
 
 #[tokio::test]
-async fn many_commands_with_a_taken_id_in_each_are_told_whatever_is_lost_of_them() {
+async fn many_commands_with_a_taken_id_in_each_are_reported_whatever_replies_are_lost() {
     let server = bucket_tests::server().await;
     let proxy = Proxy::start(server.members()[0].address(), Plan::drawn(7, 40)).await;
     let database = server.database("drawn").await.unwrap();

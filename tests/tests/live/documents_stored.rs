@@ -1,4 +1,4 @@
-//! What `insert_many` of documents says of each document is true, whatever happens to its commands.
+//! What `insert_many` reports about each document is true, whatever happens to its commands.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -19,9 +19,9 @@ use bucket_tests::{
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 
-/// As many as one command takes.
+/// As many as one command holds.
 const COMMAND: usize = 5_000;
-/// Beyond a short deadline, and below the time that the driver waits for a server.
+/// Longer than a short deadline, and shorter than the driver's server selection timeout.
 const TOO_LONG: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Attributed)]
@@ -45,12 +45,12 @@ fn thing(id: impl Into<Option<i32>>, number: usize) -> Thing {
     }
 }
 
-/// Without ids of their own.
+/// Without their own ids.
 fn things(number: usize) -> Vec<Thing> {
     (0..number).map(|number| thing(None, number)).collect()
 }
 
-/// The numbers that are stored, each once.
+/// The stored numbers, each once.
 async fn numbers(database: &TestDatabase) -> BTreeSet<usize> {
     let stored = documents(database, "things").await;
     let numbers = stored.iter().map(|d| d.get_i32("number").unwrap());
@@ -59,7 +59,7 @@ async fn numbers(database: &TestDatabase) -> BTreeSet<usize> {
     unique
 }
 
-/// Everything that the report says is so.
+/// Everything that the report says is true.
 async fn assert_true(database: &TestDatabase, report: &InsertedDocuments) {
     let stored = numbers(database).await;
     for index in 0..report.tried() {
@@ -76,7 +76,7 @@ async fn assert_true(database: &TestDatabase, report: &InsertedDocuments) {
 }
 
 #[tokio::test]
-async fn a_taken_id_in_the_midst_keeps_no_other_document_from_being_stored() {
+async fn a_taken_id_in_the_middle_keeps_no_other_document_from_being_stored() {
     let database = database().await;
     let things = Thing::documents(&database);
     things.insert(&thing(3, 1_000)).await.unwrap();
@@ -113,7 +113,7 @@ async fn one_document_that_cannot_be_stored_is_named_and_the_others_are_stored()
     create.await.unwrap();
     let documents = Thing::documents(&database);
     let mut all = things(6);
-    // No type of an attribute; an `_id` that cannot be; too large.
+    // A type that attributes cannot have; an invalid `_id`; a document that is too large.
     all[2].volume_ml = Some(Bson::Array(vec![1.into()]));
     all[3].id = Some(Bson::Array(vec![1.into()]));
     all[4].text = "x".repeat(16 * 1024 * 1024);
@@ -132,7 +132,7 @@ async fn one_document_that_cannot_be_stored_is_named_and_the_others_are_stored()
         .collect();
     assert_eq!(is_right, [true; 4], "{report:?}");
 
-    // The largest document there is.
+    // The largest possible document.
     let mut large = thing(None, 0);
     large.text = "x".repeat(16 * 1024 * 1024 - 200);
     let report = documents.insert_many([large]).await.unwrap();
@@ -140,11 +140,11 @@ async fn one_document_that_cannot_be_stored_is_named_and_the_others_are_stored()
 }
 
 #[tokio::test]
-async fn an_iterator_is_taken_to_its_end_and_no_further() {
+async fn an_iterator_is_read_to_its_end_and_no_further() {
     let database = database().await;
     let documents = Thing::documents(&database);
     let mut next = 0;
-    // It goes on after its end.
+    // It continues after its end.
     let all = std::iter::from_fn(move || {
         next += 1;
         (next % 8 != 0).then(|| thing(None, next - 1))
@@ -179,7 +179,7 @@ async fn fail(server: &DevServer, mode: impl Into<Bson>, data: Document) {
     database.run_command(command).await.unwrap();
 }
 
-/// What three commands came to whose second one the server fails.
+/// The result of three commands when the server fails the second one.
 async fn failed_second(code: i32, goes_on: bool) -> (TestDatabase, InsertedDocuments) {
     let server = failing().await;
     let database = server.database("failing").await.unwrap();
@@ -200,7 +200,7 @@ async fn failed_second(code: i32, goes_on: bool) -> (TestDatabase, InsertedDocum
 
 // One after the other: they share the server.
 #[tokio::test]
-async fn what_the_first_commands_stored_is_said_to_be_stored_when_a_later_one_fails() {
+async fn what_the_first_commands_stored_is_reported_as_stored_when_a_later_one_fails() {
     for code in [11_602, 189, 262, 50] {
         let (database, report) = failed_second(code, false).await;
         assert_true(&database, &report).await;
@@ -232,7 +232,7 @@ async fn what_the_first_commands_stored_is_said_to_be_stored_when_a_later_one_fa
         );
         assert_eq!(numbers(&database).await.len(), 2 * COMMAND + 10);
     }
-    // What the server refuses as a whole is not stored, and nothing after it is sent.
+    // If the server refuses the entire command, it stored nothing, and nothing after it is sent.
     let (database, report) = failed_second(13, false).await;
     assert_true(&database, &report).await;
     assert_eq!(report.stored(), COMMAND);
@@ -243,7 +243,7 @@ async fn what_the_first_commands_stored_is_said_to_be_stored_when_a_later_one_fa
             .all(|failed| !failed.error.is_outcome_unknown())
     );
 
-    // One document of a command is to blame: it is found, and the others are stored.
+    // One document of a command is at fault: it is found, and the others are stored.
     let server = failing().await;
     let database = server.database("failing").await.unwrap();
     let documents = Thing::documents(&database);
@@ -275,7 +275,7 @@ async fn what_the_first_commands_stored_is_said_to_be_stored_when_a_later_one_fa
 }
 
 #[tokio::test]
-async fn the_deadline_is_that_of_the_call_and_not_of_each_command() {
+async fn the_deadline_covers_the_call_and_not_each_command() {
     const COMMANDS: usize = 8;
     let server = DevServer::builder().own();
     let server = server.arguments(["--setParameter", "enableTestCommands=1"]);
@@ -284,7 +284,7 @@ async fn the_deadline_is_that_of_the_call_and_not_of_each_command() {
     let slow = doc! { "blockConnection": true, "blockTimeMS": 1_000 };
     fail(&server, "alwaysOn", slow).await;
     let documents = Thing::documents(&database);
-    // Each command has time enough, all of them have not.
+    // Each command has enough time, all of them together do not.
     let stored = documents.insert_many(things(COMMANDS * COMMAND));
     let report = stored.deadline(Duration::from_secs(4)).await.unwrap();
     fail(&server, "off", doc! {}).await;
@@ -299,13 +299,13 @@ async fn the_deadline_is_that_of_the_call_and_not_of_each_command() {
     );
 }
 
-/// Stores through a proxy in many calls, each with a fault or two; what the reports say is true.
+/// Stores through a proxy in many calls, each with a fault or two; the reports are true.
 async fn store_through(proxy: &Proxy, server: &DevServer, name: &str, may_be_unknown: bool) {
     let database = server.database(name).await.unwrap();
     let client = proxy.client().await;
     let behind = Thing::documents(&client.database(database.name()));
     let calm = Thing::documents(&database);
-    // One is there already, and is refused every time.
+    // One is already stored, and is refused every time.
     calm.insert(&thing(7, 1_000_000)).await.unwrap();
     let mut unknown = BTreeSet::new();
     let mut expected = BTreeSet::from([1_000_000]);
@@ -336,14 +336,14 @@ async fn store_through(proxy: &Proxy, server: &DevServer, name: &str, may_be_unk
     let stored = numbers(&database).await;
     assert!(
         stored.is_superset(&expected),
-        "what is said to be stored is not"
+        "a document reported as stored is not"
     );
     let more: BTreeSet<usize> = stored.difference(&expected).copied().collect();
     assert!(
         more.is_subset(&unknown),
-        "{more:?} are stored and not said to be"
+        "{more:?} are stored but not reported as stored"
     );
-    // But for the taken `_id`, nothing is left open.
+    // Except for the taken `_id`, no outcome is unknown.
     assert!(
         unknown.iter().all(|number| number % 20 == 10),
         "{unknown:?}"
@@ -352,17 +352,17 @@ async fn store_through(proxy: &Proxy, server: &DevServer, name: &str, may_be_unk
 }
 
 #[tokio::test]
-async fn lost_replies_store_nothing_twice_and_make_no_report_untrue() {
+async fn lost_replies_store_nothing_twice_and_make_no_report_false() {
     let server = bucket_tests::server().await;
     let proxy = Proxy::start(server.members()[0].address(), Plan::off()).await;
     store_through(&proxy, server, "lost", false).await;
 }
 
 #[tokio::test]
-async fn ids_of_its_own_make_repetitions_exact_where_the_server_takes_no_numbers() {
+async fn caller_ids_make_retries_exact_where_the_server_takes_no_numbers() {
     let server = DevServer::builder().own().standalone().await.unwrap();
     let proxy = Proxy::start(server.members()[0].address(), Plan::off()).await;
-    store_through(&proxy, &server, "alone", true).await;
+    store_through(&proxy, &server, "standalone", true).await;
 }
 
 async fn in_transaction(documents: &Documents<Thing>, all: &[Thing]) -> InsertedDocuments {
@@ -407,7 +407,7 @@ async fn a_transaction_stores_all_documents_or_none() {
     assert_eq!(report.stored(), 10);
     assert_eq!(numbers(&database).await.len(), 11);
 
-    // Without a transaction a session changes nothing.
+    // Without a transaction, a session changes nothing.
     let mut session = database.client().start_session().await.unwrap();
     let all = [thing(8, 20), thing(7, 21), thing(9, 22)];
     let report = documents.insert_many(&all).session(&mut session).await;
@@ -422,7 +422,7 @@ async fn a_transaction_stores_all_documents_or_none() {
 }
 
 #[tokio::test]
-async fn a_write_concern_without_replies_is_refused_and_a_weaker_one_is_taken() {
+async fn an_unacknowledged_write_concern_is_refused_and_a_weak_one_is_accepted() {
     let database = database().await;
     let documents = Thing::documents(&database);
     let none = WriteConcern::builder().w(Some(0.into())).build();
@@ -446,7 +446,7 @@ async fn a_write_concern_without_replies_is_refused_and_a_weaker_one_is_taken() 
 }
 
 #[tokio::test]
-async fn in_a_session_the_deadline_counts_while_no_server_was_met() {
+async fn in_a_session_the_deadline_covers_the_time_until_a_server_is_found() {
     let server = bucket_tests::server().await;
     let proxy = Proxy::start(server.members()[0].address(), Plan::off()).await;
     proxy.go_away();

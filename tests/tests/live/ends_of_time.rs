@@ -1,5 +1,5 @@
-//! Records and spans at the ends of what a date can hold, before 1970 and on both sides of a bound:
-//! every read of every form gives the records of the span and no others.
+//! Records and spans at the ends of the date range, before 1970 and on both sides of a bound: every
+//! read of every form returns exactly the records of the span.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use bucket_tests::database;
 use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 
-/// A record that its time tells from others.
+/// A record that is identified by its time.
 trait Event: Bucketed + Clone + std::fmt::Debug {
     fn of(device: i64, at: DateTime) -> Self;
     fn at(&self) -> i64;
@@ -234,7 +234,7 @@ async fn check_pipelines<T: Event>(events: &Buckets<T>, range: TimeRange, inside
     assert_eq!(count, i64::try_from(inside.len()).unwrap(), "{range:?}");
 }
 
-/// Where the range is short enough to be cut into steps.
+/// If the range is short enough for steps.
 async fn check_rollup<T: Event>(events: &Buckets<T>, range: TimeRange, inside: &[i64]) {
     for every in [
         Every::seconds(30),

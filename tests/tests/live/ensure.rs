@@ -1,4 +1,4 @@
-//! `ensure`: idempotent, safe to run everywhere at once, destroys nothing, reports what differs.
+//! `ensure`: idempotent, safe to run concurrently, destroys nothing, reports differences.
 
 use bucket_mongo::{
     Bucketed, ErrorKind,
@@ -54,7 +54,7 @@ async fn index_names(database: &bucket_mongo::mongodb::Database) -> Vec<String> 
 }
 
 #[tokio::test]
-async fn the_first_run_creates_and_the_second_finds() {
+async fn the_first_run_creates_and_the_second_run_finds() {
     let database = database().await;
     let events = Event::buckets(&database);
     let first = events.ensure().await.unwrap();
@@ -90,7 +90,7 @@ async fn many_processes_may_run_it_at_once() {
 }
 
 #[tokio::test]
-async fn an_index_that_differs_is_reported_and_left_alone() {
+async fn an_index_that_differs_is_reported_and_does_not_change() {
     let database = database().await;
     let events = Event::buckets(&database);
     let index = doc! { "name": "bucket_pages", "key": { "source": -1 } };
@@ -129,7 +129,7 @@ async fn an_index_that_differs_is_reported_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_changed_capacity_is_drift_and_the_writers_of_the_other_one_stay_exact() {
+async fn a_changed_capacity_is_drift_and_writers_with_the_other_one_stay_exact() {
     let database = database().await;
     let events = Event::buckets(&database);
     events.ensure().await.unwrap();
@@ -149,7 +149,7 @@ async fn a_changed_capacity_is_drift_and_the_writers_of_the_other_one_stay_exact
         matches!(error.kind(), ErrorKind::MissingIndex { .. }),
         "{error:?}"
     );
-    // Two full buckets of ten count as open by a capacity of twenty.
+    // Two full buckets of ten count as open with a capacity of twenty.
     let error = wider.ensure().await.unwrap_err();
     let ErrorKind::IndexBuild { name, .. } = error.kind() else {
         panic!("{error:?}")
@@ -169,7 +169,7 @@ async fn a_changed_capacity_is_drift_and_the_writers_of_the_other_one_stay_exact
 }
 
 #[tokio::test]
-async fn an_index_of_a_larger_capacity_that_is_in_the_way_is_named() {
+async fn a_conflicting_index_of_a_larger_capacity_is_named() {
     let database = database().await;
     let wider = Wider::buckets(&database);
     wider.ensure().await.unwrap();
@@ -206,7 +206,7 @@ async fn an_index_of_another_capacity_is_named_as_drift() {
     assert!(
         report
             .to_string()
-            .contains("drift: index `bucket_open_10` is of another capacity")
+            .contains("drift: index `bucket_open_10` belongs to another capacity")
     );
 }
 
@@ -267,7 +267,7 @@ async fn a_collation_a_capped_collection_and_a_view_are_drift() {
 }
 
 #[tokio::test]
-async fn large_buckets_are_warned_of_and_impossible_ones_refused() {
+async fn large_buckets_cause_a_warning_and_impossible_ones_are_refused() {
     let database = database().await;
     let wide = Wide::buckets(&database);
     let warning = wide.ensure().await.unwrap().size_warning.unwrap();
@@ -275,7 +275,7 @@ async fn large_buckets_are_warned_of_and_impossible_ones_refused() {
         (warning.record_bytes, warning.bucket_bytes),
         (100, 2_000_500)
     );
-    // The stored records say more than the estimate.
+    // The stored records give more information than the estimate.
     let item = doc! { "at": DateTime::now(), "text": "x".repeat(1_000) };
     let bucket = doc! { "_id": "1_1", "source": 1, "count": 1, "items": [item] };
     database

@@ -1,5 +1,4 @@
-//! Retention (`expire_after`): what is past the limit is hidden at once and removed later, and nothing
-//! else is.
+//! Retention (`expire_after`): expired records are hidden at once and removed later, and no others.
 
 mod consent;
 mod deliveries;

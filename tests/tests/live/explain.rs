@@ -1,4 +1,4 @@
-//! `explain` of every statement and read, with 10,000 full buckets behind the key.
+//! `explain` of every statement and read, for a key with 10,000 full buckets.
 
 use bucket_mongo::{
     Bucketed, Record,
@@ -31,7 +31,7 @@ fn trade(second: i64) -> Trade {
     }
 }
 
-/// A key with a long history, among others with a short one.
+/// A key with a long history, and others with a short one.
 async fn long_history(open: bool) -> TestDatabase {
     let database = database().await;
     let trades = Trade::buckets(&database);
@@ -56,7 +56,7 @@ async fn long_history(open: bool) -> TestDatabase {
     database
 }
 
-/// The statements that are really sent, each as a command of its own.
+/// The statements that the library really sends, each as its own command.
 fn statements(prepare: impl FnOnce(&mut Batch), record: &Trade) -> Vec<Document> {
     let mut batch = Batch::of::<Trade>();
     batch.push(0, record).unwrap();
@@ -68,7 +68,7 @@ fn statements(prepare: impl FnOnce(&mut Batch), record: &Trade) -> Vec<Document>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_append_examines_at_most_2_keys_behind_10_000_full_buckets() {
+async fn each_append_examines_at_most_2_keys_with_10_000_full_buckets() {
     for open in [true, false] {
         let database = long_history(open).await;
         let (newest, late) = (trade(1_700_000_000), trade(1_600_050_000));
@@ -142,7 +142,7 @@ async fn each_append_examines_at_most_2_keys_behind_10_000_full_buckets() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reads_walk_over_the_index_and_open_only_the_buckets_they_return() {
+async fn reads_scan_the_index_and_open_only_the_buckets_they_return() {
     let database = long_history(true).await;
     let key = read::key_elements::<Trade>(&1.into());
     for (number, keys) in [(1, 1), (1_000, 1_000), (10_001, 10_001), (20_000, 10_001)] {
@@ -180,7 +180,7 @@ async fn reads_walk_over_the_index_and_open_only_the_buckets_they_return() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_are_counted_on_the_index_alone() {
+async fn pages_are_counted_only_from_the_index() {
     let database = long_history(false).await;
     let key = read::key_elements::<Trade>(&1.into());
     let last = read::last_page(Trade::SPEC_REF, &key).unwrap();

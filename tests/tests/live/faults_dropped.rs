@@ -1,5 +1,5 @@
-//! Calls that nobody waits for any more while the server is away: what was dropped before anything left is
-//! never stored, what stays is stored once, and nothing twice.
+//! Calls that are dropped while the server is away: what was dropped before anything was sent is
+//! never stored, the other calls are stored once, and nothing is stored twice.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -27,25 +27,26 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-/// Far more than anything takes; so that a hang is a failure and not a hang.
+/// Far longer than anything takes, so that a hang becomes a failure.
 const HANGS: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_millis(5);
-/// So many of a hundred writes are damaged as well.
+/// This percentage of the writes is damaged as well.
 const PERCENT: u64 = 5;
-/// Keys of batches, and of those so wide that they wait for each other and go together.
+/// The number of keys in batches, and in batches so wide that they wait for each other and are
+/// combined.
 const KEYS: u64 = 5;
 const WIDE: u64 = 70;
 const BATCH: u64 = 30;
-/// Whoever does not wait waits for less than so many milliseconds.
+/// A caller that does not wait gives up after less than this many milliseconds.
 const PATIENCE: u64 = 80;
 const INGESTED: usize = 20;
 
-/// How the server goes away.
+/// How the server becomes unavailable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Away {
-    /// There is no way to it.
+    /// It cannot be reached.
     CutOff,
-    /// It answers nothing, and its connections stay.
+    /// It answers nothing, and its connections stay open.
     Stopped,
     Killed,
 }
@@ -79,7 +80,7 @@ struct Calls<const F: usize> {
     ledger: Ledger<F>,
     writer: Writer<F>,
     random: Random,
-    /// Records of calls that were dropped before anything could leave.
+    /// Records of calls that were dropped before anything could be sent.
     never_sent: usize,
 }
 
@@ -99,7 +100,7 @@ impl<const F: usize> Calls<F> {
         }
     }
 
-    /// Those of a single record, of a batch, or of one so wide that calls wait for each other.
+    /// A single record, a batch, or a batch so wide that calls wait for each other.
     fn records(&mut self) -> Vec<Sample<F>> {
         let (number, keys) = match self.random.below(3) {
             0 => (1, KEYS),
@@ -109,7 +110,7 @@ impl<const F: usize> Calls<F> {
         (0..number).map(|_| self.writer.record(keys)).collect()
     }
 
-    /// Writes, and notes what it was told.
+    /// Writes, and notes the answer.
     fn write(&self, records: &[Sample<F>]) -> impl Future<Output = ()> + Send + 'static {
         let (buckets, ledger) = (self.buckets.clone(), self.ledger.clone());
         let records = records.to_vec();
@@ -124,8 +125,8 @@ impl<const F: usize> Calls<F> {
         }
     }
 
-    /// A call that is dropped after a moment, in one of the ways in which services do it; whether it had
-    /// ended by then.
+    /// A call that is dropped after a moment, in one of the ways in which services do it; returns
+    /// whether it had already ended.
     fn dropped(&mut self, records: &[Sample<F>], patience: u64) -> JoinHandle<bool> {
         let patience = Duration::from_millis(self.random.below(patience));
         let way = self.random.below(3);
@@ -141,14 +142,14 @@ impl<const F: usize> Calls<F> {
                     let call = tokio::spawn(write);
                     sleep(patience).await;
                     call.abort();
-                    // Its future is dropped when this ends.
+                    // Its future is dropped at the end of this function.
                     call.await.is_ok()
                 }
             }
         })
     }
 
-    /// Calls that are under way while the server goes away.
+    /// Calls that are in flight when the server becomes unavailable.
     async fn go_away(&mut self) {
         let calls: Vec<_> = (0..6)
             .map(|_| {
@@ -161,7 +162,7 @@ impl<const F: usize> Calls<F> {
         }
     }
 
-    /// Calls that begin while no server can be chosen. Some are dropped; the others are given back.
+    /// Calls that begin while no server can be selected. Some are dropped; the others are returned.
     async fn while_away(&mut self) -> Vec<JoinHandle<()>> {
         let (mut stays, mut dropped) = (Vec::new(), Vec::new());
         for number in 0..10 {
@@ -228,7 +229,7 @@ impl<const F: usize> Calls<F> {
         }
     }
 
-    /// What stayed ends, and the handle is as it was.
+    /// The remaining calls end, and the handle works as before.
     async fn come_back(&mut self, stays: Vec<JoinHandle<()>>) {
         for stay in stays {
             timeout(HANGS, stay).await.expect("no hang").unwrap();
@@ -245,7 +246,7 @@ impl<const F: usize> Calls<F> {
     }
 }
 
-/// A client that reaches the server through the proxy, and whether it knows of a server that takes writes.
+/// A client that reaches the server through the proxy, and whether it knows of a writable server.
 async fn watched_client(proxy: &Proxy) -> (Client, watch::Receiver<bool>) {
     let (known, is_known) = watch::channel(false);
     let mut options = proxy.client_options("&connectTimeoutMS=600").await;
@@ -264,7 +265,7 @@ async fn until(is_known: &mut watch::Receiver<bool>, wanted: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_dropped_while_the_server_is_away_is_never_stored_and_nothing_twice() {
+async fn calls_dropped_while_the_server_is_away_are_never_stored_and_nothing_is_stored_twice() {
     let seed = Seed::from_environment();
     let server = DevServer::builder().own().await.unwrap();
     let proxy = Proxy::start(server.members()[0].address(), Plan::off()).await;
@@ -294,7 +295,7 @@ async fn what_is_dropped_while_the_server_is_away_is_never_stored_and_nothing_tw
                 way.begin(&server, &proxy).await;
             }
         );
-        // What the server had answered is read by now.
+        // The server's earlier answers are read by now.
         sleep(10 * SOON).await;
         until(&mut is_known, false).await;
         let (of_count, of_window, of_numbered, of_hybrid) = tokio::join!(

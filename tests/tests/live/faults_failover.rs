@@ -1,4 +1,4 @@
-//! Lost, stopped and replaced members of a replica set: what the writers are told stays true.
+//! Lost, stopped and replaced members of a replica set: the answers to the writers stay true.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ async fn storm<const F: usize>(set: &DevServer) -> Storm<F> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_form_and_every_kind_of_writer_is_told_the_truth_through_failovers() {
+async fn every_form_and_every_kind_of_writer_gets_true_answers_through_failovers() {
     let seed = Seed::from_environment();
     let set = DevServer::builder().own().members(3).await.unwrap();
     let (count, window, numbered, hybrid, average) = tokio::join!(
@@ -46,10 +46,10 @@ async fn every_form_and_every_kind_of_writer_is_told_the_truth_through_failovers
         storm::<{ sample::HYBRID_MERGE }>(&set),
         storm::<{ sample::COUNT_AVG }>(&set),
     );
-    // Those in even places share a handle.
+    // Those at even positions share a handle.
     let more = [Habit::Batches, Habit::Wide, Habit::Hot, Habit::Wide];
     let habits = [Habit::ALL.as_slice(), &more].concat();
-    // Until the set has been disturbed in every way, and for as long as it is.
+    // Until the set has been disturbed in every way, and as long as that continues.
     let span = Span::new(ROUNDS);
     let disturbed = async {
         let disturbed = replica_set::disturb(&set, seed.get(), duration()).await;
@@ -64,7 +64,7 @@ async fn every_form_and_every_kind_of_writer_is_told_the_truth_through_failovers
         hybrid.blow(&habits, seed.get(), &span),
         average.blow(&habits, seed.get(), &span),
     );
-    // Writes of the impatient may still be under way.
+    // Writes of impatient writers may still be in flight.
     tokio::time::sleep(Duration::from_secs(3)).await;
     eprintln!("seed {}: {disturbed:?}", seed.get());
     let verdicts = [
@@ -92,8 +92,8 @@ async fn every_form_and_every_kind_of_writer_is_told_the_truth_through_failovers
     }
 }
 
-/// Until it has met a server, a driver says that there are no transactions. A window's first write asks
-/// the server nothing beforehand.
+/// Until it has reached a server, a driver says that transactions are not supported. A window's
+/// first write asks the server nothing in advance.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_that_began_while_the_server_was_down_is_stored_once() {
     let server = DevServer::builder().own().await.unwrap();
@@ -109,7 +109,7 @@ async fn a_write_that_began_while_the_server_was_down_is_stored_once() {
     let proxy = Proxy::start(member.address(), Plan::next(Fault::CutAfter, 2)).await;
     let database = proxy.client().await.database(calm.name());
     let buckets = Sample::<{ sample::WINDOW_CAPACITY }>::buckets(&database);
-    // The driver's first look at the server fails.
+    // The driver's first check of the server fails.
     tokio::time::sleep(Duration::from_millis(300)).await;
     let record = Writer::new(buckets.clone(), &Ledger::default(), 1, 0).record(1);
     let write = tokio::spawn({

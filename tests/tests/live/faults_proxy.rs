@@ -1,5 +1,5 @@
-//! Damaged messages: whatever happens to a write on its way, what the writers are told is true, and
-//! the client stays of use.
+//! Damaged messages: whatever happens to a write on its way, the answers to the writers are true,
+//! and the client keeps working.
 
 use std::collections::BTreeMap;
 
@@ -17,17 +17,17 @@ use bucket_tests::faults::{
 };
 use futures_util::future::join_all;
 
-/// So many of a hundred writes are damaged.
+/// This percentage of the writes is damaged.
 const PERCENT: u64 = 6;
 /// With fewer writers.
 const PERCENT_OF_FEW: u64 = 12;
-/// Clients of one form beside the shared one. A driver that has lost a connection makes no use of the
-/// server for half a second: more clients, more faults.
+/// Clients of one form besides the shared one. A driver that has lost a connection does not use the
+/// server for half a second: more clients cause more faults.
 const OTHERS: usize = 3;
-/// Least rounds of a writer, however slow the machine is.
+/// The minimum number of rounds of a writer, on any machine.
 const ROUNDS: u64 = 5;
 
-/// What a storm behind the proxy is made of.
+/// The parts of a storm whose writes go through the proxy.
 async fn parts(proxy: &Proxy) -> Parts {
     let calm = server::start().await.database("faults").await.unwrap();
     let others = join_all((0..OTHERS).map(|_| proxy.client())).await;
@@ -35,12 +35,12 @@ async fn parts(proxy: &Proxy) -> Parts {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_form_and_every_kind_of_writer_is_told_the_truth_under_damaged_messages() {
+async fn every_form_and_every_kind_of_writer_gets_true_answers_under_damaged_messages() {
     let seed = Seed::from_environment();
     let proxy = server::proxy().await;
     let storms = Storms::new(async || parts(&proxy).await).await;
     proxy.set_plan(Plan::drawn(seed.get(), PERCENT));
-    // Those in even places share a handle.
+    // Those at even positions share a handle.
     let more = [Habit::Hot, Habit::Wide, Habit::Batches, Habit::Wide];
     let habits = [Habit::ALL.as_slice(), &more].concat();
     let span = Span::new(ROUNDS);
@@ -88,7 +88,7 @@ async fn hold<const F: usize>(habits: &[Habit]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_of_the_callers_are_told_the_truth_and_stay_of_use() {
+async fn sessions_of_callers_get_true_answers_and_keep_working() {
     hold::<{ sample::COUNT }>(&[Habit::Session; 6]).await;
 }
 
@@ -98,10 +98,11 @@ async fn dropped_futures_double_nothing_under_damaged_messages() {
     hold::<{ sample::NUMBERED }>(&habits).await;
 }
 
-/// Faults in a row, and how many records the key has before.
+/// The number of faults in a row, and of earlier records of the key.
 type Case = (u64, i64);
 
-/// Stores one record whose write is damaged; whether it was called stored, and how often it is.
+/// Stores one record whose write is damaged; returns whether it was reported as stored, and how
+/// often it is stored.
 async fn one_record<const F: usize>(
     calm: &Database,
     fault: Fault,
@@ -150,7 +151,7 @@ async fn stored_once<const F: usize>(fault: Fault, in_a_row: &[u64]) {
         assert_eq!(
             found,
             (true, 1),
-            "(acknowledged, stored) after {in_a_row} x {fault:?} behind {earlier} in {form:?}"
+            "(acknowledged, stored) after {in_a_row} x {fault:?} after {earlier} records in {form:?}"
         );
     }
 }
@@ -182,7 +183,7 @@ async fn a_record_whose_reply_is_lost_is_stored_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_whose_request_comes_late_is_stored_once() {
+async fn a_record_whose_request_arrives_late_is_stored_once() {
     tokio::join!(
         stored_once_in_every_form(Fault::Delay),
         stored_once_in_every_form(Fault::Ghost),
@@ -227,8 +228,8 @@ async fn a_batch_whose_writes_are_damaged_is_stored_once() {
     .await;
 }
 
-/// The connection string is about the driver's own writes; the library's carry their own write concern, and
-/// their numbers.
+/// The connection string only affects the driver's own writes. The library's writes carry their own
+/// write concern and their transaction numbers.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_asks_for_no_acknowledgement_still_stores_each_record_once() {
     let calm = server::start().await.database("weak").await.unwrap();
@@ -262,10 +263,11 @@ async fn a_client_that_asks_for_no_acknowledgement_still_stores_each_record_once
     assert_eq!(proxy.injected()[&Fault::CutAfter], 2);
 }
 
-/// A server without a replica set keeps no numbers: what a lost command carried is not known. Everything
-/// else is.
+/// A server without a replica set keeps no transaction numbers: only the outcome of the lost
+/// command is unknown.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_reply_of_a_server_without_numbers_is_about_the_records_of_its_command_alone() {
+async fn a_lost_reply_of_a_server_without_transaction_numbers_concerns_only_the_records_of_its_command()
+ {
     const KEYS: i64 = 70;
     let server = DevServer::builder().own().standalone().await.unwrap();
     let database = server.database("standalone").await.unwrap();
@@ -275,7 +277,7 @@ async fn a_lost_reply_of_a_server_without_numbers_is_about_the_records_of_its_co
     let database = proxy.client().await.database(database.name());
     let buckets = Sample::<{ sample::COUNT }>::buckets(&database);
     let mut writer = Writer::new(buckets.clone(), &Ledger::default(), 1, 0);
-    // Each key has an open bucket, so that what fills it goes before all else.
+    // Each key has an open bucket, so the records that fill it are sent first.
     let first = (0..KEYS).map(|number| Sample {
         device: format!("key {number}"),
         ..writer.record(1)
@@ -284,7 +286,7 @@ async fn a_lost_reply_of_a_server_without_numbers_is_about_the_records_of_its_co
     calm.insert_many(&first).await.unwrap();
     let mut batches = Vec::new();
     for _ in 0..8 {
-        // More than one statement of each key.
+        // More than one statement for each key.
         let records = (0..KEYS * i64::from(sample::CAPACITY) * 3).map(|number| Sample {
             device: format!("key {}", number % KEYS),
             ..writer.record(1)

@@ -1,5 +1,5 @@
-//! Records with an id, through damaged messages and short deadlines: who delivers again whatever was
-//! not acknowledged stores each record once.
+//! Records with an id, through damaged messages and short deadlines: a caller that redelivers every
+//! unacknowledged record stores each one once.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -15,11 +15,11 @@ use bucket_tests::{
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 
-/// So many of a hundred writes are damaged.
+/// This percentage of the writes is damaged.
 const PERCENT: u64 = 12;
 const ORDERS: i64 = 500;
 const CONSUMERS: u64 = 3;
-/// Shorter than a try again takes: outcomes stay unknown, and tries arrive late.
+/// Shorter than a retry takes: outcomes stay unknown, and retries arrive late.
 const DEADLINE: Duration = Duration::from_millis(60);
 
 macro_rules! models {
@@ -57,7 +57,7 @@ models! {
     Numbered: [capacity = 10, numbered]
 }
 
-/// Delivers everything, again and again until it is acknowledged; how many were called new.
+/// Redelivers everything until it is acknowledged; returns how many were reported as new.
 async fn consume<T: Bucketed + From<i64>>(buckets: Buckets<T>, mut random: Random) -> usize {
     let mut new = 0;
     let mut from = 0;
@@ -137,12 +137,12 @@ async fn check<T: Bucketed + From<i64>>(seed: &Seed) {
     );
     assert!(
         new <= usize::try_from(ORDERS).unwrap(),
-        "{form:?}: {new} were called new"
+        "{form:?}: {new} were reported as new"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_delivered_until_it_is_acknowledged_is_stored_once_under_damaged_messages() {
+async fn records_redelivered_until_acknowledged_are_stored_once_under_damaged_messages() {
     let seed = Seed::from_environment();
     tokio::join!(
         check::<Counted>(&seed),

@@ -1,5 +1,6 @@
-//! Keys, full buckets and whole collections are removed under living handles: what writers are told stays
-//! true, nothing is a duplicate of what is gone, and nothing is stored where nothing is set up.
+//! Keys, full buckets and entire collections are removed under living handles: the answers to the
+//! writers stay true, nothing is a duplicate of a removed record, and nothing is stored before the
+//! set-up.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -25,10 +26,10 @@ mod book;
 mod remover;
 mod writers;
 
-/// Rounds of each form at least.
+/// The minimum number of rounds for each form.
 const ROUNDS: u64 = 4;
 const WRITERS: u64 = 3;
-/// The writers of sources, each with a key of its own.
+/// The writers of sources, each with its own key.
 const SOURCES: u64 = 1;
 
 /// Writers that keep their handles, and the remover between them, in rounds.
@@ -100,7 +101,7 @@ async fn hold<const F: usize>(seed: u64) -> BTreeMap<&'static str, u64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_told_stays_true_when_keys_buckets_and_collections_are_removed() {
+async fn answers_stay_true_when_keys_buckets_and_collections_are_removed() {
     let seed = Seed::from_environment();
     let seed = seed.get();
     let (pages, windows, hybrids, numbered) = tokio::join!(
@@ -143,5 +144,5 @@ async fn what_is_told_stays_true_when_keys_buckets_and_collections_are_removed()
         }
     }
     eprintln!("seed {seed}: {done:?}");
-    assert_eq!(done.len(), 9, "not all was done: {done:?}");
+    assert_eq!(done.len(), 9, "not everything was done: {done:?}");
 }

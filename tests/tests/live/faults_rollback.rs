@@ -1,5 +1,5 @@
-//! What one primary had stored and the next one has not: a bucket that was seen is taken back, and
-//! nothing may have been built on it.
+//! Rollbacks: one primary had stored a bucket that the next one does not have. The bucket was read,
+//! then rolled back, and nothing may have been built on it.
 
 use std::{
     sync::{
@@ -27,9 +27,10 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// Far more than anything takes; so that a hang is a failure and not a hang.
+/// Far longer than anything takes, so that a hang becomes a failure.
 const HANGS: Duration = Duration::from_secs(90);
-/// Who writes what is taken back waits no longer for a majority. An election takes 2 s and more.
+/// A writer of data that is rolled back waits no longer than this for a majority. An election takes
+/// 2 s and more.
 const IMPATIENT: Duration = Duration::from_millis(500);
 const SOON: Duration = Duration::from_millis(10);
 
@@ -62,11 +63,11 @@ models! {
     Identified: [] [unique]
 }
 
-/// A replica set whose primary can be cut off: what it stores from then on is taken back.
+/// A replica set whose primary can be cut off: what it stores afterwards is rolled back.
 struct Set {
     server: DevServer,
     database: TestDatabase,
-    /// One set at a time: a slow machine has elections of its own accord.
+    /// One set at a time: on a slow machine, elections happen without a fault.
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -89,7 +90,7 @@ impl Set {
         (set, buckets)
     }
 
-    /// Stops all members but the primary. It gives up its role about 2 s later.
+    /// Stops all members but the primary. The primary steps down about 2 s later.
     async fn cut_off_the_primary(&self) -> &Member {
         let primary = self.server.primary().await.unwrap();
         for other in self.server.members() {
@@ -97,7 +98,7 @@ impl Set {
                 other.pause().await.unwrap();
             }
         }
-        // What the others have asked for already is answered by this.
+        // This answers the pending requests of the others.
         let answer = self.database.collection("answer");
         let answer = answer.insert_one(doc! {}).write_concern(weak());
         answer.await.unwrap();
@@ -105,7 +106,7 @@ impl Set {
         primary
     }
 
-    /// Kills the primary, and lets the others go on without what it alone had.
+    /// Kills the primary, and lets the others continue without the data that only it had.
     async fn fail_over(&self, primary: &Member) {
         primary.kill().await.unwrap();
         for other in self.server.members() {
@@ -115,7 +116,7 @@ impl Set {
         }
     }
 
-    /// A handle of its own, and whether it has sent a write.
+    /// A separate handle, and whether it has sent a write.
     async fn other_writer<T: Bucketed>(&self) -> (Buckets<T>, Arc<AtomicBool>) {
         let wrote = Arc::new(AtomicBool::new(false));
         let mut options = ClientOptions::parse(self.server.uri()).await.unwrap();
@@ -130,13 +131,13 @@ impl Set {
             }
         }));
         let client = Client::with_options(options).unwrap();
-        // It knows the primary before that is cut off.
+        // It must find the primary before that is cut off.
         let admin = client.database("admin");
         admin.run_command(doc! { "ping": 1 }).await.unwrap();
         (T::buckets(&client.database(self.database.name())), wrote)
     }
 
-    /// Waits until this member alone has so many buckets.
+    /// Waits until only this member has this number of buckets.
     async fn has_buckets(&self, member: &Member, number: u64) {
         let uri = format!("mongodb://{}/?directConnection=true", member.address());
         let client = Client::with_uri_str(uri).await.unwrap();
@@ -151,7 +152,7 @@ impl Set {
         timeout(HANGS, come).await.expect("the buckets");
     }
 
-    /// The buckets as they are stored in the end.
+    /// The stored buckets at the end.
     async fn buckets(&self) -> Vec<Document> {
         let client = self.server.client().await.unwrap();
         let buckets = client
@@ -170,7 +171,8 @@ impl Set {
     }
 }
 
-/// Waits until the writer has sent a write or is done; one that waits for a majority itself does neither.
+/// Waits until the writer has sent a write or is done; a writer that waits for a majority does
+/// neither.
 async fn has_gone_on<R>(writer: &JoinHandle<R>, wrote: &AtomicBool) {
     let goes_on = async {
         while !writer.is_finished() && !wrote.load(Ordering::SeqCst) {
@@ -184,7 +186,7 @@ async fn end<R>(writer: JoinHandle<R>) -> R {
     timeout(HANGS, writer).await.expect("no hang").unwrap()
 }
 
-/// Records that no majority will have; their writer gives up before there is another primary.
+/// Records that will never reach a majority; their writer gives up before there is another primary.
 fn write_in_vain<T>(buckets: &Buckets<T>, ids: std::ops::Range<i64>) -> JoinHandle<()>
 where
     T: Bucketed + From<i64> + Clone + Send + Sync + 'static,
@@ -210,7 +212,7 @@ where
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn numbers_begin_at_1_and_have_no_gap_though_a_bucket_that_was_seen_is_taken_back() {
+async fn numbers_begin_at_1_without_gaps_though_a_bucket_that_was_seen_is_rolled_back() {
     let (set, buckets) = Set::of::<Numbered>().await;
     let (other, wrote) = set.other_writer::<Numbered>().await;
     let primary = set.cut_off_the_primary().await;
@@ -227,10 +229,10 @@ async fn numbers_begin_at_1_and_have_no_gap_though_a_bucket_that_was_seen_is_tak
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_bucket_without_its_mark_that_is_taken_back_leaves_no_gap() {
+async fn a_rolled_back_full_bucket_without_its_mark_leaves_no_gap() {
     let (set, _) = Set::of::<Numbered>().await;
     let (other, wrote) = set.other_writer::<Numbered>().await;
-    // As another tool may leave it; made by the library, so that only the mark is wanting.
+    // As another tool may leave it; the library creates it, so that only the mark is missing.
     let model = set.server.database("model").await.unwrap();
     let made = Numbered::buckets(&model);
     made.ensure().await.unwrap();
@@ -253,7 +255,7 @@ async fn a_full_bucket_without_its_mark_that_is_taken_back_leaves_no_gap() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_handle_does_not_go_by_a_write_that_the_majority_has_not_got() {
+async fn a_handle_does_not_rely_on_a_write_that_the_majority_does_not_have() {
     let (set, buckets) = Set::of::<Numbered>().await;
     let primary = set.cut_off_the_primary().await;
     let mut concern = WriteConcern::majority();
@@ -272,7 +274,7 @@ async fn a_handle_does_not_go_by_a_write_that_the_majority_has_not_got() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_handle_does_not_go_by_what_its_clone_has_written_with_less_than_a_majority() {
+async fn a_handle_does_not_rely_on_a_write_of_its_clone_with_less_than_a_majority() {
     let (set, buckets) = Set::of::<Numbered>().await;
     let primary = set.cut_off_the_primary().await;
     let clone = buckets.clone().with_write_concern(weak());
@@ -285,7 +287,7 @@ async fn a_handle_does_not_go_by_what_its_clone_has_written_with_less_than_a_maj
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_window_has_no_gap_though_a_part_that_was_seen_in_a_session_is_taken_back() {
+async fn a_window_has_no_gap_though_a_part_that_was_seen_in_a_session_is_rolled_back() {
     let (set, buckets) = Set::of::<Windowed>().await;
     let (other, wrote) = set.other_writer::<Windowed>().await;
     let first = buckets.insert_many((0..2).map(Windowed::from).collect::<Vec<_>>());
@@ -317,7 +319,7 @@ async fn a_window_has_no_gap_though_a_part_that_was_seen_in_a_session_is_taken_b
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_is_no_duplicate_of_one_that_is_taken_back() {
+async fn a_record_is_no_duplicate_of_one_that_is_rolled_back() {
     let (set, buckets) = Set::of::<Identified>().await;
     let (other, wrote) = set.other_writer::<Identified>().await;
     let primary = set.cut_off_the_primary().await;
@@ -332,7 +334,7 @@ async fn a_record_is_no_duplicate_of_one_that_is_taken_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_position_of_a_source_that_is_taken_back_is_not_reported_as_stored() {
+async fn a_rolled_back_position_of_a_source_is_not_reported_as_stored() {
     let (set, _) = Set::of::<Counted>().await;
     let (earlier, _) = set.other_writer::<Counted>().await;
     let (later, wrote) = set.other_writer::<Counted>().await;
@@ -365,9 +367,9 @@ async fn a_position_of_a_source_that_is_taken_back_is_not_reported_as_stored() {
     assert_eq!(later.count(1).await.unwrap(), 4);
 }
 
-/// There is no majority to ask there, and nothing is taken back.
+/// It has no majority to ask, and it rolls nothing back.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_without_a_replica_set_takes_numbers_windows_ids_and_sources() {
+async fn a_server_without_a_replica_set_accepts_numbers_windows_ids_and_sources() {
     let server = DevServer::builder().own().standalone().await.unwrap();
     let numbered = Numbered::buckets(&server.database("numbered").await.unwrap());
     let windowed = Windowed::buckets(&server.database("windowed").await.unwrap());
@@ -376,7 +378,7 @@ async fn a_server_without_a_replica_set_takes_numbers_windows_ids_and_sources() 
     windowed.ensure().await.unwrap();
     identified.ensure().await.unwrap();
     for id in 0..5 {
-        // Each by a handle that remembers nothing.
+        // Each through a handle that remembers nothing.
         let numbered = Numbered::buckets(numbered.database());
         let records = [Numbered::from(id), Numbered::from(id + 1)];
         let told = numbered.insert_many(records.to_vec());
@@ -395,7 +397,7 @@ async fn a_server_without_a_replica_set_takes_numbers_windows_ids_and_sources() 
     assert_eq!(windowed.count(1).await.unwrap(), 5);
 }
 
-/// Acknowledged by the primary alone.
+/// Acknowledged only by the primary.
 fn weak() -> WriteConcern {
     let mut concern = WriteConcern::default();
     concern.w = Some(1.into());

@@ -1,5 +1,5 @@
-//! Several writers of a collection that was never set up: nothing is stored before all that keeps writes
-//! exact is there, and everything from then on.
+//! Several writers of a collection that was never set up: nothing is stored before everything that
+//! exact writes need exists, and everything from then on.
 
 use std::{
     sync::{
@@ -28,39 +28,39 @@ use bucket_tests::{
 use futures_util::{TryStreamExt, future::join_all};
 use tokio::time::{Instant, sleep, timeout};
 
-/// Far more than anything takes; so that a hang is a failure and not a hang.
+/// Far longer than anything takes, so that a hang becomes a failure.
 const HANGS: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_millis(2);
 const KEYS: u64 = 4;
 const BATCH: u64 = 30;
-/// So many keys that calls of a handle wait for each other and go together.
+/// Enough keys that the calls of a handle wait for each other and are combined.
 const WIDE: u64 = 70;
-/// So many are stored one by one.
+/// This many are stored one by one.
 const FEW: usize = 4;
 const WRITERS: u64 = 4;
-/// Calls of each writer once everything is there.
+/// The number of calls of each writer once everything exists.
 const CALLS: u64 = 2;
 /// The one that sets up.
 const FOUNDER: u64 = 2;
 
-/// What is there before anybody sets up.
+/// What exists before the set-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Start {
     Nothing,
-    /// A collection that somebody has made by hand.
+    /// A collection that was created by hand.
     Plain,
     /// Some of the indexes.
     Some,
 }
 
-/// Who shares a collection.
+/// The writers that share a collection.
 #[derive(Debug)]
 struct Site<const F: usize> {
     database: TestDatabase,
     ledger: Ledger<F>,
-    /// Somebody has begun to set up.
+    /// The set-up has begun.
     has_begun: AtomicBool,
-    /// Everything is there.
+    /// Everything exists.
     is_ready: AtomicBool,
 }
 
@@ -96,7 +96,7 @@ impl<const F: usize> Site<F> {
                 let mut definitions: Vec<Document> = Vec::new();
                 for plan in &plans {
                     definitions.push(plan.definition());
-                    // One that writes rest on is missing still.
+                    // One that writes depend on is still missing.
                     let is_enough = index::unmet(Sample::<F>::SPEC, &definitions).is_none();
                     if is_enough || random.below(2) == 0 {
                         definitions.pop();
@@ -109,7 +109,7 @@ impl<const F: usize> Site<F> {
         }
     }
 
-    /// By `ensure()` alone, or by hand before, one index after the other.
+    /// Only by `ensure()`, or first by hand, one index after the other.
     async fn set_up(&self, buckets: &Buckets<Sample<F>>, slowly: bool) {
         self.has_begun.store(true, Ordering::SeqCst);
         if slowly {
@@ -122,7 +122,7 @@ impl<const F: usize> Site<F> {
         self.is_ready.store(true, Ordering::SeqCst);
     }
 
-    /// Looks for records that are there before the indexes.
+    /// Looks for records that were stored before the indexes.
     async fn watch(&self) {
         while !self.is_ready.load(Ordering::SeqCst) {
             let names = self.database.list_collection_names().await.unwrap();
@@ -151,7 +151,7 @@ impl<const F: usize> Site<F> {
 }
 
 impl<const F: usize> Caller<F> {
-    /// Writes until everything is stored, and some calls more.
+    /// Writes until everything is stored, and makes some further calls.
     async fn run(mut self) {
         let mut left = Vec::new();
         let mut calls = 0;
@@ -176,7 +176,7 @@ impl<const F: usize> Caller<F> {
             for (record, told) in self.write(records).await {
                 self.site.ledger.tell(&record, told.as_ref().copied());
                 let Err(error) = told else { continue };
-                assert!(!is_ready, "everything was there: {error}");
+                assert!(!is_ready, "everything existed: {error}");
                 let is_unmet = matches!(
                     error.kind(),
                     ErrorKind::MissingIndex { .. } | ErrorKind::UnfinishedIndex { .. }
@@ -189,7 +189,7 @@ impl<const F: usize> Caller<F> {
         }
     }
 
-    /// In one of the ways to write; what was told of each.
+    /// In one of the ways to write; returns the answer for each record.
     async fn write(&mut self, records: Vec<Sample<F>>) -> Vec<(Sample<F>, Result<(), Error>)> {
         let way = self.random.below(5);
         let mut told = Vec::new();
@@ -239,7 +239,7 @@ async fn check<const F: usize>(seed: u64) {
     let mut random = Random::new(seed, u64::try_from(F).unwrap() + 100);
     let (mut round, mut stored, mut refused) = (0, 0, 0);
     while round == 0 || begin.elapsed() < duration() / 2 {
-        // Forms that run side by side begin differently.
+        // Forms that run concurrently begin differently.
         let start = [Start::Nothing, Start::Plain, Start::Some][(F + round) % 3];
         round += 1;
         let site = Arc::new(Site::<F> {

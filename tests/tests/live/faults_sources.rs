@@ -1,5 +1,6 @@
-//! Sources with records that fail by themselves, through damaged messages, step-downs and a validator that
-//! comes and goes: consumers that do what the guide says lose nothing, store nothing twice, and keep the order.
+//! Sources with records that fail by themselves, through damaged messages, step-downs and a
+//! changing validator: consumers that follow the guide lose nothing, store nothing twice, and keep
+//! the order.
 
 use std::{
     collections::BTreeMap,
@@ -31,35 +32,36 @@ use bucket_tests::{
 use futures_util::future::join_all;
 use tokio::time::{Instant, sleep};
 
-/// So many of a hundred writes are damaged.
+/// This percentage of the writes is damaged.
 const PERCENT: u64 = 6;
-/// Least rounds of a consumer.
+/// The minimum number of rounds of a consumer.
 const ROUNDS: u64 = 8;
-/// Keys that all sources share.
+/// The keys that all sources share.
 const KEYS: u64 = 4;
 const BATCH: u64 = 40;
-/// How far a consumer goes back that starts again.
+/// How far back a restarted consumer begins.
 const BACK: u64 = 60;
-/// The sources of the consumers: the first one has two that know nothing of each other.
+/// The sources of the consumers: the first one has two consumers that do not know each other.
 const SOURCES: [u64; 4] = [0, 0, 1, 2];
-/// Shorter than a try again takes.
+/// Shorter than a retry takes.
 const SHORT: Duration = Duration::from_millis(250);
-/// One record of so many is refused when it is encoded, and one by the validator while that is there.
+/// One in this many records is refused when it is encoded, and one by the validator while that
+/// exists.
 const ENCODED: u64 = 50;
 const VALIDATED: u64 = 30;
 /// What the validator refuses.
 const REFUSED: f64 = -1.0;
-/// What the server says where a validator refuses a document.
+/// What the server says when a validator refuses a document.
 const DOCUMENT_VALIDATION: i32 = 121;
-/// Between two changes of the validator, and so many of them between two step-downs.
+/// The time between two changes of the validator, and the number of them between two step-downs.
 const STEP: Duration = Duration::from_millis(120);
 const STEPS: u64 = 12;
-/// Between two records of a source.
+/// The time between two records of a source.
 const MILLIS: u64 = 30;
-/// Far more than it takes to meet everything.
+/// Far more than it takes to cover everything.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// The record of a source at a position: the same whoever delivers it.
+/// The record of a source at a position: the same for every delivery.
 fn record<const F: usize>(seed: u64, source: u64, position: u64) -> Sample<F> {
     let mut random = Random::new(seed, ((source + 1) << 32) | position);
     let number = |number: u64| i64::try_from(number).unwrap();
@@ -75,7 +77,7 @@ fn record<const F: usize>(seed: u64, source: u64, position: u64) -> Sample<F> {
         device,
         at: DateTime::from_millis(1_698_335_223_000 + number(time)),
         unique: number((source << 32) | position),
-        // No sum takes it.
+        // No sum can include it.
         value: if fails {
             i64::MAX
         } else {
@@ -90,12 +92,12 @@ fn cannot_be_stored<const F: usize>(record: &Sample<F>) -> bool {
     record.value == i64::MAX
 }
 
-/// What holds its records back: the ones behind a record that is not known to be stored.
+/// What holds its records back: the later ones if a record may not be stored.
 fn line<const F: usize>(record: &Sample<F>) -> (String, Option<i64>) {
     (record.device.clone(), window_of_record(record))
 }
 
-/// What has been met.
+/// The cases that have occurred.
 #[derive(Debug, Default)]
 struct Met {
     encode: AtomicU64,
@@ -125,7 +127,7 @@ struct Consumers<const F: usize> {
     calm: TestDatabase,
     seed: u64,
     met: Arc<Met>,
-    /// The position behind the last one that was sent, of each source.
+    /// For each source, the position after the last one that was sent.
     ends: Mutex<BTreeMap<u64, u64>>,
 }
 
@@ -176,14 +178,14 @@ impl<const F: usize> Consumers<F> {
         }
     }
 
-    /// Sets the validator; in a step-down that fails.
+    /// Sets the validator; during a step-down this fails.
     async fn validate(&self, random: &mut Random) -> bool {
         let validator = if random.below(2) == 0 {
             doc! {}
         } else {
             doc! { "items.level": { "$ne": REFUSED } }
         };
-        // What was stored without the validator blocks its bucket, or not.
+        // Records stored without the validator may block their bucket.
         let level = ["strict", "moderate"][usize::try_from(random.below(2)).unwrap()];
         self.set_validator(validator, level).await
     }
@@ -194,14 +196,14 @@ impl<const F: usize> Consumers<F> {
         self.calm.run_command(command).await.is_ok()
     }
 
-    /// Delivers what is left, calmly, and looks at everything.
+    /// Delivers the rest without faults, and checks everything.
     async fn check(self: &Arc<Self>) {
         while !self.set_validator(doc! {}, "strict").await {
             sleep(STEP).await;
         }
         let client = self.calm.client().clone();
         let ends = self.ends.lock().unwrap().clone();
-        // A second time, from the start, by a handle that remembers nothing.
+        // A second time, from the start, through a handle that remembers nothing.
         for from_start in [false, true] {
             for (source, end) in &ends {
                 let mut consumer = self.consumer(&client, *source, 99);
@@ -246,14 +248,14 @@ impl<const F: usize> Consumers<F> {
         }
         let wrong = |(unique, times): &(&i64, &u64)| expected.get(*unique) != Some(*times);
         let wrong: Vec<_> = found.iter().filter(wrong).take(9).collect();
-        assert!(wrong.is_empty(), "{form:?}: stored so often: {wrong:?}");
+        assert!(wrong.is_empty(), "{form:?}: not stored once: {wrong:?}");
         let missing = expected.keys().filter(|unique| !found.contains_key(unique));
         let missing: Vec<_> = missing.take(9).collect();
         assert!(missing.is_empty(), "{form:?}: not stored: {missing:?}");
         self.check_positions(&buckets).await;
     }
 
-    /// Each bucket keeps the last position that it has of each source.
+    /// Each bucket keeps its last position of each source.
     async fn check_positions(&self, buckets: &[SampleBucket<F>]) {
         let stored = documents(&self.calm, Sample::<F>::SPEC.collection()).await;
         let mut kept = BTreeMap::new();
@@ -294,7 +296,7 @@ impl<const F: usize> Consumer<F> {
         }
     }
 
-    /// With a handle that remembers nothing.
+    /// Through a handle that remembers nothing.
     fn start_again(&mut self) {
         let database = self.client.database(self.shared.calm.name());
         self.buckets = Sample::<F>::buckets(&database);
@@ -303,7 +305,8 @@ impl<const F: usize> Consumer<F> {
         }
     }
 
-    /// Sends so many records, and goes on as the guide says; how many were called new.
+    /// Sends this many records, and continues as the guide says; returns how many were reported as
+    /// new.
     async fn deliver(&mut self, length: u64) -> usize {
         let (seed, source, first) = (self.shared.seed, self.source, self.at);
         let records = (first..first + length).map(|position| record::<F>(seed, source, position));
@@ -321,7 +324,7 @@ impl<const F: usize> Consumer<F> {
         self.shared.met.duplicates.fetch_add(met, Ordering::SeqCst);
         let first_failed = report.failed().first().map(|failed| failed.index);
         let next = first_failed.unwrap_or(report.tried());
-        // What is refused every time is put aside.
+        // A record that is refused every time is set aside.
         let next = match records.get(next) {
             Some(record) if cannot_be_stored(record) => next + 1,
             _ => next,
@@ -355,7 +358,7 @@ impl<const F: usize> Consumer<F> {
                 counter.fetch_add(1, Ordering::SeqCst);
             }
         }
-        // Once one of a line is not known to be stored, no later one of it is stored.
+        // After a record of a line that may not be stored, no later one of it is stored.
         let mut stopped = BTreeMap::new();
         for (index, record) in records.iter().enumerate().take(report.tried()) {
             if is_failed(index) {
@@ -409,7 +412,7 @@ async fn sources_with_failing_records_are_stored_once_and_in_order_through_fault
         let start = Instant::now();
         let mut step = 0;
         while start.elapsed() < duration() / 2 || !met.is_complete() {
-            assert!(start.elapsed() < HANGS, "not all was met: {met:?}");
+            assert!(start.elapsed() < HANGS, "some cases did not occur: {met:?}");
             sleep(STEP).await;
             count.validate(&mut random).await;
             window.validate(&mut random).await;

@@ -1,4 +1,4 @@
-//! Transactions whose writes are damaged: run again until they are committed, each is stored once.
+//! Transactions whose writes are damaged: retried until they are committed, each is stored once.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -19,10 +19,10 @@ use bucket_tests::faults::{
 };
 use futures_util::future::join_all;
 
-/// So many of a hundred writes are damaged; a transaction has several.
+/// This percentage of the writes is damaged; a transaction has several.
 const PERCENT: u64 = 10;
 
-/// Whether the transaction is committed; if not, nothing of it is, and it may be run again.
+/// Whether the transaction is committed; if not, nothing of it is, and it may be retried.
 async fn transaction<const F: usize>(
     buckets: &Buckets<Sample<F>>,
     session: &mut ClientSession,
@@ -39,7 +39,7 @@ async fn transaction<const F: usize>(
     }
     .await;
     if body.is_err() {
-        // The server may have done so by itself.
+        // The server may have aborted it by itself.
         let _ = session.abort_transaction().await;
         return false;
     }
@@ -51,7 +51,7 @@ async fn transaction<const F: usize>(
     true
 }
 
-/// A write that is damaged ends its transaction, which is then run again as the manual says.
+/// A damaged write ends its transaction, which is then retried as the manual says.
 #[tokio::test(flavor = "multi_thread")]
 async fn transactions_under_damaged_messages_store_all_or_nothing() {
     const WRITERS: usize = 4;
@@ -92,7 +92,7 @@ async fn transactions_under_damaged_messages_store_all_or_nothing() {
     join_all(writers).await;
     proxy.calm_down().await;
     eprintln!(
-        "seed {}: {:?}, {again:?} run again",
+        "seed {}: {:?}, {again:?} retried",
         seed.get(),
         proxy.injected()
     );

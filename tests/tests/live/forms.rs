@@ -1,5 +1,6 @@
-//! Every form on the real server: eight writers, single records and batches, records late,
-//! repeated, before 1970, far ahead and not finite; every stored bucket against a naive model.
+//! Every form on the real server: eight writers, single records and batches; late records, equal
+//! times, times before 1970 and far ahead, and values that are not finite. Every stored bucket is
+//! compared with a naive model.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -38,7 +39,7 @@ fn plans(seed: u8) -> Vec<Vec<Drawn>> {
     plans.new_tree(&mut runner).unwrap().current()
 }
 
-/// Stores what a writer has, in single records and batches; gives the numbers of those refused.
+/// Stores a writer's records, one by one and in batches; returns the numbers of the refused ones.
 async fn write<const F: usize>(
     buckets: Buckets<Sample<F>>,
     number: usize,
@@ -73,8 +74,8 @@ async fn write<const F: usize>(
     refused
 }
 
-/// Runs the writers and gives the stored buckets in the order of their ids, after what holds for
-/// every form was checked.
+/// Runs the writers, checks what holds for every form, and returns the stored buckets in the order
+/// of their ids.
 async fn run<const F: usize>(seed: u8) -> Vec<SampleBucket<F>> {
     let database = database().await;
     let buckets = Sample::<F>::buckets(&database);
@@ -188,7 +189,7 @@ async fn a_bucket_is_closed_by_number_or_by_time_under_8_writers() {
     );
 }
 
-/// A stored average is divided by the server in the write that changes it.
+/// The server divides to update a stored average, in the same write.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stored_average_is_never_stale_under_8_writers() {
     run::<{ sample::COUNT_AVG }>(12).await;
@@ -206,7 +207,7 @@ async fn a_stored_average_is_never_stale_under_8_writers() {
 }
 
 #[test]
-fn the_plans_hold_what_breaks_buckets() {
+fn the_plans_contain_cases_that_break_buckets() {
     let all: Vec<Drawn> = plans(1).into_iter().flatten().collect();
     assert!(all.iter().any(|drawn| drawn.at < 0));
     assert!(all.iter().any(|drawn| drawn.at > 253_402_300_800_000));

@@ -1,4 +1,4 @@
-//! `explain` of the writes of every form, with 2,000 full buckets behind the key.
+//! `explain` of the writes of every form, for a key with 2,000 full buckets.
 
 use bucket_mongo::{
     Bucketed,
@@ -29,7 +29,7 @@ fn record<const F: usize>(device: &str, millis: i64) -> Sample<F> {
     }
 }
 
-/// A key with a long history, every bucket of which is full.
+/// A key with a long history, all of whose buckets are full.
 async fn long_history<const F: usize>() -> TestDatabase {
     let database = database().await;
     let buckets = Sample::<F>::buckets(&database);
@@ -54,13 +54,13 @@ async fn first(database: &TestDatabase, plan: &FindPlan) -> Option<RawDocumentBu
     found.sort(plan.sort.clone()).await.unwrap()
 }
 
-/// The reads and the statements with which a writer that remembers nothing stores a record.
+/// The reads and statements of a writer that remembers nothing, for one record.
 async fn commands<const F: usize>(database: &TestDatabase, record: &Sample<F>) -> Vec<Document> {
     let mut batch = Batch::of::<Sample<F>>();
     batch.push(0, record).unwrap();
     let mut commands = Vec::new();
     if batch.chains()[0].need() == Need::Statements {
-        // On trust.
+        // Without a lookup first.
         commands.extend(batch.rounds(None).iter().map(document));
         batch.look_first();
     }
@@ -119,7 +119,7 @@ async fn each_write_is_o1<const F: usize>() {
     let database = long_history::<F>().await;
     let buckets = Sample::<F>::buckets(&database);
     let newest = FULL_BUCKETS * 1_000;
-    // The next bucket is opened, appended to, and appended to by who remembers it.
+    // The next bucket is opened, then appended to, then appended to by a writer that remembers it.
     for command in commands(&database, &record::<F>("1", newest)).await {
         check(&database, command).await;
     }
@@ -155,7 +155,7 @@ async fn each_write_to_a_hybrid_bucket_examines_at_most_2_keys_and_1_document() 
     each_write_is_o1::<{ sample::HYBRID_MERGE }>().await;
 }
 
-/// Late records have looks of their own.
+/// Late records have their own lookups.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_late_write_examines_at_most_2_keys_and_1_document() {
     let database = long_history::<{ sample::HYBRID_MERGE }>().await;

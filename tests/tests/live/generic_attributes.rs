@@ -1,4 +1,5 @@
-//! Attributes of generic structs: each instantiation is stored, found and read back with its own types.
+//! Attributes of generic structs: each instantiation is stored, found and read back with its own
+//! types.
 
 use std::{collections::BTreeMap, fmt::Debug};
 
@@ -74,7 +75,7 @@ fn bottle<V: Value, L>(id: i32, label: L) -> Bottle<V, L> {
     }
 }
 
-/// What the server holds of the first document's attributes, by `k`.
+/// The first document's stored attributes, by `k`.
 fn entries(document: &Document) -> BTreeMap<String, Bson> {
     let entries = document.get_array("specs").unwrap().iter();
     let entries = entries.map(|entry| entry.as_document().unwrap());

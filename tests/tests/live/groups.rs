@@ -1,5 +1,5 @@
-//! Calls of `insert_many` that come at the same time share their statements: each is told of its own
-//! records alone, and nothing is lost or doubled.
+//! Concurrent calls of `insert_many` share their statements: each gets the outcome of its own
+//! records only, and nothing is lost or doubled.
 
 use std::{
     collections::BTreeMap,
@@ -55,7 +55,7 @@ trait Of: Bucketed {
     fn of(task: i64, number: i64) -> Self;
 }
 
-/// So many that two batches never go side by side.
+/// Enough that two batches never run concurrently.
 const SENSORS: i64 = 80;
 
 models! {
@@ -70,7 +70,7 @@ fn batch<T: Of>(task: i64, from: i64, records: i64) -> Vec<T> {
     numbers.map(|number| T::of(task, number)).collect()
 }
 
-/// The numbers that are stored of each task and sensor, in their order in the buckets.
+/// The stored numbers of each task and sensor, in their order in the buckets.
 fn stored(buckets: &[Document]) -> BTreeMap<(i64, i64), Vec<i64>> {
     let mut stored: BTreeMap<_, Vec<i64>> = BTreeMap::new();
     for bucket in buckets {
@@ -139,26 +139,26 @@ async fn check<T: Of>(in_order: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_take_the_records_of_many_calls_once_and_in_the_order_of_each() {
+async fn pages_store_the_records_of_many_calls_once_and_in_the_order_of_each() {
     check::<Counted>(true).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn windows_take_the_records_of_many_calls_once_and_in_the_order_of_each() {
+async fn windows_store_the_records_of_many_calls_once_and_in_the_order_of_each() {
     check::<Windowed>(true).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hybrid_buckets_take_the_records_of_many_calls_once() {
+async fn hybrid_buckets_store_the_records_of_many_calls_once() {
     check::<Hybrid>(false).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn numbered_buckets_take_the_records_of_many_calls_once_and_in_the_order_of_each() {
+async fn numbered_buckets_store_the_records_of_many_calls_once_and_in_the_order_of_each() {
     check::<Numbered>(true).await;
 }
 
-/// Calls of all tasks at once; gives what they gave.
+/// Makes the calls of all tasks at once; returns their results.
 async fn all_at_once<T: Of>(
     buckets: &Buckets<T>,
     batches: Vec<Vec<T>>,
@@ -172,7 +172,7 @@ async fn all_at_once<T: Of>(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn calls_at_the_same_time_share_statements() {
+async fn concurrent_calls_share_statements() {
     let database = database().await;
     let buckets = Windowed::buckets(&database);
     buckets.ensure().await.unwrap();
@@ -184,7 +184,7 @@ async fn calls_at_the_same_time_share_statements() {
     }
     let writes = |done: &&Document| matches!(done.get_str("op"), Ok("update" | "insert"));
     let statements = profile.iter().filter(writes).count();
-    // The first call goes alone, and so may one that comes late.
+    // The first call is sent by itself, and so may be a late one.
     assert!(
         statements <= 80 * 4,
         "{statements} for 8 calls of 80 buckets"
@@ -192,18 +192,18 @@ async fn calls_at_the_same_time_share_statements() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_that_cannot_be_stored_fails_in_its_own_call_alone() {
+async fn a_record_that_cannot_be_stored_fails_only_in_its_own_call() {
     let database = database().await;
     let buckets = Numbered::buckets(&database);
     buckets.ensure().await.unwrap();
-    // A document of somebody else under the first id of a sensor.
+    // A foreign document under the first id of a sensor.
     let foreign = doc! { "_id": "3_0000000001", "sensor": "another" };
     let foreign: Result<_, _> = database
         .collection::<Document>("readings")
         .insert_one(foreign)
         .await;
     foreign.unwrap();
-    // Every other call has a record of that sensor, at another place.
+    // Every other call has a record of that sensor, at another position.
     let batches = (0..8).map(|task| {
         let mut records: Vec<Numbered> = batch(task, 0, SENSORS);
         let bad = records.remove(3);
@@ -228,7 +228,7 @@ async fn a_record_that_cannot_be_stored_fails_in_its_own_call_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_waiting_call_that_is_dropped_is_not_stored_and_holds_nobody_up() {
+async fn a_dropped_waiting_call_is_not_stored_and_blocks_nobody() {
     let database = database().await;
     let buckets = Counted::buckets(&database);
     buckets.ensure().await.unwrap();
@@ -236,7 +236,7 @@ async fn a_waiting_call_that_is_dropped_is_not_stored_and_holds_nobody_up() {
     let dropped: Vec<Counted> = batch(1, 0, SENSORS);
     let last: Vec<Counted> = batch(2, 0, SENSORS);
     let mut goes = buckets.insert_many(&first).into_future();
-    // It is under way and not looked at any more.
+    // It is in flight and not polled any more.
     assert!((&mut goes).now_or_never().is_none());
     tokio::task::yield_now().await;
     let mut waits = buckets.insert_many(&dropped).into_future();
@@ -255,9 +255,9 @@ async fn a_waiting_call_that_is_dropped_is_not_stored_and_holds_nobody_up() {
     assert_eq!(tasks, BTreeMap::from([(0, 80), (2, 80)]));
 }
 
-/// A handle can be used by several runtimes; one that is shut down takes its own calls with it.
+/// A handle can be used by several runtimes; a runtime that is shut down ends its own calls.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_runtime_that_is_shut_down_holds_up_nobody_in_another_one() {
+async fn a_runtime_that_is_shut_down_blocks_nobody_in_another_one() {
     let database: TestDatabase = database().await;
     let buckets = Windowed::buckets(&database);
     buckets.ensure().await.unwrap();
@@ -311,10 +311,10 @@ async fn a_runtime_that_is_shut_down_holds_up_nobody_in_another_one() {
     assert!(own >= sure, "{own} stored, {sure} acknowledged");
 }
 
-/// A handle can be used by several runtimes, some of which are not driven for a while: they hold up nobody
-/// in another one.
+/// A handle can be used by several runtimes, some of which are not driven for a while: they block
+/// nobody in another one.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_runtime_that_stands_still_holds_up_nobody_in_another_one() {
+async fn a_stopped_runtime_blocks_nobody_in_another_one() {
     const STILL: Duration = Duration::from_secs(9);
     let database = database().await;
     let buckets = Windowed::buckets(&database).with_deadline(Duration::from_secs(1));
@@ -331,7 +331,7 @@ async fn a_runtime_that_stands_still_holds_up_nobody_in_another_one() {
                     let records: Vec<Windowed> = batch(task, number * SENSORS, SENSORS);
                     runtime.block_on(async {
                         buckets.insert_many(&records).await.unwrap();
-                        // It stops in the midst of whatever it has to do for others.
+                        // It stops in the middle of its work for others.
                         let shortly = u64::try_from(2 + task * 4).unwrap();
                         tokio::time::sleep(Duration::from_millis(shortly)).await;
                     });
@@ -369,7 +369,7 @@ async fn a_runtime_that_stands_still_holds_up_nobody_in_another_one() {
     assert!(longest < STILL / 2, "a call took {longest:?}");
 }
 
-/// A record with a document so deep that the server takes no command with it.
+/// A record with a document nested so deeply that the server refuses any command with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
 #[bucket(collection = "nested", items = "items", capacity = 10)]
 struct Nested {
@@ -389,7 +389,7 @@ impl Nested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_for_which_the_server_refuses_a_shared_command_fails_alone() {
+async fn only_the_record_for_which_the_server_refuses_a_shared_command_fails() {
     let database = database().await;
     let buckets = Nested::buckets(&database);
     buckets.ensure().await.unwrap();
@@ -422,7 +422,7 @@ async fn a_record_for_which_the_server_refuses_a_shared_command_fails_alone() {
 
 /// It waited in its group, and nobody waits for it any more.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_was_dropped_takes_no_time_from_a_later_one() {
+async fn a_dropped_call_takes_no_time_from_a_later_one() {
     const DEADLINE: Duration = Duration::from_secs(2);
     let database = database().await;
     let readings = Windowed::buckets(&database).with_deadline(DEADLINE);
@@ -453,7 +453,8 @@ struct Delivered {
     number: i64,
 }
 
-/// One record is delivered by two calls of a group, and the first of them is dropped while the group reads.
+/// Two calls of a group deliver the same record, and the first of them is dropped while the group
+/// reads.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_is_stored_though_another_call_with_it_was_dropped() {
     let server = DevServer::builder().own();

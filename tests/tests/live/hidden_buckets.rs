@@ -1,5 +1,5 @@
-//! A bucket whose own date is past the limit (`expire_from`) is hidden as a whole by every read, with a
-//! record in it that is dated in the future, as the server removes it.
+//! Every read hides all of a bucket whose own date has expired (`expire_from`), even with a record
+//! dated in the future, because the server removes it.
 
 use bucket_mongo::{
     Bucketed, Every, Fill, RollupRow,
@@ -41,7 +41,7 @@ macro_rules! hides {
             ];
             let report = events.insert_many(records.clone()).await.unwrap();
             report.into_result().unwrap();
-            // As they are three days later, but for the bucket of another key.
+            // As they are three days later, except for the bucket of another key.
             let collection = database.collection::<Document>("events");
             let future = doc! { "device": 1, "count": 1 };
             let aged = doc! { "$set": { "expire_from": date(-3) } };

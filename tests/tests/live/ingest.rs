@@ -1,5 +1,5 @@
-//! The ingestor while all goes well: everything acknowledged is there once and in order, and a batch
-//! goes when it is to go.
+//! The ingestor without faults: every acknowledged record is stored once and in order, and batches
+//! are sent at the right time.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn buckets(database: &Database) -> Buckets<Sample> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_many_tasks_push_is_stored_once_and_in_the_order_of_each_task() {
+async fn records_of_many_tasks_are_stored_once_and_in_the_order_of_each_task() {
     let database = database().await;
     let samples = buckets(&database).await;
     // Small batches, so that each key has many of them.
@@ -71,7 +71,7 @@ async fn what_many_tasks_push_is_stored_once_and_in_the_order_of_each_task() {
 }
 
 #[tokio::test]
-async fn a_batch_goes_when_it_has_enough_records() {
+async fn a_batch_is_sent_when_it_has_enough_records() {
     let database = database().await;
     let samples = buckets(&database).await;
     let ingestor = samples.ingestor().linger(NEVER).max_batch_records(10);
@@ -90,7 +90,7 @@ async fn a_batch_goes_when_it_has_enough_records() {
 }
 
 #[tokio::test]
-async fn a_batch_goes_when_it_has_enough_bytes() {
+async fn a_batch_is_sent_when_it_has_enough_bytes() {
     let database = database().await;
     let samples = buckets(&database).await;
     let ingestor = samples.ingestor().linger(NEVER).max_batch_bytes(100_000);
@@ -111,7 +111,7 @@ async fn a_batch_goes_when_it_has_enough_bytes() {
 }
 
 #[tokio::test]
-async fn a_batch_goes_when_it_has_lingered() {
+async fn a_batch_is_sent_when_it_has_lingered() {
     let database = database().await;
     let samples = buckets(&database).await;
     let ingestor = samples.ingestor().linger(Duration::from_millis(20)).start();
@@ -122,7 +122,7 @@ async fn a_batch_goes_when_it_has_lingered() {
 }
 
 #[tokio::test]
-async fn a_batch_goes_on_flush_and_the_ingestor_goes_on() {
+async fn a_batch_is_sent_on_flush_and_the_ingestor_continues() {
     let database = database().await;
     let samples = buckets(&database).await;
     let ingestor = samples.ingestor().linger(NEVER).start().unwrap();
@@ -139,7 +139,7 @@ async fn a_batch_goes_on_flush_and_the_ingestor_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_that_cannot_be_encoded_takes_no_other_with_it() {
+async fn a_record_that_cannot_be_encoded_fails_without_the_others() {
     let database = database().await;
     let samples = buckets(&database).await;
     let ingestor = samples.ingestor().linger(NEVER).in_flight(1).start();
@@ -172,7 +172,7 @@ async fn a_record_that_cannot_be_encoded_takes_no_other_with_it() {
 }
 
 #[tokio::test]
-async fn a_sink_stores_a_stream_and_says_what_failed() {
+async fn a_sink_stores_a_stream_and_reports_failures() {
     let database = database().await;
     let samples = buckets(&database).await;
     let ingestor = samples.ingestor().linger(NEVER).start().unwrap();
@@ -180,14 +180,14 @@ async fn a_sink_stores_a_stream_and_says_what_failed() {
     records.forward(ingestor.sink()).await.unwrap();
     assert_eq!(stored_numbers(&database).await.len(), 10_000);
 
-    // A closed sink leaves the ingestor to its other handles.
+    // A closed sink does not affect the ingestor's other handles.
     let mut sink = ingestor.sink();
     sink.send(sample(1, 1, 10_000)).await.unwrap();
     let error = sink.send(too_large(1)).await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Encode(_)), "{error:?}");
     sink.send(sample(1, 1, 10_001)).await.unwrap();
 
-    // Others that fail are none of its business.
+    // Failures of other handles do not affect it.
     let options = IndexOptions::builder()
         .unique(true)
         .partial_filter_expression(doc! { "device": { "$gte": 100 } });
@@ -220,7 +220,7 @@ async fn a_sink_stores_a_stream_and_says_what_failed() {
 }
 
 #[tokio::test]
-async fn settings_that_make_no_sense_are_refused_before_anything_is_taken() {
+async fn invalid_settings_are_refused_before_anything_is_accepted() {
     let database = database().await;
     let samples = Sample::buckets(&database);
     let ingestor = || samples.ingestor();

@@ -1,5 +1,5 @@
-//! The ingestor where the server is slower than the tasks: it waits or refuses, within its memory
-//! bound.
+//! The ingestor when the server is slower than the tasks: it waits or refuses, within its memory
+//! limit.
 
 use std::{
     sync::{
@@ -19,7 +19,7 @@ use crate::common::samples::{Held, Sample, own_server, sample, stored_numbers, u
 const NEVER: Duration = Duration::from_secs(86_400);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_buffer_makes_a_push_wait_and_room_lets_it_on() {
+async fn a_full_buffer_makes_a_push_wait_until_there_is_room() {
     let (server, database) = own_server().await;
     let samples = Sample::buckets(&database);
     // Room for one record, which never lingers: a full buffer is written at once.
@@ -54,13 +54,13 @@ async fn a_full_buffer_makes_a_push_wait_and_room_lets_it_on() {
         waiting.await.unwrap();
     }
     sink.send(sample(21, 0, 21)).await.unwrap();
-    // The pushes that were dropped while they waited took nothing.
+    // The pushes that were dropped while they waited left nothing.
     assert_eq!(ingestor.shutdown().await.stored(), 22);
     assert_eq!(stored_numbers(&database).await, (0..=21).collect());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_buffer_refuses_at_once_and_takes_nothing() {
+async fn a_full_buffer_refuses_at_once_and_accepts_nothing() {
     let (server, database) = own_server().await;
     let samples = Sample::buckets(&database);
     let ingestor = samples.ingestor().when_full(WhenFull::Refuse);
@@ -69,7 +69,7 @@ async fn a_full_buffer_refuses_at_once_and_takes_nothing() {
     let held = Held::new(&server);
     let mut taken = 0;
     let error = loop {
-        // With a server that is held, one that waited would wait for ever.
+        // The server is held, so a push that waited would wait for ever.
         match ingestor.push(&sample(taken % 5, 0, taken)).await {
             Ok(_) => taken += 1,
             Err(error) => break error,
@@ -93,13 +93,13 @@ async fn a_full_buffer_refuses_at_once_and_takes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_more_is_buffered_than_the_limit_and_a_record_of_each_task() {
+async fn no_more_is_buffered_than_the_limit_and_one_record_per_task() {
     const LIMIT: usize = 100_000;
     const TASKS: i64 = 8;
     let database = database().await;
     let samples = Sample::buckets(&database);
     samples.ensure().await.unwrap();
-    // Nothing goes but for the bound: a full buffer is written at once, by all shards.
+    // Only the limit triggers writes: all shards write a full buffer at once.
     let ingestor = samples.ingestor().linger(NEVER).max_buffered_bytes(LIMIT);
     let ingestor = ingestor.start().unwrap();
     let (most, next) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicI64::new(0)));
@@ -123,7 +123,7 @@ async fn no_more_is_buffered_than_the_limit_and_a_record_of_each_task() {
     ingestor.shutdown().await.into_result().unwrap();
     assert_eq!(ingestor.buffered_bytes(), 0);
     assert_eq!(stored_numbers(&database).await.len(), 16_000);
-    // An item, its key and what is counted on top of both.
+    // An item, its key and the overhead that is counted for both.
     let record = 1_000 + 2_500;
     let most = most.load(SeqCst);
     let bound = LIMIT + usize::try_from(TASKS).unwrap() * record;
@@ -131,7 +131,7 @@ async fn no_more_is_buffered_than_the_limit_and_a_record_of_each_task() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn shutting_down_sends_those_who_wait_on_with_a_typed_error() {
+async fn a_shutdown_ends_waiting_pushes_with_a_typed_error() {
     let (server, database) = own_server().await;
     let samples = Sample::buckets(&database);
     let ingestor = samples.ingestor().max_buffered_bytes(1).start().unwrap();

@@ -1,5 +1,5 @@
-//! How an ingestor ends: nothing accepted is lost by a shutdown or by letting go of it, and after
-//! an abort or the end of its runtime it is known what was not stored.
+//! How an ingestor ends: no accepted record is lost by a shutdown or by dropping it. After an abort
+//! or the end of its runtime, the unstored records are known.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::common::samples::{
 const NEVER: Duration = Duration::from_secs(86_400);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shutdown_loses_nothing_and_takes_nothing_more() {
+async fn a_shutdown_loses_nothing_and_accepts_nothing_more() {
     let database = database().await;
     let samples = Sample::buckets(&database);
     samples.ensure().await.unwrap();
@@ -57,7 +57,7 @@ async fn a_shutdown_loses_nothing_and_takes_nothing_more() {
 }
 
 #[tokio::test]
-async fn what_was_accepted_is_stored_when_all_handles_are_let_go() {
+async fn accepted_records_are_stored_when_all_handles_are_dropped() {
     let database = database().await;
     let samples = Sample::buckets(&database);
     samples.ensure().await.unwrap();
@@ -80,7 +80,7 @@ async fn what_was_accepted_is_stored_when_all_handles_are_let_go() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_abort_says_of_each_record_whether_it_is_stored_not_stored_or_not_known() {
+async fn an_abort_reports_each_record_as_stored_not_stored_or_unknown() {
     let (server, database) = server_that_can_be_held().await;
     let samples = Sample::buckets(&database);
     let ingestor = samples.ingestor().linger(NEVER).in_flight(2);
@@ -91,7 +91,7 @@ async fn an_abort_says_of_each_record_whether_it_is_stored_not_stored_or_not_kno
         receipts.push((number, receipt.unwrap()));
     }
     ingestor.flush().await.into_result().unwrap();
-    // No bucket can be opened: each shard has a batch that cannot get on, and more behind it.
+    // No bucket can be opened: each shard has a blocked batch, and more records after it.
     let openings = HeldOpenings::new(&server).await;
     for number in 100..200 {
         let receipt = ingestor.push(&sample(number % 16 + 10, 0, number)).await;
@@ -135,7 +135,7 @@ async fn an_abort_says_of_each_record_whether_it_is_stored_not_stored_or_not_kno
         counts,
         [report.stored(), report.not_stored(), report.not_known()]
     );
-    // What was sent is done by the server after all: that is what is not known.
+    // The server executes the sent commands after all: that is why their outcome is unknown.
     let [stored, not_stored, not_known] = outcomes;
     let found = stored_numbers(&database).await;
     assert!(found.is_superset(&stored) && found.is_disjoint(&not_stored));
@@ -161,7 +161,7 @@ async fn a_batch_that_cannot_be_sent_fails_with_its_cause_and_the_next_one_is_tr
 }
 
 #[tokio::test]
-async fn a_deadline_ends_what_a_held_server_does_not_answer() {
+async fn a_deadline_ends_calls_that_a_held_server_does_not_answer() {
     let (server, database) = own_server().await;
     let samples = Sample::buckets(&database);
     let ingestor = samples.ingestor().deadline(Duration::from_millis(300));
@@ -185,7 +185,7 @@ async fn a_deadline_ends_what_a_held_server_does_not_answer() {
 }
 
 #[test]
-fn the_end_of_the_runtime_settles_what_it_leaves_behind() {
+fn the_end_of_the_runtime_settles_the_remaining_records() {
     let outside = Runtime::new().unwrap();
     let (server, database) = outside.block_on(server_that_can_be_held());
     let inside = Builder::new_current_thread().enable_all().build().unwrap();
@@ -224,12 +224,12 @@ fn the_end_of_the_runtime_settles_what_it_leaves_behind() {
     assert!(matches!(error.kind(), ErrorKind::ShutDown), "{error:?}");
     let found = outside.block_on(stored_numbers(&database));
     assert!(found.is_disjoint(&(20..25).collect()), "{found:?}");
-    // What the tests share belongs to the runtime that goes last.
+    // The shared state of the tests belongs to the runtime that ends last.
     outside.block_on(async { drop((server, database)) });
 }
 
 #[tokio::test]
-async fn a_report_names_the_first_failures_of_a_long_run_and_all_that_an_abort_leaves() {
+async fn a_report_names_the_first_failures_of_a_long_run_and_all_of_an_abort() {
     let client = unreachable().await;
     let samples = Sample::buckets(&client.database("none"));
     let ingestor = samples.ingestor().linger(NEVER).start().unwrap();

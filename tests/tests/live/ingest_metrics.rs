@@ -48,7 +48,7 @@ impl Recorded {
         found.lock().unwrap().clone()
     }
 
-    /// All figures but the seconds are whole numbers.
+    /// All figures except the seconds are whole numbers.
     #[allow(clippy::cast_possible_truncation)]
     fn sum(&self, name: &str) -> i64 {
         self.values(name).iter().sum::<f64>() as i64

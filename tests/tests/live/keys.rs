@@ -1,4 +1,4 @@
-//! Keys that are prefixes of one another or full of special characters never meet.
+//! Keys that are prefixes of one another or full of special characters stay separate.
 
 use bucket_mongo::{
     BucketKey, Bucketed,

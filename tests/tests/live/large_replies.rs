@@ -1,4 +1,4 @@
-//! Replies that are too large for the server: it closes the connection in place of them.
+//! Replies that are too large for the server: it closes the connection instead of replying.
 
 use bucket_mongo::{
     Bucketed, ErrorKind,
@@ -28,7 +28,7 @@ fn readings(text: impl Fn(i32) -> String) -> impl Iterator<Item = Reading> {
 }
 
 #[tokio::test]
-async fn buckets_whose_refusals_take_more_than_a_reply_are_told_from_the_others() {
+async fn buckets_whose_refusals_are_too_large_for_a_reply_are_separated_from_the_others() {
     let database = database().await;
     let buckets = Reading::buckets(&database);
     buckets.ensure().await.unwrap();
@@ -36,7 +36,7 @@ async fn buckets_whose_refusals_take_more_than_a_reply_are_told_from_the_others(
     let bytes = |sensor: i32| if sensor % 3 == 0 { 1 } else { 200_000 };
     let load = buckets.insert_many(readings(|sensor| "x".repeat(bytes(sensor))));
     load.await.unwrap().into_result().unwrap();
-    // An error repeats the whole bucket, once for each rule.
+    // An error repeats the entire bucket, once for each rule.
     let rules = ["^xx", "xx$", "xxx"].map(|rule| doc! { "readings.text": { "$regex": rule } });
     let validator = doc! { "$nor": rules.to_vec() };
     let change = doc! { "collMod": "readings", "validator": validator };

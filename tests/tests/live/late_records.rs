@@ -1,4 +1,4 @@
-//! What becomes of late records in hybrid buckets, policy by policy.
+//! What happens to late records in hybrid buckets, for each policy.
 
 use bucket_mongo::{
     Bucketed, Buckets,
@@ -50,7 +50,7 @@ fn counts(found: &[Document]) -> Vec<(i32, bool)> {
     found.iter().map(one).collect()
 }
 
-/// Every reading lies in the span of its bucket, and the aggregates are those of the readings.
+/// Every reading is in the span of its bucket, and the aggregates are those of the readings.
 fn check(found: &[Document]) {
     for bucket in found {
         let date = |name| bucket.get_datetime(name).unwrap();
@@ -82,19 +82,19 @@ fn check(found: &[Document]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_late_record_goes_into_the_bucket_that_covers_it() {
+async fn a_late_record_is_stored_in_the_bucket_that_covers_it() {
     let (database, buckets) = set_up::<Merge>().await;
     for second in [0, 60, 4_000, 30, 3_599, 3_700] {
         buckets.insert(&Merge::at(second)).await.unwrap();
     }
     let found = documents(&database, "hybrid_buckets").await;
     check(&found);
-    // 3,700 is covered by no bucket: the first one ends at 3,600.
+    // No bucket covers 3,700: the first one ends at 3,600.
     assert_eq!(counts(&found), [(4, false), (1, true), (1, false)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_late_record_goes_into_a_side_bucket() {
+async fn a_late_record_is_stored_in_a_side_bucket() {
     let (database, buckets) = set_up::<Side>().await;
     for second in [0, 60, 4_000, 30, 3_599, 3_700] {
         buckets.insert(&Side::at(second)).await.unwrap();
@@ -106,7 +106,7 @@ async fn a_late_record_goes_into_a_side_bucket() {
     assert_eq!(counts, [(1, false), (1, true), (2, false), (2, true)]);
 }
 
-/// The tutorial's own code makes 800 buckets of it.
+/// The tutorial's own code creates 800 buckets for these records.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backfill_of_800_old_records_makes_a_handful_of_buckets() {
     for batched in [false, true] {

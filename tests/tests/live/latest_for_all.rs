@@ -1,4 +1,4 @@
-//! The newest record of every key: every form against a naive model, and what it costs.
+//! The newest record of every key: every form against a naive model, and the cost.
 
 mod cost;
 mod damage;

@@ -1,5 +1,5 @@
-//! What the newest record costs where many buckets may overlap the last one: a longest duration within
-//! which many buckets were filled.
+//! The cost of the newest record if many buckets may overlap the last one: many buckets were filled
+//! within the longest bucket duration.
 
 use bucket_mongo::{Bucketed, bson::DateTime};
 use bucket_tests::{database, profiled};
@@ -20,7 +20,7 @@ struct Reading {
 }
 
 #[tokio::test]
-async fn the_newest_of_many_buckets_takes_two_reads_and_sends_those_that_can_have_it() {
+async fn the_newest_of_many_buckets_takes_two_reads_and_sends_only_candidates() {
     let database = database().await;
     let readings = Reading::buckets(&database);
     readings.ensure().await.unwrap();

@@ -1,4 +1,4 @@
-//! What a handle learns of the buckets of one key widens what it reads, and never narrows it.
+//! What a handle learns from the buckets of one key widens its reads, and never narrows them.
 
 use bucket_mongo::{
     Bucketed, Every, Limits, Window,
@@ -30,7 +30,7 @@ async fn a_longer_bucket_of_one_key_does_not_hide_those_of_others_from_a_read_of
     let once = Reading::buckets(&database).with_limits(|_| Limits::new().window(Window::hours(2)));
     once.ensure().await.unwrap();
     once.insert(&reading("changed", HOUR)).await.unwrap();
-    // From then on one key has windows of a minute, the other one of a day.
+    // From then on, one key has windows of a minute, the other one of a day.
     let readings = Reading::buckets(&database).with_limits(|key: &ReadingKey| {
         if key.device == "long" {
             Limits::new().window(Window::Day)
@@ -48,7 +48,7 @@ async fn a_longer_bucket_of_one_key_does_not_hide_those_of_others_from_a_read_of
         .await
         .unwrap();
     assert_eq!(all.len(), 2);
-    // A read of the one key meets its longer bucket.
+    // A read of this key finds its longer bucket.
     let of_changed = readings.range("changed", ..).await.unwrap();
     assert_eq!(of_changed.len(), 1);
     let all: Vec<Reading> = readings
@@ -61,7 +61,7 @@ async fn a_longer_bucket_of_one_key_does_not_hide_those_of_others_from_a_read_of
     assert_eq!(all.len(), 2);
 }
 
-/// The index entries that the server looks at for a range of ten minutes.
+/// The index entries that the server examines for a range of ten minutes.
 async fn examined(
     database: &bucket_mongo::testing::TestDatabase,
     readings: &bucket_mongo::Buckets<Reading>,
@@ -76,7 +76,7 @@ async fn examined(
 }
 
 #[tokio::test]
-async fn an_end_that_no_window_can_have_costs_no_read_more() {
+async fn an_end_that_no_window_can_have_costs_no_further_read() {
     let database = database().await;
     let readings = Reading::buckets(&database);
     readings.ensure().await.unwrap();
@@ -98,7 +98,7 @@ async fn an_end_that_no_window_can_have_costs_no_read_more() {
         let damaged = doc! { "bucket_start": DateTime::from_millis(base + 600_000) };
         let update = doc! { "$set": { "bucket_end": end } };
         collection.update_one(damaged, update).await.unwrap();
-        // Every read meets it.
+        // Every read finds it.
         assert_eq!(readings.range("a", range(10)).await.unwrap().len(), 10);
         let stats = readings.stats("a", range(10)).await.unwrap().unwrap();
         assert_eq!(stats.count(), 10);
@@ -118,12 +118,12 @@ async fn an_end_that_no_window_can_have_costs_no_read_more() {
 }
 
 #[tokio::test]
-async fn a_read_of_which_nothing_was_given_begins_again_when_it_meets_a_longer_bucket() {
+async fn a_read_that_has_returned_nothing_restarts_when_it_finds_a_longer_bucket() {
     let database = database().await;
     let once = Reading::buckets(&database).with_limits(|_| Limits::new().window(Window::hours(2)));
     once.ensure().await.unwrap();
     let base = 1_785_974_400_000;
-    // One window of two hours that reaches into the range, and one in the midst of it.
+    // One window of two hours that reaches into the range, and one in the middle of it.
     once.insert(&reading("a", base + HOUR + 90_000))
         .await
         .unwrap();

@@ -1,7 +1,8 @@
-//! Everything that is tested on a server, and the code of the derives: one module for each property.
+//! Everything that is tested on a server, and the generated code: one module for each property.
 //!
-//! One binary, as each links the driver and starts a server. `cargo test -p bucket-tests --test live NAME`
-//! runs the tests with NAME in their path, which begins with the module: `cursors::`.
+//! One binary, because each one links the driver and starts a server. `cargo test -p bucket-tests
+//! --test live NAME` runs the tests with NAME in their path, which begins with the module:
+//! `cursors::`.
 
 mod common;
 
@@ -70,6 +71,7 @@ mod range_stats_forms;
 mod range_stats_reads;
 mod ranges;
 mod record_ids;
+mod redacted;
 mod remembered;
 mod replaced;
 mod rollup;

@@ -86,7 +86,7 @@ async fn single_inserts_leave_the_documents_that_the_manual_prints() {
     }
     let inserted = trades.insert(&msft()).await.unwrap();
     assert!(!inserted.opened_bucket);
-    // Equal as documents means: the same fields, of the same types, in the same order.
+    // Equal as documents: the same fields, of the same types, in the same order.
     assert_eq!(
         documents(&database, "trades").await,
         printed_by_the_manual()
@@ -176,7 +176,7 @@ async fn the_typed_bucket_works_with_the_plain_driver_in_both_directions() {
 }
 
 #[tokio::test]
-async fn documents_written_by_the_manuals_own_code_are_read_and_filled_up() {
+async fn documents_of_the_manuals_own_code_are_read_and_filled() {
     let database = database().await;
     let trades = Trade::buckets(&database);
     let item = doc! { "type": "buy", "ticker": "MDB", "qty": 419, "date": date("2023-10-26T15:47:03.434Z") };

@@ -1,4 +1,4 @@
-//! Windows that overflowed into more buckets than one round trip takes.
+//! Windows with more buckets than one round trip returns.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// More than the buckets of one round trip.
 const PARTS: i64 = 1_100;
-/// A read that goes in circles is to fail, not to hang.
+/// A read that loops must fail, not hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
@@ -28,7 +28,7 @@ struct Event {
     number: i64,
 }
 
-/// One window with a bucket for each record, and a record in the windows around it.
+/// One window with a bucket for each record, and a record in each window around it.
 async fn filled() -> (TestDatabase, Buckets<Event>) {
     let database = database().await;
     let events = Event::buckets(&database);
@@ -54,7 +54,7 @@ fn numbers(records: &[Event]) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn pages_go_through_all_parts_of_a_window_in_both_directions() {
+async fn pages_cover_all_parts_of_a_window_in_both_directions() {
     let (_database, events) = filled().await;
     let ascending: Vec<i64> = (-1..=PARTS).collect();
     let descending: Vec<i64> = ascending.iter().rev().copied().collect();
@@ -67,7 +67,7 @@ async fn pages_go_through_all_parts_of_a_window_in_both_directions() {
         let newest = events.latest_n(1, 10_000).await.unwrap();
         assert_eq!(numbers(&newest), descending);
 
-        // From the midst of the window, on and back.
+        // From the middle of the window, forwards and backwards.
         let start = events.records(1).limit(500).await.unwrap();
         let rest = events.records(1).limit(10_000).after(start.next());
         let rest = rest.await.unwrap();
@@ -84,7 +84,7 @@ async fn pages_go_through_all_parts_of_a_window_in_both_directions() {
 }
 
 #[tokio::test]
-async fn streams_go_through_all_parts_of_a_window() {
+async fn streams_cover_all_parts_of_a_window() {
     let (_database, events) = filled().await;
     let ascending: Vec<i64> = (-1..=PARTS).collect();
     let read = async {

@@ -1,4 +1,4 @@
-//! Collections moved while others write to them: nothing is lost, whoever comes first.
+//! Collections migrated while others write to them: nothing is lost, in any order.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
@@ -56,8 +56,8 @@ fn weight(stored: &Document) -> i32 {
     entry.unwrap().get_i32("v").unwrap()
 }
 
-/// Adds one to the weight of every document, in whatever form it is at that moment, and to its note:
-/// the weight as one that knows both forms, read first and written if nobody was faster.
+/// Adds one to the weight of every document, in its current form, and to its note. The writer knows
+/// both forms: it reads the weight first and writes it only if nobody else did in between.
 async fn write(things: &Documents<Thing>, form: DocumentForm, stop: &AtomicBool) -> i32 {
     let collection = things.collection::<Document>();
     let mut written = 0;
@@ -85,7 +85,7 @@ async fn total(database: &TestDatabase, name: impl Fn(&Document) -> i32) -> i32 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn what_others_write_meanwhile_is_not_lost() {
+async fn concurrent_writes_are_not_lost() {
     let (database, things) = things(NUMBER).await;
     let mut expected = 0;
     for _ in 0..2 {
@@ -118,7 +118,7 @@ async fn what_others_write_meanwhile_is_not_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn writers_of_whole_documents_in_either_form_and_two_moves_at_once_come_to_one_end() {
+async fn writers_of_entire_documents_in_either_form_and_two_migrations_converge() {
     let (database, things) = things(NUMBER).await;
     let (next, inserted) = (AtomicI32::new(NUMBER), AtomicI32::new(0));
     let stop = AtomicBool::new(false);
@@ -191,7 +191,7 @@ async fn writers_of_whole_documents_in_either_form_and_two_moves_at_once_come_to
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_run_that_is_dropped_anywhere_is_gone_on_with() {
+async fn a_dropped_run_can_be_continued_from_anywhere() {
     let (database, things) = things(NUMBER).await;
     let all: Vec<Thing> = things.find(doc! {}).sort(doc! { "_id": 1 }).await.unwrap();
     let mut last = None;
@@ -201,7 +201,7 @@ async fn a_run_that_is_dropped_anywhere_is_gone_on_with() {
         let mut sender = Some(sender);
         let mut batches = 0;
         let run = things.migrate_to_attributes().batch_size(25);
-        // With and without the place where the one before stopped.
+        // With and without the place where the previous run stopped.
         let run = match last.clone().filter(|_| stop_at % 2 == 0) {
             Some(last) => run.after(last),
             None => run,
@@ -213,12 +213,12 @@ async fn a_run_that_is_dropped_anywhere_is_gone_on_with() {
                 let _ = sender.take().unwrap().send(());
             }
         });
-        // The next batch is under way, or sent, when it is dropped.
+        // The next batch is in flight, or sent, when it is dropped.
         tokio::select! {
-            _ = run.into_future() => panic!("it came to its end"),
+            _ = run.into_future() => panic!("it has ended"),
             _ = receiver => {}
         }
-        // What was sent may still be done.
+        // Requests that were sent may still be executed.
         let found = things.find(doc! {}).sort(doc! { "_id": 1 }).await.unwrap();
         assert_eq!(found, all);
         let moved = things.collection::<Document>();
@@ -241,7 +241,7 @@ async fn a_run_that_is_dropped_anywhere_is_gone_on_with() {
 }
 
 #[tokio::test]
-async fn a_change_is_made_only_where_each_field_is_as_it_was_read() {
+async fn a_change_is_made_only_if_each_field_is_as_it_was_read() {
     let database = database().await;
     let create = doc! { "create": "things", "collation": { "locale": "en", "strength": 1 } };
     database.run_command(create).await.unwrap();
@@ -317,7 +317,7 @@ async fn a_change_is_made_only_where_each_field_is_as_it_was_read() {
         };
         assert_eq!(send().await.unwrap()["n"], Bson::Int32(0), "{stored}");
         assert_eq!(documents(&database, "things").await, [stored]);
-        // And it is made where they are.
+        // And it is made if they are.
         collection.delete_many(doc! {}).await.unwrap();
         collection.insert_one(read).await.unwrap();
         for n in [1, 0] {

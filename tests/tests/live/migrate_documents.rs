@@ -1,4 +1,5 @@
-//! Collections moved from many fields to attributes and back: all of it, once, and nothing else.
+//! Collections migrated from many fields to attributes and back: everything, once, and nothing
+//! else.
 
 use std::collections::BTreeMap;
 
@@ -101,7 +102,7 @@ fn moved(bottle: &Document) -> Document {
     moved
 }
 
-/// To the letter: the order of fields counts.
+/// Exactly: the order of fields counts.
 fn same_bytes(a: &[Document], b: &[Document]) -> bool {
     let bytes = |all: &[Document]| -> Vec<Vec<u8>> {
         all.iter().map(|one| one.to_vec().unwrap()).collect()
@@ -110,7 +111,7 @@ fn same_bytes(a: &[Document], b: &[Document]) -> bool {
 }
 
 #[tokio::test]
-async fn bottles_of_the_manual_are_moved_to_the_letter_and_back() {
+async fn bottles_of_the_manual_are_migrated_exactly_and_back() {
     let many = vec![
         doc! { "_id": 1, "volume_ml": 500, "volume_ounces": 12 },
         doc! { "_id": 2, "volume_ounces": 8 },
@@ -145,7 +146,7 @@ async fn bottles_of_the_manual_are_moved_to_the_letter_and_back() {
 }
 
 #[tokio::test]
-async fn a_second_run_changes_nothing_and_a_dry_one_neither() {
+async fn a_second_run_changes_nothing_and_neither_does_a_dry_one() {
     let many = bottles(1..=50);
     let (database, handle) = stored::<Bottle>(many.clone()).await;
     let dry = handle.migrate_to_attributes().dry_run().await.unwrap();
@@ -162,7 +163,7 @@ async fn a_second_run_changes_nothing_and_a_dry_one_neither() {
 }
 
 #[tokio::test]
-async fn batches_end_anywhere_and_the_progress_leads_to_each_end() {
+async fn batches_end_anywhere_and_progress_reports_each_end() {
     let (database, handle) = stored::<Bottle>(Vec::new()).await;
     for (size, number) in [
         (1, 3),
@@ -228,7 +229,7 @@ async fn an_empty_and_a_missing_collection_are_done_at_once() {
     }
 }
 
-/// Ids of every type that can be one, in no order.
+/// Ids of every possible type, in no order.
 fn ids() -> Vec<Bson> {
     let binary = |bytes: &[u8]| Binary {
         subtype: BinarySubtype::Generic,
@@ -266,7 +267,7 @@ fn ids() -> Vec<Bson> {
 }
 
 #[tokio::test]
-async fn ids_of_all_types_are_each_visited_once_and_each_is_a_place_to_go_on_from() {
+async fn ids_of_all_types_are_each_visited_once_and_each_is_a_place_to_continue_from() {
     let many = bottles(ids());
     let (database, handle) = stored::<Bottle>(many.clone()).await;
     let number = u64::try_from(many.len()).unwrap();
@@ -294,7 +295,7 @@ async fn ids_of_all_types_are_each_visited_once_and_each_is_a_place_to_go_on_fro
 }
 
 #[tokio::test]
-async fn a_page_behind_an_id_is_read_from_the_index_and_nothing_before_it() {
+async fn a_page_after_an_id_is_read_from_the_index_and_nothing_before_it() {
     let (database, handle) = stored::<Bottle>(bottles(1..=500)).await;
     for after in [Bson::Int32(450), Bson::from("none")] {
         let run = handle
@@ -318,7 +319,7 @@ async fn a_page_behind_an_id_is_read_from_the_index_and_nothing_before_it() {
 }
 
 #[tokio::test]
-async fn names_with_dots_and_dollars_are_moved_as_they_are() {
+async fn names_with_dots_and_dollars_are_migrated_unchanged() {
     let day = date("1977-05-20T00:00:00Z");
     let many = vec![
         doc! { "_id": 1, "release.US": day, "release": { "US": 1, "$France": 2 }, "elsewhere.too": {} },
@@ -355,7 +356,7 @@ async fn names_with_dots_and_dollars_are_moved_as_they_are() {
 }
 
 #[tokio::test]
-async fn documents_that_cannot_be_moved_stay_and_are_named() {
+async fn documents_that_cannot_be_migrated_stay_and_are_named() {
     let entry = |k: &str, v: Bson| doc! { "k": k, "v": v, "u": "ml" };
     let volume = |v: i32| entry("volume", v.into());
     let height = doc! { "k": "height", "v": 8.5, "u": "inches" };
@@ -391,7 +392,7 @@ async fn documents_that_cannot_be_moved_stay_and_are_named() {
     let there = documents(&database, "bottles").await;
     assert!(same_bytes(&there, &expected), "{there:?}");
 
-    // Back: an entry that the struct has no field for would be lost.
+    // Backwards, an entry without a field in the struct would be lost.
     let collection = handle.collection::<Document>();
     collection
         .delete_many(doc! { "_id": { "$in": [2, 3, 5, 6] } })
@@ -411,7 +412,7 @@ async fn documents_that_cannot_be_moved_stay_and_are_named() {
 }
 
 #[tokio::test]
-async fn a_document_that_the_server_refuses_is_named_and_the_others_are_moved() {
+async fn a_document_that_the_server_refuses_is_named_and_the_others_are_migrated() {
     let (database, handle) = stored::<Bottle>(bottles(1..=5)).await;
     let rule = doc! { "$or": [{ "volume_ml": { "$exists": true } }, { "_id": { "$ne": 3 } }] };
     let command = doc! { "collMod": "bottles", "validator": rule };
@@ -427,7 +428,7 @@ async fn a_document_that_the_server_refuses_is_named_and_the_others_are_moved() 
 }
 
 #[tokio::test]
-async fn documents_of_megabytes_are_moved_in_pages_that_fit() {
+async fn documents_of_megabytes_are_migrated_in_pages_that_fit() {
     let fill = "a".repeat(5 * 1024 * 1024);
     let many: Vec<Document> = (1..=9)
         .map(|id| doc! { "_id": id, "title": &fill, "volume_ml": id })

@@ -1,4 +1,5 @@
-//! Collections moved through faults: damaged messages, a server that breaks off, and one that refuses.
+//! Collections migrated through faults: damaged messages, a server that disconnects, and one that
+//! refuses.
 
 use bucket_mongo::{
     Attributed, Documents, ErrorKind,
@@ -75,7 +76,7 @@ async fn damaged_messages_lose_no_change_and_count_none_twice() {
 
 static SERVER: OnceCell<DevServer> = OnceCell::const_new();
 
-/// A server whose commands can be made to fail, one test after the other.
+/// A server whose commands can be made to fail, for one test at a time.
 async fn server_that_fails() -> &'static DevServer {
     let start = || async {
         let arguments = ["--setParameter", "enableTestCommands=1"];
@@ -99,13 +100,13 @@ async fn fail(mode: impl Into<Bson>, what: Document) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_is_refused_says_from_where_to_go_on() {
+async fn a_refused_run_reports_where_to_continue() {
     let database = server_that_fails().await.database("moves").await.unwrap();
     store(&database).await;
     let things = Thing::documents(&database);
     let run = || things.migrate_to_attributes().batch_size(20);
 
-    // The server breaks off, and is back soon; no majority confirms, and does at last.
+    // The server disconnects, and is back soon; no majority confirms, and then it does.
     fail(doc! { "times": 2 }, doc! { "errorCode": 11_602 }).await;
     assert_eq!(counts(&run().await.unwrap()), [60, 60, 0, 0]);
     assert_moved(&database).await;
@@ -120,7 +121,7 @@ async fn a_run_that_is_refused_says_from_where_to_go_on() {
     fail("alwaysOn", refused()).await;
     let text = run().await.unwrap_err().to_string();
     assert!(
-        text.ends_with("; what was done stays: start it again"),
+        text.ends_with("; finished batches stay migrated: start the migration again"),
         "{text}"
     );
     fail(doc! { "skip": 2 }, refused()).await;
@@ -132,7 +133,7 @@ async fn a_run_that_is_refused_says_from_where_to_go_on() {
         "{text}"
     );
     assert!(
-        text.ends_with("; documents up to 40 are done and stay so: start it again"),
+        text.ends_with("; documents up to 40 are migrated: start the migration again"),
         "{text}"
     );
     assert!(!error.is_retryable());

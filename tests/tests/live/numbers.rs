@@ -1,6 +1,7 @@
-//! Every command of a write has a number of its own in its session, so that it can be sent again.
+//! Every command of a write has its own transaction number in its session, so that it can be
+//! retried.
 //!
-//! When this fails with a new version of the driver: see "Numbers" in `docs/architecture.md`.
+//! If this fails with a new version of the driver, see "Numbers" in `docs/architecture.md`.
 
 use std::{
     collections::HashMap,
@@ -30,7 +31,7 @@ struct Event {
 }
 
 #[tokio::test]
-async fn numbers_are_the_drivers_and_no_session_has_one_twice() {
+async fn numbers_come_from_the_driver_and_are_unique_in_a_session() {
     let seen: Arc<Mutex<Vec<Document>>> = Arc::default();
     let mut options = ClientOptions::parse(server().await.uri()).await.unwrap();
     options.command_event_handler = Some(EventHandler::callback({
@@ -77,7 +78,8 @@ async fn numbers_are_the_drivers_and_no_session_has_one_twice() {
         let is_named = command.contains_key("collectionUUID");
         let before = last.insert(session, (number, is_named));
         let (before, was_named) = before.unwrap_or_default();
-        // A server that does not know the field has executed nothing: the same command comes without it.
+        // A server that does not know the field has executed nothing: the same command is sent
+        // without it.
         let is_again = !names_collections && before == number && was_named && !is_named;
         assert!(before < number || is_again, "{number} comes after {before}");
         updates += u32::from(is_update);

@@ -1,4 +1,4 @@
-//! A span of time of all keys: exact at its edges, and what it costs.
+//! A span of time over all keys: exact at its edges, and its cost.
 
 use std::time::Duration;
 
@@ -110,7 +110,7 @@ fn window_of(at: DateTime) -> DateTime {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_every_record_of_the_range_and_no_other() {
+async fn it_returns_every_record_of_the_range_and_no_other() {
     is_exact::<{ sample::WINDOW }>(1).await;
     is_exact::<{ sample::WINDOW_CAPACITY }>(2).await;
     is_exact::<{ sample::WINDOW_BYTES }>(3).await;
@@ -118,7 +118,7 @@ async fn it_is_every_record_of_the_range_and_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_start_belongs_to_it_and_its_end_does_not() {
+async fn its_start_is_included_and_its_end_is_not() {
     let readings = [0, 59, 60, 61, 119, 120].map(|at| reading("d", at));
     let (_database, buckets) = filled(&readings).await;
     let between = |from, to| TimeRange::new(Some(minute(from)), Some(minute(to)));
@@ -156,7 +156,7 @@ async fn inside_a_bucket_records_are_in_order_of_time_then_of_arrival() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_server_looks_at_the_buckets_that_it_returns_and_at_no_others() {
+async fn the_server_examines_the_buckets_that_it_returns_and_no_others() {
     let mut readings = Vec::new();
     for device in 0..30 {
         let hours = (0..200).map(|hour| hour * 60 + 30);
@@ -236,7 +236,7 @@ async fn a_model_without_windows_and_a_reversed_range_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn longer_windows_than_the_models_are_found_where_limits_or_the_call_say_so() {
+async fn longer_windows_than_the_models_are_found_if_limits_or_the_call_say_so() {
     let (_database, buckets) = filled(&[reading("hour", 70)]).await;
     let daily = buckets.clone();
     let daily = daily.with_limits(|_| Limits::new().window(Window::Day));
@@ -253,7 +253,7 @@ async fn longer_windows_than_the_models_are_found_where_limits_or_the_call_say_s
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_stored_at_the_start_comes_once_while_writers_are_at_work() {
+async fn what_is_stored_at_the_start_comes_once_with_concurrent_writers() {
     let mut readings = Vec::new();
     for at in 0..1_200 {
         readings.extend(["a", "b"].map(|device| reading(device, at)));

@@ -1,5 +1,5 @@
-//! The pipelines of ranges: of several keys, of none, of a span that holds nothing, with some fields of
-//! each item.
+//! The pipelines of ranges: of several keys, of none, of an empty span, with some fields of each
+//! item.
 
 use bucket_mongo::{
     Bucketed, Buckets,
@@ -68,7 +68,7 @@ async fn filled<T: Reading>() -> (TestDatabase, Buckets<T>) {
     (database, readings)
 }
 
-/// The items that a pipeline gives, bucket by bucket.
+/// The items that a pipeline returns, bucket by bucket.
 async fn items<T: Reading>(readings: &Buckets<T>, pipeline: Vec<Document>) -> Vec<Document> {
     let collection = readings.collection::<Document>();
     let found = collection.aggregate(pipeline).await.unwrap();
@@ -116,7 +116,7 @@ async fn check<T: Reading>() {
 }
 
 #[tokio::test]
-async fn they_give_the_items_of_the_span_and_keys_in_every_form() {
+async fn they_return_the_items_of_the_span_and_keys_in_every_form() {
     check::<Counted>().await;
     check::<Windowed>().await;
     check::<WindowedObjects>().await;
@@ -147,7 +147,7 @@ struct Visit {
 }
 
 #[tokio::test]
-async fn figures_of_the_model_keep_their_names_beside_those_of_the_span() {
+async fn figures_of_the_model_keep_their_names_next_to_those_of_the_span() {
     let database = database().await;
     let visits = Visit::buckets(&database);
     visits.ensure().await.unwrap();
@@ -176,7 +176,7 @@ async fn figures_of_the_model_keep_their_names_beside_those_of_the_span() {
     assert_eq!((number("count"), number("count_")), (1_055, 110));
     assert_eq!((number("count__"), number("buckets")), (10, 10_000));
     assert_eq!((number("buckets_"), number("most_opened")), (4, 10));
-    // Those of the handle are told apart by where they are asked for.
+    // The figures of the handle are identified by their position.
     let stats = visits.stats("p", range()).await.unwrap().unwrap();
     assert_eq!((stats.count(), stats.buckets()), (10, 4));
     assert_eq!(stats.stats().count().sum(), Some(1_055));
@@ -245,7 +245,7 @@ async fn many_keys<T: Reading>() {
     let mut session = database.client().start_session().await.unwrap();
     let in_session = readings.range_of(keys(), ..).session(&mut session);
     assert_eq!(in_session.await.unwrap().len(), times.len());
-    // The server sorts nothing: it might have no room for it.
+    // The server sorts nothing: it might not have enough memory.
     let walk = Walk::<T>::new(keys().collect(), 60_000);
     let plans = walk.finds();
     assert!(plans.len() > 1);

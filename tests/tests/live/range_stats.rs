@@ -47,13 +47,13 @@ async fn the_tutorials_get_stats_has_the_right_numbers() {
         assert_eq!(
             found.max(),
             Some(max),
-            "the only field's stand on the stats"
+            "the only field's figures are on the stats"
         );
         let average = found.avg().unwrap();
         assert!((average - avg).abs() < 0.005, "{average} is not {avg}");
         assert_eq!(found.opened(), opened, "{from}..={to}");
     }
-    // Half-open, as everywhere else, no bucket is cut.
+    // Half-open, as everywhere else: no bucket is cut.
     let hour = buckets.stats(DEVICE.to_owned(), at(660)..at(720)).await;
     let hour = hour.unwrap().unwrap();
     assert_eq!((hour.count(), hour.buckets(), hour.opened()), (60, 1, 0));
@@ -66,7 +66,7 @@ async fn the_tutorials_get_stats_has_the_right_numbers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_record_gives_nothing_and_a_reversed_range_is_refused() {
+async fn an_empty_range_gives_none_and_a_reversed_range_is_refused() {
     let database = database().await;
     let buckets = Iot::buckets(&database);
     buckets.ensure().await.unwrap();

@@ -25,7 +25,7 @@ const DATES: [&str; 7] = [
     "9999-12-31T23:59:57Z",
 ];
 
-/// Six seconds around each date, 40 records each, not in the order of their times.
+/// Six seconds around each date, 40 records each, not in time order.
 fn records<const F: usize>() -> Vec<Sample<F>> {
     let starts = DATES.iter().map(|text| date(text).timestamp_millis());
     let all = starts.enumerate().flat_map(|(part, start)| {
@@ -58,7 +58,7 @@ fn ranges() -> Vec<TimeRange> {
     ranges
 }
 
-/// The pipeline gives the same on the server.
+/// The pipeline returns the same on the server.
 async fn check_pipeline<const F: usize>(
     buckets: &Buckets<Sample<F>>,
     all: &[Sample<F>],

@@ -1,4 +1,4 @@
-//! What statistics of spans of time look at, and what they are while others write.
+//! What statistics of spans of time examine, and their results with concurrent writers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,7 +16,7 @@ use crate::common::{
     sample::{self, Sample},
 };
 
-/// The plan of a read, what it examines, and what it gives.
+/// The plan of a read, what it examines, and what it returns.
 async fn read<const F: usize>(
     database: &TestDatabase,
     range: TimeRange,
@@ -100,18 +100,18 @@ async fn the_read_is_bounded<const F: usize>(all_of_the_key: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn windows_are_read_by_their_bounds_on_the_index_without_items_of_whole_ones() {
+async fn windows_are_read_by_their_bounds_on_the_index_without_items_of_inner_buckets() {
     the_read_is_bounded::<{ sample::WINDOW }>(false).await;
     the_read_is_bounded::<{ sample::WINDOW_OBJECT }>(false).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hybrid_buckets_are_read_by_their_bounds_on_the_index_without_items_of_whole_ones() {
+async fn hybrid_buckets_are_read_by_their_bounds_on_the_index_without_items_of_inner_buckets() {
     the_read_is_bounded::<{ sample::HYBRID_MERGE }>(false).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn counted_buckets_are_read_by_their_key_without_items_of_whole_ones() {
+async fn counted_buckets_are_read_by_their_key_without_items_of_inner_buckets() {
     the_read_is_bounded::<{ sample::COUNT }>(true).await;
     the_read_is_bounded::<{ sample::NUMBERED }>(true).await;
 }
@@ -147,7 +147,7 @@ async fn never_less<const F: usize>() {
             assert!(found.count() >= last, "{} after {last}", found.count());
             let of_tally = found.stats().tally::<String>(sample::at::CODES);
             let tallied: u64 = of_tally.into_iter().map(|(_, number)| number).sum();
-            assert_eq!(tallied, found.count(), "each bucket is seen at one moment");
+            assert_eq!(tallied, found.count(), "each bucket is read at one moment");
             last = found.count();
         }
     };
@@ -157,7 +157,7 @@ async fn never_less<const F: usize>() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_count_never_goes_down_while_others_write() {
+async fn the_count_never_decreases_with_concurrent_writers() {
     never_less::<{ sample::WINDOW_CAPACITY }>().await;
     never_less::<{ sample::HYBRID_MERGE }>().await;
     never_less::<{ sample::COUNT }>().await;
@@ -165,7 +165,7 @@ async fn the_count_never_goes_down_while_others_write() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_limits_of_a_key_decide_how_far_back_is_looked() {
+async fn the_limits_of_a_key_decide_how_far_back_a_read_begins() {
     const F: usize = sample::WINDOW;
     let database = database().await;
     let buckets = Sample::<F>::buckets(&database);

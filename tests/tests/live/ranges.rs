@@ -1,5 +1,5 @@
-//! Spans of time and newest records of every form, against what all stored documents say; several
-//! keys in one order; buckets of other lengths; with writers at work; and what the server examines.
+//! Spans of time and newest records of every form, compared with all stored documents: several keys
+//! in one order, buckets of other lengths, concurrent writers, and what the server examines.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -131,7 +131,7 @@ fn span(start: i64, end: i64) -> TimeRange {
 
 /// The windows of a key were a minute long, then a second.
 #[tokio::test]
-async fn buckets_of_another_length_are_learnt_of_or_said_beforehand() {
+async fn buckets_of_another_length_are_learnt_or_set_in_advance() {
     const F: usize = sample::WINDOW_CAPACITY;
     let database = database().await;
     let short = Sample::<F>::buckets(&database);
@@ -153,32 +153,32 @@ async fn buckets_of_another_length_are_learnt_of_or_said_beforehand() {
         .into_result()
         .unwrap();
 
-    // The limits that writers have say it.
+    // The limits of writers include the length.
     let expected: Vec<i64> = (80..90).map(|half| half * 500).collect();
     let found = long.range("1", span(40_000, 45_000)).await.unwrap();
     assert_eq!(numbers(&found), expected);
-    // A handle that is told.
+    // A handle whose caller sets the length.
     let told = Sample::<F>::buckets(&database).with_longest_span(Duration::from_secs(60));
     let found = told.range("1", span(40_000, 45_000)).await.unwrap();
     assert_eq!(numbers(&found), expected);
-    // A handle that meets one: before it gives anything it begins again.
+    // A handle that finds one: it restarts before it has returned anything.
     let all = short.range("1", span(0, 60_000)).await.unwrap();
     assert_eq!(all.len(), 90);
     assert!(all.is_sorted_by_key(|record| record.at));
     let found = short.range("1", span(40_000, 45_000)).await.unwrap();
     assert_eq!(numbers(&found), expected);
-    // Cursors without bounds need to know nothing.
+    // Cursors without bounds do not need the length.
     let fresh = Sample::<F>::buckets(&database);
     let page = fresh.records("1").limit(1_000).await.unwrap();
     assert_eq!(page.len(), 90);
 }
 
-/// Late records come into old buckets, new ones fill and close the newest.
+/// Late records go into old buckets, new ones fill and close the newest.
 async fn what_was_there_is_given_once_while_others_write<const F: usize>() {
     let database = database().await;
     let buckets = Sample::<F>::buckets(&database);
     buckets.ensure().await.unwrap();
-    // Many enough for several batches of the server. The last bucket is open.
+    // Enough for several batches of the server. The last bucket is open.
     let number = 3_002;
     let there: Vec<Sample<F>> = (0..number).map(|n| at(n * 250)).collect();
     buckets
@@ -229,17 +229,17 @@ async fn what_was_there_is_given_once_while_others_write<const F: usize>() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_there_of_windows_is_given_once_while_others_write() {
+async fn existing_records_of_windows_come_once_with_concurrent_writers() {
     what_was_there_is_given_once_while_others_write::<{ sample::WINDOW_CAPACITY }>().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_there_of_hybrid_buckets_is_given_once_while_others_write() {
+async fn existing_records_of_hybrid_buckets_come_once_with_concurrent_writers() {
     what_was_there_is_given_once_while_others_write::<{ sample::HYBRID_MERGE }>().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_there_of_numbered_buckets_is_given_once_while_others_write() {
+async fn existing_records_of_numbered_buckets_come_once_with_concurrent_writers() {
     what_was_there_is_given_once_while_others_write::<{ sample::NUMBERED }>().await;
 }
 
@@ -274,7 +274,7 @@ async fn the_pipeline_gives_the_same<const F: usize>() {
 }
 
 #[tokio::test]
-async fn the_pipeline_of_a_range_gives_the_same_records() {
+async fn the_pipeline_of_a_range_returns_the_same_records() {
     the_pipeline_gives_the_same::<{ sample::COUNT }>().await;
     the_pipeline_gives_the_same::<{ sample::WINDOW_CAPACITY }>().await;
     the_pipeline_gives_the_same::<{ sample::HYBRID_SIDE }>().await;
@@ -293,7 +293,7 @@ fn operation(profile: &Document) -> &str {
     profile.get_str("op").unwrap_or_default()
 }
 
-/// Runs a read with a long history and checks that nothing was examined but what was returned and
+/// Runs a read with a long history and checks that the server examined only what it returned, plus
 /// `beyond` keys.
 async fn examined<T>(database: &TestDatabase, beyond: i64, read: impl Future<Output = T>) -> T {
     let (result, seen) = profiled(database, "samples", read).await;
@@ -337,7 +337,7 @@ async fn reads_examine_what_they_return<const F: usize>() {
         .unwrap()
         .into_result()
         .unwrap();
-    // Full buckets of four records, one a second.
+    // Full buckets of four records, one per second.
     assert_eq!(CAPACITY, 4);
     let (start, end) = (1_200_250, 1_210_250);
 

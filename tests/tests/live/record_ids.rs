@@ -1,5 +1,5 @@
-//! Records with an id (`#[bucket(unique)]`): whatever comes again is a reported duplicate, other data
-//! under the same id a reported conflict, and the buckets are as if it had come once.
+//! Records with an id (`#[bucket(unique)]`): a redelivered record is reported as a duplicate, other
+//! data under the same id as a conflict, and the buckets are as if each record had come once.
 
 mod conflicts;
 mod consumers;

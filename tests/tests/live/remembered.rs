@@ -1,4 +1,4 @@
-//! What a handle remembers of the buckets that it has written to saves reads, and nothing depends on
+//! A handle remembers buckets that it has written to. This saves reads, and no result depends on
 //! it.
 
 use bucket_mongo::{
@@ -39,7 +39,7 @@ models! {
     WindowedObjects: [window = "1h", object_ids]
 }
 
-/// So many records of each sensor, from this one on.
+/// This many records of each sensor, from this number on.
 async fn store<T: Bucketed>(buckets: &Buckets<T>, of: fn(i64) -> T, from: i64, each: i64) {
     let numbers = from * SENSORS..(from + each) * SENSORS;
     let records: Vec<T> = numbers.map(of).collect();
@@ -71,7 +71,7 @@ fn numbers(documents: &[Document]) -> Vec<i64> {
     numbers
 }
 
-/// Batches of whole buckets behind a full one.
+/// Batches of full buckets after a full one.
 async fn check_whole_buckets<T: Bucketed>(of: fn(i64) -> T) {
     let database = database().await;
     let buckets = T::buckets(&database);
@@ -82,7 +82,7 @@ async fn check_whole_buckets<T: Bucketed>(of: fn(i64) -> T) {
         store(&buckets, of, 20, 30).await;
     };
     let ((), profile) = profiled(&database, "readings", work).await;
-    // One read for each batch: the full buckets are to be there still.
+    // One read for each batch checks that the full buckets still exist.
     assert_eq!(count(&profile, "query"), 2, "{profile:?}");
     assert_eq!(count(&profile, "update"), 0, "{profile:?}");
     for query in profile.iter().filter(|done| is(done, "query")) {
@@ -95,22 +95,22 @@ async fn check_whole_buckets<T: Bucketed>(of: fn(i64) -> T) {
 }
 
 #[tokio::test]
-async fn whole_buckets_of_a_window_follow_each_other_by_inserts_alone() {
+async fn full_buckets_of_a_window_follow_each_other_with_inserts_only() {
     check_whole_buckets(Windowed::of).await;
 }
 
 #[tokio::test]
-async fn whole_numbered_buckets_follow_each_other_by_inserts_alone() {
+async fn full_numbered_buckets_follow_each_other_with_inserts_only() {
     check_whole_buckets(Numbered::of).await;
 }
 
-/// A handle that is far behind what others have written.
+/// A handle that remembers old buckets while others have written more.
 async fn check_stale<T: Bucketed>(of: fn(i64) -> T) {
     let database = database().await;
     let [one, other] = [T::buckets(&database), T::buckets(&database)];
     one.ensure().await.unwrap();
     let mut from = 0;
-    // Both end with full buckets, with open ones, and with nothing of some keys.
+    // Both end with full buckets, with open ones, and without any for some keys.
     for each in [10, 3, 7, 10, 1, 25, 14, 20] {
         store(&one, of, from, each).await;
         store(&other, of, from + each, each).await;
@@ -155,8 +155,8 @@ async fn a_handle_that_others_have_overtaken_keeps_numbered_buckets_exact() {
     check_stale(Numbered::of).await;
 }
 
-/// Goes on from full buckets that are gone, those of some keys at a time, while another handle
-/// writes too.
+/// Continues after full buckets that were removed, those of some keys at a time, while another
+/// handle writes too.
 async fn check_removed<T: Bucketed>(of: fn(i64) -> T, number: &str) {
     let database = database().await;
     let [one, other] = [T::buckets(&database), T::buckets(&database)];
@@ -194,7 +194,7 @@ async fn check_removed<T: Bucketed>(of: fn(i64) -> T, number: &str) {
     }
 }
 
-/// The number of a bucket, or which one of its window it is.
+/// The number of a bucket, or its part number in its window.
 fn place(bucket: &Document, field: &str) -> i64 {
     match bucket.get(field) {
         Some(Bson::Int32(number)) => i64::from(*number),
@@ -230,7 +230,7 @@ async fn parts_of_object_ids_have_no_gap_after_buckets_were_removed() {
 }
 
 #[tokio::test]
-async fn the_look_for_remembered_buckets_of_object_ids_goes_by_their_index() {
+async fn the_lookup_of_remembered_object_id_buckets_uses_their_index() {
     let database = database().await;
     let buckets = NumberedObjects::buckets(&database);
     buckets.ensure().await.unwrap();

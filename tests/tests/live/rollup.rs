@@ -39,7 +39,7 @@ fn rows(rollup: &Rollup<Iot>) -> Vec<(DateTime, DateTime, u64, Option<f64>)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn steps_of_whole_windows_open_only_the_edges() {
+async fn steps_of_full_windows_open_only_the_edges() {
     let (_database, buckets) = every_ten_minutes(&[(0, 600)]).await;
     let rollup = buckets
         .rollup(DEVICE.to_owned(), at(0)..at(600), Every::hours(2))
@@ -91,7 +91,7 @@ async fn buckets_that_steps_cut_are_opened_and_no_others() {
             let [examined, returned, keys] = ["docsExamined", "nreturned", "keysExamined"]
                 .map(|name| find.get_i32(name).unwrap());
             assert_eq!(examined, returned, "{every}");
-            // By ids, the server also looks at the key behind each one.
+            // For a lookup by id, the server also examines the key after each one.
             let filter = find
                 .get_document("command")
                 .unwrap()
@@ -123,7 +123,7 @@ fn points(series: &[Filled]) -> Vec<(DateTime, Option<f64>, bool)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn gaps_are_filled_as_is_asked_for() {
+async fn gaps_are_filled_as_requested() {
     let (_database, buckets) = every_ten_minutes(&[(60, 70), (180, 190), (360, 370)]).await;
     let series = async |from: i64, fill: Fill| {
         let query = buckets.rollup(DEVICE.to_owned(), at(from)..at(480), Every::hours(1));
@@ -181,10 +181,10 @@ async fn the_previous_value_is_that_of_the_last_step_before_the_range() {
     assert_eq!(first(180, Every::hours(1)).await, Some(110.0));
     assert_eq!(first(600, Every::hours(1)).await, Some(290.0));
     assert_eq!(first(600, Every::minutes(20)).await, Some(290.0));
-    // The step of the record is cut by the start of the range: what lies before that counts.
+    // The start of the range cuts the step of the record: the part before the start counts.
     assert_eq!(first(330, Every::hours(6)).await, Some(290.0));
     assert_eq!(first(255, Every::minutes(1)).await, Some(250.0));
-    // The first window of the range has records behind its start alone.
+    // The first window of the range has records only after the start.
     assert_eq!(first(0, Every::minutes(1)).await, None);
     let query = buckets.rollup("no such".to_owned(), at(0)..at(60), Every::minutes(20));
     let rollup = query.fill(Fill::Previous).await.unwrap();
@@ -198,7 +198,7 @@ async fn the_previous_value_is_that_of_the_last_step_before_the_range() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_cut_into_steps_is_refused() {
+async fn ranges_that_cannot_be_cut_into_steps_are_refused() {
     let (_database, buckets) = every_ten_minutes(&[(0, 60)]).await;
     let key = || DEVICE.to_owned();
     for (query, expected) in [
@@ -261,13 +261,13 @@ async fn days_of_a_time_zone_have_23_and_25_hours() {
         .rollup(DEVICE.to_owned(), range, days)
         .await
         .unwrap();
-    // Clocks go forward on the second of them. Windows of an hour lie in one day each.
+    // Clocks go forward on the second day. Each window of an hour is in one day.
     assert_eq!((rollup.buckets(), rollup.opened()), (71, 0));
     let counts: Vec<u64> = rollup.rows().iter().map(RollupRow::count).collect();
     assert_eq!(counts, [48, 46, 48]);
     assert_eq!(rollup.rows()[1].start(), date("2026-03-28T23:00:00Z"));
     assert_eq!(rollup.rows()[1].end(), date("2026-03-29T22:00:00Z"));
-    // Half an hour beside those of UTC: midnight cuts a window.
+    // Half an hour off UTC: midnight cuts a window.
     let days = Every::day().in_zone("Asia/Kolkata").unwrap();
     let range = date("2026-03-27T18:30:00Z")..date("2026-03-29T18:30:00Z");
     let rollup = buckets
@@ -280,7 +280,7 @@ async fn days_of_a_time_zone_have_23_and_25_hours() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_damaged_bucket_is_a_typed_error_also_when_it_is_read_once_more() {
+async fn a_damaged_bucket_is_a_typed_error_also_in_a_second_read() {
     let (database, buckets) = every_ten_minutes(&[(0, 180)]).await;
     let collection = database.collection::<Document>("iot_buckets");
     let second = doc! { "bucket_start": at(60) };
@@ -290,7 +290,7 @@ async fn a_damaged_bucket_is_a_typed_error_also_when_it_is_read_once_more() {
         let query = buckets.rollup(DEVICE.to_owned(), at(0)..at(180), every);
         query.await
     };
-    // Nobody looks at the items.
+    // Nobody reads the items.
     assert_eq!(read(Every::hours(1)).await.unwrap().rows().len(), 3);
     for every in [Every::minutes(90), Every::minutes(15)] {
         let error = read(every).await.unwrap_err();
@@ -322,7 +322,7 @@ fn counted(key: &str, minute: i64, value: i64) -> Counted {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_value_before_the_range_is_found_whatever_all_before_it_come_to() {
+async fn the_last_value_before_the_range_is_found_whatever_the_values_before_it() {
     let database = database().await;
     let buckets = Counted::buckets(&database);
     buckets.ensure().await.unwrap();
@@ -343,7 +343,7 @@ async fn the_last_value_before_the_range_is_found_whatever_all_before_it_come_to
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn long_keys_and_many_buckets_that_steps_cut_take_several_commands() {
+async fn long_keys_and_many_cut_buckets_take_several_commands() {
     let database = database().await;
     let buckets = Counted::buckets(&database);
     buckets.ensure().await.unwrap();

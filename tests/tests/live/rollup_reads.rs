@@ -1,6 +1,6 @@
-//! Rollups of every form against the same records grouped in plain Rust: around changes of days, months
-//! and clocks, with writers at work, in transactions, after limits were changed, with gaps, and what of
-//! it needs the items of a bucket.
+//! Rollups of every form, compared with the same records grouped in plain Rust: around changes of
+//! days, months and clocks, with concurrent writers, in transactions, after changed limits, with
+//! gaps, and which of them read the items of a bucket.
 
 mod changed_limits;
 mod every_form;

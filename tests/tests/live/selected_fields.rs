@@ -1,5 +1,5 @@
-//! Some fields of each item instead of records: the same records in every read and form, and no
-//! more of them than was asked for.
+//! Some fields of each item instead of records: the same records in every read and form, and only
+//! the requested fields.
 
 use bucket_mongo::{
     Bucketed, Buckets, ErrorKind, FieldPath, Record,
@@ -63,7 +63,7 @@ async fn every_read_gives_them<const F: usize>(seed: u8) {
         }
     }
     assert!(paged == expected);
-    // A token knows nothing of what is asked for of the records.
+    // A token does not depend on the selected fields.
     let first = buckets.records("1").limit(5).await.unwrap();
     let behind = select().after(first.end().cloned()).limit(1).await.unwrap();
     assert_eq!(behind.records(), &expected[5..6]);
@@ -122,7 +122,7 @@ async fn filled() -> (
 }
 
 #[tokio::test]
-async fn the_server_sends_these_fields_and_the_time_alone() {
+async fn the_server_sends_only_these_fields_and_the_time() {
     let (database, buckets) = filled().await;
     let read = async |fields: &[FieldPath]| {
         let fields = fields.to_vec();
@@ -152,7 +152,7 @@ async fn the_server_sends_these_fields_and_the_time_alone() {
 }
 
 #[tokio::test]
-async fn paths_inside_of_others_and_outside_of_items_and_key_are_of_no_account() {
+async fn nested_paths_and_paths_outside_of_items_and_key_are_ignored() {
     let (_database, buckets) = filled().await;
     let fields = [
         "items.level",
@@ -188,7 +188,7 @@ async fn a_field_of_another_type_is_an_error_that_names_bucket_and_item() {
     let text = error.to_string();
     assert!(text.contains("item 0"), "{text}");
 
-    // An item without a time has no place.
+    // An item without a time has no position.
     let collection = buckets.collection::<Document>();
     let unset = doc! { "$unset": { "items.0.at": 1 } };
     collection.update_many(doc! {}, unset).await.unwrap();

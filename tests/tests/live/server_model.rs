@@ -1,8 +1,8 @@
-//! The model of a server (`server-model`) answers as the server does: the same random commands go to
-//! both, and replies and documents are compared, field by field and in order.
+//! The model of a server (`server-model`) answers like the server: both get the same random
+//! commands, and replies and documents are compared, field by field and in order.
 //!
-//! Everything is drawn from a seed. `BUCKET_MODEL_SECONDS` makes the runs longer, `BUCKET_MODEL_SEED` makes
-//! others of them. A history that differs is made smaller and printed.
+//! Everything is drawn from a seed. `BUCKET_MODEL_SECONDS` makes the runs longer,
+//! `BUCKET_MODEL_SEED` selects another seed. A history that differs is made smaller and printed.
 
 mod compare;
 mod draw;
@@ -33,6 +33,6 @@ subjects! {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_library_sends_does_the_same_on_the_server() {
+async fn the_commands_of_the_library_do_the_same_on_the_server() {
     library::every_form().await;
 }

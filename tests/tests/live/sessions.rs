@@ -42,7 +42,7 @@ async fn a_committed_transaction_stores_all_and_an_aborted_one_nothing() {
             .session(&mut session)
             .await
             .unwrap();
-        // The bucket is full now; the next ones open others, late by their date.
+        // The bucket is now full; the next ones open others, late by their date.
         let rest: Vec<Event> = (3..12).map(event).collect();
         let report = events
             .insert_many(&rest)
@@ -89,7 +89,7 @@ async fn a_lost_race_in_a_transaction_is_a_transient_error_and_stores_nothing() 
 }
 
 #[tokio::test]
-async fn a_session_without_a_transaction_and_a_write_concern_of_ones_own_work() {
+async fn a_session_without_a_transaction_and_a_custom_write_concern_work() {
     let database = database().await;
     let events = Event::buckets(&database);
     events.ensure().await.unwrap();
@@ -114,7 +114,7 @@ async fn a_session_without_a_transaction_and_a_write_concern_of_ones_own_work() 
         matches!(error.kind(), ErrorKind::InvalidArgument { .. }),
         "{error:?}"
     );
-    // One node cannot do as two would: it is stored here, and not known to stay.
+    // One node cannot act as two: the record is stored here, but may not survive.
     let two = WriteConcern::builder().w(Acknowledgment::Nodes(2)).build();
     let error = events
         .insert(&event(8))
@@ -129,7 +129,7 @@ async fn a_session_without_a_transaction_and_a_write_concern_of_ones_own_work() 
 }
 
 #[tokio::test]
-async fn a_refusal_in_a_transaction_ends_it_and_nothing_behind_it_counts_as_stored() {
+async fn a_refusal_in_a_transaction_ends_it_and_nothing_after_it_counts_as_stored() {
     let database = database().await;
     let events = Event::buckets(&database);
     events.ensure().await.unwrap();
@@ -230,7 +230,7 @@ async fn check_snapshot<T: Bucketed>(of: fn(i32) -> T, key: T::Key) {
 }
 
 #[tokio::test]
-async fn a_session_that_reads_a_snapshot_is_refused_in_every_form_before_anything_is_sent() {
+async fn a_snapshot_session_is_refused_in_every_form_before_anything_is_sent() {
     check_snapshot(Counted::of, 1.into()).await;
     check_snapshot(Windowed::of, 1.into()).await;
     check_snapshot(Parts::of, 1.into()).await;
@@ -241,7 +241,7 @@ async fn a_session_that_reads_a_snapshot_is_refused_in_every_form_before_anythin
 }
 
 #[tokio::test]
-async fn documents_are_not_sent_in_a_session_that_reads_a_snapshot() {
+async fn documents_are_not_sent_in_a_snapshot_session() {
     let database = database().await;
     let bottles = Bottle::documents(&database);
     let bottle = |id| Bottle {
@@ -266,7 +266,7 @@ async fn documents_are_not_sent_in_a_session_that_reads_a_snapshot() {
 
 /// A transaction that reads from secondaries: the driver refuses each of its commands.
 #[tokio::test]
-async fn a_write_that_the_driver_does_not_send_is_known_not_to_be_stored() {
+async fn a_write_that_the_driver_does_not_send_is_known_to_be_not_stored() {
     let database = database().await;
     let readings = Windowed::buckets(&database);
     readings.ensure().await.unwrap();

@@ -1,5 +1,5 @@
-//! Nothing is stored in a collection that is not as the model needs it, and nothing is read in one that
-//! mixes keys: never set up, dropped under a living handle, with a collation, of another kind.
+//! Nothing is stored in a collection that is not as the model needs it, and nothing is read in one
+//! that mixes keys: never set up, dropped under a living handle, with a collation, of another kind.
 
 use bucket_mongo::{
     Attributed, Bucketed, Buckets, Error, ErrorKind,
@@ -84,7 +84,8 @@ async fn check<T: Bucketed>(of: fn(&str, i64) -> T, name: &str) {
         no_record_is_taken(&buckets, of, name).await;
         assert!(documents(&database, "readings").await.is_empty());
         let names = database.list_collection_names().await.unwrap();
-        // Where commands do not name the collection by its UUID, one that upserts makes it before it is refused.
+        // If commands do not name the collection by its UUID, an upsert creates the collection
+        // before it is refused.
         assert!(names.is_empty() || !is_from(6).await, "{names:?}");
         if names.is_empty() {
             database.create_collection("readings").await.unwrap();
@@ -94,7 +95,7 @@ async fn check<T: Bucketed>(of: fn(&str, i64) -> T, name: &str) {
         T::buckets(&database).ensure().await.unwrap();
         let report = buckets.insert_many(batch(of).drain(..rest)).await.unwrap();
         assert_eq!(report.stored(), rest, "{:?}", report.failed());
-        // And where it was set up again before this handle wrote.
+        // And after it was set up again before this handle wrote.
         readings.drop().await.unwrap();
         T::buckets(&database).ensure().await.unwrap();
         let report = buckets.insert_many(batch(of).drain(..rest)).await.unwrap();
@@ -104,29 +105,29 @@ async fn check<T: Bucketed>(of: fn(&str, i64) -> T, name: &str) {
 }
 
 #[tokio::test]
-async fn pages_take_no_record_where_nothing_was_set_up() {
+async fn pages_accept_no_record_without_a_set_up() {
     check(Counted::of, "bucket_open_4").await;
 }
 
 #[tokio::test]
-async fn windows_take_no_record_where_nothing_was_set_up() {
+async fn windows_accept_no_record_without_a_set_up() {
     check(Windowed::of, "bucket_pages").await;
     check(Parts::of, "bucket_pages").await;
     check(Objects::of, "sensor_time_idx").await;
 }
 
 #[tokio::test]
-async fn hybrid_buckets_take_no_record_where_nothing_was_set_up() {
+async fn hybrid_buckets_accept_no_record_without_a_set_up() {
     check(Hybrid::of, "sensor_open_idx").await;
 }
 
 #[tokio::test]
-async fn numbered_buckets_take_no_record_where_nothing_was_set_up() {
+async fn numbered_buckets_accept_no_record_without_a_set_up() {
     check(Numbered::of, "sensor_full_idx").await;
 }
 
 #[tokio::test]
-async fn records_with_ids_are_not_taken_where_nothing_was_set_up() {
+async fn records_with_ids_are_not_accepted_without_a_set_up() {
     check(Unique::of, "bucket_open_4").await;
     check(UniqueNumbered::of, "sensor_full_idx").await;
 }
@@ -171,7 +172,7 @@ async fn a_collection_with_a_collation_is_refused_before_the_first_write_and_rea
 }
 
 #[tokio::test]
-async fn a_collection_that_is_made_anew_with_a_collation_takes_no_further_record() {
+async fn a_collection_that_is_recreated_with_a_collation_accepts_no_further_record() {
     let database = database().await;
     let buckets = Counted::buckets(&database);
     buckets.ensure().await.unwrap();
@@ -188,8 +189,8 @@ async fn a_collection_that_is_made_anew_with_a_collation_takes_no_further_record
     assert!(documents(&database, "readings").await.is_empty());
 }
 
-/// Makes the collection anew with a collation, and stores the buckets again that were in it. Gives nothing to
-/// tell the difference by but the collation.
+/// Recreates the collection with a collation, and stores its buckets again. Only the collation
+/// differs.
 async fn replace_by_collated<T: Bucketed>(database: &TestDatabase) {
     let stored = documents(database, "readings").await;
     let readings = database.collection::<Document>("readings");
@@ -226,7 +227,7 @@ where
     let pages = buckets.pages(other()).await.unwrap();
     assert_eq!(pages.try_collect::<Vec<_>>().await.unwrap().len(), 0);
     assert!(buckets.stats(other(), ..).await.unwrap().is_none());
-    // And of the key that is there all that there is.
+    // And for the existing key it returns everything.
     assert_eq!(buckets.count(key("a")).await.unwrap(), 10);
     assert_eq!(buckets.records(key("a")).collect().await.unwrap(), records);
     let latest = buckets.latest_for_all().await.unwrap();
@@ -235,8 +236,8 @@ where
 }
 
 #[tokio::test]
-async fn a_handle_that_has_read_gives_no_record_of_another_key_once_the_collection_has_a_collation()
-{
+async fn a_handle_that_has_read_returns_no_record_of_another_key_once_the_collection_has_a_collation()
+ {
     check_living_reads(Counted::of).await;
     check_living_reads(Windowed::of).await;
     check_living_reads(Parts::of).await;
@@ -245,7 +246,7 @@ async fn a_handle_that_has_read_gives_no_record_of_another_key_once_the_collecti
     check_living_reads(UniqueNumbered::of).await;
 }
 
-/// What another key has of a source says nothing of this one.
+/// The source positions of another key say nothing about this one.
 #[tokio::test]
 async fn no_record_of_a_source_is_a_duplicate_of_another_keys_in_a_collection_with_a_collation() {
     let database = database().await;
@@ -262,7 +263,7 @@ async fn no_record_of_a_source_is_a_duplicate_of_another_keys_in_a_collection_wi
     assert!(is_collation(&report.failed()[0].error));
 }
 
-/// The same index with one thing that is another one; none where the server does not take it.
+/// The same index with one difference; none if the server does not accept it.
 fn variants(definition: &Document) -> Vec<(&'static str, Document)> {
     let with = |name: &str, value: Bson| {
         let mut other = definition.clone();
@@ -300,7 +301,7 @@ fn variants(definition: &Document) -> Vec<(&'static str, Document)> {
     all
 }
 
-/// Each of these indexes in another form, beside the others as the model needs them.
+/// Each of these indexes in another form, with all others as the model needs them.
 async fn check_other_indexes<T: Bucketed>(of: fn(&str, i64) -> T, names: &[&str]) {
     let all: Vec<Document> = index::plan(T::SPEC)
         .iter()
@@ -369,7 +370,7 @@ fn kept(sensor: &str, number: i64) -> Kept {
 }
 
 #[tokio::test]
-async fn an_index_of_the_name_that_does_something_else_is_reported_and_takes_no_record() {
+async fn an_index_with_the_name_and_another_effect_is_reported_and_no_record_is_accepted() {
     check_other_indexes(Counted::of, &["bucket_open_4", "bucket_pages"]).await;
     check_other_indexes(Parts::of, &["bucket_pages"]).await;
     check_other_indexes(Objects::of, &["sensor_time_idx"]).await;
@@ -378,14 +379,15 @@ async fn an_index_of_the_name_that_does_something_else_is_reported_and_takes_no_
     check_other_indexes(UniqueNumbered::of, &numbered).await;
 }
 
-/// By another rule the server could remove buckets that take records still, or too early.
+/// With another rule, the server could remove buckets that still accept records, or remove them too
+/// early.
 #[tokio::test]
-async fn where_the_server_removes_buckets_by_another_rule_than_the_models_no_record_is_taken() {
+async fn no_record_is_accepted_if_the_server_removes_buckets_by_another_rule_than_the_models() {
     check_other_indexes(kept, &["bucket_expire"]).await;
 }
 
 #[tokio::test]
-async fn options_of_an_index_that_change_neither_order_nor_uniqueness_are_the_users() {
+async fn index_options_that_change_neither_order_nor_uniqueness_belong_to_the_user() {
     let database = database().await;
     let engine = doc! { "wiredTiger": { "configString": "prefix_compression=false" } };
     let plans = index::plan(&Counted::SPEC);
@@ -403,7 +405,7 @@ async fn options_of_an_index_that_change_neither_order_nor_uniqueness_are_the_us
     buckets.insert(&Counted::of("a", 0)).await.unwrap();
 }
 
-/// What is under the name, and what the drift calls it.
+/// The object under the name, and its description in the drift.
 async fn other_kinds() -> Vec<(Document, &'static str)> {
     let time_field = doc! { "timeField": "at" };
     let mut kinds = vec![
@@ -417,7 +419,7 @@ async fn other_kinds() -> Vec<(Document, &'static str)> {
     kinds
 }
 
-/// The option of a clustered collection, which servers have from MongoDB 5.3 on.
+/// The option of a clustered collection, which servers have since MongoDB 5.3.
 fn clustered() -> Document {
     doc! { "clusteredIndex": { "key": { "_id": 1 }, "unique": true } }
 }
@@ -448,7 +450,7 @@ async fn check_other_kinds<T: Bucketed>(of: fn(&str, i64) -> T) {
 }
 
 #[tokio::test]
-async fn what_is_no_plain_collection_is_reported_and_takes_no_record() {
+async fn anything_but_a_plain_collection_is_reported_and_no_record_is_accepted() {
     check_other_kinds(Counted::of).await;
     check_other_kinds(Parts::of).await;
     check_other_kinds(Objects::of).await;
@@ -496,7 +498,7 @@ async fn an_id_that_a_clustered_collection_has_is_a_duplicate_of_the_index_on_id
 }
 
 #[tokio::test]
-async fn a_first_write_in_a_transaction_looks_as_well() {
+async fn a_first_write_in_a_transaction_also_checks_the_collection() {
     let database = database().await;
     let buckets = Counted::buckets(&database);
     let mut session = database.client().start_session().await.unwrap();
@@ -517,9 +519,9 @@ async fn a_first_write_in_a_transaction_looks_as_well() {
     assert_eq!(stored[0].get_i32("count").unwrap(), 3);
 }
 
-/// The stable API has no field for the UUID, as servers before MongoDB 6.0 have none.
+/// The stable API has no field for the UUID, and neither do servers before MongoDB 6.0.
 #[tokio::test]
-async fn where_commands_cannot_name_the_collection_each_call_looks_before_it_opens_buckets() {
+async fn without_collection_uuids_each_call_checks_before_it_opens_buckets() {
     let database = database().await;
     let uri = bucket_tests::server().await.uri();
     let mut options = ClientOptions::parse(uri).await.unwrap();

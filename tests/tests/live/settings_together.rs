@@ -1,5 +1,5 @@
-//! Settings together: every name changed, odd keys of two fields, a limit of age, a limit of bytes,
-//! limits by key and a session. Every read of every form shows the same records.
+//! Combined settings: every name changed, odd keys of two fields, an age limit, a limit of bytes,
+//! limits by key and a session. Every read of every form returns the same records.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// The limit of the models of `short`, in seconds.
 const LIMIT: i64 = 3_600;
 
-/// A record that its number tells from others.
+/// A record that is identified by its number.
 trait Event: Bucketed + Clone + std::fmt::Debug {
     const NUMBER: FieldPath;
     fn of(key: (&str, &str), at: DateTime, number: i64) -> Self;
@@ -29,12 +29,12 @@ trait Event: Bucketed + Clone + std::fmt::Debug {
 
 macro_rules! models {
     ($($test:ident $name:ident: [$($attributes:tt)*];)*) => {
-        #[allow(dead_code, reason = "written alone")]
+        #[allow(dead_code, reason = "only written")]
         mod long {
             use super::*;
             $(models! { @one $name: [$($attributes)*, expire_after = "3650d"] })*
         }
-        #[allow(dead_code, reason = "read alone")]
+        #[allow(dead_code, reason = "only read")]
         mod short {
             use super::*;
             $(models! { @one $name: [$($attributes)*, expire_after = "1h"] })*
@@ -102,7 +102,7 @@ models! {
     of_numbered_buckets_with_object_ids NumberedObjects: [capacity = 3, numbered = "no", object_ids, max_bytes = "1KB", size = "room", full = "is full", expire_from = "age from"];
 }
 
-/// Any two of them, as they stand in an id, could be taken for others.
+/// In an id, any two of them could be confused.
 const KEYS: [(&str, &str); 12] = [
     ("a", "b"),
     ("a_b", ""),
@@ -156,7 +156,7 @@ async fn every_read_shows_the_same<L: Event, S: Event>() {
         .map(|(key, _, record)| (*key, S::of(*key, record.at(), record.number())))
         .collect();
     check_all_keys(&events, &shown).await;
-    // What is told of longer buckets or of other limits changes nothing of what is shown.
+    // A caller's setting of longer buckets or other limits does not change the results.
     let told = events
         .clone()
         .with_longest_span(Duration::from_secs(86_400));
@@ -242,7 +242,7 @@ fn spans<T: Event>(own: &[T]) -> Vec<(TimeRange, Vec<i64>)> {
         (..times[5]).into_time_range(),
         (times[1]..times[4]).into_time_range(),
         (times[2]..=times[6]).into_time_range(),
-        // Nothing of it is shown any more.
+        // All of it is hidden now.
         (long_ago..times[0]).into_time_range(),
     ];
     ranges.push((times[4]..).into_time_range());

@@ -1,5 +1,5 @@
-//! Records of a source that delivers again: each position is stored at most once, whatever batches it
-//! comes in, whoever else writes, and however often the process dies.
+//! Records of a source that redelivers: each position is stored at most once, whatever its batches,
+//! whoever else writes, and however often the process dies.
 
 use std::{
     collections::BTreeMap,
@@ -33,7 +33,7 @@ macro_rules! models {
         }
 
         impl $name {
-            /// The record at this position; -1 for one of no source.
+            /// The record at this position; -1 for a record without a source.
             fn at(position: i64) -> Self {
                 Self {
                     customer: position.rem_euclid(7),
@@ -82,7 +82,7 @@ impl Averaged {
     }
 }
 
-/// How often each position is stored, and that every count is right.
+/// Counts how often each position is stored, and checks that every count is right.
 fn stored(documents: &[Document]) -> BTreeMap<i64, usize> {
     let mut stored = BTreeMap::new();
     for document in documents {
@@ -115,8 +115,8 @@ async fn deliver<T: Bucketed>(
     report.stored()
 }
 
-/// Batches that overlap and go back, by handles that remember and handles that do not, with records
-/// of no source and of another one in between.
+/// Batches that overlap and go back, from handles that remember and handles that do not. Records
+/// without a source and of another source come in between.
 async fn check<T: Bucketed + Clone>(of: fn(i64) -> T) {
     let database = database().await;
     let buckets = T::buckets(&database);
@@ -180,7 +180,7 @@ async fn positions_are_stored_once_where_an_average_is_stored() {
     check(Averaged::at).await;
 }
 
-/// Consumers of one partition that do not know of each other.
+/// Consumers of one partition that do not know each other.
 async fn check_consumers<T: Bucketed>(of: fn(i64) -> T) {
     let database = database().await;
     T::buckets(&database).ensure().await.unwrap();
@@ -208,22 +208,22 @@ async fn check_consumers<T: Bucketed>(of: fn(i64) -> T) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn consumers_at_the_same_time_store_each_position_once_in_pages() {
+async fn concurrent_consumers_store_each_position_once_in_pages() {
     check_consumers(Counted::at).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn consumers_at_the_same_time_store_each_position_once_in_windows() {
+async fn concurrent_consumers_store_each_position_once_in_windows() {
     check_consumers(Windowed::at).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn consumers_at_the_same_time_store_each_position_once_in_numbered_buckets() {
+async fn concurrent_consumers_store_each_position_once_in_numbered_buckets() {
     check_consumers(Numbered::at).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn consumers_at_the_same_time_store_each_position_once_where_an_average_is_stored() {
+async fn concurrent_consumers_store_each_position_once_where_an_average_is_stored() {
     check_consumers(Averaged::at).await;
 }
 
@@ -251,7 +251,7 @@ struct Taken {
 }
 
 #[tokio::test]
-async fn what_cannot_come_from_a_source_is_refused_before_anything_is_sent() {
+async fn records_that_cannot_come_from_a_source_are_refused_before_anything_is_sent() {
     let database = database().await;
     let none: [Timed; 0] = [];
     let refused = [
@@ -308,12 +308,12 @@ fn positions<T: Bucketed + From<Counted>>(from: i64, to: i64) -> Vec<T> {
     (from..to).map(at_one_key).collect()
 }
 
-/// What the guide tells a consumer to do: go on from the first record that is not known to be stored.
+/// Consumes as the guide says: continues from the first record that may not be stored.
 fn first_failed(report: &InsertReport) -> usize {
     report.failed()[0].index
 }
 
-/// No sum takes it, so it is refused when it is encoded.
+/// No sum can include it, so it is refused when it is encoded.
 fn unsummable<T: Bucketed + From<Counted>>(position: i64) -> T {
     T::from(Counted {
         customer: 7,
@@ -356,7 +356,7 @@ async fn check_refused<T: Bucketed + From<Counted>>() {
         .await
         .unwrap();
     assert_eq!((report.stored(), report.duplicates().len()), (23, 0));
-    // Refused by a validator until that is lifted.
+    // Refused by a validator until that is removed.
     let validator = doc! { "items.position": { "$nin": [45_i64, 61_i64] } };
     let validate = |validator: Document| {
         let command = doc! { "collMod": "orders", "validator": validator };
@@ -373,7 +373,7 @@ async fn check_refused<T: Bucketed + From<Counted>>() {
         "{error}"
     );
     assert!(is_held_back(&refused.failed()[1].error, 46, 45));
-    // It goes on being refused.
+    // It is refused again.
     let report = buckets.insert_many(&records[5..]).from_source("s", 45);
     let report = report.await.unwrap();
     assert_eq!((report.stored(), report.duplicates().len()), (0, 0));
@@ -386,22 +386,22 @@ async fn check_refused<T: Bucketed + From<Counted>>() {
 }
 
 #[tokio::test]
-async fn no_position_passes_a_record_that_is_refused_in_pages() {
+async fn no_position_skips_a_refused_record_in_pages() {
     check_refused::<Counted>().await;
 }
 
 #[tokio::test]
-async fn no_position_passes_a_record_that_is_refused_in_windows() {
+async fn no_position_skips_a_refused_record_in_windows() {
     check_refused::<Windowed>().await;
 }
 
 #[tokio::test]
-async fn no_position_passes_a_record_that_is_refused_in_numbered_buckets() {
+async fn no_position_skips_a_refused_record_in_numbered_buckets() {
     check_refused::<Numbered>().await;
 }
 
 #[tokio::test]
-async fn no_position_passes_a_record_that_is_refused_where_an_average_is_stored() {
+async fn no_position_skips_a_refused_record_where_an_average_is_stored() {
     check_refused::<Averaged>().await;
 }
 
@@ -417,7 +417,7 @@ struct Measured {
 }
 
 #[tokio::test]
-async fn a_value_that_is_none_holds_back_its_key_and_no_other() {
+async fn an_invalid_value_holds_back_its_key_and_no_other() {
     let database = database().await;
     let buckets = Measured::buckets(&database);
     buckets.ensure().await.unwrap();
@@ -455,9 +455,9 @@ struct Large {
     value: f64,
 }
 
-/// Records of which sixteen are a chunk.
+/// Sixteen of these records fill a chunk.
 #[tokio::test]
-async fn what_is_held_back_is_held_back_for_the_whole_call() {
+async fn held_back_records_are_held_back_for_the_entire_call() {
     let database = database().await;
     let buckets = Large::buckets(&database);
     buckets.ensure().await.unwrap();
@@ -487,7 +487,7 @@ async fn what_is_held_back_is_held_back_for_the_whole_call() {
 }
 
 #[tokio::test]
-async fn positions_end_where_no_number_is_left() {
+async fn positions_end_when_no_number_is_left() {
     let database = database().await;
     let buckets = Counted::buckets(&database);
     buckets.ensure().await.unwrap();
@@ -510,7 +510,7 @@ async fn positions_end_where_no_number_is_left() {
     }
 }
 
-/// A handle that remembers positions of buckets that are gone.
+/// A handle that remembers positions of removed buckets.
 async fn check_removed<T: Bucketed + From<Counted>>() {
     let database = database().await;
     let buckets = T::buckets(&database);
@@ -547,27 +547,27 @@ async fn check_removed<T: Bucketed + From<Counted>>() {
 }
 
 #[tokio::test]
-async fn a_duplicate_is_stored_also_where_buckets_were_removed_in_pages() {
+async fn a_duplicate_is_stored_again_after_its_bucket_was_removed_in_pages() {
     check_removed::<Counted>().await;
 }
 
 #[tokio::test]
-async fn a_duplicate_is_stored_also_where_buckets_were_removed_in_windows() {
+async fn a_duplicate_is_stored_again_after_its_bucket_was_removed_in_windows() {
     check_removed::<Windowed>().await;
 }
 
 #[tokio::test]
-async fn a_duplicate_is_stored_also_where_buckets_were_removed_in_numbered_buckets() {
+async fn a_duplicate_is_stored_again_after_its_bucket_was_removed_in_numbered_buckets() {
     check_removed::<Numbered>().await;
 }
 
 const URI: &str = "BUCKET_TEST_SOURCE_URI";
 const DATABASE: &str = "BUCKET_TEST_SOURCE_DATABASE";
 const POSITIONS: i64 = 40_000;
-/// It is killed each time so many further buckets are there: long before the end.
+/// It is killed each time this many further buckets exist: long before the end.
 const BUCKETS: u64 = 500;
 
-/// The process that is killed; as a test of its own it does nothing.
+/// The process that is killed; run as a test, it does nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_consumer_in_a_process_of_its_own() {
     let (Ok(uri), Ok(name)) = (env::var(URI), env::var(DATABASE)) else {
@@ -584,7 +584,7 @@ async fn a_consumer_in_a_process_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_consumer_that_is_killed_in_the_middle_goes_on_without_loss_or_double() {
+async fn a_killed_consumer_continues_without_loss_or_duplicates() {
     let database = database().await;
     Numbered::buckets(&database).ensure().await.unwrap();
     let start = || {

@@ -1,4 +1,4 @@
-//! Full pages stay where they are, whatever late records arrive.
+//! Full pages never change, whatever late records arrive.
 
 use bucket_mongo::{
     Bucketed,
@@ -42,7 +42,7 @@ const DATES: [i64; 12] = [
 ];
 
 #[tokio::test]
-async fn a_page_that_is_full_never_moves_whatever_dates_come_later() {
+async fn a_full_page_never_changes_whatever_dates_arrive_later() {
     let database = database().await;
     let events = Event::buckets(&database);
     events.ensure().await.unwrap();

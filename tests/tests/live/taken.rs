@@ -1,4 +1,4 @@
-//! What a call takes from its iterator, and when it stops to.
+//! What a call takes from its iterator, and when it stops.
 
 use std::{
     sync::{
@@ -16,7 +16,7 @@ use bucket_mongo::{
 use bucket_tests::{database, documents};
 use serde::{Deserialize, Serialize};
 
-/// As many documents as one command takes.
+/// As many documents as one command holds.
 const COMMAND: usize = 5_000;
 
 #[derive(Debug, Clone, Serialize, Deserialize, Attributed)]
@@ -44,7 +44,7 @@ struct Picture {
     pixels: String,
 }
 
-/// An iterator over numbers that counts what is taken of it, and is slow from some number on.
+/// An iterator over numbers that counts the taken ones, and is slow from some number on.
 fn numbers(
     end: usize,
     slow_from: usize,
@@ -77,7 +77,7 @@ async fn after_the_deadline_nothing_is_taken_and_what_was_taken_is_not_sent() {
     let report = load.deadline(Duration::from_millis(300)).await.unwrap();
     let taken = taken.load(Ordering::SeqCst);
     assert_eq!(report.tried(), taken);
-    // The iterator alone would give 5,000 in 50 seconds.
+    // The iterator itself would need 50 seconds for 5,000.
     assert!((1..COMMAND).contains(&taken), "{taken}");
     assert_eq!((report.stored(), report.failed().len()), (0, taken));
     assert!(
@@ -87,7 +87,7 @@ async fn after_the_deadline_nothing_is_taken_and_what_was_taken_is_not_sent() {
     );
     assert!(stored(&database).await.is_empty());
 
-    // Nothing was taken: that is no success.
+    // Nothing was taken: that is not a success.
     let report = things.insert_many([thing(0)]).deadline(Duration::ZERO);
     let report = report.await.unwrap();
     assert_eq!((report.tried(), report.stored()), (0, 0));
@@ -121,11 +121,11 @@ async fn after_a_command_that_ends_the_call_nothing_is_taken() {
     let report = things.insert_many(all.map(thing)).await.unwrap();
     let taken = taken.load(Ordering::SeqCst);
     assert!((COMMAND..2 * COMMAND).contains(&taken), "{taken}");
-    // Whatever was taken has an error.
+    // Each taken document has an error.
     assert_eq!((report.tried(), report.failed().len()), (taken, taken));
     assert!(report.stopped_by().is_some());
 
-    // 32 pictures of a megabyte go together.
+    // 32 pictures of a megabyte are sent together.
     let pixels = "x".repeat(1_000_000);
     let picture = |number: usize| Picture {
         camera: 1,
@@ -141,7 +141,7 @@ async fn after_a_command_that_ends_the_call_nothing_is_taken() {
 }
 
 #[tokio::test]
-async fn an_iterator_that_panics_leaves_what_was_sent_and_a_handle_that_works() {
+async fn after_an_iterator_panics_the_sent_documents_are_stored_and_the_handle_works() {
     let database = database().await;
     let things = Thing::documents(&database);
     let load = {

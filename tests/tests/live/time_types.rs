@@ -1,4 +1,4 @@
-//! Times are stored as BSON dates whatever type the struct uses and whatever serde would write.
+//! Times are stored as BSON dates, whatever type the struct uses and whatever serde would write.
 
 use bucket_mongo::{
     Bucketed,
@@ -93,7 +93,7 @@ async fn every_time_type_is_stored_as_the_same_bson_date() {
 }
 
 #[tokio::test]
-async fn finer_parts_than_milliseconds_are_cut_off_towards_the_past() {
+async fn parts_finer_than_milliseconds_are_cut_off_towards_the_past() {
     let database = database().await;
     let buckets = Jiff::buckets(&database);
     buckets.ensure().await.unwrap();

@@ -1,4 +1,4 @@
-//! Spans and events are those of the table in `docs/tracing.md`, and hold no value of a record.
+//! Spans and events are those of the table in `docs/tracing.md`, and contain no value of a record.
 
 use std::{
     collections::BTreeSet,
@@ -120,7 +120,7 @@ fn documented(name: &str) -> (String, BTreeSet<String>) {
     (target[0].clone(), fields.into_iter().collect())
 }
 
-/// The span of this name and its events are as the table says.
+/// The span of this name and its events match the table.
 fn check(seen: &[Seen], name: &str) {
     let (target, fields) = documented(name);
     let of_this: Vec<&Seen> = seen.iter().filter(|seen| seen.name == name).collect();
@@ -143,7 +143,7 @@ fn check(seen: &[Seen], name: &str) {
 }
 
 #[tokio::test]
-async fn calls_that_go_together_are_traced_as_documented() {
+async fn combined_calls_are_traced_as_documented() {
     let recorder = Recorder::default();
     let guard = tracing::subscriber::set_default(recorder.clone());
     let database = database().await;

@@ -1,4 +1,4 @@
-//! The four schemas of the bucket tutorial, to the letter: fields, names, indexes.
+//! The four schemas of the bucket tutorial, exactly: fields, names, indexes.
 
 use bucket_mongo::{
     Bucketed, Buckets,
@@ -103,7 +103,7 @@ async fn store<T: Bucketed>(records: &[T]) -> (TestDatabase, Buckets<T>) {
     let database = database().await;
     let buckets = T::buckets(&database);
     buckets.ensure().await.unwrap();
-    // The first alone, the others together: both ways of writing.
+    // The first by itself, the others together: both ways of writing.
     let (first, rest) = records.split_first().unwrap();
     buckets.insert(first).await.unwrap();
     let report = buckets.insert_many(rest).await.unwrap();
@@ -111,7 +111,7 @@ async fn store<T: Bucketed>(records: &[T]) -> (TestDatabase, Buckets<T>) {
     (database, buckets)
 }
 
-/// The stored documents without their ids, whose fields are in no order.
+/// The stored documents without their ids, with fields in any order.
 async fn stored<T: Bucketed>(records: &[T]) -> Vec<Document> {
     let (database, buckets) = store(records).await;
     let mut found = documents(&database, buckets.spec().collection()).await;
@@ -121,7 +121,7 @@ async fn stored<T: Bucketed>(records: &[T]) -> Vec<Document> {
     found
 }
 
-/// The names and keys of the indexes beside the one on `_id`, and which of them are unique.
+/// The names and keys of the indexes other than that on `_id`, and which of them are unique.
 async fn indexes<T: Bucketed>() -> Vec<(String, Document, bool)> {
     let database = database().await;
     let buckets = T::buckets(&database);
@@ -302,7 +302,7 @@ async fn a_hybrid_bucket_is_the_tutorials() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_iot_bucket_is_the_tutorials_and_a_quality_of_0_stays_0() {
+async fn an_iot_bucket_is_the_tutorials_and_a_quality_of_0_is_kept() {
     let before = DateTime::now();
     let reading = |at: &str, value: f64, quality: f64| Iot {
         device_id: "device_001".into(),

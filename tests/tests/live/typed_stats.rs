@@ -48,7 +48,7 @@ fn close(found: Option<f64>, expected: f64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn typed_figures_are_those_of_the_records() {
+async fn typed_figures_match_the_records() {
     let database = database().await;
     let samples = Sample::buckets(&database);
     samples.ensure().await.unwrap();

@@ -1,5 +1,5 @@
-//! An index that is still being built is not there: nothing is stored that rests on it, and `ensure()` waits for
-//! it.
+//! An index that is still being built does not count: nothing is stored that depends on it, and
+//! `ensure()` waits for it.
 
 use bucket_mongo::{
     Attributed, Bucketed, Error, ErrorKind,
@@ -17,7 +17,7 @@ use tokio::{
     time::{Duration, timeout},
 };
 
-/// Far more than anything takes; so that a hang is a failure and not a hang.
+/// Far longer than anything takes, so that a hang becomes a failure.
 const HANGS: Duration = Duration::from_secs(60);
 
 macro_rules! models {
@@ -51,7 +51,7 @@ models! {
     Unique: [window = "1h", capacity = 4] [#[bucket(unique)]]
 }
 
-/// A build that does not end as long as this is there.
+/// A build that does not end as long as this value lives.
 struct Build {
     admin: Database,
     build: JoinHandle<()>,
@@ -81,7 +81,8 @@ impl Build {
         }
     }
 
-    /// The number of clients whose commands build it or wait for it. The server's own thread shows the command too.
+    /// The number of clients whose commands build it or wait for it. The server's own thread also
+    /// shows the command.
     async fn waiting(&self) -> usize {
         let of_clients = doc! { "$regex": "^conn" };
         let command =
@@ -107,7 +108,7 @@ fn assert_unfinished(error: &Error, name: &str) {
 async fn check<T: Bucketed>(server: &DevServer, of: fn(i64) -> T, name: &str) {
     let database = server.database("unfinished").await.unwrap();
     let batch = |from: i64| (from..from + 9).map(of);
-    // The server takes its time only where there is something to be indexed.
+    // The server takes its time only if there is something to index.
     T::buckets(&database).ensure().await.unwrap();
     let report = T::buckets(&database).insert_many(batch(0)).await.unwrap();
     report.into_result().unwrap();
@@ -147,7 +148,7 @@ struct Bottle {
     volume_ml: Option<i32>,
 }
 
-/// Filters are right without it, so documents are stored meanwhile.
+/// Filters are right without it, so documents are stored in the meantime.
 async fn check_documents(server: &DevServer) {
     let database = server.database("unfinished").await.unwrap();
     let bottles = Bottle::documents(&database);

@@ -1,5 +1,6 @@
-//! Reads of a server that lets others go on after each index entry, with eight writers at work on the key: whatever
-//! was stored when a read began is in it once, and who follows the order of arrival misses nothing.
+//! Reads of a server that yields after each index entry, with eight concurrent writers on the key:
+//! every record stored before a read began is in it once, and a follower in arrival order misses
+//! nothing.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,11 +27,11 @@ use crate::common::{
 };
 
 const WRITERS: usize = 8;
-/// Records of each writer.
+/// The number of records of each writer.
 const EACH: usize = 250;
 const KEY: &str = "1";
 
-/// A server whose reads give way all the time, of which most give way after a thousand entries.
+/// A server whose reads always yield; most servers yield after a thousand entries.
 pub(crate) async fn database() -> TestDatabase {
     static SERVER: OnceCell<DevServer> = OnceCell::const_new();
     let start = || async {
@@ -42,11 +43,11 @@ pub(crate) async fn database() -> TestDatabase {
     server.database("yields").await.unwrap()
 }
 
-/// Buckets that are written to.
+/// The buckets that the writers use.
 struct Busy<const F: usize> {
     _database: TestDatabase,
     buckets: Buckets<Sample<F>>,
-    /// The records that are acknowledged, with their times.
+    /// The acknowledged records, with their times.
     stored: Mutex<BTreeMap<i64, DateTime>>,
     writing: AtomicUsize,
 }
@@ -96,16 +97,17 @@ impl<const F: usize> Busy<F> {
     }
 }
 
-/// What was there when a read began is in it, and nothing twice.
+/// Every record stored before the read is in it, and nothing twice.
 fn check(before: &BTreeMap<i64, DateTime>, seen: &[i64], read: &str) {
     let distinct: BTreeSet<i64> = seen.iter().copied().collect();
-    assert_eq!(distinct.len(), seen.len(), "{read} gave records twice");
+    assert_eq!(distinct.len(), seen.len(), "{read} returned records twice");
     let missed = before.keys().filter(|number| !distinct.contains(number));
     let missed: Vec<&i64> = missed.collect();
     assert!(missed.is_empty(), "{read} missed {missed:?}");
 }
 
-/// Pages from the first one to the one behind the last record, as long as others write and once more.
+/// Pages from the first one to the one after the last record, as long as others write and once
+/// more.
 async fn follow<const F: usize>(busy: Arc<Busy<F>>, limit: usize, range: TimeRange) -> Vec<i64> {
     let mut seen = Vec::new();
     let mut token: Option<CursorToken> = None;
@@ -121,7 +123,7 @@ async fn follow<const F: usize>(busy: Arc<Busy<F>>, limit: usize, range: TimeRan
     }
 }
 
-/// The same by streams that go on where the last one has ended.
+/// The same through streams that continue where the last one ended.
 async fn follow_by_streams<const F: usize>(busy: Arc<Busy<F>>) -> Vec<i64> {
     let mut seen = Vec::new();
     let mut token: Option<CursorToken> = None;
@@ -226,7 +228,7 @@ fn items<const F: usize>(bucket: SampleBucket<F>) -> Vec<i64> {
     items.map(|item| item.unique).collect()
 }
 
-async fn no_read_misses_what_was_there<const F: usize>(start: u8) {
+async fn no_read_misses_existing_records<const F: usize>(start: u8) {
     let busy = Busy::<F>::start(start).await;
     let mut readers = JoinSet::new();
     for reader in 0..2 {
@@ -246,8 +248,8 @@ macro_rules! forms {
             }
 
             #[tokio::test(flavor = "multi_thread")]
-            async fn no_read_misses_what_was_there() {
-                super::no_read_misses_what_was_there::<{ super::sample::$form }>($start).await;
+            async fn no_read_misses_existing_records() {
+                super::no_read_misses_existing_records::<{ super::sample::$form }>($start).await;
             }
         }
     )+};
@@ -260,13 +262,13 @@ forms! {
     numbered_object_ids: NUMBERED_OBJECT, 54;
 }
 
-// In the order of time a late record belongs behind who has passed its time.
+// In time order, a late record belongs after the position of a reader that has passed its time.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_read_of_windows_misses_what_was_there() {
-    no_read_misses_what_was_there::<{ sample::WINDOW_CAPACITY }>(55).await;
+async fn no_read_of_windows_misses_existing_records() {
+    no_read_misses_existing_records::<{ sample::WINDOW_CAPACITY }>(55).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_read_of_hybrid_buckets_misses_what_was_there() {
-    no_read_misses_what_was_there::<{ sample::HYBRID_MERGE }>(56).await;
+async fn no_read_of_hybrid_buckets_misses_existing_records() {
+    no_read_misses_existing_records::<{ sample::HYBRID_MERGE }>(56).await;
 }

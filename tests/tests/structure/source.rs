@@ -1,6 +1,6 @@
-//! What the files of a crate define, and which definitions they name.
+//! What the files of a crate define, and which definitions they use.
 //!
-//! A name counts where it is defined: a file that only hands it on has no part in it.
+//! A name counts where it is defined: a file that only re-exports it does not count.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,12 +13,12 @@ use proc_macro2::{TokenStream, TokenTree};
 /// The sources of a crate by their paths.
 pub(crate) type Files = BTreeMap<PathBuf, String>;
 
-/// The files that each file imports from, and the names that it takes.
+/// The files that each file imports from, and the imported names.
 pub(crate) type Imports = BTreeMap<PathBuf, BTreeMap<PathBuf, BTreeSet<String>>>;
 
 type Names = Vec<String>;
 
-/// What stands before the name of a definition.
+/// The keywords before the name of a definition.
 const DEFINE: [&str; 9] = [
     "fn", "struct", "enum", "trait", "type", "const", "static", "union", "mod",
 ];
@@ -28,12 +28,12 @@ struct Module {
     file: PathBuf,
     children: BTreeSet<String>,
     defined: BTreeSet<String>,
-    /// What an import's name stands for here.
+    /// The path of an imported name.
     imported: BTreeMap<String, Names>,
     globs: Vec<Names>,
 }
 
-/// A path that a file names.
+/// A path in a file.
 struct Named {
     file: PathBuf,
     module: Names,
@@ -55,7 +55,7 @@ pub(crate) fn imports(files: &Files, root: &Path) -> Imports {
         let Some(path) = crate_.absolute(&named.module, &named.path, 0) else {
             continue;
         };
-        // What is behind the definition is its own.
+        // The part after the definition does not matter.
         let mut ends = (1..=path.len()).rev();
         let Some((file, name)) = ends.find_map(|end| crate_.definition(&path[..end], 0)) else {
             continue;
@@ -68,7 +68,8 @@ pub(crate) fn imports(files: &Files, root: &Path) -> Imports {
     imports
 }
 
-/// The tokens one after the other: idents, `::`, and the other signs; what stands for a literal says nothing.
+/// The tokens one after the other: idents, `::`, and the other signs; a literal becomes an empty
+/// string.
 fn flat(stream: TokenStream, to: &mut Names) {
     let mut is_lifetime = false;
     for tree in stream {
@@ -99,7 +100,7 @@ fn is_ident(token: &str) -> bool {
     token.starts_with(|first: char| first.is_alphabetic() || first == '_')
 }
 
-/// Where the bracket that opens here is closed.
+/// The position at which the bracket that opens here closes.
 fn close_of(tokens: &[String], open: usize) -> usize {
     let mut depth = 0;
     for (at, token) in tokens.iter().enumerate().skip(open) {
@@ -115,7 +116,7 @@ fn close_of(tokens: &[String], open: usize) -> usize {
     tokens.len()
 }
 
-/// Where the item that begins here ends.
+/// The position at which the item that begins here ends.
 fn end_of_item(tokens: &[String], start: usize) -> usize {
     let mut at = start;
     while at < tokens.len() {
@@ -130,8 +131,8 @@ fn end_of_item(tokens: &[String], start: usize) -> usize {
     at
 }
 
-/// The leaves of a `use` tree, each as its path and the name that it gets; a `*` for all. Gives what is
-/// behind the tree.
+/// The leaves of a `use` tree, each as its path and the name that it gets; a `*` for all. Returns
+/// the position after the tree.
 fn leaves(tokens: &[String], start: usize, before: &Names, to: &mut Vec<(Names, String)>) -> usize {
     let mut path = before.clone();
     let mut at = start;
@@ -196,7 +197,7 @@ impl Crate {
         beside.into_iter().find(|file| files.contains_key(file))
     }
 
-    /// Takes in the items of a module, in a file of its own or not.
+    /// Adds the items of a module, whether it has its own file or not.
     fn items(&mut self, files: &Files, path: &Names, file: &Path, tokens: &[String]) {
         let mut module = Module {
             file: file.to_owned(),
@@ -267,7 +268,7 @@ impl Crate {
                         }
                         from += 1;
                     }
-                    // The rest of a tuple struct, an initial value: whatever follows the first braces.
+                    // The rest of a tuple struct, or an initial value: the part after the first braces.
                     bodies.push((at, end));
                 }
             }
@@ -300,7 +301,7 @@ impl Crate {
         });
     }
 
-    /// Takes in the paths of an item: in its signature, in its body, in imports inside of it.
+    /// Adds the paths of an item: in its signature, in its body, in imports inside it.
     fn body(&mut self, file: &Path, module: &Names, tokens: &[String]) {
         let mut variants = BTreeSet::new();
         let mut at = 0;
@@ -329,7 +330,7 @@ impl Crate {
                         path.push(tokens[at + 2].clone());
                         at += 2;
                     }
-                    // Members, definitions and fields are not what the module knows by their name.
+                    // Members, definitions and fields are not names of the module.
                     let is_own = ["fn", "struct", "enum", "let", "mod", ".", "::"]
                         .contains(&before)
                         || start == at && behind(at) == ":";
@@ -343,7 +344,7 @@ impl Crate {
         }
     }
 
-    /// The path from the root of the crate; none for one of another crate.
+    /// The path from the root of the crate; none for a path of another crate.
     fn absolute(&self, module: &[String], path: &[String], depth: usize) -> Option<Names> {
         let known = self.modules.get(module)?;
         let mut from = module.to_vec();
@@ -361,7 +362,7 @@ impl Crate {
             name if known.children.contains(name) || known.defined.contains(name) => at = 0,
             name => {
                 let of = known.imported.get(name)?;
-                // A chain of names as long as this is one of another crate.
+                // A chain of names as long as this belongs to another crate.
                 if depth > 8 || of.first().is_some_and(|first| first == name) {
                     return None;
                 }
@@ -402,7 +403,7 @@ impl Crate {
     }
 }
 
-/// Where the variants of the enum that begins here are named.
+/// The position of the variants of the enum that begins here.
 fn variants_of(tokens: &[String], start: usize) -> BTreeSet<usize> {
     let Some(open) = (start..tokens.len()).find(|at| tokens[*at] == "{") else {
         return BTreeSet::new();

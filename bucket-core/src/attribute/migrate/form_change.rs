@@ -103,6 +103,7 @@ impl FormChange {
     pub(super) fn error(&self, fault: DocumentFault) -> DocumentError {
         DocumentError {
             id: Some(printed_id(&self.before)),
+            is_stored: true,
             fault,
         }
     }

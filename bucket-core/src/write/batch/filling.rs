@@ -1,4 +1,4 @@
-//! A record becomes item bytes, and is filed under its key.
+//! Encodes a record as item bytes, and files it under its key.
 
 use bson::DateTime;
 
@@ -26,7 +26,7 @@ impl Batch {
         self.push_with(index, record, None)
     }
 
-    /// Encodes a record whose key has these limits in place of the model's.
+    /// Encodes a record whose key has these limits instead of the model's.
     ///
     /// # Errors
     ///
@@ -38,7 +38,7 @@ impl Batch {
         limits: Option<Limits>,
     ) -> Result<(), EncodeError> {
         let time = record.time();
-        // It is never stored, and may have been removed already: no later record waits for it.
+        // It is never stored, or was already removed, so it holds back no later record.
         expiry::refuse_expired(T::SPEC, time, self.now)?;
         let kind = match Kind::of(T::SPEC, limits, time) {
             Ok(kind) => kind,
@@ -62,7 +62,7 @@ impl Batch {
         filed
     }
 
-    /// Files the record whose item begins at `start`; aside if its id is in the batch already.
+    /// Files the record whose item begins at `start`; sets it aside if its id is already in the batch.
     fn file<T: Record>(
         &mut self,
         index: usize,
@@ -112,7 +112,7 @@ impl Batch {
         self.key = writer.into_bytes();
     }
 
-    /// Takes the record's inputs; gives its size. On an error nothing is taken.
+    /// Takes the record's inputs; returns its size. On an error it takes nothing.
     fn check<T: Record>(
         &mut self,
         record: &T,
@@ -132,7 +132,7 @@ impl Batch {
         Ok(u64::try_from(bytes + ELEMENT_BYTES).unwrap_or(u64::MAX))
     }
 
-    /// The place of the chain of the record whose key was just taken.
+    /// The index of the chain of the record whose key was just taken.
     fn chain<T: Record>(&mut self, record: &T, kind: Kind) -> usize {
         let key = std::mem::take(&mut self.key);
         let at = self.find_or_begin(&key, kind, || id::prefix(T::SPEC, &record.key()));

@@ -1,22 +1,21 @@
-//! Which records of a batch come too late for the newest bucket of their key.
+//! Finds records of a batch that are too late for the newest bucket of their key.
 
 use super::Batch;
 use crate::error::EncodeError;
 
-/// What became of late records; see [`Batch::sort_out_late`].
+/// The outcome of late records; see [`Batch::sort_out_late`].
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct SortedOut {
-    /// The number of records that go into other buckets than those looked at.
+    /// The number of records that go into other buckets than the newest ones.
     pub moved: usize,
     /// The records that the model refuses.
     pub refused: Vec<(usize, EncodeError)>,
 }
 
 impl Batch {
-    /// Puts the records of forms that go by time in order, and sets late ones aside: into chains
-    /// of their own, or, where the model refuses them, into the result. It is to be called after
-    /// each look at the newest buckets.
+    /// In forms that depend on time, sorts the records and takes late ones out: into chains of their own, or
+    /// into the result if the model refuses them. Call it after each look at the newest buckets.
     #[must_use]
     pub fn sort_out_late(&mut self) -> SortedOut {
         let mut sorted_out = SortedOut::default();

@@ -1,10 +1,10 @@
-//! What a call tells all chains of its batch, and asks of them.
+//! What a call sets on all chains of its batch, and asks them.
 
 use super::Batch;
 use crate::write::{Chain, OwnRepeat, Recollection, command::MAX_STATEMENTS, own_ids::SetAside};
 
 impl Batch {
-    /// Lets a lone record try the bucket of this id before anything is read.
+    /// Lets a single record try the bucket with this id before anything is read.
     pub fn guess(&mut self, id: impl Fn(&Chain) -> Option<String>) {
         if self.records != 1 {
             return;
@@ -16,7 +16,7 @@ impl Batch {
         }
     }
 
-    /// Lets chains go by what an earlier batch of the same source has left, before anything is read.
+    /// Lets chains rely on what an earlier batch of the same source left, before anything is read.
     pub fn recall(&mut self, mut earlier: impl FnMut(&Chain) -> Option<Recollection>) {
         let lone = self.records == 1;
         for chain in &mut self.chains {
@@ -26,15 +26,14 @@ impl Batch {
         }
     }
 
-    /// Asks for the newest bucket of each key before anything is opened; see
+    /// Looks for the newest bucket of each key before anything is opened; see
     /// [`Chain::look_first`].
     pub fn look_first(&mut self) {
         self.in_order = true;
         self.chains.iter_mut().for_each(Chain::look_first);
     }
 
-    /// The indexes of the records that are not settled yet, and of those that were set aside for an
-    /// earlier one.
+    /// The indexes of the records that are not settled yet, including those set aside for an earlier one.
     #[must_use]
     pub fn indexes(&self) -> Vec<usize> {
         let pending = self.chains.iter().flat_map(Chain::indexes);
@@ -42,31 +41,31 @@ impl Batch {
         pending.chain(repeats).collect()
     }
 
-    /// Buckets without records that others have reserved are taken over at once.
+    /// Takes over buckets without records that others have reserved, without waiting.
     pub fn wait_for_nobody(&mut self) {
         self.chains.iter_mut().for_each(Chain::wait_for_nobody);
     }
 
-    /// The longest pause that is due where chains need [`Patience`](crate::write::Need::Patience), in milliseconds: at least half
-    /// of it is to pass.
+    /// The longest pause that is due while chains need [`Patience`](crate::write::Need::Patience), in
+    /// milliseconds. At least half of it must pass.
     pub(in crate::write) fn patience(&self) -> Option<u64> {
         let patient = self.chains.iter().filter(|chain| chain.is_patient());
         patient.filter_map(Chain::patience).max()
     }
 
-    /// A pause is over that was as long as chains need [`Patience`](crate::write::Need::Patience).
+    /// A pause as long as chains need for [`Patience`](crate::write::Need::Patience) is over.
     pub fn waited(&mut self) {
         let patient = self.chains.iter_mut().filter(|chain| chain.is_patient());
         patient.for_each(Chain::waited);
     }
 
-    /// Gives up on every pending record. Gives their indexes.
+    /// Gives up on every pending record. Returns their indexes.
     pub fn give_up(&mut self) -> Vec<usize> {
         self.chains.iter_mut().flat_map(Chain::give_up).collect()
     }
 
-    /// Takes out the records whose index is one of these, as long as they are not settled: nothing of them
-    /// was sent, or all that was sent was refused. Gives their indexes.
+    /// Takes out the records with these indexes that are not settled: none of them was sent, or everything
+    /// sent was refused. Returns their indexes.
     ///
     /// ```
     /// # use bucket_core::write::Batch;
@@ -79,8 +78,8 @@ impl Batch {
         chains.flat_map(|chain| chain.withdraw(&is_gone)).collect()
     }
 
-    /// Sends records that were set aside in place of the first ones of their ids, where they are `free` to be:
-    /// nothing of those is stored, nor will be. Gives whether there are such.
+    /// Sends records that were set aside instead of the first ones with their ids, if they are `free`: those
+    /// first ones are not stored and never will be. Returns whether there are any.
     pub(in crate::write) fn promote_repeats(&mut self, free: impl Fn(&OwnRepeat) -> bool) -> bool {
         let items = &self.encoded.items;
         let promoted = self.own_ids.promote(self.spec, items, free);
@@ -108,12 +107,12 @@ impl Batch {
         self.max_statements = statements.clamp(1, MAX_STATEMENTS);
     }
 
-    /// Whether every command is to be ordered.
+    /// Whether every command must be ordered.
     pub(in crate::write) fn in_order(&self) -> bool {
         self.in_order
     }
 
-    /// Whether an opening of another writer has stopped a command of this batch.
+    /// Whether another writer's opening has stopped a command of this batch.
     pub(in crate::write) fn is_raced(&self) -> bool {
         self.raced
     }

@@ -1,4 +1,4 @@
-//! What a call and its executor say to each other.
+//! The messages between a call and its executor.
 
 use bson::{Binary, RawDocumentBuf};
 
@@ -11,21 +11,21 @@ use crate::{
     write::{Answer, Listing, Look, WriteFailure},
 };
 
-/// What a call is made under.
+/// The conditions of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Terms {
-    /// It runs in the caller's session, who may be in a transaction: the first refusal ends that, so
-    /// nothing is tried on trust, and commands go one after the other.
+    /// It runs in the caller's session, which may be in a transaction. The first refusal ends a transaction,
+    /// so nothing is tried without a look, and commands are sent one after the other.
     pub in_session: bool,
-    /// What is acknowledged stays, whatever becomes of the primary.
+    /// Acknowledged records stay, whatever happens to the primary.
     pub for_good: bool,
-    /// There is no time to wait for who has reserved a bucket.
+    /// There is no time to wait for a writer that has reserved a bucket.
     pub in_a_hurry: bool,
 }
 
 impl Default for Terms {
-    /// Outside of a session, for good, with time to wait.
+    /// Outside a session, durable, with time to wait.
     fn default() -> Self {
         Self {
             in_session: false,
@@ -35,53 +35,53 @@ impl Default for Terms {
     }
 }
 
-/// What is to be done for a call next.
+/// What the executor must do next for a call.
 #[derive(Debug)]
 pub enum Next {
-    /// Let it consult what the handle has learnt: [`Call::consult`].
+    /// Let the call use what the handle has learnt: [`Call::consult`].
     Consult,
-    /// Look at the collection, outside of a session, by [`Look::command`]. Then tell
+    /// Look at the collection, outside of a session, with [`Look::command`]. Then report
     /// [`CallEvent::Listed`] or [`CallEvent::Failed`].
     Look(Look),
     /// Read, at the same time if it may be. Then tell [`CallEvent::Found`], [`CallEvent::Refused`] or
     /// [`CallEvent::Failed`].
     Read(Vec<FindPlan>),
-    /// Send these commands, at the same time if it may be, each as a [`Delivery`](crate::write::Delivery): in a
-    /// session one after the other up to the first failure. Then tell [`CallEvent::Ended`].
+    /// Send these commands, each as a [`Delivery`](crate::write::Delivery): in parallel if possible, in a
+    /// session one after the other up to the first failure. Then report [`CallEvent::Ended`].
     Send(Vec<Dispatch>),
-    /// Wait for no shorter and no longer than this. Then tell [`CallEvent::Paused`].
+    /// Wait for a time between these bounds. Then report [`CallEvent::Paused`].
     Pause {
         /// In milliseconds.
         floor: u64,
         /// In milliseconds.
         ceiling: u64,
     },
-    /// Nothing, until what is under way is told.
+    /// Nothing, until the event of the current step is reported.
     Wait,
     /// Every record is stored or has a reason why it is not: [`Call::end`].
     Done,
 }
 
-/// A command to be sent.
+/// A command to send.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Dispatch {
-    /// The command, to which the session's fields, the write concern and the limits of time are to be added.
+    /// The command. The executor adds the session's fields, the write concern and the time limits.
     pub body: RawDocumentBuf,
     /// The number of its statements.
     pub statements: usize,
-    /// The UUID of the collection that it is for, to be named where [`Learnt::names_collections`].
+    /// The UUID of the collection that it is for, which the command names if [`Learnt::names_collections`].
     pub collection: Option<Binary>,
 }
 
-/// What came of what was to be done.
+/// The result of a step.
 #[derive(Debug)]
 pub enum CallEvent<E> {
-    /// What the look has found.
+    /// The result of the look.
     Listed(Listing),
     /// The documents of each plan.
     Found(Vec<Vec<RawDocumentBuf>>),
-    /// A look or a read failed, and is not worth another try.
+    /// A look or a read failed for good.
     Failed(E),
     /// The server has refused a read.
     Refused {
@@ -92,7 +92,7 @@ pub enum CallEvent<E> {
     },
     /// What the commands came to, in their order: those behind the last one were not sent.
     Ended {
-        /// What each came to.
+        /// The result of each command.
         commands: Vec<Delivered<E>>,
         /// The deadline has passed.
         late: bool,
@@ -101,18 +101,18 @@ pub enum CallEvent<E> {
     Paused,
 }
 
-/// What a command of a call came to.
+/// The result of a command of a call.
 #[derive(Debug)]
 pub enum Delivered<E> {
     /// The server's reply.
     Answer(Answer),
-    /// There is none.
+    /// There is no reply.
     Failed {
         /// The executor's error.
         error: E,
-        /// Something of it may be applied.
+        /// Part of the command may be applied.
         unknown: bool,
-        /// What the server says, if it refused the whole command.
+        /// The server's error, if it refused the whole command.
         refusal: Option<WriteFailure>,
     },
     /// It was called off, and nothing of it was sent.

@@ -1,4 +1,4 @@
-//! The look at the collection before the first write, and wherever it turns out to be another one.
+//! Looks at the collection before the first write, and whenever it turns out to be another one.
 
 use super::{
     Call, MAX_STRAYS, Reason,
@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl<E: Clone> Call<E> {
-    /// Takes what other calls of the handle have learnt, and gives what this one has. Short: a lock may be
-    /// held meanwhile.
+    /// Takes what other calls of the handle have learnt, and adds what this one has. It is fast: the caller
+    /// may hold a lock.
     pub fn consult(&mut self, learnt: &mut Learnt) {
         let purpose = match std::mem::replace(&mut self.phase, Phase::Done) {
             Phase::Consults(purpose) => purpose,
@@ -46,7 +46,7 @@ impl<E: Clone> Call<E> {
         };
     }
 
-    /// On ground that is known.
+    /// Continues with a known collection.
     fn go_on(&mut self, purpose: &Purpose, learnt: &mut Learnt) -> Phase {
         if !matches!(purpose, Purpose::Begin) {
             return Phase::Pauses;
@@ -81,7 +81,7 @@ impl<E: Clone> Call<E> {
         }
         if let Some(ground) = ground {
             learnt.stand_on(ground);
-            // It is taken up with what others have learnt.
+            // The ground comes from what other calls have learnt.
             self.ground = None;
         }
     }
@@ -152,7 +152,7 @@ impl<E: Clone> Call<E> {
     }
 
     fn is_unmet(&mut self, unmet: Option<Unmet>) -> Phase {
-        // Every model has an index that writes rest on.
+        // Every model has an index that writes depend on.
         let unmet = unmet.unwrap_or_else(|| Unmet::Missing {
             name: self.batch.spec().pages_index_name(),
         });

@@ -1,7 +1,7 @@
-//! What is open for which key, and what is stored already: the reads before a write.
+//! The reads before a write: which buckets are open, and which records are already stored.
 //!
-//! A tail that is out of date costs a refused statement. A tail that is taken back by a failover costs no
-//! more, but where the next bucket is numbered by it: there it is read from what a majority has.
+//! A stale tail costs a refused statement. A tail that a failover rolls back costs no more than that, except
+//! if the next bucket takes its number from it: then the tail is read from what a majority has.
 
 use std::collections::HashMap;
 
@@ -13,15 +13,15 @@ use crate::{
     write::{Batch, Chain, Need},
 };
 
-/// Keys that are looked up by one read.
+/// The number of keys that one read looks up.
 const KEYS: usize = 500;
-/// Reads of one bucket each that are under way at the same time.
+/// The most single-bucket reads that run at the same time.
 pub(super) const READS: usize = 16;
 
-/// The reads in their order. Each of them may be what the next ones depend on.
+/// The reads in order. Each may depend on the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Whether full buckets that are remembered are still there.
+    /// Whether remembered full buckets still exist.
     Confirm,
     /// The open buckets of many keys.
     Open,
@@ -29,38 +29,38 @@ enum Stage {
     OpenOfOne,
     /// The newest bucket of one chain.
     Newest,
-    /// How far a source has been stored. After the looks at the tails: what others stored before those is
-    /// seen here.
+    /// How far a source has been stored. Read after the tails, so that it sees what others stored before the
+    /// reads of the tails.
     Watermark,
-    /// Records with an id that may be stored already. After the looks at the tails, and then those are to
-    /// be looked at again: records that are gone may have been the reason for the bucket that was chosen.
+    /// Records with an id that may already be stored. Read after the tails, which are then read again:
+    /// records that are taken out may have been the reason for the chosen bucket.
     Repeats,
 }
 
-/// How far the reads have got.
+/// The progress of the reads.
 #[derive(Debug, Clone)]
 pub(super) struct Learning {
     stage: Stage,
-    /// The chains that ask for a read of this stage ..
+    /// The chains that need a read of this stage ..
     asking: Vec<usize>,
-    /// .. of which so many were read for, ..
+    /// .. the number of them that are done, ..
     done: usize,
-    /// .. and so many are being read for.
+    /// .. and the number that are being read.
     reading: usize,
-    /// The reads of each of those, where they take several.
+    /// The number of reads of each of those, if they take several.
     lengths: Vec<usize>,
 }
 
-/// What a read settled.
+/// The results of a read.
 #[derive(Debug, Default)]
 pub(super) struct Learned {
-    /// Records that are stored already.
+    /// Records that are already stored.
     pub(super) duplicates: Vec<usize>,
-    /// Records whose id is stored with other data.
+    /// Records whose id is already stored with other data.
     pub(super) conflicts: Vec<(usize, String)>,
-    /// Records of keys with a document that is no bucket of theirs.
+    /// Records of keys that have a document that is not a bucket of the model.
     pub(super) damaged: Vec<(Vec<usize>, DamagedBucket)>,
-    /// The index on record ids is there.
+    /// The index on record ids exists.
     pub(super) saw_record_ids: bool,
 }
 
@@ -107,7 +107,7 @@ impl Learning {
         }
     }
 
-    /// The next reads, which may be sent at the same time; none if nothing is left to learn.
+    /// The next reads, which may run in parallel; `None` if nothing is left to learn.
     pub(super) fn next(&mut self, batch: &Batch) -> Option<Vec<FindPlan>> {
         while self.done == self.asking.len() {
             let has_looked_for_repeats = self.stage == Stage::Repeats && self.done > 0;
@@ -144,7 +144,7 @@ impl Learning {
         })
     }
 
-    /// What those reads have found, plan by plan.
+    /// Takes the results of those reads, plan by plan.
     pub(super) fn found(&mut self, batch: &mut Batch, found: Vec<Vec<RawDocumentBuf>>) -> Learned {
         let mut learned = Learned::default();
         let group = self.done..self.done + std::mem::take(&mut self.reading);

@@ -1,17 +1,17 @@
-//! Records that have the key and the id of an earlier one of the call: which of them are sent in its place, and
-//! what becomes of the others.
+//! Records with the key and the id of an earlier record of the call: which of them are sent instead of it,
+//! and the outcome of the others.
 
 use std::collections::HashMap;
 
 use super::{Call, Reason};
 use crate::write::{OwnRepeat, Repetition};
 
-/// Which records may come in place of one that is not stored.
+/// Which records may replace one that is not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// All with its id.
     Free,
-    /// Those with other data: it was refused for its own.
+    /// Those with other data: it was refused for its data.
     FreeForOthers,
     Taken,
 }
@@ -30,11 +30,10 @@ impl Place {
 }
 
 impl<E: Clone> Call<E> {
-    /// Sends repeats in place of first records that failed since it was asked last. Gives whether there are
-    /// such.
+    /// Sends repeats instead of first records that failed since the last call. Returns whether there are any.
     pub(super) fn promote_repeats(&mut self) -> bool {
         let settled = std::mem::replace(&mut self.settled, self.report.failed.len());
-        // What comes after a record of a source that failed is held back.
+        // Records after a failed record of a source are held back.
         if self.batch.own_repeats().is_empty() || self.batch.source().is_some() {
             return false;
         }
@@ -59,7 +58,7 @@ impl<E: Clone> Call<E> {
         })
     }
 
-    /// What became of the others, once nothing is pending.
+    /// Reports the outcome of the others, once nothing is pending.
     pub(super) fn settle_own_repeats(&mut self) {
         let repeats = self.batch.own_repeats();
         if repeats.is_empty() {
@@ -87,12 +86,12 @@ impl<E: Clone> Call<E> {
                     reason.clone()
                 }
                 _ if self.has_left(repeat.index) => Reason::Withdrawn,
-                // It would have been sent in its place.
+                // A repeat that could be sent would have been sent instead.
                 (_, Some(Reason::Withdrawn)) => {
                     let stop = self.report.stopped_by.clone();
                     Reason::NotSent(Box::new(stop.unwrap_or(Reason::Withdrawn)))
                 }
-                // The first one decides what the id stands for; without it that is open.
+                // The first record decides which data the id has; without it that is open.
                 (_, Some(reason)) => Reason::NotSent(Box::new(reason.clone())),
             };
             unstored.push((repeat.index, reason));
@@ -103,7 +102,7 @@ impl<E: Clone> Call<E> {
         }
     }
 
-    /// Whether the call that brought this record is gone.
+    /// Whether the caller of this record has left.
     fn has_left(&self, index: usize) -> bool {
         self.left.iter().any(|records| records.contains(&index))
     }

@@ -1,11 +1,11 @@
-//! Where a call is, and what it has to teach.
+//! The phase of a call, and what the handle can learn from it.
 
 use std::vec::IntoIter;
 
 use super::learning::Learning;
 use crate::write::{Ground, Look, Round};
 
-/// Where a call is.
+/// The phase of a call.
 #[derive(Debug)]
 pub(super) enum Phase {
     /// The handle is consulted, or looks are under way ..
@@ -17,11 +17,11 @@ pub(super) enum Phase {
     Plans,
     Sends(IntoIter<Round>),
     AwaitsReplies(Vec<Round>, IntoIter<Round>),
-    /// Whether earlier tries have opened buckets after all.
+    /// Reads whether earlier attempts opened buckets after all.
     AwaitsTraces(IntoIter<Round>),
     HasRun,
     Pauses,
-    /// Chains that are patient wait for it, too.
+    /// Patient chains wait for it, too.
     AwaitsPause {
         patient: bool,
     },
@@ -29,26 +29,26 @@ pub(super) enum Phase {
     Done,
 }
 
-/// What the handle is to learn.
+/// What the handle should learn.
 #[derive(Debug, Default)]
 pub(super) struct Lessons {
-    /// The collection is as the model needs it.
+    /// The collection matches the model.
     pub(super) ground: Option<Ground>,
     pub(super) saw_record_ids: bool,
-    /// The collection is another one than the call has found, or has changed.
+    /// The collection is not the one that the call found, or has changed.
     pub(super) leaves: bool,
-    /// Nothing counts any more that was learnt of what it held.
+    /// Everything learnt about its contents is invalid.
     pub(super) forgets: bool,
 }
 
-/// What the handle is consulted for, or a look is for.
+/// Why the handle is consulted, or a look is made.
 #[derive(Debug)]
 pub(super) enum Purpose {
     /// The call begins.
     Begin,
-    /// These commands are to be sent.
+    /// These commands will be sent.
     Send(IntoIter<Round>),
-    /// The collection is another one than before.
+    /// The collection is no longer the same one.
     Elsewhere,
     /// The call ends.
     End,

@@ -1,4 +1,4 @@
-//! What a write call came to, record by record.
+//! The result of a write call, record by record.
 
 use crate::{
     error::{DamagedBucket, EncodeError},
@@ -6,29 +6,29 @@ use crate::{
     write::{Action, HeldBack, WriteFailure},
 };
 
-/// What became of the records of a call. A record is known by the index that the caller gave it.
+/// The outcome of the records of a call. A record is identified by the caller's index.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Report<E> {
-    /// So many records are stored.
+    /// The number of stored records.
     pub stored: usize,
     /// The first record of each bucket that was opened.
     pub opened: Vec<usize>,
-    /// Records that were stored before, by an earlier call or as an earlier record of this one.
+    /// Records that were already stored, by an earlier call or as an earlier record of this one.
     pub duplicates: Vec<usize>,
-    /// Records that are not stored, or not known to be, and why.
+    /// Records that are not stored, or may not be, and why.
     pub failed: Vec<Unstored<E>>,
-    /// Why nothing more was tried: the connection is lost, or no record could be stored.
+    /// Why the call stopped early: the connection was lost, or no record could be stored.
     pub stopped_by: Option<Reason<E>>,
-    /// So many commands were sent ..
+    /// The number of commands sent ..
     pub commands: usize,
-    /// .. and so many were sent again because of a fault.
+    /// .. and the number sent again because of a fault.
     pub resent: usize,
-    /// So many statements were refused because a bucket was not as last seen.
+    /// The number of statements refused because a bucket was not as last seen.
     pub missed: usize,
 }
 
-/// Records that are not stored, or not known to be, for one reason.
+/// Records that are not stored, or may not be, for one reason.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Unstored<E> {
@@ -38,17 +38,17 @@ pub struct Unstored<E> {
     pub reason: Reason<E>,
 }
 
-/// Why a record is not stored, or not known to be.
+/// Why a record is not stored, or may not be.
 #[derive(Debug, Clone)]
 pub enum Reason<E> {
-    /// A read or a command failed: what the executor says of it.
+    /// A read or a command failed, with the executor's error.
     Failed {
         /// The executor's error.
         error: E,
-        /// Something of it may be applied.
+        /// Part of it may be applied.
         unknown: bool,
     },
-    /// The server refused the statement that brought it.
+    /// The server refused the record's statement.
     Refused {
         /// What the statement did.
         action: Box<Action>,
@@ -57,29 +57,29 @@ pub enum Reason<E> {
     },
     /// Its time is before the newest bucket, and the model refuses such records.
     Late(EncodeError),
-    /// A document of the collection is no bucket of the model.
+    /// A document of the collection is not a bucket of the model.
     Damaged(DamagedBucket),
-    /// The collection lacks an index that writes rest on.
+    /// The collection lacks an index that writes depend on.
     Unmet(Unmet),
     /// The collection is not one that can hold buckets.
     Drift(Drift),
-    /// Other writers of the key were faster so often.
+    /// The call gave up after this many conflicts with other writers of the key.
     Contention {
-        /// How often it was tried.
+        /// The number of attempts.
         attempts: u32,
     },
-    /// Its id is stored with other data.
+    /// Its id is already stored with other data.
     Conflict {
         /// The id, as text.
         id: String,
     },
-    /// An earlier record of its source is not known to be stored.
+    /// An earlier record of its source may not be stored.
     HeldBack(HeldBack),
-    /// The call that brought it went before it was sent.
+    /// Its caller left before it was sent.
     Withdrawn,
-    /// A try that was lost may have been applied late.
+    /// An attempt that lost its connection may have been applied late.
     LostTry,
-    /// Another command had the number of the one that brought it.
+    /// Another command used the same transaction number.
     TakenNumber,
     /// It is stored, but the write concern was not met: it may be rolled back.
     Concern(WriteFailure),
@@ -125,7 +125,7 @@ impl<E: Clone> Report<E> {
         self.fail(vec![record], reason);
     }
 
-    /// Nothing more is tried.
+    /// Stops the call: nothing more is tried.
     pub(super) fn stop(&mut self, reason: Reason<E>) {
         self.stopped_by = Some(reason);
     }

@@ -23,12 +23,12 @@ impl<E: Clone> Call<E> {
         self.lessons.saw_record_ids |= learned.saw_record_ids;
     }
 
-    /// What a command came to.
+    /// Takes the result of a command.
     pub(super) fn ended(&mut self, round: &Round, command: Delivered<E>, late: bool) {
         self.report.commands += 1;
         match command {
             Delivered::Answer(answer) => self.settle(round, &answer),
-            // It is planned anew.
+            // It is planned again.
             Delivered::CalledOff => {}
             Delivered::Failed {
                 error,
@@ -84,23 +84,23 @@ impl<E: Clone> Call<E> {
         self.report.stop(reason);
     }
 
-    /// The server refused a whole command: smaller ones are sent until the record to blame is alone.
+    /// The server refused a whole command: smaller ones are sent until the record to blame is isolated.
     fn refused(&mut self, round: &Round, failure: &WriteFailure, error: E) {
         let failed = self.batch.refused(round, failure);
         let unknown = false;
         self.report.fail(failed, Reason::Failed { error, unknown });
     }
 
-    /// A command without a result: what it carried is not tried again. Nor is anything else if there is
-    /// no more time, or no other command can fare better.
+    /// A command without a result: its records are not tried again. The call stops if there is no more time,
+    /// or if no other command would fare better.
     fn lost(&mut self, round: &Round, reason: Reason<E>, late: bool) {
         let records = self.batch.abandon(round);
         let goes_on = reason.is_unknown()
             && !self.terms.in_session
-            // No record of a source is stored while one before it may not be.
+            // No record of a source may be stored while an earlier one may not be.
             && self.batch.source().is_none()
             && !late;
-        // A statement may bring no records: then no record's outcome is unknown.
+        // A statement may have no records: then no record's outcome is unknown.
         let leaves_none_open = records.is_empty() && reason.is_unknown();
         self.report.fail(records, reason.clone());
         if goes_on {
@@ -113,13 +113,13 @@ impl<E: Clone> Call<E> {
         });
     }
 
-    /// The reads that tell whether earlier tries have opened buckets after all.
+    /// The reads that show whether earlier attempts opened buckets after all.
     pub(super) fn traces(&self) -> Vec<FindPlan> {
         let asked = self.doubtful.iter().take(READS);
         asked.map(|doubtful| read::by_id(doubtful.id())).collect()
     }
 
-    /// Those reads have found these documents, or failed.
+    /// Takes the documents that those reads found, or their failure.
     pub(super) fn resolve(&mut self, found: Option<&[Vec<RawDocumentBuf>]>) {
         let asked = self.doubtful.len().min(READS);
         for (at, doubtful) in self.doubtful.drain(..asked).enumerate() {
@@ -137,15 +137,15 @@ impl<E: Clone> Call<E> {
         }
     }
 
-    /// Records after one of their source that is not known to be stored.
+    /// Reports records after one of their source that may not be stored.
     pub(super) fn report_held_back(&mut self) {
         for held in self.batch.take_held_back() {
             self.report.fail_one(held.index, Reason::HeldBack(held));
         }
     }
 
-    /// Takes out the records of calls that are gone: of those that are still pending nothing was sent. Gives
-    /// whether there are such.
+    /// Takes out the records of callers that have left. Records that are still pending were not sent. Returns
+    /// whether there are any.
     pub(super) fn withdraw(&mut self) -> bool {
         if self.gone.is_empty() {
             return false;
@@ -177,11 +177,11 @@ impl<E: Clone> Call<E> {
         }
     }
 
-    /// Nothing more is done.
+    /// Settles every record that is left; nothing more is done.
     pub(super) fn settle_the_rest(&mut self) {
         self.report_held_back();
         let left = self.batch.give_up();
-        // Nothing is left without a reason; should it be, no record vanishes silently.
+        // Every record left has a reason; if not, it must still not vanish silently.
         let reason = match &self.report.stopped_by {
             Some(reason @ Reason::NotSent(_)) => reason.clone(),
             Some(reason) => Reason::NotSent(Box::new(reason.clone())),

@@ -1,4 +1,4 @@
-//! The manual's form: pages of a key, one open at a time, each behind all that exist.
+//! The manual's form: pages of a key, one open at a time, each after all existing ones.
 
 use super::{Chain, Known, Need, Step, Tail, rules::Rules, tail::Reservation};
 use crate::{
@@ -17,7 +17,8 @@ impl Rules for Pages {
         }
         let next = chain.id(known.place.after(known.place));
         if next <= known.id {
-            let message = format!("no bucket can be opened behind it: `{next}` sorts before it");
+            let message =
+                format!("no bucket can follow it, because the next id, `{next}`, sorts before it");
             return Err(DamagedBucket::new(
                 format!("{:?}", known.id),
                 Damage::Id { message },
@@ -78,9 +79,9 @@ impl Chain {
     fn open_page(&self, last: Option<&Known>, from: usize) -> Step {
         let known = self.page_after(last.map(|last| last.place), from);
         let id = known.id.clone();
-        // Nothing may have been opened since the newest one was seen: where the index loses
-        // sight of a bucket before it is full, and where what others have opened and
-        // filled may hold records of the same source.
+        // Nothing may have been opened since the newest one was seen. This matters if the index drops a
+        // bucket before it is full, and if buckets that others opened and filled may hold records of the same
+        // source.
         let strict = self.spec.raised_from().is_some() || self.watermark.is_some();
         let behind = match last {
             _ if !strict => id.clone(),
@@ -101,7 +102,7 @@ impl Chain {
         self.page_step(&known, Action::Open { id, behind }, from, take)
     }
 
-    /// The statement that brings so many records to this bucket.
+    /// The statement that stores this many records in this bucket.
     pub(super) fn page_step(
         &self,
         known: &Known,

@@ -1,8 +1,8 @@
-//! Buckets that begin with their first record and are closed by number or by time.
+//! Buckets that start with their first record and are closed by count or by time.
 //!
-//! What closes a bucket is the time of a record, never the clock: a record that lies behind the
-//! span of the open bucket marks it as closed and opens the next one. The unique index on buckets
-//! that are not closed makes the first a condition of the second.
+//! The time of a record closes a bucket, never the clock: a record after the span of the open bucket marks it
+//! as closed and opens the next one. The unique index on buckets that are not closed requires the mark before
+//! the opening.
 
 use bson::DateTime;
 
@@ -45,7 +45,7 @@ impl Rules for InTime {
 }
 
 impl Chain {
-    /// Where the newest bucket begins, if that is known.
+    /// The start of the newest bucket, if it is known.
     pub(in crate::write) fn newest_start(&self) -> Option<DateTime> {
         match &self.tail {
             Tail::Open(known) | Tail::Full(known) if self.guess.is_none() => Some(known.start),

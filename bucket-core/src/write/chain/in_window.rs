@@ -1,9 +1,8 @@
-//! Windows: the buckets of a key and a window, told apart by a sequence without gaps.
+//! Windows: the buckets of a key and a window, numbered in a sequence without gaps.
 //!
-//! The first one's id follows from the record alone, so it is tried on trust: the statement appends
-//! or opens, and commutes with every other. A further one is opened only by who saw the last one
-//! full, under the id behind it: full buckets stay full and ids are unique, so there is one with
-//! room at most.
+//! The id of the first one follows from the record only, so it is tried without a look: the statement appends
+//! or opens, in any order with others. Only a writer that saw the last bucket full opens a further one, under
+//! the next id. Full buckets stay full and ids are unique, so at most one has room.
 
 use bson::Document;
 
@@ -16,9 +15,9 @@ use crate::{
 };
 
 impl Rules for InWindow {
-    /// The newest bucket with room of a window that ends where ours does: buckets from before the
-    /// window was changed are left as they are. Once it is full by what is seen here the next part follows,
-    /// so nothing counts that may be taken back.
+    /// The newest bucket with room of a window that ends where ours does: buckets from before the window was
+    /// changed are not touched. Once this read shows it as full, the next part follows, so it reads only what
+    /// cannot be rolled back.
     fn open_bucket(&self, chain: &Chain) -> FindPlan {
         let mut room = Known::room_condition(chain.spec, self.size);
         room.insert(chain.spec.names().end, self.end);
@@ -33,7 +32,7 @@ impl Rules for InWindow {
         chain.newest_of(self.start, condition.clone())
     }
 
-    /// The first bucket of the window is tried on trust.
+    /// The first bucket of the window is tried without a look.
     fn first_need(&self, _: &Chain) -> Need {
         Need::Statements
     }
@@ -42,7 +41,7 @@ impl Rules for InWindow {
         let first = Place::at(self.start, chain.spec.id_unit());
         let place = id::parse_place(chain.spec, &id).ok();
         if let Some(place) = place.filter(|place| place.time == first.time) {
-            // It was there: it is not begun again in its middle should it be gone.
+            // It existed: if it is gone now, it must not be opened again with a later record.
             chain.tail = Tail::Open(Known {
                 fresh: false,
                 ..Known::fresh(id, place, self.size, self.start)

@@ -1,8 +1,8 @@
 //! Late records of a key: into a bucket that covers them, or into side buckets.
 //!
-//! A side bucket covers a span of the longest duration, aligned to 1970, so that late records of
-//! one time share it however they arrive. Its id is told apart from others of its time by a
-//! sequence without gaps, as in a window.
+//! A side bucket covers a span of the longest duration, aligned to 1970, so that late records of the same
+//! time share it in any order of arrival. A sequence without gaps distinguishes its id from others of its
+//! time, as in a window.
 
 use bson::{DateTime, Document, doc};
 
@@ -44,7 +44,7 @@ impl Rules for Late {
         chain.newest_of(self.start, Document::new()).of_majority()
     }
 
-    /// None is tried before it was looked for.
+    /// A side bucket is never tried without a look.
     fn guess(&self, _: &mut Chain, _: String) {}
 
     fn saw(&self, chain: &Chain, known: Known) -> Result<Tail, DamagedBucket> {
@@ -62,7 +62,7 @@ impl Rules for Late {
             Tail::Open(known) if chain.kind.covers(known.start, chain.time_at(from)) => {
                 return Some(chain.put(known, from));
             }
-            // The next record needs another bucket, which is to be looked for.
+            // The next record needs another bucket, which must be looked up.
             Tail::Unknown | Tail::Open(_) | Tail::Reserved(_) => return None,
             Tail::NoneOpen => first,
             Tail::Full(last) => first.after(last.place),

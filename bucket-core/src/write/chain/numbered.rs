@@ -1,9 +1,9 @@
-//! Numbered buckets of a key: number `n + 1` is opened only by who saw number `n` full, under an id
-//! that follows from the number. Full buckets stay full and ids are unique, so numbers have no gaps
-//! and no repeats.
+//! Numbered buckets of a key: only a writer that saw number `n` full opens number `n + 1`, under an id that
+//! follows from the number. Full buckets stay full and ids are unique, so numbers have no gaps and no
+//! repeats.
 //!
-//! What was seen must stay: by a read of what a majority has, by an acknowledged write, or by a statement
-//! before it in the same command, which fails with it.
+//! What was seen must be permanent: from a read of what a majority has, from an acknowledged write, or from
+//! an earlier statement of the same command, which fails with it.
 
 use super::{Chain, Known, Step, Tail, rules::Rules};
 use crate::{
@@ -26,7 +26,7 @@ impl Rules for Numbered {
         let number = match tail {
             Tail::Unknown | Tail::Reserved(_) => return None,
             Tail::Open(known) if known.has_room(chain.spec) => return Some(chain.put(known, from)),
-            // Another tool left it without its mark.
+            // Another tool did not set its mark.
             Tail::Open(known) => return Some(Chain::close(known)),
             Tail::NoneOpen => 1,
             Tail::Full(last) => last.place.time.saturating_add(1),

@@ -1,29 +1,30 @@
-//! How long a chain leaves a bucket without records to the writer that has reserved it.
+//! How long a chain leaves a bucket without records to the writer that reserved it.
 //!
-//! That writer inserts whole buckets before the reserved one, by statements that first look whether it is
-//! still reserved and then insert. The server may execute the statements of others between these two steps. Were
-//! the bucket taken over and given records there, readers could pass the place at which the insert then
-//! appears. So a bucket is left to who has reserved it for longer than loads take, and one that was taken over
-//! gets its first records only after what was under way then has ended. Its own owner knows that nothing is.
+//! That writer inserts whole buckets before the reserved one. Each statement first checks that the bucket is
+//! still reserved, then inserts. The server may execute other statements between these two steps. If the
+//! bucket were taken over and given records there, readers could pass the place where the insert then
+//! appears. So a chain does not touch a reserved bucket for longer than loads take. After it takes one over, it
+//! also waits for statements in flight to end before it stores the first records. The bucket's owner knows
+//! that it has none in flight.
 
 use super::{
     Chain, Known, Need, Tail,
     state::{EmptyBuckets, Patience},
 };
 
-/// The pauses before a bucket is taken over, in milliseconds: each at least half as long.
+/// The pauses before a bucket is taken over, in milliseconds: each lasts at least half as long.
 const BEFORE: [u64; 6] = [4, 8, 16, 32, 64, 128];
 /// The pause before a bucket that was taken over gets its first records.
 const AFTER: u64 = 100;
 
 impl Chain {
-    /// Whether a pause is all that it needs to go on.
+    /// Whether it needs only a pause to continue.
     pub(in crate::write) fn is_patient(&self) -> bool {
         self.need() == Need::Patience
     }
 
-    /// The longest pause that is due before the next statement, in milliseconds: at least half of it is to
-    /// pass. None if the chain need not wait.
+    /// The longest pause that is due before the next statement, in milliseconds; at least half of it must
+    /// pass. `None` if the chain need not wait.
     pub(in crate::write) fn patience(&self) -> Option<u64> {
         let known = self.leaves_alone()?;
         let pauses = match &self.patience {
@@ -60,13 +61,13 @@ impl Chain {
             }
         }
         if reserved {
-            // By now it may have records.
+            // It may have records now.
             self.tail = Tail::Unknown;
             self.forget_watermark();
         }
     }
 
-    /// The bucket without records that another writer may have reserved.
+    /// The bucket without records that another writer may have reserved, if the tail is one.
     fn leaves_alone(&self) -> Option<&Known> {
         let known = match &self.tail {
             Tail::Open(known) if self.spec.form().reserves() => known,
@@ -74,8 +75,8 @@ impl Chain {
         };
         let is_empty = known.count == 0 && !known.fresh;
         let is_own = self.own.as_ref() == Some(&known.id);
-        // In a transaction it would look the same for ever. Where buckets without records are refused there
-        // is no reservation.
+        // In a transaction it would always look the same. A collection that refuses buckets without records
+        // has no reservations.
         let waits = self.empty_buckets == EmptyBuckets::Reserved && !self.in_a_hurry;
         (is_empty && !is_own && waits).then_some(known)
     }

@@ -9,9 +9,8 @@ use crate::{
 };
 
 impl Chain {
-    /// Tries this bucket before anything is read. In the forms whose buckets are marked or in the
-    /// manual's such a statement misses without a trace, so it must be the only one of its
-    /// command.
+    /// Tries this bucket before anything is read. In the manual's form and in forms with marked buckets, such
+    /// a statement misses without a trace, so it must be the only one of its command.
     pub(in crate::write) fn guess(&mut self, id: String) {
         if !id.starts_with(&self.prefix) {
             return;
@@ -20,8 +19,8 @@ impl Chain {
         kind.rules().guess(self, id);
     }
 
-    /// The statements that store the pending records, at most `limit`; they must be sent in this
-    /// order and each only if the one before it was applied.
+    /// Plans the statements that store the pending records, at most `limit`. Send them in this order, and
+    /// each only if the one before it was applied.
     #[must_use]
     pub fn plan(&self, limit: usize) -> Vec<Step> {
         if let Some(id) = &self.guess {
@@ -50,16 +49,16 @@ impl Chain {
                 })
             );
             if takes_over || self.kind.is_late() {
-                // The next record may need another bucket, which is to be looked for; and what is taken
-                // over gets its records by a command of its own.
+                // The next record may need another bucket, which must be looked up; and a bucket that is
+                // taken over gets its records in a later command.
                 break;
             }
         }
         steps
     }
 
-    /// Whether these statements may be sent all at once, each behind the other: the bucket at the end
-    /// was just seen, and the next ones are this chain's to open as long as nobody else writes to it.
+    /// Whether these statements may be sent all at once. The bucket at the end was just seen, and this chain
+    /// can open the next ones as long as no one else writes to it.
     pub(in crate::write) fn may_go_at_once(&self, steps: &[Step]) -> bool {
         let opens = steps.first().is_some_and(|step| step.action.is_opening());
         let known = !matches!(self.tail, Tail::Unknown) && self.guess.is_none();
@@ -80,8 +79,8 @@ impl Chain {
 
     /// How many records from `from` on go into one statement for this bucket; at least 1.
     pub(super) fn fit(&self, from: usize, known: &Known, room: u32) -> usize {
-        // Not more than our own limit even where the bucket takes more: values are checked against
-        // what the sum over that many of them can be.
+        // At most our own limit, even if the bucket takes more: values are checked against the largest sum of
+        // that many records.
         let room = usize::try_from(room.min(self.kind.size()))
             .unwrap_or(usize::MAX)
             .min(self.max_take)
@@ -100,7 +99,7 @@ impl Chain {
         fitting.count().max(1)
     }
 
-    /// The size of these records as it is counted against `max_bytes`.
+    /// The size of these records as counted against `max_bytes`.
     pub(super) fn bytes(&self, from: usize, take: usize) -> u64 {
         let slots = self.pending.iter().skip(from).take(take);
         slots.map(|slot| slot.bytes).sum()
@@ -147,7 +146,7 @@ impl Chain {
         }
     }
 
-    /// Adds the statements of a plan to a command and tells how many of them fitted.
+    /// Adds the statements of a plan to a command and returns how many fitted.
     pub(in crate::write) fn encode(
         &self,
         steps: &[Step],

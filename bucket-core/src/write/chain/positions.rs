@@ -1,4 +1,4 @@
-//! How far the source of a chain's records has been stored: what is asked, recalled and skipped.
+//! How far the source of a chain's records has been stored: reads, memory and skips.
 
 use bson::{Document, RawDocument, doc};
 
@@ -10,9 +10,9 @@ use crate::{
 };
 
 impl Chain {
-    /// The read that finds the newest bucket with a position of the source. It is to follow the look
-    /// at the tail: what was stored before that look is seen by this one. What it finds is reported as
-    /// stored, so it must stay.
+    /// The read that finds the newest bucket with a position of the source. Run it after the read of the
+    /// tail, so that it sees everything stored before that. Records up to the position are reported as
+    /// stored, so it must be permanent.
     #[must_use]
     pub fn watermark(&self) -> FindPlan {
         let Some(watermark) = &self.watermark else {
@@ -29,14 +29,14 @@ impl Chain {
         }
     }
 
-    /// That bucket was read, or there is none. Gives the indexes of the records that are stored
-    /// already.
+    /// Takes that bucket, or `None` if there is none. Returns the indexes of the records that are already
+    /// stored.
     pub fn saw_watermark(&mut self, found: Option<&RawDocument>) -> Vec<usize> {
         let Some(watermark) = &mut self.watermark else {
             return Vec::new();
         };
         watermark.asked = true;
-        // Its word counts, also where an earlier batch has left another one.
+        // The server's answer counts, even if an earlier batch left another position.
         watermark.stored = found.and_then(|bucket| stored_position(bucket, watermark.path()));
         self.skip_stored()
     }
@@ -47,9 +47,9 @@ impl Chain {
         path.is_some_and(|path| stored_position(bucket, path).is_some())
     }
 
-    /// Goes by a position that an earlier batch has reached: only where every record stands behind it,
-    /// so that the statements ask whether it is still the last one. That a record is stored is for the
-    /// server to say: the buckets may be gone.
+    /// Relies on a position that an earlier batch has reached, but only if every record comes after it. Then
+    /// the statements check that it is still the last one. Only the server can say that a record is stored:
+    /// the buckets may be gone.
     pub(super) fn recall_watermark(&mut self, position: i64) {
         let is_behind = |slot: &Slot| slot.position > position;
         if let Some(watermark) = &mut self.watermark

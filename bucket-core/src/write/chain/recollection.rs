@@ -1,7 +1,7 @@
-//! What one batch leaves for the next: the bucket that a chain's last record went into.
+//! What one batch remembers for the next: the bucket that took a chain's last record.
 //!
-//! It is hearsay. A statement that goes by it and finds the buckets otherwise changes nothing, and
-//! then the tail is read.
+//! The memory may be wrong. A statement that relies on it and finds other buckets changes nothing, and then
+//! the tail is read.
 
 use bson::RawDocument;
 
@@ -11,16 +11,16 @@ use super::{Chain, Known, Tail, state::Recalled};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recollection {
     id: String,
-    /// How it stood after that, where that is known.
+    /// Its state after that, if it is known.
     known: Option<Known>,
     /// That record filled or closed it.
     is_full: bool,
-    /// How far the source of the records had been stored then.
+    /// How far the source of the records had been stored.
     position: Option<i64>,
 }
 
 impl Recollection {
-    /// Whether the next record is thought to open a bucket.
+    /// Whether the next record probably opens a bucket.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.is_full
@@ -28,18 +28,18 @@ impl Recollection {
 }
 
 impl Chain {
-    /// What a later batch gains by, if it does.
+    /// What a later batch can use, if anything.
     #[must_use]
     pub fn recollection(&self, lone: bool) -> Option<Recollection> {
         let (id, known, is_full) = match (&self.tail, &self.last) {
-            // Late records of one time come once.
+            // Late records of one time usually come only once.
             _ if self.kind.is_late() => return None,
-            // Others may have gone on to a later one since, and filled it: then the next record is late,
-            // and no statement would be refused for that.
+            // Others may have opened a later bucket since, and filled it. Then the next record is late, but
+            // no statement would be refused for that.
             (Tail::Full(_), _) if self.kind.sorts() => return None,
             (Tail::Full(known), _) => (&known.id, Some(known), true),
             (Tail::Open(known), Some(id)) if known.id == *id => (id, Some(known), false),
-            // Without its count it is good for a lone record alone, whose miss shows.
+            // Without its count it is useful only for a single record, whose miss shows.
             (_, Some(id)) if lone => (id, None, false),
             _ => return None,
         };
@@ -51,7 +51,7 @@ impl Chain {
         })
     }
 
-    /// Goes by what an earlier batch has left.
+    /// Uses what an earlier batch remembered.
     pub(in crate::write) fn recall(&mut self, earlier: &Recollection, lone: bool) {
         let gone_by = if lone && !earlier.is_full {
             self.guess(earlier.id.clone());
@@ -64,7 +64,7 @@ impl Chain {
         }
     }
 
-    /// Whether it is of use here.
+    /// Uses the remembered tail; returns whether it is useful here.
     fn recall_tail(&mut self, earlier: &Recollection) -> bool {
         let Some(known) = &earlier.known else {
             return false;
@@ -79,10 +79,10 @@ impl Chain {
         }
         let has_room = known.has_room(self.spec);
         match earlier.is_full {
-            // Its statements ask whether it is there.
+            // Its statements check that it exists.
             false if has_room => self.tail = Tail::Open(known),
             true if has_room && !known.marked => return false,
-            // Where it is gone, those of a key without gaps begin anew, and so may positions.
+            // If it is gone, buckets numbered without gaps start anew, and positions may too.
             true if self.builds_on_full() => self.remembered = Some(known),
             true => self.tail = Tail::Full(known),
             false => return false,
@@ -91,27 +91,27 @@ impl Chain {
         true
     }
 
-    /// Whether the next bucket is right only if the full one before it is there.
+    /// Whether the next bucket is correct only if the full one before it exists.
     fn builds_on_full(&self) -> bool {
         self.kind.builds_on_full() || self.watermark.is_some()
     }
 
-    /// The full bucket that is to be asked for.
+    /// The full bucket that must be checked.
     pub(in crate::write) fn remembered(&self) -> Option<&Known> {
         self.remembered.as_ref()
     }
 
-    /// That bucket was read, or is gone. Gives the indexes of the records that are stored already.
+    /// Takes that bucket, or `None` if it is gone. Returns the indexes of the records that are already stored.
     pub(in crate::write) fn confirm(&mut self, found: Option<&RawDocument>) -> Vec<usize> {
         self.remembered = None;
         self.forget_watermark();
-        // One that is damaged is met again by the look at the tail.
+        // The look at the tail meets a damaged one again.
         let Some(found) = found.filter(|found| self.saw(found).is_ok()) else {
             self.tail = Tail::Unknown;
             self.recalled = Recalled::InVain;
             return Vec::new();
         };
-        // Nothing stands behind it as long as statements that go by it are applied.
+        // It is the last one as long as statements that rely on it are applied.
         if self.has_position(found) {
             return self.saw_watermark(Some(found));
         }

@@ -1,4 +1,4 @@
-//! What a form decides of its chains: which bucket takes the next records, and how it is found.
+//! What a form decides for its chains: which bucket takes the next records, and how to find it.
 
 use bson::Document;
 
@@ -11,13 +11,13 @@ use crate::{
 };
 
 pub(super) trait Rules {
-    /// The statement for the pending records from `from` on; none where the tail must be seen first.
+    /// The statement for the pending records from `from` on; `None` if the tail must be seen first.
     fn next(&self, chain: &Chain, tail: &Tail, from: usize) -> Option<Step>;
 
-    /// What a bucket that was read is to the next record.
+    /// What a bucket that was read means for the next record.
     fn saw(&self, chain: &Chain, known: Known) -> Result<Tail, DamagedBucket>;
 
-    /// What is needed where nothing is known of the tail.
+    /// What is needed if nothing is known about the tail.
     fn first_need(&self, _: &Chain) -> Need {
         Need::NewestBucket
     }
@@ -35,12 +35,12 @@ pub(super) trait Rules {
         read::newest_with(chain.spec, &chain.key, condition)
     }
 
-    /// Goes by the id of the bucket that took the key's last record.
+    /// Uses the id of the bucket that took the key's last record.
     fn guess(&self, chain: &mut Chain, id: String) {
         chain.guess = Some(id);
     }
 
-    /// An append to a bucket that nothing is known of but its id.
+    /// An append to a bucket of which only the id is known.
     fn guessed(&self, chain: &Chain, id: &str) -> Action {
         Action::Put(Put::lone(chain.spec, id, chain.kind.size()))
     }

@@ -1,4 +1,4 @@
-//! What a read tells a chain.
+//! What a chain learns from a read.
 
 use bson::RawDocument;
 
@@ -6,12 +6,12 @@ use super::{Chain, Known, Tail, state::Refused};
 use crate::error::{Damage, DamagedBucket};
 
 impl Chain {
-    /// The open bucket, or the newest one, was read; its items need not be there.
+    /// Takes the open bucket, or the newest one; its items may be left out.
     ///
     /// # Errors
     ///
-    /// [`DamagedBucket`] if its id is not of the model's form, if a field is not of its type, or if
-    /// it has refused a record that its count leaves room for.
+    /// [`DamagedBucket`] if its id does not have the model's form, if a field does not have its type, or if
+    /// it has refused a record that its count has room for.
     pub fn saw(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
         self.forget_watermark();
         let mut known = self.known(stored)?;
@@ -19,10 +19,10 @@ impl Chain {
             let takes = known.has_room(self.spec) && !known.marked;
             self.is_in_doubt = takes && self.kind.covers(known.start, self.time_at(0));
         }
-        // Others have gone on: it was a race.
+        // Other writers have continued: it was a race.
         self.taken
             .take_if(|taken| taken.behind.as_deref() != Some(&known.id));
-        // Counts only grow: a bucket that was fuller than this cannot be as empty now.
+        // Counts only grow, so at the refusal the bucket held no more than now and should have taken the records.
         let should_have = |refused: &Refused| {
             refused.times > 1
                 && refused.id == known.id
@@ -37,7 +37,7 @@ impl Chain {
         }
         if self.outgrown.as_ref() == Some(&known.id) && self.kind.passes_by() {
             if !self.kind.marks() {
-                // It is passed by; the newest one tells which is next.
+                // It is skipped; the newest one shows which is next.
                 return Ok(());
             }
             known.size = known.count;
@@ -46,7 +46,7 @@ impl Chain {
         Ok(())
     }
 
-    /// The newest bucket was read, because none is open.
+    /// Takes the newest bucket, because none is open.
     ///
     /// # Errors
     ///
@@ -57,17 +57,17 @@ impl Chain {
             let known = self.known(stored)?;
             let passed_by = self.outgrown.as_ref() == Some(&known.id);
             if passed_by || (self.kind.is_set_aside() && !known.late) {
-                // It only tells which sequence is the next one.
+                // It only shows which sequence number is next.
                 self.tail = Tail::Full(known);
                 return Ok(());
             }
         }
-        // It may have been opened since none was found to be open.
+        // It may have been opened since the read of the open bucket.
         self.saw(stored)
     }
 
-    /// What is seen of the buckets may be newer than what was seen of the source's position: others
-    /// may have stored the same records in between.
+    /// What was seen of the buckets may be newer than what was seen of the source's position: others may have
+    /// stored the same records in between.
     pub(super) fn forget_watermark(&mut self) {
         if let Some(watermark) = &mut self.watermark {
             watermark.forget();

@@ -1,4 +1,4 @@
-//! What a reply tells a chain.
+//! What a chain learns from a reply.
 
 use super::{
     Chain, Step, Tail,
@@ -8,7 +8,7 @@ use super::{
 use crate::write::{Action, HeldBack, Put, WriteFailure};
 
 impl Chain {
-    /// The statement was applied: its records are stored. Gives their indexes.
+    /// The statement was applied: its records are stored. Returns their indexes.
     pub fn applied(&mut self, step: &Step) -> Vec<usize> {
         self.last = match &step.after {
             Tail::Full(_) | Tail::Reserved(_) => None,
@@ -36,8 +36,8 @@ impl Chain {
         stored
     }
 
-    /// The statement was applied, and those before it were passed over, which bring so many records. Gives
-    /// the indexes of the records that are stored.
+    /// The statement was applied, but earlier ones with this many records were passed over. Returns the
+    /// indexes of the records that are stored.
     pub(in crate::write) fn applied_past(&mut self, step: &Step, passed: usize) -> Vec<usize> {
         let from = passed.min(self.pending.len());
         let to = passed.saturating_add(step.take).min(self.pending.len());
@@ -53,8 +53,8 @@ impl Chain {
             .collect()
     }
 
-    /// The server passed over statements that bring so many records: they are planned anew. Gives the
-    /// indexes of those that cannot be, because their source has got further.
+    /// The server passed over statements with this many records: they are planned again. Returns the indexes
+    /// of records that cannot be, because their source has got further.
     pub(in crate::write) fn passed_over(&mut self, records: usize) -> Vec<usize> {
         self.misses = self.misses.saturating_add(1);
         self.tail = Tail::Unknown;
@@ -88,7 +88,7 @@ impl Chain {
             let taken = u32::try_from(step.take).unwrap_or(u32::MAX);
             let (size, fills_from) = match &step.action {
                 Action::Put(put) => (put.size, put.fills_from),
-                // It asks for a bucket without records.
+                // It matches a bucket without records.
                 Action::Begin { .. } => (self.kind.size(), Some(0)),
                 _ => (self.kind.size(), None),
             };
@@ -110,7 +110,7 @@ impl Chain {
                 Some(refused) if refused.id == id => refused.times,
                 _ => 0,
             };
-            // A record of it may be in the bucket already: that refuses it, too, and is looked for
+            // A record of it may already be in the bucket: that refuses the statement, too, and is checked
             // first.
             let is_guarded = has_ids(self.spec) || self.watermark.is_some();
             self.refused = Some(Refused {
@@ -138,22 +138,22 @@ impl Chain {
         }
     }
 
-    /// An earlier try of this statement, which was refused just now, may have arrived after the reply. That changes
-    /// nothing where the bucket takes no more, as full buckets stay full. But an append is also refused where
-    /// its bucket is not there, and that may have been opened since: the next look tells. A source and
-    /// record ids keep a record from being stored twice anyway.
+    /// An earlier attempt of this statement, which was just refused, may have arrived after the reply. That
+    /// changes nothing if the bucket takes no more, because full buckets stay full. But an append is also
+    /// refused if its bucket does not exist, and another writer may have opened it since: the next look shows
+    /// that. A source and record ids prevent a second copy in any case.
     pub(in crate::write) fn doubt(&mut self, step: &Step) {
         if step.action.is_lone() && self.watermark.is_none() && !has_ids(self.spec) {
             self.doubted = Some(step.action.id().to_owned());
         }
     }
 
-    /// Whether a lost try may have stored the record of this chain.
+    /// Whether a lost attempt may have stored the record of this chain.
     pub(in crate::write) fn is_in_doubt(&self) -> bool {
         self.is_in_doubt
     }
 
-    /// Nothing that was seen of the buckets counts any more.
+    /// Forgets everything that was seen of the buckets.
     pub(in crate::write) fn forget(&mut self) {
         self.tail = Tail::Unknown;
         self.look_behind = true;
@@ -167,20 +167,20 @@ impl Chain {
         self.forget_watermark();
     }
 
-    /// The server refused the statement; nothing was changed. Gives the indexes of the records that
-    /// are given up.
+    /// The server refused the statement; nothing was changed. Returns the indexes of the records that are
+    /// given up.
     pub fn refused(&mut self, step: &Step, failure: &WriteFailure) -> Vec<usize> {
         if failure.is_transient() {
-            // A server that cannot take a write now cannot take the next one either.
+            // A server that cannot take this write now cannot take the next one either.
             self.give_up()
         } else {
             self.failed(step, failure)
         }
     }
 
-    /// The statement failed for good; nothing was changed. Gives the indexes of the records that
-    /// cannot be stored, none if the statement took several: then halves of it are tried, until
-    /// the record to blame stands alone.
+    /// The statement failed for good; nothing was changed. Returns the indexes of the records that cannot be
+    /// stored. Returns none if the statement had several records: then halves of it are tried, until the
+    /// record to blame is isolated.
     pub fn failed(&mut self, step: &Step, failure: &WriteFailure) -> Vec<usize> {
         self.tail = Tail::Unknown;
         self.guess = None;
@@ -199,7 +199,7 @@ impl Chain {
         let id = step.action.id();
         let passes_by = step.take == 1 && self.kind.passes_by();
         if passes_by && failure.is_outgrown() && self.outgrown.as_deref() != Some(id) {
-            // Where that bucket is not there, the same id is tried once more.
+            // If that bucket does not exist, the same id is tried once more.
             self.outgrown = Some(id.to_owned());
             self.look_behind = true;
             return Vec::new();
@@ -209,12 +209,12 @@ impl Chain {
             self.max_take = step.take / 2;
             return Vec::new();
         }
-        // The next ones may be as bad: the size grows again with each success.
+        // The next records may fail too: the size grows again with each success.
         self.max_take = 1;
         self.lose(step.take)
     }
 
-    /// The records of a statement whose fate is not known; they are not tried again.
+    /// Gives up the records of a statement whose outcome is unknown; they are not tried again.
     pub fn abandon(&mut self, step: &Step) -> Vec<usize> {
         self.forget_watermark();
         self.tail = Tail::Unknown;
@@ -222,7 +222,7 @@ impl Chain {
         self.lose(step.take)
     }
 
-    /// Takes out the pending records whose index is one of these. Gives their indexes.
+    /// Takes out the pending records with these indexes. Returns their indexes.
     pub(in crate::write) fn withdraw(&mut self, is_gone: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut gone = Vec::new();
         self.pending.retain(|slot| {
@@ -243,7 +243,7 @@ impl Chain {
         self.lose(self.pending.len())
     }
 
-    /// The first pending records are not known to be stored, and are not tried again.
+    /// Gives up the first pending records, which may not be stored; they are not tried again.
     fn lose(&mut self, records: usize) -> Vec<usize> {
         if let Some(first) = self.pending.front().filter(|_| records > 0) {
             self.fails_from(first.position);
@@ -255,7 +255,7 @@ impl Chain {
             .collect()
     }
 
-    /// The record of this position is not known to be stored, where the records come from a source.
+    /// The record at this position may not be stored, if the records come from a source.
     pub(in crate::write) fn fails_from(&mut self, position: i64) {
         if self.watermark.is_some() {
             let first = self
@@ -269,7 +269,7 @@ impl Chain {
         self.failed_from
     }
 
-    /// Takes out the records behind the first one that is not known to be stored.
+    /// Takes out the records after the first one that may not be stored.
     pub(in crate::write) fn take_held_back(&mut self) -> Vec<HeldBack> {
         let Some(failed) = self.failed_from else {
             return Vec::new();

@@ -1,6 +1,6 @@
-//! What a chain keeps from one statement to the next, beside its records and its tail.
+//! What a chain keeps between statements, besides its records and its tail.
 
-/// What became of a recollection.
+/// The outcome of a recollection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Recalled {
     Nothing,
@@ -8,18 +8,18 @@ pub(super) enum Recalled {
     InVain,
 }
 
-/// What may be done with buckets without records.
+/// How a chain may use buckets without records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EmptyBuckets {
     /// They may be opened, and taken over.
     Reserved,
-    /// They are not opened: a refusal may be the end of all.
+    /// They are not opened: a refusal could end the transaction.
     Unreserved,
     /// The collection has refused one.
     Refused,
 }
 
-/// What a chain has waited for.
+/// The reserved bucket that a chain has waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Patience {
     /// The bucket.
@@ -29,24 +29,24 @@ pub(super) struct Patience {
     pub(super) pauses: usize,
 }
 
-/// How far the pending records were looked for.
+/// How many of the pending records were looked for.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Suspects {
-    /// So many from the first one on are to be looked for,
+    /// The number of records, from the first one, that must be looked for,
     pub(super) due: usize,
-    /// and so many of them have been.
+    /// and the number that already were.
     pub(super) asked: usize,
 }
 
 impl Suspects {
-    /// Every record is to be looked for.
+    /// Every record must be looked for.
     pub(super) const ALL: Self = Self {
         due: usize::MAX,
         asked: 0,
     };
 }
 
-/// An id that could not be opened behind the bucket that was seen as the last one.
+/// An id that could not be opened after the bucket that was seen as the last one.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub(super) id: String,
@@ -54,12 +54,12 @@ pub(super) struct Taken {
     pub(super) times: u32,
 }
 
-/// A bucket that refused a statement, and up to which count and size it should have taken it.
+/// A bucket that refused a statement, and the count and size up to which it should have taken it.
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) id: String,
     pub(super) count: u32,
     pub(super) bytes: u64,
-    /// How often in a row. Once proves nothing: the bucket may have been deleted and begun anew.
+    /// The number of refusals in a row. One proves nothing: the bucket may have been deleted and opened again.
     pub(super) times: u32,
 }

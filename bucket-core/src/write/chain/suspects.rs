@@ -1,24 +1,24 @@
-//! Which of a chain's records are to be looked for because they may be stored already.
+//! Which of a chain's records must be looked for, because they may already be stored.
 //!
-//! Records with ids are sent on trust. A statement of which one is stored already is refused, by its
-//! filter or by the unique index, and changes nothing. Then the records that it brought are looked
-//! for, and where one is found all others of the chain too: what comes again comes in numbers.
+//! Records with ids are sent without a look. If a record is already stored, the filter or the unique index
+//! refuses its statement, and nothing is changed. Then the records of that statement are looked for. If one
+//! is found, so are all others of the chain: repeated records usually come in numbers.
 
 use super::{Chain, Step, state::Suspects};
 use crate::{model::spec::BucketSpec, write::slot::Slot};
 
-/// Ids that one read looks for ..
+/// The most ids that one read looks for ..
 const MAX_IDS: usize = 1_000;
 /// .. and the size of their items, in bytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 impl Chain {
-    /// Whether records are to be looked for before the next statement.
+    /// Whether records must be looked for before the next statement.
     pub(super) fn suspects_repeats(&self) -> bool {
         self.suspects.asked < self.suspects.due.min(self.pending.len())
     }
 
-    /// Looks for the first record before anything is sent. Gives whether there is one.
+    /// Looks for the first record before anything is sent. Returns whether there is one.
     pub(in crate::write) fn suspect_first(&mut self) -> bool {
         let due = self.suspects.due.max(1);
         self.suspects = Suspects { due, asked: 0 };
@@ -32,7 +32,7 @@ impl Chain {
         }
     }
 
-    /// The statement was refused, and it may be that records of it are in the bucket already.
+    /// The statement was refused, and records of it may already be in the bucket.
     pub(in crate::write) fn suspect(&mut self, step: &Step) {
         if self.has_ids() && step.action.is_guarded() {
             self.suspects = Suspects {
@@ -55,12 +55,12 @@ impl Chain {
         };
     }
 
-    /// The records from this one on are others than those that were looked for.
+    /// The records from this one on are not the ones that were looked for.
     pub(super) fn not_asked_from(&mut self, at: usize) {
         self.suspects.asked = self.suspects.asked.min(at);
     }
 
-    /// The records that are to be looked for by one read.
+    /// The records that the next read must look for.
     pub(in crate::write) fn suspects(&self) -> impl Iterator<Item = &Slot> {
         let Suspects { due, asked } = self.suspects;
         let mut bytes = 0_u64;
@@ -77,7 +77,7 @@ impl Chain {
             .fuse()
     }
 
-    /// The suspects were looked for. Those that are stored already are taken out.
+    /// The suspects were looked for. Takes out those that are already stored.
     pub(in crate::write) fn looked(&mut self, is_stored: impl Fn(&Slot) -> bool) -> Vec<Slot> {
         let from = self.suspects.asked;
         let to = from + self.suspects().count();
@@ -104,7 +104,7 @@ impl Chain {
         stored
     }
 
-    /// A refusal that no repeated record explains.
+    /// Counts a refusal that no repeated record explains.
     fn count_refusal(&mut self) {
         if let Some(refused) = &mut self.refused {
             refused.times = refused.times.saturating_add(1);
@@ -116,7 +116,7 @@ impl Chain {
     }
 }
 
-/// Whether a refusal proves nothing of the bucket until the records were looked for.
+/// Whether a refusal proves nothing about the bucket until the records were looked for.
 pub(super) fn has_ids(spec: &BucketSpec) -> bool {
     spec.unique().is_some()
 }

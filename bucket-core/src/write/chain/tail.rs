@@ -1,4 +1,4 @@
-//! What is known of the bucket at the end of a chain.
+//! What is known about the bucket at the end of a chain.
 
 use bson::{DateTime, Document, RawBsonRef, RawDocument, doc};
 
@@ -15,7 +15,7 @@ use crate::{
 /// What was last seen of the bucket that takes a chain's next record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Tail {
-    /// Nothing yet, or what was seen is out of date.
+    /// Nothing yet, or what was seen is stale.
     Unknown,
     /// There is no bucket that could take it.
     NoneOpen,
@@ -27,14 +27,14 @@ pub(super) enum Tail {
     Reserved(Reservation),
 }
 
-/// A bucket that is open and without records, so that no other one can be opened while whole ones are
+/// A bucket that is open and without records, so that no other one can be opened while whole buckets are
 /// placed before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reservation {
     pub(super) bucket: Known,
     /// The bucket that the next whole one comes after, if there is one.
     pub(super) last: Option<Place>,
-    /// Of the buckets after this id there is the reserved one only.
+    /// Only the reserved bucket sorts after this id.
     pub(super) behind: String,
 }
 
@@ -42,30 +42,30 @@ pub(super) struct Reservation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "each of them is true or not whatever the others are"
+    reason = "the flags are independent of each other"
 )]
 pub(in crate::write) struct Known {
     pub(in crate::write) id: String,
     pub(in crate::write) place: Place,
     pub(super) count: u32,
-    /// The size of its items, where the model counts it.
+    /// The size of its items, if the model counts it.
     pub(super) bytes: u64,
-    /// The number of records that it takes: its own where it carries one, else the key's.
+    /// The number of records that it takes: its own capacity if it stores one, else the key's.
     pub(super) size: u32,
     pub(in crate::write) start: DateTime,
     pub(super) end: DateTime,
     /// It is marked as full or as closed.
     pub(super) marked: bool,
-    /// It is one for late records.
+    /// It is a bucket for late records.
     pub(super) late: bool,
-    /// It is not known to exist.
+    /// It may not exist yet.
     pub(super) fresh: bool,
-    /// It has no records yet, and may get whole buckets placed before it by who has opened it.
+    /// It has no records yet, and its opener may place whole buckets before it.
     pub(super) reserved: bool,
 }
 
 impl Known {
-    /// A bucket that is to be opened.
+    /// A bucket that will be opened.
     pub(super) fn fresh(id: String, place: Place, size: u32, start: DateTime) -> Self {
         Self {
             id,
@@ -82,11 +82,11 @@ impl Known {
         }
     }
 
-    /// Reads a stored bucket, whose items need not be there.
+    /// Reads a stored bucket, whose items may be left out.
     ///
     /// # Errors
     ///
-    /// [`DamagedBucket`] if its id is not of the model's form or a field is not of its type.
+    /// [`DamagedBucket`] if its id does not have the model's form or a field does not have its type.
     pub(super) fn read(
         spec: &BucketSpec,
         prefix: &str,
@@ -120,7 +120,7 @@ impl Known {
             place,
             count: u32::try_from(count.max(0)).unwrap_or(u32::MAX),
             bytes: match spec.max_bytes().map(|_| stored.get(spec.names().bytes)) {
-                // A bucket from before the model counted bytes: it takes no more.
+                // A bucket from before the model counted bytes takes no more.
                 Some(Ok(None)) => u64::MAX,
                 _ => fields.bytes,
             },
@@ -134,7 +134,7 @@ impl Known {
         })
     }
 
-    /// What it is in a form whose buckets are marked when they take no more.
+    /// The tail that it is in a form with marked buckets.
     pub(super) fn by_mark(self) -> Tail {
         if self.marked {
             Tail::Full(self)
@@ -148,7 +148,7 @@ impl Known {
         self.size.saturating_sub(self.count)
     }
 
-    /// What [`has_room`](Self::has_room) asks, as a condition.
+    /// [`has_room`](Self::has_room) as a condition.
     pub(super) fn room_condition(spec: &BucketSpec, size: u32) -> Document {
         let names = spec.names();
         let size = i32::try_from(size).unwrap_or(i32::MAX);
@@ -167,7 +167,7 @@ impl Known {
                 .is_none_or(|max| self.bytes < u64::from(max))
     }
 
-    /// The bucket after it took this many records of this size.
+    /// The bucket after it has taken this many records of this size.
     pub(super) fn with(&self, taken: usize, bytes: u64) -> Self {
         let taken = u32::try_from(taken).unwrap_or(u32::MAX);
         Self {
@@ -180,7 +180,7 @@ impl Known {
     }
 }
 
-/// Whether a bucket is reserved: it has no records, and its count is of a type that none has otherwise.
+/// Whether a bucket is reserved: it has no records, and its count has a type that no other count has.
 fn is_reserved(spec: &BucketSpec, stored: &RawDocument) -> bool {
     let count = stored.get(spec.names().count);
     spec.form().reserves() && matches!(count, Ok(Some(RawBsonRef::Int64(0))))

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::write::source::Source;
 
-/// What is known of the source's position in the chain's buckets.
+/// What is known about the source's position in the chain's buckets.
 #[derive(Debug, Clone)]
 pub(super) struct Watermark {
     path: Arc<str>,
-    /// The buckets were asked since they were last seen to change.
+    /// The buckets were read since they were last seen to change.
     pub(super) asked: bool,
     /// The position of the last record that is known to be stored.
     pub(super) stored: Option<i64>,
@@ -27,7 +27,7 @@ impl Watermark {
         self.asked
     }
 
-    /// Others have written: they may be of this source too.
+    /// Others have written, maybe records of the same source.
     pub(super) fn forget(&mut self) {
         self.asked = false;
     }

@@ -1,4 +1,4 @@
-//! What a delivery and its executor say to each other.
+//! The messages between a delivery and its executor.
 
 use bson::Document;
 
@@ -7,31 +7,31 @@ use super::Delivery;
 use super::Fault;
 use crate::write::Doubt;
 
-/// What is to be done for a command next.
+/// What the executor must do next for a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deed {
-    /// Ask the session for its next number, which is to be above this one. Then tell
-    /// [`Event::Number`], [`Event::NoNumber`] or [`Event::Fault`].
+    /// Ask the session for its next number, which must be above this one. Then report [`Event::Number`],
+    /// [`Event::NoNumber`] or [`Event::Fault`].
     Number {
-        /// The number that another command has.
+        /// The number that another command used.
         above: i64,
     },
-    /// Send the command, or its next [part](Delivery::part). Then tell [`Event::Reply`], [`Event::Fault`], or [`Event::CalledOff`] if nobody
-    /// wants it any more and nothing has left.
+    /// Send the command, or its next [part](Delivery::part). Then report [`Event::Reply`], [`Event::Fault`],
+    /// or [`Event::CalledOff`] if the command is no longer wanted and nothing was sent.
     Send {
         /// Its number, if it has one.
         number: Option<i64>,
-        /// It may say by its UUID which collection it is for, where that is known.
+        /// It may name its collection by UUID, if that is known.
         named: bool,
     },
-    /// Send a command that changes nothing, under this number: from then on the server refuses whatever
-    /// still comes under a lower one. Then tell [`Event::Reply`] or [`Event::Fault`].
+    /// Send a command that changes nothing, under this number: from then on the server refuses whatever still
+    /// arrives under a lower one. Then report [`Event::Reply`] or [`Event::Fault`].
     Fence {
         /// The number of that command.
         number: i64,
     },
-    /// Wait for no longer than this, and not beyond the deadline. Then tell [`Event::Paused`], or
-    /// [`Event::Deadline`] if that has passed before.
+    /// Wait for no longer than this, and not beyond the deadline. Then report [`Event::Paused`], or
+    /// [`Event::Deadline`] if the deadline has passed first.
     Pause {
         /// In milliseconds.
         ceiling: u64,
@@ -40,13 +40,13 @@ pub enum Deed {
     End,
 }
 
-/// What came of a [`Deed`].
+/// The result of a [`Deed`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The number of the command.
     Number(i64),
-    /// Commands have no numbers: those of a transaction, those of a server without, or those of a session
-    /// whose numbers cannot be counted.
+    /// Commands have no numbers: those in a transaction, those of a server that takes none, and those of a
+    /// session whose numbers cannot be counted.
     NoNumber,
     /// The server's reply.
     Reply(Document),
@@ -54,28 +54,28 @@ pub enum Event {
     Fault(Fault),
     /// The pause is over.
     Paused,
-    /// The deadline has passed: what is under way is not awaited any more.
+    /// The deadline has passed: the attempt in flight is no longer awaited.
     Deadline {
-        /// Something of the try under way may have left.
+        /// Part of the attempt in flight may have been sent.
         sent: bool,
     },
-    /// Nobody wants it any more.
+    /// The command is no longer wanted.
     CalledOff,
 }
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ended {
     /// It was executed.
     Reply(Answer),
     /// There is no reply.
     Failed {
-        /// What the last try met; none where the deadline passed first.
+        /// The fault of the last attempt; `None` if the deadline passed first.
         fault: Option<Fault>,
-        /// Something of it may be applied, now or later.
+        /// Part of it may be applied, now or later.
         unknown: bool,
     },
-    /// Nobody wanted it any more, and nothing was sent.
+    /// The command was no longer wanted, and nothing was sent.
     CalledOff,
 }
 
@@ -89,20 +89,20 @@ pub struct Answer {
     pub doubt: Doubt,
     /// How often the command was sent again.
     pub resent: u32,
-    /// The statements that were not executed, although the reply counts them: another command had the
-    /// number of this one.
+    /// The statements that were not executed although the reply counts them: another command used the number
+    /// of this one.
     pub taken: Vec<usize>,
-    /// An earlier try may be applied that the server does not know as a try of this command, so a duplicate
-    /// in the reply can come from that try. Only for a command that is
+    /// An earlier attempt may be applied that the server does not recognise as one of this command, so a
+    /// duplicate in the reply can come from that attempt. Only for a command that is
     /// [`repeatable`](Delivery::repeatable).
     pub repeated: bool,
-    /// The statements of the [parts](Delivery::part) that got no reply. The reply is that to the others. Only
-    /// for a command that is [`repeatable`](Delivery::repeatable).
+    /// The statements of the [parts](Delivery::part) that got no reply. The reply covers the others. Only for
+    /// a command that is [`repeatable`](Delivery::repeatable).
     pub open: Vec<usize>,
 }
 
 impl Answer {
-    /// A reply that says everything.
+    /// Makes an answer from a reply that says everything.
     ///
     /// ```
     /// use bson::doc;

@@ -1,33 +1,32 @@
-//! Why a try of a command brought no reply to go by.
+//! Why an attempt of a command brought no usable reply.
 
 use crate::write::codes;
 
-/// The field of a command that says by its UUID which collection it is for.
+/// The field of a command that names its collection by UUID.
 pub const COLLECTION_UUID: &str = "collectionUUID";
 
-/// Why a try of a command brought no result.
+/// Why an attempt of a command brought no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Nothing was sent.
     NotSent,
     /// The server refused the whole command, and would do so again.
     Refused,
-    /// The server broke off: some statements may be applied, no more of them will be.
+    /// The server aborted the command: some statements may be applied, but no more will be.
     BrokenOff {
-        /// It only cannot take writes just now.
+        /// The server only cannot take writes at the moment.
         transient: bool,
     },
     /// There is no reply: the command may have been applied, or be applied later.
     Lost,
     /// The number of the command is an old one; nothing was executed.
     TooOld {
-        /// The number that the server has seen, where it says so.
+        /// The number that the server has seen, if it says so.
         newer: Option<i64>,
     },
     /// The server takes no numbered commands; nothing was executed.
     NoNumbers,
-    /// The server does not know that a command can say by its UUID which collection it is for; nothing was
-    /// executed.
+    /// The server does not know that a command can name its collection by UUID; nothing was executed.
     NoNaming,
 }
 
@@ -59,7 +58,7 @@ impl Fault {
         }
     }
 
-    /// Whether the server may be back soon: worth another try of what changes nothing.
+    /// Whether the server may be back soon, so that reads and other harmless commands are worth a retry.
     #[must_use]
     pub fn is_passing(self) -> bool {
         matches!(
@@ -68,7 +67,7 @@ impl Fault {
         )
     }
 
-    /// Whether something of the command may be applied, now or later.
+    /// Whether part of the command may be applied, now or later.
     #[must_use]
     pub fn leaves_open(self) -> bool {
         matches!(self, Self::Lost | Self::BrokenOff { .. })
@@ -87,7 +86,7 @@ mod tests {
     use super::{Fault, newer_number};
 
     #[test]
-    fn what_the_server_broke_off_may_be_stored_in_part() {
+    fn a_command_that_the_server_aborted_may_be_stored_in_part() {
         let of_code = |code| Fault::of_error(code, "");
         assert_eq!(of_code(11_602), Fault::BrokenOff { transient: true });
         assert_eq!(of_code(1), Fault::BrokenOff { transient: false });

@@ -1,8 +1,8 @@
-//! A command whose replies get lost, in parts that have smaller ones.
+//! A command whose replies get lost, split into parts with smaller replies.
 //!
-//! A server closes the connection instead of sending a reply of more than 16 MB, after it has executed the
-//! command: the errors of a validator repeat what they are about, several times where several rules do. As a
-//! whole such a command never gets a reply. What one statement brings into a reply always fits.
+//! If a reply exceeds 16 MB, a server closes the connection instead of sending it, after it has executed the
+//! command. This happens because a validator's errors repeat the documents, several times if several rules
+//! fail. As one command it never gets a reply. The reply to a single statement always fits.
 
 use std::ops::Range;
 
@@ -18,22 +18,22 @@ use crate::model::whole;
 const STATEMENTS: [&CStr; 2] = [cstr!("documents"), cstr!("updates")];
 /// The lists of a reply that name statements by their index.
 const LISTS: [&str; 2] = ["writeErrors", "upserted"];
-/// After this many lost replies the statements are sent in parts. A single one is usually lost for other reasons.
+/// The number of lost replies after which statements are sent in parts. A single one is usually lost for other reasons.
 const LOST_AS_A_WHOLE: u32 = 2;
 
-/// The statements of a command, as they are sent.
+/// The statements of a command, in the parts in which they are sent.
 #[derive(Debug, Clone)]
 pub(super) struct Parts {
     /// The parts without a reply, the next one last.
     left: Vec<Range<usize>>,
     is_divided: bool,
     lost: u32,
-    /// What the replies to the other parts say, as one.
+    /// The replies to the other parts, merged into one.
     gathered: Option<Document>,
 }
 
 impl Parts {
-    /// All in one.
+    /// All statements in one part.
     pub(super) fn new(statements: usize) -> Self {
         Self {
             left: std::iter::once(0..statements).collect(),
@@ -52,7 +52,7 @@ impl Parts {
         self.is_divided
     }
 
-    /// A reply was lost: from the second time on the statements go in halves.
+    /// A reply was lost: from the second time on, the statements are sent in halves.
     pub(super) fn lose(&mut self) {
         self.lost += 1;
         let Range { start, end } = self.next();
@@ -64,7 +64,7 @@ impl Parts {
         }
     }
 
-    /// The reply to the part that was sent. Gives that to the whole command, once there is no part left.
+    /// Takes the reply to the part that was sent. Returns the reply to the whole command once no part is left.
     pub(super) fn settle(&mut self, reply: Document) -> Option<Document> {
         let part = self.left.pop().unwrap_or_default();
         if self.is_divided {
@@ -75,7 +75,7 @@ impl Parts {
         }
     }
 
-    /// What is known where some parts have no reply, and the statements of those.
+    /// What is known if some parts have no reply, and the statements of those parts.
     pub(super) fn so_far(&mut self) -> Option<(Document, Vec<usize>)> {
         let open = self.left.iter().rev().cloned().flatten();
         Some((self.gathered.take()?, open.collect()))
@@ -96,7 +96,7 @@ impl Parts {
         };
         match (whole::field(all, "n"), whole::field(&reply, "n")) {
             (Some(before), Some(more)) => drop(all.insert("n", before + more)),
-            // Without a number it is not known which statements were executed.
+            // Without a number it is unknown which statements were executed.
             _ => drop(all.remove("n")),
         }
         for list in LISTS {
@@ -114,7 +114,7 @@ impl Parts {
     }
 }
 
-/// What a reply says of a statement that has this many before its part.
+/// A reply's entry about a statement, moved by the number of statements before its part.
 fn moved(about: &Document, first: usize) -> Bson {
     let mut about = about.clone();
     if let (Some(at), Ok(first)) = (whole::field(&about, "index"), i64::try_from(first)) {
@@ -123,8 +123,8 @@ fn moved(about: &Document, first: usize) -> Bson {
     about.into()
 }
 
-/// A command with some of its statements only. Under a number each keeps the place in the whole command by
-/// which the server knows it again.
+/// A command with only some of its statements. Under a number, each keeps its index in the whole command, by
+/// which the server recognises it.
 ///
 /// ```
 /// use bson::{Document, RawDocumentBuf, doc};
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gets_no_reply_goes_in_halves_until_it_is_one_statement() {
+    fn statements_without_a_reply_are_sent_in_halves_down_to_one() {
         let mut parts = Parts::new(5);
         parts.lose();
         assert_eq!((parts.next(), parts.is_divided()), (0..5, false));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_replies_to_parts_say_together_what_one_would_have_said() {
+    fn the_replies_to_parts_add_up_to_the_reply_to_the_whole_command() {
         let mut parts = Parts::new(6);
         parts.lose();
         parts.lose();
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_some_parts_came_to_is_known_without_the_others() {
+    fn the_results_of_some_parts_are_known_without_the_others() {
         let mut parts = Parts::new(6);
         parts.lose();
         assert_eq!(parts.so_far(), None);

@@ -1,11 +1,11 @@
-//! What a reply says of the command as a whole.
+//! What a reply says about the whole command.
 
 use bson::{Bson, Document};
 
 use crate::{model::whole, write::codes};
 
-/// Whether a reply only says that the server cannot take the write just now, or that it is not
-/// replicated yet: the same command is to be sent again.
+/// Whether a reply only says that the server cannot take the write at the moment, or that it is not
+/// replicated yet: the same command must be sent again.
 ///
 /// ```
 /// use bson::doc;
@@ -53,7 +53,7 @@ fn errors(reply: &Document) -> impl Iterator<Item = &Document> {
     listed(reply, "writeErrors")
 }
 
-/// The documents of a list.
+/// The documents of a list in a reply.
 pub(super) fn listed<'a>(reply: &'a Document, list: &str) -> impl Iterator<Item = &'a Document> {
     let listed = reply.get_array(list).map(Vec::as_slice);
     listed
@@ -87,17 +87,17 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_is_not_replicated_yet_is_asked_for_again() {
+    fn a_write_that_is_not_replicated_yet_is_sent_again() {
         let concern = |code: i32| doc! { "ok": 1, "n": 1, "writeConcernError": { "code": code } };
         assert!(asks_again(&concern(64)));
         assert!(asks_again(&concern(50)));
         assert!(asks_again(&concern(91)));
-        // No such nodes: that does not change by itself.
+        // Such nodes do not exist, which does not change by itself.
         assert!(!asks_again(&concern(100)));
     }
 
     #[test]
-    fn the_statements_that_were_not_executed_anew_are_known() {
+    fn the_statements_answered_from_the_servers_record_are_known() {
         let reply = doc! { "ok": 1, "n": 3, "retriedStmtIds": [2, 0_i64, 0] };
         assert_eq!(replayed(&reply), [0, 2]);
         assert_eq!(replayed(&doc! { "ok": 1, "n": 3 }), [0_usize; 0]);

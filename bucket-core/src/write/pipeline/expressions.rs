@@ -1,4 +1,4 @@
-//! The expressions of which a pipeline is made.
+//! The expressions of a pipeline.
 
 use crate::codec::raw::{Operand, RawWriter};
 
@@ -37,7 +37,7 @@ pub(super) fn extreme(writer: &mut RawWriter, field: &str, operator: &str, value
     });
 }
 
-/// A value where the bucket is opened; else what is there, if anything is.
+/// A value if the bucket is opened; otherwise the existing value, if any.
 pub(super) fn on_insert(
     writer: &mut RawWriter,
     count: &str,

@@ -1,4 +1,4 @@
-//! The items of a statement, and what a bucket holds for them.
+//! The items of a statement, and the attributes that a bucket holds for them.
 
 use bson::RawDocument;
 
@@ -13,14 +13,14 @@ use crate::{
 /// The items in two parts, for models whose buckets hold attributes for them.
 pub(in crate::write) fn split<'a>(statement: &Statement<'a>) -> Vec<SplitItem<'a>> {
     let items = statement.items.iter();
-    // The encoder made them: each is a document.
+    // The encoder made them, so each is a document.
     let items = items.filter_map(|item| RawDocument::from_bytes(item).ok());
     items
         .map(|item| SplitItem::new(statement.spec, item))
         .collect()
 }
 
-/// What a bucket that is opened holds for its items: that of the first one.
+/// The attributes that an opened bucket holds for its items: those of the first one.
 pub(super) fn write_held(spec: &BucketSpec, first: &SplitItem<'_>, writer: &mut RawWriter) {
     for array in &first.shared {
         on_insert(writer, spec.names().count, array.name, |writer, at| {
@@ -29,7 +29,7 @@ pub(super) fn write_held(spec: &BucketSpec, first: &SplitItem<'_>, writer: &mut 
     }
 }
 
-/// The items that are there, and the new ones.
+/// Writes the existing items and the new ones.
 pub(super) fn write_items(
     statement: &Statement<'_>,
     items: &[SplitItem<'_>],
@@ -49,7 +49,7 @@ pub(super) fn write_items(
             Operand::Items(statement.items).write(writer, "$literal");
             writer.end(new);
         }
-        // Most records of a key share their attributes: they are told once for all that follow each other.
+        // Most records of a key share their attributes: consecutive ones are written with one comparison.
         let runs = items.chunk_by(SplitItem::shares_with);
         for (at, run) in runs.enumerate() {
             let new = writer.begin_element(at + 1);
@@ -59,7 +59,7 @@ pub(super) fn write_items(
     });
 }
 
-/// Items of the same attributes: without them where the bucket holds just these.
+/// Writes items with the same attributes: without them if the bucket holds exactly these.
 fn write_run(spec: &BucketSpec, run: &[SplitItem<'_>], writer: &mut RawWriter) {
     let map = writer.begin_document("$map");
     let input = writer.begin_document("input");

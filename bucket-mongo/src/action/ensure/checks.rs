@@ -1,4 +1,4 @@
-//! What a collection must be like beside its indexes: its compression, and the size of its buckets.
+//! What `ensure` checks besides indexes: the compression, and the size of buckets.
 
 use bucket_core::{BucketSpec, index::Drift, size};
 use mongodb::bson::Document;
@@ -6,7 +6,7 @@ use mongodb::bson::Document;
 use super::ensure_report::SizeWarning;
 use crate::error::{Context, Error, ErrorKind, Result};
 
-/// The storage options of a collection that are not the model's.
+/// The drift of a collection whose storage options differ from the model's.
 pub(super) fn compression_drift(spec: &BucketSpec, found: &Document) -> Option<Drift> {
     let expected = spec.compression()?;
     let engine = |found: &Document| {
@@ -25,14 +25,14 @@ pub(super) fn compression_drift(spec: &BucketSpec, found: &Document) -> Option<D
     })
 }
 
-/// Refuses buckets that cannot be stored, warns of those that should not.
+/// Refuses buckets that are too large to store, and warns of those larger than recommended.
 pub(super) fn check_size(
     spec: &BucketSpec,
     record_bytes: usize,
     context: &Context,
 ) -> Result<Option<SizeWarning>> {
     let (Some(capacity), None) = (spec.capacity(), spec.max_bytes()) else {
-        // Such buckets are closed by bytes.
+        // `max_bytes` closes such buckets.
         return Ok(None);
     };
     let bytes = size::full_bucket_bytes(capacity, record_bytes);

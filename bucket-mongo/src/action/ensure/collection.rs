@@ -1,4 +1,4 @@
-//! The collection: its making, and what it must be like.
+//! Creates the collection, and checks that it is what the model needs.
 
 use bucket_core::{index, size, write::codes::NAMESPACE_EXISTS};
 use futures_util::TryStreamExt;
@@ -7,7 +7,7 @@ use mongodb::bson::{DateTime, Document, doc};
 use super::set_up::SetUp;
 use crate::{action::number, writer::faults::code};
 
-/// Buckets that are looked at to learn how large a record is.
+/// The number of buckets sampled to estimate the size of a record.
 const SAMPLE: i64 = 100;
 
 impl SetUp<'_> {
@@ -22,7 +22,7 @@ impl SetUp<'_> {
             .await
     }
 
-    /// Dates the buckets from before the model had a limit; gives their number.
+    /// Dates the buckets from before the model had a limit; returns their number.
     pub(super) async fn date_buckets(&self) -> mongodb::error::Result<u64> {
         let Some(plan) = index::date_buckets(self.store.spec(), DateTime::now()) else {
             return Ok(0);
@@ -35,7 +35,7 @@ impl SetUp<'_> {
         Ok(dated.modified_count)
     }
 
-    /// Whether this call created it: another client may be faster.
+    /// Returns whether this call created it; another client may do so first.
     pub(super) async fn create_collection(&self) -> mongodb::error::Result<bool> {
         let mut command = doc! { "create": self.store.spec().collection() };
         if let Some(compressor) = self.store.spec().compression() {
@@ -48,13 +48,13 @@ impl SetUp<'_> {
         let created = self.store.database().run_command(command).await;
         match created {
             Ok(_) => Ok(true),
-            // Another client was faster.
+            // Another client created it first.
             Err(error) if code(&error) == Some(NAMESPACE_EXISTS) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// The size of a record: the average over a sample of the buckets that exist.
+    /// The size of a record: the average over a sample of stored buckets.
     pub(super) async fn record_bytes(&self) -> mongodb::error::Result<usize> {
         let items = doc! { "$ifNull": [format!("${}", self.store.spec().items()), []] };
         let length = doc! { "$cond": [{ "$isArray": &items }, { "$size": &items }, 0] };

@@ -1,4 +1,4 @@
-//! What `ensure` has done and found.
+//! What `ensure` did and found.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use bucket_core::{index::Drift, size};
 
 /// What [`Buckets::ensure`](crate::Buckets::ensure) created, found and would change.
 ///
-/// It prints as a short text, a line for each entry.
+/// It prints as a short text, one line per entry.
 ///
 /// ```
 /// fn is_as_modelled(report: &bucket_mongo::EnsureReport) -> bool {
@@ -18,24 +18,24 @@ use bucket_core::{index::Drift, size};
 pub struct EnsureReport {
     /// Whether the collection was created.
     pub created_collection: bool,
-    /// The names of the indexes that were created, by this call or by another one that it waited for.
+    /// The names of the indexes that this call created, or that it waited for another call to build.
     pub created_indexes: Vec<String>,
-    /// The names of indexes of another capacity or definition that were dropped.
+    /// The names of the dropped indexes, which had another capacity or definition.
     pub dropped_indexes: Vec<String>,
-    /// The names of indexes by which the server removes buckets whose limit was changed.
+    /// The names of the expiry indexes whose limit was changed.
     pub changed_indexes: Vec<String>,
-    /// The number of buckets from before the model had a limit that were given the date from which
-    /// their age counts.
+    /// The number of buckets from before the model had a limit that received the date from which their age
+    /// counts.
     pub dated_buckets: u64,
-    /// The names of the model's indexes that were there.
+    /// The names of the model's indexes that already existed.
     pub found_indexes: Vec<String>,
-    /// What differs from the model and was left alone.
+    /// What differs from the model and was not changed.
     pub drift: Vec<Drift>,
-    /// Full buckets would be larger than recommended.
+    /// Set if full buckets would be larger than recommended.
     pub size_warning: Option<SizeWarning>,
 }
 
-/// Full buckets pass the recommended size.
+/// A warning that full buckets would exceed the recommended size.
 ///
 /// ```
 /// fn print(warning: &bucket_mongo::action::SizeWarning) {
@@ -45,7 +45,7 @@ pub struct EnsureReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SizeWarning {
-    /// The size of a record, in bytes: the average of stored ones, or the tutorial's estimate.
+    /// The size of a record, in bytes: the average of stored records, or the tutorial's estimate.
     pub record_bytes: usize,
     /// The size of a full bucket of such records, in bytes.
     pub bucket_bytes: usize,
@@ -88,7 +88,7 @@ impl fmt::Display for SizeWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "a full bucket of records of {} bytes takes {} bytes, at most {} are recommended",
+            "with records of {} bytes a full bucket takes {} bytes, but at most {} are recommended: lower the capacity",
             self.record_bytes,
             self.bucket_bytes,
             size::RECOMMENDED_DOCUMENT_BYTES

@@ -1,4 +1,4 @@
-//! The indexes of a collection, and how they become the model's.
+//! Creates and changes the indexes of a collection to match the model.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{
     Error, ErrorKind, Result, collection::list_indexes, error::Context, writer::faults::code,
 };
 
-/// A service waits for `ensure` when it starts, and the server looks at every bucket.
+/// A bound, because a service waits for `ensure` at its start and the server looks at every bucket.
 const MOST_TIME_TO_COUNT: Duration = Duration::from_secs(10);
 
 impl SetUp<'_> {
@@ -76,8 +76,7 @@ impl SetUp<'_> {
                 _ => None,
             };
             let others: Vec<String> = drift.iter().filter_map(other).collect();
-            // Only now: until the new index is there, the old one keeps a key from a second open
-            // bucket.
+            // Only now: until the new index exists, the old one prevents a second open bucket of a key.
             self.drop_indexes(&others, report, context).await?;
             drift.retain(|drift| other(drift).is_none());
         }
@@ -85,7 +84,7 @@ impl SetUp<'_> {
         Ok(())
     }
 
-    /// Whether the server would find something to remove.
+    /// Whether the collection has data that the server could remove.
     async fn has_data(&self, report: &EnsureReport, context: &Context) -> Result<bool> {
         if report.created_collection || self.store.spec().expire_index_name().is_none() {
             return Ok(false);
@@ -96,7 +95,7 @@ impl SetUp<'_> {
         Ok(first.is_some())
     }
 
-    /// Counts what the server would remove by the model's limits where it goes by longer ones, or by none.
+    /// Counts what the server would remove under the model's limits, where it follows longer ones or none.
     async fn count_removals(&self, drift: &mut [Drift], context: &Context) -> Result<()> {
         for drift in drift {
             let Drift::Expiry {
@@ -131,7 +130,7 @@ impl SetUp<'_> {
         Ok(plan.counted(found.try_next().await?.as_ref()))
     }
 
-    /// Makes the limits of the indexes that remove buckets the model's.
+    /// Sets the limits of the expiry indexes to the model's.
     async fn change_limits(
         &self,
         drift: &mut Vec<Drift>,
@@ -170,7 +169,7 @@ impl SetUp<'_> {
             let dropped = self.store.database().run_command(command).await;
             match dropped {
                 Ok(_) => report.dropped_indexes.push(name.clone()),
-                // Another client was faster.
+                // Another client dropped it first.
                 Err(error) if code(&error) == Some(INDEX_NOT_FOUND) => {}
                 Err(error) => return Err(Error::read(error, context)),
             }

@@ -1,4 +1,4 @@
-//! What `ensure` does, whatever the model: the collection first, then its indexes, then dates.
+//! The steps of `ensure` for every model: first the collection, then its indexes, then dates.
 
 use bucket_core::{index::Drift, write::collection_drift};
 

@@ -1,9 +1,9 @@
 //! The newest bucket of every key, key field by key field.
 //!
-//! One command jumps over the values of the first field and gives the newest bucket of one key of each. A
-//! second one, which is answered on the index alone, gives the other end of each value: where that is
-//! the same key, the value has no other. Where it is not, the keys of that value are gone through in
-//! the same way, by the next field; or all together (`next_field.rs`).
+//! One command jumps over the values of the first field and gives the newest bucket of one key for each
+//! value. A second command, answered from the index only, gives the other end of each value. If both ends are
+//! the same key, the value has no other key. Otherwise the keys of that value are read in the same way by the
+//! next field, or all together (`next_field.rs`).
 
 use bucket_core::{
     BucketSpec,
@@ -22,16 +22,16 @@ use super::{
 };
 use crate::{Error, Result, error::Context};
 
-/// Values of a field that are looked at together: at most so many ..
+/// The most values of a field that one command looks at ..
 const VALUES: usize = 1_000;
-/// .. or a document more than so many bytes.
+/// .. unless their documents reach this many bytes first.
 const BYTES: usize = 4 * 1024 * 1024;
 
-/// The newest bucket of every key, as the plans for it give them.
+/// The newest bucket of every key, by the plans of core.
 ///
 /// # Errors
 ///
-/// Those of opening the first cursor.
+/// Errors of opening the first cursor.
 pub(super) async fn newest_buckets(
     spec: &'static BucketSpec,
     collection: Collection<RawDocumentBuf>,
@@ -90,7 +90,7 @@ impl Walk {
         Ok(values)
     }
 
-    /// Tells the values that have one key from those that have several.
+    /// Separates the values with one key from those with several.
     async fn sort_out(&self, values: Vec<FieldValue>) -> Result<Sorted> {
         let mut sorted = Sorted::default();
         let (Some(first), Some(last)) = (values.first(), values.last()) else {
@@ -106,8 +106,7 @@ impl Walk {
                 ends.try_collect().await.map_err(failed)?
             }
         };
-        // They come from the other end. A value that is not among them is left for a walk of its
-        // own.
+        // They come from the other end of each value. A missing value is left for a walk of its own.
         for value in values {
             let same = ends.iter().rposition(|end| end.value == value.value);
             let end = same.and_then(|at| ends.drain(at..).next());
@@ -134,8 +133,8 @@ impl Walk {
 /// Values of a key field.
 #[derive(Default)]
 struct Sorted {
-    /// The newest bucket of those that have one key.
+    /// The newest bucket of each value that has one key.
     alone: Vec<RawDocumentBuf>,
-    /// Those that have several.
+    /// The values that have several keys.
     several: Vec<Bson>,
 }

@@ -1,9 +1,8 @@
-//! The newest buckets of many values of a key field, by the few values of the field behind it.
+//! The newest buckets of many values of a key field, by the few values of the next field.
 //!
-//! A thousand devices with two sensors each would take a thousand commands, device by device. What sensors
-//! there are is learnt from one device; one command for each sensor then jumps over all devices. Devices
-//! that have other sensors too are found by one command more, and their other sensors one device
-//! after the other.
+//! For a thousand devices with two sensors each, a walk by device takes a thousand commands. Instead, one
+//! device shows which sensors there are, and one command per sensor jumps over all devices. One more command
+//! finds devices that also have other sensors; those sensors are read one device at a time.
 
 use bucket_core::read;
 use futures_core::stream::BoxStream;
@@ -13,12 +12,12 @@ use mongodb::bson::Bson;
 use super::walk::{Found, SIDE_BY_SIDE, Walk};
 use crate::{Error, Result};
 
-/// From so many values on it is worthwhile ..
+/// The fewest values for which this is worthwhile ..
 pub(super) const WORTHWHILE: usize = 8;
-/// .. if there are so many times more of them than of the field behind.
+/// .. if there are at least this many times more of them than values of the next field.
 const TIMES: usize = 4;
 
-/// The newest bucket of every key that has one of these values, where one field comes behind.
+/// The newest bucket of every key that has one of these values, if exactly one key field follows.
 pub(super) fn newest_buckets(walk: Walk, values: Vec<Bson>) -> BoxStream<'static, Found> {
     let keys = async move {
         match split(walk, values).await {
@@ -43,7 +42,7 @@ async fn split(walk: Walk, values: Vec<Bson>) -> Result<BoxStream<'static, Found
     let mut found = Vec::new();
     while known.len() * TIMES <= values.len() {
         let Some(next) = cursor.try_next().await.map_err(failed)? else {
-            // All that the sample has.
+            // All of them are in the sample.
             let rest = by_next(&walk, values, known).await?;
             return Ok(stream::iter(found).chain(rest).chain(odd).boxed());
         };
@@ -57,7 +56,7 @@ async fn split(walk: Walk, values: Vec<Bson>) -> Result<BoxStream<'static, Found
     Ok(stream::iter(found).chain(rest).boxed())
 }
 
-/// The keys of all values by the values of the next field that are known, and those with other ones.
+/// The keys of all values, by the known values of the next field, and the values that also have others.
 async fn by_next(
     walk: &Walk,
     values: Vec<Bson>,

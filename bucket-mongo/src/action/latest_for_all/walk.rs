@@ -1,4 +1,4 @@
-//! Keys that have the same first key fields, and the commands that look through them.
+//! Keys that have the same first key fields, and the commands that read them.
 
 use bucket_core::{
     BucketSpec,
@@ -14,7 +14,7 @@ use mongodb::{
 use super::run_plan;
 use crate::error::{Context, Error, Result};
 
-/// Reads that are under way at the same time.
+/// The most reads that run at the same time.
 pub(super) const SIDE_BY_SIDE: usize = 4;
 
 pub(super) type Found = Result<RawDocumentBuf>;
@@ -41,7 +41,7 @@ impl Walk {
         cursor.map_err(|error| Error::read(error, &self.context))
     }
 
-    /// The newest bucket of each key, where the cursor is on the last key field.
+    /// The newest bucket of each key, if the cursor is on the last key field.
     pub(super) fn rows(self, cursor: Cursor<RawDocumentBuf>) -> BoxStream<'static, Found> {
         let context = self.context;
         cursor
@@ -49,8 +49,8 @@ impl Walk {
             .boxed()
     }
 
-    /// The keys that have these values of the next field, one value after the other, but for keys whose
-    /// field after that is one of `except`; `through` leads from a cursor on that field to the buckets.
+    /// The keys that have these values of the next field, one value after the other, without keys whose
+    /// following field is one of `except`. `through` leads from a cursor on that field to the buckets.
     pub(super) fn each(
         &self,
         values: Vec<Bson>,

@@ -1,4 +1,4 @@
-//! One command of changes: sent until it is known what became of each, and compared.
+//! One command of changes: sent until the outcome of each is known, and compared.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,23 +16,23 @@ use crate::{
     writer::faults,
 };
 
-/// How often a document is looked at that others change.
+/// How often a document is read again that others keep changing.
 const PASSES: u32 = 32;
 /// The pauses before another look, in milliseconds.
 const PAUSES: Pauses = Pauses::of(1, 64);
 
-/// What a command came to.
+/// The result of a command.
 struct Sent {
     reply: FormReply,
-    /// Whether it was sent once, so that the reply says all of it.
+    /// Whether it was sent only once, so that the reply covers everything.
     is_first: bool,
 }
 
-/// An `_id` as it is stored.
+/// The stored bytes of an `_id`.
 type Key = Vec<u8>;
 
 impl Walk<'_> {
-    /// Makes these changes, and looks again at the documents that have become others meanwhile.
+    /// Makes these changes, and reads documents again that others have changed in the meantime.
     pub(super) async fn settle(&mut self, batch: FormBatch) -> Result<()> {
         let changes = batch.changes().iter();
         let sampled = changes.filter(|_| self.samples.takes());
@@ -108,8 +108,8 @@ impl Walk<'_> {
         report.compared += 1;
     }
 
-    /// What became of each document where not all of the changes were made, or it is not known; gives
-    /// those that are to be changed still, as they are now.
+    /// Finds the outcome of each document if not all changes were made, or if the outcome is unknown. Returns
+    /// the documents that still need the change, as they are now.
     async fn sort_out(
         &mut self,
         changes: Vec<FormChange>,
@@ -133,7 +133,7 @@ impl Walk<'_> {
                 Ok(None) => {
                     moved += 1;
                     let sample = change.compare(Some(now));
-                    // What differs here may have been moved by another writer.
+                    // If it differs here, another writer may have migrated it.
                     if sampled.contains(&key) && sample != Sampled::Differs {
                         self.compared(&change, sample);
                     }
@@ -163,7 +163,7 @@ impl Walk<'_> {
         Ok(found.map(|stored| (key(&stored), stored)).collect())
     }
 
-    /// Sends the changes until the server has answered. They may be sent again: each asks for the
+    /// Sends the changes until the server has answered. They can be sent again: each matches only the
     /// document as it was read.
     async fn send(&self, batch: &FormBatch) -> Result<Sent> {
         let command = batch.command(self.documents.name());

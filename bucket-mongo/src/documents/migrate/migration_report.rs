@@ -1,14 +1,14 @@
-//! What a move of a collection tells, on the way and at its end.
+//! What a migration reports, during the run and at its end.
 
 use std::fmt;
 
 use bucket_core::attribute::DocumentError;
 use mongodb::bson::Bson;
 
-/// Refused documents that a report names; all are counted.
+/// The most refused documents that a report names; all are counted.
 const NAMED: usize = 100;
 
-/// How far a move of a collection has come.
+/// The progress of a migration.
 ///
 /// ```
 /// use bucket_mongo::documents::MigrationProgress;
@@ -21,21 +21,21 @@ const NAMED: usize = 100;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MigrationProgress {
-    /// The documents of the collection when it began, as the server estimates them.
+    /// The server's estimate of the documents in the collection at the start.
     pub expected: u64,
-    /// Documents that were looked at.
+    /// Documents that were read.
     pub looked_at: u64,
     /// Documents that were changed.
     pub changed: u64,
-    /// Documents that could not be.
+    /// Documents that could not be changed.
     pub refused: u64,
-    /// Everything up to this `_id` is done: [`after`](super::MigrateDocuments::after) goes on behind it.
+    /// Everything up to this `_id` is migrated: [`after`](super::MigrateDocuments::after) continues after it.
     pub last_id: Bson,
 }
 
-/// What a move of a collection did.
+/// The result of a migration.
 ///
-/// Every document that was looked at is one of `changed`, `already`, `refused`, `unsettled` and `gone`.
+/// Every document that was read is one of `changed`, `already`, `refused`, `unsettled` and `gone`.
 ///
 /// ```
 /// use bucket_mongo::documents::MigrationReport;
@@ -47,37 +47,35 @@ pub struct MigrationProgress {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct MigrationReport {
-    /// Whether nothing was changed, as was asked for: `changed` would have been.
+    /// Whether this was a dry run: nothing was changed, and `changed` is what would have been.
     pub dry_run: bool,
-    /// Documents that were looked at.
+    /// Documents that were read.
     pub looked_at: u64,
     /// Documents that were changed.
     pub changed: u64,
-    /// Documents that had nothing of the other form.
+    /// Documents that had no field of the other form.
     pub already: u64,
-    /// Documents that cannot be moved. They stay as they are.
+    /// Documents that cannot be migrated. They are not changed.
     pub refused: u64,
-    /// The first 100 of them, and why.
+    /// The first 100 refused documents, and why.
     pub refusals: Vec<RefusedDocument>,
-    /// Documents that others changed again and again; another run will do.
+    /// Documents that others kept changing; run the migration again.
     pub unsettled: u64,
-    /// Documents that others deleted meanwhile.
+    /// Documents that others deleted in the meantime.
     pub gone: u64,
-    /// Documents that have something of the other form, as counted at the end. The refused ones are
-    /// among them, and those that others have stored behind the walk.
+    /// Documents that still have a field of the other form, counted at the end: the refused ones, and those
+    /// that others stored after the walk had passed.
     pub left: u64,
-    /// Documents that were read again behind their change and compared with what they were: as records,
-    /// whatever the order of fields and the type of a number.
+    /// Documents that were read again after their change and compared with what they were. They are compared
+    /// as records, without regard to the order of fields and the type of a number.
     pub compared: u64,
-    /// Those among them whose attributes are as they were written, and whose other fields somebody has
-    /// written to since.
+    /// Compared documents whose attributes are as written, but whose other fields someone has changed since.
     pub rewritten: u64,
-    /// Those that tell something else: somebody has written to their attributes since, or something
-    /// is wrong.
+    /// Compared documents that differ: someone has changed their attributes since, or something is wrong.
     pub differing: Vec<Bson>,
 }
 
-/// A document that cannot be moved.
+/// A document that cannot be migrated.
 ///
 /// ```
 /// use bucket_mongo::documents::RefusedDocument;
@@ -91,7 +89,7 @@ pub struct MigrationReport {
 pub struct RefusedDocument {
     /// Its `_id`.
     pub id: Bson,
-    /// Why.
+    /// Why it cannot be migrated.
     pub error: DocumentError,
 }
 

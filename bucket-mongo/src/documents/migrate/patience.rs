@@ -1,4 +1,4 @@
-//! How long a move waits for a server that is away.
+//! How long a migration waits for an unavailable server.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use tokio::time::{Instant, sleep};
 
 use crate::backoff;
 
-/// A server that is away for longer ends the move.
+/// A server that is unavailable for longer ends the migration.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Waits between the tries of one thing.
+/// Waits between the attempts of one operation.
 #[derive(Debug)]
 pub(super) struct Patience {
     since: Instant,
@@ -25,7 +25,7 @@ impl Patience {
         }
     }
 
-    /// Waits before another try; false if there is to be none.
+    /// Waits before another attempt; returns false if there is no time for one.
     pub(super) async fn is_left(&mut self) -> bool {
         if self.since.elapsed() > LONGEST {
             return false;

@@ -1,6 +1,6 @@
-//! Which of the changed documents are compared: every so many, so that they are spread evenly.
+//! Which changed documents are compared: every nth one, so that they are spread evenly.
 
-/// Picks about so many documents of as many as are expected.
+/// Picks about the wanted number of documents out of the expected number.
 #[derive(Debug)]
 pub(super) struct Samples {
     wanted: u64,
@@ -24,7 +24,7 @@ impl Samples {
         }
     }
 
-    /// Whether the next document is one.
+    /// Whether the next document is a sample.
     pub(super) fn takes(&mut self) -> bool {
         if self.wanted == 0 {
             return false;
@@ -33,7 +33,7 @@ impl Samples {
         self.seen += 1;
         if takes {
             self.taken += 1;
-            // There are more than were expected.
+            // There are more documents than expected.
             if self.taken.is_multiple_of(self.wanted) {
                 self.every *= 2;
             }
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_spread_over_what_is_expected_and_grow_rare_behind_it() {
+    fn samples_are_spread_over_the_expected_documents_and_grow_rare_after_them() {
         assert_eq!(taken(4, 12, 12), [0, 3, 6, 9]);
         assert_eq!(taken(10, 3, 3), [0, 1, 2]);
         assert_eq!(taken(2, 0, 16), [0, 1, 2, 4, 8, 12]);

@@ -1,4 +1,4 @@
-//! The way through a collection: pages by `_id`, and the counts before and behind.
+//! The walk over a collection: pages by `_id`, and the counts before and after it.
 
 use bucket_core::attribute::{FormBatch, Migration};
 use futures_util::TryStreamExt;
@@ -15,12 +15,12 @@ use super::{
 };
 use crate::{Error, Result, error::Context, writer::faults};
 
-/// A page of large documents ends here, in bytes.
+/// The size at which a page of large documents ends, in bytes.
 const PAGE_BYTES: usize = 16 * 1024 * 1024;
-/// Documents that one reply is asked for; none holds more than 16 MB of them.
+/// The most documents requested in one reply; a reply holds at most 16 MB of them.
 const MOST_AT_ONCE: u32 = 100_000;
 
-/// A collection on the way to another form.
+/// A collection that is being migrated.
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
     pub(super) database: &'a Database,
@@ -30,7 +30,7 @@ pub(super) struct Walk<'a> {
     pub(super) batch_size: u32,
     pub(super) dry_run: bool,
     pub(super) samples: Samples,
-    /// Everything up to here is done.
+    /// Everything up to this `_id` is migrated.
     pub(super) last_id: Option<Bson>,
     /// Whether anything may have been changed.
     pub(super) has_begun: bool,
@@ -47,7 +47,7 @@ impl Walk<'_> {
         .await
     }
 
-    /// How many documents have something of the other form.
+    /// The number of documents that have a field of the other form.
     pub(super) async fn left(&self) -> Result<u64> {
         self.patiently(|| {
             let count = self.documents.count_documents(self.migration.pending());
@@ -66,7 +66,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Moves the next page; false if there is none.
+    /// Migrates the next page; returns false if there is none.
     pub(super) async fn step(&mut self) -> Result<bool> {
         let behind = Migration::behind(self.last_id.as_ref());
         let page = self
@@ -95,8 +95,8 @@ impl Walk<'_> {
         Ok(true)
     }
 
-    /// Documents in the order of their `_id`, as the primary has them: at most so many, 0 for all, and none
-    /// behind the one that makes so many bytes full.
+    /// Reads documents in the order of their `_id` from the primary: at most this number, 0 for all, and none
+    /// after the one that reaches the size limit.
     pub(super) async fn read(
         &self,
         filter: &Document,
@@ -106,7 +106,7 @@ impl Walk<'_> {
         self.patiently(|| async move {
             let find = self.documents.find(filter.clone());
             let find = find.sort(doc! { "_id": 1 }).limit(most);
-            // As many as fit into one reply.
+            // The most that fit into one reply.
             let find = find.batch_size(self.batch_size.min(MOST_AT_ONCE) + 1);
             let mut cursor = find.selection_criteria(primary()).await?;
             let (mut found, mut bytes) = (Vec::new(), 0);
@@ -122,7 +122,7 @@ impl Walk<'_> {
         .await
     }
 
-    /// Reads until the server answers.
+    /// Repeats the read until the server answers.
     async fn patiently<R, F>(&self, call: impl Fn() -> F + Send + Sync) -> Result<R>
     where
         F: Future<Output = mongodb::error::Result<R>> + Send,
@@ -138,7 +138,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The error that ends it.
+    /// The error that ends the migration.
     pub(super) fn stopped(&self, error: &Error) -> Error {
         if self.has_begun {
             error.interrupted(self.last_id.as_ref(), self.context)

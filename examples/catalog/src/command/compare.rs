@@ -26,7 +26,7 @@ pub(super) async fn run<W: Write>(
         }
         Format::Json => {
             let mut compared = None;
-            // Which server and which database is for people.
+            // The server and the database are shown to people only.
             demo::run(APP, &mut io::sink(), async |database: &Database, _| {
                 compared = Some(compare(database, amount).await?);
                 Ok(())
@@ -37,7 +37,7 @@ pub(super) async fn run<W: Write>(
     }
 }
 
-/// Compares and shows what came of it.
+/// Compares the forms and shows the results.
 pub(super) async fn tell(
     database: &Database,
     amount: Amount,
@@ -48,8 +48,8 @@ pub(super) async fn tell(
         out,
         "{products} of eight kinds, each with 4 to 6 of 13 attributes, one of them in both forms below.\n\
          As documents of many fields they have an index for each of 12 fields: plain ones as in the manual,\n\
-         and sparse ones, which leave out what a product does not have. Nobody has made one for\n\
-         `{}`, which came later. With attributes they have what `ensure()` makes.\n",
+         and sparse ones, which leave out what a product does not have. There is none for\n\
+         `{}`, which was added later. With attributes they have what `ensure()` makes.\n",
         comparison::LATE
     )?;
     let compared = compare(database, amount).await?;

@@ -19,7 +19,7 @@ use crate::{
     table,
 };
 
-/// What is asked where there are no products of the user.
+/// What is asked when there are no products of the user's own.
 const BUILT_IN: Amount = Amount { products: 20_000 };
 
 pub(super) async fn run(asked: Find, out: &mut impl Write) -> Result<(), Error> {
@@ -69,7 +69,7 @@ fn tell(found: &[Product], asked: &Find, out: &mut impl Write) -> Result<(), Err
         writeln!(out, "no products{said}")?;
         return Ok(());
     }
-    // Every product is a struct, which is a document.
+    // Every product is a struct, and serializes as a document.
     let fields = found.iter().map(serialize_to_document);
     let fields: Vec<Document> = fields.map(Result::unwrap_or_default).collect();
     write!(
@@ -80,7 +80,7 @@ fn tell(found: &[Product], asked: &Find, out: &mut impl Write) -> Result<(), Err
     )?;
     // There may be more.
     let least = if found.len() as u64 == u64::from(asked.limit) {
-        ", as many as asked for"
+        ", stopped at the limit"
     } else {
         ""
     };

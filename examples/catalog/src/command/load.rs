@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::{APP, cli::Amount, form, migration::To, model::Product, numbers, products};
 
-/// How long what is under way may take to end after a signal.
+/// How long requests in flight may take to end after a signal.
 const GRACE: Duration = Duration::from_secs(5);
 
 pub(super) async fn run(
@@ -49,17 +49,17 @@ async fn load(
     if !server.is_lasting() {
         format.note("MONGODB_URI is not set: the products go away with the development server");
     } else if loaded.stopped.is_some() && format == Format::Text {
-        // In JSON the number that is stored says it.
+        // In JSON the report has the number of stored products.
         format.note(&how_to_go_on(&loaded, amount, to));
     }
     loaded.stopped.map_or(Ok(()), Err)
 }
 
-/// What to type for the rest of the products.
+/// The command that loads the rest of the products.
 fn how_to_go_on(loaded: &Loaded, amount: Amount, to: To) -> String {
     let unknown = match loaded.unknown {
         0 => String::new(),
-        unknown => format!("it is not known whether {unknown} more are stored: look first\n"),
+        unknown => format!("it is not known whether {unknown} more are stored: check first\n"),
     };
     let form = match to {
         To::Attributes => "",
@@ -69,28 +69,28 @@ fn how_to_go_on(loaded: &Loaded, amount: Amount, to: To) -> String {
     format!("{unknown}to store the rest:\n  {APP} load --products {left}{form}")
 }
 
-/// What became of the products.
+/// The outcome for the products.
 #[derive(Debug, Default)]
 struct Loaded {
     stored: u64,
-    /// Of which it is not known whether they are stored.
+    /// Products that may or may not be stored.
     unknown: usize,
-    /// Why the others are not, if they are not.
+    /// Why the others are not stored, if any are not.
     stopped: Option<Error>,
 }
 
-/// Stores products behind those that are stored; gives their number.
+/// Stores products after those that are stored; returns their number.
 pub(super) async fn store(
     documents: &Documents<Product>,
     to: To,
     amount: Amount,
 ) -> Result<u64, Error> {
-    // Nothing is lost with what is only shown: a signal ends the program by itself.
+    // Only output is lost here: a signal ends the program by itself.
     let loaded = store_products(documents, to, amount, None).await?;
     loaded.stopped.map_or(Ok(loaded.stored), Err)
 }
 
-/// The same, until a signal comes.
+/// Stores the products until a signal comes.
 async fn store_until(
     documents: &Documents<Product>,
     to: To,

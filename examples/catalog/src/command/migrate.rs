@@ -14,7 +14,7 @@ use crate::{
     model::Product,
 };
 
-/// What is moved where there are no products of the user.
+/// What is migrated when there are no products of the user's own.
 const BUILT_IN: Amount = Amount { products: 20_000 };
 
 pub(super) async fn run(asked: Migrate, out: &mut impl Write) -> Result<ExitCode, Error> {
@@ -41,7 +41,7 @@ async fn migrate(
     out: &mut impl Write,
 ) -> Result<ExitCode, Error> {
     if asked.to == To::Attributes && !asked.dry_run {
-        // Before the first product is moved, so that none is looked for in vain.
+        // Before the first product is migrated, so that every query finds its index.
         documents.ensure().await?;
     }
     let report = migration::run(documents, asked.to, asked.dry_run).await?;

@@ -24,7 +24,7 @@ pub(crate) struct Bottle {
     pub(crate) weight_g: Option<i32>,
 }
 
-/// A bottle to the letter of the manual, whose values are text.
+/// A bottle exactly as in the manual, whose values are text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Attributed)]
 #[bucket(collection = "manual_bottles")]
 pub(crate) struct ManualBottle {

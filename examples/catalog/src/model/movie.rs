@@ -27,7 +27,7 @@ pub(crate) struct Movie {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[bucket(attribute(array = "releases", k = "UK"))]
     pub(crate) release_uk: Option<DateTime>,
-    /// The places that nobody has thought of.
+    /// The places that the struct does not name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     #[bucket(attribute(array = "releases", rest))]
     pub(crate) elsewhere: BTreeMap<String, DateTime>,

@@ -1,11 +1,11 @@
-//! Products of all kinds, each of which has a few of many attributes.
+//! Products of all kinds, each with a few of many attributes.
 
 use bucket_mongo::Attributed;
 use serde::{Deserialize, Serialize};
 
 /// A product.
 ///
-/// Its serde form, which leaves out what a product does not have, is the document of many fields.
+/// Its serde form, which leaves out absent attributes, is the document of many fields.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Attributed)]
 #[bucket(collection = "products")]
 pub(crate) struct Product {
@@ -48,7 +48,7 @@ pub(crate) struct Product {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[bucket(attribute(array = "specs", k = "material"))]
     pub(crate) material: Option<String>,
-    /// Came later than the others.
+    /// Added after the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[bucket(attribute(array = "specs", k = "warranty", u = "months"))]
     pub(crate) warranty_months: Option<i32>,

@@ -5,14 +5,14 @@ use serde_json::Value;
 
 use crate::app::{CATALOG, products, spec, with_products};
 
-/// What is examined, by form: keys and documents.
+/// What was examined, by form: keys and documents.
 fn examined(answer: &Value, form: &str) -> (u64, u64) {
     let of = |name: &str| answer[form][name].as_u64().unwrap();
     (of("keys"), of("documents"))
 }
 
 #[tokio::test]
-async fn one_index_answers_what_twelve_do_and_what_none_does() {
+async fn one_index_answers_what_twelve_answer_and_what_none_of_them_answers() {
     server().await;
     let ran = CATALOG.run(&["compare", "--products", "2000", "--json"], Some(&uri("")));
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
@@ -45,7 +45,7 @@ async fn one_index_answers_what_twelve_do_and_what_none_does() {
             assert_eq!(answer["many_fields"]["indexes"], serde_json::json!([]));
             assert_eq!(documents, found, "{answer}");
         } else {
-            // A key more at each end of what is looked for.
+            // One more key at each end of the range.
             let (most_keys, most_documents) = examined(answer, "many_fields");
             assert!(
                 keys <= most_keys + 2 && documents <= most_documents,
@@ -53,7 +53,7 @@ async fn one_index_answers_what_twelve_do_and_what_none_does() {
             );
         }
     }
-    // Here the many fields are ahead.
+    // Here many fields are better.
     assert_eq!(heaviest["found"], 10);
     assert_eq!(examined(heaviest, "many_fields"), (10, 10), "{heaviest}");
     assert_eq!(
@@ -64,7 +64,7 @@ async fn one_index_answers_what_twelve_do_and_what_none_does() {
 }
 
 #[tokio::test]
-async fn its_numbers_are_those_of_the_products() {
+async fn its_figures_are_those_of_the_products() {
     let app = with_products("compare", "900").await;
     let stored = products(&app).await;
     let teal = stored
@@ -83,6 +83,6 @@ async fn its_numbers_are_those_of_the_products() {
         .unwrap();
     assert_eq!(row[3..5], [&teal, &teal], "{row:?}");
     assert!(ran.stdout.lines().all(|line| line.len() <= 110), "{ran:?}");
-    // The products of the user are left alone.
+    // The products of the user do not change.
     assert_eq!(products(&app).await, stored);
 }

@@ -4,7 +4,7 @@ use example_kit::testing::{server, uri};
 
 use crate::app::CATALOG;
 
-/// What the main job prints, with few products.
+/// The output of the main job, with few products.
 async fn told() -> String {
     server().await;
     let ran = CATALOG.run(&["--products", "500"], Some(&uri("")));
@@ -12,7 +12,7 @@ async fn told() -> String {
     ran.stdout
 }
 
-/// What stands between a line of Rust and the next blank line.
+/// The text between a line of Rust and the next blank line.
 fn query<'a>(text: &'a str, rust: &str) -> Vec<&'a str> {
     let lines = text.lines().skip_while(|line| *line != rust).skip(1);
     lines
@@ -54,7 +54,7 @@ async fn the_manuals_documents_are_those_of_its_page() {
 }
 
 #[tokio::test]
-async fn a_query_is_shown_as_rust_as_filter_with_its_documents_and_its_cost() {
+async fn a_query_is_shown_as_rust_and_as_filter_with_its_documents_and_its_cost() {
     let text = told().await;
     assert_eq!(
         query(&text, "specs.volume().ml().gte(500)"),
@@ -91,7 +91,7 @@ async fn what_goes_wrong_by_hand_is_marked() {
         .collect();
     let expected = "  -> { _id: 2, volume_ml: 330, height_inches: 7, weight_g: 520 }  <- wrong";
     assert_eq!(wrong, [expected], "{text}");
-    // The manual's own index is of no use for the same query.
+    // The manual's own index does not help the same query.
     let (_, behind) = text.split_once("the manual's own index").unwrap();
     let released = query(behind, "releases.location(\"USA\").before(JUNE_1977)");
     let last = released.last().copied();
@@ -103,7 +103,7 @@ async fn what_goes_wrong_by_hand_is_marked() {
 }
 
 #[tokio::test]
-async fn products_are_moved_there_and_back() {
+async fn products_are_migrated_and_back() {
     let text = told().await;
     let moved = "500 documents: 500 changed, 0 in the form already, 0 refused; 0 left; ";
     assert_eq!(text.matches(moved).count(), 2, "{text}");
@@ -114,7 +114,7 @@ async fn products_are_moved_there_and_back() {
 }
 
 #[tokio::test]
-async fn it_leaves_nothing_behind_and_fits_in_its_lines() {
+async fn it_leaves_no_database_and_fits_in_its_lines() {
     let client = server().await.client().await.unwrap();
     let text = told().await;
     assert!(text.contains("\n500 products of eight kinds"), "{text}");

@@ -19,11 +19,11 @@ fn number(value: Option<&Bson>) -> Option<f64> {
     value.as_f64().or(value.as_i32().map(f64::from))
 }
 
-/// Conditions, and what is to be found.
+/// Conditions, and a check whether a product meets them.
 type Case = (&'static [&'static str], fn(&Document) -> bool);
 
 #[tokio::test]
-async fn each_condition_finds_what_a_look_at_every_product_finds() {
+async fn each_condition_finds_what_a_scan_of_all_products_finds() {
     let app = with_products("find", "1500").await;
     let stored = products(&app).await;
     let cases: [Case; 8] = [
@@ -68,7 +68,7 @@ async fn each_condition_finds_what_a_look_at_every_product_finds() {
 }
 
 #[tokio::test]
-async fn a_product_is_shown_with_all_it_has_beside_the_filter_and_its_cost() {
+async fn a_product_is_shown_with_all_its_attributes_the_filter_and_the_cost() {
     let app = CATALOG.app("find_shown").await;
     let stored = app.database().collection::<Document>("products");
     assert_eq!(app.run(&["load", "--products", "1"]).code, Some(0));
@@ -100,12 +100,12 @@ index `attributes_specs`: 2 keys and 1 document examined
 }
 
 #[tokio::test]
-async fn a_limit_is_kept_and_said() {
+async fn a_limit_is_kept_and_reported() {
     let app = with_products("find_limit", "100").await;
     let ran = app.run(&["find", "--limit", "3"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
-        ran.stdout.contains("\n3 products, as many as asked for\n"),
+        ran.stdout.contains("\n3 products, stopped at the limit\n"),
         "{ran:?}"
     );
     assert_eq!(
@@ -115,7 +115,7 @@ async fn a_limit_is_kept_and_said() {
 }
 
 #[tokio::test]
-async fn nothing_found_is_no_error_and_nothing_is_created() {
+async fn no_matches_are_no_error_and_create_nothing() {
     let app = CATALOG.app("find_nothing").await;
     let ran = app.run(&["find", "color = teal", "pages > 5"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
@@ -131,7 +131,7 @@ async fn nothing_found_is_no_error_and_nothing_is_created() {
 }
 
 #[tokio::test]
-async fn a_document_that_is_no_product_is_named() {
+async fn a_document_that_is_not_a_product_is_named() {
     let app = with_products("find_damaged", "3").await;
     let stored = app.database().collection::<Document>("products");
     let odd = doc! { "_id": 7, "name": "odd", "specs": [{ "k": "pages", "v": "many" }] };

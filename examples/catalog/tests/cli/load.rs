@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::app::{CATALOG, products, with_products};
 
 #[tokio::test]
-async fn products_come_behind_those_that_are_stored_and_under_one_index() {
+async fn new_products_follow_the_stored_ones_under_one_index() {
     let app = CATALOG.app("load").await;
     let place = format!("{}.products", app.database().name());
     let ran = app.run(&["load", "--products", "150"]);
@@ -37,7 +37,7 @@ async fn products_come_behind_those_that_are_stored_and_under_one_index() {
 }
 
 #[tokio::test]
-async fn the_same_numbers_are_the_same_products() {
+async fn equal_numbers_give_equal_products() {
     let whole = with_products("load_whole", "60").await;
     let parts = with_products("load_parts", "20").await;
     assert_eq!(parts.run(&["load", "--products", "40"]).code, Some(0));
@@ -58,7 +58,7 @@ async fn numbers_that_are_used_up_are_an_error_and_nothing_is_stored() {
 }
 
 #[tokio::test]
-async fn loads_at_the_same_time_get_numbers_of_their_own() {
+async fn concurrent_loads_get_different_numbers() {
     let app = CATALOG.app("load_together").await;
     let uri = uri(app.database().name());
     let form = |number: u32| {
@@ -82,7 +82,7 @@ async fn loads_at_the_same_time_get_numbers_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_load_that_is_stopped_says_what_is_stored_and_what_to_type_for_the_rest() {
+async fn a_stopped_load_reports_what_is_stored_and_what_to_type_for_the_rest() {
     server().await;
     let app = CATALOG.app("load_stopped").await;
     let arguments = ["load", "--products", "500000", "--form", "fields"];

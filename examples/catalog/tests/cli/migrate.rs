@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::app::{CATALOG, products};
 
 #[tokio::test]
-async fn products_go_to_the_other_form_and_back_and_are_what_they_were() {
+async fn products_migrate_to_the_other_form_and_back_unchanged() {
     let app = CATALOG.app("migrate").await;
     let arguments = ["load", "--products", "300", "--form"];
     let ran = app.run(&[&arguments[..], &["fields"]].concat());
@@ -18,7 +18,7 @@ async fn products_go_to_the_other_form_and_back_and_are_what_they_were() {
     let expected = "300 documents: 300 changed, 0 in the form already, 0 refused; 0 left";
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
     assert!(ran.stdout.starts_with(expected), "{ran:?}");
-    // The same as if they had been stored so.
+    // Equal to products that were stored in this form.
     let attributes = CATALOG.app("migrate_attributes").await;
     let ran = attributes.run(&[&arguments[..], &["attributes"]].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -34,7 +34,7 @@ async fn products_go_to_the_other_form_and_back_and_are_what_they_were() {
 }
 
 #[tokio::test]
-async fn a_dry_run_says_what_would_be_changed_and_changes_nothing() {
+async fn a_dry_run_reports_what_would_be_changed_and_changes_nothing() {
     let app = CATALOG.app("migrate_dry").await;
     assert_eq!(app.run(&["load", "--products", "40"]).code, Some(0));
     let before = products(&app).await;
@@ -49,7 +49,7 @@ async fn a_dry_run_says_what_would_be_changed_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_product_that_cannot_be_moved_is_named_and_the_others_are_moved() {
+async fn a_product_that_cannot_be_migrated_is_named_and_the_others_are_migrated() {
     let app = CATALOG.app("migrate_refused").await;
     assert_eq!(app.run(&["load", "--products", "40"]).code, Some(0));
     let stored = app.database().collection::<Document>("products");

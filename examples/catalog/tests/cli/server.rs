@@ -1,4 +1,4 @@
-//! Which server and which database.
+//! The choice of the server and the database.
 
 use bucket_mongo::bson::Document;
 use example_kit::testing::{documents, server, uri};
@@ -17,7 +17,7 @@ async fn the_path_of_the_uri_names_the_database_and_catalog_is_the_default() {
 }
 
 #[tokio::test]
-async fn without_a_server_it_says_what_stays_and_what_is_shown() {
+async fn without_a_server_it_warns_that_nothing_is_kept_and_shows_the_built_in_products() {
     let ran = CATALOG.run(&["load", "--products", "3"], None);
     let note = "MONGODB_URI is not set: the products go away with the development server\n";
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), note), "{ran:?}");
@@ -34,7 +34,7 @@ async fn without_a_server_it_says_what_stays_and_what_is_shown() {
 }
 
 #[tokio::test]
-async fn a_uri_of_no_use_is_an_error() {
+async fn a_wrong_uri_is_an_error() {
     let ran = CATALOG.run(&["find", "--json"], Some("http://localhost"));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
     let error = ran.error()["error"].as_str().unwrap().to_owned();

@@ -27,11 +27,11 @@ fn wrong_usage_is_exit_code_2() {
 }
 
 #[test]
-fn an_attribute_that_is_none_is_refused_with_those_that_are() {
+fn an_unknown_attribute_is_refused_with_the_list_of_attributes() {
     let ran = CATALOG.run(&["find", "colour = red", "--json"], None);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
-    let expected = "invalid value 'colour = red' for '[CONDITION]...': `colour` is no attribute of a \
-        product; they are volume_ml, height_cm, width_cm, depth_cm, weight_g, power_w, memory_gb, \
+    let expected = "invalid value 'colour = red' for '[CONDITION]...': `colour` is not an attribute of a \
+        product; the attributes are volume_ml, height_cm, width_cm, depth_cm, weight_g, power_w, memory_gb, \
         screen_inches, pages, color, size, material, warranty_months";
     assert_eq!(ran.error()["error"], expected);
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with a file and with a row.
+//! The errors of a file and of a row.
 
 use std::{fmt, io, path::PathBuf};
 
@@ -6,18 +6,18 @@ use serde::Serialize;
 
 use super::FromRow;
 
-/// A row that was not taken.
+/// A row that was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RowError {
     /// The number of its line, counted from 1.
     pub line: u64,
-    /// The column to blame; none if it is the row as a whole.
+    /// The wrong column; none if the row itself is wrong.
     pub column: Option<&'static str>,
     /// What is wrong, as the end of a sentence that begins with the column or the row.
     pub reason: String,
 }
 
-/// A file that is of no use.
+/// A file that cannot be loaded.
 #[derive(Debug)]
 pub enum FileError {
     /// It cannot be read.
@@ -27,7 +27,7 @@ pub enum FileError {
         /// Why.
         source: io::Error,
     },
-    /// It does not begin as it must.
+    /// Its first line is wrong.
     Header {
         /// The file.
         path: PathBuf,
@@ -41,13 +41,13 @@ pub enum FileError {
 /// What is wrong with the first line.
 #[derive(Debug)]
 pub enum HeaderError {
-    /// There is none.
+    /// It is missing.
     Empty,
-    /// It is no line of column names.
+    /// It is not a line of column names.
     NoNames,
     /// It lacks columns.
     Missing(Vec<&'static str>),
-    /// It has a column two times.
+    /// It has a column twice.
     Twice(&'static str),
     /// It cannot be read.
     Unreadable(io::Error),

@@ -1,4 +1,4 @@
-//! Values of common kinds: what each may hold, and what is said if it holds something else.
+//! Values of common kinds: the range of each, and the message for a value outside it.
 
 use std::{num::IntErrorKind, str::FromStr};
 
@@ -6,7 +6,7 @@ use bucket_mongo::bson::DateTime;
 
 /// The first characters of a long value are enough to find it.
 const SHOWN: usize = 40;
-/// A date has this form; only then it can be one that does not exist.
+/// Only a text of this form can be a date that does not exist.
 const DATE_FORM: &[u8] = b"0000-00-00T00:00:00";
 
 /// A whole number.

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read as _};
 
-/// Many times the longest row that makes sense; a file without line breaks must not fill memory.
+/// Many times the longest sensible row; a file without line breaks must not fill the memory.
 const MAX_BYTES: u64 = 64 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -27,7 +27,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Goes to the next line that is not blank; whether there is one.
+    /// Goes to the next line that is not blank; returns whether there is one.
     pub(super) fn advance(&mut self) -> io::Result<bool> {
         while self.read()? {
             if !self.buffer.trim_ascii().is_empty() {

@@ -1,7 +1,7 @@
 //! The rows of a file, a chunk at a time.
 //!
-//! They are read on a thread of their own: a read of a pipe takes as long as its writer likes, and a
-//! signal must be heard meanwhile. The thread is left alone at the end of the program.
+//! They are read on their own thread: a read from a pipe may block for any time, and the program
+//! must still react to a signal. At the end of the program the thread is abandoned.
 
 use std::{
     io::{self, BufRead},
@@ -12,10 +12,10 @@ use tokio::sync::mpsc;
 
 use crate::csv_input::{FromRow, Row, RowError, Rows};
 
-/// Rows that are stored at the same time; the more, the more of one key go in one statement.
+/// Rows that are stored together; the more rows, the more of one key share a statement.
 const CHUNK: usize = 10_000;
 
-/// Rows that follow one another, with the wrong ones between them.
+/// Consecutive rows, including the wrong ones.
 #[derive(Debug)]
 pub(super) struct Chunk<T> {
     pub(super) rows: Vec<Row<T>>,
@@ -24,7 +24,7 @@ pub(super) struct Chunk<T> {
     pub(super) next_line: u64,
     /// The bytes of the file up to there.
     pub(super) bytes: u64,
-    /// Why nothing follows, unless it is the end of the file.
+    /// Why no chunk follows, unless it is the end of the file.
     pub(super) broken: Option<io::Error>,
 }
 
@@ -34,12 +34,12 @@ where
     R: BufRead + Send + 'static,
     T: FromRow + Send + 'static,
 {
-    // One waits while another is stored.
+    // One chunk waits while another is stored.
     let (sender, chunks) = mpsc::channel(1);
     thread::Builder::new().spawn(move || {
         loop {
             let (chunk, is_last) = next(&mut rows);
-            // Nobody waits for more once the load has stopped.
+            // The receiver is gone once the load has stopped.
             if sender.blocking_send(chunk).is_err() || is_last {
                 return;
             }

@@ -1,4 +1,4 @@
-//! From rows to buckets: chunks of a file of any size, and of each row what became of it.
+//! From rows to buckets: loads files of any size in chunks, and records the outcome of each row.
 
 use std::{collections::HashSet, pin::pin, time::Duration};
 
@@ -12,10 +12,10 @@ use crate::{
     signal::Signals,
 };
 
-/// How long what is under way may take to end after a signal.
+/// How long requests in flight may take to end after a signal.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Hears of the load while it goes on.
+/// Receives events while the load runs.
 pub(super) trait Listener {
     /// A row is not stored.
     fn failed(&mut self, error: RowError);
@@ -24,7 +24,7 @@ pub(super) trait Listener {
     fn advanced(&mut self, bytes: u64, stored: u64);
 }
 
-/// What became of a file.
+/// The outcome of a load.
 #[derive(Debug)]
 pub(super) struct Loaded<T: Bucketed> {
     /// Rows that were read.
@@ -39,7 +39,7 @@ pub(super) struct Loaded<T: Bucketed> {
     pub(super) stopped: Option<Error>,
     /// The first line of the rest, once there is one.
     pub(super) next_line: u64,
-    /// The last line of those from `next_line` on that may be stored or not.
+    /// The last of the lines from `next_line` on that may or may not be stored.
     pub(super) unknown_to: Option<u64>,
 }
 
@@ -56,7 +56,7 @@ impl<T: Bucketed> Loaded<T> {
         }
     }
 
-    /// Rows that are not stored, or not known to be.
+    /// Rows that are not stored, or that may not be.
     pub(super) fn failed(&self) -> u64 {
         self.read - self.stored
     }
@@ -65,7 +65,7 @@ impl<T: Bucketed> Loaded<T> {
         self.stopped.get_or_insert(why);
     }
 
-    /// Takes up what became of the rows of a chunk; adds those that failed to it.
+    /// Takes in the outcome of a chunk; adds its failed rows to it.
     fn add(&mut self, chunk: &mut Chunk<T>, report: &InsertReport) {
         self.stored += report.stored() as u64;
         self.buckets += report.opened_buckets() as u64;
@@ -82,7 +82,7 @@ impl<T: Bucketed> Loaded<T> {
             }));
         if let Some(error) = report.stopped_by() {
             self.stop(Error::Buckets(error.clone()));
-            // What was tried is stored, or told as failed.
+            // Every row that was tried is stored, or is reported as failed.
             if let Some(row) = chunk.rows.get(report.tried()) {
                 self.next_line = row.line;
             }
@@ -124,7 +124,7 @@ pub(super) async fn load<T: Bucketed>(
     loaded
 }
 
-/// Stores the rows of a chunk. What is under way at a signal is given a while to end.
+/// Stores the rows of a chunk. After a signal, requests in flight get some time to end.
 async fn store<T: Bucketed>(
     buckets: &Buckets<T>,
     chunk: &mut Chunk<T>,

@@ -1,4 +1,5 @@
-//! Documents on few lines: what fits in a line stands in one, as the manual prints small documents.
+//! Documents on few lines: whatever fits in one line is on one line, as the manual prints small
+//! documents.
 
 use bucket_mongo::bson::{Bson, Document};
 
@@ -15,13 +16,13 @@ pub fn line(document: &Document) -> String {
     enclosed('{', &fields.collect::<Vec<_>>(), '}')
 }
 
-/// A document at this depth, in which each value that fits in a line stands in one.
+/// A document at this depth, with each value that fits on one line.
 #[must_use]
 pub fn fitted(document: &Document, depth: usize) -> String {
     fit(&document.clone().into(), depth, indent(depth).len())
 }
 
-/// A value whose first character stands in this column.
+/// A value whose first character is in this column.
 fn fit(shown: &Bson, depth: usize, column: usize) -> String {
     let line = value_line(shown);
     // A comma may follow.
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fits_in_a_line_stands_in_one() {
+    fn what_fits_in_a_line_is_on_one_line() {
         let filter = doc! { "specs": { "$elemMatch": { "k": "volume", "v": { "$gte": 500 } } } };
         let expected = "{ specs: { $elemMatch: { k: 'volume', v: { $gte: 500 } } } }";
         assert_eq!(line(&filter), expected);
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_is_broken_at_its_outermost_brackets() {
+    fn what_does_not_fit_is_broken_at_its_outermost_brackets() {
         let entry = |k: &str, v: &str, u: &str| doc! { "k": k, "v": v, "u": u };
         let bottle = doc! { "_id": 1, "specs": [
             entry("volume", "500", "ml"), entry("volume", "12", "ounces"), entry("height", "8", "inches"),

@@ -1,14 +1,14 @@
-//! Holds a README against what comes: each command that it shows is run, and what it shows of the output
-//! must be there.
+//! Compares a README with the real output: each command that it shows is run, and the output must
+//! contain what it shows.
 //!
-//! | block | what is done with it |
+//! | block | what happens with it |
 //! | --- | --- |
-//! | `sh` | its line `cargo run .. -p APP -- ARGUMENTS` is run, without a server of the user |
+//! | `sh` | its line `cargo run .. -p APP -- ARGUMENTS` is run, without a server of the user's |
 //! | `text`, up to the next heading | parts of that output, one after the other |
 //! | `csv` | becomes the file `wrong.csv` |
-//! | `console` | each line behind `$ ` is run in a shell on one database; what follows it is all that comes |
+//! | `console` | each line after `$ ` is run in a shell on one database; what follows it is the entire output |
 //!
-//! A line of dots stands for any number of lines.
+//! A line of dots matches any number of lines.
 
 use std::{collections::BTreeSet, env, fs, path::Path};
 
@@ -22,24 +22,24 @@ pub struct Readme {
     pub text: &'static str,
     /// The app.
     pub program: &'static Program,
-    /// How lines begin whose numbers differ from run to run.
+    /// The beginnings of lines whose numbers differ from run to run.
     pub changing: &'static [&'static str],
-    /// The line from which on all numbers differ up to the end, and the order of the lines.
+    /// From this line to the end, all numbers and the order of the lines differ.
     pub changing_from: Option<&'static str>,
     /// A file that the commands name, as a name and a path.
     pub file: Option<(&'static str, &'static str)>,
 }
 
-/// A part between two lines of three backticks.
+/// A block between two lines of three backticks.
 struct Block<'a> {
     language: &'a str,
     lines: Vec<&'a str>,
-    /// Whether a heading stands before it, behind the block before.
+    /// Whether a heading comes between the previous block and this one.
     after_heading: bool,
 }
 
 impl Readme {
-    /// Runs all of it.
+    /// Runs all commands.
     pub async fn check(&self) {
         server().await;
         let folder = Path::new(self.program.folder).join("readme");
@@ -66,7 +66,7 @@ impl Readme {
         }
     }
 
-    /// What the app prints, as its command line stands in the README.
+    /// The output of the app, run with the command line of the README.
     fn output_of(&self, line: &str) -> Vec<String> {
         assert!(line.starts_with("cargo run "), "{line}");
         let arguments = line
@@ -76,7 +76,7 @@ impl Readme {
         ran.lines().map(str::to_owned).collect()
     }
 
-    /// What a line gives on both outputs.
+    /// What a line prints on both outputs.
     fn shell(&self, line: &str, database: Option<&str>, folder: &Path) -> String {
         let binary = Path::new(self.program.binary);
         let path = env::var_os("PATH").unwrap_or_default();
@@ -98,7 +98,7 @@ impl Readme {
             .current_dir(folder)
             .env("PATH", env::join_paths(folders).unwrap());
         let ran = Running::start(command).end();
-        // What is said of a missing server is no part of what is shown.
+        // Remarks about a missing server are not part of the README.
         match database {
             Some(_) => ran.stderr + &ran.stdout,
             None => ran.stdout,
@@ -123,7 +123,7 @@ impl Readme {
                 continue;
             }
             if command.contains("| jq ") && !has_jq() {
-                text::complain(&format!("`jq` is not installed: left out: {command}"));
+                text::complain(&format!("`jq` is not installed: skipped: {command}"));
                 continue;
             }
             let came = self.shell(command, Some(database), folder);
@@ -131,12 +131,12 @@ impl Readme {
             self.check_part(&shown, &mut came);
             assert!(
                 came.iter().all(String::is_empty),
-                "{command} also says {came:#?}"
+                "{command} also prints {came:#?}"
             );
         }
     }
 
-    /// Finds what is shown in what came, and takes it off with all before it.
+    /// Finds the expected text in the output, and removes it with everything before it.
     fn check_part(&self, shown: &[&str], came: &mut Vec<String>) {
         let came_lines: Vec<&str> = came.iter().map(String::as_str).collect();
         let (shown, came_normal) = (self.normal(shown), self.normal(&came_lines));
@@ -152,7 +152,7 @@ impl Readme {
                 Some(at) if at == 0 || skips => rest = &rest[at + part.len()..],
                 _ => {
                     let (part, rest) = (lines(part), lines(rest));
-                    panic!("the README shows:\n{part}\n\nwhat comes goes on with:\n{rest}");
+                    panic!("the README shows:\n{part}\n\nthe output continues with:\n{rest}");
                 }
             }
             skips = true;
@@ -167,7 +167,7 @@ impl Readme {
     /// The lines without what differs from run to run, each with its index.
     fn normal(&self, lines: &[&str]) -> Vec<(String, usize)> {
         let mut all_change = false;
-        // What writers at the same time make stands in any order.
+        // Concurrent writers produce lines in any order.
         let mut changing = BTreeSet::new();
         let mut normal: Vec<(String, usize)> = Vec::new();
         for (index, line) in lines.iter().enumerate() {
@@ -177,7 +177,7 @@ impl Readme {
                 .iter()
                 .any(|changing| start.starts_with(changing));
             let line = if let Some((origin, _)) = line.split_once(": mongod ") {
-                // Which version it is, and where it comes from.
+                // The version of the server, and where it comes from.
                 origin
                     .trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
                     .to_owned()

@@ -12,7 +12,7 @@ use crate::{
     writers::{self, Stop},
 };
 
-/// How long what is under way may take to end after a signal.
+/// How long requests in flight may take to end after a signal.
 const GRACE: Duration = Duration::from_secs(5);
 
 pub(super) async fn run(out: &mut impl Write) -> Result<(), Error> {

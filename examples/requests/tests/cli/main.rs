@@ -19,7 +19,7 @@ fn whole(document: &Document, name: &str) -> i64 {
     }
 }
 
-/// Holds everything that a bucket stores of its requests against the requests themselves.
+/// Compares everything that a bucket stores about its requests with the requests themselves.
 fn check(bucket: &Document) {
     let requests = bucket.get_array("requests").unwrap();
     let requests = || {
@@ -68,7 +68,7 @@ fn check(bucket: &Document) {
 }
 
 #[tokio::test]
-async fn numbers_rise_by_one_and_what_is_stored_is_that_of_the_requests() {
+async fn numbers_rise_by_one_and_the_stored_figures_are_those_of_the_requests() {
     let app = REQUESTS.app("record").await;
     for _ in 0..2 {
         let ran = app.run(&["record"]);
@@ -102,7 +102,7 @@ async fn numbers_rise_by_one_and_what_is_stored_is_that_of_the_requests() {
 }
 
 #[tokio::test]
-async fn the_main_job_shows_endpoints_and_a_bucket_and_leaves_nothing_behind() {
+async fn the_main_job_shows_endpoints_and_a_bucket_and_leaves_no_database() {
     let client = server().await.client().await.unwrap();
     let ran = REQUESTS.run(&[], Some(&uri("")));
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
@@ -120,7 +120,7 @@ async fn the_main_job_shows_endpoints_and_a_bucket_and_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn stopped_it_says_what_is_recorded() {
+async fn a_stopped_run_reports_what_is_recorded() {
     let app = REQUESTS.app("record_stopped").await;
     let mut running = REQUESTS.start(&["record"], &uri(app.database().name()));
     let buckets = app
@@ -143,7 +143,7 @@ async fn stopped_it_says_what_is_recorded() {
 }
 
 #[tokio::test]
-async fn the_readme_shows_what_comes() {
+async fn the_readme_shows_the_real_output() {
     let readme = Readme {
         text: include_str!("../../README.md"),
         program: &REQUESTS,

@@ -4,12 +4,12 @@ use bucket_mongo::bson::DateTime;
 
 use super::Point;
 
-/// The points seen through `number` spans of equal length. The average of a span is that of the
-/// points in it, each by the time that it has there; one without values is a gap, and one is filled
-/// if nothing in it was measured.
+/// The points, resampled to `number` spans of equal length. The average of a span weights each of
+/// its points by their common time. A span without values is a gap. A span is filled if nothing in
+/// it was measured.
 #[allow(
     clippy::cast_possible_truncation,
-    reason = "bounds of spans lie between two dates"
+    reason = "bounds of spans are between two dates"
 )]
 pub(super) fn resampled(points: &[Point], number: usize) -> Vec<Point> {
     let Some((first, last)) = points.first().zip(points.last()) else {
@@ -21,7 +21,7 @@ pub(super) fn resampled(points: &[Point], number: usize) -> Vec<Point> {
         let millis = start + length * index as i128 / number.max(1) as i128;
         DateTime::from_millis(millis as i64)
     };
-    // Points that end before a span begins are of no use to later spans either.
+    // Points that end before a span begins do not matter to later spans either.
     let mut rest = points;
     let span = |index: usize| {
         let (start, end) = (bound(index), bound(index + 1));

@@ -12,15 +12,15 @@ const LEFT: f64 = 90.0;
 const RIGHT: f64 = 960.0;
 const TOP: f64 = 50.0;
 const BOTTOM: f64 = HEIGHT - 60.0;
-/// The room of a digit, and how many of them there are to the left of the plot.
+/// The width of a digit, and how many digits fit to the left of the plot.
 const DIGIT: i32 = 8;
 const DIGITS: usize = 10;
-/// More points than this are not seen.
+/// More points than this cannot be seen.
 const MOST: usize = 870;
 /// A label of time takes about a tenth of the axis.
 const TIME_TICKS: u64 = 10;
 
-/// Legible on a light and on a dark page; a line of its own colour, and the band is its tint.
+/// Legible on light and dark pages; a line with its own colour, and a band in a tint of it.
 const STYLE: &str = "\
 text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 .title { font-weight: 600 }
@@ -41,7 +41,7 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 pub(crate) fn draw(series: &Series) -> String {
     let heading = escaped(&heading(series));
     let frame = Frame::of(series);
-    // Labels of many digits reach out of the picture to the left, which then begins there.
+    // Labels of many digits extend past the left edge, so the picture then begins further left.
     let labels = frame.iter().flat_map(|frame| frame.value.ticks());
     let longest = labels.map(|(_, label)| label.len()).max().unwrap_or(0);
     let more = i32::try_from(longest.saturating_sub(DIGITS)).unwrap_or(0) * DIGIT;

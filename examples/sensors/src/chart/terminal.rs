@@ -1,17 +1,17 @@
-//! A chart of text: the average as a line of Braille dots, the band from the least to the greatest
-//! value as a shade behind it. Needs no colours.
+//! A chart of text: the average as a line of Braille dots, the band from the smallest to the
+//! largest value as a shade around it. It needs no colours.
 
 use std::fmt::Write as _;
 
 use super::{Frame, Series, heading, resample::resampled, span};
 
-/// Lines of the plot; somewhat more where the ticks need them.
+/// Lines of the plot; a few more if the ticks need them.
 const ABOUT: usize = 12;
-/// Narrower terminals break the lines; wider charts are not easier to read.
+/// Narrower terminals wrap the lines; wider charts are not easier to read.
 const WIDTHS: (usize, usize) = (40, 160);
 
 const BAND: char = '\u{2591}';
-/// The character without dots; each dot is a bit of it.
+/// The character without dots; each dot is one of its bits.
 const BRAILLE: u32 = 0x2800;
 /// The dots of the left and of the right half, from the top.
 const BITS: [[u32; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
@@ -58,7 +58,7 @@ pub(crate) fn draw(series: &Series, width: usize) -> String {
 }
 
 /// The lines of the plot, each with as many dots above each other as a character has. Ticks are the
-/// same number of lines apart, and lie in the middle of theirs.
+/// same number of lines apart, each in the middle of its line.
 struct Grid {
     rows: usize,
 }
@@ -75,14 +75,14 @@ impl Grid {
         self.dot_at(frame.value.part(value))
     }
 
-    /// The dot of a place between 0 at the bottom and 1 at the top.
+    /// The dot of a position between 0 at the bottom and 1 at the top.
     fn dot_at(&self, part: f64) -> usize {
         let between = (self.rows - 1) * 4;
         between - rounded(part, between) + 1
     }
 }
 
-/// The label of each line that a tick lies in.
+/// The label of each line that has a tick.
 fn row_labels(frame: &Frame, grid: &Grid) -> Vec<String> {
     let mut labels = vec![String::new(); grid.rows];
     for (part, label) in frame.value.ticks() {
@@ -105,9 +105,9 @@ fn plot(frame: &Frame, grid: &Grid, columns: usize) -> Vec<String> {
             }
         }
         let level = point.average.map(|value| grid.dot(frame, value));
-        // Of what is filled in, every other dot.
+        // Filled steps have every other dot.
         if let Some(level) = level.filter(|_| !point.is_filled || half % 2 == 0) {
-            // Down or up from the step before, if it touches.
+            // Down or up from the previous step, if it touches.
             let from = last.filter(|_| !point.is_filled).unwrap_or(level);
             for dot in from.min(level)..=from.max(level) {
                 bits[dot / 4][column] |= BITS[half % 2][dot % 4];

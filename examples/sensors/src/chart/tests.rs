@@ -61,7 +61,7 @@ fn drawn_columns(text: &str) -> usize {
 }
 
 #[test]
-fn the_pictures_are_as_they_were() {
+fn the_pictures_do_not_change() {
     let kept = |name: &str, kept: &str, drawn: &str| {
         if let Some(folder) = std::env::var_os("CHART_PICTURES") {
             std::fs::write(std::path::Path::new(&folder).join(name), drawn).unwrap();
@@ -84,7 +84,7 @@ fn the_pictures_are_as_they_were() {
 }
 
 #[test]
-fn nothing_to_draw_is_said() {
+fn a_chart_without_values_says_so() {
     for (series, span) in [
         (series([]), "no steps"),
         (
@@ -119,7 +119,7 @@ fn one_step_is_a_line_over_its_time() {
 }
 
 #[test]
-fn gaps_are_seen_whether_their_steps_are_empty_or_left_out() {
+fn gaps_are_visible_whether_their_steps_are_empty_or_left_out() {
     let empty = two_days();
     let mut left_out = empty.clone();
     left_out.points.retain(|point| point.average.is_some());
@@ -133,7 +133,7 @@ fn gaps_are_seen_whether_their_steps_are_empty_or_left_out() {
 }
 
 #[test]
-fn what_is_filled_in_looks_different_and_has_no_band() {
+fn a_filled_step_looks_different_and_has_no_band() {
     let measured = two_days();
     let mut filled = measured.clone();
     for point in &mut filled.points {
@@ -162,7 +162,7 @@ fn what_is_filled_in_looks_different_and_has_no_band() {
 
     let (text, svg) = (terminal::draw(&measured, 80), svg::draw(&measured));
     assert!(!text.contains("filled in") && !svg.contains("filled in"));
-    // Seen through few columns, a span in which anything was measured is measured.
+    // In few columns, a span in which anything was measured counts as measured.
     let many: Vec<_> = (0..1_000)
         .map(|n| Point {
             is_filled: n % 10 != 3,
@@ -266,7 +266,7 @@ fn long_and_odd_spans_have_few_ticks() {
 }
 
 #[test]
-fn many_steps_make_no_large_picture() {
+fn many_steps_do_not_make_a_large_picture() {
     let series = series((0..100_000).map(|hour| Some(f64::from(hour % 24))));
     assert!(svg::draw(&series).len() < 100_000);
     let text = terminal::draw(&series, 80);
@@ -274,7 +274,7 @@ fn many_steps_make_no_large_picture() {
 }
 
 #[test]
-fn names_neither_leave_their_line_nor_the_picture() {
+fn names_stay_on_their_line_and_in_the_picture() {
     let mut series = two_days();
     series.title = "a\u{1b}[2J\n<b> & \"c\"".to_owned();
     let text = terminal::draw(&series, 80);

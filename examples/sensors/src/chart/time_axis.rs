@@ -12,7 +12,7 @@ pub(super) struct TimeAxis {
     end: DateTime,
 }
 
-/// What a label shows of `2014-02-14T14:30:00.000Z`: from where, and to where.
+/// The part of `2014-02-14T14:30:00.000Z` that a label shows: its start and its end.
 type Shown = (usize, usize);
 
 const SECONDS: Shown = (11, 19);
@@ -47,14 +47,14 @@ impl TimeAxis {
         Self { start, end }
     }
 
-    /// Where a moment lies, from 0 at the start to 1 at the end.
+    /// The position of a moment, from 0 at the start to 1 at the end.
     pub(super) fn part(&self, date: DateTime) -> f64 {
         let length = millis(self.start, self.end).max(1.0);
         (millis(self.start, date) / length).clamp(0.0, 1.0)
     }
 
-    /// At most `most` ticks, each with its place and its label; none on spans of very many years
-    /// or few milliseconds.
+    /// At most `most` ticks, each with its position and its label. There are none on spans of very
+    /// many years or few milliseconds.
     pub(super) fn ticks(&self, most: u64) -> Vec<(f64, String)> {
         let range = TimeRange::new(Some(self.start), Some(self.end));
         let step = STEPS
@@ -67,10 +67,10 @@ impl TimeAxis {
         let within = starts.filter(|start| self.start <= *start);
         let tick = |date: DateTime| {
             let label = text::date(date);
-            // A time of midnight says less than the day that begins.
+            // For midnight, the date says more than the time.
             let midnight = from == MINUTES.0 && label.ends_with("T00:00:00.000Z");
             let (from, to) = if midnight { DAYS } else { (from, to) };
-            // A date without a form is given in milliseconds.
+            // A date without an RFC 3339 form is shown in milliseconds.
             let shown = label.get(from..to).filter(|_| label.ends_with('Z'));
             (self.part(date), shown.unwrap_or(&label).to_owned())
         };

@@ -5,18 +5,18 @@
 pub(super) struct ValueAxis {
     /// The distance of two ticks.
     step: f64,
-    /// Of the step: `step` is 1, 2 or 5 times ten to this.
+    /// The exponent: `step` is 1, 2 or 5 times ten to this power.
     exponent: i32,
     /// The lowest and the highest tick, as multiples of the step.
     low: f64,
     high: f64,
 }
 
-/// About as many ticks are wanted.
+/// The approximate number of ticks.
 const TICKS: f64 = 5.0;
 
 impl ValueAxis {
-    /// The axis that holds these finite values; none without any.
+    /// The axis for these finite values; none if there are none.
     pub(super) fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
         let bounds = |bounds: Option<(f64, f64)>, value: f64| {
             let (low, high) = bounds.unwrap_or((value, value));
@@ -24,7 +24,7 @@ impl ValueAxis {
         };
         let (mut low, mut high) = values.fold(None, bounds)?;
         let largest = low.abs().max(high.abs());
-        // Differences that a number of this size can hardly have are none.
+        // Smaller differences are rounding errors at this magnitude.
         if high - low <= largest * 1e-12 || largest < 1e-290 {
             let room = if largest < 1e-290 { 1.0 } else { largest * 0.1 };
             (low, high) = (low - room, high + room);
@@ -39,13 +39,13 @@ impl ValueAxis {
         })
     }
 
-    /// Where a value lies, from 0 at the lowest tick to 1 at the highest.
+    /// The position of a value, from 0 at the lowest tick to 1 at the highest.
     pub(super) fn part(&self, value: f64) -> f64 {
         let part = (value / self.step - self.low) / (self.high - self.low);
         part.clamp(0.0, 1.0)
     }
 
-    /// How many steps lie between the lowest and the highest tick.
+    /// The number of steps between the lowest and the highest tick.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -60,7 +60,7 @@ impl ValueAxis {
         let next = |tick: &f64| (tick + 1.0 <= self.high).then_some(tick + 1.0);
         let ticks = std::iter::successors(Some(self.low), next);
         let largest = self.low.abs().max(self.high.abs()) * self.step;
-        // How many digits stand between the largest value and the step.
+        // The number of digits from the largest value down to the step.
         let digits = largest.log10().floor() - f64::from(self.exponent);
         let label = |tick: f64| {
             // Zero is not negative.
@@ -89,7 +89,7 @@ fn place(digits: f64) -> usize {
     digits.clamp(0.0, 17.0) as usize
 }
 
-/// The next larger of 1, 2 and 5 times a power of ten, and the power.
+/// The next larger number that is 1, 2 or 5 times a power of ten, and the power.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "the logarithm of a finite number is small"

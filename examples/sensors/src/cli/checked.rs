@@ -1,7 +1,7 @@
-//! Options that make sense only together: they are checked while the command line is read, so that
-//! a mistake is one of usage.
+//! Options that depend on each other: they are checked while the command line is parsed, so that a
+//! mistake is a usage error.
 
-/// Reads `$checked` as the options `$raw`, from which it is tried to be made.
+/// Parses `$checked` by converting it from the options `$raw`.
 macro_rules! checked {
     ($raw:ty => $checked:ty) => {
         impl ::clap::FromArgMatches for $checked {

@@ -1,4 +1,4 @@
-//! What a reading command is about: a sensor, a span of time, and the steps of a rollup.
+//! The subject of a reading command: a sensor, a span of time, and the steps of a rollup.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::sensor::Sensor;
 #[derive(Debug)]
 pub(crate) struct Select {
     pub(crate) sensor: Sensor,
-    /// Never one that ends before it starts.
+    /// Never a span that ends before it starts.
     pub(crate) range: TimeRange,
     pub(crate) output: Output,
 }
@@ -60,14 +60,14 @@ impl TryFrom<SelectOptions> for Select {
     }
 }
 
-/// What `rollup` is to draw.
+/// What `rollup` draws.
 #[derive(Debug, Args)]
 pub(crate) struct Rollup {
     #[command(flatten)]
     pub(crate) select: Select,
     #[command(flatten)]
     pub(crate) steps: Steps,
-    /// What becomes of steps without readings
+    /// What happens to steps without readings
     #[arg(long, value_name = "FILL", value_enum, default_value_t = Gaps::Skip)]
     pub(crate) fill: Gaps,
     /// Write the picture to this file as well
@@ -104,17 +104,17 @@ impl TryFrom<StepOptions> for Steps {
     }
 }
 
-/// The name of a zone that there is.
+/// The name of a known time zone.
 fn zone(name: &str) -> Result<String, StepError> {
     Every::day().in_zone(name).map(|_| name.to_owned())
 }
 
-/// What becomes of steps without readings.
+/// What happens to steps without readings.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Gaps {
     /// They are left out
     Skip,
-    /// They are there without values
+    /// They are shown without values
     Null,
     /// They get the average of the step before, from before the span too
     Previous,

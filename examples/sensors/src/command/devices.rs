@@ -1,4 +1,4 @@
-//! `sensors devices`: what is stored of each device.
+//! `sensors devices`: what is stored for each device.
 
 use std::io::Write;
 

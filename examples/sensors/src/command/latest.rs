@@ -33,7 +33,7 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// They come in no order; sorted by device and type.
+/// The server returns them in any order; here they are sorted by device and type.
 async fn newest(buckets: &Buckets<Reading>) -> Result<Vec<Reading>, Error> {
     let newest = buckets.latest_for_all().await?;
     let mut readings: Vec<Reading> = newest.try_collect().await?;

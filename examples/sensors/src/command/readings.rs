@@ -1,4 +1,4 @@
-//! `sensors readings DEVICE TYPE`: the readings of a sensor, as they come from the server.
+//! `sensors readings DEVICE TYPE`: the readings of a sensor, streamed from the server.
 
 use std::io::{BufWriter, Write};
 
@@ -20,7 +20,7 @@ pub(super) async fn run(
     } = select;
     let format = output.format();
 
-    // The standard output would write each line by itself.
+    // The standard output would flush each line.
     let mut out = BufWriter::new(out);
     let mut number = 0;
     let mut readings = buckets.range(sensor.key(), range).stream();

@@ -24,7 +24,7 @@ struct Report<'a> {
     to: Option<String>,
     every: String,
     buckets: u64,
-    /// Of how many buckets the readings were read.
+    /// The number of buckets whose readings were read.
     opened: u64,
     rows: Vec<Row>,
 }

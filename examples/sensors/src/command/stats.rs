@@ -31,7 +31,7 @@ struct Report<'a> {
     average: Option<f64>,
     sum: Option<f64>,
     buckets: u64,
-    /// Of how many buckets the readings were read.
+    /// The number of buckets whose readings were read.
     opened: u64,
 }
 
@@ -62,11 +62,11 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// How many buckets were read, and of how many of them the readings.
+/// The number of buckets that were read, and of those whose readings were read.
 pub(super) fn text_of_buckets(buckets: u64, opened: u64) -> String {
     let buckets = counted(buckets, "bucket");
     match opened {
-        0 => format!("{buckets}, told by their aggregates alone"),
+        0 => format!("{buckets}, read from their aggregates only"),
         _ => format!("{buckets}, {opened} of them opened for their readings"),
     }
 }

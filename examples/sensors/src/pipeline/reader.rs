@@ -6,7 +6,7 @@ use tokio::sync::mpsc::{Sender, error::SendError};
 use super::not_sent;
 use crate::model::Reading;
 
-/// Sends all readings; those that no worker will take are given back as failed.
+/// Sends all readings; returns those that no worker took as failed.
 pub(super) async fn run(readings: Vec<Row<Reading>>, queue: Sender<Row<Reading>>) -> Vec<RowError> {
     let mut readings = readings.into_iter();
     while let Some(reading) = readings.next() {

@@ -12,7 +12,7 @@ use crate::model::Reading;
 /// The more readings, the more of them go into a bucket with one statement.
 const BATCH: usize = 2_500;
 
-/// Stores what comes, until the queue ends or the server is lost.
+/// Stores readings until the queue ends or the server is lost.
 pub(super) async fn run(buckets: Buckets<Reading>, queue: Queue, bar: ProgressBar) -> Outcome {
     let mut outcome = Outcome::default();
     let mut batch = Vec::with_capacity(BATCH);
@@ -28,7 +28,7 @@ pub(super) async fn run(buckets: Buckets<Reading>, queue: Queue, bar: ProgressBa
     outcome
 }
 
-/// Stores a batch; whether the next one has a chance.
+/// Stores a batch; returns whether the next one has a chance.
 async fn store(buckets: &Buckets<Reading>, batch: &[Row<Reading>], outcome: &mut Outcome) -> bool {
     let failed = |row: &Row<Reading>, error: &bucket_mongo::Error| RowError {
         line: row.line,
@@ -55,7 +55,7 @@ async fn store(buckets: &Buckets<Reading>, batch: &[Row<Reading>], outcome: &mut
             .failed
             .extend(row.map(|row| failed(row, &record.error)));
     }
-    // What was not even tried.
+    // Readings that were not tried.
     if let Some(error) = report.stopped_by() {
         let rest = batch.iter().skip(report.tried());
         outcome.failed.extend(rest.map(|row| failed(row, error)));
@@ -63,7 +63,7 @@ async fn store(buckets: &Buckets<Reading>, batch: &[Row<Reading>], outcome: &mut
     report.stopped_by().is_none()
 }
 
-/// Closes the queue, so that readers end, and takes out what is still in it.
+/// Closes the queue, so that readers end, and takes the rest out of it.
 pub(super) async fn leave(queue: &Queue) -> Vec<RowError> {
     let mut queue = queue.lock().await;
     queue.close();

@@ -1,4 +1,4 @@
-//! The same readings without buckets of our own, for comparison.
+//! The same readings without this library's buckets, for comparison.
 
 use bucket_mongo::{
     bson::{Document, doc},

@@ -1,4 +1,4 @@
-//! The app, its real file read by hand, and its stored documents.
+//! The app, its real file parsed by the tests, and its stored documents.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -16,14 +16,14 @@ pub(crate) const HEADER: &str = "device_id,sensor_type,timestamp,value";
 #[derive(Debug, Default)]
 pub(crate) struct Expected {
     pub(crate) values: Vec<f64>,
-    /// The hour of each, as far as the file spells it: `2013-07-04T00`.
+    /// The hour of each, as text in the file: `2013-07-04T00`.
     pub(crate) hours: Vec<String>,
 }
 
-/// A reading of the real file: its time as the file spells it, so that texts are in order of time.
+/// A reading of the real file. Its time is the text of the file, whose order is the time order.
 pub(crate) type Row = (String, f64);
 
-/// The readings of a sensor in the real file from a time on and before another, in order of time.
+/// The readings of a sensor in the real file, from one time up to another, in time order.
 pub(crate) fn rows(device: &str, sensor: &str, from: &str, to: &str) -> Vec<Row> {
     let file = fs::read_to_string(real_file()).unwrap();
     let own = format!("{device},{sensor},");
@@ -38,7 +38,7 @@ pub(crate) fn rows(device: &str, sensor: &str, from: &str, to: &str) -> Vec<Row>
     rows
 }
 
-/// By time; readings of one time by value.
+/// By time; readings with equal times by value.
 pub(crate) fn sort(rows: &mut [Row]) {
     rows.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
 }
@@ -50,7 +50,7 @@ pub(crate) async fn with_real_file(test: &str) -> App {
     app
 }
 
-/// `command` on a sensor and a span of time; an empty text for no bound.
+/// `command` for a sensor and a span of time; an empty text for no bound.
 pub(crate) fn select<'a>(
     command: &'a str,
     sensor: [&'a str; 2],
@@ -65,7 +65,7 @@ pub(crate) fn select<'a>(
     arguments
 }
 
-/// What the real file says of each device and type.
+/// The figures of each device and type according to the real file.
 pub(crate) fn expected() -> BTreeMap<(String, String), Expected> {
     let mut sensors = BTreeMap::<_, Expected>::new();
     for line in fs::read_to_string(real_file()).unwrap().lines().skip(1) {
@@ -79,7 +79,7 @@ pub(crate) fn expected() -> BTreeMap<(String, String), Expected> {
 }
 
 impl Expected {
-    /// All types of the file have windows of one hour, and no hour fills a bucket.
+    /// All types in the file have windows of one hour, and no hour fills a bucket.
     pub(crate) fn buckets(&self) -> usize {
         let mut hours = self.hours.clone();
         hours.sort();
@@ -103,7 +103,7 @@ impl Expected {
         self.values.iter().sum::<f64>() / f64::from(number)
     }
 
-    /// Whether `found` is the value below which `percent` of the values lie, within 1 %.
+    /// Whether `found` is the percentile `percent` of the values, within 1 %.
     pub(crate) fn is_percentile(&self, percent: usize, found: f64) -> bool {
         let mut values = self.values.clone();
         values.sort_by(f64::total_cmp);

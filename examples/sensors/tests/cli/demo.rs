@@ -1,4 +1,4 @@
-//! The main job: `sensors` alone.
+//! The main job: `sensors` without a command.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -55,7 +55,7 @@ async fn its_figures_are_those_of_the_file() {
 }
 
 #[tokio::test]
-async fn it_ends_with_what_reading_commands_show() {
+async fn it_ends_with_the_output_of_reading_commands() {
     server().await;
     let ran = SENSORS.run(&[], Some(&uri("")));
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -88,7 +88,7 @@ async fn it_ends_with_what_reading_commands_show() {
 }
 
 #[tokio::test]
-async fn it_leaves_no_database_behind_and_no_panic_in_a_closed_pipe() {
+async fn it_leaves_no_database_and_does_not_panic_on_a_closed_pipe() {
     let client = server().await.client().await.unwrap();
     let mut app = SENSORS.start(&[], &uri(""));
     drop(app.0.stdout.take());
@@ -103,7 +103,7 @@ async fn it_leaves_no_database_behind_and_no_panic_in_a_closed_pipe() {
 }
 
 #[tokio::test]
-async fn interrupted_it_leaves_no_database_behind_either() {
+async fn an_interrupted_run_leaves_no_database() {
     server().await;
     for (signal, code, said) in [
         ("INT", 130, "error: interrupted\n"),
@@ -152,10 +152,10 @@ async fn a_second_signal_ends_it_at_once() {
         names.iter().any(|name| name.starts_with(&own))
     })
     .await;
-    // What it would clean up is not to be had.
+    // The clean-up cannot reach the server.
     server.members()[0].pause().await.unwrap();
     let start = Instant::now();
-    // Signals that come together count as one.
+    // Signals that arrive together count as one.
     app.signal("TERM");
     while app.0.try_wait().unwrap().is_none() {
         tokio::time::sleep(Duration::from_millis(100)).await;

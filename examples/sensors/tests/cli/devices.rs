@@ -31,7 +31,7 @@ async fn figures_are_exact_and_percentiles_within_one_percent() {
 }
 
 #[tokio::test]
-async fn a_device_is_a_line() {
+async fn each_device_is_a_line() {
     let app = SENSORS.app("line").await;
     let rows = "a,co2,2014-02-14T14:30:00Z,2\na,co2,2014-02-14T14:31:00Z,4\n";
     let path = SENSORS.file("line.csv", format!("{HEADER}\n{rows}"));

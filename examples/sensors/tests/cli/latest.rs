@@ -28,7 +28,7 @@ async fn the_newest_reading_of_every_sensor_is_a_line_by_device_and_type() {
 }
 
 #[tokio::test]
-async fn it_is_a_table_of_the_newest_not_of_the_last_to_arrive() {
+async fn the_table_shows_the_newest_reading_and_not_the_last_to_arrive() {
     let app = SENSORS.app("latest_table").await;
     let rows = "b,co2,2014-02-14T16:31:00Z,4.25\nb,co2,2014-02-14T14:30:00Z,2\n\
                 a,co2,2014-02-14T14:30:00Z,3\n";

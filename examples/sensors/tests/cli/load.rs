@@ -12,7 +12,7 @@ fn names(document: &Document) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn the_real_file_is_stored_whole_in_the_shape_of_the_tutorial() {
+async fn the_real_file_is_stored_fully_in_the_shape_of_the_tutorial() {
     let app = SENSORS.app("whole").await;
     let ran = app.run(&["load", &real_file()]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
@@ -73,7 +73,7 @@ async fn a_file_that_is_loaded_twice_is_stored_twice_in_the_same_buckets() {
 }
 
 #[tokio::test]
-async fn rows_that_are_wrong_are_reported_and_the_others_loaded() {
+async fn wrong_rows_are_reported_and_the_others_loaded() {
     let content = format!(
         "{HEADER},quality\r\n\
          a,co2,2014-02-14T14:30:00Z,2,0\r\n\
@@ -138,7 +138,7 @@ async fn a_quality_of_0_is_stored_as_0_and_a_missing_one_as_1() {
 }
 
 #[tokio::test]
-async fn a_file_of_no_use_is_named_with_what_is_expected() {
+async fn a_wrong_file_is_named_with_the_expected_columns() {
     let app = SENSORS.app("no_use").await;
     let path = SENSORS.file("no_use.csv", "device_id,value\n");
     let ran = app.run(&["load", &path]);

@@ -28,12 +28,12 @@ fn found(ran: &Ran) -> Vec<Row> {
 }
 
 #[tokio::test]
-async fn a_span_is_exact_at_both_ends_and_in_order_of_time() {
+async fn a_span_is_exact_at_both_ends_and_in_time_order() {
     let app = with_real_file("readings").await;
     for (sensor, span) in [
         (MACHINE, ["", ""]),
         (ROAD, ["", ""]),
-        // From a reading on, and before another: both stand in the middle of a bucket.
+        // From one reading up to another: both are in the middle of a bucket.
         (MACHINE, ["2014-01-01T00:30:00Z", "2014-01-03T11:40:00Z"]),
         (MACHINE, ["2014-01-01T00:30:01Z", "2014-01-01T00:40:01Z"]),
         (MACHINE, ["2014-02-19T00:00:00Z", ""]),
@@ -57,7 +57,7 @@ async fn a_span_is_exact_at_both_ends_and_in_order_of_time() {
 }
 
 #[tokio::test]
-async fn a_reading_is_a_line_with_all_it_has() {
+async fn a_reading_is_a_line_with_all_its_fields() {
     let app = SENSORS.app("reading_line").await;
     let rows = "a,co2,2014-02-14T14:31:00.5Z,4,0\na,co2,2014-02-14T14:30:00Z,-2.125,0.5\n";
     let path = SENSORS.file("reading_line.csv", format!("{HEADER},quality\n{rows}"));
@@ -112,7 +112,7 @@ async fn no_readings_are_no_error_and_nothing_is_created() {
 }
 
 #[tokio::test]
-async fn a_closed_pipe_is_the_end_and_no_error() {
+async fn a_closed_pipe_ends_it_without_an_error() {
     let app = with_real_file("readings_pipe").await;
     let mut command = SENSORS.command(Some(&uri(app.database().name())));
     command.args(["readings", "machine_1", "temperature"]);

@@ -9,7 +9,7 @@ use crate::app::{HEADER, SENSORS, rows, select, with_real_file};
 
 const MACHINE: [&str; 2] = ["machine_1", "temperature"];
 
-/// The rows of a rollup, and all of it.
+/// The rows of a rollup, and the complete output.
 fn rollup(app: &App, sensor: [&str; 2], span: [&str; 2], options: &[&str]) -> (Vec<Value>, Value) {
     let arguments = [&select("rollup", sensor, span), options].concat();
     let ran = app.run(&arguments);
@@ -21,7 +21,7 @@ fn rollup(app: &App, sensor: [&str; 2], span: [&str; 2], options: &[&str]) -> (V
 #[tokio::test]
 async fn each_step_has_the_figures_of_its_readings() {
     let app = with_real_file("rollup").await;
-    // How many characters of a time tell its step.
+    // The number of characters of a time that identify its step.
     for (every, prefix, span, opened) in [
         (
             "1h",
@@ -129,7 +129,7 @@ async fn gaps(test: &str) -> App {
 }
 
 #[tokio::test]
-async fn gaps_are_filled_as_asked_for() {
+async fn gaps_are_filled_as_requested() {
     let app = gaps("rollup_gaps").await;
     let span = ["2014-02-14T01:00:00Z", "2014-02-14T06:00:00Z"];
     for (fill, expected) in [
@@ -173,7 +173,7 @@ async fn gaps_are_filled_as_asked_for() {
         let found: Vec<Value> = found.iter().map(row).collect();
         assert_eq!(json!(found), expected, "{fill}");
     }
-    // A span without readings has what was known before it.
+    // A span without readings continues the value from before it.
     let later = ["2014-02-14T08:00:00Z", "2014-02-14T09:00:00Z"];
     let (found, _) = rollup(
         &app,
@@ -283,7 +283,7 @@ async fn a_span_without_readings_is_no_error() {
 }
 
 #[tokio::test]
-async fn more_steps_than_anybody_looks_at_are_refused() {
+async fn too_many_steps_are_refused() {
     let app = gaps("rollup_many").await;
     let span = ["2014-02-14T00:00:00Z", "2016-02-14T00:00:00Z"];
     let ran = app.run(

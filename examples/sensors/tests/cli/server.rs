@@ -1,4 +1,4 @@
-//! Which server and which database.
+//! The choice of the server and the database.
 
 use example_kit::testing::{server, uri};
 
@@ -20,7 +20,7 @@ async fn sensors_is_the_default_database() {
 }
 
 #[tokio::test]
-async fn without_a_server_a_load_says_that_nothing_stays() {
+async fn without_a_server_a_load_warns_that_nothing_is_kept() {
     let ran = SENSORS.run(&["load", &one_reading("gone.csv")], None);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let note = "MONGODB_URI is not set: the readings go away with the development server\n";
@@ -37,7 +37,7 @@ async fn without_a_server_the_built_in_readings_are_shown() {
 }
 
 #[tokio::test]
-async fn without_a_server_reading_commands_are_about_the_built_in_readings() {
+async fn without_a_server_reading_commands_use_the_built_in_readings() {
     let span = ["--to", "2013-12-02T21:20:00Z"];
     let arguments = [&["readings", "machine_1", "temperature"], span.as_slice()].concat();
     let ran = SENSORS.run(&arguments, None);

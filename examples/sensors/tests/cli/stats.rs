@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::app::{HEADER, SENSORS, rows, select, with_real_file};
 
 #[tokio::test]
-async fn figures_are_exact_for_any_span_and_open_two_buckets_at_most() {
+async fn figures_are_exact_for_any_span_and_open_at_most_two_buckets() {
     let app = with_real_file("stats").await;
     for (sensor, span, opened) in [
         (["machine_1", "temperature"], ["", ""], 0),
@@ -72,7 +72,7 @@ async fn figures_are_exact_for_any_span_and_open_two_buckets_at_most() {
 }
 
 #[tokio::test]
-async fn statistics_are_a_table_of_one_line() {
+async fn statistics_are_a_table_with_one_line() {
     let app = SENSORS.app("stats_table").await;
     let rows = "a,co2,2014-02-14T14:30:00Z,2\na,co2,2014-02-14T15:31:00Z,4\n\
                 a,co2,2014-02-14T15:32:00Z,-8\n";
@@ -92,12 +92,12 @@ min   max   average  sum
         (Some(0), expected, "")
     );
     let ran = app.run(&["stats", "a", "co2"]);
-    let expected = "a co2\n3 readings in 2 buckets, told by their aggregates alone\n\n";
+    let expected = "a co2\n3 readings in 2 buckets, read from their aggregates only\n\n";
     assert!(ran.stdout.starts_with(expected), "{ran:?}");
 }
 
 #[tokio::test]
-async fn no_readings_have_no_statistics() {
+async fn without_readings_there_are_no_statistics() {
     let app = SENSORS.app("no_stats").await;
     let ran = app.run(&["stats", "a", "co2"]);
     assert_eq!(

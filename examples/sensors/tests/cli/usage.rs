@@ -34,7 +34,7 @@ fn help_names_the_variable_and_the_exit_codes() {
     assert!(ran.stdout.contains("Exit codes"), "{ran:?}");
 }
 
-/// What is said of this wrong command line.
+/// The message for this wrong command line.
 fn refused(arguments: &str) -> String {
     let arguments: Vec<&str> = arguments.split(' ').collect();
     let ran = SENSORS.run(&arguments, None);
@@ -56,7 +56,7 @@ fn a_span_that_ends_before_it_starts_is_wrong_usage() {
 }
 
 #[test]
-fn what_is_no_time_no_step_no_zone_and_no_fill_is_wrong_usage() {
+fn an_invalid_time_step_zone_or_fill_is_wrong_usage() {
     for (arguments, expected) in [
         (
             "stats a co2 --from yesterday --json",

@@ -1,4 +1,4 @@
-//! `trades feed CUSTOMER`: as many trades as asked for, from any place on.
+//! `trades feed CUSTOMER`: a number of trades from any position on.
 
 use std::io::Write;
 
@@ -13,9 +13,9 @@ use crate::{cli::Feed, json::Record, model::Trade, table};
 struct Report<'a> {
     customer: i64,
     records: Vec<Record<'a>>,
-    /// Of the trades behind these; none where there are no more.
+    /// The token for the trades after these; none if there are no more.
     next: Option<&'a str>,
-    /// Of the trades before these.
+    /// The token for the trades before these.
     prev: Option<&'a str>,
 }
 

@@ -50,7 +50,7 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// Prints what comes, with a separator between.
+/// Prints the documents with a separator between them.
 async fn list(
     entries: impl Stream<Item = Result<String, Error>>,
     separator: &str,

@@ -1,10 +1,10 @@
-//! What the columns of trades may hold, beside numbers, names and dates.
+//! The values that the columns of trades may hold, other than numbers, names and dates.
 
 use example_kit::csv_input::field::{integer, present, shown};
 
 use crate::model::Side;
 
-/// A number of pieces: at least one, for what was given back is a trade of type `sell`.
+/// A number of pieces: at least one, because a return is a trade of type `sell`.
 pub(super) fn quantity(text: &str) -> Result<i32, String> {
     match integer(text)? {
         quantity @ 1.. => Ok(quantity),

@@ -15,7 +15,7 @@ const GOOD: &str = "5,MDB,buy,7,2.5,2010-12-01T08:26:00Z";
 
 /// Every row of `input`, good or wrong.
 fn read(input: impl AsRef<[u8]>) -> Vec<Result<Row, RowError>> {
-    // A small buffer: a line is seldom in one piece.
+    // A small buffer: a line seldom arrives in one piece.
     let mut rows = Rows::<_, Trade>::new(BufReader::with_capacity(7, input.as_ref())).unwrap();
     std::iter::from_fn(|| rows.next_row().unwrap()).collect()
 }
@@ -27,7 +27,7 @@ fn row(line: impl AsRef<[u8]>) -> Result<Row, RowError> {
     rows.remove(0)
 }
 
-/// What is said of the line below the header.
+/// The message for the line below the header.
 fn said(line: impl AsRef<[u8]>) -> String {
     row(line).unwrap_err().to_string()
 }
@@ -70,7 +70,7 @@ fn byte_order_mark_line_ends_blanks_and_quotes_do_not_matter() {
     let rows = read(input);
     assert!(
         rows[0].is_err(),
-        "a quote behind a blank is part of the value"
+        "a quote after a blank is part of the value"
     );
     let good: Vec<_> = rows[1..].iter().map(|row| row.as_ref().unwrap()).collect();
     assert_eq!(
@@ -172,7 +172,7 @@ fn a_date_must_exist_and_name_its_time_zone() {
 }
 
 #[test]
-fn too_few_too_many_and_broken_values_cost_their_row_only() {
+fn missing_extra_and_broken_values_cost_only_their_row() {
     let bytes = [
         format!("{HEADER}\n5,MDB,buy\n{GOOD},8\n5,\"MDB,buy,7,2.5,2010-12-01T08:26:00Z\n5,")
             .as_bytes(),
@@ -202,7 +202,7 @@ fn too_few_too_many_and_broken_values_cost_their_row_only() {
 }
 
 #[test]
-fn a_line_without_end_does_not_fill_memory() {
+fn a_line_without_an_end_does_not_fill_memory() {
     let rows = read(format!("{HEADER}\n{}\n{GOOD}\n", "7".repeat(1 << 20)));
     assert_eq!(
         rows[0].as_ref().unwrap_err().to_string(),
@@ -218,7 +218,7 @@ fn a_line_without_end_does_not_fill_memory() {
 }
 
 #[test]
-fn a_value_is_shown_short_and_harmless() {
+fn a_value_is_shown_shortened_and_escaped() {
     let said = said(format!(
         "5,MDB,\u{1b}[31m{},7,2.5,2010-12-01T08:26:00Z",
         "x".repeat(99)
@@ -228,7 +228,7 @@ fn a_value_is_shown_short_and_harmless() {
 }
 
 #[test]
-fn a_wrong_header_is_told() {
+fn a_wrong_header_is_reported() {
     let no_names = "does not begin with a line of column names";
     for (input, expected) in [
         ("", "is empty"),

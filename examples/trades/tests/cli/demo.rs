@@ -1,4 +1,4 @@
-//! The main job: `trades` alone.
+//! The main job: `trades` without a command.
 
 use crate::app::{command, run, server, uri};
 
@@ -66,7 +66,7 @@ async fn it_shows_records_buckets_pages_and_the_documents_of_the_manual() {
 }
 
 #[tokio::test]
-async fn it_leaves_no_database_behind_and_no_panic_in_a_closed_pipe() {
+async fn it_leaves_no_database_and_does_not_panic_on_a_closed_pipe() {
     let client = server().await.client().await.unwrap();
     let mut child = command(Some(&uri("")))
         .stdout(std::process::Stdio::piped())

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 
-/// All trades of the customer of nine pages, as the pages have them.
+/// All trades of the customer with nine pages, as the pages have them.
 fn all(app: &App) -> Vec<Value> {
     let page = |page: u32| {
         app.run(&["page", "17850", &page.to_string(), "--json"])
@@ -15,7 +15,7 @@ fn all(app: &App) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_feed_goes_through_all_trades_in_both_directions() {
+async fn a_feed_returns_all_trades_in_both_directions() {
     let app = App::loaded("feed").await;
     for newest_first in [false, true] {
         let mut expected = all(&app);

@@ -1,4 +1,4 @@
-//! `trades load` that a signal stops.
+//! `trades load`, stopped by a signal.
 
 use std::{fmt::Write as _, io::Write as _};
 
@@ -27,7 +27,7 @@ async fn stopped(app: &App, arguments: &[&str], signal: &str) -> example_kit::te
     running
         .until(async || trades.count_documents(doc! {}).await.unwrap() >= ROWS / 10)
         .await;
-    // The buckets are there a moment before the app knows.
+    // The buckets are visible a moment before the app gets the reply.
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     running.signal(signal);
     let ran = running.end();
@@ -36,7 +36,7 @@ async fn stopped(app: &App, arguments: &[&str], signal: &str) -> example_kit::te
 }
 
 #[tokio::test]
-async fn it_says_what_is_stored_and_what_to_type_for_the_rest() {
+async fn it_reports_what_is_stored_and_what_to_type_for_the_rest() {
     let app = App::new("stopped").await;
     for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         app.database().drop().await.unwrap();

@@ -22,7 +22,7 @@ fn items(bucket: &Document) -> Vec<&Document> {
 }
 
 #[tokio::test]
-async fn the_real_file_is_stored_whole() {
+async fn the_real_file_is_stored_fully() {
     let app = App::new("whole").await;
     let ran = app.run(&["load", &real_file()]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -64,7 +64,7 @@ async fn a_stored_document_has_the_shape_of_the_manual() {
 }
 
 #[tokio::test]
-async fn every_page_but_the_last_of_a_customer_is_full() {
+async fn every_page_of_a_customer_except_the_last_is_full() {
     let mut counts = HashMap::<Bson, Vec<usize>>::new();
     for bucket in App::loaded("full").await.documents().await {
         let customer = bucket.get("customerId").unwrap().clone();
@@ -100,7 +100,7 @@ async fn a_file_that_is_loaded_twice_is_stored_twice() {
 }
 
 #[tokio::test]
-async fn rows_that_are_wrong_are_reported_and_the_others_loaded() {
+async fn wrong_rows_are_reported_and_the_others_loaded() {
     let content = format!(
         "{HEADER}\r\n\
          1,MDB,buy,5,2.5,2023-10-26T15:47:03.434Z\r\n\
@@ -151,7 +151,7 @@ line 8, column qty: is missing
 }
 
 #[tokio::test]
-async fn a_file_of_many_chunks_is_stored_whole_and_in_order() {
+async fn a_file_of_many_chunks_is_stored_fully_and_in_order() {
     let mut content = format!("\u{feff}{HEADER}\n");
     for number in 0..24_999 {
         let customer = number % 3;
@@ -192,7 +192,7 @@ async fn there_is_no_progress_bar_in_a_pipe() {
 }
 
 #[tokio::test]
-async fn a_file_of_no_use_is_named_with_what_is_expected() {
+async fn a_wrong_file_is_named_with_the_expected_columns() {
     let app = App::new("no_use").await;
     let folder = env!("CARGO_TARGET_TMPDIR");
     let columns = format!("expected the columns {HEADER}");

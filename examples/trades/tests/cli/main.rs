@@ -1,6 +1,6 @@
-//! The app as its user sees it: the real binary on a real server, one module a command.
+//! The app as its user sees it: the real binary on a real server, one module per command.
 //!
-//! Every test has a database of its own, which the path of `MONGODB_URI` names.
+//! Every test has its own database, which the path of `MONGODB_URI` names.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

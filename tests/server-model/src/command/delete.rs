@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub(super) fn run(server: &mut Server, command: &Command<'_>) -> Result<Answer, Refusal> {
-    command.check_fields(&["deletes", "ordered", "collectionUUID"])?;
+    command.check_fields(&["deletes", "ordered", "collectionUUID", "stmtIds"])?;
     let namespace = command.namespace()?;
     let is_numbered = Numbered::of(command)?.is_some();
     write::run(server, command, "deletes", |server, statement| {

@@ -15,7 +15,7 @@ use crate::{
 };
 
 pub(super) fn run(server: &mut Server, command: &Command<'_>) -> Result<Answer, Refusal> {
-    command.check_fields(&["documents", "ordered", "collectionUUID"])?;
+    command.check_fields(&["documents", "ordered", "collectionUUID", "stmtIds"])?;
     let namespace = command.namespace()?;
     write::run(server, command, "documents", |server, document| {
         if let Some(refusal) = write::check_uuid(server, command)? {

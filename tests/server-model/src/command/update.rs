@@ -40,7 +40,7 @@ pub(super) fn run(
     command: &Command<'_>,
     mut between: Option<Between<'_>>,
 ) -> Result<Answer, Refusal> {
-    command.check_fields(&["updates", "ordered", "collectionUUID"])?;
+    command.check_fields(&["updates", "ordered", "collectionUUID", "stmtIds"])?;
     let namespace = command.namespace()?;
     write::run(server, command, "updates", |server, statement| {
         if let Some(refusal) = write::check_uuid(server, command)? {

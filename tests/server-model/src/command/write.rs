@@ -51,6 +51,7 @@ pub(super) fn run(
             format!("Write batch sizes must be between 1 and {max}. Got {count} operations."),
         ));
     }
+    let ids = statement_ids(command, count)?;
     if let Some(numbered) = &numbered {
         server.sessions.begin(numbered)?;
     }
@@ -70,9 +71,10 @@ pub(super) fn run(
             }
             continue;
         }
+        let id = ids.as_ref().map_or(index, |ids| ids[at]);
         let done = numbered
             .as_ref()
-            .and_then(|it| server.sessions.done(it, index));
+            .and_then(|it| server.sessions.done(it, id));
         if let Some(done) = done {
             if matches!(done, Done::Deleted) != (command.name == "delete")
                 || (command.name == "insert" && !matches!(done, Done::Inserted(_)))
@@ -84,7 +86,7 @@ pub(super) fn run(
             if let Some(id) = done.upserted().filter(|_| is_update) {
                 upserted.push(doc! { "index": index, "_id": id }.into());
             }
-            retried.push(index.into());
+            retried.push(id.into());
             continue;
         }
         match execute(server, statement) {
@@ -96,7 +98,7 @@ pub(super) fn run(
                 }
                 if let Some((change, done)) = outcome.change {
                     let session = numbered.as_ref().map(|numbered| {
-                        let before = server.sessions.record(numbered, index, done);
+                        let before = server.sessions.record(numbered, id, done);
                         (numbered.session.clone(), before)
                     });
                     server.written(change, session);
@@ -128,6 +130,26 @@ pub(super) fn run(
     }
     reply.insert("ok", 1.0);
     command.written(server, reply)
+}
+
+/// The numbers of the statements within the number of the command: their positions, unless it names
+/// others.
+fn statement_ids(command: &Command<'_>, count: usize) -> Result<Option<Vec<i32>>, Refusal> {
+    let Some(mut list) = command.get("stmtIds").and_then(Element::as_array) else {
+        return Ok(None);
+    };
+    let mut ids = Vec::with_capacity(count);
+    while let Some(id) = list.next()? {
+        let id = id.value()?.as_whole().and_then(|id| i32::try_from(id).ok());
+        ids.push(id.ok_or_else(|| Refusal::unknown("such ids of statements"))?);
+    }
+    if ids.len() != count {
+        return Err(Refusal::new(
+            16,
+            "Number of statement ids must match the number of batch entries",
+        ));
+    }
+    Ok(Some(ids))
 }
 
 /// The refusal of a command for another collection with this name.

@@ -108,6 +108,7 @@ fn operator(path: &str, name: &str, operand: &Value) -> Result<Filter, Refusal> 
         "$exists" if operand.is_truthy() => of(Test::Exists),
         "$exists" => not(of(Test::Exists)),
         "$type" => of(Test::Type(kinds(operand)?)),
+        "$size" => of(Test::Size(size(operand)?)),
         "$not" => {
             let Some(inner) = operators(operand) else {
                 return Err(Refusal::new(2, "$not needs a regex or a document"));
@@ -150,6 +151,17 @@ fn one_of(path: &str, name: &str, operand: &Value) -> Result<Filter, Refusal> {
         [one] => is(path, Comparison::Equal, one),
         list => Filter::Field(path.into(), Test::In(list.to_vec())),
     })
+}
+
+fn size(operand: &Value) -> Result<usize, Refusal> {
+    let Some(whole) = operand.as_whole().filter(|_| operand.is_number()) else {
+        return Err(Refusal::new(
+            2,
+            "Failed to parse $size. Expected an integer",
+        ));
+    };
+    usize::try_from(whole)
+        .map_err(|_| Refusal::new(2, "Failed to parse $size. Expected a non-negative number"))
 }
 
 fn kinds(operand: &Value) -> Result<Vec<Kind>, Refusal> {

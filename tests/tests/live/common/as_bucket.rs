@@ -1,4 +1,4 @@
-//! A bucket that would hold just these records, for checks of statistics.
+//! A bucket with only these records, for checks of statistics.
 #![allow(unreachable_pub, missing_docs)]
 
 use bucket_mongo::{

@@ -1,4 +1,4 @@
-//! Records, spans of time and numbers that are drawn, always the same for a seed.
+//! Random records, spans of time and numbers, the same for each seed.
 #![allow(unreachable_pub, missing_docs, dead_code)]
 
 use bucket_mongo::{IntoTimeRange, TimeRange, bson::DateTime};
@@ -13,7 +13,7 @@ use super::{
     sample::Sample,
 };
 
-/// What is drawn for one seed, always the same.
+/// Random values for one seed, always the same.
 pub struct Draw(TestRunner);
 
 impl Draw {

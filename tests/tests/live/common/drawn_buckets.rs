@@ -13,7 +13,7 @@ pub async fn filled<const F: usize>(draw: &mut Draw) -> (TestDatabase, Buckets<S
     let buckets = Sample::<F>::buckets(&database);
     buckets.ensure().await.unwrap();
     for chunk in draw.samples::<F>(0, RECORDS).chunks(23) {
-        // Late ones may be refused, as the model says.
+        // Late ones may be refused, depending on the model.
         buckets.insert_many(chunk).await.unwrap();
     }
     (database, buckets)

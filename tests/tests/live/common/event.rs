@@ -1,4 +1,4 @@
-//! The model of the tests about errors.
+//! The model of the tests for errors.
 #![allow(unreachable_pub, missing_docs)]
 
 use bucket_mongo::{Bucketed, Error, bson::DateTime};

@@ -1,4 +1,4 @@
-//! What reads must give, computed from all stored documents in the plainest way.
+//! What reads must return, computed from all stored documents in the simplest way.
 #![allow(unreachable_pub, missing_docs, dead_code)]
 
 use bucket_mongo::{
@@ -34,7 +34,7 @@ fn sample<const F: usize>(bucket: &SampleBucket<F>, index: usize) -> Sample<F> {
     Sample::assemble(bucket.key.clone(), bucket.items[index].clone())
 }
 
-/// The records of a key in the order of a cursor, the oldest first.
+/// The records of a key in cursor order, the oldest first.
 pub async fn in_order<const F: usize>(
     buckets: &Buckets<Sample<F>>,
     device: &str,
@@ -58,7 +58,7 @@ pub async fn in_order<const F: usize>(
     placed.into_iter().map(|(_, record)| record).collect()
 }
 
-/// The records of a key in a span of time in the order of time.
+/// The records of a key in a span of time, in time order.
 pub async fn in_time<const F: usize>(
     buckets: &Buckets<Sample<F>>,
     device: &str,
@@ -77,7 +77,7 @@ pub async fn in_time<const F: usize>(
     placed.into_iter().map(|(_, record)| record).collect()
 }
 
-/// The numbers that tell records apart.
+/// The numbers that identify records.
 pub fn numbers<const F: usize>(records: &[Sample<F>]) -> Vec<i64> {
     records.iter().map(|record| record.unique).collect()
 }

@@ -1,4 +1,4 @@
-//! A database of a test's own with records in it.
+//! A test's own database with records in it.
 #![allow(unreachable_pub, missing_docs, dead_code)]
 
 use bucket_mongo::{Bucketed, Buckets, testing::TestDatabase};

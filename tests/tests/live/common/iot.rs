@@ -33,7 +33,7 @@ pub fn iot(at: DateTime, value: f64) -> Iot {
     }
 }
 
-/// So many minutes after the first midnight.
+/// This many minutes after the first midnight.
 pub fn at(minutes: i64) -> DateTime {
     let start = date("2026-01-30T00:00:00Z").timestamp_millis();
     DateTime::from_millis(start + minutes * 60_000)

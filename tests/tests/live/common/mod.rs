@@ -1,4 +1,4 @@
-//! What several tests share: models, drawn records, the naive answers to compare with.
+//! What several tests share: models, random records, and naive results for comparison.
 
 pub(crate) mod as_bucket;
 pub(crate) mod draw;

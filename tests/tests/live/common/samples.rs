@@ -1,4 +1,4 @@
-//! The model of the tests about the ingestor, and a server that can be held.
+//! The model of the tests for the ingestor, and a server that can be paused.
 #![allow(unreachable_pub, missing_docs, dead_code)]
 
 use std::{
@@ -29,7 +29,7 @@ pub struct Sample {
     #[bucket(time)]
     pub at: DateTime,
     pub task: i64,
-    /// A panic of the model's own code, in the midst of an encoding.
+    /// A panic in the model's own code, in the middle of an encoding.
     #[bucket(sum, count_if("sevens", |number| { assert_ne!(*number, PANICS); number % 7 == 0 }))]
     pub number: i64,
     pub text: String,
@@ -48,7 +48,7 @@ pub fn sample(device: i64, task: i64, number: i64) -> Sample {
     }
 }
 
-/// A record that no bucket can take.
+/// A record that no bucket can hold.
 pub fn too_large(device: i64) -> Sample {
     Sample {
         text: "x".repeat(1024 * 1024),
@@ -56,8 +56,7 @@ pub fn too_large(device: i64) -> Sample {
     }
 }
 
-/// The numbers that are stored of each device and task, in the order of the pages. Checks the
-/// counts and the sums on the way.
+/// The stored numbers of each device and task, in page order. Also checks the counts and the sums.
 pub async fn stored(database: &Database) -> BTreeMap<(i64, i64), Vec<i64>> {
     let find = Sample::buckets(database).collection::<SampleBucket>();
     let cursor = find.find(doc! {}).await.unwrap();
@@ -78,7 +77,7 @@ pub async fn stored(database: &Database) -> BTreeMap<(i64, i64), Vec<i64>> {
     stored
 }
 
-/// All numbers that are stored; none may be there twice.
+/// All stored numbers; none may be stored twice.
 pub async fn stored_numbers(database: &Database) -> BTreeSet<i64> {
     let mut numbers = BTreeSet::new();
     for number in stored(database).await.into_values().flatten() {
@@ -87,19 +86,19 @@ pub async fn stored_numbers(database: &Database) -> BTreeSet<i64> {
     numbers
 }
 
-/// A server that answers nothing as long as this lives.
+/// A server that answers nothing as long as this value lives.
 pub struct Held<'a>(&'a DevServer);
 
 impl<'a> Held<'a> {
     pub fn new(server: &'a DevServer) -> Self {
         signal(server, "-STOP");
-        // The signal is on its way to each of the server's threads.
+        // The signal takes a moment to reach each of the server's threads.
         while !stands_still(server.process_id().unwrap()) {}
         Self(server)
     }
 }
 
-/// Whether every thread of a process is stopped; told from `/proc`, where there is one.
+/// Whether every thread of a process is stopped, according to `/proc`, if it exists.
 fn stands_still(process: u32) -> bool {
     let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else {
         return true;
@@ -147,7 +146,7 @@ impl HeldOpenings {
         held.get_array("inprog").unwrap().len()
     }
 
-    /// Lets all go on, and waits until none is on its way any more.
+    /// Releases all commands, and waits until none is in flight any more.
     pub async fn release(self) {
         self.set("off").await;
         let writing = doc! { "currentOp": 1, "op": { "$in": ["update", "command"] }, "ns": { "$regex": "samples" } };
@@ -160,7 +159,7 @@ impl HeldOpenings {
     }
 }
 
-/// A server of the test's own, with the model's indexes in a new database.
+/// A server for this test only, with the model's indexes in a new database.
 pub async fn own_server() -> (DevServer, TestDatabase) {
     with_indexes(DevServer::builder().own().await.unwrap()).await
 }
@@ -178,7 +177,7 @@ async fn with_indexes(server: DevServer) -> (DevServer, TestDatabase) {
     (server, database)
 }
 
-/// Lets other tasks go on until this holds.
+/// Lets other tasks run until this holds.
 pub async fn until(mut holds: impl FnMut() -> bool) {
     while !holds() {
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;

@@ -1,4 +1,4 @@
-//! A limit comes into force over stored data only where a call asks for that by its name.
+//! A limit applies to already stored data only if a call requests it by name.
 
 use bucket_mongo::{
     EnsureReport,
@@ -27,7 +27,7 @@ async fn fill<W: Event>(database: &TestDatabase) -> Vec<W> {
     records
 }
 
-/// What the server would remove, by each index.
+/// What the server would remove, per index.
 fn removals(report: &EnsureReport) -> Vec<Removal> {
     let removals = report.drift.iter().filter_map(|drift| match drift {
         Drift::Expiry {
@@ -41,7 +41,7 @@ fn removals(report: &EnsureReport) -> Vec<Removal> {
     removals.collect()
 }
 
-/// Until the server has looked twice for what it removes.
+/// Waits until the server has looked twice for data to remove.
 async fn two_passes(database: &TestDatabase) {
     let passes = || async {
         let status = database.run_command(doc! { "serverStatus": 1 }).await;
@@ -78,7 +78,7 @@ pub(crate) async fn a_limit_that_a_model_gains_removes_nothing_without_consent<
     let before = documents(&database).await;
     assert_eq!(numbers(&before).len(), records.len());
 
-    // Writes go on, and what is new is kept.
+    // Writes continue, and new records are kept.
     let new = S::of(7, DateTime::now(), 1_000);
     events.insert(&new).await.unwrap();
 
@@ -89,7 +89,7 @@ pub(crate) async fn a_limit_that_a_model_gains_removes_nothing_without_consent<
     let after = removed::<S>(&database).await;
     let gone = u64::try_from(before.len() + 1 - after.len()).unwrap();
     let records_gone = u64::try_from(records.len() + 1 - numbers(&after).len()).unwrap();
-    // A bucket that two conditions name is counted for both.
+    // A bucket that meets two conditions is counted for both.
     let (most, fewest) = (
         seen.iter().map(|it| it.buckets).sum::<u64>(),
         seen.iter().map(|it| it.buckets).max().unwrap(),

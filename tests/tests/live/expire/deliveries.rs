@@ -1,4 +1,4 @@
-//! Writes of records that are past the limit, and writes while buckets are removed.
+//! Writes of expired records, and writes while buckets are removed.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ pub(crate) async fn a_record_past_the_limit_is_refused_before_anything_is_sent<
     assert_eq!(numbers(&documents(&database).await), [2]);
 }
 
-/// What a writer sends that has last seen the bucket, after the server has removed it.
+/// What a writer sends that saw the bucket before the server removed it.
 pub(crate) async fn a_late_delivery_brings_no_removed_bucket_back<L: Event, S: Event, W: Event>() {
     let database = database().await;
     let long = L::buckets(&database);
@@ -93,7 +93,7 @@ pub(crate) async fn a_late_delivery_brings_no_removed_bucket_back<L: Event, S: E
         .unwrap();
     let mut sent = 0;
     for command in commands {
-        // An opening that is delivered again has its number, and was answered before.
+        // A redelivered opening has its number, and was answered before.
         let is_fresh = command.to_string().contains("\"upsert\": true")
             && !command.to_string().contains("$and");
         if is_fresh {
@@ -123,7 +123,7 @@ pub(crate) async fn writers_lose_and_double_nothing_while_buckets_are_removed<
             for round in 0..ROUNDS {
                 let now = DateTime::now();
                 let base = (writer * ROUNDS + round) * 10;
-                // Most are about to pass the limit, some stay; alone and together.
+                // Most are about to expire, some stay; separately and together.
                 let old = |n: i64| S::of(n % 2, ago(now, LIMIT_S - 1), base + n);
                 let new = |n: i64| S::of(n % 2, ago(now, 5), base + n);
                 let batch: Vec<S> = (0..8)
@@ -157,7 +157,7 @@ pub(crate) async fn writers_lose_and_double_nothing_while_buckets_are_removed<
             items
         );
     }
-    // The last of the others have a moment left.
+    // The last of the others expires in a moment.
     let hidden = async {
         loop {
             let shown = events.count(S::key_of(0)).await.unwrap()
@@ -170,5 +170,5 @@ pub(crate) async fn writers_lose_and_double_nothing_while_buckets_are_removed<
         }
     };
     let hidden = tokio::time::timeout(PATIENCE, hidden).await;
-    hidden.expect("all are past the limit");
+    hidden.expect("all have expired");
 }

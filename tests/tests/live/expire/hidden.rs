@@ -1,4 +1,4 @@
-//! What is past the limit is hidden, whether it is stored or not.
+//! Expired records are hidden, whether they are stored or not.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ pub(crate) async fn reads_show_the_same_before_and_after_the_server_has_removed_
         .unwrap();
     let future = DateTime::from_millis(now.timestamp_millis() + 1_000 * 86_400_000);
     long.insert(&L::of(3, future, 2_000)).await.unwrap();
-    // Enough to fill a bucket of each form by old ones alone.
+    // Enough to fill a bucket of each form with old ones only.
     for n in 0..50 {
         let old = L::of(3, ago(now, 7_000 - n), 2_001 + n);
         long.insert(&old).await.unwrap();
@@ -100,7 +100,7 @@ pub(crate) async fn reads_show_the_same_before_and_after_the_server_has_removed_
         shown(&short, 3).await,
     ];
     assert_eq!(after, before);
-    // What takes records stays: the open bucket of the idle key.
+    // Buckets that accept records stay: the open bucket of the idle key.
     let idle = left
         .iter()
         .filter(|bucket| bucket.get_i64("device").unwrap() == 2)

@@ -1,4 +1,4 @@
-//! The indexes by which the server removes buckets and by which reads find what is left.
+//! The indexes that the server uses to remove buckets, and that reads use to find the rest.
 
 use bucket_mongo::{
     bson::{DateTime, Document, doc},
@@ -21,7 +21,7 @@ pub(crate) async fn every_bucket_has_the_date_that_the_index_is_on<L: Event, S: 
     );
     assert!(events.ensure().await.unwrap().drift.is_empty());
     let now = DateTime::now();
-    // One by one, as batches and as whole buckets; in order and late.
+    // One by one, as batches and as full buckets; in order and late.
     events.insert(&S::of(1, ago(now, 300), 0)).await.unwrap();
     let ages = [0, 2_400, 60, 1_800, 10];
     let batch: Vec<S> = (1..40)

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The limit of the models of `short`.
 pub(crate) const LIMIT_S: i64 = 3_600;
 
-/// A record that its number tells from others.
+/// A record that is identified by its number.
 pub(crate) trait Event: Bucketed + Clone + PartialEq + std::fmt::Debug {
     fn of(device: i64, at: DateTime, number: i64) -> Self;
     fn number(&self) -> i64;

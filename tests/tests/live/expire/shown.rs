@@ -1,4 +1,4 @@
-//! Everything that reads show of a key.
+//! Everything that reads return for a key.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 
 use super::models::Event;
 
-/// Everything that reads show of a key.
+/// Everything that reads return for a key.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Shown {
     pub(crate) records: Vec<i64>,
@@ -17,8 +17,7 @@ pub(crate) struct Shown {
     pub(crate) page_count: u64,
 }
 
-/// Whatever reads by time shows what the cursor does. A record may come to its limit between two
-/// reads.
+/// Reads by time return what the cursor returns. A record may expire between two reads.
 async fn check_spans<T: Event>(buckets: &Buckets<T>, device: i64, records: &[T]) {
     let sorted = |records: &[T]| -> BTreeSet<i64> { records.iter().map(Event::number).collect() };
     let shown = sorted(records);
@@ -30,7 +29,7 @@ async fn check_spans<T: Event>(buckets: &Buckets<T>, device: i64, records: &[T])
     let latest = buckets.latest(T::key_of(device)).await.unwrap();
     assert!(latest.is_none_or(|latest| shown.contains(&latest.number())));
     let again = sorted(&buckets.records(T::key_of(device)).collect().await.unwrap());
-    // Nothing came to its limit meanwhile: then all of them are the same.
+    // Nothing expired in between: then all of them are equal.
     if again == shown {
         assert_eq!(ranged, shown);
         assert_eq!(counted, u64::try_from(shown.len()).unwrap());

@@ -1,4 +1,4 @@
-//! What is stored and which of it the server is to remove.
+//! What is stored, and what the server must remove of it.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(crate) async fn documents(database: &TestDatabase) -> Vec<Document> {
     bucket_tests::documents(database, COLLECTION).await
 }
 
-/// The index by which the server removes buckets.
+/// The index that the server uses to remove buckets.
 pub(crate) async fn expire_index(database: &TestDatabase) -> Option<Document> {
     let command = doc! { "listIndexes": COLLECTION };
     let indexes = database.run_cursor_command(command).await.unwrap();
@@ -45,7 +45,7 @@ pub(crate) async fn expire_index(database: &TestDatabase) -> Option<Document> {
     indexes.find(|index| index.get_str("name").unwrap() == "bucket_expire")
 }
 
-/// The stored records by number, each as often as it is there.
+/// The stored records by number, each with the number of its copies.
 pub(crate) fn numbers(documents: &[Document]) -> Vec<i64> {
     let items = documents
         .iter()
@@ -57,7 +57,7 @@ pub(crate) fn numbers(documents: &[Document]) -> Vec<i64> {
     numbers
 }
 
-/// Whether the bucket takes no more records, as far as it says so.
+/// Whether the bucket accepts no more records, according to its own fields.
 fn is_closed(bucket: &Document, spec: &BucketSpec) -> bool {
     let flag = |name: &str| bucket.get_bool(name).ok();
     flag("is_full").or(flag("is_closed")).unwrap_or_else(|| {
@@ -67,7 +67,7 @@ fn is_closed(bucket: &Document, spec: &BucketSpec) -> bool {
             .is_some_and(|capacity| i64::from(count) >= i64::from(capacity));
         let bytes = bucket.get_i64("bytes").unwrap_or_default();
         let by_bytes = spec.max_bytes().is_some_and(|max| bytes >= i64::from(max));
-        // A window takes no more once it is past the limit.
+        // A window accepts no more records once it has expired.
         by_count || by_bytes || bucket.contains_key("bucket_start")
     })
 }

@@ -1,4 +1,5 @@
-//! What writers were told of each record, and what was removed when: what can be true of what is stored.
+//! The answers that writers got for each record, and the times of all removals: which stored
+//! records they allow.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,10 +12,10 @@ use std::{
 use bucket_mongo::{Error, ErrorKind};
 use bucket_tests::faults::ledger::Name;
 
-/// A moment. Moments are ordered as things happened, and none is there twice.
+/// A moment. Moments are unique and in the order of events.
 pub(super) type Moment = u64;
 
-/// What was told of a record.
+/// The answer for a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Told {
     Stored,
@@ -23,7 +24,7 @@ pub(super) enum Told {
     Unknown,
 }
 
-/// A call, as far as it is about one record.
+/// A call, as far as it concerns one record.
 #[derive(Debug, Clone, Copy)]
 struct Try {
     sent: Moment,
@@ -31,7 +32,7 @@ struct Try {
     told: Told,
 }
 
-/// What a removal takes.
+/// What a removal removes.
 #[derive(Debug, Clone)]
 pub(super) enum Scope {
     All,
@@ -58,7 +59,7 @@ impl Removal {
     }
 }
 
-/// From when to when writers found no collection, or none that is as they need it.
+/// The time in which writers found no collection, or not one that they need.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gap {
     /// The removal begins, and has ended.
@@ -74,7 +75,7 @@ struct Entry {
     device: String,
     /// Whether it comes from a source.
     of_source: bool,
-    /// Whether it was there at the last rest.
+    /// Whether it was stored at the last rest.
     was_there: bool,
     tries: Vec<Try>,
 }
@@ -83,7 +84,7 @@ struct Entry {
 struct Pages {
     entries: BTreeMap<Name, Entry>,
     errors: Vec<(Moment, Moment, Error)>,
-    /// How many records got which answer.
+    /// The number of records for each answer.
     totals: BTreeMap<String, u64>,
 }
 
@@ -103,7 +104,7 @@ impl Book {
         self.pages.lock().expect("no panic under the lock")
     }
 
-    /// Notes what was told of a record in a call that lasted from `sent` until now.
+    /// Notes the answer for a record in a call that lasted from `sent` until now.
     pub(super) fn tell(
         &self,
         (name, device, of_source): (Name, &str, bool),
@@ -131,7 +132,7 @@ impl Book {
         entry.tries.push(Try { sent, ended, told });
     }
 
-    /// All has come to rest: what was told since the last time must be true of what is found.
+    /// Everything has come to rest: the answers since the last time must match the stored records.
     pub(super) fn settle(&self, found: &BTreeMap<Name, u64>, removals: &[Removal], gaps: &[Gap]) {
         let mut pages = self.pages();
         for (name, times) in found {
@@ -185,7 +186,7 @@ impl Book {
         }
     }
 
-    /// How many records got which answer.
+    /// The number of records for each answer.
     pub(super) fn totals(&self) -> BTreeMap<String, u64> {
         self.pages().totals.clone()
     }
@@ -197,7 +198,7 @@ impl Entry {
         let removals = || removals.iter().filter(takes);
         let there = |one: &&Try| matches!(one.told, Told::Stored | Told::Duplicate);
         let seen = self.tries.iter().filter(there).map(|one| one.sent);
-        // A position that is stored stays passed as long as a later one is there.
+        // The position of a stored record stays passed as long as a later one is stored.
         let seen = if self.of_source {
             seen.min()
         } else {
@@ -212,11 +213,11 @@ impl Entry {
             && !is_there
             && !removals().any(|removal| removal.end >= seen)
         {
-            return Some("is not there, though nothing took it");
+            return Some("is not stored, though nothing removed it");
         }
         let may_be = self.tries.iter().any(|one| one.told != Told::NotStored);
         if is_there && !self.was_there && !may_be {
-            return Some("is there, though nobody was told so");
+            return Some("is stored, though no answer said so");
         }
         let stored = self
             .tries
@@ -224,7 +225,7 @@ impl Entry {
             .filter(|one| one.told == Told::Stored)
             .count();
         if stored + usize::from(self.was_there) > 1 + removals().count() {
-            return Some("was stored although it was there");
+            return Some("was stored again");
         }
         None
     }

@@ -1,4 +1,5 @@
-//! Removes keys, full buckets and whole collections, sets collections up again, and looks at what is left.
+//! Removes keys, full buckets and entire collections, sets collections up again, and checks the
+//! rest.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,28 +27,29 @@ use super::{
     writers::KEYS,
 };
 
-/// The longest pause before something is removed, in milliseconds.
+/// The longest pause before a removal, in milliseconds.
 const PAUSE: u64 = 25;
 
-/// The numbers of the buckets of a key, or the parts of a window of it.
+/// The numbers of the buckets of a key, or the parts of one of its windows.
 type Numbers = BTreeMap<(String, Option<i64>), Vec<u64>>;
 
-/// Who removes.
+/// The remover.
 pub(super) struct Remover<const F: usize> {
     pub(super) database: TestDatabase,
     book: Arc<Book>,
     random: Random,
-    /// The keys of sources: no single bucket of theirs is removed, whose positions a later one passes.
+    /// The keys of sources: none of their buckets is removed separately, because later ones pass
+    /// its positions.
     sources: Vec<String>,
-    /// Nothing is set up: when the removal began and had ended.
+    /// The times without a set-up: when the removal began and had ended.
     gone: Option<(Moment, Moment)>,
     removals: Vec<Removal>,
     gaps: Vec<Gap>,
     numbers: Numbers,
-    /// Keys of which something was removed in the midst of writes. A removal of several buckets is not one
-    /// step: of a window the first part may be there anew before the last one is gone.
+    /// Keys that lost something during writes. A removal of several buckets is not atomic: the
+    /// first part of a window may be created again before the last one is gone.
     torn: BTreeSet<String>,
-    /// What was done how often.
+    /// How often each action was done.
     pub(super) done: BTreeMap<&'static str, u64>,
 }
 
@@ -122,7 +124,7 @@ impl<const F: usize> Remover<F> {
         }
     }
 
-    /// When all writers have come to rest: looks at everything, and removes more.
+    /// When all writers have come to rest: checks everything, and removes more.
     pub(super) async fn rest(&mut self) {
         let buckets = stored::<F>(&self.database).await;
         let mut found: BTreeMap<Name, u64> = BTreeMap::new();
@@ -141,7 +143,7 @@ impl<const F: usize> Remover<F> {
             Scope::Key(key) => self.sources.contains(key),
             Scope::Records(_) => false,
         };
-        // What was taken in the midst of a delivery is passed by what came after it.
+        // What was removed during a delivery is passed by the records after it.
         if self.removals.iter().any(torn_source) {
             for key in self.sources.clone() {
                 self.remove_at_rest(key).await;
@@ -185,7 +187,7 @@ impl<const F: usize> Remover<F> {
         }
     }
 
-    /// Nothing of the removal of all was in the midst of writes.
+    /// The removal of everything happens at rest.
     fn forget(&mut self) {
         self.book.removed(&Scope::All);
         self.removals.clear();
@@ -222,7 +224,7 @@ impl<const F: usize> Remover<F> {
         self.torn.remove(&key);
     }
 
-    /// A bucket that takes nothing more, and of a window the last one.
+    /// A bucket that accepts nothing more; of a window, the last one.
     async fn remove_bucket(&mut self) -> Option<(String, Removal)> {
         let buckets = stored::<F>(&self.database).await;
         let is_last = |at: usize, bucket: &SampleBucket<F>| {
@@ -241,7 +243,7 @@ impl<const F: usize> Remover<F> {
                 && (!is_window || is_last(*at, bucket))
         });
         let full: Vec<&SampleBucket<F>> = full.map(|(_, bucket)| bucket).collect();
-        // The newest one of a key more often than others: it is the one that handles remember.
+        // The newest bucket of a key more often than others: it is the one that handles remember.
         let newest = full.iter().zip(full.iter().skip(1).map(Some).chain([None]));
         let newest = newest.filter(|(one, next)| next.is_none_or(|next| next.key != one.key));
         let newest: Vec<&SampleBucket<F>> = newest.map(|(one, _)| *one).collect();
@@ -288,20 +290,20 @@ impl<const F: usize> Remover<F> {
         self.numbers.clear();
     }
 
-    /// Nothing, a collection without indexes, or one that mixes keys.
+    /// No collection, one without indexes, or one that mixes keys.
     async fn make_another(&mut self) {
         let name = Sample::<F>::SPEC.collection();
         match self.random.below(3) {
             0 => {}
             1 => {
                 let made = self.database.create_collection(name).await;
-                made.expect("a collection that no writer has made");
+                made.expect("a collection that no writer has created");
             }
             _ => {
                 let collation = doc! { "locale": "en", "strength": 2 };
                 let create = doc! { "create": name, "collation": collation };
                 let made = self.database.run_command(create).await;
-                made.expect("a collection that no writer has made");
+                made.expect("a collection that no writer has created");
             }
         }
     }
@@ -349,7 +351,7 @@ impl<const F: usize> Remover<F> {
         }
     }
 
-    /// Where nothing was removed in the midst of writes, what was opened follows what was there.
+    /// If nothing was removed during writes, new buckets follow the old ones.
     fn check_numbers(&self, buckets: &[SampleBucket<F>]) {
         let form = Sample::<F>::SPEC.form();
         for ((key, window), now) in numbers(buckets) {

@@ -11,12 +11,12 @@ use bucket_tests::faults::{
 
 use super::book::{Book, Moment, Told};
 
-/// Keys that all share, beside those of the sources.
+/// The keys that all share, besides those of the sources.
 pub(super) const KEYS: u64 = 5;
 const BATCH: u64 = 30;
-/// Whole buckets of one key.
+/// The number of full buckets of one key.
 const BULK: u64 = 26;
-/// Most positions of a source before it begins anew under another name.
+/// The most positions of a source before it begins again under another name.
 const POSITIONS: usize = 150;
 const CHUNK: usize = 45;
 const CALLS: u64 = 5;
@@ -31,12 +31,12 @@ pub(super) struct Writer<const F: usize> {
     random: Random,
     number: i64,
     written: i64,
-    /// What it has sent: records with an id are delivered again, those of a source always.
+    /// What it has sent: records with an id are sometimes redelivered, those of a source always.
     sent: Vec<Sample<F>>,
     kind: Kind,
 }
 
-/// How records are told apart when they are delivered again.
+/// How redelivered records are recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Plain,
@@ -91,7 +91,7 @@ impl<const F: usize> Writer<F> {
         (0..number).map(|_| record(self)).collect()
     }
 
-    /// Some calls.
+    /// Makes some calls.
     pub(super) async fn burst(mut self) -> Self {
         for _ in 0..CALLS {
             match self.kind {
@@ -130,7 +130,7 @@ impl<const F: usize> Writer<F> {
                     for _ in 0..self.random.below(12).min(u64::try_from(old).unwrap()) {
                         let at = self.random.below(u64::try_from(old).unwrap());
                         let again = self.sent[usize::try_from(at).unwrap()].clone();
-                        // Twice in one batch it is a duplicate of itself.
+                        // A record that comes twice in one batch is a duplicate of itself.
                         if !records.contains(&again) {
                             records.push(again);
                         }
@@ -161,7 +161,7 @@ impl<const F: usize> Writer<F> {
         }
     }
 
-    /// The whole source from its start, and some more.
+    /// The entire source from its start, and some more records.
     async fn deliver(&mut self, source: u64) {
         if self.sent.len() > POSITIONS {
             self.sent.clear();
@@ -181,7 +181,7 @@ impl<const F: usize> Writer<F> {
             self.note(records, sent, &report);
             let failed = report.failed().first().map(|failed| failed.index);
             if failed.is_some() || report.tried() < records.len() {
-                // Nothing is set up: it goes on from the start, another time.
+                // Nothing is set up: it continues from the start at another time.
                 break;
             }
             from += records.len();

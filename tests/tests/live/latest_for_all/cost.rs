@@ -32,7 +32,7 @@ fn examined(profile: &[Document]) -> (i64, i64, i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_of_one_field_costs_one_index_key_and_one_document() {
+async fn a_key_with_one_field_costs_one_index_key_and_one_document() {
     let samples: Vec<Sample<{ sample::WINDOW_CAPACITY }>> = (0..200 * 50)
         .map(|n| Sample {
             device: format!("{:03}", n % 200),
@@ -53,7 +53,7 @@ async fn a_key_of_one_field_costs_one_index_key_and_one_document() {
 
 /// Whatever the history of 40 buckets of each key.
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_of_two_fields_cost_what_they_are_and_few_commands() {
+async fn keys_with_two_fields_cost_a_few_entries_each_and_few_commands() {
     for (devices, sensors, commands) in [(3, 60, 5), (6, 10, 8), (40, 6, 10), (150, 1, 2)] {
         let mut readings = Vec::new();
         for n in 0..devices * sensors {
@@ -65,8 +65,8 @@ async fn keys_of_two_fields_cost_what_they_are_and_few_commands() {
         let keys = devices * sensors;
         assert_eq!(i64::try_from(found.len()).unwrap(), keys);
         let (examined, documents, sent) = examined(&profile);
-        // Each key, each value of the first field from both ends, and what lies beside what is
-        // known of the second field.
+        // Each key, each value of the first field from both ends, and the entries next to the known
+        // values of the second field.
         let bound = 2 * keys + devices * (sensors + 5) + 2;
         assert!(examined <= bound, "{examined} keys, not {bound}");
         assert!(documents <= keys + devices, "{documents} documents");
@@ -90,7 +90,7 @@ async fn a_hybrid_key_costs_the_entries_of_its_last_buckets() {
     let (found, profile) = profiled(&database, "samples", latest(&buckets)).await;
     assert_eq!(found.len(), 100);
     let (keys, documents, _) = examined(&profile);
-    // One for the jump, and for the look one of each mark and one behind it.
+    // One for the jump; for the lookup, one of each mark and one after it.
     assert!(keys <= 100 * 4 + 2, "{keys} keys");
     assert_eq!(documents, 200);
 }

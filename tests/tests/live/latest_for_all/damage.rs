@@ -10,7 +10,7 @@ use super::models::{Reading, latest, reading};
 use crate::common::filled::{filled, store};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_damaged_bucket_is_an_error_in_the_place_of_its_key() {
+async fn a_damaged_bucket_is_an_error_in_place_of_its_key() {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let mut readings: Vec<Reading> = Vec::new();
     for name in names {
@@ -43,7 +43,7 @@ async fn a_damaged_bucket_is_an_error_in_the_place_of_its_key() {
             collection.update_one(filter, broken).await.unwrap();
         }
     }
-    // Below a field that several keys share.
+    // The same for keys that share their first field.
     store(&buckets, &[reading("f", "t", 5), reading("f", "u", 6)]).await;
     let found: Vec<Result<Reading, Error>> =
         buckets.latest_for_all().await.unwrap().collect().await;
@@ -68,7 +68,7 @@ async fn a_damaged_bucket_is_an_error_in_the_place_of_its_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_empty_collection_has_none_and_a_missing_index_is_a_typed_error() {
+async fn an_empty_collection_has_no_records_and_a_missing_index_is_a_typed_error() {
     let (database, buckets) = filled::<Reading>(&[]).await;
     assert!(latest(&buckets).await.is_empty());
     let collection = database.collection::<Document>("readings");

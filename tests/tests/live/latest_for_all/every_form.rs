@@ -1,4 +1,4 @@
-//! Drawn records of every form.
+//! Random records in every form.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::common::{
     sample::{self, Sample},
 };
 
-/// The newest record of a key, from all that are stored.
+/// The newest record of a key among all stored ones.
 async fn naive<const F: usize>(buckets: &Buckets<Sample<F>>, key: &str) -> Sample<F> {
     let records = buckets.records(sample::SampleKey(key.to_owned()));
     let records: Vec<Sample<F>> = records.collect().await.unwrap();
@@ -37,7 +37,7 @@ async fn naive<const F: usize>(buckets: &Buckets<Sample<F>>, key: &str) -> Sampl
     records.into_iter().reduce(newer).unwrap()
 }
 
-/// Of one key the times are as drawn, of the other they are close together.
+/// The times of one key are drawn, those of the other one are close together.
 async fn is_as_in_the_model<const F: usize>(seed: u8) {
     let mut draw = Draw::new(seed);
     let (database, buckets) = filled::<Sample<F>>(&[]).await;
@@ -101,9 +101,9 @@ async fn it_is_the_newest_of_hybrid_buckets_that_overlap() {
     is_as_in_the_model::<{ sample::HYBRID_BYTES }>(12).await;
 }
 
-/// A bucket that is full lets the next one begin before its own end.
+/// After a full bucket, the next one begins before the full one's own end.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_hybrid_bucket_may_reach_further_than_the_one_behind_it() {
+async fn a_full_hybrid_bucket_may_reach_further_than_the_one_after_it() {
     let (database, buckets) = filled::<Sample<{ sample::HYBRID_MERGE }>>(&[]).await;
     for (n, at) in [0, 100, 300, 900, 200].into_iter().enumerate() {
         let drawn = Drawn {

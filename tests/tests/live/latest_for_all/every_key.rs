@@ -1,4 +1,4 @@
-//! Every key comes once, whatever is in it and whoever writes.
+//! Every key comes once, whatever its value, with concurrent writers too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ const ODD: [&str; 10] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_of_two_fields_are_told_apart_whatever_is_in_them() {
+async fn keys_of_two_fields_stay_separate_whatever_their_values() {
     let mut readings = Vec::new();
     for (n, device) in ODD.iter().enumerate() {
         // One, two, .. sensors of a device; before 1970 too.
@@ -37,9 +37,9 @@ async fn keys_of_two_fields_are_told_apart_whatever_is_in_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_of_three_fields_come_once_each_in_parts_of_a_thousand_values() {
+async fn keys_of_three_fields_come_once_each_with_thousands_of_values() {
     let mut calls = Vec::new();
-    // More values than are looked at together; every ninth has several keys below it.
+    // More values than one command looks up; every ninth has several keys.
     for region in 0..1_200 {
         let services: &[&str] = if region % 9 == 0 { &ODD } else { &ODD[..1] };
         for service in services {
@@ -66,7 +66,7 @@ async fn keys_of_three_fields_come_once_each_in_parts_of_a_thousand_values() {
     assert!(found == calls);
 }
 
-/// Most devices have the same sensors, some have others as well, or instead.
+/// Most devices have the same sensors; some have others as well, or instead.
 #[tokio::test(flavor = "multi_thread")]
 async fn second_fields_that_only_some_first_fields_have_are_found() {
     let mut readings = Vec::new();
@@ -96,7 +96,7 @@ async fn second_fields_that_only_some_first_fields_have_are_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_key_is_left_out_or_comes_twice_while_writers_are_at_work() {
+async fn no_key_is_missing_or_comes_twice_with_concurrent_writers() {
     let key = |n: i64| (format!("d{}", n % 40), format!("s{}", n % 3));
     let of = |n: i64, minute: i64| reading(&key(n).0, &key(n).1, minute);
     let first: Vec<Reading> = (0..120).map(|n| of(n, 0)).collect();

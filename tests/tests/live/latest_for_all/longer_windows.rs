@@ -10,7 +10,7 @@ use super::models::{DailyReading, Reading, latest, reading};
 use crate::common::filled::filled;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_older_longer_window_is_looked_into_where_the_call_says_so() {
+async fn an_older_longer_window_is_read_if_the_caller_sets_its_length() {
     let daily = DailyReading {
         device: "d".to_owned(),
         sensor: "s".to_owned(),
@@ -19,7 +19,7 @@ async fn an_older_longer_window_is_looked_into_where_the_call_says_so() {
     };
     let (database, _) = filled(&[daily]).await;
     let buckets = Reading::buckets(&database);
-    // Late, and in a bucket behind the one of the day.
+    // Late, and in a bucket after the one of the day.
     buckets.insert(&reading("d", "s", 600)).await.unwrap();
     let day = Duration::from_secs(86_400);
     let found = buckets
@@ -32,9 +32,9 @@ async fn an_older_longer_window_is_looked_into_where_the_call_says_so() {
     assert_eq!(found[0].value, 20);
 }
 
-/// Nothing is said to the call: that they are parts of one window the bucket itself tells.
+/// The caller sets no length: the bucket itself shows that it is part of a window.
 #[tokio::test(flavor = "multi_thread")]
-async fn all_parts_of_an_older_longer_window_are_looked_into() {
+async fn all_parts_of_an_older_longer_window_are_read() {
     let hours = [23, 1, 2, 3, 4].map(|hour| DailyReading {
         device: "d".to_owned(),
         sensor: "s".to_owned(),
@@ -52,7 +52,7 @@ async fn all_parts_of_an_older_longer_window_are_looked_into() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn limits_by_key_bound_the_look_of_each_key() {
+async fn limits_by_key_bound_the_lookup_of_each_key() {
     let database = database().await;
     let buckets = Reading::buckets(&database).with_limits(|key| match key.device.as_str() {
         "day" => Limits::new().window(Window::Day),

@@ -1,4 +1,4 @@
-//! The models of the tests whose records are not drawn.
+//! The models of the tests without random records.
 
 use bucket_mongo::{Bucketed, Buckets, bson::DateTime};
 use futures_util::TryStreamExt;

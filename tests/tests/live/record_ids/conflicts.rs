@@ -1,4 +1,4 @@
-//! Other data under an id that is stored or in the same batch.
+//! Other data under an id that is stored, or that is in the same batch.
 
 use bucket_mongo::{Bucketed, ErrorKind, RecordOutcome};
 use bucket_tests::{database, documents};
@@ -62,7 +62,7 @@ async fn an_id_that_comes_twice_in_a_batch_is_stored_once() {
         (3, [2, 4].as_slice())
     );
     assert_eq!(stored(&database).await, [(1, 1), (4, 4), (7, 7)]);
-    // What is stored decides, not what comes first.
+    // The stored record decides, not the order.
     let report = buckets
         .insert_many(&[of(1, 2), of(1, 1), of(1, 2)])
         .await

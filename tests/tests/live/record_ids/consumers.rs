@@ -1,4 +1,4 @@
-//! Consumers of the same records at the same time.
+//! Concurrent consumers of the same records.
 
 use bucket_mongo::{Bucketed, RecordOutcome, bson::DateTime};
 use bucket_tests::database;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::models::{Counted, Numbered, Order, Timed, Windowed, deliver, stored};
 
-/// Consumers of the same records that know nothing of each other: each record is stored by one.
+/// Consumers of the same records that do not know each other: each record is stored by one.
 async fn check_consumers<T: Order>() {
     let database = database().await;
     T::buckets(&database).ensure().await.unwrap();
@@ -34,7 +34,7 @@ async fn check_consumers<T: Order>() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn consumers_of_the_same_records_at_the_same_time_store_each_once() {
+async fn concurrent_consumers_of_the_same_records_store_each_once() {
     check_consumers::<Counted>().await;
     check_consumers::<Windowed>().await;
     check_consumers::<Timed>().await;
@@ -55,9 +55,9 @@ struct Spread {
     amount: i64,
 }
 
-/// So many keys that calls of one handle share their statements.
+/// Enough keys that the calls of one handle share their statements.
 #[tokio::test(flavor = "multi_thread")]
-async fn calls_that_share_statements_store_each_record_once_and_are_told_of_their_own() {
+async fn calls_that_share_statements_store_each_record_once_and_get_their_own_outcomes() {
     let database = database().await;
     let buckets = Spread::buckets(&database);
     buckets.ensure().await.unwrap();
@@ -67,7 +67,7 @@ async fn calls_that_share_statements_store_each_record_once_and_are_told_of_thei
             tokio::spawn(async move {
                 let mut new = 0;
                 for from in (0..1_600).step_by(160) {
-                    // All tasks have most of a batch in common, and the last record comes twice.
+                    // The batches of all tasks overlap, and the last record comes twice.
                     let mut ids: Vec<i64> = (from + task..from + 200 + task).collect();
                     ids.push(from + 199 + task);
                     let of = |id: &i64| Spread {

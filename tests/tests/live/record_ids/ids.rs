@@ -1,4 +1,4 @@
-//! Which ids are the same, and which are none.
+//! Which ids are equal, and which are invalid.
 
 use bucket_mongo::{Bucketed, ErrorKind, RecordOutcome, bson::DateTime};
 use bucket_tests::database;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::models::{Counted, Order};
 
 #[tokio::test]
-async fn an_id_is_that_of_its_key_alone() {
+async fn an_id_belongs_only_to_its_key() {
     let database = database().await;
     let buckets = Counted::buckets(&database);
     buckets.ensure().await.unwrap();
@@ -35,7 +35,7 @@ struct Letter {
 }
 
 #[tokio::test]
-async fn ids_are_compared_as_they_are_whatever_they_look_like() {
+async fn ids_are_compared_exactly_whatever_they_look_like() {
     let database = database().await;
     let buckets = Letter::buckets(&database);
     buckets.ensure().await.unwrap();

@@ -1,4 +1,4 @@
-//! The index on the ids: what a write without it is told, and what is examined with it.
+//! The index on the ids: the error of a write without it, and what a write with it examines.
 
 use bucket_mongo::{
     Bucketed, ErrorKind,
@@ -56,7 +56,7 @@ async fn an_index_on_record_ids_that_the_model_does_not_have_is_drift() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_1_000_buckets_behind_it_a_write_examines_two_keys_and_a_look_a_few_for_each_id() {
+async fn with_1_000_buckets_a_write_examines_two_keys_and_a_lookup_a_few_for_each_id() {
     let database = database().await;
     let buckets = Counted::buckets(&database);
     buckets.ensure().await.unwrap();

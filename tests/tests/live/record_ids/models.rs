@@ -1,4 +1,4 @@
-//! Models of every form, what is stored of them, and deliveries that are all accepted.
+//! Models of every form, their stored records, and deliveries that are all accepted.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use bucket_mongo::{Bucketed, Buckets, bson::DateTime, testing::TestDatabase};
 use bucket_tests::documents;
 use serde::{Deserialize, Serialize};
 
-/// A record that its id tells everything of, but for the amount.
+/// A record whose id determines everything except the amount.
 pub(crate) trait Order: Bucketed + Clone {
     fn of(id: i64, amount: i64) -> Self;
 }
@@ -50,7 +50,7 @@ models! {
     Averaged: [capacity = 10] [avg = "mean"]
 }
 
-/// The ids that are stored, each of them once, and their amounts; counts and sums are those of the items.
+/// The stored ids, each stored once, and their amounts; counts and sums match the items.
 pub(crate) async fn stored(database: &TestDatabase) -> Vec<(i64, i64)> {
     let mut stored = Vec::new();
     for document in documents(database, "orders").await {
@@ -78,7 +78,7 @@ pub(crate) async fn stored(database: &TestDatabase) -> Vec<(i64, i64)> {
     stored
 }
 
-/// Delivers records in this order; gives how many were stored and how many were duplicates.
+/// Delivers records in this order; returns how many were stored and how many were duplicates.
 pub(crate) async fn deliver<T: Order>(
     buckets: &Buckets<T>,
     ids: impl Iterator<Item = i64>,

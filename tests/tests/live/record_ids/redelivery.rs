@@ -1,12 +1,12 @@
-//! Records that are delivered again, in batches, one by one, by an ingestor and in a transaction.
+//! Redelivered records: in batches, one by one, through an ingestor and in a transaction.
 
 use bucket_mongo::{Bucketed, RecordOutcome};
 use bucket_tests::database;
 
 use super::models::{Averaged, Counted, Numbered, Order, Sized, Timed, Windowed, deliver, stored};
 
-/// Batches that overlap, come in another order and in other shapes, from handles that remember and
-/// handles that do not, and single records.
+/// Batches that overlap, in different orders and sizes, from handles that remember and handles that
+/// do not, and single records.
 async fn check_redelivery<T: Order>() {
     let database = database().await;
     let buckets = T::buckets(&database);
@@ -43,33 +43,33 @@ async fn check_redelivery<T: Order>() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_take_what_is_redelivered_once() {
+async fn pages_store_redelivered_records_once() {
     check_redelivery::<Counted>().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn windows_take_what_is_redelivered_once() {
+async fn windows_store_redelivered_records_once() {
     check_redelivery::<Windowed>().await;
     check_redelivery::<Sized>().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hybrid_buckets_take_what_is_redelivered_once() {
+async fn hybrid_buckets_store_redelivered_records_once() {
     check_redelivery::<Timed>().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn numbered_buckets_take_what_is_redelivered_once() {
+async fn numbered_buckets_store_redelivered_records_once() {
     check_redelivery::<Numbered>().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn buckets_with_a_stored_average_take_what_is_redelivered_once() {
+async fn buckets_with_a_stored_average_store_redelivered_records_once() {
     check_redelivery::<Averaged>().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_ingestor_tells_of_each_record_whether_it_is_new() {
+async fn an_ingestor_reports_for_each_record_whether_it_is_new() {
     let database = database().await;
     let buckets = Windowed::buckets(&database);
     buckets.ensure().await.unwrap();
@@ -108,14 +108,14 @@ async fn an_ingestor_tells_of_each_record_whether_it_is_new() {
 }
 
 #[tokio::test]
-async fn inside_of_a_transaction_duplicates_do_not_end_it() {
+async fn duplicates_inside_a_transaction_do_not_end_it() {
     let database = database().await;
     let buckets = Timed::buckets(&database);
     buckets.ensure().await.unwrap();
     deliver(&buckets, 0..40).await;
     let mut session = database.client().start_session().await.unwrap();
     session.start_transaction().await.unwrap();
-    // Late ones too, which go into other buckets.
+    // Also late ones, which go into other buckets.
     let records: Vec<Timed> = (0..100).rev().map(|id| Timed::of(id, id)).collect();
     let report = buckets
         .insert_many(&records)

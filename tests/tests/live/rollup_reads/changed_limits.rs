@@ -1,4 +1,4 @@
-//! Rollups over buckets that were opened under other limits than the handle has.
+//! Rollups over buckets that were opened under limits other than those of the handle.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const CUTS: [Cut; 7] = [
     Cut::Day("Europe/Berlin"),
 ];
 
-/// In each of them a bucket of a minute begins.
+/// In each of them, a bucket of a minute begins.
 fn ranges() -> [TimeRange; 5] {
     [
         between(0, 300_000),
@@ -31,14 +31,14 @@ fn ranges() -> [TimeRange; 5] {
     ]
 }
 
-/// The end of a bucket of a minute, and a part out of the midst of one. Nothing begins in them but short
-/// buckets.
+/// The end of a bucket of a minute, and a part from the middle of one. Only short buckets begin in
+/// them.
 fn inside_of_one() -> [TimeRange; 2] {
     [between(145_500, 180_000), between(90_000, 100_250)]
 }
 
-/// Records of four minutes under the limits of once, and of another three, two of which are the same,
-/// under the model's.
+/// Records of four minutes under the old limits, and of three minutes under the model's, two of
+/// which are the same.
 async fn once_and_now<const F: usize>(once: Limits) -> (TestDatabase, Known<F>) {
     let older = (0..200).map(|n| record("1", n * 1_200 - 60_000, n));
     let newer = (0..160).map(|n| record("1", 60_000 + n / 4 * 4_500 + n % 4 * 220, 1_000 + n));
@@ -50,7 +50,7 @@ async fn once_and_now<const F: usize>(once: Limits) -> (TestDatabase, Known<F>) 
     (database, known)
 }
 
-/// A handle of nobody's before.
+/// A new handle.
 fn fresh<const F: usize>(database: &TestDatabase) -> Buckets<Sample<F>> {
     Sample::<F>::buckets(database)
 }
@@ -60,14 +60,14 @@ async fn longer_buckets_of_once_are_counted_once<const F: usize>(once: Limits) {
     let told = fresh::<F>(&database).with_longest_span(Duration::from_secs(60));
     for cut in CUTS {
         for range in ranges() {
-            // One that was not told meets a longer bucket, and begins again.
+            // A handle without the length finds a longer bucket, and restarts.
             known.check(&fresh(&database), cut, range).await;
         }
         for range in ranges().into_iter().chain(inside_of_one()) {
             known.check(&told, cut, range).await;
         }
     }
-    // One that still has the old limits, by which most buckets would be longer than they are.
+    // A handle that still has the old limits, under which most buckets would be longer.
     let limited = fresh::<F>(&database).with_limits(move |_| once);
     let known = known.with_window(60);
     for cut in CUTS {
@@ -78,7 +78,7 @@ async fn longer_buckets_of_once_are_counted_once<const F: usize>(once: Limits) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn windows_that_were_longer_once_are_counted_once() {
+async fn windows_that_were_longer_before_are_counted_once() {
     let minutes = Limits::new().window(Window::minutes(1));
     longer_buckets_of_once_are_counted_once::<{ sample::WINDOW }>(minutes).await;
     longer_buckets_of_once_are_counted_once::<{ sample::WINDOW_OBJECT }>(minutes).await;
@@ -87,14 +87,14 @@ async fn windows_that_were_longer_once_are_counted_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hybrid_buckets_that_were_longer_once_are_counted_once() {
+async fn hybrid_buckets_that_were_longer_before_are_counted_once() {
     let minutes = Limits::new().max_duration(60).capacity(300);
     longer_buckets_of_once_are_counted_once::<{ sample::HYBRID_MERGE }>(minutes).await;
     longer_buckets_of_once_are_counted_once::<{ sample::HYBRID_SIDE }>(minutes).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn numbered_buckets_that_were_larger_once_are_counted_once() {
+async fn numbered_buckets_that_were_larger_before_are_counted_once() {
     let larger = Limits::new().capacity(50);
     let (database, known) = once_and_now::<{ sample::NUMBERED }>(larger).await;
     let limited = fresh(&database).with_limits(move |_| larger);
@@ -106,9 +106,9 @@ async fn numbered_buckets_that_were_larger_once_are_counted_once() {
     }
 }
 
-/// While windows are made shorter and longer again, one handle reads on.
+/// While windows become shorter and longer again, one handle continues to read.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_handle_that_reads_on_sees_each_change_of_the_limits() {
+async fn a_handle_that_continues_to_read_sees_each_change_of_the_limits() {
     const F: usize = sample::WINDOW;
     let (database, reader) = filled::<F>(&[]).await;
     let mut all = Vec::new();

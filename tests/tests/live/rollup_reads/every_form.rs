@@ -1,4 +1,4 @@
-//! Records around changes of days, months and clocks, and records that are drawn.
+//! Records around changes of days, months and clocks, and random records.
 
 use bucket_mongo::{TimeRange, bson::DateTime};
 use bucket_tests::date;
@@ -39,7 +39,7 @@ const DATES: [(&str, &[Cut]); 12] = [
         "2026-03-29T21:59:57Z",
         &[Cut::Day("Europe/Berlin"), Cut::Week("Europe/Berlin")],
     ),
-    // And the one on which they go back.
+    // And the day on which they go back.
     (
         "2026-10-25T22:59:57Z",
         &[Cut::Day("Europe/Berlin"), Cut::Week("Europe/Berlin")],
@@ -60,7 +60,7 @@ fn start(text: &str) -> i64 {
     date(text).timestamp_millis()
 }
 
-/// Six seconds around each date, 40 records each, not in the order of their times.
+/// Six seconds around each date, 40 records each, not in time order.
 fn records<const F: usize>() -> Vec<Sample<F>> {
     let starts = DATES.iter().map(|(text, _)| start(text));
     let all = (0_i64..).zip(starts).flat_map(|(part, start)| {
@@ -87,14 +87,14 @@ fn around_the_dates() -> Vec<(Cut, TimeRange)> {
     queries
 }
 
-async fn rollups_around_changes_are_those_of_the_records<const F: usize>() {
+async fn rollups_around_changes_match_the_records<const F: usize>() {
     let records = records::<F>();
     let (_database, buckets) = filled(&records).await;
     let known = Known::new(&buckets, records).await;
     for (cut, range) in around_the_dates() {
         known.check(&buckets, cut, range).await;
     }
-    // All that is known, in months of Berlin's and in decades of seconds.
+    // All records, in months of Berlin time and in decades of seconds.
     let all = between(start("1889-01-01T00:00:00Z"), start("2027-01-01T00:00:00Z"));
     known
         .check(&buckets, Cut::Month("Europe/Berlin"), all)
@@ -103,8 +103,8 @@ async fn rollups_around_changes_are_those_of_the_records<const F: usize>() {
     known.check(&buckets, Cut::Seconds(315_569_520), all).await;
 }
 
-/// Where ranges and steps fall is drawn, as the records are.
-async fn rollups_of_drawn_records_are_those_of_the_records<const F: usize>(seed: u8) {
+/// The ranges and steps are random, like the records.
+async fn rollups_of_random_records_match_the_records<const F: usize>(seed: u8) {
     let mut draw = Draw::new(seed);
     let zones = [
         "UTC",
@@ -148,13 +148,13 @@ macro_rules! forms {
             use super::*;
 
             #[tokio::test(flavor = "multi_thread")]
-            async fn rollups_around_changes_are_those_of_the_records() {
-                super::rollups_around_changes_are_those_of_the_records::<{ sample::$form }>().await;
+            async fn rollups_around_changes_match_the_records() {
+                super::rollups_around_changes_match_the_records::<{ sample::$form }>().await;
             }
 
             #[tokio::test(flavor = "multi_thread")]
-            async fn rollups_of_drawn_records_are_those_of_the_records() {
-                super::rollups_of_drawn_records_are_those_of_the_records::<{ sample::$form }>($seed).await;
+            async fn rollups_of_random_records_match_the_records() {
+                super::rollups_of_random_records_match_the_records::<{ sample::$form }>($seed).await;
             }
         }
     )+};

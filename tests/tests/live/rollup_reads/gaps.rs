@@ -1,4 +1,5 @@
-//! What becomes of steps without records: at the beginning, in the midst and at the end of the range.
+//! What happens to steps without records: at the beginning, in the middle and at the end of the
+//! range.
 
 use bucket_mongo::{
     Bucketed, Buckets, Fill, Record, TimeRange, bson::DateTime, core::stats::StoredStats,
@@ -14,13 +15,13 @@ use crate::common::{
 
 const FILLS: [Fill; 4] = [Fill::Skip, Fill::Null, Fill::Previous, Fill::Linear];
 
-/// A point: when, how much, and whether that was made up.
+/// A point: its time, its value, and whether that was filled in.
 type Point = (DateTime, Option<f64>, bool);
 
-/// The times of records, and a value of each that has one.
+/// The times of records, and a value for each that has one.
 struct Values {
     all: Vec<(DateTime, Option<f64>)>,
-    /// What several values come to.
+    /// The aggregate of several values.
     fold: fn(&[f64]) -> f64,
 }
 
@@ -32,7 +33,7 @@ impl Values {
         (!values.is_empty()).then(|| (self.fold)(&values))
     }
 
-    /// That of the last step before the range that has records, as far as it lies before it.
+    /// The value of the last step with records before the range, as far as the step is before it.
     fn before(&self, cut: Cut, start: DateTime) -> Option<f64> {
         let before = self.all.iter().map(|(at, _)| *at).filter(|at| *at < start);
         self.of(TimeRange::new(None, Some(start)), cut.span(before.max()?))
@@ -88,8 +89,8 @@ impl Values {
     }
 }
 
-/// Moments with records, in steps from three before `start` on: the first, the sixth, the seventh and
-/// the eleventh have records, at their start, in their midst and at their end.
+/// Moments with records, in steps from three before `start` on: the first, the sixth, the seventh
+/// and the eleventh have records, at their start, middle and end.
 fn moments(cut: Cut, start: DateTime) -> Vec<i64> {
     let mut step = cut.span(start);
     for _ in 0..3 {
@@ -115,7 +116,7 @@ fn cases() -> [(Cut, DateTime); 3] {
     ]
 }
 
-/// Around all of it, out of the midst of steps, before all, behind all.
+/// Around everything, from the middle of steps, before everything, after everything.
 fn ranges(cut: Cut, start: DateTime) -> Vec<TimeRange> {
     let moments = moments(cut, start);
     let (first, last) = (moments[0], moments[11]);
@@ -123,7 +124,7 @@ fn ranges(cut: Cut, start: DateTime) -> Vec<TimeRange> {
     let starts = [
         start.timestamp_millis(),
         first - 1,
-        // Parts of the steps lie before the range.
+        // Parts of the steps are before the range.
         moments[1],
         moments[1] + 1,
         moments[4],
@@ -134,7 +135,7 @@ fn ranges(cut: Cut, start: DateTime) -> Vec<TimeRange> {
     let mut ranges: Vec<_> = starts.map(|start| between(start, last + 2 * far)).into();
     ranges.push(between(first - far, first));
     ranges.push(between(first - far, moments[4]));
-    // In the midst of a step, with records of it on both sides.
+    // In the middle of a step, with records of it on both sides.
     let within = [(1, 2), (4, 5), (7, 8), (10, 11)];
     ranges.extend(within.map(|(from, to)| between(moments[from] + 1, moments[to])));
     ranges
@@ -176,7 +177,7 @@ async fn check<T: Bucketed>(
 async fn gaps_are_filled<const F: usize>() {
     for (cut, start) in cases() {
         let moments = moments(cut, start);
-        // The level of the third step is never known.
+        // The third step never has a level.
         let numbers = [0, 1, 2, 3, 4, 7, 10, 11, 15, 8, 9, 12];
         let records = numbers.iter().zip(&moments);
         let records: Vec<Sample<F>> = records.map(|(n, at)| record("1", *at, *n)).collect();
@@ -239,7 +240,7 @@ macro_rules! without_times {
             value: i64,
         }
 
-        /// The buckets say nothing of the times of their records.
+        /// The buckets do not store the times of their records.
         #[tokio::test(flavor = "multi_thread")]
         async fn $test() {
             for (cut, start) in cases() {
@@ -249,7 +250,7 @@ macro_rules! without_times {
                 let moments = moments(cut, start).into_iter().zip([3, 9, 4, 1, 12, 8, 5, 2, 7, 6, 11, 10]);
                 let records = moments.map(|(millis, value)| $name { device: 1, at: at(millis), value });
                 let mut records: Vec<$name> = records.collect();
-                // Not in the order of their times.
+                // Not in time order.
                 records.rotate_left(5);
                 buckets.insert_many(&records).await.unwrap().into_result().unwrap();
                 let values = records.iter().map(|each| (each.at, Some(float(each.value))));

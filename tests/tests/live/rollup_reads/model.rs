@@ -25,8 +25,8 @@ pub(crate) fn between(start: i64, end: i64) -> TimeRange {
     TimeRange::new(Some(at(start)), Some(at(end)))
 }
 
-/// Steps, which are found without the library: fixed ones by a division, those of the calendar by
-/// what a calendar and the clocks of the place show.
+/// Steps, found without the library: fixed ones by a division, calendar ones from the calendar and
+/// the local clocks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Cut {
     Seconds(u32),
@@ -45,7 +45,7 @@ impl Cut {
         }
     }
 
-    /// The step that a moment lies in.
+    /// The step of a moment.
     pub(crate) fn span(self, moment: DateTime) -> (DateTime, DateTime) {
         let millis = moment.timestamp_millis();
         let zone = match self {
@@ -91,7 +91,7 @@ impl Cut {
 pub(crate) struct Known<const F: usize> {
     pub(crate) records: Vec<Sample<F>>,
     stored: Vec<SampleBucket<F>>,
-    /// The window that a read goes by, in seconds.
+    /// The window that a read assumes, in seconds.
     window: u32,
 }
 
@@ -104,7 +104,7 @@ impl<const F: usize> Known<F> {
         }
     }
 
-    /// The same for a handle whose limits say that windows are so long.
+    /// The same for a handle whose limits give windows this length.
     pub(crate) fn with_window(self, seconds: u32) -> Self {
         Self {
             window: seconds,
@@ -112,7 +112,7 @@ impl<const F: usize> Known<F> {
         }
     }
 
-    /// The records of a step that lie in the range.
+    /// The records of a step that are in the range.
     pub(crate) fn inside(
         &self,
         range: TimeRange,
@@ -123,13 +123,14 @@ impl<const F: usize> Known<F> {
         records.filter(|record| inside(record.at)).collect()
     }
 
-    /// The buckets with records in the range, and how many of them are not told by their aggregates.
+    /// The buckets with records in the range, and how many of them are not read from their
+    /// aggregates.
     pub(crate) fn buckets(&self, cut: Cut, range: TimeRange) -> (u64, u64) {
         let any_inside =
             |bucket: &&SampleBucket<F>| bucket.items.iter().any(|item| range.contains(item.at));
         let buckets: Vec<_> = self.stored.iter().filter(any_inside).collect();
         let is_window = matches!(Sample::<F>::SPEC.form(), Form::Window { .. });
-        // Where steps cut every window, nobody asks which.
+        // If steps cut every window, all of them are opened.
         let all = is_window && matches!(cut, Cut::Seconds(step) if step < self.window);
         let is_cut = |bucket: &&&SampleBucket<F>| {
             let (first, last) = reach(bucket);
@@ -182,7 +183,7 @@ impl<const F: usize> Known<F> {
     }
 }
 
-/// The first and the last moment of a bucket, as far as its fields tell.
+/// The first and the last moment of a bucket, according to its fields.
 fn reach<const F: usize>(bucket: &SampleBucket<F>) -> (DateTime, DateTime) {
     let times = || bucket.items.iter().map(|item| item.at);
     match Sample::<F>::SPEC.form() {

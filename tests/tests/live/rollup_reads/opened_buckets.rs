@@ -1,6 +1,6 @@
-//! Of which buckets the items are read: of those that an edge of the range or a bound between two steps
-//! cuts. That it is so in every form and for any steps is checked with every rollup of the model; here
-//! the numbers are counted by hand.
+//! Which buckets have their items read: those that an edge of the range or a bound between two
+//! steps cuts. The model checks this for every form and any steps; here the numbers are counted by
+//! hand.
 
 use bucket_mongo::{Fill, Limits, Window};
 use bucket_tests::profiled;
@@ -11,7 +11,7 @@ use crate::common::{
     sample::{self, Sample},
 };
 
-/// Four records a second, from 90 seconds before midnight in Berlin to 90 seconds behind it.
+/// Four records per second, from 90 seconds before midnight in Berlin to 90 seconds after it.
 fn records<const F: usize>() -> Vec<Sample<F>> {
     (0..720)
         .map(|n| record("1", MIDNIGHT - 90_000 + n * 250, n))
@@ -21,7 +21,7 @@ fn records<const F: usize>() -> Vec<Sample<F>> {
 /// 2026-03-29, when clocks go forward in Berlin.
 const MIDNIGHT: i64 = 1_774_738_800_000;
 
-/// Steps that are made of whole seconds.
+/// Steps of full seconds.
 const MULTIPLES: [Cut; 7] = [
     Cut::Seconds(1),
     Cut::Seconds(2),
@@ -59,20 +59,20 @@ async fn whole_windows_need_no_items<const F: usize>() {
             let asked = profile
                 .iter()
                 .filter(|read| read.get_str("op").is_ok_and(|op| op == "query"));
-            assert_eq!(asked.count(), 1, "no bucket is asked for once more");
+            assert_eq!(asked.count(), 1, "no bucket is read twice");
             known.compare(&rollup, cut, range, Fill::Skip);
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn steps_of_whole_windows_open_only_what_the_edges_cut() {
+async fn steps_of_full_windows_open_only_the_buckets_cut_by_the_edges() {
     whole_windows_need_no_items::<{ sample::WINDOW }>().await;
     whole_windows_need_no_items::<{ sample::WINDOW_CAPACITY }>().await;
     whole_windows_need_no_items::<{ sample::WINDOW_AVG }>().await;
 }
 
-/// Whose first and last records say where they lie.
+/// Their first and last records say which span they cover.
 #[tokio::test(flavor = "multi_thread")]
 async fn full_buckets_of_one_second_are_opened_only_where_steps_cut_them() {
     const F: usize = sample::COUNT;
@@ -88,7 +88,8 @@ async fn full_buckets_of_one_second_are_opened_only_where_steps_cut_them() {
         assert_eq!(known.buckets(cut, range), (read, opened));
         known.check(&buckets, cut, range).await;
     }
-    // Half a second later: of the buckets behind it only the last one, with two records, is of one second.
+    // Half a second later: of the buckets after it, only the last one, with two records, is inside
+    // one second.
     let more: Vec<Sample<F>> = (0..42)
         .map(|n| record("1", MIDNIGHT + 90_500 + n * 250, n))
         .collect();
@@ -102,7 +103,8 @@ async fn full_buckets_of_one_second_are_opened_only_where_steps_cut_them() {
     known.check(&buckets, Cut::Seconds(86_400), range).await;
 }
 
-/// Of windows of a minute steps of 90 seconds cut every third one, and steps of 40 seconds are shorter.
+/// With windows of a minute, steps of 90 seconds cut every third one, and steps of 40 seconds are
+/// shorter.
 #[tokio::test(flavor = "multi_thread")]
 async fn windows_that_steps_cut_are_opened_and_the_others_are_not() {
     const F: usize = sample::WINDOW;

@@ -1,4 +1,4 @@
-//! Rollups in sessions: they see what their transaction has written, and nobody else does.
+//! Rollups in sessions: they see what their transaction has written, and others do not.
 
 use bucket_mongo::{Buckets, Fill, Rollup, mongodb::ClientSession};
 
@@ -31,7 +31,7 @@ async fn check<const F: usize>(
         };
         known.compare(&rollup, cut, range, Fill::Previous);
         let first: Option<f64> = first_value(&rollup);
-        // The records in front of the range are of one step, whatever the steps.
+        // The records before the range belong to one step, whatever the steps.
         let (from, to) = cut.span(at(-2_500));
         let before = known.inside(between(i64::MIN / 2, -1_750), (from, to));
         let step = cut.steps(range)[0];
@@ -53,7 +53,7 @@ fn first_value<const F: usize>(rollup: &Rollup<Sample<F>>) -> Option<f64> {
 async fn rollups_see_their_transaction<const F: usize>() {
     let before: Vec<Sample<F>> = (0..40).map(|n| record("1", n * 250 + 3_000, n)).collect();
     let (database, buckets) = filled(&before).await;
-    // In front of the range, into buckets that are there, late, and behind them.
+    // Before the range, into existing buckets, late, and after them.
     let mut added = vec![record("1", -2_500, 100), record("1", -2_400, 101)];
     added.extend((0..8).map(|n| record("1", n * 1_100 - 700, 110 + n)));
     added.extend((0..6).map(|n| record("1", n * 400 + 13_100, 120 + n)));
@@ -77,7 +77,7 @@ async fn rollups_see_their_transaction<const F: usize>() {
         }
     }
     check(&buckets, None, &known_all).await;
-    // In a session that has no transaction under way.
+    // In a session without a transaction in progress.
     check(&buckets, Some(&mut session), &known_all).await;
 }
 
@@ -98,9 +98,9 @@ async fn rollups_of_counted_buckets_see_what_their_transaction_has_written_and_o
     rollups_see_their_transaction::<{ sample::NUMBERED }>().await;
 }
 
-/// All reads of a transaction, also those by id and those in front of the range, are of one moment.
+/// All reads of a transaction, including those by id and those before the range, see one moment.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transaction_reads_what_was_there_when_it_began() {
+async fn a_transaction_reads_the_state_at_its_beginning() {
     const F: usize = sample::COUNT;
     let before: Vec<Sample<F>> = (0..40).map(|n| record("1", n * 250 + 3_000, n)).collect();
     let (database, buckets) = filled(&before).await;

@@ -16,11 +16,11 @@ use crate::common::{
 
 const WRITERS: i64 = 4;
 const READS: usize = 60;
-/// Records lie in so many milliseconds, before 1970 and behind it.
+/// The records are within this many milliseconds, before and after 1970.
 const SPAN: i64 = 24_000;
 const START: i64 = -SPAN / 2;
 
-/// What was sent, and what of it was acknowledged.
+/// The sent records, and the acknowledged ones.
 struct Ledger<const F: usize> {
     sent: Mutex<Vec<Sample<F>>>,
     stored: Mutex<Vec<Sample<F>>>,
@@ -52,7 +52,7 @@ async fn write<const F: usize>(buckets: &Buckets<Sample<F>>, ledger: &Ledger<F>,
     }
 }
 
-/// Every row lies between what was there before the read and what was there behind it.
+/// Every row is between the records before the read and those after it.
 fn check_between<const F: usize>(
     rollup: &Rollup<Sample<F>>,
     (cut, range): (Cut, TimeRange),
@@ -86,7 +86,7 @@ fn check_between<const F: usize>(
         assert!(largest(&least) <= max && max <= largest(&most));
         let tallied = stats.tally::<String>(sample::at::CODES).into_iter();
         let tallied: u64 = tallied.map(|(_, number)| number).sum();
-        assert_eq!(tallied, row.count(), "each bucket is seen at one moment");
+        assert_eq!(tallied, row.count(), "each bucket is read at one moment");
     }
 }
 
@@ -104,7 +104,7 @@ async fn rows_lie_between_before_and_after<const F: usize>() {
     let queries: Vec<(Cut, TimeRange)> = queries.collect();
     let writers: Vec<JoinHandle<()>> = (0..WRITERS)
         .map(|writer| {
-            // A handle that knows nothing of the others.
+            // A handle that does not know the others.
             let (buckets, ledger) = (Sample::<F>::buckets(&database), Arc::clone(&ledger));
             tokio::spawn(async move { write(&buckets, &ledger, writer).await })
         })
@@ -128,19 +128,19 @@ async fn rows_lie_between_before_and_after<const F: usize>() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_of_windows_lie_between_what_was_there_before_and_after() {
+async fn rows_of_windows_are_between_the_records_before_and_after() {
     rows_lie_between_before_and_after::<{ sample::WINDOW_CAPACITY }>().await;
     rows_lie_between_before_and_after::<{ sample::WINDOW_OBJECT }>().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_of_hybrid_buckets_lie_between_what_was_there_before_and_after() {
+async fn rows_of_hybrid_buckets_are_between_the_records_before_and_after() {
     rows_lie_between_before_and_after::<{ sample::HYBRID_MERGE }>().await;
     rows_lie_between_before_and_after::<{ sample::HYBRID_SIDE }>().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_of_counted_buckets_lie_between_what_was_there_before_and_after() {
+async fn rows_of_counted_buckets_are_between_the_records_before_and_after() {
     rows_lie_between_before_and_after::<{ sample::COUNT }>().await;
     rows_lie_between_before_and_after::<{ sample::NUMBERED }>().await;
 }

@@ -1,4 +1,4 @@
-//! Both servers side by side, and what of their replies is the same.
+//! Runs both servers and compares the comparable parts of their replies.
 
 use bucket_mongo::{
     bson::{Bson, Document, RawDocumentBuf, doc},
@@ -11,7 +11,8 @@ pub(crate) struct Pair<'a> {
     pub(crate) model: Server,
     database: &'a Database,
     collection: String,
-    /// What is added to the numbers of commands: the server knows its sessions from other times.
+    /// Added to the transaction numbers of commands: the server remembers its sessions from earlier
+    /// runs.
     numbers: i64,
     sessions: Vec<ClientSession>,
     /// Commands that the model does not know: the server does not get them.
@@ -38,7 +39,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Gives the model's reply to a command on the collection, once the server's is the same.
+    /// Returns the model's reply to a command on the collection, once the server's is the same.
     pub(crate) async fn run(&mut self, command: &Document) -> Result<Document, Difference> {
         let mut command = command.clone();
         let name = command.keys().next().unwrap().clone();
@@ -52,7 +53,7 @@ impl<'a> Pair<'a> {
         let mut modelled = command.clone();
         modelled.insert("$db", self.database.name());
         if command.get("collectionUUID") == Some(&Bson::Null) {
-            // The one of this very collection, which is another one on either side.
+            // The UUID of this collection, which differs between the two servers.
             let uuid = |bytes: &[u8]| uuid_of(bytes);
             let own = self.model.uuid(&self.namespace()).unwrap_or([9; 16]);
             modelled.insert("collectionUUID", uuid(&own));
@@ -86,7 +87,8 @@ impl<'a> Pair<'a> {
         Ok(reply)
     }
 
-    /// Sends a command to the real server; one with a number in a session of the driver's.
+    /// Sends a command to the real server; a command with a number is sent in a session of the
+    /// driver.
     async fn send(&mut self, mut command: Document) -> Document {
         let Ok(number) = command.get_i64("txnNumber") else {
             return send(self.database, &command).await;
@@ -185,7 +187,7 @@ fn reply(result: mongodb::error::Result<Document>, command: &Document) -> Docume
     }
 }
 
-/// What is the same in both replies, but for values that each server makes itself.
+/// The comparable part of both replies, without values that each server generates.
 fn comparable(reply: &Document, command: &str, sent: &Document) -> Document {
     let mut kept = Document::new();
     for name in [
@@ -212,7 +214,7 @@ fn comparable(reply: &Document, command: &str, sent: &Document) -> Document {
     if let Ok(cursor) = kept.get_document_mut("cursor") {
         let mut batch = cursor.get_array("firstBatch").unwrap().clone();
         if command == "find" && !sent.contains_key("sort") {
-            // Without an order there is none.
+            // Without a sort, the order is undefined.
             batch.sort_by_key(Bson::to_string);
         }
         if command == "listCollections" {
@@ -237,7 +239,7 @@ fn comparable(reply: &Document, command: &str, sent: &Document) -> Document {
 
 /// The part of a message that does not depend on how a server plans.
 fn message(code: i32, text: &str) -> String {
-    // Why a validator refuses, and values as expressions print them, are no one's business.
+    // The reason why a validator refuses, and values as expressions print them, may differ.
     if code == 121 || code == 40_400 {
         return String::new();
     }
@@ -247,7 +249,7 @@ fn message(code: i32, text: &str) -> String {
     }
 }
 
-/// Ids that a server makes are no one's business.
+/// Ids that a server generates may differ.
 fn without_object_ids(value: Bson) -> Bson {
     match value {
         Bson::ObjectId(_) => Bson::String("an object id".to_owned()),
@@ -266,7 +268,7 @@ fn same(a: &Document, b: &Document) -> bool {
     same_value(&Bson::Document(a.clone()), &Bson::Document(b.clone()))
 }
 
-/// Equality to the bit: types, the sign of zero, NaN, the order of fields.
+/// Exact equality: types, the sign of zero, NaN, the order of fields.
 fn same_value(a: &Bson, b: &Bson) -> bool {
     match (a, b) {
         (Bson::Double(a), Bson::Double(b)) => {

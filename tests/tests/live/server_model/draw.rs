@@ -1,4 +1,4 @@
-//! Random values, filters, updates and expressions; hostile ones among them.
+//! Random values, filters, updates and expressions, including hostile ones.
 
 use bucket_mongo::bson::{Binary, Bson, DateTime, Document, Timestamp, doc, spec::BinarySubtype};
 use bucket_tests::faults::random::Random;
@@ -168,6 +168,7 @@ impl Draw<'_> {
                 "$nin",
                 "$exists",
                 "$type",
+                "$size",
                 "$not",
                 "$elemMatch",
             ]);
@@ -178,6 +179,8 @@ impl Draw<'_> {
                 }
                 "$exists" => Bson::Boolean(self.chance(2)),
                 "$type" => self.kind(),
+                "$size" if self.chance(4) => self.number(),
+                "$size" => Bson::Int32(self.small()),
                 "$not" => match self.condition() {
                     Bson::Document(inner) => Bson::Document(inner),
                     _ => Bson::Document(doc! { "$lt": self.value() }),
@@ -236,7 +239,7 @@ impl Draw<'_> {
         filter
     }
 
-    /// Operators on paths, which may meet.
+    /// Operators on paths, which may conflict.
     pub(crate) fn update(&mut self) -> Document {
         let mut update = Document::new();
         for _ in 0..=self.below(3) {

@@ -17,7 +17,7 @@ use super::{
     subject::Subject,
 };
 
-/// The histories of each subject, however long they take.
+/// The number of histories of each subject, however long they take.
 const HISTORIES: u64 = 10;
 const SEED: u64 = 1;
 
@@ -29,7 +29,7 @@ pub(crate) fn seed() -> u64 {
     variable("BUCKET_MODEL_SEED").unwrap_or(SEED)
 }
 
-/// For how long histories are tried beyond that.
+/// The minimum time for trying histories.
 pub(crate) fn duration() -> Duration {
     Duration::from_secs_f64(variable("BUCKET_MODEL_SECONDS").unwrap_or(0.0))
 }
@@ -75,7 +75,7 @@ fn report(subject: Subject, number: u64, history: &[Document], difference: &Diff
     );
 }
 
-/// Sends a history to a new collection of both; gives how many commands the model did not know.
+/// Sends a history to a new collection of both; returns how many commands the model did not know.
 async fn play(database: &Database, history: &[Document]) -> Result<usize, (usize, Difference)> {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -106,7 +106,7 @@ fn with_session(command: &Document) -> Document {
     command
 }
 
-/// Leaves away commands and statements for as long as both still differ.
+/// Removes commands and statements as long as both still differ.
 async fn shrink(
     database: &Database,
     mut history: Vec<Document>,

@@ -1,5 +1,5 @@
-//! The commands that the library's own write machine makes, for every form: writers go on against the
-//! model, and what they send goes to the server as well.
+//! The commands that the library's write machine generates, for every form: writers run against the
+//! model, and the server gets the same commands.
 
 use std::time::Instant;
 
@@ -64,7 +64,7 @@ pub(crate) async fn every_form() {
     eprintln!("library: {number} histories, {commands} commands");
 }
 
-/// A writer, its rounds under way, and its next number.
+/// A writer, its rounds in progress, and its next number.
 struct Writer<const F: usize> {
     batch: Batch,
     under_way: Vec<Round>,
@@ -92,7 +92,7 @@ async fn history<const F: usize>(
             let _ = writer.batch.sort_out_late();
             writer.under_way = writer.batch.rounds(None);
             commands += 1;
-            assert!(commands < 10_000, "a writer does not come to an end");
+            assert!(commands < 10_000, "a writer does not end");
             continue;
         }
         let round = writer.under_way.remove(0);
@@ -121,7 +121,7 @@ fn writer<const F: usize>(draw: &mut Draw<'_>, session: u8) -> Writer<F> {
     let length = 1 + draw.below(30);
     for index in 0..length {
         let sample = sample::<F>(draw, usize::from(session) * 1_000 + index);
-        // Some are refused, for what they are.
+        // Some are refused for their content.
         let _ = batch.push_with(index, &sample, None::<Limits>);
     }
     // Only now: some of them are far older than any limit.
@@ -141,7 +141,7 @@ fn sample<const F: usize>(draw: &mut Draw<'_>, unique: usize) -> Sample<F> {
         1 => -i64::try_from(draw.below(4_000)).unwrap(),
         _ => i64::try_from(draw.below(8_000)).unwrap(),
     };
-    // Of ids that come again, some with the same data.
+    // Some redelivered ids have the same data.
     let unique = if draw.chance(3) {
         draw.below(10)
     } else {
@@ -164,7 +164,7 @@ fn sample<const F: usize>(draw: &mut Draw<'_>, unique: usize) -> Sample<F> {
     }
 }
 
-/// A writer that has still something to do.
+/// A writer that still has something to do.
 fn unfinished<const F: usize>(draw: &mut Draw<'_>, writers: &[Writer<F>]) -> Option<usize> {
     let mut open: Vec<usize> = (0..writers.len()).collect();
     open.retain(|at| {
@@ -176,7 +176,7 @@ fn unfinished<const F: usize>(draw: &mut Draw<'_>, writers: &[Writer<F>]) -> Opt
 }
 
 impl<const F: usize> Writer<F> {
-    /// Reads what the chains ask for.
+    /// Reads what the chains need.
     async fn look(&mut self, pair: &mut Pair<'_>) -> Result<usize, Difference> {
         let mut commands = 0;
         for at in 0..self.batch.chains().len() {

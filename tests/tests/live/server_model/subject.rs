@@ -1,4 +1,4 @@
-//! What a history is about.
+//! The subject of a history.
 
 use bucket_mongo::bson::{Bson, Document, doc};
 use bucket_tests::faults::random::Random;
@@ -207,7 +207,7 @@ fn sessions(draw: &mut Draw<'_>, history: &mut Vec<Document>) {
     let mut sent: Vec<Document> = Vec::new();
     for _ in 0..16 {
         let mut command = match draw.below(5) {
-            // Once more what was sent before.
+            // Repeats a command.
             0 | 1 if !sent.is_empty() => draw.one(&sent),
             2 => doc! { "insert": 1, "documents": documents(draw, 3), "ordered": false },
             3 => {
@@ -230,10 +230,22 @@ fn sessions(draw: &mut Draw<'_>, history: &mut Vec<Document>) {
                 "txnNumber",
                 1 + i64::try_from(history.len() / 3 + draw.below(2)).unwrap(),
             );
+            if draw.chance(3) {
+                command.insert("stmtIds", statement_ids(draw, &command));
+            }
         }
         sent.push(command.clone());
         history.push(command);
     }
+}
+
+/// Numbers for the statements of a command, as where they are a part of another one. Some are too few.
+fn statement_ids(draw: &mut Draw<'_>, command: &Document) -> Vec<i32> {
+    let lists = ["documents", "updates", "deletes"];
+    let statements = lists.iter().find_map(|list| command.get_array(list).ok());
+    let count = i32::try_from(statements.unwrap().len()).unwrap();
+    let first = draw.small();
+    (first..first + count - i32::from(draw.chance(8))).collect()
 }
 
 fn reads(draw: &mut Draw<'_>, history: &mut Vec<Document>) {

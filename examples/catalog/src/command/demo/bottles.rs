@@ -28,7 +28,7 @@ async fn to_the_letter(
 ) -> Result<(), Error> {
     writeln!(
         out,
-        "the manual's bottle to the letter. Its values are text, and '1000' orders before '8': the\n\
+        "the manual's bottle, as on its page. Its values are text, and '1000' sorts before '8': the\n\
          filters of such an attribute have `eq` and no `gte` (`let specs = ManualBottle::specs()`)\n"
     )?;
     store(bottles, &[manual::bottle()], out).await?;
@@ -63,7 +63,7 @@ async fn with_numbers(bottles: &Documents<Bottle>, out: &mut impl Write) -> Resu
     pitfall(bottles, out).await
 }
 
-/// What the same conditions find by hand, without `$elemMatch`.
+/// What the same conditions, written by hand without `$elemMatch`, find.
 async fn pitfall(bottles: &Documents<Bottle>, out: &mut impl Write) -> Result<(), Error> {
     let by_hand = doc! { "specs.k": "volume", "specs.u": "ml", "specs.v": { "$gte": 500 } };
     let right = bottles.find(Bottle::specs().volume().ml().gte(500)).await?;
@@ -82,14 +82,14 @@ async fn pitfall(bottles: &Documents<Bottle>, out: &mut impl Write) -> Result<()
     }
     writeln!(
         out,
-        "  one of its entries is a volume in ml, and another one, the weight, is 500 or more. The\n\
-         \x20 conditions that the builder makes are met by one entry\n"
+        "  one entry is a volume in ml, and another one, the weight, is 500 or more. One\n\
+         \x20 entry must meet all conditions that the builder makes\n"
     )?;
     Ok(())
 }
 
 /// The fields of the struct.
 fn line(bottle: &impl Serialize) -> String {
-    // A struct is a document.
+    // A struct serializes as a document.
     print::line(&serialize_to_document(bottle).unwrap_or_default())
 }

@@ -21,7 +21,7 @@ use crate::{
     products,
 };
 
-/// As many products are enough to see it.
+/// The number of products to migrate: enough to see how it works.
 const MOST: i32 = 20_000;
 
 pub(super) async fn tell(
@@ -40,7 +40,7 @@ pub(super) async fn tell(
     let all = text::counted(products.len() as u64, "product");
     writeln!(
         out,
-        "\n{all} of many fields go from one form to the other where they are, under their 12 indexes;\n\
+        "\n{all} of many fields go from one form to the other in place, under their 12 indexes;\n\
          `{collection}`: {}\n",
         documents.ensure().await?
     )?;
@@ -61,7 +61,7 @@ pub(super) async fn tell(
     Ok(())
 }
 
-/// What no index was there for.
+/// The question that no index of the many fields answers.
 async fn ask(documents: &Documents<Product>, out: &mut impl Write) -> Result<(), Error> {
     let question = Condition::parse(&format!("{LATE} >= 60")).map_err(Error::Unexpected)?;
     let filter = condition::by_attributes(std::slice::from_ref(&question));
@@ -72,7 +72,7 @@ async fn ask(documents: &Documents<Product>, out: &mut impl Write) -> Result<(),
     Ok(())
 }
 
-/// How many of the products are stored as they were, without an array.
+/// How many of the products are stored as they were before, without an array.
 async fn same(documents: &Documents<Product>, products: &[Product]) -> Result<usize, Error> {
     let stored = documents.collection::<Document>();
     let mut stored = stored.find(doc! {}).sort(doc! { "_id": 1 }).await?;

@@ -1,4 +1,4 @@
-//! The manual's movies: dates under places, of which the struct names some.
+//! The manual's movies: dates by place. The struct names some of the places.
 
 use std::io::Write;
 
@@ -22,8 +22,8 @@ const JUNE_1977: DateTime = DateTime::from_millis(233_971_200_000);
 pub(super) async fn tell(database: &Database, out: &mut impl Write) -> Result<(), Error> {
     writeln!(
         out,
-        "the manual's movie and two others. Entries have names of their own and no units; `Japan` is no\n\
-         field of the struct, but a key of its map\n"
+        "the manual's movie and two others. Entries have field names of their own and no units; `Japan`\n\
+         is not a field of the struct but a key of its map\n"
     )?;
     let movies = Movie::documents(database);
     store(&movies, &manual::movies(), out).await?;
@@ -39,7 +39,7 @@ pub(super) async fn tell(database: &Database, out: &mut impl Write) -> Result<()
     with_the_manuals_index(&movies, out).await
 }
 
-/// The manual has an index on the array as a whole.
+/// The manual's index covers the array elements as entire values.
 async fn with_the_manuals_index(
     movies: &Documents<Movie>,
     out: &mut impl Write,
@@ -52,8 +52,8 @@ async fn with_the_manuals_index(
         .await?;
     writeln!(
         out,
-        "the manual's own index, {}, in place of that of `ensure()`: it holds entries as a whole and\n\
-         knows nothing of what is in them\n",
+        "the manual's own index, {}, instead of the one from `ensure()`: it holds entire\n\
+         entries and cannot look into them\n",
         print::line(&whole)
     )?;
     let releases = Movie::releases();
@@ -61,7 +61,7 @@ async fn with_the_manuals_index(
     show(movies, query, line, out).await
 }
 
-/// The whole documents stand above.
+/// The complete documents are printed above.
 fn line(movie: &Movie) -> String {
     format!("{}: {}", movie.id, movie.title)
 }

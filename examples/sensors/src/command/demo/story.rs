@@ -1,4 +1,4 @@
-//! What the main job shows, in the order in which it shows it.
+//! The output of the main job, in its order.
 
 use std::{collections::BTreeMap, fmt::Write as _, io::Write, time::Instant};
 
@@ -17,7 +17,7 @@ use crate::{
     table,
 };
 
-/// The half hours after midnight of 2014-01-01 and of 2014-02-01.
+/// Half past midnight of 2014-01-01 and of 2014-02-01.
 const JANUARY: DateTime = DateTime::from_millis(1_388_536_200_000);
 const FEBRUARY: DateTime = DateTime::from_millis(1_391_214_600_000);
 /// A chart that fits any terminal.
@@ -45,7 +45,7 @@ pub(super) async fn tell(buckets: &Buckets<Reading>, out: &mut impl Write) -> Re
     read_side(buckets, out).await
 }
 
-/// What the reading commands show, of one sensor.
+/// Shows the reading commands for one sensor.
 async fn read_side(buckets: &Buckets<Reading>, out: &mut impl Write) -> Result<(), Error> {
     let sensor = Sensor {
         device_id: "machine_1".to_owned(),
@@ -133,13 +133,13 @@ fn series(readings: &[Row<Reading>]) -> Vec<Vec<Row<Reading>>> {
 fn verdict(collections: &[Storage; 3], devices: &[Figures], readings: usize) -> String {
     let [buckets, flat, time_series] = collections.each_ref().map(|c| c.per_reading(readings));
     let mut text = format!(
-        "All three are compressed with zstd and have an index on sensor and time. Beside the buckets,\n\
-         the flat collection takes {:.0} % of the room, the time series collection {:.0} %.\n",
+        "All three are compressed with zstd and have an index on sensor and time. Compared to the buckets,\n\
+         the flat collection takes {:.0} % of the space, the time series collection {:.0} %.\n",
         100.0 * flat / buckets,
         100.0 * time_series / buckets,
     );
     if time_series < buckets {
-        text += "Where readings are only appended and read by time, a time series collection is the smaller one.\n";
+        text += "Where readings are only appended and read by time, a time series collection is smaller.\n";
     }
     let sparsest = devices
         .iter()
@@ -148,7 +148,7 @@ fn verdict(collections: &[Storage; 3], devices: &[Figures], readings: usize) -> 
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "A bucket has a price of its own: those of `{}` hold {:.1} readings each.",
+            "Each bucket has its own cost: those of `{}` hold {:.1} readings each.",
             device.device_id,
             device.readings_per_bucket()
         );

@@ -1,4 +1,4 @@
-//! What the main job shows, in the order in which it shows it.
+//! The output of the main job, in its order.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -51,7 +51,7 @@ struct Busiest {
     trades: usize,
 }
 
-/// The customer with most trades at the same time.
+/// The customer with the most trades at the same time.
 fn busiest(trades: &[Trade]) -> Option<Busiest> {
     let mut numbers = HashMap::<_, usize>::new();
     for trade in trades {
@@ -102,7 +102,7 @@ async fn append_the_manuals(trades: &Buckets<Trade>, out: &mut impl Write) -> Re
     writeln!(
         out,
         "the manual's three trades, and the one that it appends, are stored as in the manual\n\
-         (but for its own slips: its ids are four hours late, one `qty` is called `quantity`):\n\n{}",
+         (except its own slips: its ids are four hours late, one `qty` is called `quantity`):\n\n{}",
         print::documents(&stored),
     )?;
     Ok(())
