@@ -37,6 +37,8 @@ pub const NOT_FOR_VIEWS: i32 = 166;
 pub const OPTION_NOT_FOR_VIEWS: i32 = 167;
 /// A pipeline or a projection has an operator that the server does not know, or does not know there.
 pub const INVALID_OPERATOR: i32 = 168;
+/// A read was stopped because its collection or index was dropped.
+pub const QUERY_PLAN_KILLED: i32 = 175;
 /// The number of a command is an old one.
 pub const TRANSACTION_TOO_OLD: i32 = 225;
 /// A text cannot be converted or added to.
@@ -45,6 +47,8 @@ pub const CONVERSION_FAILURE: i32 = 241;
 pub const NO_SUCH_TRANSACTION: i32 = 251;
 /// The operation is not one of a transaction.
 pub const NOT_IN_A_TRANSACTION: i32 = 263;
+/// An index was not built, because it or its collection was dropped.
+pub const INDEX_BUILD_ABORTED: i32 = 276;
 /// The collection has another UUID than the one that was asked for.
 pub const OTHER_COLLECTION: i32 = 361;
 /// A document is too large.
