@@ -21,13 +21,17 @@ mod value;
 
 pub(crate) use self::unfold::{SharedArray, unfold_with};
 pub use self::{
-    document::{Attributed, DocumentError, DocumentFault, DocumentSpec, decode, encode},
+    document::{Attributed, DocumentError, DocumentFault, DocumentSpec},
     filter::{Attribute, AttributeFilter, TextAttribute, Unit},
+    rest::{AttributeRest, OtherEntries},
+    value::AttributeValue,
+};
+#[doc(hidden)]
+pub use self::{
+    document::{decode, encode},
     fold::fold,
     migrate::{DocumentForm, FormBatch, FormChange, FormReply, Migration, Sampled},
-    rest::{AttributeRest, OtherEntries},
     unfold::unfold,
-    value::AttributeValue,
 };
 pub use crate::{
     error::{AttributeError, AttributeFault},

@@ -5,53 +5,57 @@
 //! is deterministic: it does no networking, reads no clock, draws no random numbers and never
 //! awaits. Services depend on `bucket-mongo`, which executes these plans and re-exports this crate.
 //!
+//! What a service names is at the root and in [`attribute`], [`error`] and [`model`]. The plans
+//! themselves are hidden from these pages: they are for `bucket-mongo` of exactly this version, and change
+//! without notice.
+//!
 //! The data flow, one module per step:
 //!
 //! | step | module |
 //! | --- | --- |
-//! | a record names its key, time and items | [`record`], [`spec`], [`key`], [`time`] |
-//! | what closes a bucket: number, time, bytes | [`form`], [`window`](mod@window), [`limits`] |
-//! | what a bucket keeps of its records | [`aggregate`], [`measure`], [`sketch`], [`stats`] |
-//! | its bucket gets an ordered, collision-free id | [`id`] |
-//! | records become `update` statements in one command buffer | [`write`](mod@write) |
-//! | keys, page numbers and spans of time become reads | [`range`], [`read`] |
-//! | spans of time are cut into steps, and gaps filled | [`step`] |
-//! | stored bytes become typed buckets again | [`bucket`] |
+//! | a record names its key, time and items | [`model`], `bucket` |
+//! | what closes a bucket: number, time, bytes | [`model::Form`], [`Window`], [`Limits`] |
+//! | what a bucket keeps of its records | [`Measure`], [`Sketch`], `stats` |
+//! | its bucket gets an ordered, collision-free id | [`BucketId`] |
+//! | records become `update` statements in one command buffer | `write` |
+//! | keys, page numbers and spans of time become reads | [`TimeRange`], `read` |
+//! | spans of time are cut into steps, and gaps filled | [`Every`], [`Fill`] |
+//! | stored bytes become typed buckets again | `bucket` |
 //! | many similar fields become arrays of attributes, and back | [`attribute`] |
-//! | the collection gets its indexes | [`index`] |
-//! | how large buckets may be | [`size`] |
+//! | the collection gets its indexes | `index` |
+//! | how large buckets may be | [`model::size`] |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod attribute;
+#[doc(hidden)]
 pub mod bucket;
 mod codec;
 pub mod error;
+#[doc(hidden)]
 pub mod index;
-mod model;
+pub mod model;
 #[doc(hidden)]
 pub mod private;
+#[doc(hidden)]
 pub mod read;
+#[doc(hidden)]
 pub mod stats;
-// For `bucket-mongo` only.
 #[doc(hidden)]
 pub mod text;
+#[doc(hidden)]
 pub mod time;
+#[doc(hidden)]
 pub mod write;
 
-// For `bucket-mongo` only.
 #[doc(hidden)]
-pub use self::model::whole;
-#[doc(inline)]
-pub use self::model::{aggregate, field, form, key, limits, measure, size, spec};
-#[doc(no_inline)]
 pub use self::{
     bucket::{id, record},
+    model::{aggregate, field, form, key, limits, measure, size, spec, whole},
+    private as __private,
     stats::sketch,
     time::{range, step, window},
 };
 
-#[doc(hidden)]
-pub use self::private as __private;
 #[doc(inline)]
 pub use self::{
     attribute::{AttributeFilter, AttributeValue, Attributed},
@@ -59,21 +63,20 @@ pub use self::{
         id::BucketId,
         record::{BucketDocument, Record},
     },
-    error::{Damage, DamagedBucket, EncodeError, IdError, KeyError, StepError, SumOverflow},
     model::{
-        field::FieldPath,
-        form::{Form, LatePolicy},
-        key::{BucketKey, KeyValue, RecordKey},
-        limits::Limits,
-        measure::{Measure, Number},
-        spec::BucketSpec,
+        BucketKey, BucketSpec, FieldPath, Form, KeyValue, LatePolicy, Limits, Measure, Number, RecordKey,
     },
-    read::{CursorToken, TokenError},
+    index::{Drift, Removal},
+    read::{CursorToken, IntoCursorToken, TokenError},
     stats::{NoStats, sketch::Sketch},
     time::{
         BucketTime,
         range::{IntoTimeRange, TimeRange},
-        step::{Every, Fill},
+        step::{Every, Fill, Filled},
         window::Window,
     },
+};
+#[doc(no_inline)]
+pub use self::error::{
+    Damage, DamagedBucket, EncodeError, IdError, KeyError, StepError, SumOverflow,
 };

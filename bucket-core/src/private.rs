@@ -30,6 +30,10 @@ pub use crate::{
     time::{BucketTime, window::Window},
 };
 
+/// Seals the traits that only a derive implements: the library relies on what the derive has checked.
+#[derive(Debug, Clone, Copy)]
+pub struct Derived;
+
 /// Calls a condition or a mapping of an attribute. The argument has the type of the field.
 pub fn apply<T: ?Sized, R>(value: &T, of: impl FnOnce(&T) -> R) -> R {
     of(value)

@@ -13,10 +13,11 @@ use crate::{
         raw::{WITHOUT_ID, printed_id},
     },
     error::redacted_bson,
+    private::Derived,
     text::REDACTED,
 };
 
-/// A type whose attributes are stored in arrays. Only `#[derive(Attributed)]` implements it.
+/// A type whose attributes are stored in arrays. It is sealed: only `#[derive(Attributed)]` implements it.
 ///
 /// ```
 /// use bucket_core::attribute::Attributed;
@@ -35,6 +36,8 @@ use crate::{
 pub trait Attributed: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// What the derive read from the struct.
     const SPEC: &'static DocumentSpec;
+    #[doc(hidden)]
+    const __DERIVED: Derived;
 }
 
 /// What the derive read from a struct with attributes.

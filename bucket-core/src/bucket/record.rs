@@ -11,10 +11,11 @@ use crate::{
         key::{KeySink, RecordKey},
         spec::BucketSpec,
     },
+    private::Derived,
     stats::StoredStats,
 };
 
-/// A record type that is stored in buckets. Only `#[derive(Bucketed)]` implements it.
+/// A record type that is stored in buckets. It is sealed: only `#[derive(Bucketed)]` implements it.
 ///
 /// ```
 /// use bucket_core::Record;
@@ -39,7 +40,10 @@ pub trait Record: Serialize + Sized + Send + Sync + 'static {
     type Bucket: BucketDocument<Record = Self> + Send;
     /// The typed aggregates, of one bucket or of a span of time.
     type Stats: From<StoredStats> + Clone + std::fmt::Debug + Send + Sync;
+    #[doc(hidden)]
+    const __DERIVED: Derived;
 
+    #[doc(hidden)]
     /// Passes the key fields to `sink`, in the order of [`BucketSpec::keys`].
     fn visit_key(&self, sink: &mut dyn KeySink);
 
@@ -49,11 +53,13 @@ pub trait Record: Serialize + Sized + Send + Sync + 'static {
     /// The record's time in whole milliseconds, rounded down.
     fn time(&self) -> DateTime;
 
+    #[doc(hidden)]
     /// Passes the values with aggregates to `sink`, in the order of [`BucketSpec::inputs`].
     fn visit_inputs(&self, sink: &mut dyn InputSink) {
         let _ = sink;
     }
 
+    #[doc(hidden)]
     /// Builds a record from a bucket's key and one of its items.
     fn assemble(key: Self::Key, item: Self::Item) -> Self;
 }
@@ -63,12 +69,15 @@ pub trait BucketDocument: Sized {
     /// The record that the buckets hold.
     type Record: Record<Bucket = Self>;
 
+    #[doc(hidden)]
     /// Builds the document from these parts.
     fn from_parts(parts: BucketParts<Self::Record>) -> Self;
 
+    #[doc(hidden)]
     /// The parts of this document.
     fn into_parts(self) -> BucketParts<Self::Record>;
 
+    #[doc(hidden)]
     /// A view of the parts.
     fn as_ref(&self) -> BucketRef<'_, Self::Record>;
 }

@@ -291,9 +291,11 @@ pub trait KeySource {
 
 /// All key fields of a record type. The derive makes one such struct for each model.
 pub trait RecordKey: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {
+    #[doc(hidden)]
     /// Passes the parts to `sink` in the order of the model.
     fn visit(&self, sink: &mut dyn KeySink);
 
+    #[doc(hidden)]
     /// Reads the parts in the order of the model.
     ///
     /// # Errors

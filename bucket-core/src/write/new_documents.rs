@@ -224,6 +224,7 @@ mod tests {
 
     impl Attributed for Thing {
         const SPEC: &'static DocumentSpec = &DocumentSpec::__new("Thing", "things", &[]);
+        const __DERIVED: crate::private::Derived = crate::private::Derived;
     }
 
     fn thing(id: Option<&str>, bytes: usize) -> Thing {

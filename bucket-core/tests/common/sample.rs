@@ -396,6 +396,7 @@ impl<const F: usize> Record for Sample<F> {
     type Item = SampleItem;
     type Bucket = SampleBucket<F>;
     type Stats = StoredStats;
+    const __DERIVED: bucket_core::__private::Derived = bucket_core::__private::Derived;
 
     fn visit_key(&self, sink: &mut dyn KeySink) {
         sink.part(KeyValue::String(&self.device));

@@ -50,6 +50,7 @@ fn implement(asked: &Asked<'_>, name: &str, collection: &str, arrays: &TokenStre
             #[automatically_derived]
             impl #params #private::Attributed for #ty #stored {
                 const SPEC: &'static #private::DocumentSpec = &Self::SPEC;
+                const __DERIVED: #private::Derived = #private::Derived;
             }
 
             #[allow(dead_code)]

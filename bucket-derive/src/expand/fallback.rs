@@ -133,6 +133,7 @@ fn record(cx: &Expand<'_>) -> TokenStream {
             type Item = #item;
             type Bucket = #bucket;
             type Stats = #stats;
+            const __DERIVED: #private::Derived = #private::Derived;
             fn visit_key(&self, _: &mut dyn #private::KeySink) {
                 loop {}
             }

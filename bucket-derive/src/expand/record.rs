@@ -53,6 +53,7 @@ pub(super) fn record(cx: &Expand<'_>) -> TokenStream {
             type Item = #item_ty;
             type Bucket = #bucket_ty;
             type Stats = #stats_ty;
+            const __DERIVED: #private::Derived = #private::Derived;
 
             fn visit_key(&self, __sink: &mut dyn #private::KeySink) {
                 #record_id
