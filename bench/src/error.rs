@@ -2,7 +2,8 @@
 
 use std::{fmt, io, path::PathBuf};
 
-use bucket_mongo::{bson, core::EncodeError, mongodb};
+use bucket_core::EncodeError;
+use bucket_mongo::{bson, mongodb};
 
 /// A reason for an exit code other than 0.
 #[derive(Debug)]

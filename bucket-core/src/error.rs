@@ -19,5 +19,5 @@ pub use self::{
     key::KeyError,
     overflow::SumOverflow,
     rollup::RollupError,
-    step::StepError,
+    step::IntervalError,
 };

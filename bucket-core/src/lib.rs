@@ -19,7 +19,7 @@
 //! | its bucket gets an ordered, collision-free id | [`BucketId`] |
 //! | records become `update` statements in one command buffer | `write` |
 //! | keys, page numbers and spans of time become reads | [`TimeRange`], `read` |
-//! | spans of time are cut into steps, and gaps filled | [`Every`], [`Fill`] |
+//! | spans of time are cut into steps, and gaps filled | [`Interval`], [`Fill`] |
 //! | stored bytes become typed buckets again | `bucket` |
 //! | many similar fields become arrays of attributes, and back | [`attribute`] |
 //! | the collection gets its indexes | `index` |
@@ -56,6 +56,10 @@ pub use self::{
     time::{range, step, window},
 };
 
+#[doc(no_inline)]
+pub use self::error::{
+    Damage, DamagedBucket, EncodeError, IdError, IntervalError, KeyError, SumOverflow,
+};
 #[doc(inline)]
 pub use self::{
     attribute::{AttributeFilter, AttributeValue, Attributed},
@@ -63,20 +67,17 @@ pub use self::{
         id::BucketId,
         record::{BucketDocument, Record},
     },
-    model::{
-        BucketKey, BucketSpec, FieldPath, Form, KeyValue, LatePolicy, Limits, Measure, Number, RecordKey,
-    },
     index::{Drift, Removal},
+    model::{
+        BucketKey, BucketSpec, FieldPath, Form, KeyValue, LatePolicy, Limits, Measure, Number,
+        RecordKey,
+    },
     read::{CursorToken, IntoCursorToken, TokenError},
     stats::{NoStats, sketch::Sketch},
     time::{
         BucketTime,
         range::{IntoTimeRange, TimeRange},
-        step::{Every, Fill, Filled},
+        step::{Fill, Filled, Interval},
         window::Window,
     },
-};
-#[doc(no_inline)]
-pub use self::error::{
-    Damage, DamagedBucket, EncodeError, IdError, KeyError, StepError, SumOverflow,
 };

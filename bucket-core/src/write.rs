@@ -53,7 +53,9 @@
 
 mod action;
 mod batch;
+mod cache;
 mod call;
+mod certainty;
 mod chain;
 mod change;
 #[doc(hidden)]
@@ -61,7 +63,6 @@ pub mod codes;
 mod command;
 mod confirm;
 mod delivery;
-mod doubt;
 mod equality;
 mod filter;
 mod ground;
@@ -70,7 +71,6 @@ mod held_back;
 mod holds;
 pub(crate) mod item;
 mod join;
-mod learnt;
 mod new_documents;
 mod operators;
 mod outcome;
@@ -89,15 +89,15 @@ mod whole_bucket;
 pub use self::{
     action::{Action, Put},
     batch::{Batch, SortedOut},
+    cache::Cache,
     call::{Call, CallEvent, Delivered, Dispatch, Next, Reason, Report, Terms, Unstored},
-    chain::{Chain, Need, Step, recollection::Recollection},
+    certainty::{Certainty, Uncertain},
+    chain::{Chain, Need, Step, hint::BucketHint},
     codes::{blames_a_record, is_out_of_time, is_transient, names_no_index, other_kind},
     command::{Command, CommandBuilder, MAX_COMMAND_BYTES, MAX_STATEMENTS},
     delivery::{Answer, COLLECTION_UUID, Deed, Delivery, Ended, Event, Fault, asks_again, part_of},
-    doubt::{Doubt, Doubtful},
     ground::{Ground, Listing, Look, collection_drift},
     holds::{HeldBack, Holds},
-    learnt::Learnt,
     new_documents::{NewDocument, NewDocuments, StoredDocuments},
     outcome::{Outcome, Reply, WriteFailure},
     own_ids::{OwnRepeat, Repetition},

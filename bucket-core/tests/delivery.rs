@@ -6,7 +6,7 @@
 )]
 
 use bson::{Document, doc};
-use bucket_core::write::{Answer, Deed, Delivery, Doubt, Ended, Event, Fault};
+use bucket_core::write::{Answer, Certainty, Deed, Delivery, Ended, Event, Fault};
 
 fn refused() -> Document {
     doc! { "ok": 1, "n": 0, "writeErrors": [{ "index": 0, "code": 11_000 }] }
@@ -63,7 +63,7 @@ fn the_first_reply_decides_everything() {
     let mut delivery = numbered();
     assert_eq!(delivery.next(), send(5));
     delivery.told(Event::Reply(refused()));
-    assert_eq!(answer(delivery).doubt, Doubt::None);
+    assert_eq!(answer(delivery).doubt, Certainty::Full);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_lost_command_is_retried_under_its_own_number() {
     // The server answers from its record: that is a success.
     delivery.told(Event::Reply(replayed(&[0, 1, 2])));
     let answer = answer(delivery);
-    assert_eq!((answer.doubt, answer.resent), (Doubt::None, 4));
+    assert_eq!((answer.doubt, answer.resent), (Certainty::Full, 4));
     assert!(answer.taken.is_empty());
 }
 
@@ -94,7 +94,7 @@ fn a_refusal_after_a_lost_try_counts_once_a_fence_excludes_that_try() {
     delivery.told(Event::Paused);
     assert_eq!(delivery.next(), Deed::Fence { number: 6 });
     delivery.told(Event::Reply(doc! { "ok": 1, "n": 0 }));
-    assert_eq!(answer(delivery).doubt, Doubt::Overtaken);
+    assert_eq!(answer(delivery).doubt, Certainty::Overtaken);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_fence_with_an_old_number_excludes_it_too() {
     delivery.told(Event::Reply(refused()));
     delivery.told(Event::Number(6));
     delivery.told(Event::Fault(Fault::TooOld { newer: Some(9) }));
-    assert_eq!(answer(delivery).doubt, Doubt::Overtaken);
+    assert_eq!(answer(delivery).doubt, Certainty::Overtaken);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn without_a_fence_a_refusal_after_a_lost_try_leaves_the_outcome_unknown() {
             delivery.told(Event::Number(6));
         }
         delivery.told(end);
-        assert_eq!(answer(delivery).doubt, Doubt::Open);
+        assert_eq!(answer(delivery).doubt, Certainty::Open);
     }
 }
 
@@ -132,7 +132,7 @@ fn an_applied_command_needs_no_fence() {
     let mut delivery = numbered();
     loses(&mut delivery);
     delivery.told(Event::Reply(applied()));
-    assert_eq!(answer(delivery).doubt, Doubt::None);
+    assert_eq!(answer(delivery).doubt, Certainty::Full);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn an_old_number_is_replaced_by_a_number_above_the_one_that_the_server_has_seen(
     delivery.told(Event::Number(9));
     assert_eq!(delivery.next(), send(9));
     delivery.told(Event::Reply(applied()));
-    assert_eq!(answer(delivery).doubt, Doubt::None);
+    assert_eq!(answer(delivery).doubt, Certainty::Full);
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn if_numbers_are_taken_repeatedly_none_is_used() {
     delivery.told(Event::Reply(replayed(&[0, 1, 2])));
     assert_eq!(delivery.next(), send(None));
     delivery.told(Event::Reply(applied()));
-    assert_eq!(answer(delivery).doubt, Doubt::None);
+    assert_eq!(answer(delivery).doubt, Certainty::Full);
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn an_idempotent_command_is_retried_without_a_number_and_reports_the_retry() {
     }
     delivery.told(Event::Reply(applied()));
     let first = answer(delivery);
-    assert!(first.repeated && first.resent == 2 && first.doubt == Doubt::None);
+    assert!(first.repeated && first.resent == 2 && first.doubt == Certainty::Full);
 
     // No fence excludes a try without a number.
     let mut delivery = repeatable();
@@ -282,7 +282,7 @@ fn an_idempotent_command_is_retried_without_a_number_and_reports_the_retry() {
     assert_eq!(delivery.next(), Deed::Number { above: 0 });
     delivery.told(Event::NoNumber);
     let refused = answer(delivery);
-    assert!(refused.repeated && refused.doubt == Doubt::Open);
+    assert!(refused.repeated && refused.doubt == Certainty::Open);
 
     // It has a number by which the server recognises a retry.
     let mut delivery = Delivery::new(3).repeatable();
@@ -409,7 +409,7 @@ fn a_command_whose_reply_is_lost_again_continues_in_halves_under_its_number() {
     );
     assert_eq!(
         (whole.doubt, whole.open.len(), whole.repeated),
-        (Doubt::Overtaken, 0, false)
+        (Certainty::Overtaken, 0, false)
     );
 }
 
@@ -417,7 +417,7 @@ fn a_command_whose_reply_is_lost_again_continues_in_halves_under_its_number() {
 fn a_half_that_is_not_settled_by_the_deadline_does_not_affect_the_other_half() {
     let assert_open = |delivery: Delivery| {
         let part = answer(delivery);
-        assert_eq!((part.open, part.doubt), (vec![3, 4, 5], Doubt::Open));
+        assert_eq!((part.open, part.doubt), (vec![3, 4, 5], Certainty::Open));
         assert_eq!(part.reply, doc! { "ok": 1, "n": 3 });
     };
     let mut under_way = halved();
@@ -466,7 +466,7 @@ fn records_of_a_split_command_have_a_known_outcome_together_or_not_at_all() {
     let whole = answer(delivery);
     assert_eq!(
         (whole.reply.get_i64("n").ok(), whole.doubt),
-        (Some(6), Doubt::None)
+        (Some(6), Certainty::Full)
     );
     let mut delivery = divided();
     delivery.told(Event::Deadline { sent: true });

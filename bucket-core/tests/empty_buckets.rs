@@ -16,7 +16,7 @@ mod writer;
 use bson::{DateTime, Document, RawDocument, doc, rawdoc};
 use bucket_core::{
     Record,
-    write::{Batch, Call, Delivered, Dispatch, Doubt, Need, Reason, Round, Terms},
+    write::{Batch, Call, Certainty, Delivered, Dispatch, Need, Reason, Round, Terms},
 };
 use collection::Collection;
 use sample::{COUNT, COUNT_IDS, Sample};
@@ -79,7 +79,7 @@ fn a_reserved_bucket_accepts_records_where_the_collection_refuses_empty_ones() {
     let left_over = rawdoc! { "_id": "a_0000000001", "count": 0_i64 };
     saw_at_last(&mut batch, &left_over);
     let rounds = batch.rounds(None);
-    let settled = batch.settle(&rounds[0], &refused(), Doubt::None);
+    let settled = batch.settle(&rounds[0], &refused(), Certainty::Full);
     assert!(settled.failed.is_empty(), "{:?}", settled.failed);
 
     assert_ne!(batch.chains()[0].need(), Need::Nothing);
@@ -95,7 +95,7 @@ fn a_reserved_bucket_accepts_records_where_the_collection_refuses_empty_ones() {
         &doc! { "count": 2 },
         "the first records come with it"
     );
-    let settled = batch.settle(&rounds[0], &doc! { "ok": 1, "n": 1 }, Doubt::None);
+    let settled = batch.settle(&rounds[0], &doc! { "ok": 1, "n": 1 }, Certainty::Full);
     assert_eq!(settled.stored, [0, 1]);
 }
 
@@ -110,7 +110,7 @@ fn a_record_that_is_refused_with_a_reserved_bucket_is_returned() {
         let left_over = rawdoc! { "_id": "a_0000000001", "count": 0_i64 };
         saw_at_last(&mut batch, &left_over);
         let rounds = batch.rounds(None);
-        let settled = batch.settle(&rounds[0], &refused(), Doubt::None);
+        let settled = batch.settle(&rounds[0], &refused(), Certainty::Full);
         failed.extend(settled.failed.into_iter().map(|failed| failed.index));
     }
     assert_eq!(failed, [0, 1]);
@@ -134,7 +134,7 @@ fn nothing_is_reserved_before_a_record_of_the_batch_is_stored() {
         let reservation = updates.iter().position(is_reservation);
         assert_eq!(reservation, Some(2), "{updates:?}");
 
-        let settled = batch.settle(&rounds[0], &refused(), Doubt::None);
+        let settled = batch.settle(&rounds[0], &refused(), Certainty::Full);
         assert!(settled.failed.is_empty());
         batch.chains_mut()[0].saw_none_open();
         let rounds = batch.rounds(None);
@@ -172,7 +172,7 @@ fn a_reserved_bucket_is_left_to_its_owner_while_it_may_load() {
     let rounds = batch.rounds(None);
     let updates = updates(&rounds[0]);
     assert!(updates[0].get_document("u").unwrap().contains_key("$push"));
-    let settled = batch.settle(&rounds[0], &doc! { "ok": 1, "n": 1 }, Doubt::None);
+    let settled = batch.settle(&rounds[0], &doc! { "ok": 1, "n": 1 }, Certainty::Full);
     assert_eq!(settled.stored, [0]);
 }
 
@@ -184,7 +184,7 @@ fn a_bucket_that_was_taken_over_gets_records_only_after_the_requests_in_flight()
     let rounds = batch.rounds(None);
     let take_over = &updates(&rounds[0])[0];
     assert!(!take_over.get_document("u").unwrap().contains_key("$push"));
-    batch.settle(&rounds[0], &doc! { "ok": 1, "n": 1 }, Doubt::None);
+    batch.settle(&rounds[0], &doc! { "ok": 1, "n": 1 }, Certainty::Full);
     assert_eq!(batch.chains()[0].need(), Need::Patience);
     batch.waited();
     assert_eq!(batch.chains()[0].need(), Need::Statements);
@@ -221,7 +221,7 @@ fn a_writer_that_has_reserved_a_bucket_waits_for_nobody() {
         } else {
             doc! { "ok": 1, "n": i32::try_from(applied).unwrap() }
         };
-        batch.settle(&round, &reply, Doubt::None);
+        batch.settle(&round, &reply, Certainty::Full);
     }
     let id = reservation.unwrap().get_str("_id").unwrap().to_owned();
     let own = rawdoc! { "_id": id, "count": 0_i64 };
@@ -247,7 +247,7 @@ fn a_call_in_a_hurry_waits_for_nobody() {
     let reserved = rawdoc! { "_id": "a_0000000001", "count": 0_i64 };
     assert_eq!(saw_at_last(&mut batch, &reserved), 0);
     let rounds = batch.rounds(None);
-    batch.settle(&rounds[0], &doc! { "ok": 1, "n": 1 }, Doubt::None);
+    batch.settle(&rounds[0], &doc! { "ok": 1, "n": 1 }, Certainty::Full);
     assert_eq!(batch.chains()[0].need(), Need::Statements);
 }
 

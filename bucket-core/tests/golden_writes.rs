@@ -148,7 +148,7 @@ fn whole_buckets_are_placed_before_a_reserved_one() {
     batch.chains_mut()[0].saw(&seen).unwrap();
     let rounds = batch.rounds(None);
     let reply = doc! { "ok": 1, "n": 1 };
-    batch.settle(&rounds[0], &reply, bucket_core::write::Doubt::None);
+    batch.settle(&rounds[0], &reply, bucket_core::write::Certainty::Full);
     let rounds = batch.rounds(None);
     assert_eq!(rounds.len(), 1);
     let command = document(rounds[0].command());
@@ -259,7 +259,7 @@ fn a_reserved_bucket_is_taken_over_before_it_gets_records() {
     let command = document(rounds[0].command());
     assert_eq!(command.get_array("updates").unwrap(), &[take_over.into()]);
     let reply = doc! { "ok": 1, "n": 1 };
-    let settled = batch.settle(&rounds[0], &reply, bucket_core::write::Doubt::None);
+    let settled = batch.settle(&rounds[0], &reply, bucket_core::write::Certainty::Full);
     assert!(settled.stored.is_empty() && settled.opened.is_empty());
 
     batch.waited();
@@ -274,7 +274,7 @@ fn a_reserved_bucket_is_taken_over_before_it_gets_records() {
         "history": { "$type": "array" }, "history.0": { "$exists": false },
     };
     assert_eq!(first.get_document("q").unwrap(), &begin);
-    let settled = batch.settle(&rounds[0], &reply, bucket_core::write::Doubt::None);
+    let settled = batch.settle(&rounds[0], &reply, bucket_core::write::Certainty::Full);
     assert_eq!(
         settled.opened[0], 0,
         "it counts as opened with its first records"

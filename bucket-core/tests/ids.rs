@@ -98,8 +98,8 @@ fn the_last_key_part_is_separate_from_the_time_without_an_escape() {
                 let parsed: BucketId<Reading> = id.as_str().parse().unwrap();
                 assert_eq!(parsed.key().unwrap().channel, channel, "{id}");
                 assert_eq!(
-                    (parsed.opened(), parsed.sequence()),
-                    (id.opened(), id.sequence()),
+                    (parsed.opened_at(), parsed.sequence()),
+                    (id.opened_at(), id.sequence()),
                     "{id}"
                 );
             }
@@ -126,7 +126,7 @@ fn a_late_record_opens_its_bucket_after_the_existing_ones() {
     let late = first.next(&1.into(), date("2001-01-01T00:00:00Z"));
     assert_eq!(late.to_string(), "1_1698335223_1");
     assert!(late > first);
-    assert_eq!(late.opened(), first.opened());
+    assert_eq!(late.opened_at(), first.opened_at());
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn text_that_is_not_an_id_is_a_typed_error() {
 #[test]
 fn the_manuals_own_short_seconds_are_read() {
     let id: BucketId<Trade> = "123_999999999".parse().unwrap();
-    assert_eq!(id.opened().timestamp_millis(), 999_999_999_000);
+    assert_eq!(id.opened_at().timestamp_millis(), 999_999_999_000);
     assert_eq!(id.as_str(), "123_999999999");
 }
 
@@ -215,7 +215,7 @@ proptest! {
         for id in [first.clone(), first.next(&key, DateTime::from_millis(later))] {
             let parsed: BucketId<Reading> = id.as_str().parse().unwrap();
             prop_assert_eq!(parsed.key().unwrap(), key.clone());
-            prop_assert_eq!(parsed.opened(), id.opened());
+            prop_assert_eq!(parsed.opened_at(), id.opened_at());
             prop_assert_eq!(parsed.sequence(), id.sequence());
         }
     }

@@ -13,7 +13,7 @@ mod sample;
 use bson::{RawDocumentBuf, doc};
 use bucket_core::{
     Record,
-    write::{Answer, Batch, Call, CallEvent, Delivered, Learnt, Listing, Next, Reason, Terms},
+    write::{Answer, Batch, Cache, Call, CallEvent, Delivered, Listing, Next, Reason, Terms},
 };
 use proptest::prelude::*;
 
@@ -36,7 +36,7 @@ fn batch<T: Record>(records: &[T], from: usize) -> Batch {
 /// is applied.
 fn sent(batch: Batch) -> (Vec<RawDocumentBuf>, usize) {
     let mut bodies = Vec::new();
-    let mut learnt = Learnt::default();
+    let mut learnt = Cache::default();
     let mut call: Call<()> = Call::new(batch, Terms::default());
     loop {
         match call.next() {

@@ -21,7 +21,7 @@ mod writer;
 
 use bson::{DateTime, Document, RawDocumentBuf};
 use bucket_core::{
-    BucketId, Every, Form, IntoTimeRange, Limits, Record, TimeRange, Window,
+    BucketId, Form, Interval, IntoTimeRange, Limits, Record, TimeRange, Window,
     bucket::{self, BucketFields},
     error::RollupError,
     read::{Live, RollupReader, RollupSteps, RollupTotals},
@@ -44,7 +44,7 @@ use self::{
 #[derive(Debug, Clone)]
 struct Case {
     plans: Vec<Vec<Drawn>>,
-    queries: Vec<(TimeRange, Every)>,
+    queries: Vec<(TimeRange, Interval)>,
 }
 
 fn date(text: &str) -> i64 {
@@ -70,7 +70,7 @@ fn moments() -> impl Strategy<Value = i64> {
     ]
 }
 
-fn zoned() -> impl Strategy<Value = Every> {
+fn zoned() -> impl Strategy<Value = Interval> {
     let zone = prop_oneof![
         Just("UTC"),
         Just("Europe/Berlin"),
@@ -80,26 +80,26 @@ fn zoned() -> impl Strategy<Value = Every> {
         Just("Asia/Kolkata"),
     ];
     let every = prop_oneof![
-        Just(Every::day()),
-        Just(Every::week()),
-        Just(Every::month())
+        Just(Interval::day()),
+        Just(Interval::week()),
+        Just(Interval::month())
     ];
     (every, zone).prop_map(|(every, zone)| every.in_zone(zone).unwrap())
 }
 
-fn every() -> impl Strategy<Value = Every> {
+fn every() -> impl Strategy<Value = Interval> {
     prop_oneof![
         // The window of the models is a second.
-        3 => Just(Every::seconds(1)),
-        6 => (2..10_u32).prop_map(Every::seconds),
-        1 => Just(Every::hours(1)),
-        1 => Just(Every::quarter()),
-        1 => Just(Every::year()),
+        3 => Just(Interval::seconds(1)),
+        6 => (2..10_u32).prop_map(Interval::seconds),
+        1 => Just(Interval::hours(1)),
+        1 => Just(Interval::quarter()),
+        1 => Just(Interval::year()),
         4 => zoned(),
     ]
 }
 
-fn query() -> impl Strategy<Value = (TimeRange, Every)> {
+fn query() -> impl Strategy<Value = (TimeRange, Interval)> {
     let bound = || {
         prop_oneof![
             3 => -4_000..9_000_i64,
@@ -147,7 +147,7 @@ fn rollup<const F: usize>(
     collection: &Collection,
     key: &SampleKey,
     limits: Option<Limits>,
-    (range, every): &(TimeRange, Every),
+    (range, every): &(TimeRange, Interval),
 ) -> (RollupTotals, Vec<Document>) {
     let steps = RollupSteps::new(*range, every).unwrap();
     let mut reader =
@@ -244,7 +244,7 @@ fn check<const F: usize>(case: &Case) -> Result<(), TestCaseError> {
 /// Only buckets that a bound of the range or of a step cuts come with their items, and only once.
 fn check_opened<const F: usize>(
     opened: &[Document],
-    (range, every): &(TimeRange, Every),
+    (range, every): &(TimeRange, Interval),
     may_open_all: bool,
 ) -> Result<(), TestCaseError> {
     let mut ids: Vec<String> = Vec::new();
@@ -326,7 +326,7 @@ fn a_bucket_that_is_read_again_counts_as_it_is_then() {
     let key = SampleKey("0".to_owned());
     let day = 86_400_000;
     let range = DateTime::from_millis(-day)..DateTime::from_millis(day);
-    let steps = RollupSteps::new(range.into_time_range(), &Every::day()).unwrap();
+    let steps = RollupSteps::new(range.into_time_range(), &Interval::day()).unwrap();
     let mut reader =
         RollupReader::<Sample<HYBRID_MERGE>>::new(key, &steps, None, 0, Live::default()).unwrap();
     let mut plans = 0;
@@ -350,37 +350,38 @@ fn a_bucket_that_is_read_again_counts_as_it_is_then() {
 #[test]
 fn bounds_and_numbers_of_steps_are_checked_before_steps_are_made() {
     let date = DateTime::from_millis;
-    let steps =
-        |range: TimeRange, every: Every| RollupSteps::new(range, &every).map(|steps| steps.len());
+    let steps = |range: TimeRange, every: Interval| {
+        RollupSteps::new(range, &every).map(|steps| steps.len())
+    };
     assert_eq!(
-        steps((date(0)..).into_time_range(), Every::day()),
+        steps((date(0)..).into_time_range(), Interval::day()),
         Err(RollupError::Unbounded)
     );
     assert_eq!(
-        steps((..date(0)).into_time_range(), Every::day()),
+        steps((..date(0)).into_time_range(), Interval::day()),
         Err(RollupError::Unbounded)
     );
     let reversed = (date(1)..date(0)).into_time_range();
-    assert_eq!(steps(reversed, Every::day()), Err(RollupError::Reversed));
+    assert_eq!(steps(reversed, Interval::day()), Err(RollupError::Reversed));
     assert_eq!(
-        steps((date(1)..date(1)).into_time_range(), Every::day()),
+        steps((date(1)..date(1)).into_time_range(), Interval::day()),
         Ok(0)
     );
     let most = (date(0)..date(100_000_000)).into_time_range();
-    assert_eq!(steps(most, Every::seconds(1)), Ok(100_000));
+    assert_eq!(steps(most, Interval::seconds(1)), Ok(100_000));
     let more = (date(0)..date(100_000_001)).into_time_range();
     let refused = RollupError::TooManySteps {
         steps: 100_001,
         most: 100_000,
     };
-    assert_eq!(steps(more, Every::seconds(1)), Err(refused));
+    assert_eq!(steps(more, Interval::seconds(1)), Err(refused));
     assert!(matches!(
-        steps(most, Every::seconds(0)),
+        steps(most, Interval::seconds(0)),
         Err(RollupError::Step(_))
     ));
     let all = (DateTime::MIN..DateTime::MAX).into_time_range();
     assert!(matches!(
-        steps(all, Every::year()),
+        steps(all, Interval::year()),
         Err(RollupError::TooManySteps { .. })
     ));
 }
@@ -389,7 +390,7 @@ fn bounds_and_numbers_of_steps_are_checked_before_steps_are_made() {
 fn no_command_of_a_rollup_exceeds_the_servers_limit_even_with_long_keys() {
     let collection = stored::<COUNT>(&[vec![record(500), record(1_500)]], None);
     let range = (DateTime::from_millis(0)..DateTime::from_millis(2_000)).into_time_range();
-    let steps = RollupSteps::new(range, &Every::seconds(1)).unwrap();
+    let steps = RollupSteps::new(range, &Interval::seconds(1)).unwrap();
     let key = SampleKey("0".to_owned());
     let mut reader =
         RollupReader::<Sample<COUNT>>::new(key, &steps, None, 0, Live::default()).unwrap();

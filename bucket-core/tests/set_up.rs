@@ -13,7 +13,7 @@ use bson::{Binary, DateTime, Document, doc, spec::BinarySubtype};
 use bucket_core::{
     Record,
     index::{self, Drift, Unmet},
-    write::{Batch, Doubt, Need},
+    write::{Batch, Certainty, Need},
 };
 use sample::{
     COUNT, HYBRID_MERGE, NUMBERED, NUMBERED_IDS, NUMBERED_OBJECT, Sample, WINDOW, WINDOW_EXPIRE,
@@ -178,7 +178,7 @@ fn check_other_collection<const F: usize>() {
     assert!(rounds.iter().any(bucket_core::write::Round::opens));
     let refused = doc! { "index": 0, "code": 361, "errmsg": "Collection UUID does not match" };
     let reply = doc! { "ok": 1, "n": 0, "writeErrors": [refused] };
-    let settled = batch.settle(&rounds[0], &reply, Doubt::None);
+    let settled = batch.settle(&rounds[0], &reply, Certainty::Full);
     assert!(settled.other_collection);
     assert!(settled.failed.is_empty() && settled.stored.is_empty());
     batch.forget();

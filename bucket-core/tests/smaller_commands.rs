@@ -11,7 +11,7 @@ mod common;
 use std::collections::BTreeSet;
 
 use bson::doc;
-use bucket_core::write::{Batch, Doubt, Need, WriteFailure};
+use bucket_core::write::{Batch, Certainty, Need, WriteFailure};
 use common::{Reading, reading};
 use proptest::prelude::*;
 
@@ -44,7 +44,7 @@ fn send(batch: &mut Batch) -> (BTreeSet<usize>, BTreeSet<usize>, usize) {
             if bytes.windows(4).any(|at| at == BAD.to_le_bytes()) {
                 failed.extend(batch.refused(round, &failure));
             } else {
-                let settled = batch.settle(round, &doc! { "ok": 1, "n": 1 }, Doubt::None);
+                let settled = batch.settle(round, &doc! { "ok": 1, "n": 1 }, Certainty::Full);
                 stored.extend(settled.stored);
             }
         }

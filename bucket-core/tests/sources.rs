@@ -14,7 +14,7 @@ mod sample;
 use bson::{DateTime, Document};
 use bucket_core::{
     EncodeError, Record,
-    write::{Batch, Chain, Doubt, HeldBack, Need, Source},
+    write::{Batch, Certainty, Chain, HeldBack, Need, Source},
 };
 use collection::Collection;
 use sample::{COUNT, NUMBERED, NUMBERED_IDS, NUMBERED_OBJECT, Sample, WINDOW_CAPACITY};
@@ -105,7 +105,7 @@ impl World {
                     continue;
                 }
                 let reply = collection.run(body);
-                let settled = batch.settle(&round, &reply, Doubt::None);
+                let settled = batch.settle(&round, &reply, Certainty::Full);
                 delivered.stored.extend(settled.stored);
                 let failed = settled.failed.iter().map(|failed| failed.index);
                 delivered.failed.extend(failed);

@@ -8,12 +8,12 @@ mod insert;
 mod insert_many;
 mod insert_report;
 mod latest;
-mod latest_for_all;
+mod latest_per_key;
 mod page;
 mod page_count;
 mod pages;
 mod range;
-mod range_all;
+mod range_all_keys;
 mod record_outcome;
 mod record_stream;
 mod records;
@@ -26,20 +26,20 @@ use std::{future::Future, pin::Pin};
 use mongodb::bson::Document;
 
 pub use self::{
-    count::Count,
+    count::CountQuery,
     ensure::{Ensure, EnsureReport, SizeWarning},
     insert::{Insert, Inserted},
     insert_many::InsertMany,
     insert_report::{FailedRecord, InsertReport},
-    latest::{Latest, LatestN},
-    latest_for_all::{LatestForAll, LatestRecords},
+    latest::{LatestNQuery, LatestQuery},
+    latest_per_key::{LatestPerKeyQuery, LatestPerKeyStream},
     page::{Page, PageQuery},
-    page_count::PageCount,
-    pages::{Pages, PagesQuery},
+    page_count::PageCountQuery,
+    pages::{PageStream, PagesQuery},
     range::RangeQuery,
-    range_all::{RangeAll, RecordsOfAll},
+    range_all_keys::{RangeAllKeysQuery, RangeAllKeysStream},
     record_outcome::RecordOutcome,
-    record_stream::Records,
+    record_stream::RecordStream,
     records::{RecordPage, RecordsQuery},
     rollup::{Rollup, RollupQuery, RollupRow},
     stats::{RangeStats, StatsQuery},

@@ -8,7 +8,7 @@ use bucket_core::{BucketSpec, Limits, Record};
 use mongodb::{Collection, Database, options::WriteConcern};
 
 pub use self::bucketed::Bucketed;
-use crate::{store::Store, writer::learnt::Learnt};
+use crate::{store::Store, writer::cache::SharedCache};
 
 /// The buckets of `T` in one database.
 ///
@@ -198,7 +198,7 @@ impl<T: Record> Buckets<T> {
         &self.store
     }
 
-    pub(crate) fn learnt(&self) -> &Arc<Learnt> {
+    pub(crate) fn learnt(&self) -> &Arc<SharedCache> {
         self.store.learnt()
     }
 }

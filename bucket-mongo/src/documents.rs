@@ -13,14 +13,14 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 use bucket_core::attribute::{self, DocumentSpec};
 use mongodb::{Collection, Database, bson::RawDocumentBuf};
 
-use crate::{collection::collection, writer::learnt::Learnt};
+use crate::{collection::collection, writer::cache::SharedCache};
 
 pub use self::{
     attributed::Attributed,
-    ensure_documents::{DocumentsReport, EnsureDocuments},
-    find_documents::{FindDocuments, FoundDocuments},
+    ensure_documents::{EnsureDocuments, EnsureDocumentsReport},
+    find_documents::{DocumentStream, FindQuery},
     insert_documents::{InsertDocument, InsertDocuments},
-    inserted_documents::{FailedDocument, InsertedDocuments},
+    inserted_documents::{FailedDocument, InsertDocumentsReport},
     migrate::{MigrateDocuments, MigrationProgress, MigrationReport, RefusedDocument},
 };
 
@@ -36,7 +36,7 @@ pub use self::{
 /// ```
 pub struct Documents<T: attribute::Attributed> {
     database: Database,
-    learnt: Arc<Learnt>,
+    learnt: Arc<SharedCache>,
     document: PhantomData<fn() -> T>,
 }
 

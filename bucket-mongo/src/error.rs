@@ -16,13 +16,23 @@ use std::{
 };
 
 use bucket_core::{
-    Attributed, BucketSpec, CursorToken, DamagedBucket, Record,
+    Attributed, BucketSpec, CursorToken, Record,
     read::{Placed, Tokens},
     write::HeldBack,
 };
 use mongodb::bson::Bson;
 
 use self::code::code_of;
+#[doc(inline)]
+pub use bucket_core::{
+    Drift, Removal, TokenError,
+    attribute::{DocumentError, DocumentFault},
+    error::{
+        AttributeError, AttributeFault, Damage, DamagedBucket, EncodeError, IdError, IntervalError,
+        KeyError, SumOverflow,
+    },
+};
+
 pub use self::kind::ErrorKind;
 pub(crate) use self::not_known::NotKnown;
 
@@ -250,7 +260,7 @@ impl Error {
     ///     loop {
     ///         match buckets.records(key.clone()).after(token.clone()).await {
     ///             Ok(page) => {
-    ///                 token = page.next().cloned();
+    ///                 token = page.next_token().cloned();
     ///                 records.extend(page);
     ///             }
     ///             Err(error) => {

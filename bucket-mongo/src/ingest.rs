@@ -190,7 +190,7 @@ impl<T: Record> Ingestor<T> {
     /// # use bucket_mongo::{Bucketed, Ingestor};
     /// async fn stop<T: Bucketed>(ingestor: &Ingestor<T>) {
     ///     let report = ingestor.abort().await;
-    ///     println!("{} not stored, {} not known", report.not_stored(), report.not_known());
+    ///     println!("{} not stored, {} not known", report.not_stored(), report.unknown());
     /// }
     /// ```
     pub async fn abort(&self) -> IngestReport {

@@ -43,11 +43,11 @@
 //! | count pages or records | [`Buckets::page_count`], [`Buckets::count`] |
 //! | show 25 records, and the next 25 | [`Buckets::records`] |
 //! | read everything of a key | [`Buckets::records`], [`Buckets::pages`] |
-//! | read a time range | [`Buckets::range`], [`Buckets::range_of`] |
+//! | read a time range | [`Buckets::range`], [`Buckets::range_many`] |
 //! | read the newest records | [`Buckets::latest`], [`Buckets::latest_n`] |
 //! | read the statistics of a time range | [`Buckets::stats`] |
-//! | read the newest record of every key | [`Buckets::latest_for_all`] |
-//! | read a time range of every key | [`Buckets::range_all`] |
+//! | read the newest record of every key | [`Buckets::latest_per_key`] |
+//! | read a time range of every key | [`Buckets::range_all_keys`] |
 //! | read statistics by hour or by day | [`Buckets::rollup`] |
 //! | store documents with many similar fields, and find them by these fields | [`Documents`] |
 //! | move a collection of many fields to arrays of attributes, or back | [`Documents::migrate_to_attributes`] |
@@ -95,9 +95,9 @@ mod writer;
 pub use bucket_core::__private;
 #[doc(inline)]
 pub use bucket_core::{
-    self as core, AttributeFilter, BucketDocument, BucketId, BucketSpec, BucketTime, CursorToken,
-    Every, FieldPath, Fill, IntoTimeRange, Limits, Measure, NoStats, Number, Record, RecordKey,
-    Sketch, StepError, TimeRange, TokenError, Window, attribute,
+    AttributeFilter, BucketDocument, BucketId, BucketSpec, BucketTime, CursorToken, FieldPath,
+    Fill, Filled, Form, Interval, IntoCursorToken, IntoTimeRange, KeyValue, LatePolicy, Limits,
+    Measure, NoStats, Number, Record, RecordKey, Sketch, TimeRange, Window, attribute, model,
 };
 pub use bucket_derive::{AttributeValue, Attributed, BucketKey, Bucketed};
 pub use mongodb::{self, bson};
@@ -110,7 +110,7 @@ pub use self::{
     },
     buckets::{Bucketed, Buckets},
     documents::{Attributed, Documents},
-    error::{Error, ErrorKind, Result},
+    error::{Error, ErrorKind, IntervalError, Result, TokenError},
     ingest::{IngestReport, Ingestor, WhenFull},
 };
 #[doc(inline)]

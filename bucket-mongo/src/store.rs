@@ -9,7 +9,7 @@ use crate::{
     collection::collection,
     group::waiting::Groups,
     write_concern::durable,
-    writer::{deadline::DEADLINE, learnt::Learnt},
+    writer::{cache::SharedCache, deadline::DEADLINE},
 };
 
 /// The collection that records go into, the settings, and what is known about it.
@@ -22,7 +22,7 @@ pub(crate) struct Store {
     database: Database,
     write_concern: WriteConcern,
     deadline: Duration,
-    learnt: Arc<Learnt>,
+    learnt: Arc<SharedCache>,
     /// Shared by handles that write with the same settings.
     groups: Arc<Groups>,
 }
@@ -67,7 +67,7 @@ impl Store {
         collection(&self.database, self.spec.collection())
     }
 
-    pub(crate) fn learnt(&self) -> &Arc<Learnt> {
+    pub(crate) fn learnt(&self) -> &Arc<SharedCache> {
         &self.learnt
     }
 

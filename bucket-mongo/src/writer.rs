@@ -13,7 +13,7 @@ use bucket_core::{
 use mongodb::{ClientSession, Database, options::WriteConcern};
 use tokio::time::{Instant, sleep};
 
-use self::{commitment::Commitment, learnt::Learnt};
+use self::{cache::SharedCache, commitment::Commitment};
 use crate::{
     backoff,
     error::{Context, Error},
@@ -21,13 +21,13 @@ use crate::{
     write_concern::raw_write_concern,
 };
 
+pub(crate) mod cache;
 pub(crate) mod callers;
 mod channel;
 mod commitment;
 pub(crate) mod deadline;
 mod delivery;
 pub(crate) mod faults;
-pub(crate) mod learnt;
 mod reading;
 pub(crate) mod report;
 mod selection;
@@ -52,7 +52,7 @@ pub(crate) struct Settings {
 /// Writes the batch of one call.
 pub(crate) struct Writer<'a> {
     database: &'a Database,
-    learnt: &'a Arc<Learnt>,
+    learnt: &'a Arc<SharedCache>,
     spec: &'static BucketSpec,
     session: Option<&'a mut ClientSession>,
     write_concern: Option<RawDocumentBuf>,

@@ -6,9 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bucket_mongo::{
-    bson::{DateTime, Document, doc, serialize_to_raw_document_buf, serialize_to_vec},
-    core::write::{Batch, Doubt, Round},
+use bucket_core::write::{Batch, Certainty, Round};
+use bucket_mongo::bson::{
+    DateTime, Document, doc, serialize_to_raw_document_buf, serialize_to_vec,
 };
 use futures_util::future::{BoxFuture, FutureExt as _};
 
@@ -116,7 +116,7 @@ fn encode<M: Model>(records: &[M], commands: bool) -> Result<Duration> {
         for round in &rounds {
             // Every statement found its bucket as expected.
             let reply: Document = doc! { "ok": 1, "n": 1 };
-            stored += batch.settle(round, &reply, Doubt::None).stored.len();
+            stored += batch.settle(round, &reply, Certainty::Full).stored.len();
         }
     }
     Ok(time)

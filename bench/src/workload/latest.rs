@@ -58,9 +58,9 @@ fn plan(scale: Scale) -> Plan {
     });
 
     let times = scale.pick(3, 2);
-    let hourly = LatestForAll::<Hourly>::of(&newest, "one key field");
-    let count = LatestForAll::<Count10>::of(&newest, "one key field");
-    let sites = LatestForAll::<SitesHourly>::of(&newest, "two key fields");
+    let hourly = LatestPerKeyQuery::<Hourly>::of(&newest, "one key field");
+    let count = LatestPerKeyQuery::<Count10>::of(&newest, "one key field");
+    let sites = LatestPerKeyQuery::<SitesHourly>::of(&newest, "two key fields");
     let hourly = plan.own(Timed::new(hourly, keys, times));
     let count = plan.own(Timed::new(count, keys, times));
     let sites = plan.own(Timed::new(sites, keys, times));
@@ -103,14 +103,14 @@ fn are_newest(mut found: Vec<Reading>, newest: &Readings) -> bool {
     found == **newest
 }
 
-/// The library's `latest_for_all`.
-struct LatestForAll<M> {
+/// The library's `latest_per_key`.
+struct LatestPerKeyQuery<M> {
     newest: Readings,
     keys: &'static str,
     model: PhantomData<fn() -> M>,
 }
 
-impl<M> LatestForAll<M> {
+impl<M> LatestPerKeyQuery<M> {
     fn of(newest: &Readings, keys: &'static str) -> Self {
         Self {
             newest: Arc::clone(newest),
@@ -120,12 +120,12 @@ impl<M> LatestForAll<M> {
     }
 }
 
-impl<M: Model> Read for LatestForAll<M> {
+impl<M: Model> Read for LatestPerKeyQuery<M> {
     type Source = bucket_mongo::Buckets<M>;
     type Found = Vec<M>;
 
     fn name(&self) -> String {
-        format!("buckets, {}, {}, latest_for_all", M::NAME, self.keys)
+        format!("buckets, {}, {}, latest_per_key", M::NAME, self.keys)
     }
 
     fn open(&self, arena: &Arena) -> Self::Source {
@@ -133,7 +133,7 @@ impl<M: Model> Read for LatestForAll<M> {
     }
 
     async fn read(&self, source: &Self::Source) -> Result<Vec<M>> {
-        Ok(source.latest_for_all().await?.try_collect().await?)
+        Ok(source.latest_per_key().await?.try_collect().await?)
     }
 
     fn is_right(&self, found: Vec<M>) -> bool {

@@ -43,7 +43,7 @@ pub(crate) use self::{
 /// ```
 /// # use bucket_core::{BucketId, Record};
 /// fn opened<T: Record>(id: &BucketId<T>) -> i64 {
-///     id.opened().timestamp_millis()
+///     id.opened_at().timestamp_millis()
 /// }
 /// ```
 pub struct BucketId<T> {

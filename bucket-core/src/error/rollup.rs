@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::StepError;
+use super::IntervalError;
 
 /// Why a span of time cannot be rolled up.
 ///
 /// ```
-/// use bucket_core::{Every, TimeRange, error::RollupError, read::RollupSteps};
+/// use bucket_core::{Interval, TimeRange, error::RollupError, read::RollupSteps};
 ///
-/// let error = RollupSteps::new(TimeRange::ALL, &Every::hours(1)).unwrap_err();
+/// let error = RollupSteps::new(TimeRange::ALL, &Interval::hours(1)).unwrap_err();
 /// assert_eq!(error, RollupError::Unbounded);
 /// assert_eq!(error.to_string(), "a rollup needs the start and the end of its range");
 /// ```
@@ -21,7 +21,7 @@ pub enum RollupError {
     /// The end of the range is before its start.
     Reversed,
     /// The step is invalid.
-    Step(StepError),
+    Step(IntervalError),
     /// The range has too many steps.
     TooManySteps {
         /// The number of steps of the range.
@@ -55,8 +55,8 @@ impl std::error::Error for RollupError {
     }
 }
 
-impl From<StepError> for RollupError {
-    fn from(error: StepError) -> Self {
+impl From<IntervalError> for RollupError {
+    fn from(error: IntervalError) -> Self {
         Self::Step(error)
     }
 }

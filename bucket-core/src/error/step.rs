@@ -5,15 +5,15 @@ use std::fmt;
 /// A text is not a step, or a step cannot have a time zone.
 ///
 /// ```
-/// use bucket_core::{Every, StepError};
+/// use bucket_core::{Interval, IntervalError};
 ///
-/// let error = "0s".parse::<Every>().unwrap_err();
-/// assert_eq!(error, StepError::Zero);
+/// let error = "0s".parse::<Interval>().unwrap_err();
+/// assert_eq!(error, IntervalError::Zero);
 /// assert_eq!(error.to_string(), "a step lasts at least one second");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum StepError {
+pub enum IntervalError {
     /// A step without length, which would never end.
     Zero,
     /// A text that is not a step.
@@ -40,7 +40,7 @@ pub enum StepError {
     },
 }
 
-impl fmt::Display for StepError {
+impl fmt::Display for IntervalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Zero => f.write_str("a step lasts at least one second"),
@@ -72,4 +72,4 @@ impl fmt::Display for StepError {
     }
 }
 
-impl std::error::Error for StepError {}
+impl std::error::Error for IntervalError {}

@@ -12,7 +12,7 @@ use crate::{
     error::{Damage, DamagedBucket, EncodeError, RollupError, SumOverflow},
     model::{form::Form, limits::Limits, spec::ID},
     stats::{StoredStats, Total},
-    time::{range::TimeRange, step::Every},
+    time::{range::TimeRange, step::Interval},
 };
 
 /// The most steps of a rollup.
@@ -26,16 +26,16 @@ const MOST_IDS: usize = 10_000;
 ///
 /// ```
 /// use bson::DateTime;
-/// use bucket_core::{Every, IntoTimeRange, read::RollupSteps};
+/// use bucket_core::{Interval, IntoTimeRange, read::RollupSteps};
 ///
 /// let range = (DateTime::from_millis(1)..DateTime::from_millis(120_001)).into_time_range();
-/// assert_eq!(RollupSteps::new(range, &Every::minutes(1))?.len(), 3);
+/// assert_eq!(RollupSteps::new(range, &Interval::minutes(1))?.len(), 3);
 /// # Ok::<(), bucket_core::error::RollupError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RollupSteps {
     range: TimeRange,
-    every: Every,
+    every: Interval,
     /// Their starts and ends, in order; neighbours touch.
     spans: Vec<(DateTime, DateTime)>,
 }
@@ -47,7 +47,7 @@ impl RollupSteps {
     ///
     /// [`RollupError`] if the range is unbounded on a side, is reversed or has more than 100,000
     /// steps, or if the step is invalid.
-    pub fn new(range: TimeRange, every: &Every) -> Result<Self, RollupError> {
+    pub fn new(range: TimeRange, every: &Interval) -> Result<Self, RollupError> {
         every.check()?;
         if range.start().is_none() || range.end().is_none() {
             return Err(RollupError::Unbounded);

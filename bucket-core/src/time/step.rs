@@ -22,23 +22,23 @@ pub use self::{
     iter::Steps,
 };
 use super::window::{DAY, clamped, first_day, month_of};
-use crate::error::StepError;
+use crate::error::IntervalError;
 
 /// The length of the steps that divide a span of time.
 ///
 /// ```
 /// use bson::DateTime;
-/// use bucket_core::Every;
+/// use bucket_core::Interval;
 ///
 /// let at = DateTime::parse_rfc3339_str("2026-03-29T10:20:30Z")?;
-/// let (start, end) = Every::minutes(15).span(at);
+/// let (start, end) = Interval::minutes(15).span(at);
 /// assert_eq!(start, DateTime::parse_rfc3339_str("2026-03-29T10:15:00Z")?);
 /// assert_eq!(end, DateTime::parse_rfc3339_str("2026-03-29T10:30:00Z")?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[must_use]
-pub struct Every {
+pub struct Interval {
     length: Length,
     zone: Option<Zone>,
 }
@@ -53,12 +53,12 @@ enum Length {
     Months(u8),
 }
 
-impl Every {
+impl Interval {
     /// Steps of this many seconds.
     ///
     /// ```
-    /// # use bucket_core::Every;
-    /// assert_eq!(Every::seconds(60), Every::minutes(1));
+    /// # use bucket_core::Interval;
+    /// assert_eq!(Interval::seconds(60), Interval::minutes(1));
     /// ```
     pub const fn seconds(seconds: u32) -> Self {
         Self::of(Length::Fixed(seconds as u64))
@@ -67,8 +67,8 @@ impl Every {
     /// Steps of this many minutes.
     ///
     /// ```
-    /// # use bucket_core::Every;
-    /// assert_eq!(Every::minutes(90).to_string(), "1h30m");
+    /// # use bucket_core::Interval;
+    /// assert_eq!(Interval::minutes(90).to_string(), "1h30m");
     /// ```
     pub const fn minutes(minutes: u32) -> Self {
         Self::of(Length::Fixed(minutes as u64 * 60))
@@ -77,8 +77,8 @@ impl Every {
     /// Steps of this many hours.
     ///
     /// ```
-    /// # use bucket_core::Every;
-    /// assert_eq!(Every::hours(1).to_string(), "1h");
+    /// # use bucket_core::Interval;
+    /// assert_eq!(Interval::hours(1).to_string(), "1h");
     /// ```
     pub const fn hours(hours: u32) -> Self {
         Self::of(Length::Fixed(hours as u64 * 3_600))
@@ -87,8 +87,8 @@ impl Every {
     /// Calendar days, in UTC unless [`in_zone`](Self::in_zone) names another zone.
     ///
     /// ```
-    /// # use bucket_core::Every;
-    /// assert_eq!(Every::day().to_string(), "day");
+    /// # use bucket_core::Interval;
+    /// assert_eq!(Interval::day().to_string(), "day");
     /// ```
     pub const fn day() -> Self {
         Self::of(Length::Day)
@@ -97,8 +97,8 @@ impl Every {
     /// Calendar weeks, from Monday.
     ///
     /// ```
-    /// # use bucket_core::Every;
-    /// assert_eq!("week".parse(), Ok(Every::week()));
+    /// # use bucket_core::Interval;
+    /// assert_eq!("week".parse(), Ok(Interval::week()));
     /// ```
     pub const fn week() -> Self {
         Self::of(Length::Week)
@@ -107,8 +107,8 @@ impl Every {
     /// Calendar months.
     ///
     /// ```
-    /// # use bucket_core::Every;
-    /// assert_eq!("month".parse(), Ok(Every::month()));
+    /// # use bucket_core::Interval;
+    /// assert_eq!("month".parse(), Ok(Interval::month()));
     /// ```
     pub const fn month() -> Self {
         Self::of(Length::Months(1))
@@ -117,8 +117,8 @@ impl Every {
     /// Calendar quarters, from the first of January, April, July and October.
     ///
     /// ```
-    /// # use bucket_core::Every;
-    /// assert_eq!("quarter".parse(), Ok(Every::quarter()));
+    /// # use bucket_core::Interval;
+    /// assert_eq!("quarter".parse(), Ok(Interval::quarter()));
     /// ```
     pub const fn quarter() -> Self {
         Self::of(Length::Months(3))
@@ -127,8 +127,8 @@ impl Every {
     /// Calendar years.
     ///
     /// ```
-    /// # use bucket_core::Every;
-    /// assert_eq!("year".parse(), Ok(Every::year()));
+    /// # use bucket_core::Interval;
+    /// assert_eq!("year".parse(), Ok(Interval::year()));
     /// ```
     pub const fn year() -> Self {
         Self::of(Length::Months(12))
@@ -147,9 +147,9 @@ impl Every {
     ///
     /// ```
     /// use bson::DateTime;
-    /// use bucket_core::Every;
+    /// use bucket_core::Interval;
     ///
-    /// let days = Every::day().in_zone("Europe/Berlin")?;
+    /// let days = Interval::day().in_zone("Europe/Berlin")?;
     /// // Clocks go forward: a day of 23 hours.
     /// let (start, end) = days.span(DateTime::parse_rfc3339_str("2026-03-29T12:00:00Z")?);
     /// assert_eq!(start, DateTime::parse_rfc3339_str("2026-03-28T23:00:00Z")?);
@@ -159,13 +159,13 @@ impl Every {
     ///
     /// # Errors
     ///
-    /// [`StepError::UnknownZone`] if no zone has the name; [`StepError::FixedInZone`] if the steps
+    /// [`IntervalError::UnknownZone`] if no zone has the name; [`IntervalError::FixedInZone`] if the steps
     /// are fixed and not calendar steps.
     #[cfg(feature = "time-zones")]
     #[cfg_attr(docsrs, doc(cfg(feature = "time-zones")))]
-    pub fn in_zone(self, name: &str) -> Result<Self, StepError> {
+    pub fn in_zone(self, name: &str) -> Result<Self, IntervalError> {
         if let Length::Fixed(_) = self.length {
-            return Err(StepError::FixedInZone {
+            return Err(IntervalError::FixedInZone {
                 step: self.to_string(),
                 zone: name.to_owned(),
             });
@@ -177,8 +177,8 @@ impl Every {
     /// The name of the time zone; `None` for UTC.
     ///
     /// ```
-    /// # use bucket_core::Every;
-    /// assert_eq!(Every::day().zone(), None);
+    /// # use bucket_core::Interval;
+    /// assert_eq!(Interval::day().zone(), None);
     /// ```
     #[must_use]
     pub fn zone(&self) -> Option<&str> {
@@ -188,16 +188,16 @@ impl Every {
     /// Checks that the step has a length. Using a step without length is an error.
     ///
     /// ```
-    /// # use bucket_core::{Every, StepError};
-    /// assert_eq!(Every::hours(0).check(), Err(StepError::Zero));
+    /// # use bucket_core::{Interval, IntervalError};
+    /// assert_eq!(Interval::hours(0).check(), Err(IntervalError::Zero));
     /// ```
     ///
     /// # Errors
     ///
-    /// [`StepError::Zero`] if a step has no length.
-    pub fn check(&self) -> Result<(), StepError> {
+    /// [`IntervalError::Zero`] if a step has no length.
+    pub fn check(&self) -> Result<(), IntervalError> {
         match self.length {
-            Length::Fixed(0) => Err(StepError::Zero),
+            Length::Fixed(0) => Err(IntervalError::Zero),
             _ => Ok(()),
         }
     }
@@ -208,9 +208,9 @@ impl Every {
     ///
     /// ```
     /// use bson::DateTime;
-    /// use bucket_core::Every;
+    /// use bucket_core::Interval;
     ///
-    /// let (start, end) = Every::year().span(DateTime::parse_rfc3339_str("1969-12-31T23:59:59Z")?);
+    /// let (start, end) = Interval::year().span(DateTime::parse_rfc3339_str("1969-12-31T23:59:59Z")?);
     /// assert_eq!(start, DateTime::parse_rfc3339_str("1969-01-01T00:00:00Z")?);
     /// assert_eq!(end, DateTime::from_millis(0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -29,7 +29,7 @@ use self::{
     learning::Learning,
     phase::{Lessons, Phase, Purpose},
 };
-use super::{Batch, Doubtful, Ground, Need, Pauses, Round};
+use super::{Batch, Ground, Need, Pauses, Round, Uncertain};
 
 /// The most commands of one round that are in flight at the same time.
 const IN_FLIGHT: usize = 4;
@@ -50,9 +50,9 @@ const PAUSES: Pauses = Pauses::of(1, 16);
 /// be dropped at any time.
 ///
 /// ```
-/// # use bucket_core::{Record, write::{Batch, Call, CallEvent, Learnt, Next, Report, Terms}};
+/// # use bucket_core::{Record, write::{Batch, Call, CallEvent, Cache, Next, Report, Terms}};
 /// # fn execute(deed: Next) -> CallEvent<String> { unimplemented!() }
-/// fn store(batch: Batch, learnt: &mut Learnt) -> Report<String> {
+/// fn store(batch: Batch, learnt: &mut Cache) -> Report<String> {
 ///     let mut call = Call::new(batch, Terms::default());
 ///     loop {
 ///         match call.next() {
@@ -96,7 +96,7 @@ pub struct Call<E> {
     gone: Vec<Range<usize>>,
     /// and of those that left before it.
     left: Vec<Range<usize>>,
-    doubtful: Vec<Doubtful>,
+    doubtful: Vec<Uncertain>,
     report: Report<E>,
     /// The number of failures whose repeats are settled too.
     settled: usize,

@@ -15,6 +15,7 @@ use self::watermark::Watermark;
 use super::{Action, Source, slot::Slot};
 
 mod count;
+pub(super) mod hint;
 mod hybrid;
 mod in_window;
 mod late;
@@ -22,7 +23,6 @@ mod numbered;
 mod patience;
 mod plan;
 mod positions;
-pub(super) mod recollection;
 mod reserve;
 mod rules;
 mod seen;

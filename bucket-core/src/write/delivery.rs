@@ -35,7 +35,7 @@ use self::{
     parts::Parts,
     reply::{misses_some, replayed},
 };
-use super::{Doubt, Pauses};
+use super::{Certainty, Pauses};
 
 /// The number of attempted numbers, old or used by another command, after which no more are tried.
 const MAX_NUMBERS: u32 = 3;
@@ -122,7 +122,7 @@ enum Outcome {
     Nothing,
     Fault(Fault),
     /// A reply, and the statements that another command executed under this number.
-    Reply(Document, Doubt, Vec<usize>),
+    Reply(Document, Certainty, Vec<usize>),
     CalledOff,
 }
 
@@ -279,7 +279,7 @@ impl Delivery {
         {
             open = others;
             // There are parts only after a lost attempt, and no fence stops that one.
-            self.outcome = Outcome::Reply(reply, Doubt::Open, Vec::new());
+            self.outcome = Outcome::Reply(reply, Certainty::Open, Vec::new());
         }
         match self.outcome {
             Outcome::Reply(reply, doubt, taken) => Ended::Reply(Answer {
@@ -325,7 +325,7 @@ impl Delivery {
         if asks_again(&reply) {
             self.maybe = true;
             // If there is no more time, this is what is known.
-            self.outcome = Outcome::Reply(reply, Doubt::None, Vec::new());
+            self.outcome = Outcome::Reply(reply, Certainty::Full, Vec::new());
             return self.wait_to(Work::Send);
         }
         self.ends_with(reply, Vec::new());
@@ -341,9 +341,9 @@ impl Delivery {
         };
         let needs_fence = self.late && misses_some(&reply);
         let (doubt, phase) = if needs_fence {
-            (Doubt::Open, Phase::Does(Work::AskForFence))
+            (Certainty::Open, Phase::Does(Work::AskForFence))
         } else {
-            (Doubt::None, Phase::Ended)
+            (Certainty::Full, Phase::Ended)
         };
         self.outcome = Outcome::Reply(reply, doubt, taken);
         self.phase = phase;
@@ -429,7 +429,7 @@ impl Delivery {
             // An old number works too: the server has seen a newer one than the command's.
             (Phase::Does(Work::Fence(_)), Event::Reply(_) | Event::Fault(Fault::TooOld { .. })) => {
                 if let Outcome::Reply(_, doubt, _) = &mut self.outcome {
-                    *doubt = Doubt::Overtaken;
+                    *doubt = Certainty::Overtaken;
                 }
                 self.phase = Phase::Ended;
             }

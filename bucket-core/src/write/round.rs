@@ -9,8 +9,8 @@
 use bson::{Document, RawDocument, RawDocumentBuf};
 
 use super::{
-    Action, Batch, Chain, Command, CommandBuilder, Doubt, Doubtful, Need, Outcome, Reply, Step,
-    WriteFailure, command::MAX_STATEMENTS, whole_bucket,
+    Action, Batch, Certainty, Chain, Command, CommandBuilder, Need, Outcome, Reply, Step,
+    Uncertain, WriteFailure, command::MAX_STATEMENTS, whole_bucket,
 };
 
 /// A single chain with at most this many statements is one command.
@@ -100,8 +100,8 @@ pub struct Settled {
     pub(super) unsent: Vec<usize>,
     /// The records whose outcome is unknown.
     pub unknown: Vec<usize>,
-    /// Statements for which a look shows whether they were applied; see [`Doubtful`].
-    pub doubtful: Vec<Doubtful>,
+    /// Statements for which a look shows whether they were applied; see [`Uncertain`].
+    pub doubtful: Vec<Uncertain>,
     /// Why the write concern was not met, if it was not: the stored records may be rolled back.
     pub write_concern_error: Option<WriteFailure>,
 }
@@ -211,7 +211,7 @@ impl Batch {
     }
 
     /// Settles the reply to a round.
-    pub fn settle(&mut self, round: &Round, reply: &Document, doubt: Doubt) -> Settled {
+    pub fn settle(&mut self, round: &Round, reply: &Document, doubt: Certainty) -> Settled {
         self.settle_but(round, reply, doubt, &[])
     }
 
@@ -220,7 +220,7 @@ impl Batch {
         &mut self,
         round: &Round,
         reply: &Document,
-        doubt: Doubt,
+        doubt: Certainty,
         taken: &[usize],
     ) -> Settled {
         let steps: Vec<&Step> = round.steps.iter().map(|(_, step)| step).collect();
@@ -263,15 +263,15 @@ impl Batch {
                         .extend(stored.first().filter(|_| round.opened(at, &opened)));
                     settled.stored.extend(stored);
                 }
-                (_, Doubt::Open) => settled.unknown.extend(chain.abandon(step)),
-                (Outcome::OtherOpen, Doubt::Overtaken) => settled.doubtful.push(Doubtful {
+                (_, Certainty::Open) => settled.unknown.extend(chain.abandon(step)),
+                (Outcome::OtherOpen, Certainty::Overtaken) => settled.doubtful.push(Uncertain {
                     chain: *index,
                     steps: round.steps_from(at),
                 }),
                 (Outcome::Missed | Outcome::OtherOpen, _) => {
                     settled.missed += 1;
                     chain.missed(step);
-                    if doubt == Doubt::Overtaken {
+                    if doubt == Certainty::Overtaken {
                         chain.doubt(step);
                     }
                     // Only the id of its bucket can refuse an insert.

@@ -3,7 +3,7 @@
 
 use bucket_core::{
     read::FindPlan,
-    write::{Answer, Call, CallEvent, Delivered, Dispatch, Learnt, Listing, Next, Report},
+    write::{Answer, Cache, Call, CallEvent, Delivered, Dispatch, Listing, Next, Report},
 };
 
 use crate::collection::Collection;
@@ -22,7 +22,7 @@ pub enum Need {
 
 /// Performs one step of a call. Returns what it needs next, unless that step needed only what the
 /// handle has learnt.
-pub fn go_on(call: &mut Call<Failure>, learnt: &mut Learnt) -> Option<Need> {
+pub fn go_on(call: &mut Call<Failure>, learnt: &mut Cache) -> Option<Need> {
     match call.next() {
         Next::Consult => call.consult(learnt),
         Next::Look(_) => call.told(CallEvent::Listed(Listing::NotPermitted)),
@@ -60,7 +60,7 @@ pub fn run(
     mut watch: impl FnMut(Moment<'_>),
     mut send: impl FnMut(&Collection, &Dispatch) -> Delivered<Failure>,
 ) -> Report<Failure> {
-    let mut learnt = Learnt::default();
+    let mut learnt = Cache::default();
     for step in 0..10_000 {
         watch(Moment::Step(step, &mut call));
         match go_on(&mut call, &mut learnt) {

@@ -8,7 +8,7 @@ use bson::RawDocumentBuf;
 use bucket_core::{
     read::FindPlan,
     write::{
-        Batch, Call, CallEvent, Deed, Delivered, Delivery, Ended, Event, Fault, Learnt, Reason,
+        Batch, Cache, Call, CallEvent, Deed, Delivered, Delivery, Ended, Event, Fault, Reason,
         Report, Terms,
     },
 };
@@ -32,7 +32,7 @@ pub struct Writer {
     call: Option<Call<Failure>>,
     /// The indexes of the call's records.
     indexes: Vec<usize>,
-    learnt: Learnt,
+    learnt: Cache,
     /// The next batch relies on what this one leaves, however old that is then.
     next: Option<Batch>,
     under_way: Vec<UnderWay>,
@@ -201,7 +201,7 @@ impl Writer {
         let mut writer = Self {
             call: None,
             indexes: Vec::new(),
-            learnt: Learnt::default(),
+            learnt: Cache::default(),
             next,
             under_way: Vec::new(),
             ended: Vec::new(),

@@ -11,7 +11,7 @@ mod zone_changes;
 mod zones;
 
 use bson::DateTime;
-use bucket_core::Every;
+use bucket_core::Interval;
 use proptest::prelude::*;
 
 fn date(text: &str) -> DateTime {
@@ -22,20 +22,20 @@ fn shown(date: DateTime) -> String {
     date.try_to_rfc3339_string().unwrap()
 }
 
-fn assert_span(every: &Every, at: &str, start: &str, end: &str) {
+fn assert_span(every: &Interval, at: &str, start: &str, end: &str) {
     let span = every.span(date(at));
     let expected = (date(start), date(end));
     let found = (shown(span.0), shown(span.1));
     assert_eq!(span, expected, "{every} at {at} is {found:?}");
 }
 
-fn calendar() -> [Every; 5] {
+fn calendar() -> [Interval; 5] {
     [
-        Every::day(),
-        Every::week(),
-        Every::month(),
-        Every::quarter(),
-        Every::year(),
+        Interval::day(),
+        Interval::week(),
+        Interval::month(),
+        Interval::quarter(),
+        Interval::year(),
     ]
 }
 
@@ -51,16 +51,16 @@ fn any_date() -> impl Strategy<Value = DateTime> {
     .prop_map(DateTime::from_millis)
 }
 
-fn any_step() -> impl Strategy<Value = Every> {
+fn any_step() -> impl Strategy<Value = Interval> {
     prop_oneof![
-        any::<u32>().prop_map(|n| Every::seconds(n.max(1))),
-        any::<u32>().prop_map(|n| Every::hours(n.max(1))),
+        any::<u32>().prop_map(|n| Interval::seconds(n.max(1))),
+        any::<u32>().prop_map(|n| Interval::hours(n.max(1))),
         prop::sample::select(calendar().to_vec()),
     ]
 }
 
 /// The date is in its step, its neighbours touch it, and all its moments have the same step.
-fn assert_is_step(every: &Every, at: DateTime) {
+fn assert_is_step(every: &Interval, at: DateTime) {
     let (start, end) = every.span(at);
     assert!(start <= at, "{every} at {at:?}");
     assert!(at < end || end == DateTime::MAX, "{every} at {at:?}");

@@ -1,25 +1,25 @@
 //! Whether steps consist of whole windows.
 
-use bucket_core::{Every, TimeRange, Window};
+use bucket_core::{Interval, TimeRange, Window};
 use proptest::prelude::*;
 
 use crate::{any_date, any_step};
 
 #[test]
 fn whole_windows_are_inside_one_step_if_it_is_a_multiple() {
-    let all = |every: Every, window| every.is_multiple_of(window, TimeRange::ALL);
-    assert!(all(Every::hours(2), Window::hours(1)));
-    assert!(all(Every::hours(24), Window::Day));
-    assert!(all(Every::week(), Window::Week));
-    assert!(all(Every::year(), Window::Month));
-    assert!(!all(Every::hours(1), Window::hours(2)));
-    assert!(!all(Every::minutes(90), Window::hours(1)));
-    assert!(!all(Every::hours(7 * 24), Window::Week));
-    assert!(!all(Every::week(), Window::seconds(7 * 86_400)));
-    assert!(!all(Every::week(), Window::Month));
-    assert!(!all(Every::month(), Window::Week));
-    assert!(!all(Every::hours(24), Window::Month));
-    assert!(!all(Every::day(), Window::seconds(0)));
+    let all = |every: Interval, window| every.is_multiple_of(window, TimeRange::ALL);
+    assert!(all(Interval::hours(2), Window::hours(1)));
+    assert!(all(Interval::hours(24), Window::Day));
+    assert!(all(Interval::week(), Window::Week));
+    assert!(all(Interval::year(), Window::Month));
+    assert!(!all(Interval::hours(1), Window::hours(2)));
+    assert!(!all(Interval::minutes(90), Window::hours(1)));
+    assert!(!all(Interval::hours(7 * 24), Window::Week));
+    assert!(!all(Interval::week(), Window::seconds(7 * 86_400)));
+    assert!(!all(Interval::week(), Window::Month));
+    assert!(!all(Interval::month(), Window::Week));
+    assert!(!all(Interval::hours(24), Window::Month));
+    assert!(!all(Interval::day(), Window::seconds(0)));
 }
 
 proptest! {

@@ -1,6 +1,6 @@
 //! Steps as text.
 
-use bucket_core::{Every, StepError};
+use bucket_core::{Interval, IntervalError};
 use proptest::prelude::*;
 
 use crate::any_step;
@@ -8,25 +8,25 @@ use crate::any_step;
 #[test]
 fn texts_become_steps_and_back() {
     for (text, every) in [
-        ("30s", Every::seconds(30)),
-        ("15m", Every::minutes(15)),
-        ("1h", Every::hours(1)),
-        ("1h30m", Every::minutes(90)),
-        ("1h1s", Every::seconds(3_601)),
-        ("24h", Every::hours(24)),
-        ("7d", Every::hours(168)),
-        ("day", Every::day()),
-        ("week", Every::week()),
-        ("month", Every::month()),
-        ("quarter", Every::quarter()),
-        ("year", Every::year()),
+        ("30s", Interval::seconds(30)),
+        ("15m", Interval::minutes(15)),
+        ("1h", Interval::hours(1)),
+        ("1h30m", Interval::minutes(90)),
+        ("1h1s", Interval::seconds(3_601)),
+        ("24h", Interval::hours(24)),
+        ("7d", Interval::hours(168)),
+        ("day", Interval::day()),
+        ("week", Interval::week()),
+        ("month", Interval::month()),
+        ("quarter", Interval::quarter()),
+        ("year", Interval::year()),
     ] {
         assert_eq!(text.parse(), Ok(every.clone()), "{text}");
         assert_eq!(every.to_string(), text);
     }
-    assert_eq!("90m".parse(), Ok(Every::minutes(90)));
-    assert_eq!("1d".parse(), Ok(Every::hours(24)));
-    assert_eq!("0h".parse::<Every>(), Err(StepError::Zero));
+    assert_eq!("90m".parse(), Ok(Interval::minutes(90)));
+    assert_eq!("1d".parse(), Ok(Interval::hours(24)));
+    assert_eq!("0h".parse::<Interval>(), Err(IntervalError::Zero));
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn the_error_for_a_bad_step_explains_steps() {
         ("4294967296s", "a number is too large"),
         ("Day", "whole numbers, each with a unit"),
     ] {
-        let error = text.parse::<Every>().unwrap_err().to_string();
+        let error = text.parse::<Interval>().unwrap_err().to_string();
         let start = format!("`{text}` is not a step: ");
         assert!(
             error.starts_with(&start) && error.contains(reason),
@@ -65,7 +65,7 @@ proptest! {
 
     #[test]
     fn any_text_is_a_step_or_an_error(text in "[0-9smhdwa ]{0,12}|\\PC{0,12}") {
-        if let Ok(every) = text.parse::<Every>() {
+        if let Ok(every) = text.parse::<Interval>() {
             prop_assert_eq!(every.check(), Ok(()));
         }
     }

@@ -1,7 +1,7 @@
 //! Bounds in UTC, and the steps of a range.
 
 use bson::DateTime;
-use bucket_core::{Every, IntoTimeRange as _, StepError, TimeRange, Window};
+use bucket_core::{Interval, IntervalError, IntoTimeRange as _, TimeRange, Window};
 use proptest::prelude::*;
 
 use crate::{any_date, any_step, assert_is_step, assert_span, date};
@@ -9,11 +9,11 @@ use crate::{any_date, any_step, assert_is_step, assert_span, date};
 #[test]
 fn steps_have_the_bounds_of_windows() {
     let pairs = [
-        (Every::seconds(7), Window::seconds(7)),
-        (Every::hours(5), Window::hours(5)),
-        (Every::day(), Window::Day),
-        (Every::week(), Window::Week),
-        (Every::month(), Window::Month),
+        (Interval::seconds(7), Window::seconds(7)),
+        (Interval::hours(5), Window::hours(5)),
+        (Interval::day(), Window::Day),
+        (Interval::week(), Window::Week),
+        (Interval::month(), Window::Month),
     ];
     for (every, window) in pairs {
         for at in [i64::MIN, -1, 0, 1, 1_709_208_000_000, i64::MAX] {
@@ -25,8 +25,8 @@ fn steps_have_the_bounds_of_windows() {
 
 #[test]
 fn quarters_and_years_begin_in_january() {
-    let quarter = Every::quarter();
-    let year = Every::year();
+    let quarter = Interval::quarter();
+    let year = Interval::year();
     for (at, start, end) in [
         (
             "2024-02-29T12:00:00Z",
@@ -63,7 +63,7 @@ fn quarters_and_years_begin_in_january() {
 #[test]
 fn a_range_gives_the_steps_that_it_touches() {
     let (start, end) = (date("2024-02-28T23:59:59Z"), date("2024-03-01T00:00:00Z"));
-    let days = Every::day();
+    let days = Interval::day();
     let found: Vec<_> = days.steps((start..end).into_time_range()).collect();
     let starts = [date("2024-02-28T00:00:00Z"), date("2024-02-29T00:00:00Z")];
     assert_eq!(found, starts.map(|start| days.span(start)));
@@ -78,26 +78,30 @@ fn a_range_gives_the_steps_that_it_touches() {
 
 #[test]
 fn an_open_range_is_counted_and_ends_with_time() {
-    assert!(Every::year().count_in(TimeRange::ALL) > 584_000_000);
+    assert!(Interval::year().count_in(TimeRange::ALL) > 584_000_000);
     assert_eq!(
-        Every::seconds(1).count_in(TimeRange::ALL),
+        Interval::seconds(1).count_in(TimeRange::ALL),
         u64::MAX / 1_000 + 1
     );
     let last = DateTime::from_millis(i64::MAX - 100_000);
-    let steps: Vec<_> = Every::minutes(1)
+    let steps: Vec<_> = Interval::minutes(1)
         .steps((last..).into_time_range())
         .collect();
     assert_eq!(steps.last().unwrap().1, DateTime::MAX);
     assert_eq!(
-        Every::minutes(1).count_in((last..).into_time_range()),
+        Interval::minutes(1).count_in((last..).into_time_range()),
         steps.len() as u64
     );
 }
 
 #[test]
 fn steps_without_length_are_refused_and_never_hang() {
-    for none in [Every::seconds(0), Every::minutes(0), Every::hours(0)] {
-        assert_eq!(none.check(), Err(StepError::Zero));
+    for none in [
+        Interval::seconds(0),
+        Interval::minutes(0),
+        Interval::hours(0),
+    ] {
+        assert_eq!(none.check(), Err(IntervalError::Zero));
         assert!(!none.is_multiple_of(Window::seconds(1), TimeRange::ALL));
         let (start, end) = none.span(DateTime::from_millis(500));
         assert_eq!(
@@ -105,8 +109,8 @@ fn steps_without_length_are_refused_and_never_hang() {
             (0, 1_000)
         );
     }
-    assert_eq!(Every::hours(u32::MAX).check(), Ok(()));
-    assert_eq!(Every::day().check(), Ok(()));
+    assert_eq!(Interval::hours(u32::MAX).check(), Ok(()));
+    assert_eq!(Interval::day().check(), Ok(()));
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 //! Days on which clocks change.
 
 use bson::DateTime;
-use bucket_core::{Every, IntoTimeRange as _};
+use bucket_core::{Interval, IntoTimeRange as _};
 
 use crate::{
     assert_span, date, shown,
@@ -138,7 +138,7 @@ fn a_day_that_was_left_out_is_not_a_step() {
     let range = range.into_time_range();
     assert_eq!(hours(apia.steps(range)), [24, 24, 24, 24]);
     assert_eq!(apia.count_in(range), 5);
-    let month = Every::month().in_zone("Pacific/Apia").unwrap();
+    let month = Interval::month().in_zone("Pacific/Apia").unwrap();
     assert_eq!(
         hours(
             month.steps(

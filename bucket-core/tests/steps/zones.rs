@@ -1,7 +1,7 @@
 //! Calendar steps in time zones.
 
 use bson::DateTime;
-use bucket_core::{Every, IntoTimeRange as _, StepError, TimeRange, Window};
+use bucket_core::{Interval, IntervalError, IntoTimeRange as _, TimeRange, Window};
 use proptest::prelude::*;
 
 use crate::{any_date, assert_is_step, assert_span, calendar, date};
@@ -21,33 +21,33 @@ pub(crate) const ZONES: [&str; 12] = [
     "Pacific/Kwajalein",
 ];
 
-pub(crate) fn days(zone: &str) -> Every {
-    Every::day().in_zone(zone).unwrap()
+pub(crate) fn days(zone: &str) -> Interval {
+    Interval::day().in_zone(zone).unwrap()
 }
 
 #[test]
 fn weeks_months_and_years_begin_at_local_midnights() {
-    let zone = |every: Every| every.in_zone("Europe/Berlin").unwrap();
+    let zone = |every: Interval| every.in_zone("Europe/Berlin").unwrap();
     assert_span(
-        &zone(Every::week()),
+        &zone(Interval::week()),
         "2026-03-29T21:59:59Z",
         "2026-03-22T23:00:00Z",
         "2026-03-29T22:00:00Z",
     );
     assert_span(
-        &zone(Every::month()),
+        &zone(Interval::month()),
         "2024-02-29T23:00:00Z",
         "2024-02-29T23:00:00Z",
         "2024-03-31T22:00:00Z",
     );
     assert_span(
-        &zone(Every::quarter()),
+        &zone(Interval::quarter()),
         "2026-12-31T23:00:00Z",
         "2026-12-31T23:00:00Z",
         "2027-03-31T22:00:00Z",
     );
     assert_span(
-        &zone(Every::year()),
+        &zone(Interval::year()),
         "1970-01-01T00:00:00Z",
         "1969-12-31T23:00:00Z",
         "1970-12-31T23:00:00Z",
@@ -88,8 +88,8 @@ fn zones_hold_for_all_time() {
 #[test]
 fn utc_under_any_name_is_no_zone() {
     for name in ["UTC", "utc", "Etc/UTC", "Etc/GMT"] {
-        let every = Every::month().in_zone(name).unwrap();
-        assert_eq!(every, Every::month(), "{name}");
+        let every = Interval::month().in_zone(name).unwrap();
+        assert_eq!(every, Interval::month(), "{name}");
     }
     assert_eq!(days("europe/berlin"), days("Europe/Berlin"));
     assert_ne!(days("Europe/Berlin"), days("Europe/Vienna"));
@@ -108,16 +108,16 @@ fn the_error_for_a_bad_zone_explains_zones() {
         ("+02:00", None),
         ("Etc/Unknown", None),
     ] {
-        let error = Every::day().in_zone(name).unwrap_err();
-        let expected = StepError::UnknownZone {
+        let error = Interval::day().in_zone(name).unwrap_err();
+        let expected = IntervalError::UnknownZone {
             name: name.into(),
             meant: meant.map(Into::into),
         };
         assert_eq!(error, expected);
         assert!(error.to_string().contains("IANA"), "{error}");
     }
-    let error = Every::hours(24).in_zone("Europe/Berlin").unwrap_err();
-    assert!(matches!(error, StepError::FixedInZone { .. }));
+    let error = Interval::hours(24).in_zone("Europe/Berlin").unwrap_err();
+    assert!(matches!(error, IntervalError::FixedInZone { .. }));
     assert!(
         error
             .to_string()
@@ -151,6 +151,6 @@ proptest! {
 
     #[test]
     fn any_name_is_a_zone_or_an_error(name in "\\PC{0,20}") {
-        let _ = Every::day().in_zone(&name);
+        let _ = Interval::day().in_zone(&name);
     }
 }

@@ -22,8 +22,8 @@ impl<T: Record> Buckets<T> {
     ///     buckets.count(key).await
     /// }
     /// ```
-    pub fn count(&self, key: impl Into<T::Key>) -> Count<'_, T> {
-        Count {
+    pub fn count(&self, key: impl Into<T::Key>) -> CountQuery<'_, T> {
+        CountQuery {
             buckets: self,
             key: key.into(),
             session: None,
@@ -34,13 +34,13 @@ impl<T: Record> Buckets<T> {
 /// A count of records; see [`Buckets::count`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
-pub struct Count<'a, T: Record> {
+pub struct CountQuery<'a, T: Record> {
     buckets: &'a Buckets<T>,
     key: T::Key,
     session: Option<&'a mut ClientSession>,
 }
 
-impl<'a, T: Record> Count<'a, T> {
+impl<'a, T: Record> CountQuery<'a, T> {
     /// Runs the operation in this session.
     pub fn session(mut self, session: &'a mut ClientSession) -> Self {
         self.session = Some(session);
@@ -70,7 +70,7 @@ impl<'a, T: Record> Count<'a, T> {
     }
 }
 
-impl<'a, T: Record> IntoFuture for Count<'a, T> {
+impl<'a, T: Record> IntoFuture for CountQuery<'a, T> {
     type Output = Result<u64>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 

@@ -29,8 +29,8 @@ impl<T: Record> Buckets<T> {
     ///     buckets.latest(key).await
     /// }
     /// ```
-    pub fn latest(&self, key: impl Into<T::Key>) -> Latest<'_, T> {
-        Latest {
+    pub fn latest(&self, key: impl Into<T::Key>) -> LatestQuery<'_, T> {
+        LatestQuery {
             request: request(self, "latest", key.into()),
         }
     }
@@ -51,8 +51,8 @@ impl<T: Record> Buckets<T> {
     ///     buckets.latest_n(key, 10).await
     /// }
     /// ```
-    pub fn latest_n(&self, key: impl Into<T::Key>, number: usize) -> LatestN<'_, T> {
-        LatestN {
+    pub fn latest_n(&self, key: impl Into<T::Key>, number: usize) -> LatestNQuery<'_, T> {
+        LatestNQuery {
             request: request(self, "latest_n", key.into()),
             number,
         }
@@ -78,14 +78,14 @@ fn request<'a, T: Record>(
 /// A read of the newest record of a key; see [`Buckets::latest`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
-pub struct Latest<'a, T: Record> {
+pub struct LatestQuery<'a, T: Record> {
     request: Request<'a, T>,
 }
 
 /// A read of the newest records of a key; see [`Buckets::latest_n`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
-pub struct LatestN<'a, T: Record> {
+pub struct LatestNQuery<'a, T: Record> {
     request: Request<'a, T>,
     number: usize,
 }
@@ -100,7 +100,7 @@ async fn newest<T: Record>(request: Request<'_, T>, number: usize) -> Result<Vec
         .collect())
 }
 
-impl<'a, T: Record> Latest<'a, T> {
+impl<'a, T: Record> LatestQuery<'a, T> {
     /// Runs the operation in this session.
     pub fn session(mut self, session: &'a mut ClientSession) -> Self {
         self.request.session = Some(session);
@@ -108,7 +108,7 @@ impl<'a, T: Record> Latest<'a, T> {
     }
 }
 
-impl<'a, T: Record> LatestN<'a, T> {
+impl<'a, T: Record> LatestNQuery<'a, T> {
     /// Runs the operation in this session.
     pub fn session(mut self, session: &'a mut ClientSession) -> Self {
         self.request.session = Some(session);
@@ -124,7 +124,7 @@ impl<'a, T: Record> LatestN<'a, T> {
     }
 }
 
-impl<'a, T: Record> IntoFuture for Latest<'a, T> {
+impl<'a, T: Record> IntoFuture for LatestQuery<'a, T> {
     type Output = Result<Option<T>>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 
@@ -136,7 +136,7 @@ impl<'a, T: Record> IntoFuture for Latest<'a, T> {
     }
 }
 
-impl<'a, T: Record> IntoFuture for LatestN<'a, T> {
+impl<'a, T: Record> IntoFuture for LatestNQuery<'a, T> {
     type Output = Result<Vec<T>>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 

@@ -28,8 +28,8 @@ impl<T: Record> Buckets<T> {
     ///     Ok(buckets.page(key, pages.max(1)).await?.into_records())
     /// }
     /// ```
-    pub fn page_count(&self, key: impl Into<T::Key>) -> PageCount<'_, T> {
-        PageCount {
+    pub fn page_count(&self, key: impl Into<T::Key>) -> PageCountQuery<'_, T> {
+        PageCountQuery {
             buckets: self,
             key: key.into(),
             session: None,
@@ -40,13 +40,13 @@ impl<T: Record> Buckets<T> {
 /// A count of pages; see [`Buckets::page_count`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
-pub struct PageCount<'a, T: Record> {
+pub struct PageCountQuery<'a, T: Record> {
     buckets: &'a Buckets<T>,
     key: T::Key,
     session: Option<&'a mut ClientSession>,
 }
 
-impl<'a, T: Record> PageCount<'a, T> {
+impl<'a, T: Record> PageCountQuery<'a, T> {
     /// Runs the operation in this session.
     pub fn session(mut self, session: &'a mut ClientSession) -> Self {
         self.session = Some(session);
@@ -78,7 +78,7 @@ impl<'a, T: Record> PageCount<'a, T> {
     }
 }
 
-impl<'a, T: Record> IntoFuture for PageCount<'a, T> {
+impl<'a, T: Record> IntoFuture for PageCountQuery<'a, T> {
     type Output = Result<u64>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 

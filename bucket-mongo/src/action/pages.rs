@@ -53,7 +53,7 @@ pub struct PagesQuery<'a, T: Record> {
 
 /// A stream over the buckets of a key; see [`Buckets::pages`].
 #[must_use = "streams do nothing unless polled"]
-pub struct Pages<T: Record> {
+pub struct PageStream<T: Record> {
     cursor: Cursor<RawDocumentBuf>,
     /// The time range of the records that are shown.
     shown: TimeRange,
@@ -61,16 +61,16 @@ pub struct Pages<T: Record> {
     record: std::marker::PhantomData<fn() -> T>,
 }
 
-impl<T: Record> fmt::Debug for Pages<T> {
+impl<T: Record> fmt::Debug for PageStream<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pages")
+        f.debug_struct("PageStream")
             .field("collection", &T::SPEC.collection())
             .finish_non_exhaustive()
     }
 }
 
 impl<T: Record> PagesQuery<'_, T> {
-    async fn run(self) -> Result<Pages<T>> {
+    async fn run(self) -> Result<PageStream<T>> {
         let context = Context::of::<T>("pages", &self.key);
         let key = read::key_elements::<T>(&self.key);
         let collection = self.buckets.store().readable(&context).await?;
@@ -79,7 +79,7 @@ impl<T: Record> PagesQuery<'_, T> {
         let cursor = run_plan::many(&collection, plan)
             .await
             .map_err(|error| Error::read(error, &context))?;
-        Ok(Pages {
+        Ok(PageStream {
             cursor,
             shown: live.range(),
             context,
@@ -88,7 +88,7 @@ impl<T: Record> PagesQuery<'_, T> {
     }
 }
 
-impl<T: Record> Stream for Pages<T> {
+impl<T: Record> Stream for PageStream<T> {
     type Item = Result<T::Bucket>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {
@@ -103,7 +103,7 @@ impl<T: Record> Stream for Pages<T> {
 }
 
 impl<'a, T: Record> IntoFuture for PagesQuery<'a, T> {
-    type Output = Result<Pages<T>>;
+    type Output = Result<PageStream<T>>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {

@@ -5,7 +5,7 @@ use mongodb::{ClientSession, bson::Document};
 use serde::de::DeserializeOwned;
 use tracing::Instrument;
 
-use super::{ActionFuture, Records};
+use super::{ActionFuture, RecordStream};
 use crate::{Buckets, Result, read::Request, trace};
 
 impl<T: Record> Buckets<T> {
@@ -45,10 +45,10 @@ impl<T: Record> Buckets<T> {
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result, bson::DateTime};
     /// async fn of_two<T: Bucketed>(buckets: &Buckets<T>, one: T::Key, other: T::Key) -> Result<Vec<T>> {
-    ///     buckets.range_of([one, other], DateTime::from_millis(0)..DateTime::now()).await
+    ///     buckets.range_many([one, other], DateTime::from_millis(0)..DateTime::now()).await
     /// }
     /// ```
-    pub fn range_of<K: Into<T::Key>>(
+    pub fn range_many<K: Into<T::Key>>(
         &self,
         keys: impl IntoIterator<Item = K>,
         range: impl IntoTimeRange,
@@ -123,10 +123,10 @@ impl<'a, T: Record, R: Send + 'a> RangeQuery<'a, T, R> {
     }
 
     /// Streams the records from one cursor, which is opened when the stream is first polled.
-    pub fn stream(self) -> Records<'a, R> {
+    pub fn stream(self) -> RecordStream<'a, R> {
         match self.request.walk() {
-            Err(error) => Records::failed(error),
-            Ok(walk) => Records::new(self.request.chunks(walk, None), None),
+            Err(error) => RecordStream::failed(error),
+            Ok(walk) => RecordStream::new(self.request.chunks(walk, None), None),
         }
     }
 }

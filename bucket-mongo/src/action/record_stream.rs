@@ -19,7 +19,7 @@ use crate::{Error, Result, read::Chunks};
 /// A stream of records, or of the fields selected from them; see
 /// [`Buckets::records`](crate::Buckets::records) and [`Buckets::range`](crate::Buckets::range).
 #[must_use = "streams do nothing unless polled"]
-pub struct Records<'a, R> {
+pub struct RecordStream<'a, R> {
     chunks: BoxStream<'a, Result<Vec<Placed<R>>>>,
     chunk: vec::IntoIter<Placed<R>>,
     left: usize,
@@ -27,15 +27,15 @@ pub struct Records<'a, R> {
     last: Option<RecordPlace>,
 }
 
-impl<R> fmt::Debug for Records<'_, R> {
+impl<R> fmt::Debug for RecordStream<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Records")
+        f.debug_struct("RecordStream")
             .field("last", &self.last)
             .finish_non_exhaustive()
     }
 }
 
-impl<'a, R: Send + 'a> Records<'a, R> {
+impl<'a, R: Send + 'a> RecordStream<'a, R> {
     pub(crate) fn new<T: Record>(chunks: Chunks<'a, T, R>, limit: Option<usize>) -> Self {
         let tokens = chunks.tokens();
         let next = |mut chunks: Chunks<'a, T, R>| async move {
@@ -63,7 +63,7 @@ impl<'a, R: Send + 'a> Records<'a, R> {
     }
 }
 
-impl<R> Records<'_, R> {
+impl<R> RecordStream<'_, R> {
     /// The token of the last record given, to continue after it later. `None` before the first record, and in
     /// a stream by time, which has no tokens.
     #[must_use]
@@ -73,9 +73,9 @@ impl<R> Records<'_, R> {
 }
 
 // No field is ever pinned.
-impl<R> Unpin for Records<'_, R> {}
+impl<R> Unpin for RecordStream<'_, R> {}
 
-impl<R> Stream for Records<'_, R> {
+impl<R> Stream for RecordStream<'_, R> {
     type Item = Result<R>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {

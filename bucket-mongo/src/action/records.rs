@@ -8,7 +8,7 @@ use mongodb::ClientSession;
 use serde::de::DeserializeOwned;
 use tracing::Instrument;
 
-use super::{ActionFuture, Records};
+use super::{ActionFuture, RecordStream};
 use crate::{Buckets, Result, read::Request, trace};
 
 /// The number of records on a page by default.
@@ -24,7 +24,7 @@ impl<T: Record> Buckets<T> {
     /// | ending | returns |
     /// | --- | --- |
     /// | `.await` | a [`RecordPage`]: at most [`limit`](RecordsQuery::limit) records and the tokens of the pages around it |
-    /// | [`.stream()`](RecordsQuery::stream) | a [`Records`] stream over one cursor |
+    /// | [`.stream()`](RecordsQuery::stream) | a [`RecordStream`] stream over one cursor |
     /// | [`.collect().await`](RecordsQuery::collect) | a `Vec` |
     ///
     /// The order is by time in models with a window. In models with a longest duration it is by bucket, and
@@ -52,7 +52,7 @@ impl<T: Record> Buckets<T> {
     ///     token: Option<CursorToken>,
     /// ) -> Result<(Vec<T>, Option<CursorToken>)> {
     ///     let page = buckets.records(key).newest_first().limit(25).after(token).await?;
-    ///     let next = page.next().cloned();
+    ///     let next = page.next_token().cloned();
     ///     Ok((page.into_records(), next))
     /// }
     /// ```
@@ -80,7 +80,7 @@ pub struct RecordsQuery<'a, T: Record, R = T> {
 /// ```
 /// # use bucket_mongo::RecordPage;
 /// fn print<T: std::fmt::Debug>(page: RecordPage<T>) {
-///     if let Some(token) = page.next() {
+///     if let Some(token) = page.next_token() {
 ///         println!("more: ?after={token}");
 ///     }
 ///     for record in page {
@@ -124,14 +124,14 @@ impl<T> RecordPage<T> {
     /// The token to pass to [`after`](RecordsQuery::after) for the next page; `None` if no later record was
     /// stored. A page can be shorter than its limit and have a next one: it ends before a damaged bucket.
     #[must_use]
-    pub fn next(&self) -> Option<&CursorToken> {
+    pub fn next_token(&self) -> Option<&CursorToken> {
         self.next.as_ref()
     }
 
     /// The token to pass to [`before`](RecordsQuery::before) for the previous page; `None` if this is the
     /// first page.
     #[must_use]
-    pub fn prev(&self) -> Option<&CursorToken> {
+    pub fn previous_token(&self) -> Option<&CursorToken> {
         self.prev.as_ref()
     }
 
@@ -139,7 +139,7 @@ impl<T> RecordPage<T> {
     /// [`after`](RecordsQuery::after) later, it gives the records that have arrived since. `None` if the key
     /// never had records.
     #[must_use]
-    pub fn end(&self) -> Option<&CursorToken> {
+    pub fn end_token(&self) -> Option<&CursorToken> {
         self.end.as_ref()
     }
 }
@@ -241,10 +241,10 @@ impl<'a, T: Record, R: Send + 'a> RecordsQuery<'a, T, R> {
     ///     Ok(())
     /// }
     /// ```
-    pub fn stream(self) -> Records<'a, R> {
+    pub fn stream(self) -> RecordStream<'a, R> {
         match self.forward() {
-            Err(error) => Records::failed(error),
-            Ok(walk) => Records::new(self.request.chunks(walk, self.limit), self.limit),
+            Err(error) => RecordStream::failed(error),
+            Ok(walk) => RecordStream::new(self.request.chunks(walk, self.limit), self.limit),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bucket_core::{
-    Every, Fill, IntoTimeRange, Record, TimeRange,
+    Fill, Interval, IntoTimeRange, Record, TimeRange,
     read::{self, RollupReader, RollupSteps, RollupTotals, StepTotals, WalkOrder},
     step::Filled,
 };
@@ -37,10 +37,10 @@ impl<T: Record> Buckets<T> {
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
-    /// use bucket_mongo::{Every, bson::DateTime};
+    /// use bucket_mongo::{Interval, bson::DateTime};
     ///
     /// async fn print<T: Bucketed>(buckets: &Buckets<T>, key: T::Key, from: DateTime, to: DateTime) -> Result<()> {
-    ///     let rollup = buckets.rollup(key, from..to, Every::hours(1)).await?;
+    ///     let rollup = buckets.rollup(key, from..to, Interval::hours(1)).await?;
     ///     for row in rollup.rows() {
     ///         println!("{}: {} records, {:?}", row.start(), row.count(), row.stats());
     ///     }
@@ -51,7 +51,7 @@ impl<T: Record> Buckets<T> {
         &self,
         key: impl Into<T::Key>,
         range: impl IntoTimeRange,
-        every: Every,
+        every: Interval,
     ) -> RollupQuery<'_, T> {
         RollupQuery {
             buckets: self,
@@ -71,7 +71,7 @@ pub struct RollupQuery<'a, T: Record> {
     buckets: &'a Buckets<T>,
     key: T::Key,
     range: TimeRange,
-    every: Every,
+    every: Interval,
     fill: Fill,
     session: Option<&'a mut ClientSession>,
 }
@@ -148,7 +148,7 @@ impl<T: Record> Rollup<T> {
 
     /// The number of those buckets whose items were read, because their aggregates did not suffice.
     #[must_use]
-    pub fn opened(&self) -> u64 {
+    pub fn scanned_buckets(&self) -> u64 {
         self.opened
     }
 }

@@ -110,7 +110,7 @@ impl<T: Record> RangeStats<T> {
 
     /// The number of those buckets whose items were read, because their aggregates did not suffice.
     #[must_use]
-    pub fn opened(&self) -> u64 {
+    pub fn scanned_buckets(&self) -> u64 {
         self.opened
     }
 }

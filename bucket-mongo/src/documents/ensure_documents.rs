@@ -54,11 +54,11 @@ pub struct EnsureDocuments<'a, T: Attributed> {
 /// What [`Documents::ensure`] did.
 ///
 /// ```
-/// assert_eq!(bucket_mongo::documents::DocumentsReport::default().to_string(), "no indexes");
+/// assert_eq!(bucket_mongo::documents::EnsureDocumentsReport::default().to_string(), "no indexes");
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
-pub struct DocumentsReport {
+pub struct EnsureDocumentsReport {
     /// The names of the indexes that were created.
     pub created_indexes: Vec<String>,
     /// The names of the indexes that already existed.
@@ -67,7 +67,7 @@ pub struct DocumentsReport {
     pub drift: Vec<Drift>,
 }
 
-impl fmt::Display for DocumentsReport {
+impl fmt::Display for EnsureDocumentsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = |names: &[String]| {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -91,14 +91,14 @@ impl fmt::Display for DocumentsReport {
 }
 
 impl<T: Attributed> EnsureDocuments<'_, T> {
-    async fn run(self) -> Result<DocumentsReport> {
+    async fn run(self) -> Result<EnsureDocumentsReport> {
         let context = Context::of_documents::<T>("ensure", None);
         let arrays = T::SPEC.arrays();
         let indexes = index::compare_attributes(arrays, &self.indexes(&context).await?);
-        let mut report = DocumentsReport {
+        let mut report = EnsureDocumentsReport {
             found_indexes: indexes.found,
             drift: indexes.drift,
-            ..DocumentsReport::default()
+            ..EnsureDocumentsReport::default()
         };
         for plan in indexes.missing {
             let Some(conflict) = self.create(&plan, &context).await? else {
@@ -151,7 +151,7 @@ impl<T: Attributed> EnsureDocuments<'_, T> {
 }
 
 impl<'a, T: Attributed> IntoFuture for EnsureDocuments<'a, T> {
-    type Output = Result<DocumentsReport>;
+    type Output = Result<EnsureDocumentsReport>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {

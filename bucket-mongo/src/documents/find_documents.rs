@@ -22,7 +22,7 @@ use crate::{Error, ErrorKind, Result, action::ActionFuture, error::Context, read
 impl<T: Attributed> Documents<T> {
     /// Reads the documents that a filter matches: a filter on attributes, or any filter document.
     ///
-    /// `.await` returns all of them, [`stream`](FindDocuments::stream) a stream.
+    /// `.await` returns all of them, [`stream`](FindQuery::stream) a stream.
     ///
     /// Settings: `sort`, `limit`, `session`, `stream`.
     ///
@@ -36,8 +36,8 @@ impl<T: Attributed> Documents<T> {
     ///     documents.find(filter).limit(10).await
     /// }
     /// ```
-    pub fn find(&self, filter: impl Into<Document>) -> FindDocuments<'_, T> {
-        FindDocuments {
+    pub fn find(&self, filter: impl Into<Document>) -> FindQuery<'_, T> {
+        FindQuery {
             documents: self,
             filter: filter.into(),
             sort: Document::new(),
@@ -50,7 +50,7 @@ impl<T: Attributed> Documents<T> {
 /// A read of documents; see [`Documents::find`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
-pub struct FindDocuments<'a, T: Attributed> {
+pub struct FindQuery<'a, T: Attributed> {
     documents: &'a Documents<T>,
     filter: Document,
     sort: Document,
@@ -58,16 +58,16 @@ pub struct FindDocuments<'a, T: Attributed> {
     session: Option<&'a mut ClientSession>,
 }
 
-/// A stream over documents; see [`FindDocuments::stream`].
+/// A stream over documents; see [`FindQuery::stream`].
 #[must_use = "streams do nothing unless polled"]
-pub struct FoundDocuments<'a, T: Attributed> {
+pub struct DocumentStream<'a, T: Attributed> {
     stored: BoxStream<'a, mongodb::error::Result<RawDocumentBuf>>,
     document: PhantomData<fn() -> T>,
 }
 
-impl<T: Attributed> fmt::Debug for FoundDocuments<'_, T> {
+impl<T: Attributed> fmt::Debug for DocumentStream<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FoundDocuments")
+        f.debug_struct("DocumentStream")
             .field("collection", &T::SPEC.collection())
             .finish_non_exhaustive()
     }
@@ -87,7 +87,7 @@ fn failed<T: Attributed>(error: mongodb::error::Error) -> Error {
     Error::read(error, &Context::of_documents::<T>("find", None))
 }
 
-impl<'a, T: Attributed> FindDocuments<'a, T> {
+impl<'a, T: Attributed> FindQuery<'a, T> {
     /// Sorts the documents, by fields that are not attributes.
     pub fn sort(mut self, sort: Document) -> Self {
         self.sort = sort;
@@ -118,7 +118,7 @@ impl<'a, T: Attributed> FindDocuments<'a, T> {
     ///     Ok(())
     /// }
     /// ```
-    pub fn stream(self) -> FoundDocuments<'a, T> {
+    pub fn stream(self) -> DocumentStream<'a, T> {
         let Self {
             documents,
             filter,
@@ -143,7 +143,7 @@ impl<'a, T: Attributed> FindDocuments<'a, T> {
             };
             Ok(Either::Right(stream::try_unfold((cursor, session), next)))
         };
-        FoundDocuments {
+        DocumentStream {
             stored: stored.try_flatten_stream().boxed(),
             document: PhantomData,
         }
@@ -157,9 +157,9 @@ impl<'a, T: Attributed> FindDocuments<'a, T> {
 }
 
 // No field is ever pinned.
-impl<T: Attributed> Unpin for FoundDocuments<'_, T> {}
+impl<T: Attributed> Unpin for DocumentStream<'_, T> {}
 
-impl<T: Attributed> Stream for FoundDocuments<'_, T> {
+impl<T: Attributed> Stream for DocumentStream<'_, T> {
     type Item = Result<T>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {
@@ -168,7 +168,7 @@ impl<T: Attributed> Stream for FoundDocuments<'_, T> {
     }
 }
 
-impl<'a, T: Attributed> IntoFuture for FindDocuments<'a, T> {
+impl<'a, T: Attributed> IntoFuture for FindQuery<'a, T> {
     type Output = Result<Vec<T>>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 

@@ -13,7 +13,7 @@ use tracing::Instrument;
 
 use super::{
     Documents,
-    inserted_documents::{FailedDocument, InsertedDocuments},
+    inserted_documents::{FailedDocument, InsertDocumentsReport},
     store_documents::{Stored, Storing, too_late},
 };
 use crate::{
@@ -62,7 +62,7 @@ impl<T: Attributed> Documents<T> {
     /// transaction number makes the server store each document once.
     ///
     /// The deadline covers the whole call: all its commands, and the time that the iterator takes. Once it
-    /// has passed, or an error has [ended the call](InsertedDocuments::stopped_by), no more documents are
+    /// has passed, or an error has [ended the call](InsertDocumentsReport::stopped_by), no more documents are
     /// taken. Documents that were taken and not sent are among the failed ones. The deadline does not
     /// interrupt an iterator that waits for its next document. The default is 30 seconds, the most 20
     /// minutes: set more for calls with very many documents.
@@ -75,7 +75,7 @@ impl<T: Attributed> Documents<T> {
     /// # Errors
     ///
     /// Only if the arguments are invalid. Everything else is in the report, document by document: see
-    /// [`InsertedDocuments`] and its [`into_result`](InsertedDocuments::into_result).
+    /// [`InsertDocumentsReport`] and its [`into_result`](InsertDocumentsReport::into_result).
     ///
     /// ```no_run
     /// # use bucket_mongo::{Attributed, Documents, Result};
@@ -172,7 +172,7 @@ struct Source<I> {
     deadline: Instant,
     /// The document that did not fit into the last command.
     left: Option<(usize, NewDocument)>,
-    report: InsertedDocuments,
+    report: InsertDocumentsReport,
     context: Context,
 }
 
@@ -227,7 +227,7 @@ impl<I: Iterator> Source<I> {
     }
 
     /// Returns the report; the given documents are not sent any more.
-    fn end(mut self, not_sent: &[NewDocuments]) -> InsertedDocuments {
+    fn end(mut self, not_sent: &[NewDocuments]) -> InsertDocumentsReport {
         // The size hint of an iterator that has ended is 0.
         if Instant::now() >= self.deadline && self.all.size_hint().1 != Some(0) {
             self.report.stop(too_late(&self.context));
@@ -250,7 +250,7 @@ impl<I: Iterator> Source<I> {
 async fn store_all<T: Attributed, I: Iterator>(
     mut storing: Storing<'_, T>,
     mut source: Source<I>,
-) -> InsertedDocuments
+) -> InsertDocumentsReport
 where
     I::Item: Borrow<T>,
 {
@@ -295,7 +295,7 @@ where
     I::Item: Borrow<T>,
     I::IntoIter: Send + 'a,
 {
-    type Output = Result<InsertedDocuments>;
+    type Output = Result<InsertDocumentsReport>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
@@ -309,7 +309,7 @@ where
                 all,
                 deadline: storing.deadline(),
                 left: None,
-                report: InsertedDocuments::default(),
+                report: InsertDocumentsReport::default(),
                 context,
             };
             Ok(store_all(storing, source).await)

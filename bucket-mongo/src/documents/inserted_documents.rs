@@ -13,14 +13,14 @@ use crate::{
 /// [`failed`](Self::failed) ones.
 ///
 /// ```
-/// use bucket_mongo::documents::InsertedDocuments;
+/// use bucket_mongo::documents::InsertDocumentsReport;
 ///
-/// fn to_be_looked_at(report: &InsertedDocuments) -> usize {
+/// fn to_be_looked_at(report: &InsertDocumentsReport) -> usize {
 ///     report.failed().iter().filter(|failed| failed.error.is_outcome_unknown()).count()
 /// }
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct InsertedDocuments {
+pub struct InsertDocumentsReport {
     failures: Failures<FailedDocument>,
 }
 
@@ -50,7 +50,7 @@ impl Failed for FailedDocument {
     }
 }
 
-impl InsertedDocuments {
+impl InsertDocumentsReport {
     /// The number of documents taken from the iterator: all of them, unless something
     /// [stopped](Self::stopped_by) the call.
     #[must_use]
@@ -73,9 +73,9 @@ impl InsertedDocuments {
     /// Why the document of this index is not stored, or not known to be; none of documents that are stored.
     ///
     /// ```
-    /// use bucket_mongo::documents::InsertedDocuments;
+    /// use bucket_mongo::documents::InsertDocumentsReport;
     ///
-    /// fn is_taken(report: &InsertedDocuments, index: usize) -> bool {
+    /// fn is_taken(report: &InsertDocumentsReport, index: usize) -> bool {
     ///     report.error(index).is_some_and(|error| error.is_duplicate_key())
     /// }
     /// ```

@@ -30,6 +30,7 @@ impl Attributed for Never {
         const NO_ARRAYS: &[AttributeArray] = &[];
         &DocumentSpec::__new("Never", "things", NO_ARRAYS)
     };
+    const __DERIVED: bucket_core::__private::Derived = bucket_core::__private::Derived;
 }
 
 /// The error of a document that cannot be stored, and of one that cannot be read.

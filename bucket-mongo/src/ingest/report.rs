@@ -77,7 +77,7 @@ impl IngestReport {
 
     /// The number of records that were sent and whose outcome is unknown.
     #[must_use]
-    pub fn not_known(&self) -> u64 {
+    pub fn unknown(&self) -> u64 {
         self.not_known
     }
 

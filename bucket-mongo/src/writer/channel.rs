@@ -8,8 +8,8 @@ use mongodb::{ClientSession, Database};
 use tokio::time::Instant;
 
 use super::{
+    cache::SharedCache,
     delivery::{Delivery, not_sent_in_time},
-    learnt::Learnt,
     selection::Selection,
     send::Command,
     session::refuse_snapshot,
@@ -20,7 +20,7 @@ use crate::error::{Context, Error};
 #[derive(Debug)]
 pub(crate) struct Channel<'a> {
     pub(crate) database: &'a Database,
-    pub(crate) learnt: &'a Arc<Learnt>,
+    pub(crate) learnt: &'a Arc<SharedCache>,
     pub(crate) write_concern: Option<&'a RawDocument>,
     pub(crate) deadline: Instant,
     pub(crate) context: &'a Context,

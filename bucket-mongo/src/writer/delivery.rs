@@ -8,9 +8,9 @@ use mongodb::{ClientSession, Database};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
+    cache::SharedCache,
     deadline::{self, GRACE},
     faults,
-    learnt::Learnt,
     selection::Selection,
     session::{self, Numbering},
 };
@@ -34,7 +34,7 @@ pub(super) struct Delivery<'a> {
     pub(super) write_concern: Option<&'a RawDocument>,
     pub(super) deadline: Instant,
     pub(super) selection: Selection,
-    pub(super) learnt: &'a Learnt,
+    pub(super) learnt: &'a SharedCache,
     /// The UUID of its collection.
     pub(super) collection: Option<Binary>,
     /// The number of its statements.

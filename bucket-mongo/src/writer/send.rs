@@ -13,7 +13,7 @@ use futures_util::future::{Either, join_all, select};
 use mongodb::Database;
 use tokio::time::Instant;
 
-use super::{Writer, delivery::Delivery, learnt::Learnt, selection::Selection};
+use super::{Writer, cache::SharedCache, delivery::Delivery, selection::Selection};
 use crate::error::{Context, Error, NotKnown};
 
 impl Writer<'_> {
@@ -89,7 +89,7 @@ impl Writer<'_> {
 #[derive(Debug)]
 pub(super) struct Command {
     pub(super) database: Database,
-    pub(super) learnt: Arc<Learnt>,
+    pub(super) learnt: Arc<SharedCache>,
     pub(super) write_concern: Option<RawDocumentBuf>,
     pub(super) deadline: Instant,
     pub(super) selection: Selection,

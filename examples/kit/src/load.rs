@@ -10,7 +10,7 @@ use std::{
     process::ExitCode,
 };
 
-use bucket_mongo::{BucketSpec, Bucketed, Buckets, core::Form, mongodb::Database};
+use bucket_mongo::{BucketSpec, Bucketed, Buckets, Form, mongodb::Database};
 use clap::Args;
 use serde::Serialize;
 

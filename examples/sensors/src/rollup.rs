@@ -1,9 +1,7 @@
 //! A rollup as the app shows it: each step with the number of readings and the spread of their
 //! values.
 
-use bucket_mongo::{
-    Buckets, Every, Fill, RollupRow, TimeRange, bson::DateTime, core::step::Filled,
-};
+use bucket_mongo::{Buckets, Fill, Filled, Interval, RollupRow, TimeRange, bson::DateTime};
 use example_kit::{Error, text};
 use serde::Serialize;
 
@@ -70,7 +68,7 @@ pub(crate) async fn read(
     buckets: &Buckets<Reading>,
     sensor: &Sensor,
     range: TimeRange,
-    every: &Every,
+    every: &Interval,
     fill: Fill,
 ) -> Result<Rollup, Error> {
     let rollup = buckets
@@ -99,7 +97,7 @@ pub(crate) async fn read(
     Ok(Rollup {
         steps: averages.into_iter().map(step).collect(),
         buckets: rollup.buckets(),
-        opened: rollup.opened(),
+        opened: rollup.scanned_buckets(),
     })
 }
 
@@ -140,7 +138,7 @@ impl Rollup {
     }
 
     /// The series to draw.
-    pub(crate) fn series(&self, sensor: &Sensor, every: &Every) -> Series {
+    pub(crate) fn series(&self, sensor: &Sensor, every: &Interval) -> Series {
         Series {
             title: format!("{sensor} by {every}"),
             unit: String::new(),

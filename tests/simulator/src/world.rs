@@ -4,7 +4,7 @@
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use bson::{Document, RawDocumentBuf};
-use bucket_core::write::Learnt;
+use bucket_core::write::Cache;
 use server_model::Server;
 
 use crate::{
@@ -107,7 +107,7 @@ impl Eq for Timed {}
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) plan: ClientPlan,
-    pub(crate) learnt: Learnt,
+    pub(crate) learnt: Cache,
     pub(crate) sessions: Vec<Session>,
     /// The next number repeats that of the previous command.
     pub(crate) miscounts: bool,
@@ -154,7 +154,7 @@ impl Client {
     fn new(plan: ClientPlan) -> Self {
         Self {
             plan,
-            learnt: Learnt::default(),
+            learnt: Cache::default(),
             sessions: Vec::new(),
             miscounts: false,
         }

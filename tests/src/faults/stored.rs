@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use bucket_core::{Form, bucket};
 use bucket_mongo::{
     Bucketed, Record,
     bson::{RawDocumentBuf, doc},
-    core::{Form, bucket},
     mongodb::Database,
 };
 use futures_util::TryStreamExt;

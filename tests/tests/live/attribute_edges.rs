@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use bucket_core::EncodeError;
 use bucket_mongo::{
     AttributeValue, Attributed, Bucketed, ErrorKind,
     attribute::{decode, encode},
     bson::{Bson, DateTime, Decimal128, Document, doc},
-    core::EncodeError,
     mongodb::Collection,
 };
 use bucket_tests::database;
@@ -278,7 +278,7 @@ async fn writers_from_before_and_after_share_buckets_and_every_read_distinguishe
         let key = || "press".to_owned();
         assert_eq!(new.range(key(), ..).await.unwrap(), all);
         let newest = new
-            .latest_for_all()
+            .latest_per_key()
             .await
             .unwrap()
             .try_collect::<Vec<_>>()

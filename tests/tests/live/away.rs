@@ -404,7 +404,7 @@ async fn dropped_streams_and_reads_leave_no_cursor_open() {
         let _ = timeout(Duration::from_micros(round * 40), read).await;
         let pages = buckets.pages(1).into_future();
         let _ = timeout(Duration::from_micros(round * 40), pages).await;
-        let all = windows.range_all(..).into_future();
+        let all = windows.range_all_keys(..).into_future();
         let _ = timeout(Duration::from_micros(round * 40), all).await;
     }
     let since = Instant::now();

@@ -1,10 +1,10 @@
 //! Bad input and bad documents in all forms except the manual's: typed errors, nothing
 //! half-written.
 
+use bucket_core::EncodeError;
 use bucket_mongo::{
     Bucketed, Buckets, ErrorKind, Limits, Window,
     bson::{Bson, DateTime, Document, doc},
-    core::EncodeError,
     testing::TestDatabase,
 };
 use bucket_tests::{database, date, documents};
@@ -397,7 +397,7 @@ async fn a_bucket_that_was_deleted_in_between_is_not_opened_again_in_its_middle(
         source: "s".into(),
         at: date("2026-01-30T10:00:00Z"),
     };
-    let mut batch = bucket_mongo::core::write::Batch::of::<Event>();
+    let mut batch = bucket_core::write::Batch::of::<Event>();
     batch.push(0, &event).unwrap();
     let seen = bucket_mongo::bson::rawdoc! {
         "_id": "s_0000000002", "source": "s", "bucket_number": 2, "bucket_size": 3, "count": 2,
@@ -409,7 +409,7 @@ async fn a_bucket_that_was_deleted_in_between_is_not_opened_again_in_its_middle(
         .run_raw_command(round.command().body().to_owned())
         .await
         .unwrap();
-    let settled = batch.settle(&round, &reply, bucket_mongo::core::write::Doubt::None);
+    let settled = batch.settle(&round, &reply, bucket_core::write::Certainty::Full);
     assert_eq!(
         (settled.missed, settled.stored.len(), settled.failed.len()),
         (1, 0, 0),

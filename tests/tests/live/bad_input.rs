@@ -1,10 +1,10 @@
 //! Bad arguments, records and documents: each is a typed error, and nothing is half-written.
 
 use crate::common::event::{Event, assert_not_stored, event};
+use bucket_core::EncodeError;
 use bucket_mongo::{
     Bucketed, Buckets, Error, ErrorKind,
     bson::{Bson, DateTime, Document, doc},
-    core::EncodeError,
     testing::TestDatabase,
 };
 use bucket_tests::{database, documents};
@@ -86,7 +86,7 @@ async fn a_record_over_16_mb_is_refused_and_the_others_of_its_batch_are_stored()
 #[tokio::test]
 async fn records_of_the_largest_size_fill_a_bucket_that_the_server_accepts() {
     let (_database, events) = events().await;
-    let room = bucket_mongo::core::size::max_record_bytes(Event::CAPACITY) - 200;
+    let room = bucket_core::size::max_record_bytes(Event::CAPACITY) - 200;
     let text = "x".repeat(room);
     for _ in 0..4 {
         events.insert(&event(1, &text)).await.unwrap();

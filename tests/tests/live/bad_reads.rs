@@ -112,7 +112,10 @@ async fn invalid_arguments_are_refused_before_anything_is_sent() {
             .await
             .unwrap_err(),
         readings.range(1, seconds(2, 1)).await.unwrap_err(),
-        readings.range_of([1, 2], seconds(2, 1)).await.unwrap_err(),
+        readings
+            .range_many([1, 2], seconds(2, 1))
+            .await
+            .unwrap_err(),
         readings.stats(1, seconds(2, 1)).await.unwrap_err(),
     ] {
         assert!(message(&error).contains("before"), "{error}");
@@ -134,14 +137,14 @@ async fn invalid_arguments_are_refused_before_anything_is_sent() {
 async fn a_token_works_only_for_its_own_query() {
     let (database, readings) = filled().await;
     let page = readings.records(1).limit(3).await.unwrap();
-    let token = page.next().unwrap().clone();
+    let token = page.next_token().unwrap().clone();
     let bounded = readings
         .records(1)
         .between(seconds(0, 300))
         .limit(3)
         .await
         .unwrap();
-    let of_range = bounded.next().unwrap();
+    let of_range = bounded.next_token().unwrap();
 
     // The page size may change.
     readings.records(1).limit(7).after(&token).await.unwrap();
@@ -187,7 +190,7 @@ async fn a_token_works_only_for_its_own_query() {
 async fn every_text_is_a_token_or_a_typed_error() {
     let (_database, readings) = filled().await;
     let token = readings.records(1).limit(3).await.unwrap();
-    let token = token.next().unwrap().clone();
+    let token = token.next_token().unwrap().clone();
     let mut runner = TestRunner::deterministic();
     let drawn = |strategy: BoxedStrategy<String>, runner: &mut TestRunner| {
         use proptest::strategy::ValueTree;
@@ -263,13 +266,13 @@ async fn damaged_documents_are_named_by_every_read() {
         // The records before it come first, and the records after it can be reached.
         let before = readings.records(1).limit(60).await.unwrap();
         assert_eq!(before.len(), 6, "{damage}");
-        let error = readings.records(1).limit(60).after(before.next());
+        let error = readings.records(1).limit(60).after(before.next_token());
         let error = error.await.unwrap_err();
         let token = error.continue_after().cloned();
         named(error);
         let after = readings.records(1).limit(60).after(token.unwrap());
         let after = after.await.unwrap();
-        assert_eq!((after.len(), after.next()), (21, None), "{damage}");
+        assert_eq!((after.len(), after.next_token()), (21, None), "{damage}");
         named(
             readings
                 .records(1)
@@ -279,7 +282,7 @@ async fn damaged_documents_are_named_by_every_read() {
                 .unwrap_err(),
         );
         named(readings.range(1, ..).await.unwrap_err());
-        named(readings.range_of([0, 1], ..).await.unwrap_err());
+        named(readings.range_many([0, 1], ..).await.unwrap_err());
         named(readings.latest_n(1, 60).await.unwrap_err());
         // A stream continues after it.
         let found: Vec<_> = readings.records(1).stream().collect().await;
@@ -321,9 +324,9 @@ async fn a_damaged_bucket_keeps_no_other_record_from_a_page_in_either_direction(
                     let last = query().limit(100).collect().await;
                     let token = last.unwrap_err().continue_after().cloned();
                     let rest = query().limit(100).after(token.unwrap()).await.unwrap();
-                    let beyond = query().after(rest.end()).await.unwrap();
+                    let beyond = query().after(rest.end_token()).await.unwrap();
                     assert!(beyond.is_empty());
-                    beyond.prev().cloned()
+                    beyond.previous_token().cloned()
                 } else {
                     None
                 };
@@ -342,7 +345,11 @@ async fn a_damaged_bucket_keeps_no_other_record_from_a_page_in_either_direction(
                                 values.reverse();
                             }
                             seen.extend(values);
-                            let next = if before { page.prev() } else { page.next() };
+                            let next = if before {
+                                page.previous_token()
+                            } else {
+                                page.next_token()
+                            };
                             next.cloned()
                         }
                         Err(error) => {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bucket_mongo::{
-    Bucketed, Buckets, Every,
+    Bucketed, Buckets, Interval,
     bson::{Bson, DateTime, Document, doc},
     mongodb::Collection,
     testing::TestDatabase,
@@ -177,7 +177,7 @@ async fn every_read_returns_what_was_stored<T: Part>() {
     assert_eq!(sorted(read), all[5..13]);
     let latest = parts.latest(key()).await.unwrap();
     assert_eq!(latest.as_ref(), all.last());
-    let latest = parts.latest_for_all().await.unwrap();
+    let latest = parts.latest_per_key().await.unwrap();
     let latest: Vec<T> = latest.try_collect().await.unwrap();
     assert_eq!(latest, all[39..]);
     let streamed: Vec<T> = parts.records(key()).stream().try_collect().await.unwrap();
@@ -223,7 +223,10 @@ async fn every_read_returns_what_was_stored<T: Part>() {
     assert_eq!(whole(of_server.get("sum").unwrap()), sum(5..13));
 
     let steps = DateTime::from_millis(START)..DateTime::from_millis(START + 40 * MINUTE);
-    let rollup = parts.rollup(key(), steps, Every::minutes(5)).await.unwrap();
+    let rollup = parts
+        .rollup(key(), steps, Interval::minutes(5))
+        .await
+        .unwrap();
     for (at, row) in (0_i64..).zip(rollup.rows()) {
         assert_eq!(row.stats().and_then(T::sum), Some(sum(at * 5..at * 5 + 5)));
     }
@@ -507,7 +510,7 @@ async fn a_damaged_attribute_is_named_with_its_bucket_and_item() {
             "{error}"
         );
         let error = scans
-            .latest_for_all()
+            .latest_per_key()
             .await
             .unwrap()
             .try_collect::<Vec<_>>()

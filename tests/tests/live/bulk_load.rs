@@ -11,7 +11,7 @@ use std::{
 };
 
 use bucket_mongo::{
-    Bucketed, Buckets, Every,
+    Bucketed, Buckets, Interval,
     bson::{DateTime, Document, doc},
     testing::TestDatabase,
 };
@@ -70,7 +70,7 @@ async fn every_read(events: &Buckets<Event>) -> Vec<String> {
             };
             let page = query.await.unwrap();
             seen.push(format!("{page:?}"));
-            match page.next() {
+            match page.next_token() {
                 Some(next) => token = Some(next.clone()),
                 None => break,
             }
@@ -90,7 +90,7 @@ async fn every_read(events: &Buckets<Event>) -> Vec<String> {
     }
     seen.push(format!("{:?}", events.latest(1).await.unwrap()));
     seen.push(format!("{:?}", events.latest_n(1, 13).await.unwrap()));
-    let latest = events.latest_for_all().await.unwrap();
+    let latest = events.latest_per_key().await.unwrap();
     let mut latest: Vec<Event> = latest.try_collect().await.unwrap();
     latest.sort_by_key(|event| event.source);
     seen.push(format!("{latest:?}"));
@@ -99,7 +99,7 @@ async fn every_read(events: &Buckets<Event>) -> Vec<String> {
         let pipeline = found.pipeline().unwrap();
         seen.push(format!("{:?}", found.await.unwrap()));
         seen.push(format!("{:?}", aggregated(events, pipeline).await));
-        let several = events.range_of([1, 2], range.clone());
+        let several = events.range_many([1, 2], range.clone());
         let several: Vec<Event> = several.stream().try_collect().await.unwrap();
         seen.push(format!("{several:?}"));
         let stats = events.stats(1, range.clone());
@@ -107,7 +107,7 @@ async fn every_read(events: &Buckets<Event>) -> Vec<String> {
         seen.push(format!("{:?}", stats.await.unwrap()));
         seen.push(format!("{:?}", aggregated(events, pipeline).await));
     }
-    let rollup = events.rollup(1, at(0)..at(40), Every::seconds(7));
+    let rollup = events.rollup(1, at(0)..at(40), Interval::seconds(7));
     seen.push(format!("{:?}", rollup.await.unwrap()));
     seen
 }
@@ -220,7 +220,7 @@ async fn follow(events: Buckets<Event>, limit: usize, written: Arc<AtomicBool>) 
             Some(token) => query.after(token).await,
         };
         let page = page.unwrap();
-        token = page.end().cloned().or(token);
+        token = page.end_token().cloned().or(token);
         read.extend(page.records().iter().map(|event| event.value));
         if is_written && page.records().is_empty() {
             return read;

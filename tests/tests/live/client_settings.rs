@@ -2,7 +2,7 @@
 //! library's calls keep their guarantees under any of them.
 
 use bucket_mongo::{
-    Attributed, Bucketed, Every,
+    Attributed, Bucketed, Interval,
     bson::{DateTime, Document, doc},
     mongodb::{Client, Database},
 };
@@ -69,16 +69,16 @@ async fn with_buckets(database: &Database) {
     assert_eq!(readings.records(1).collect().await.unwrap(), all);
     assert_eq!(readings.latest(1).await.unwrap().as_ref(), all.last());
     assert_eq!(readings.latest_n(1, 2).await.unwrap().len(), 2);
-    let latest = readings.latest_for_all().await.unwrap();
+    let latest = readings.latest_per_key().await.unwrap();
     assert_eq!(latest.try_collect::<Vec<_>>().await.unwrap(), all[9..]);
     let span = || all[0].at..DateTime::from_millis(start + 3_600_000);
     assert_eq!(readings.range(1, span()).await.unwrap(), all);
-    let every_key = readings.range_all(span()).await.unwrap();
+    let every_key = readings.range_all_keys(span()).await.unwrap();
     assert_eq!(every_key.try_collect::<Vec<_>>().await.unwrap(), all);
     let stats = readings.stats(1, span()).await.unwrap().unwrap();
     assert_eq!(stats.count(), 10);
     let rollup = readings
-        .rollup(1, span(), Every::minutes(30))
+        .rollup(1, span(), Interval::minutes(30))
         .await
         .unwrap();
     assert!(!rollup.rows().is_empty());

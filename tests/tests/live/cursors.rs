@@ -6,10 +6,10 @@ use std::{
     time::Duration,
 };
 
+use bucket_core::Form;
 use bucket_mongo::{
     Buckets, CursorToken, InsertReport, Limits, Record, RecordPage, Result, TimeRange, Window,
     bson::{Document, doc},
-    core::Form,
 };
 use futures_util::TryStreamExt;
 use tokio::task::JoinHandle;
@@ -65,11 +65,11 @@ async fn every_path_returns_every_record_once<const F: usize>(start: u8) {
         loop {
             let limit = draw.draw(1..=30_usize);
             let page = page(&buckets, (newest_first, range, limit), after, None).await;
-            assert_eq!(page.prev().is_some(), !seen.is_empty());
+            assert_eq!(page.previous_token().is_some(), !seen.is_empty());
             assert_eq!(page.len(), limit.min(expected.len() - seen.len()));
             seen.extend(numbers(page.records()));
-            last = put_away(page.end()).or(last);
-            after = put_away(page.next());
+            last = put_away(page.end_token()).or(last);
+            after = put_away(page.next_token());
             assert_eq!(after.is_some(), seen.len() < expected.len());
             if after.is_none() {
                 break;
@@ -81,17 +81,17 @@ async fn every_path_returns_every_record_once<const F: usize>(start: u8) {
         let Some(last) = last else { continue };
         let mut back = Vec::new();
         let beyond = page(&buckets, (newest_first, range, 5), Some(last.clone()), None).await;
-        assert!(beyond.is_empty() && beyond.next().is_none());
-        assert_eq!(put_away(beyond.end()), Some(last.clone()));
+        assert!(beyond.is_empty() && beyond.next_token().is_none());
+        assert_eq!(put_away(beyond.end_token()), Some(last.clone()));
         let mut before = Some(last);
         while before.is_some() {
             let limit = draw.draw(1..=30_usize);
             let page = page(&buckets, (newest_first, range, limit), None, before).await;
-            assert_eq!(page.next().is_some(), !page.is_empty());
+            assert_eq!(page.next_token().is_some(), !page.is_empty());
             let mut part = numbers(page.records());
             part.extend(back);
             back = part;
-            before = put_away(page.prev());
+            before = put_away(page.previous_token());
             let missing = expected.len() - 1 - back.len();
             assert_eq!(before.is_some(), missing > 0, "{missing} are missing");
         }
@@ -204,7 +204,11 @@ async fn nothing_is_missed_or_doubled_while_others_write<const F: usize>(start: 
             for record in page.records() {
                 *seen.entry(record.unique).or_default() += 1;
             }
-            token = put_away(if backwards { page.prev() } else { page.next() });
+            token = put_away(if backwards {
+                page.previous_token()
+            } else {
+                page.next_token()
+            });
             if token.is_none() {
                 break;
             }
@@ -303,7 +307,7 @@ async fn a_walk_goes_on_when_buckets_are_removed<const F: usize>(newest_first: b
     loop {
         let page = page(&buckets, (newest_first, TimeRange::ALL, 7), token, None).await;
         seen.extend(numbers(page.records()));
-        token = put_away(page.next());
+        token = put_away(page.next_token());
         if token.is_none() {
             break;
         }
@@ -354,22 +358,22 @@ async fn an_empty_page_leads_back_to_what_is_left<const F: usize>(newest_first: 
     };
     let all = query(1_000).await.unwrap();
     let first = query(all.len() / 3).await.unwrap();
-    let second = query(1_000).after(first.next()).await.unwrap();
+    let second = query(1_000).after(first.next_token()).await.unwrap();
     for record in first.records() {
         let with_it = doc! { "items.unique": record.unique };
         collection.delete_one(with_it).await.unwrap();
     }
     let left = query(1_000).await.unwrap();
     assert!(!left.is_empty());
-    let gone = query(7).before(second.prev()).await.unwrap();
-    assert!(gone.is_empty() && gone.prev().is_none());
-    assert!(gone.next().is_some() && gone.next() == gone.end());
-    let found = query(1_000).after(gone.next()).await.unwrap();
+    let gone = query(7).before(second.previous_token()).await.unwrap();
+    assert!(gone.is_empty() && gone.previous_token().is_none());
+    assert!(gone.next_token().is_some() && gone.next_token() == gone.end_token());
+    let found = query(1_000).after(gone.next_token()).await.unwrap();
     assert_eq!(numbers(found.records()), numbers(left.records()));
     // And backwards: nothing after the last one, everything before it.
-    let beyond = query(7).after(found.end()).await.unwrap();
-    assert!(beyond.is_empty() && beyond.next().is_none());
-    let found = query(1_000).before(beyond.prev()).await.unwrap();
+    let beyond = query(7).after(found.end_token()).await.unwrap();
+    assert!(beyond.is_empty() && beyond.next_token().is_none());
+    let found = query(1_000).before(beyond.previous_token()).await.unwrap();
     assert_eq!(numbers(found.records()), numbers(left.records()));
 }
 

@@ -3,11 +3,11 @@
 
 use std::fmt::Debug;
 
+use bucket_core::Form;
 use bucket_mongo::{
-    Bucketed, Buckets, Error, ErrorKind, Every, FieldPath, Fill, IntoTimeRange, RangeStats, Rollup,
-    RollupRow, TimeRange,
+    Bucketed, Buckets, Error, ErrorKind, FieldPath, Fill, Interval, IntoTimeRange, RangeStats,
+    Rollup, RollupRow, TimeRange,
     bson::{Bson, DateTime, Decimal128, Document, doc, oid::ObjectId},
-    core::Form,
 };
 use bucket_tests::database;
 use futures_util::{StreamExt, TryStreamExt};
@@ -267,7 +267,7 @@ async fn check<T: Event>(events: &Buckets<T>, span: TimeRange, damage: &Document
             stats.map(|stats| stats.as_ref().map_or(0, RangeStats::count)),
         );
     }
-    for every in [Every::seconds(15), Every::hours(1)] {
+    for every in [Interval::seconds(15), Interval::hours(1)] {
         let rollup = events.rollup(key(), span, every).fill(Fill::Previous).await;
         let count = |rollup: Rollup<T>| rollup.rows().iter().map(RollupRow::count).sum();
         counted("rollup", rollup.map(count));
@@ -277,9 +277,9 @@ async fn check<T: Event>(events: &Buckets<T>, span: TimeRange, damage: &Document
         events.records(key()).limit(100).await.err(),
     );
     look(
-        "range_of",
+        "range_many",
         events
-            .range_of([key(), T::key_of("good")], span)
+            .range_many([key(), T::key_of("good")], span)
             .await
             .err(),
     );
@@ -296,7 +296,7 @@ async fn check<T: Event>(events: &Buckets<T>, span: TimeRange, damage: &Document
     let pages = events.pages(key()).await.unwrap();
     look("pages", pages.try_collect::<Vec<_>>().await.err());
     // The others did not change.
-    let newest: Vec<_> = events.latest_for_all().await.unwrap().collect().await;
+    let newest: Vec<_> = events.latest_per_key().await.unwrap().collect().await;
     let good = |record: &&bucket_mongo::Result<T>| {
         record
             .as_ref()
@@ -304,14 +304,14 @@ async fn check<T: Event>(events: &Buckets<T>, span: TimeRange, damage: &Document
     };
     assert_eq!(newest.iter().filter(good).count(), 1, "{damage}");
     for found in newest {
-        look("latest_for_all", found.err());
+        look("latest_per_key", found.err());
     }
     if let Form::Window { .. } = T::SPEC.form() {
-        let all: Vec<_> = events.range_all(span).await.unwrap().collect().await;
+        let all: Vec<_> = events.range_all_keys(span).await.unwrap().collect().await;
         let of_good = all.iter().filter(good).count();
         assert_eq!(of_good, 12, "{damage}");
         for found in all {
-            look("range_all", found.err());
+            look("range_all_keys", found.err());
         }
     }
     let good = events.range(T::key_of("good"), ..).await.unwrap();

@@ -1,11 +1,8 @@
 //! What the derive generates from the options for forms, names and sizes.
 
 use bucket_core::spec::{IdSegment, Names, TimeUnit};
-use bucket_mongo::{
-    BucketSpec, Bucketed,
-    bson::DateTime,
-    core::{Form, LatePolicy, Window},
-};
+use bucket_core::{Form, LatePolicy, Window};
+use bucket_mongo::{BucketSpec, Bucketed, bson::DateTime};
 use serde::{Deserialize, Serialize};
 
 /// A record with these container options.

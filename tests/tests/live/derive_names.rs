@@ -298,11 +298,8 @@ mod among_types {
     }
 }
 
-use bucket_mongo::{
-    Bucketed, Record, attribute,
-    bson::DateTime,
-    core::{bucket, write::Batch},
-};
+use bucket_core::{bucket, write::Batch};
+use bucket_mongo::{Bucketed, Record, attribute, bson::DateTime};
 
 fn is_encoded<T: Record>(record: &T) {
     let mut batch = Batch::of::<T>();

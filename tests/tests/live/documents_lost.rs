@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, time::Duration};
 use bucket_mongo::{
     Attributed, ErrorKind,
     bson::{Bson, doc},
-    documents::InsertedDocuments,
+    documents::InsertDocumentsReport,
     testing::{DevServer, TestDatabase},
 };
 use bucket_tests::{
@@ -57,7 +57,11 @@ async fn numbers(database: &TestDatabase) -> BTreeSet<i32> {
 
 /// Documents that pass are stored and reported as stored. Returns how many of the others have an
 /// unknown outcome.
-async fn assert_told(database: &TestDatabase, report: &InsertedDocuments, number: i32) -> usize {
+async fn assert_told(
+    database: &TestDatabase,
+    report: &InsertDocumentsReport,
+    number: i32,
+) -> usize {
     let expected: BTreeSet<i32> = (0..number).filter(|number| number % 3 == 0).collect();
     assert_eq!(numbers(database).await, expected);
     let told = (0..number).filter(|at| report.is_stored(usize::try_from(*at).unwrap()));

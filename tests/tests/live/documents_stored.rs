@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use bucket_mongo::{
     Attributed, Documents, ErrorKind,
     bson::{Bson, Document, doc},
-    documents::InsertedDocuments,
+    documents::InsertDocumentsReport,
     mongodb::options::WriteConcern,
     testing::{DevServer, TestDatabase},
 };
@@ -60,7 +60,7 @@ async fn numbers(database: &TestDatabase) -> BTreeSet<usize> {
 }
 
 /// Everything that the report says is true.
-async fn assert_true(database: &TestDatabase, report: &InsertedDocuments) {
+async fn assert_true(database: &TestDatabase, report: &InsertDocumentsReport) {
     let stored = numbers(database).await;
     for index in 0..report.tried() {
         if report.is_stored(index) {
@@ -180,7 +180,7 @@ async fn fail(server: &DevServer, mode: impl Into<Bson>, data: Document) {
 }
 
 /// The result of three commands when the server fails the second one.
-async fn failed_second(code: i32, goes_on: bool) -> (TestDatabase, InsertedDocuments) {
+async fn failed_second(code: i32, goes_on: bool) -> (TestDatabase, InsertDocumentsReport) {
     let server = failing().await;
     let database = server.database("failing").await.unwrap();
     let all = things(2 * COMMAND + 10);
@@ -365,7 +365,7 @@ async fn caller_ids_make_retries_exact_where_the_server_takes_no_numbers() {
     store_through(&proxy, &server, "standalone", true).await;
 }
 
-async fn in_transaction(documents: &Documents<Thing>, all: &[Thing]) -> InsertedDocuments {
+async fn in_transaction(documents: &Documents<Thing>, all: &[Thing]) -> InsertDocumentsReport {
     let client = documents.database().client();
     let mut session = client.start_session().await.unwrap();
     session.start_transaction().await.unwrap();

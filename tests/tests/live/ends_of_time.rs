@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use bucket_core::Form;
 use bucket_mongo::{
-    Bucketed, Buckets, Every, IntoTimeRange, RangeStats, TimeRange,
+    Bucketed, Buckets, Interval, IntoTimeRange, RangeStats, TimeRange,
     bson::{Bson, DateTime, Document},
-    core::Form,
 };
 use bucket_tests::database;
 use futures_util::TryStreamExt;
@@ -122,7 +122,7 @@ async fn every_read_is_exact<T: Event>() {
     assert_eq!(newest.at(), MAX);
     let newest: Vec<T> = events.latest_n(T::key_of(1), 3).await.unwrap();
     assert_eq!(times(&newest), [MAX, MAX - 1, MAX - 999]);
-    let newest = events.latest_for_all().await.unwrap();
+    let newest = events.latest_per_key().await.unwrap();
     let newest: Vec<T> = newest.try_collect().await.unwrap();
     assert_eq!(times(&newest), [MAX, MAX]);
     assert_eq!(
@@ -153,7 +153,10 @@ async fn check<T: Event>(events: &Buckets<T>, range: TimeRange, inside: &[i64]) 
     );
     let found = events.range(key(), range).newest_first().await.unwrap();
     assert_eq!(times(&found), reversed, "{range:?}");
-    let found = events.range_of([key(), T::key_of(2)], range).await.unwrap();
+    let found = events
+        .range_many([key(), T::key_of(2)], range)
+        .await
+        .unwrap();
     assert_eq!(times(&found), twice, "{range:?}");
     let found = events
         .records(key())
@@ -175,9 +178,9 @@ async fn check<T: Event>(events: &Buckets<T>, range: TimeRange, inside: &[i64]) 
         let page = events.records(key()).between(range).limit(4).after(next);
         let page = page.await.unwrap();
         paged.extend(times(page.records()));
-        next = page.next().cloned();
+        next = page.next_token().cloned();
         if next.is_none() {
-            let Some(end) = page.end() else { break };
+            let Some(end) = page.end_token() else { break };
             let back = events
                 .records(key())
                 .between(range)
@@ -200,7 +203,7 @@ async fn check<T: Event>(events: &Buckets<T>, range: TimeRange, inside: &[i64]) 
     check_pipelines(events, range, inside).await;
     check_rollup(events, range, inside).await;
     if let Form::Window { .. } = T::SPEC.form() {
-        let found = events.range_all(range).await.unwrap();
+        let found = events.range_all_keys(range).await.unwrap();
         let found: Vec<T> = found.try_collect().await.unwrap();
         let mut found = times(&found);
         found.sort_unstable();
@@ -237,10 +240,10 @@ async fn check_pipelines<T: Event>(events: &Buckets<T>, range: TimeRange, inside
 /// If the range is short enough for steps.
 async fn check_rollup<T: Event>(events: &Buckets<T>, range: TimeRange, inside: &[i64]) {
     for every in [
-        Every::seconds(30),
-        Every::minutes(1),
-        Every::day(),
-        Every::month(),
+        Interval::seconds(30),
+        Interval::minutes(1),
+        Interval::day(),
+        Interval::month(),
     ] {
         if range.start().is_none() || range.end().is_none() || every.count_in(range) > 1_000 {
             continue;

@@ -1,9 +1,9 @@
 //! `ensure`: idempotent, safe to run concurrently, destroys nothing, reports differences.
 
+use bucket_core::index::Drift;
 use bucket_mongo::{
     Bucketed, ErrorKind,
     bson::{DateTime, Document, doc},
-    core::index::Drift,
 };
 use bucket_tests::{database, documents};
 use futures_util::{TryStreamExt, future::join_all};

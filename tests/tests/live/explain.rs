@@ -1,9 +1,9 @@
 //! `explain` of every statement and read, for a key with 10,000 full buckets.
 
+use bucket_core::{read, write::Batch};
 use bucket_mongo::{
     Bucketed, Record,
     bson::{DateTime, Document, doc},
-    core::{read, write::Batch},
     testing::TestDatabase,
 };
 use bucket_tests::database;

@@ -4,7 +4,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use bucket_mongo::{Bucketed, Record, core::Form};
+use bucket_core::Form;
+use bucket_mongo::{Bucketed, Record};
 use bucket_tests::{
     database,
     faults::{

@@ -9,10 +9,10 @@ use std::{
     time::Duration,
 };
 
+use bucket_core::index;
 use bucket_mongo::{
     Bucketed, Buckets, Error, ErrorKind, Record,
     bson::{Document, doc},
-    core::index,
     testing::TestDatabase,
 };
 use bucket_tests::{

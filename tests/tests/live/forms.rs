@@ -7,10 +7,10 @@ use std::{
     sync::Arc,
 };
 
+use bucket_core::{EncodeError, LatePolicy, bucket};
 use bucket_mongo::{
     Bucketed, Buckets, ErrorKind, Record,
     bson::{RawDocumentBuf, doc},
-    core::{EncodeError, LatePolicy, bucket},
 };
 use bucket_tests::database;
 use futures_util::TryStreamExt;

@@ -1,12 +1,12 @@
 //! `explain` of the writes of every form, for a key with 2,000 full buckets.
 
+use bucket_core::{
+    read::FindPlan,
+    write::{Batch, Need},
+};
 use bucket_mongo::{
     Bucketed,
     bson::{DateTime, Document, RawDocumentBuf, doc},
-    core::{
-        read::FindPlan,
-        write::{Batch, Need},
-    },
     testing::TestDatabase,
 };
 use bucket_tests::database;
@@ -44,7 +44,7 @@ async fn long_history<const F: usize>() -> TestDatabase {
     database
 }
 
-fn document(round: &bucket_mongo::core::write::Round) -> Document {
+fn document(round: &bucket_core::write::Round) -> Document {
     Document::try_from(round.command().body().to_owned()).unwrap()
 }
 

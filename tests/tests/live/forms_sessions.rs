@@ -1,9 +1,9 @@
 //! Every form inside transactions: all of a call or nothing.
 
+use bucket_core::bucket;
 use bucket_mongo::{
     Bucketed, Buckets,
     bson::{DateTime, RawDocumentBuf, doc},
-    core::bucket,
 };
 use bucket_tests::database;
 use futures_util::TryStreamExt;

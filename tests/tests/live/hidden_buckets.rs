@@ -2,7 +2,7 @@
 //! dated in the future, because the server removes it.
 
 use bucket_mongo::{
-    Bucketed, Every, Fill, RollupRow,
+    Bucketed, Fill, Interval, RollupRow,
     bson::{DateTime, Document, doc},
 };
 use bucket_tests::database;
@@ -52,7 +52,7 @@ macro_rules! hides {
             assert_eq!(events.records(1).collect().await.unwrap(), shown);
             assert_eq!(events.records(1).limit(9).await.unwrap().records(), shown);
             assert_eq!(events.range(1, ..).await.unwrap(), shown);
-            assert_eq!(events.range_of([1, 7], ..).await.unwrap(), shown);
+            assert_eq!(events.range_many([1, 7], ..).await.unwrap(), shown);
             assert_eq!(events.latest(1).await.unwrap().as_ref(), shown.last());
             assert_eq!(events.latest_n(1, 9).await.unwrap().len(), 2);
             assert_eq!(events.count(1).await.unwrap(), 2);
@@ -63,7 +63,7 @@ macro_rules! hides {
             assert_eq!(pages.len(), 1);
             assert_eq!(events.stats(1, ..).await.unwrap().unwrap().count(), 2);
             for fill in [Fill::Skip, Fill::Previous] {
-                let rollup = events.rollup(1, date(-1)..date(40), Every::day()).fill(fill);
+                let rollup = events.rollup(1, date(-1)..date(40), Interval::day()).fill(fill);
                 let rollup = rollup.await.unwrap();
                 let counted: u64 = rollup.rows().iter().map(RollupRow::count).sum();
                 assert_eq!(counted, 2);
@@ -76,7 +76,7 @@ macro_rules! hides {
                 let found: Vec<Document> = found.try_collect().await.unwrap();
                 assert_eq!(found.len(), 1, "{found:?}");
             }
-            let newest = events.latest_for_all().await.unwrap();
+            let newest = events.latest_per_key().await.unwrap();
             let mut newest: Vec<$name> = newest.try_collect().await.unwrap();
             newest.sort_by_key(|event| event.number);
             assert_eq!(newest, [records[1].clone(), records[3].clone()]);

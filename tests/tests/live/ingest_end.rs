@@ -105,7 +105,7 @@ async fn an_abort_reports_each_record_as_stored_not_stored_or_unknown() {
         (200, 100, 0)
     );
     assert!(
-        report.not_stored() > 0 && report.not_known() > 0,
+        report.not_stored() > 0 && report.unknown() > 0,
         "{report:?}"
     );
     assert_eq!(
@@ -133,7 +133,7 @@ async fn an_abort_reports_each_record_as_stored_not_stored_or_unknown() {
     let counts = outcomes.each_ref().map(|o| u64::try_from(o.len()).unwrap());
     assert_eq!(
         counts,
-        [report.stored(), report.not_stored(), report.not_known()]
+        [report.stored(), report.not_stored(), report.unknown()]
     );
     // The server executes the sent commands after all: that is why their outcome is unknown.
     let [stored, not_stored, not_known] = outcomes;
@@ -177,7 +177,7 @@ async fn a_deadline_ends_calls_that_a_held_server_does_not_answer() {
     let error = receipt.await.unwrap_err();
     assert!(error.is_outcome_unknown(), "{error:?}");
     assert!(error.to_string().contains("deadline"), "{error}");
-    assert_eq!(ingestor.report().not_known(), 1);
+    assert_eq!(ingestor.report().unknown(), 1);
     drop(held);
     let later = async || ingestor.push(&sample(1, 0, 2)).await.unwrap().await;
     while later().await.is_err() {}
@@ -213,7 +213,7 @@ fn the_end_of_the_runtime_settles_the_remaining_records() {
     let report = outside.block_on(ingestor.shutdown());
     outside.block_on(openings.release());
     assert_eq!((report.accepted(), report.stored()), (25, 10));
-    assert_eq!((report.not_known(), report.not_stored()), (10, 5));
+    assert_eq!((report.unknown(), report.not_stored()), (10, 5));
     for (at, receipt) in receipts.into_iter().enumerate() {
         let error = outside.block_on(receipt).unwrap_err();
         let is_left = matches!(error.kind(), ErrorKind::ShutDown);

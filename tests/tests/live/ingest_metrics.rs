@@ -181,7 +181,7 @@ async fn metrics_are_those_of_the_table_and_add_up() {
     assert!(report.not_stored() > 0);
     for (name, count) in [
         ("not_stored", report.not_stored()),
-        ("not_known", report.not_known()),
+        ("not_known", report.unknown()),
     ] {
         let sum = recorded.sum(&format!("bucket_ingest_{name}_total"));
         assert_eq!(u64::try_from(sum), Ok(count), "{name}");

@@ -1,7 +1,7 @@
 //! What a handle learns from the buckets of one key widens its reads, and never narrows them.
 
 use bucket_mongo::{
-    Bucketed, Every, Limits, Window,
+    Bucketed, Interval, Limits, Window,
     bson::{DateTime, Document, doc},
 };
 use bucket_tests::{database, profiled};
@@ -41,7 +41,7 @@ async fn a_longer_bucket_of_one_key_does_not_hide_those_of_others_from_a_read_of
     readings.insert(&reading("long", HOUR)).await.unwrap();
     let range = || DateTime::from_millis(HOUR)..DateTime::from_millis(HOUR + 1);
     let all: Vec<Reading> = readings
-        .range_all(range())
+        .range_all_keys(range())
         .await
         .unwrap()
         .try_collect()
@@ -52,7 +52,7 @@ async fn a_longer_bucket_of_one_key_does_not_hide_those_of_others_from_a_read_of
     let of_changed = readings.range("changed", ..).await.unwrap();
     assert_eq!(of_changed.len(), 1);
     let all: Vec<Reading> = readings
-        .range_all(range())
+        .range_all_keys(range())
         .await
         .unwrap()
         .try_collect()
@@ -102,7 +102,7 @@ async fn an_end_that_no_window_can_have_costs_no_further_read() {
         assert_eq!(readings.range("a", range(10)).await.unwrap().len(), 10);
         let stats = readings.stats("a", range(10)).await.unwrap().unwrap();
         assert_eq!(stats.count(), 10);
-        let rollup = readings.rollup("a", range(10), Every::minutes(5)).await;
+        let rollup = readings.rollup("a", range(10), Interval::minutes(5)).await;
         let counts: Vec<u64> = rollup
             .unwrap()
             .rows()
@@ -137,8 +137,8 @@ async fn a_read_that_has_returned_nothing_restarts_when_it_finds_a_longer_bucket
     for newest_first in [false, true] {
         // Handles that have learnt nothing.
         let fresh = || Reading::buckets(&database);
-        let (range_of, records) = (fresh(), fresh());
-        let found = range_of.range("a", range());
+        let (range_many, records) = (fresh(), fresh());
+        let found = range_many.range("a", range());
         let found = if newest_first {
             found.newest_first()
         } else {

@@ -69,15 +69,15 @@ async fn pages_cover_all_parts_of_a_window_in_both_directions() {
 
         // From the middle of the window, forwards and backwards.
         let start = events.records(1).limit(500).await.unwrap();
-        let rest = events.records(1).limit(10_000).after(start.next());
+        let rest = events.records(1).limit(10_000).after(start.next_token());
         let rest = rest.await.unwrap();
         assert_eq!(numbers(rest.records()), ascending[500..]);
-        let before = events.records(1).limit(10_000).before(rest.end());
+        let before = events.records(1).limit(10_000).before(rest.end_token());
         let before = before.await.unwrap();
         assert_eq!(numbers(before.records()), ascending[..ascending.len() - 1]);
         let start = events.records(1).newest_first().limit(500).await.unwrap();
         let rest = events.records(1).newest_first().limit(10_000);
-        let rest = rest.after(start.next()).await.unwrap();
+        let rest = rest.after(start.next_token()).await.unwrap();
         assert_eq!(numbers(rest.records()), descending[500..]);
     };
     tokio::time::timeout(PATIENCE, read).await.unwrap();
@@ -91,7 +91,7 @@ async fn streams_cover_all_parts_of_a_window() {
         let all: Vec<Event> = events.records(1).stream().try_collect().await.unwrap();
         assert_eq!(numbers(&all), ascending);
         let start = events.records(1).limit(700).await.unwrap();
-        let rest = events.records(1).after(start.next()).collect();
+        let rest = events.records(1).after(start.next_token()).collect();
         assert_eq!(numbers(&rest.await.unwrap()), ascending[700..]);
         let all = events.range(1, ..).newest_first().await.unwrap();
         assert!(numbers(&all).iter().rev().eq(&ascending));

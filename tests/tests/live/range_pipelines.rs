@@ -1,10 +1,10 @@
 //! The pipelines of ranges: of several keys, of none, of an empty span, with some fields of each
 //! item.
 
+use bucket_core::read::Walk;
 use bucket_mongo::{
     Bucketed, Buckets,
     bson::{Bson, DateTime, Document},
-    core::read::Walk,
     testing::TestDatabase,
 };
 use bucket_tests::database;
@@ -89,24 +89,27 @@ async fn check<T: Reading>() {
     let keys = || [T::key_of("a", 1), T::key_of("b", 1), T::key_of("c", 1)];
     let both = items(
         &readings,
-        readings.range_of(keys(), span()).pipeline().unwrap(),
+        readings.range_many(keys(), span()).pipeline().unwrap(),
     )
     .await;
     assert_eq!(both.len(), 6);
     assert!(both.iter().all(|item| item.len() == 3), "{both:?}");
 
     let none: [T::Key; 0] = [];
-    let pipeline = readings.range_of(none, span()).pipeline().unwrap();
+    let pipeline = readings.range_many(none, span()).pipeline().unwrap();
     assert_eq!(items(&readings, pipeline).await, []);
     for empty in [date(40_000)..date(40_000), date(200_000)..date(300_000)] {
-        let pipeline = readings.range_of(keys(), empty.clone()).pipeline().unwrap();
+        let pipeline = readings
+            .range_many(keys(), empty.clone())
+            .pipeline()
+            .unwrap();
         assert_eq!(items(&readings, pipeline).await, []);
         let pipeline = readings.range(T::key_of("a", 1), empty).pipeline().unwrap();
         assert_eq!(items(&readings, pipeline).await, []);
     }
     let value = bucket_mongo::FieldPath::new("items.value");
     let select = readings
-        .range_of(keys(), span())
+        .range_many(keys(), span())
         .select::<Document>([value]);
     let some = items(&readings, select.pipeline().unwrap()).await;
     assert_eq!(some.len(), 6);
@@ -197,7 +200,7 @@ async fn with_key_fields<T: Reading>() {
     assert_eq!(points.len(), 10);
     assert!(points.iter().all(|point| point.device == "b"));
     let keys = [T::key_of("a", 1), T::key_of("b", 1)];
-    let points = readings.range_of(keys, ..).select::<Point>(fields);
+    let points = readings.range_many(keys, ..).select::<Point>(fields);
     let points = points.await.unwrap();
     let of_a = points.iter().filter(|point| point.device == "a").count();
     assert_eq!((points.len(), of_a), (20, 10));
@@ -230,20 +233,24 @@ async fn many_keys<T: Reading>() {
     let time = |record: &T| record.time();
     records.sort_by_key(time);
     let times: Vec<DateTime> = records.iter().map(time).collect();
-    let found = readings.range_of(keys(), ..).await.unwrap();
+    let found = readings.range_many(keys(), ..).await.unwrap();
     assert_eq!(found.iter().map(time).collect::<Vec<_>>(), times);
-    let newest = readings.range_of(keys(), ..).newest_first().await.unwrap();
+    let newest = readings
+        .range_many(keys(), ..)
+        .newest_first()
+        .await
+        .unwrap();
     let newest: Vec<DateTime> = newest.iter().rev().map(time).collect();
     assert_eq!(newest, times);
     let streamed: Vec<T> = readings
-        .range_of(keys(), ..)
+        .range_many(keys(), ..)
         .stream()
         .try_collect()
         .await
         .unwrap();
     assert_eq!(streamed.iter().map(time).collect::<Vec<_>>(), times);
     let mut session = database.client().start_session().await.unwrap();
-    let in_session = readings.range_of(keys(), ..).session(&mut session);
+    let in_session = readings.range_many(keys(), ..).session(&mut session);
     assert_eq!(in_session.await.unwrap().len(), times.len());
     // The server sorts nothing: it might not have enough memory.
     let walk = Walk::<T>::new(keys().collect(), 60_000);

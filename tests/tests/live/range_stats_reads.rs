@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bucket_core::read::{Live, SIMPLE, StatsReader};
 use bucket_mongo::{
     Bucketed, Buckets, ErrorKind, IntoTimeRange, Limits, TimeRange, Window,
     bson::{DateTime, Document, doc},
-    core::read::{Live, SIMPLE, StatsReader},
     testing::TestDatabase,
 };
 use bucket_tests::database;
@@ -182,7 +182,7 @@ async fn the_limits_of_a_key_decide_how_far_back_a_read_begins() {
     let range = DateTime::from_millis(59_000)..DateTime::from_millis(180_001);
     let found = buckets.stats(key("1"), range).await.unwrap().unwrap();
     assert_eq!(
-        (found.count(), found.buckets(), found.opened()),
+        (found.count(), found.buckets(), found.scanned_buckets()),
         (122, 4, 2)
     );
     let wrong = buckets.with_limits(|_| Limits::new().window(Window::minutes(0)));
@@ -238,7 +238,7 @@ async fn buckets_from_before_an_aggregate_are_opened_and_counted_in_full() {
     assert_eq!(removed.await.unwrap().modified_count, 3);
     let found = buckets.stats(key("1"), ..).await.unwrap().unwrap();
     assert_eq!(
-        (found.count(), found.buckets(), found.opened()),
+        (found.count(), found.buckets(), found.scanned_buckets()),
         (40, 10, 3)
     );
     assert_eq!(found.stats().sum::<i64>(sample::at::SUM), Some(sum));

@@ -3,10 +3,10 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use bucket_core::Form;
 use bucket_mongo::{
     Bucketed, ErrorKind, IntoTimeRange, Limits, Record, TimeRange, Window,
     bson::{DateTime, Document},
-    core::Form,
     testing::TestDatabase,
 };
 use bucket_tests::{database, profiled};
@@ -42,7 +42,7 @@ async fn every_span_is_exact<const F: usize>(seed: u8) {
         let found = buckets.range("1", range).newest_first().await.unwrap();
         assert_eq!(numbers(&found), numbers(&expected), "{range:?}");
 
-        let of_both = buckets.range_of(["1", "0", "1"], range).await.unwrap();
+        let of_both = buckets.range_many(["1", "0", "1"], range).await.unwrap();
         assert!(of_both.is_sorted_by_key(|record| record.at));
         expected.extend(in_time(&buckets, "0", range).await);
         let set = |records: &[Sample<F>]| numbers(records).into_iter().collect::<BTreeSet<_>>();
@@ -50,7 +50,7 @@ async fn every_span_is_exact<const F: usize>(seed: u8) {
         assert_eq!(set(&of_both), set(&expected));
     }
     let none: [&str; 0] = [];
-    assert!(buckets.range_of(none, ..).await.unwrap().is_empty());
+    assert!(buckets.range_many(none, ..).await.unwrap().is_empty());
     assert!(buckets.range("nobody", ..).await.unwrap().is_empty());
     let moment = DateTime::from_millis(1_500);
     assert!(buckets.range("1", moment..moment).await.unwrap().is_empty());
@@ -214,7 +214,7 @@ async fn what_was_there_is_given_once_while_others_write<const F: usize>() {
                 query
             };
             let in_time = numbers(&query.await.unwrap());
-            let of_both = numbers(&buckets.range_of(["1", "2"], ..).await.unwrap());
+            let of_both = numbers(&buckets.range_many(["1", "2"], ..).await.unwrap());
             let counted = buckets.stats("1", ..).await.unwrap().unwrap().count();
             assert!(counted >= u64::try_from(of_both.len()).unwrap());
             for seen in [seen, in_time, of_both] {
@@ -344,7 +344,7 @@ async fn reads_examine_what_they_return<const F: usize>() {
     let page = examined(&database, 2, buckets.records("1").limit(25).into_future())
         .await
         .unwrap();
-    let next = page.next().unwrap();
+    let next = page.next_token().unwrap();
     examined(
         &database,
         2,
@@ -353,7 +353,7 @@ async fn reads_examine_what_they_return<const F: usize>() {
     .await
     .unwrap();
     let far = buckets.records("1").limit(6_000).await.unwrap();
-    let far = far.end().unwrap();
+    let far = far.end_token().unwrap();
     for page in [
         buckets.records("1").limit(25).after(far),
         buckets.records("1").limit(25).before(far),
@@ -381,7 +381,7 @@ async fn reads_examine_what_they_return<const F: usize>() {
         examined(&database, 2, range().newest_first().into_future())
             .await
             .unwrap();
-        let several = buckets.range_of(["0", "2"], span(start, end));
+        let several = buckets.range_many(["0", "2"], span(start, end));
         let found = examined(&database, 4, several.into_future()).await.unwrap();
         assert_eq!(found.len(), 80);
         let between = buckets.records("1").between(span(start, end));

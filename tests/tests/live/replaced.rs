@@ -1,9 +1,9 @@
 //! What takes the collection's place under a living handle gets no record, and the error says what it is: a view, a
 //! time series, capped or clustered collection.
 
+use bucket_core::index::{self, Drift};
 use bucket_mongo::{
     Bucketed, Buckets, Error, ErrorKind,
-    core::index::{self, Drift},
     mongodb::bson::{DateTime, Document, doc},
     testing::TestDatabase,
 };

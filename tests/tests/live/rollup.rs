@@ -1,9 +1,9 @@
 //! Rollups: the statistics of a span of time, step by step.
 
+use bucket_core::step::Filled;
 use bucket_mongo::{
-    Bucketed, Buckets, ErrorKind, Every, Fill, Rollup, RollupRow,
+    Bucketed, Buckets, ErrorKind, Fill, Interval, Rollup, RollupRow,
     bson::{DateTime, Document, doc},
-    core::step::Filled,
     testing::TestDatabase,
 };
 use bucket_tests::{database, date, profiled};
@@ -42,10 +42,10 @@ fn rows(rollup: &Rollup<Iot>) -> Vec<(DateTime, DateTime, u64, Option<f64>)> {
 async fn steps_of_full_windows_open_only_the_edges() {
     let (_database, buckets) = every_ten_minutes(&[(0, 600)]).await;
     let rollup = buckets
-        .rollup(DEVICE.to_owned(), at(0)..at(600), Every::hours(2))
+        .rollup(DEVICE.to_owned(), at(0)..at(600), Interval::hours(2))
         .await
         .unwrap();
-    assert_eq!((rollup.buckets(), rollup.opened()), (10, 0));
+    assert_eq!((rollup.buckets(), rollup.scanned_buckets()), (10, 0));
     let sum = |from: i64, to: i64| {
         (from..to)
             .filter(|minute| minute % 10 == 0)
@@ -58,10 +58,10 @@ async fn steps_of_full_windows_open_only_the_edges() {
     };
     assert_eq!(rows(&rollup), (0..5).map(whole).collect::<Vec<_>>());
     let rollup = buckets
-        .rollup(DEVICE.to_owned(), at(30)..at(571), Every::hours(2))
+        .rollup(DEVICE.to_owned(), at(30)..at(571), Interval::hours(2))
         .await
         .unwrap();
-    assert_eq!((rollup.buckets(), rollup.opened()), (10, 2));
+    assert_eq!((rollup.buckets(), rollup.scanned_buckets()), (10, 2));
     let mut expected: Vec<_> = (0..5).map(whole).collect();
     expected[0] = (at(0), at(120), 9, Some(sum(30, 120)));
     expected[4] = (at(480), at(600), 10, Some(sum(480, 571)));
@@ -75,17 +75,21 @@ async fn buckets_that_steps_cut_are_opened_and_no_others() {
     let (database, buckets) = every_ten_minutes(&[(0, 600)]).await;
     for (every, opened, finds) in [
         // Some windows are cut.
-        (Every::minutes(90), 3, 2),
-        (Every::minutes(144), 4, 2),
+        (Interval::minutes(90), 3, 2),
+        (Interval::minutes(144), 4, 2),
         // All of them.
-        (Every::minutes(20), 10, 1),
-        (Every::minutes(60), 0, 1),
-        (Every::day(), 0, 1),
+        (Interval::minutes(20), 10, 1),
+        (Interval::minutes(60), 0, 1),
+        (Interval::day(), 0, 1),
     ] {
         let query = buckets.rollup(DEVICE.to_owned(), at(0)..at(600), every.clone());
         let (rollup, profile) = profiled(&database, "iot_buckets", query.into_future()).await;
         let rollup = rollup.unwrap();
-        assert_eq!((rollup.buckets(), rollup.opened()), (10, opened), "{every}");
+        assert_eq!(
+            (rollup.buckets(), rollup.scanned_buckets()),
+            (10, opened),
+            "{every}"
+        );
         assert_eq!(profile.len(), finds, "{every}");
         for find in profile {
             let [examined, returned, keys] = ["docsExamined", "nreturned", "keysExamined"]
@@ -126,7 +130,7 @@ fn points(series: &[Filled]) -> Vec<(DateTime, Option<f64>, bool)> {
 async fn gaps_are_filled_as_requested() {
     let (_database, buckets) = every_ten_minutes(&[(60, 70), (180, 190), (360, 370)]).await;
     let series = async |from: i64, fill: Fill| {
-        let query = buckets.rollup(DEVICE.to_owned(), at(from)..at(480), Every::hours(1));
+        let query = buckets.rollup(DEVICE.to_owned(), at(from)..at(480), Interval::hours(1));
         let rollup = query.fill(fill).await.unwrap();
         let number = if fill == Fill::Skip { 2 } else { 6 };
         assert_eq!(rollup.rows().len(), number);
@@ -173,20 +177,20 @@ async fn gaps_are_filled_as_requested() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_previous_value_is_that_of_the_last_step_before_the_range() {
     let (_database, buckets) = every_ten_minutes(&[(60, 120), (240, 300)]).await;
-    let first = async |from: i64, every: Every| {
+    let first = async |from: i64, every: Interval| {
         let query = buckets.rollup(DEVICE.to_owned(), at(from)..at(660), every);
         let rollup = query.fill(Fill::Previous).await.unwrap();
         rollup.series(|stats| stats.value().max())[0].value
     };
-    assert_eq!(first(180, Every::hours(1)).await, Some(110.0));
-    assert_eq!(first(600, Every::hours(1)).await, Some(290.0));
-    assert_eq!(first(600, Every::minutes(20)).await, Some(290.0));
+    assert_eq!(first(180, Interval::hours(1)).await, Some(110.0));
+    assert_eq!(first(600, Interval::hours(1)).await, Some(290.0));
+    assert_eq!(first(600, Interval::minutes(20)).await, Some(290.0));
     // The start of the range cuts the step of the record: the part before the start counts.
-    assert_eq!(first(330, Every::hours(6)).await, Some(290.0));
-    assert_eq!(first(255, Every::minutes(1)).await, Some(250.0));
+    assert_eq!(first(330, Interval::hours(6)).await, Some(290.0));
+    assert_eq!(first(255, Interval::minutes(1)).await, Some(250.0));
     // The first window of the range has records only after the start.
-    assert_eq!(first(0, Every::minutes(1)).await, None);
-    let query = buckets.rollup("no such".to_owned(), at(0)..at(60), Every::minutes(20));
+    assert_eq!(first(0, Interval::minutes(1)).await, None);
+    let query = buckets.rollup("no such".to_owned(), at(0)..at(60), Interval::minutes(20));
     let rollup = query.fill(Fill::Previous).await.unwrap();
     let series = rollup.series(|stats| stats.value().max());
     assert_eq!(series.len(), 3);
@@ -203,31 +207,31 @@ async fn ranges_that_cannot_be_cut_into_steps_are_refused() {
     let key = || DEVICE.to_owned();
     for (query, expected) in [
         (
-            buckets.rollup(key(), at(0).., Every::hours(1)),
+            buckets.rollup(key(), at(0).., Interval::hours(1)),
             "start and the end",
         ),
         (
-            buckets.rollup(key(), ..at(0), Every::hours(1)),
+            buckets.rollup(key(), ..at(0), Interval::hours(1)),
             "start and the end",
         ),
         (
-            buckets.rollup(key(), .., Every::hours(1)),
+            buckets.rollup(key(), .., Interval::hours(1)),
             "start and the end",
         ),
         (
-            buckets.rollup(key(), at(1)..at(0), Every::hours(1)),
+            buckets.rollup(key(), at(1)..at(0), Interval::hours(1)),
             "before its start",
         ),
         (
-            buckets.rollup(key(), at(0)..at(1), Every::hours(0)),
+            buckets.rollup(key(), at(0)..at(1), Interval::hours(0)),
             "at least one second",
         ),
         (
-            buckets.rollup(key(), at(0)..at(1_667), Every::seconds(1)),
+            buckets.rollup(key(), at(0)..at(1_667), Interval::seconds(1)),
             "100020 steps",
         ),
         (
-            buckets.rollup(key(), DateTime::MIN..DateTime::MAX, Every::year()),
+            buckets.rollup(key(), DateTime::MIN..DateTime::MAX, Interval::year()),
             "a rollup takes at most 100000",
         ),
     ] {
@@ -239,9 +243,9 @@ async fn ranges_that_cannot_be_cut_into_steps_are_refused() {
         assert_eq!(error.operation(), "rollup");
     }
     let most = DateTime::from_millis(0)..DateTime::from_millis(100_000_000);
-    let query = buckets.rollup(key(), most, Every::seconds(1));
+    let query = buckets.rollup(key(), most, Interval::seconds(1));
     assert_eq!(query.fill(Fill::Null).await.unwrap().rows().len(), 100_000);
-    let empty = buckets.rollup(key(), at(0)..at(0), Every::hours(1));
+    let empty = buckets.rollup(key(), at(0)..at(0), Interval::hours(1));
     let empty = empty.fill(Fill::Previous).await.unwrap();
     assert!(empty.rows().is_empty() && empty.series(|_| Some(0.0)).is_empty());
 }
@@ -255,26 +259,26 @@ async fn days_of_a_time_zone_have_23_and_25_hours() {
     let readings = (0..96 * 2).map(|n| iot(DateTime::from_millis(first + n * 1_800_000), 1.0));
     let report = buckets.insert_many(readings.collect::<Vec<_>>()).await;
     report.unwrap().into_result().unwrap();
-    let days = Every::day().in_zone("Europe/Berlin").unwrap();
+    let days = Interval::day().in_zone("Europe/Berlin").unwrap();
     let range = date("2026-03-27T23:00:00Z")..date("2026-03-30T22:00:00Z");
     let rollup = buckets
         .rollup(DEVICE.to_owned(), range, days)
         .await
         .unwrap();
     // Clocks go forward on the second day. Each window of an hour is in one day.
-    assert_eq!((rollup.buckets(), rollup.opened()), (71, 0));
+    assert_eq!((rollup.buckets(), rollup.scanned_buckets()), (71, 0));
     let counts: Vec<u64> = rollup.rows().iter().map(RollupRow::count).collect();
     assert_eq!(counts, [48, 46, 48]);
     assert_eq!(rollup.rows()[1].start(), date("2026-03-28T23:00:00Z"));
     assert_eq!(rollup.rows()[1].end(), date("2026-03-29T22:00:00Z"));
     // Half an hour off UTC: midnight cuts a window.
-    let days = Every::day().in_zone("Asia/Kolkata").unwrap();
+    let days = Interval::day().in_zone("Asia/Kolkata").unwrap();
     let range = date("2026-03-27T18:30:00Z")..date("2026-03-29T18:30:00Z");
     let rollup = buckets
         .rollup(DEVICE.to_owned(), range, days)
         .await
         .unwrap();
-    assert_eq!((rollup.buckets(), rollup.opened()), (49, 3));
+    assert_eq!((rollup.buckets(), rollup.scanned_buckets()), (49, 3));
     let counts: Vec<u64> = rollup.rows().iter().map(RollupRow::count).collect();
     assert_eq!(counts, [48, 48]);
 }
@@ -286,13 +290,13 @@ async fn a_damaged_bucket_is_a_typed_error_also_in_a_second_read() {
     let second = doc! { "bucket_start": at(60) };
     let damage = doc! { "$set": { "readings": "none" } };
     collection.update_one(second, damage).await.unwrap();
-    let read = async |every: Every| {
+    let read = async |every: Interval| {
         let query = buckets.rollup(DEVICE.to_owned(), at(0)..at(180), every);
         query.await
     };
     // Nobody reads the items.
-    assert_eq!(read(Every::hours(1)).await.unwrap().rows().len(), 3);
-    for every in [Every::minutes(90), Every::minutes(15)] {
+    assert_eq!(read(Interval::hours(1)).await.unwrap().rows().len(), 3);
+    for every in [Interval::minutes(90), Interval::minutes(15)] {
         let error = read(every).await.unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Damaged(_)), "{error:?}");
     }
@@ -334,7 +338,7 @@ async fn the_last_value_before_the_range_is_found_whatever_the_values_before_it(
         .unwrap()
         .into_result()
         .unwrap();
-    let rollup = buckets.rollup("a", at(120)..at(180), Every::hours(1));
+    let rollup = buckets.rollup("a", at(120)..at(180), Interval::hours(1));
     let rollup = rollup.fill(Fill::Previous).await.unwrap();
     #[allow(clippy::cast_precision_loss, reason = "a small number")]
     let series = rollup.series(|stats| stats.value().sum().map(|sum| sum as f64));
@@ -358,8 +362,8 @@ async fn long_keys_and_many_cut_buckets_take_several_commands() {
         .unwrap()
         .into_result()
         .unwrap();
-    let rollup = buckets.rollup(key, at(0)..at(8_801 * 60), Every::hours(1));
+    let rollup = buckets.rollup(key, at(0)..at(8_801 * 60), Interval::hours(1));
     let rollup = rollup.await.unwrap();
     let count: u64 = rollup.rows().iter().map(RollupRow::count).sum();
-    assert_eq!((count, rollup.opened()), (35_200, 8_800));
+    assert_eq!((count, rollup.scanned_buckets()), (35_200, 8_800));
 }

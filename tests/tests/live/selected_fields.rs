@@ -56,7 +56,7 @@ async fn every_read_gives_them<const F: usize>(seed: u8) {
     let mut token = None;
     loop {
         let page = select().limit(7).after(token).await.unwrap();
-        token = page.next().cloned();
+        token = page.next_token().cloned();
         paged.extend(page);
         if token.is_none() {
             break;
@@ -65,7 +65,11 @@ async fn every_read_gives_them<const F: usize>(seed: u8) {
     assert!(paged == expected);
     // A token does not depend on the selected fields.
     let first = buckets.records("1").limit(5).await.unwrap();
-    let behind = select().after(first.end().cloned()).limit(1).await.unwrap();
+    let behind = select()
+        .after(first.end_token().cloned())
+        .limit(1)
+        .await
+        .unwrap();
     assert_eq!(behind.records(), &expected[5..6]);
 
     for _ in 0..8 {
@@ -73,9 +77,11 @@ async fn every_read_gives_them<const F: usize>(seed: u8) {
         let expected = points(&in_time(&buckets, "1", range).await);
         let found = buckets.range("1", range).select::<Point>(fields).await;
         assert!(found.unwrap() == expected, "{range:?}");
-        let both = buckets.range_of(["0", "1"], range);
+        let both = buckets.range_many(["0", "1"], range);
         let both = numbers(&both.await.unwrap());
-        let found = buckets.range_of(["0", "1"], range).select::<Point>(fields);
+        let found = buckets
+            .range_many(["0", "1"], range)
+            .select::<Point>(fields);
         let found = found.await.unwrap().into_iter();
         let found: Vec<i64> = found.map(|point| point.unique.into()).collect();
         assert_eq!(found, both, "{range:?}");
@@ -192,7 +198,9 @@ async fn a_field_of_another_type_is_an_error_that_names_bucket_and_item() {
     let collection = buckets.collection::<Document>();
     let unset = doc! { "$unset": { "items.0.at": 1 } };
     collection.update_many(doc! {}, unset).await.unwrap();
-    let level = buckets.range_of(["0", "1"], ..).select::<Document>([LEVEL]);
+    let level = buckets
+        .range_many(["0", "1"], ..)
+        .select::<Document>([LEVEL]);
     let error = level.await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Damaged(_)), "{error:?}");
 }

@@ -1,9 +1,9 @@
 //! Nothing is stored in a collection that is not as the model needs it, and nothing is read in one
 //! that mixes keys: never set up, dropped under a living handle, with a collation, of another kind.
 
+use bucket_core::index::{self, Drift};
 use bucket_mongo::{
     Attributed, Bucketed, Buckets, Error, ErrorKind,
-    core::index::{self, Drift},
     mongodb::{
         Client,
         bson::{Bson, DateTime, Document, doc},
@@ -233,7 +233,7 @@ where
     // And for the existing key it returns everything.
     assert_eq!(buckets.count(key("a")).await.unwrap(), 10);
     assert_eq!(buckets.records(key("a")).collect().await.unwrap(), records);
-    let latest = buckets.latest_for_all().await.unwrap();
+    let latest = buckets.latest_per_key().await.unwrap();
     let latest: Vec<T> = latest.try_collect().await.unwrap();
     assert_eq!(latest, records[9..]);
 }

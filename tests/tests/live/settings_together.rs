@@ -3,11 +3,11 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use bucket_core::{Form, bucket::assemble_records};
 use bucket_mongo::{
-    BucketDocument, Bucketed, Buckets, Every, FieldPath, Fill, IntoTimeRange, Limits, RangeStats,
-    RollupRow, TimeRange,
+    BucketDocument, Bucketed, Buckets, FieldPath, Fill, Interval, IntoTimeRange, Limits,
+    RangeStats, RollupRow, TimeRange,
     bson::{Bson, DateTime, Document, doc},
-    core::{Form, bucket::assemble_records},
     mongodb::ClientSession,
 };
 use bucket_tests::database;
@@ -204,13 +204,13 @@ fn sorted<T: Event>(records: &[T]) -> BTreeSet<i64> {
 async fn check_all_keys<T: Event>(events: &Buckets<T>, shown: &[((&str, &str), T)]) {
     let all: Vec<T> = shown.iter().map(|(_, record)| record.clone()).collect();
     let keys = || KEYS.map(T::key_of);
-    let found = events.range_of(keys(), ..).await.unwrap();
+    let found = events.range_many(keys(), ..).await.unwrap();
     assert!(found.is_sorted_by_key(Event::at));
     assert_eq!((found.len(), sorted(&found)), (all.len(), sorted(&all)));
-    let found = events.range_of(keys(), ..).newest_first().await.unwrap();
+    let found = events.range_many(keys(), ..).newest_first().await.unwrap();
     assert!(found.iter().rev().is_sorted_by_key(Event::at));
     assert_eq!((found.len(), sorted(&found)), (all.len(), sorted(&all)));
-    let found = events.range_of(keys(), ..).select::<Point>([T::NUMBER]);
+    let found = events.range_many(keys(), ..).select::<Point>([T::NUMBER]);
     let found: BTreeSet<i64> = found
         .await
         .unwrap()
@@ -219,13 +219,13 @@ async fn check_all_keys<T: Event>(events: &Buckets<T>, shown: &[((&str, &str), T
         .collect();
     assert_eq!(found, sorted(&all));
 
-    let latest = events.latest_for_all().await.unwrap();
+    let latest = events.latest_per_key().await.unwrap();
     let latest: Vec<T> = latest.try_collect().await.unwrap();
     assert_eq!(latest.len(), KEYS.len());
     let newest = all.iter().rev().take(KEYS.len()).map(Event::number);
     assert_eq!(sorted(&latest), newest.collect());
     if let Form::Window { .. } = T::SPEC.form() {
-        let found = events.range_all(..).await.unwrap();
+        let found = events.range_all_keys(..).await.unwrap();
         let found: Vec<T> = found.try_collect().await.unwrap();
         assert_eq!((found.len(), sorted(&found)), (all.len(), sorted(&all)));
     }
@@ -302,7 +302,7 @@ async fn check<T: Event>(events: &Buckets<T>, key: (&str, &str), own: &[T]) {
             let page = between().limit(2).after(next).select::<Point>([T::NUMBER]);
             let page = page.await.unwrap();
             walked.extend(page.records().iter().map(|point| point.number));
-            next = page.next().cloned();
+            next = page.next_token().cloned();
             if next.is_none() {
                 break;
             }
@@ -372,7 +372,11 @@ async fn check_pipelines<T: Event>(
 async fn check_rollups<T: Event>(events: &Buckets<T>, key: (&str, &str), own: &[T]) {
     let (first, last) = (own[0].at(), own[own.len() - 1].at());
     let from = DateTime::from_millis(first.timestamp_millis() - 7_200_000);
-    for every in [Every::minutes(5), Every::minutes(30), Every::hours(24)] {
+    for every in [
+        Interval::minutes(5),
+        Interval::minutes(30),
+        Interval::hours(24),
+    ] {
         for fill in [Fill::Skip, Fill::Null, Fill::Previous, Fill::Linear] {
             let rollup = events.rollup(T::key_of(key), from..=last, every.clone());
             let rollup = rollup.fill(fill).await.unwrap();
@@ -409,13 +413,16 @@ async fn check_in_session<T: Event>(
         .await
         .unwrap();
     assert_eq!(numbers(page.records()), all[..5]);
-    let stream = events.records(of_key()).after(page.next()).session(session);
+    let stream = events
+        .records(of_key())
+        .after(page.next_token())
+        .session(session);
     let rest: Vec<T> = stream.stream().try_collect().await.unwrap();
     assert_eq!(numbers(&rest), all[5..]);
     let found = events.range(of_key(), ..).session(session).await.unwrap();
     assert_eq!(numbers(&found), all);
     let points = events
-        .range_of([of_key()], ..)
+        .range_many([of_key()], ..)
         .session(session)
         .select::<Point>([T::NUMBER]);
     assert_eq!(points.await.unwrap().len(), all.len());
@@ -425,7 +432,7 @@ async fn check_in_session<T: Event>(
     assert_eq!(latest.len(), 2);
     let stats = events.stats(of_key(), ..).session(session).await.unwrap();
     assert_eq!(stats.unwrap().count(), all.len() as u64);
-    let rollup = events.rollup(of_key(), first..=last, Every::minutes(7));
+    let rollup = events.rollup(of_key(), first..=last, Interval::minutes(7));
     let rollup = rollup.fill(Fill::Previous).session(session).await.unwrap();
     let counted: u64 = rollup.rows().iter().map(RollupRow::count).sum();
     assert_eq!(counted, all.len() as u64);

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use bucket_mongo::{Bucketed, Every, bson::DateTime};
+use bucket_mongo::{Bucketed, Interval, bson::DateTime};
 use bucket_tests::database;
 use futures_util::{TryStreamExt, future::join};
 use serde::{Deserialize, Serialize};
@@ -193,7 +193,7 @@ async fn every_operation_is_traced_as_documented_and_no_value_is_logged() {
     let pages = letters.pages("secret recipient").await.unwrap();
     assert_eq!(pages.try_collect::<Vec<_>>().await.unwrap().len(), 2);
     let records = letters.records("secret recipient").limit(3).await.unwrap();
-    assert_eq!((records.len(), records.next().is_some()), (3, true));
+    assert_eq!((records.len(), records.next_token().is_some()), (3, true));
     assert_eq!(
         letters.range("secret recipient", ..).await.unwrap().len(),
         5
@@ -201,7 +201,7 @@ async fn every_operation_is_traced_as_documented_and_no_value_is_logged() {
     letters.stats("secret recipient", ..).await.unwrap();
     let day = letter.at..=letter.at;
     letters
-        .rollup("secret recipient", day, Every::day())
+        .rollup("secret recipient", day, Interval::day())
         .await
         .unwrap();
     letters.latest("secret recipient").await.unwrap();

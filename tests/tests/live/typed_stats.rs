@@ -1,6 +1,7 @@
 //! Every aggregate through its typed access, against the same figure computed by hand.
 
-use bucket_mongo::{Bucketed, bson::DateTime, core::BucketDocument};
+use bucket_core::BucketDocument;
+use bucket_mongo::{Bucketed, bson::DateTime};
 use bucket_tests::database;
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,9 @@
 //! An index that is still being built does not count: nothing is stored that depends on it, and
 //! `ensure()` waits for it.
 
+use bucket_core::index;
 use bucket_mongo::{
     Attributed, Bucketed, Error, ErrorKind,
-    core::index,
     mongodb::{
         Database,
         bson::{DateTime, Document, doc},

@@ -10,10 +10,10 @@ use std::{
     },
 };
 
+use bucket_core::Form;
 use bucket_mongo::{
     Bucketed, Buckets, CursorToken, Record, TimeRange,
     bson::DateTime,
-    core::Form,
     testing::{DevServer, TestDatabase},
 };
 use futures_util::TryStreamExt;
@@ -116,8 +116,8 @@ async fn follow<const F: usize>(busy: Arc<Busy<F>>, limit: usize, range: TimeRan
         let query = busy.buckets.records(KEY).between(range).limit(limit);
         let page = query.after(token.clone()).await.unwrap();
         seen.extend(numbers(page.records()));
-        token = page.end().cloned().or(token);
-        if is_written && page.next().is_none() {
+        token = page.end_token().cloned().or(token);
+        if is_written && page.next_token().is_none() {
             return seen;
         }
     }
@@ -186,7 +186,7 @@ async fn read<const F: usize>(busy: Arc<Busy<F>>, start: u8) {
             let limit = draw.draw(1..200_usize);
             let page = newest_first().limit(limit).after(token).await.unwrap();
             seen.extend(numbers(page.records()));
-            token = page.next().cloned();
+            token = page.next_token().cloned();
             if token.is_none() {
                 break;
             }

@@ -2,11 +2,8 @@
 
 use std::fmt::Debug;
 
-use bucket_mongo::{
-    BucketKey, Bucketed, Record,
-    bson::{self, DateTime, doc},
-    core::Measure,
-};
+use bucket_mongo::{BucketKey, Bucketed, Record, bson::{self, DateTime, doc}};
+use bucket_core::{Measure};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
@@ -36,15 +33,15 @@ impl Measure for Celsius {
     type Value = f64;
     type Sum = f64;
 
-    fn to_number(&self) -> Option<bucket_mongo::core::Number> {
+    fn to_number(&self) -> Option<bucket_mongo::Number> {
         self.0.to_number()
     }
 
-    fn from_number(number: bucket_mongo::core::Number) -> Option<f64> {
+    fn from_number(number: bucket_mongo::Number) -> Option<f64> {
         f64::from_number(number)
     }
 
-    fn sum_from(number: bucket_mongo::core::Number) -> Option<f64> {
+    fn sum_from(number: bucket_mongo::Number) -> Option<f64> {
         f64::sum_from(number)
     }
 }

@@ -1,10 +1,6 @@
 //! Every aggregate on every type of number and on options of them.
 
-use bucket_mongo::{
-    BucketKey, Bucketed, Record,
-    bson::{self, DateTime, doc},
-    core::aggregate::{AggregateKind, NonFinite},
-};
+use bucket_mongo::{BucketKey, Bucketed, Record, bson::{self, DateTime, doc}, model::{AggregateKind, NonFinite}};
 use serde::{Deserialize, Serialize};
 
 macro_rules! on_every_type {

@@ -1,13 +1,7 @@
 //! The tutorial's hybrid buckets: closed by number or by time.
 
-use bucket_mongo::{
-    Bucketed,
-    bson::{self, DateTime, doc},
-    core::{
-        Form, LatePolicy,
-        spec::{IdSegment, TimeUnit},
-    },
-};
+use bucket_mongo::{Bucketed, bson::{self, DateTime, doc}, Form, LatePolicy};
+use bucket_core::{spec::{IdSegment, TimeUnit}};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]

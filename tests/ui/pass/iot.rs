@@ -1,10 +1,7 @@
 //! The tutorial's buckets of a device's sensors: short stored names and the clock of the writer.
 
-use bucket_mongo::{
-    Bucketed,
-    bson::{self, DateTime, doc},
-    core::spec::Names,
-};
+use bucket_mongo::{Bucketed, bson::{self, DateTime, doc}};
+use bucket_core::{spec::Names};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]

@@ -1,14 +1,7 @@
 //! The tutorial's numbered buckets: tallies, conditions, and the first and the last time.
 
-use bucket_mongo::{
-    Bucketed,
-    bson::{self, DateTime, doc},
-    core::{
-        Form,
-        aggregate::AggregateKind,
-        spec::{IdSegment, Names},
-    },
-};
+use bucket_mongo::{Bucketed, bson::{self, DateTime, doc}, Form, model::AggregateKind};
+use bucket_core::{spec::{IdSegment, Names}};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]

@@ -1,10 +1,6 @@
 //! The tutorial's buckets by time: a window, and aggregates under names of their own.
 
-use bucket_mongo::{
-    Bucketed,
-    bson::{self, DateTime, doc},
-    core::{Form, Window, aggregate::AggregateKind},
-};
+use bucket_mongo::{Bucketed, bson::{self, DateTime, doc}, Form, Window, model::AggregateKind};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]

@@ -4,29 +4,29 @@ use std::iter::FusedIterator;
 
 use bson::DateTime;
 
-use super::Every;
+use super::Interval;
 use crate::time::range::TimeRange;
 
-/// The starts and ends of the steps that a span of time touches; see [`Every::steps`].
+/// The starts and ends of the steps that a span of time touches; see [`Interval::steps`].
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Steps {
-    every: Every,
+    every: Interval,
     /// A moment of the next step, and the last moment of the range.
     left: Option<(DateTime, DateTime)>,
 }
 
-impl Every {
+impl Interval {
     /// The steps that a span of time touches, in order. The first and the last reach beyond the
     /// span unless it starts and ends with them. An unbounded side extends to the end of time; call
     /// [`count_in`](Self::count_in) first to learn the number of steps.
     ///
     /// ```
     /// use bson::DateTime;
-    /// use bucket_core::{Every, IntoTimeRange};
+    /// use bucket_core::{Interval, IntoTimeRange};
     ///
     /// let range = DateTime::from_millis(59_999)..DateTime::from_millis(120_001);
-    /// let starts = Every::minutes(1).steps(range.into_time_range()).map(|(start, _)| start);
+    /// let starts = Interval::minutes(1).steps(range.into_time_range()).map(|(start, _)| start);
     /// let starts: Vec<i64> = starts.map(DateTime::timestamp_millis).collect();
     /// assert_eq!(starts, [0, 60_000, 120_000]);
     /// ```
@@ -42,11 +42,11 @@ impl Every {
     ///
     /// ```
     /// use bson::DateTime;
-    /// use bucket_core::{Every, IntoTimeRange, TimeRange};
+    /// use bucket_core::{Interval, IntoTimeRange, TimeRange};
     ///
     /// let range = DateTime::from_millis(59_999)..DateTime::from_millis(120_001);
-    /// assert_eq!(Every::minutes(1).count_in(range.into_time_range()), 3);
-    /// assert!(Every::year().count_in(TimeRange::ALL) > 500_000_000);
+    /// assert_eq!(Interval::minutes(1).count_in(range.into_time_range()), 3);
+    /// assert!(Interval::year().count_in(TimeRange::ALL) > 500_000_000);
     /// ```
     #[must_use]
     pub fn count_in(&self, range: TimeRange) -> u64 {

@@ -1,6 +1,6 @@
 //! Whether steps consist of whole windows.
 
-use super::{Every, Length};
+use super::{Interval, Length};
 use crate::time::{range::TimeRange, window::Window};
 
 /// The check does not examine more steps than this.
@@ -9,16 +9,16 @@ const MANY: u64 = 100_000;
 /// This divides the distances between midnights, and those of Mondays from 1970-01-01.
 const DAY_SECONDS: u64 = 86_400;
 
-impl Every {
+impl Interval {
     /// Whether every such window that touches `range` is inside one step, so that whole windows can
     /// answer the steps. `false` if the answer would need more than 100,000 steps in a time zone.
     ///
     /// ```
-    /// use bucket_core::{Every, TimeRange, Window};
+    /// use bucket_core::{Interval, TimeRange, Window};
     ///
-    /// assert!(Every::day().is_multiple_of(Window::hours(1), TimeRange::ALL));
-    /// assert!(!Every::day().is_multiple_of(Window::hours(5), TimeRange::ALL));
-    /// assert!(!Every::month().is_multiple_of(Window::Week, TimeRange::ALL));
+    /// assert!(Interval::day().is_multiple_of(Window::hours(1), TimeRange::ALL));
+    /// assert!(!Interval::day().is_multiple_of(Window::hours(5), TimeRange::ALL));
+    /// assert!(!Interval::month().is_multiple_of(Window::Week, TimeRange::ALL));
     /// ```
     #[must_use]
     pub fn is_multiple_of(&self, window: Window, range: TimeRange) -> bool {

@@ -2,19 +2,19 @@
 
 use std::{fmt, str::FromStr};
 
-use super::{Every, Length};
-use crate::error::StepError;
+use super::{Interval, Length};
+use crate::error::IntervalError;
 
 /// The units of a duration and their seconds, the longest first. Weeks are missing on purpose:
 /// counted from 1970, they would begin on Thursdays.
 const UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
 
-const CALENDAR: [(&str, Every); 5] = [
-    ("day", Every::day()),
-    ("week", Every::week()),
-    ("month", Every::month()),
-    ("quarter", Every::quarter()),
-    ("year", Every::year()),
+const CALENDAR: [(&str, Interval); 5] = [
+    ("day", Interval::day()),
+    ("week", Interval::week()),
+    ("month", Interval::month()),
+    ("quarter", Interval::quarter()),
+    ("year", Interval::year()),
 ];
 
 /// A duration such as `"15m"`, `"1h30m"` and `"7d"` (units `s`, `m`, `h` and `d`, each at most
@@ -23,16 +23,16 @@ const CALENDAR: [(&str, Every); 5] = [
 /// `time-zones`). Every printed step can be parsed again, except one without length.
 ///
 /// ```
-/// use bucket_core::Every;
+/// use bucket_core::Interval;
 ///
-/// assert_eq!("1h30m".parse(), Ok(Every::minutes(90)));
-/// let error = "1 fortnight".parse::<Every>().unwrap_err();
+/// assert_eq!("1h30m".parse(), Ok(Interval::minutes(90)));
+/// let error = "1 fortnight".parse::<Interval>().unwrap_err();
 /// assert!(error.to_string().contains("`day`, `week`, `month`, `quarter` and `year`"));
 /// ```
-impl FromStr for Every {
-    type Err = StepError;
+impl FromStr for Interval {
+    type Err = IntervalError;
 
-    fn from_str(text: &str) -> Result<Self, StepError> {
+    fn from_str(text: &str) -> Result<Self, IntervalError> {
         #[cfg(feature = "time-zones")]
         if let Some((step, zone)) = text.split_once(" in ") {
             return step.parse::<Self>()?.in_zone(zone);
@@ -40,7 +40,7 @@ impl FromStr for Every {
         if let Some((_, step)) = CALENDAR.iter().find(|(name, _)| *name == text) {
             return Ok(step.clone());
         }
-        let seconds = seconds(text).map_err(|reason| StepError::Syntax {
+        let seconds = seconds(text).map_err(|reason| IntervalError::Syntax {
             text: text.to_owned(),
             reason: reason.to_owned(),
         })?;
@@ -83,7 +83,7 @@ fn seconds(text: &str) -> Result<u64, &'static str> {
 }
 
 /// The form that the parser reads, with the zone last: `1h30m`, `day`, `month in Europe/Berlin`.
-impl fmt::Display for Every {
+impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.length {
             Length::Fixed(seconds) => write_duration(f, seconds)?,
@@ -120,7 +120,7 @@ fn write_duration(f: &mut fmt::Formatter<'_>, seconds: u64) -> fmt::Result {
 
 #[cfg(all(test, feature = "time-zones"))]
 mod tests {
-    use super::Every;
+    use super::Interval;
 
     #[test]
     fn what_is_printed_is_read_again() {
@@ -139,7 +139,7 @@ mod tests {
         ];
         let plain = calendar.iter().chain(&fixed).map(|&text| text.to_owned());
         for text in zoned.chain(plain) {
-            let step: Every = text.parse().unwrap();
+            let step: Interval = text.parse().unwrap();
             assert_eq!(step.to_string().parse(), Ok(step), "{text}");
         }
         for wrong in [
@@ -148,7 +148,7 @@ mod tests {
             "day in ",
             " in UTC",
         ] {
-            assert!(wrong.parse::<Every>().is_err(), "{wrong}");
+            assert!(wrong.parse::<Interval>().is_err(), "{wrong}");
         }
     }
 }

@@ -7,7 +7,7 @@ use jiff::{
     tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase},
 };
 
-use crate::{error::StepError, time::window::DAY};
+use crate::{error::IntervalError, time::window::DAY};
 
 /// A time zone that is not UTC.
 #[derive(Debug, Clone)]
@@ -27,12 +27,12 @@ const END: i128 = 16 * CYCLE;
 
 impl Zone {
     /// The zone of this name; `None` for UTC under one of its names.
-    pub(super) fn named(name: &str) -> Result<Option<Self>, StepError> {
+    pub(super) fn named(name: &str) -> Result<Option<Self>, IntervalError> {
         // `jiff`'s default database may be the machine's own.
         let database = TimeZoneDatabase::bundled();
         let found = database.get(name).ok().filter(|rules| !rules.is_unknown());
         let Some(rules) = found else {
-            return Err(StepError::UnknownZone {
+            return Err(IntervalError::UnknownZone {
                 name: name.to_owned(),
                 meant: similar(&database, name),
             });

@@ -1,7 +1,7 @@
 //! What a call sets on all chains of its batch, and asks them.
 
 use super::Batch;
-use crate::write::{Chain, OwnRepeat, Recollection, command::MAX_STATEMENTS, own_ids::SetAside};
+use crate::write::{BucketHint, Chain, OwnRepeat, command::MAX_STATEMENTS, own_ids::SetAside};
 
 impl Batch {
     /// Lets a single record try the bucket with this id before anything is read.
@@ -17,7 +17,7 @@ impl Batch {
     }
 
     /// Lets chains rely on what an earlier batch of the same source left, before anything is read.
-    pub fn recall(&mut self, mut earlier: impl FnMut(&Chain) -> Option<Recollection>) {
+    pub fn recall(&mut self, mut earlier: impl FnMut(&Chain) -> Option<BucketHint>) {
         let lone = self.records == 1;
         for chain in &mut self.chains {
             if let Some(earlier) = earlier(chain) {

@@ -5,7 +5,7 @@ use bson::{Binary, RawDocumentBuf};
 #[cfg(doc)]
 use super::Call;
 #[cfg(doc)]
-use crate::write::Learnt;
+use crate::write::Cache;
 use crate::{
     read::FindPlan,
     write::{Answer, Listing, Look, WriteFailure},
@@ -70,7 +70,7 @@ pub struct Dispatch {
     pub body: RawDocumentBuf,
     /// The number of its statements.
     pub statements: usize,
-    /// The UUID of the collection that it is for, which the command names if [`Learnt::names_collections`].
+    /// The UUID of the collection that it is for, which the command names if [`Cache::names_collections`].
     pub collection: Option<Binary>,
 }
 

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     index::{self, Drift, Unmet},
     write::{
-        Ground, Learnt, Listing, Look, Round, WriteFailure, codes::OTHER_COLLECTION,
+        Cache, Ground, Listing, Look, Round, WriteFailure, codes::OTHER_COLLECTION,
         collection_drift,
     },
 };
@@ -15,7 +15,7 @@ use crate::{
 impl<E: Clone> Call<E> {
     /// Takes what other calls of the handle have learnt, and adds what this one has. It is fast: the caller
     /// may hold a lock.
-    pub fn consult(&mut self, learnt: &mut Learnt) {
+    pub fn consult(&mut self, learnt: &mut Cache) {
         let purpose = match std::mem::replace(&mut self.phase, Phase::Done) {
             Phase::Consults(purpose) => purpose,
             other => {
@@ -47,7 +47,7 @@ impl<E: Clone> Call<E> {
     }
 
     /// Continues with a known collection.
-    fn go_on(&mut self, purpose: &Purpose, learnt: &mut Learnt) -> Phase {
+    fn go_on(&mut self, purpose: &Purpose, learnt: &mut Cache) -> Phase {
         if !matches!(purpose, Purpose::Begin) {
             return Phase::Pauses;
         }
@@ -63,7 +63,7 @@ impl<E: Clone> Call<E> {
         self.learn()
     }
 
-    fn teach(&mut self, learnt: &mut Learnt) {
+    fn teach(&mut self, learnt: &mut Cache) {
         let Lessons {
             ground,
             saw_record_ids,

@@ -80,7 +80,7 @@ impl Chain {
         self.guess = None;
         self.confirmed = false;
         self.forget_watermark();
-        if self.recalled == Recalled::Hearsay {
+        if self.recalled == Recalled::Unverified {
             self.recalled = Recalled::InVain;
         }
         self.look_behind |= !step.action.is_lone();

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Recalled {
     Nothing,
-    Hearsay,
+    Unverified,
     InVain,
 }
 

@@ -5,7 +5,7 @@ use bson::Document;
 #[cfg(doc)]
 use super::Delivery;
 use super::Fault;
-use crate::write::Doubt;
+use crate::write::Certainty;
 
 /// What the executor must do next for a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub struct Answer {
     /// The reply.
     pub reply: Document,
     /// What it leaves open.
-    pub doubt: Doubt,
+    pub doubt: Certainty,
     /// How often the command was sent again.
     pub resent: u32,
     /// The statements that were not executed although the reply counts them: another command used the number
@@ -106,15 +106,15 @@ impl Answer {
     ///
     /// ```
     /// use bson::doc;
-    /// use bucket_core::write::{Answer, Doubt};
+    /// use bucket_core::write::{Answer, Certainty};
     ///
-    /// assert_eq!(Answer::sure(doc! { "ok": 1, "n": 1 }).doubt, Doubt::None);
+    /// assert_eq!(Answer::sure(doc! { "ok": 1, "n": 1 }).doubt, Certainty::Full);
     /// ```
     #[must_use]
     pub fn sure(reply: Document) -> Self {
         Self {
             reply,
-            doubt: Doubt::None,
+            doubt: Certainty::Full,
             resent: 0,
             taken: Vec::new(),
             repeated: false,

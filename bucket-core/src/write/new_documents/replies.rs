@@ -5,7 +5,7 @@ use bson::Bson;
 use super::NewDocuments;
 use crate::{
     model::whole,
-    write::{Answer, Doubt, WriteFailure},
+    write::{Answer, Certainty, WriteFailure},
 };
 
 const DUPLICATE_KEY: i32 = 11_000;
@@ -77,10 +77,10 @@ impl NewDocuments {
                         settled.unknown.push(*index);
                     } else {
                         // An `_id` that is taken stays taken.
-                        match if is_there { Doubt::None } else { *doubt } {
-                            Doubt::None => settled.refused.push((*index, failure)),
-                            Doubt::Overtaken => settled.doubtful.push((*index, failure)),
-                            Doubt::Open => settled.unknown.push(*index),
+                        match if is_there { Certainty::Full } else { *doubt } {
+                            Certainty::Full => settled.refused.push((*index, failure)),
+                            Certainty::Overtaken => settled.doubtful.push((*index, failure)),
+                            Certainty::Open => settled.unknown.push(*index),
                         }
                     }
                 }
@@ -121,9 +121,9 @@ impl NewDocuments {
 mod tests {
     use bson::{Document, doc};
 
-    use crate::write::{Answer, Doubt, new_documents::tests::things};
+    use crate::write::{Answer, Certainty, new_documents::tests::things};
 
-    fn answer(reply: &Document, doubt: Doubt, repeated: bool) -> Answer {
+    fn answer(reply: &Document, doubt: Certainty, repeated: bool) -> Answer {
         let mut answer = Answer::sure(reply.clone());
         (answer.doubt, answer.repeated) = (doubt, repeated);
         answer
@@ -142,10 +142,10 @@ mod tests {
     #[test]
     fn a_reply_names_each_document() {
         let documents = things(&[None, Some("b"), None]);
-        let all = documents.settle(&answer(&doc! { "ok": 1, "n": 3 }, Doubt::None, false));
+        let all = documents.settle(&answer(&doc! { "ok": 1, "n": 3 }, Certainty::Full, false));
         assert_eq!((all.stored, all.refused.len()), (vec![10, 11, 12], 0));
         let reply = doc! { "ok": 1, "n": 2, "writeErrors": [taken(1)] };
-        for doubt in [Doubt::None, Doubt::Overtaken, Doubt::Open] {
+        for doubt in [Certainty::Full, Certainty::Overtaken, Certainty::Open] {
             let settled = documents.settle(&answer(&reply, doubt, false));
             assert_eq!(settled.stored, [10, 12]);
             let (index, failure) = &settled.refused[0];
@@ -153,7 +153,7 @@ mod tests {
         }
         let concern = doc! { "code": 64, "errmsg": "waiting" };
         let reply = doc! { "ok": 1, "n": 3, "writeConcernError": concern };
-        let settled = documents.settle(&answer(&reply, Doubt::None, false));
+        let settled = documents.settle(&answer(&reply, Certainty::Full, false));
         assert_eq!(
             settled.write_concern_error.map(|error| error.code),
             Some(64)
@@ -164,17 +164,17 @@ mod tests {
     fn what_a_reply_leaves_open_is_never_said_to_be_stored_or_not() {
         let documents = things(&[None, Some("b"), None]);
         // The number does not fit.
-        let settled = documents.settle(&answer(&doc! { "ok": 1, "n": 1 }, Doubt::None, false));
+        let settled = documents.settle(&answer(&doc! { "ok": 1, "n": 1 }, Certainty::Full, false));
         assert_eq!(settled.unknown, [10, 11, 12]);
-        let settled = documents.settle(&answer(&doc! { "ok": 1 }, Doubt::None, false));
+        let settled = documents.settle(&answer(&doc! { "ok": 1 }, Certainty::Full, false));
         assert_eq!(settled.unknown, [10, 11, 12]);
         // A validator refused it, and a late try may come when it does not.
         let reply = doc! { "ok": 1, "n": 2, "writeErrors": [invalid(2)] };
-        let settled = documents.settle(&answer(&reply, Doubt::Open, false));
+        let settled = documents.settle(&answer(&reply, Certainty::Open, false));
         assert_eq!((settled.stored, settled.unknown), (vec![10, 11], vec![12]));
         assert_eq!(
             documents
-                .settle(&answer(&reply, Doubt::None, false))
+                .settle(&answer(&reply, Certainty::Full, false))
                 .refused
                 .len(),
             1
@@ -185,7 +185,7 @@ mod tests {
     fn a_repetition_without_a_number_finds_what_the_lost_try_stored_by_ids_of_its_own() {
         let documents = things(&[None, Some("b"), None]);
         let reply = doc! { "ok": 1, "n": 1, "writeErrors": [taken(0), taken(1)] };
-        let settled = documents.settle(&answer(&reply, Doubt::None, true));
+        let settled = documents.settle(&answer(&reply, Certainty::Full, true));
         assert_eq!((settled.stored, settled.unknown), (vec![10, 12], vec![11]));
     }
 
@@ -196,7 +196,7 @@ mod tests {
             "ok": 1, "n": 1, "writeErrors": [invalid(0), invalid(1), invalid(2)],
         };
         let look = |found: &[usize]| {
-            let mut settled = documents.settle(&answer(&reply, Doubt::Overtaken, false));
+            let mut settled = documents.settle(&answer(&reply, Certainty::Overtaken, false));
             let doubtful: Vec<usize> = settled.doubtful.iter().map(|(index, _)| *index).collect();
             assert_eq!((doubtful, &settled.stored), (vec![10, 11, 12], &vec![13]));
             let found: Vec<_> = found.iter().filter_map(|at| documents.id(*at)).collect();
@@ -215,7 +215,7 @@ mod tests {
     fn a_part_without_a_reply_leaves_open_what_it_brought_and_nothing_else() {
         let documents = things(&[None, Some("b"), None]);
         let reply = doc! { "ok": 1, "n": 1, "writeErrors": [invalid(1)] };
-        let mut answer = answer(&reply, Doubt::None, false);
+        let mut answer = answer(&reply, Certainty::Full, false);
         answer.open = vec![2];
         let settled = documents.settle(&answer);
         assert_eq!((settled.stored, settled.unknown), (vec![10], vec![12]));

@@ -1,9 +1,6 @@
 //! The axis of time: ticks where steps of the clock or of the calendar begin, in UTC.
 
-use bucket_mongo::{
-    bson::DateTime,
-    core::{Every, TimeRange},
-};
+use bucket_mongo::{Interval, TimeRange, bson::DateTime};
 use example_kit::text;
 
 #[derive(Debug)]
@@ -22,24 +19,24 @@ const MONTHS: Shown = (0, 7);
 const YEARS: Shown = (0, 4);
 
 /// The distances that ticks may have.
-const STEPS: [(Every, Shown); 17] = [
-    (Every::seconds(1), SECONDS),
-    (Every::seconds(5), SECONDS),
-    (Every::seconds(15), SECONDS),
-    (Every::minutes(1), MINUTES),
-    (Every::minutes(5), MINUTES),
-    (Every::minutes(15), MINUTES),
-    (Every::minutes(30), MINUTES),
-    (Every::hours(1), MINUTES),
-    (Every::hours(3), MINUTES),
-    (Every::hours(6), MINUTES),
-    (Every::hours(12), MINUTES),
-    (Every::day(), DAYS),
-    (Every::hours(48), DAYS),
-    (Every::week(), DAYS),
-    (Every::month(), MONTHS),
-    (Every::quarter(), MONTHS),
-    (Every::year(), YEARS),
+const STEPS: [(Interval, Shown); 17] = [
+    (Interval::seconds(1), SECONDS),
+    (Interval::seconds(5), SECONDS),
+    (Interval::seconds(15), SECONDS),
+    (Interval::minutes(1), MINUTES),
+    (Interval::minutes(5), MINUTES),
+    (Interval::minutes(15), MINUTES),
+    (Interval::minutes(30), MINUTES),
+    (Interval::hours(1), MINUTES),
+    (Interval::hours(3), MINUTES),
+    (Interval::hours(6), MINUTES),
+    (Interval::hours(12), MINUTES),
+    (Interval::day(), DAYS),
+    (Interval::hours(48), DAYS),
+    (Interval::week(), DAYS),
+    (Interval::month(), MONTHS),
+    (Interval::quarter(), MONTHS),
+    (Interval::year(), YEARS),
 ];
 
 impl TimeAxis {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bucket_mongo::{Every, Fill, StepError, TimeRange, bson::DateTime};
+use bucket_mongo::{Fill, Interval, IntervalError, TimeRange, bson::DateTime};
 use clap::{Args, ValueEnum};
 use example_kit::{cli::Output, csv_input::field, text::short_date};
 
@@ -77,14 +77,14 @@ pub(crate) struct Rollup {
 
 /// The steps of a rollup.
 #[derive(Debug)]
-pub(crate) struct Steps(pub(crate) Every);
+pub(crate) struct Steps(pub(crate) Interval);
 
 /// `Steps` as options.
 #[derive(Debug, Args)]
 struct StepOptions {
     /// The length of a step: `15m`, `1h`, `1h30m`, `7d`, `day`, `week`, `month`, `quarter`, `year`
     #[arg(long, value_name = "STEP")]
-    every: Every,
+    every: Interval,
     /// The time zone of days and longer steps, such as Europe/Berlin; UTC without it
     #[arg(long, value_name = "ZONE", value_parser = zone)]
     zone: Option<String>,
@@ -93,9 +93,9 @@ struct StepOptions {
 checked!(StepOptions => Steps);
 
 impl TryFrom<StepOptions> for Steps {
-    type Error = StepError;
+    type Error = IntervalError;
 
-    fn try_from(options: StepOptions) -> Result<Self, StepError> {
+    fn try_from(options: StepOptions) -> Result<Self, IntervalError> {
         let StepOptions { every, zone } = options;
         match zone {
             Some(zone) => every.in_zone(&zone).map(Self),
@@ -105,8 +105,8 @@ impl TryFrom<StepOptions> for Steps {
 }
 
 /// The name of a known time zone.
-fn zone(name: &str) -> Result<String, StepError> {
-    Every::day().in_zone(name).map(|_| name.to_owned())
+fn zone(name: &str) -> Result<String, IntervalError> {
+    Interval::day().in_zone(name).map(|_| name.to_owned())
 }
 
 /// What happens to steps without readings.

@@ -35,7 +35,7 @@ pub(super) async fn run(
 
 /// The server returns them in any order; here they are sorted by device and type.
 async fn newest(buckets: &Buckets<Reading>) -> Result<Vec<Reading>, Error> {
-    let newest = buckets.latest_for_all().await?;
+    let newest = buckets.latest_per_key().await?;
     let mut readings: Vec<Reading> = newest.try_collect().await?;
     let sensor = |reading: &Reading| (reading.device_id.clone(), reading.sensor_type.clone());
     readings.sort_by_cached_key(sensor);

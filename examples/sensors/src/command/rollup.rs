@@ -2,7 +2,7 @@
 
 use std::{fs, io::Write, path::Path};
 
-use bucket_mongo::{Buckets, Every, TimeRange};
+use bucket_mongo::{Buckets, Interval, TimeRange};
 use example_kit::{Error, cli::Format, json, terminal, text};
 use serde::Serialize;
 
@@ -78,7 +78,12 @@ fn save(file: &Path, picture: &str) -> Result<(), Error> {
     })
 }
 
-fn report<'a>(sensor: &'a Sensor, range: TimeRange, every: &Every, found: &Rollup) -> Report<'a> {
+fn report<'a>(
+    sensor: &'a Sensor,
+    range: TimeRange,
+    every: &Interval,
+    found: &Rollup,
+) -> Report<'a> {
     Report {
         device_id: &sensor.device_id,
         sensor_type: &sensor.sensor_type,

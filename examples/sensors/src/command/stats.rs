@@ -55,7 +55,7 @@ pub(super) async fn run(
             "{sensor}{}\n{} in {}\n\n{}",
             span(range),
             counted(stats.count(), "reading"),
-            text_of_buckets(stats.buckets(), stats.opened()),
+            text_of_buckets(stats.buckets(), stats.scanned_buckets()),
             table::stats(stats),
         )?,
     }
@@ -87,6 +87,6 @@ fn report<'a>(
         average: stats.and_then(|stats| stats.avg()),
         sum: stats.and_then(|stats| stats.sum()),
         buckets: stats.map_or(0, RangeStats::buckets),
-        opened: stats.map_or(0, RangeStats::opened),
+        opened: stats.map_or(0, RangeStats::scanned_buckets),
     }
 }

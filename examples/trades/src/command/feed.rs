@@ -40,8 +40,8 @@ pub(super) async fn run(
             &Report {
                 customer: feed.customer,
                 records: page.records().iter().map(Record::from).collect(),
-                next: page.next().map(AsRef::as_ref),
-                prev: page.prev().map(AsRef::as_ref),
+                next: page.next_token().map(AsRef::as_ref),
+                prev: page.previous_token().map(AsRef::as_ref),
             },
             out,
         ),
@@ -58,7 +58,10 @@ fn write(customer: i64, page: &RecordPage<Trade>, out: &mut impl Write) -> Resul
     let number = text::counted(number, "trade");
     writeln!(out, "customer {customer}: {number}\n")?;
     write!(out, "{}", table::trades(page.records()))?;
-    let links = [("before", page.prev()), ("after", page.next())];
+    let links = [
+        ("before", page.previous_token()),
+        ("after", page.next_token()),
+    ];
     for (option, token) in links {
         if let Some(token) = token {
             writeln!(out, "\nmore: --{option} {token}")?;

@@ -1,10 +1,8 @@
 //! A bucket with only these records, for checks of statistics.
 #![allow(unreachable_pub, missing_docs)]
 
-use bucket_mongo::{
-    bson::DateTime,
-    core::{BucketId, bucket::BucketFields, stats::StoredStats},
-};
+use bucket_core::{BucketId, bucket::BucketFields, stats::StoredStats};
+use bucket_mongo::bson::DateTime;
 
 use super::sample::{Sample, SampleBucket, SampleItem, SampleKey};
 

@@ -1,10 +1,10 @@
 //! What reads must return, computed from all stored documents in the simplest way.
 #![allow(unreachable_pub, missing_docs, dead_code)]
 
+use bucket_core::{Form, Record, bucket};
 use bucket_mongo::{
     Buckets, TimeRange,
     bson::{DateTime, RawDocumentBuf, doc},
-    core::{Form, Record, bucket},
 };
 use futures_util::TryStreamExt;
 

@@ -1,9 +1,9 @@
 //! What a command examined.
 #![allow(unreachable_pub, missing_docs, dead_code)]
 
+use bucket_core::read::{FindPlan, SIMPLE};
 use bucket_mongo::{
     bson::{Bson, Document, doc},
-    core::read::{FindPlan, SIMPLE},
     testing::TestDatabase,
 };
 

@@ -1,9 +1,9 @@
 //! A limit applies to already stored data only if a call requests it by name.
 
+use bucket_core::index::{Drift, Removal};
 use bucket_mongo::{
     EnsureReport,
     bson::{DateTime, Document, doc},
-    core::index::{Drift, Removal},
     testing::TestDatabase,
 };
 use futures_util::TryStreamExt;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use bucket_core::{EncodeError, write::Batch};
 use bucket_mongo::{
     ErrorKind,
     bson::{DateTime, Document, doc},
-    core::{EncodeError, write::Batch},
 };
 
 use super::{

@@ -1,9 +1,7 @@
 //! The indexes that the server uses to remove buckets, and that reads use to find the rest.
 
-use bucket_mongo::{
-    bson::{DateTime, Document, doc},
-    core::{index::Drift, read},
-};
+use bucket_core::{index::Drift, read};
+use bucket_mongo::bson::{DateTime, Document, doc};
 
 use super::{
     models::Event,

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use bucket_mongo::{BucketDocument, Buckets, core::bucket};
+use bucket_core::bucket;
+use bucket_mongo::{BucketDocument, Buckets};
 use futures_util::StreamExt;
 
 use super::models::Event;

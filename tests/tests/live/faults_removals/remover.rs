@@ -7,10 +7,10 @@ use std::{
     time::Duration,
 };
 
+use bucket_core::Form;
 use bucket_mongo::{
     Bucketed, Record,
     bson::{Document, doc},
-    core::Form,
     mongodb::Collection,
     testing::TestDatabase,
 };

@@ -1,9 +1,9 @@
 //! The index on the ids: the error of a write without it, and what a write with it examines.
 
+use bucket_core::{index::Drift, write::Batch};
 use bucket_mongo::{
     Bucketed, ErrorKind,
     bson::{DateTime, Document, doc},
-    core::{index::Drift, write::Batch},
 };
 use bucket_tests::{database, documents};
 use serde::{Deserialize, Serialize};

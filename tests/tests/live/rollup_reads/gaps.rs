@@ -1,9 +1,8 @@
 //! What happens to steps without records: at the beginning, in the middle and at the end of the
 //! range.
 
-use bucket_mongo::{
-    Bucketed, Buckets, Fill, Record, TimeRange, bson::DateTime, core::stats::StoredStats,
-};
+use bucket_core::stats::StoredStats;
+use bucket_mongo::{Bucketed, Buckets, Fill, Record, TimeRange, bson::DateTime};
 use bucket_tests::{database, date};
 use serde::{Deserialize, Serialize};
 

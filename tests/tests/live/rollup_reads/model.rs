@@ -1,10 +1,8 @@
 //! Rollups in plain Rust.
 
+use bucket_core::{Form, Record};
 use bucket_mongo::{
-    Bucketed, Buckets, Every, Fill, Rollup, TimeRange,
-    bson::DateTime,
-    core::{Form, Record},
-    testing::TestDatabase,
+    Bucketed, Buckets, Fill, Interval, Rollup, TimeRange, bson::DateTime, testing::TestDatabase,
 };
 use bucket_tests::database;
 use jiff::{Timestamp, ToSpan};
@@ -36,12 +34,12 @@ pub(crate) enum Cut {
 }
 
 impl Cut {
-    pub(crate) fn every(self) -> Every {
+    pub(crate) fn every(self) -> Interval {
         match self {
-            Self::Seconds(seconds) => Every::seconds(seconds),
-            Self::Day(zone) => Every::day().in_zone(zone).unwrap(),
-            Self::Week(zone) => Every::week().in_zone(zone).unwrap(),
-            Self::Month(zone) => Every::month().in_zone(zone).unwrap(),
+            Self::Seconds(seconds) => Interval::seconds(seconds),
+            Self::Day(zone) => Interval::day().in_zone(zone).unwrap(),
+            Self::Week(zone) => Interval::week().in_zone(zone).unwrap(),
+            Self::Month(zone) => Interval::month().in_zone(zone).unwrap(),
         }
     }
 
@@ -149,7 +147,7 @@ impl<const F: usize> Known<F> {
             let query = buckets.rollup(key("1"), range, cut.every()).fill(fill);
             let rollup = query.await.unwrap();
             self.compare(&rollup, cut, range, fill);
-            let read = (rollup.buckets(), rollup.opened());
+            let read = (rollup.buckets(), rollup.scanned_buckets());
             assert_eq!(read, self.buckets(cut, range), "{cut:?} of {range:?}");
         }
     }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use bucket_core::{
     Limits, Record, index,
     read::FindPlan,
-    write::{Batch, Doubt, Need, Round},
+    write::{Batch, Certainty, Need, Round},
 };
 use bucket_mongo::bson::{DateTime, Document, RawDocumentBuf, doc};
 use bucket_tests::{
@@ -108,7 +108,7 @@ async fn history<const F: usize>(
             // Once more, as if the reply had been lost.
             reply = pair.run(&command).await?;
         }
-        let settled = writer.batch.settle(&round, &reply, Doubt::None);
+        let settled = writer.batch.settle(&round, &reply, Certainty::Full);
         assert!(settled.failed.is_empty(), "{:?}", settled.failed);
         commands += 1;
     }

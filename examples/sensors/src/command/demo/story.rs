@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, io::Write, time::Instant};
 
-use bucket_mongo::{Buckets, Every, Fill, TimeRange, bson::DateTime};
+use bucket_mongo::{Buckets, Fill, Interval, TimeRange, bson::DateTime};
 use example_kit::{Error, csv_input::Row, progress, text};
 
 use crate::{
@@ -61,10 +61,10 @@ async fn read_side(buckets: &Buckets<Reading>, out: &mut impl Write) -> Result<(
             text::counted(stats.count(), "reading"),
             text::counted(stats.buckets(), "bucket"),
             table::rounded(stats.avg()),
-            stats.opened(),
+            stats.scanned_buckets(),
         )?;
     }
-    let every = Every::day();
+    let every = Interval::day();
     if let Some(range) = rollup::bounded(buckets, &sensor, TimeRange::ALL).await? {
         let steps = rollup::read(buckets, &sensor, range, &every, Fill::Skip).await?;
         let chart = terminal::draw(&steps.series(&sensor, &every), WIDTH);

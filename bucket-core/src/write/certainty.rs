@@ -9,9 +9,9 @@ use super::{Batch, Step};
 
 /// How far a reply can be relied on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doubt {
+pub enum Certainty {
     /// The reply says everything.
-    None,
+    Full,
     /// An earlier attempt may have arrived after the reply, but none will from now on.
     Overtaken,
     /// An earlier attempt may still arrive: refused statements may still be applied.
@@ -20,13 +20,13 @@ pub enum Doubt {
 
 /// A bucket that could not be opened, or that an earlier attempt has opened since.
 #[derive(Debug)]
-pub struct Doubtful {
+pub struct Uncertain {
     pub(super) chain: usize,
     /// The statement that opens it, and those after it.
     pub(super) steps: Vec<Step>,
 }
 
-impl Doubtful {
+impl Uncertain {
     /// The `_id` to look for: if no bucket has it, nothing was applied.
     #[must_use]
     pub fn id(&self) -> &str {
@@ -36,7 +36,7 @@ impl Doubtful {
 
 impl Batch {
     /// No bucket with that id was found: the statement was only refused.
-    pub fn refused_after_all(&mut self, doubtful: &Doubtful) {
+    pub fn refused_after_all(&mut self, doubtful: &Uncertain) {
         let chain = self.chains_mut().get_mut(doubtful.chain);
         if let (Some(chain), Some(step)) = (chain, doubtful.steps.first()) {
             chain.missed(step);
@@ -45,7 +45,7 @@ impl Batch {
 
     /// It is unknown whether these statements were applied; their records are not tried again. Returns their
     /// indexes.
-    pub fn left_unknown(&mut self, doubtful: &Doubtful) -> Vec<usize> {
+    pub fn left_unknown(&mut self, doubtful: &Uncertain) -> Vec<usize> {
         let Some(chain) = self.chains_mut().get_mut(doubtful.chain) else {
             return Vec::new();
         };

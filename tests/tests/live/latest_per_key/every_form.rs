@@ -2,12 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use bucket_mongo::{
-    Buckets,
-    bson::Document,
-    core::{Form, Record},
-    testing::TestDatabase,
-};
+use bucket_core::{Form, Record};
+use bucket_mongo::{Buckets, bson::Document, testing::TestDatabase};
 use bucket_tests::documents;
 use proptest::prelude::*;
 

@@ -14,8 +14,8 @@ use crate::trace;
 
 /// What the calls of a handle share.
 #[derive(Debug, Default)]
-pub(crate) struct Learnt {
-    shared: Mutex<write::Learnt>,
+pub(crate) struct SharedCache {
+    shared: Mutex<write::Cache>,
     /// It was said that it is not known what kind of collection it is,
     is_warned_of_kind: AtomicBool,
     /// and that its indexes are not known.
@@ -24,8 +24,8 @@ pub(crate) struct Learnt {
     longest: AtomicI64,
 }
 
-impl Learnt {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, write::Learnt> {
+impl SharedCache {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, write::Cache> {
         // A poisoned state is complete: its operations do not panic half-way.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -9,7 +9,7 @@ use super::{Chain, Known, Tail, state::Recalled};
 
 /// The bucket that took the last record of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recollection {
+pub struct BucketHint {
     id: String,
     /// Its state after that, if it is known.
     known: Option<Known>,
@@ -19,7 +19,7 @@ pub struct Recollection {
     position: Option<i64>,
 }
 
-impl Recollection {
+impl BucketHint {
     /// Whether the next record probably opens a bucket.
     #[must_use]
     pub fn is_full(&self) -> bool {
@@ -30,7 +30,7 @@ impl Recollection {
 impl Chain {
     /// What a later batch can use, if anything.
     #[must_use]
-    pub fn recollection(&self, lone: bool) -> Option<Recollection> {
+    pub fn recollection(&self, lone: bool) -> Option<BucketHint> {
         let (id, known, is_full) = match (&self.tail, &self.last) {
             // Late records of one time usually come only once.
             _ if self.kind.is_late() => return None,
@@ -43,7 +43,7 @@ impl Chain {
             (_, Some(id)) if lone => (id, None, false),
             _ => return None,
         };
-        Some(Recollection {
+        Some(BucketHint {
             id: id.clone(),
             known: known.cloned(),
             is_full,
@@ -52,7 +52,7 @@ impl Chain {
     }
 
     /// Uses what an earlier batch remembered.
-    pub(in crate::write) fn recall(&mut self, earlier: &Recollection, lone: bool) {
+    pub(in crate::write) fn recall(&mut self, earlier: &BucketHint, lone: bool) {
         let gone_by = if lone && !earlier.is_full {
             self.guess(earlier.id.clone());
             true
@@ -65,7 +65,7 @@ impl Chain {
     }
 
     /// Uses the remembered tail; returns whether it is useful here.
-    fn recall_tail(&mut self, earlier: &Recollection) -> bool {
+    fn recall_tail(&mut self, earlier: &BucketHint) -> bool {
         let Some(known) = &earlier.known else {
             return false;
         };
@@ -87,7 +87,7 @@ impl Chain {
             true => self.tail = Tail::Full(known),
             false => return false,
         }
-        self.recalled = Recalled::Hearsay;
+        self.recalled = Recalled::Unverified;
         true
     }
 

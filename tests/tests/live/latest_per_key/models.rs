@@ -63,6 +63,6 @@ pub(crate) fn reading(device: &str, sensor: &str, minute: i64) -> Reading {
 }
 
 pub(crate) async fn latest<T: Bucketed>(buckets: &Buckets<T>) -> Vec<T> {
-    let found = buckets.latest_for_all().await.unwrap();
+    let found = buckets.latest_per_key().await.unwrap();
     found.try_collect().await.unwrap()
 }

@@ -46,7 +46,7 @@ async fn a_damaged_bucket_is_an_error_in_place_of_its_key() {
     // The same for keys that share their first field.
     store(&buckets, &[reading("f", "t", 5), reading("f", "u", 6)]).await;
     let found: Vec<Result<Reading, Error>> =
-        buckets.latest_for_all().await.unwrap().collect().await;
+        buckets.latest_per_key().await.unwrap().collect().await;
     let mut damaged = 0;
     let mut right = Vec::new();
     for one in found {
@@ -74,7 +74,7 @@ async fn an_empty_collection_has_no_records_and_a_missing_index_is_a_typed_error
     let collection = database.collection::<Document>("readings");
     buckets.insert(&reading("d", "s", 0)).await.unwrap();
     collection.drop_index("bucket_pages").await.unwrap();
-    let error = buckets.latest_for_all().await.unwrap_err();
+    let error = buckets.latest_per_key().await.unwrap_err();
     let is_missing =
         matches!(error.kind(), ErrorKind::MissingIndex { name } if name == "bucket_pages");
     assert!(is_missing, "{error}");

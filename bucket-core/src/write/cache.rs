@@ -11,7 +11,7 @@ use std::collections::{HashMap, hash_map};
 
 use foldhash::fast::RandomState;
 
-use super::{Batch, Chain, Ground, Recollection, Source};
+use super::{Batch, BucketHint, Chain, Ground, Source};
 
 /// The most keys that are remembered; beyond that everything is forgotten, which costs each key one read.
 const MAX_KEYS: usize = 10_000;
@@ -25,14 +25,14 @@ const MAX_KEY_BYTES: usize = 1_024;
 /// What a handle and its clones have learnt. The calls of the handle share it.
 ///
 /// ```
-/// use bucket_core::write::Learnt;
+/// use bucket_core::write::Cache;
 ///
-/// let learnt = Learnt::default();
+/// let learnt = Cache::default();
 /// assert!(learnt.has_numbers());
 /// assert!(learnt.ground().is_none());
 /// ```
 #[derive(Debug, Default)]
-pub struct Learnt {
+pub struct Cache {
     /// The last bucket of each key that was written to.
     buckets: HashMap<Vec<u8>, Entry, RandomState>,
     ground: Option<Ground>,
@@ -58,14 +58,14 @@ enum Naming {
 
 #[derive(Debug)]
 struct Entry {
-    last: Recollection,
+    last: BucketHint,
     /// How many more batches look before they write, because others write to this key too.
     looks: u8,
     /// How many such batches the next failure adds.
     doubt: u8,
 }
 
-impl Learnt {
+impl Cache {
     /// Whether commands may be numbered.
     #[must_use]
     pub fn has_numbers(&self) -> bool {
@@ -174,7 +174,7 @@ impl Learnt {
     }
 
     /// What is remembered, unless others are known to write to the key; an open bucket `anyway`.
-    fn get(&mut self, key: &[u8], lone: bool, anyway: bool) -> Option<Recollection> {
+    fn get(&mut self, key: &[u8], lone: bool, anyway: bool) -> Option<BucketHint> {
         let entry = self.buckets.get_mut(key)?;
         if entry.looks > 0 && !lone && (entry.last.is_full() || !anyway) {
             entry.looks -= 1;
@@ -183,7 +183,7 @@ impl Learnt {
         Some(entry.last.clone())
     }
 
-    fn set(&mut self, key: Vec<u8>, last: Option<Recollection>, in_vain: bool) {
+    fn set(&mut self, key: Vec<u8>, last: Option<BucketHint>, in_vain: bool) {
         if key.len() > MAX_KEY_BYTES {
             return;
         }

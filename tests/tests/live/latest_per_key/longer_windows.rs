@@ -24,7 +24,7 @@ async fn an_older_longer_window_is_read_if_the_caller_sets_its_length() {
     let day = Duration::from_secs(86_400);
     let found = buckets
         .with_longest_span(day)
-        .latest_for_all()
+        .latest_per_key()
         .await
         .unwrap();
     let found: Vec<Reading> = found.try_collect().await.unwrap();

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use bucket_core::{Record, TimeRange, bucket, read};
 use bucket_mongo::{
     Bucketed, Buckets, ErrorKind, Limits, Window,
     bson::{DateTime, Document, RawDocumentBuf, doc},
-    core::{Record, TimeRange, bucket, read},
 };
 use bucket_tests::{database, documents, profiled};
 use futures_util::{StreamExt, TryStreamExt};
@@ -56,7 +56,7 @@ fn reading(device: &str, at: i64) -> Reading {
 }
 
 async fn minutes(buckets: &Buckets<Reading>, range: TimeRange) -> Vec<i64> {
-    let found = buckets.range_all(range).await.unwrap();
+    let found = buckets.range_all_keys(range).await.unwrap();
     found.map_ok(|one| one.minute).try_collect().await.unwrap()
 }
 
@@ -95,7 +95,7 @@ async fn is_exact<const F: usize>(seed: u8) {
             start.map(DateTime::from_millis),
             end.map(DateTime::from_millis),
         );
-        let found = buckets.range_all(range).await.unwrap();
+        let found = buckets.range_all_keys(range).await.unwrap();
         let found: Vec<Sample<F>> = found.try_collect().await.unwrap();
         let windows: Vec<DateTime> = found.iter().map(|one| window_of(one.at)).collect();
         assert!(windows.is_sorted(), "{range:?}");
@@ -129,15 +129,18 @@ async fn its_start_is_included_and_its_end_is_not() {
         minutes(&buckets, between(200, 300)).await,
         Vec::<i64>::new()
     );
-    let found = buckets.range_all(minute(119)..=minute(120)).await.unwrap();
+    let found = buckets
+        .range_all_keys(minute(119)..=minute(120))
+        .await
+        .unwrap();
     assert_eq!(found.count().await, 2);
-    assert_eq!(buckets.range_all(..).await.unwrap().count().await, 6);
+    assert_eq!(buckets.range_all_keys(..).await.unwrap().count().await, 6);
     let last = Reading {
         at: DateTime::MAX,
         ..reading("d", 0)
     };
     buckets.insert(&last).await.unwrap();
-    let found = buckets.range_all(DateTime::MAX..).await.unwrap();
+    let found = buckets.range_all_keys(DateTime::MAX..).await.unwrap();
     assert_eq!(found.count().await, 1);
 }
 
@@ -201,7 +204,7 @@ async fn a_damaged_bucket_is_an_error_in_its_place() {
         collection.update_one(filter, broken).await.unwrap();
     }
     let found: Vec<_> = buckets
-        .range_all(minute(0)..minute(60))
+        .range_all_keys(minute(0)..minute(60))
         .await
         .unwrap()
         .collect()
@@ -220,9 +223,12 @@ async fn a_model_without_windows_and_a_reversed_range_are_refused() {
     let trades = Trade::buckets(&database);
     let readings = Reading::buckets(&database);
     let work = async {
-        let one = trades.range_all(..).await.unwrap_err();
-        let two = readings.range_all(minute(1)..minute(0)).await.unwrap_err();
-        let empty = readings.range_all(minute(1)..minute(1)).await.unwrap();
+        let one = trades.range_all_keys(..).await.unwrap_err();
+        let two = readings
+            .range_all_keys(minute(1)..minute(0))
+            .await
+            .unwrap_err();
+        let empty = readings.range_all_keys(minute(1)..minute(1)).await.unwrap();
         assert_eq!(empty.count().await, 0);
         [one, two]
     };
@@ -230,7 +236,7 @@ async fn a_model_without_windows_and_a_reversed_range_are_refused() {
     for error in errors {
         let is_invalid = matches!(error.kind(), ErrorKind::InvalidArgument { .. });
         assert!(is_invalid, "{error}");
-        assert_eq!(error.operation(), "range_all");
+        assert_eq!(error.operation(), "range_all_keys");
     }
     assert!(profile.is_empty(), "{profile:?}");
 }
@@ -246,7 +252,7 @@ async fn longer_windows_than_the_models_are_found_if_limits_or_the_call_say_so()
     let day = Duration::from_secs(86_400);
     let found = buckets
         .with_longest_span(day)
-        .range_all(range)
+        .range_all_keys(range)
         .await
         .unwrap();
     assert_eq!(found.count().await, 2);

@@ -1,4 +1,4 @@
-//! `latest_for_all`: the newest record of every key.
+//! `latest_per_key`: the newest record of every key.
 
 mod keys;
 mod next_field;
@@ -56,38 +56,38 @@ impl<T: Record> Buckets<T> {
     /// use futures_util::TryStreamExt;
     ///
     /// async fn latest<T: Bucketed>(buckets: &Buckets<T>) -> Result<Vec<T>> {
-    ///     buckets.latest_for_all().await?.try_collect().await
+    ///     buckets.latest_per_key().await?.try_collect().await
     /// }
     /// ```
-    pub fn latest_for_all(&self) -> LatestForAll<'_, T> {
-        LatestForAll { buckets: self }
+    pub fn latest_per_key(&self) -> LatestPerKeyQuery<'_, T> {
+        LatestPerKeyQuery { buckets: self }
     }
 }
 
-/// A read of the newest record of every key; see [`Buckets::latest_for_all`].
+/// A read of the newest record of every key; see [`Buckets::latest_per_key`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
-pub struct LatestForAll<'a, T: Record> {
+pub struct LatestPerKeyQuery<'a, T: Record> {
     buckets: &'a Buckets<T>,
 }
 
-/// A stream over the newest record of every key; see [`Buckets::latest_for_all`].
+/// A stream over the newest record of every key; see [`Buckets::latest_per_key`].
 #[must_use = "streams do nothing unless polled"]
-pub struct LatestRecords<T: Record> {
+pub struct LatestPerKeyStream<T: Record> {
     records: BoxStream<'static, Result<T>>,
 }
 
-impl<T: Record> fmt::Debug for LatestRecords<T> {
+impl<T: Record> fmt::Debug for LatestPerKeyStream<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LatestRecords")
+        f.debug_struct("LatestPerKeyStream")
             .field("collection", &T::SPEC.collection())
             .finish_non_exhaustive()
     }
 }
 
-impl<T: Record> LatestForAll<'_, T> {
-    async fn run(self) -> Result<LatestRecords<T>> {
-        let context = Context::of_all::<T>("latest_for_all");
+impl<T: Record> LatestPerKeyQuery<'_, T> {
+    async fn run(self) -> Result<LatestPerKeyStream<T>> {
+        let context = Context::of_all::<T>("latest_per_key");
         let collection = self.buckets.store().readable(&context).await?;
         let keys = keys::newest_buckets(T::SPEC, collection.clone(), context.clone()).await?;
         let look = Arc::new(Look {
@@ -107,7 +107,7 @@ impl<T: Record> LatestForAll<'_, T> {
                 stream::iter(shown)
             }
         });
-        Ok(LatestRecords {
+        Ok(LatestPerKeyStream {
             records: records.buffer_unordered(SIDE_BY_SIDE).flatten().boxed(),
         })
     }
@@ -239,7 +239,7 @@ impl<T: Record> Look<T> {
     }
 }
 
-impl<T: Record> Stream for LatestRecords<T> {
+impl<T: Record> Stream for LatestPerKeyStream<T> {
     type Item = Result<T>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {
@@ -247,13 +247,13 @@ impl<T: Record> Stream for LatestRecords<T> {
     }
 }
 
-impl<'a, T: Record> IntoFuture for LatestForAll<'a, T> {
-    type Output = Result<LatestRecords<T>>;
+impl<'a, T: Record> IntoFuture for LatestPerKeyQuery<'a, T> {
+    type Output = Result<LatestPerKeyStream<T>>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         let collection = T::SPEC.collection();
-        let span = tracing::debug_span!(target: trace::READ, "latest_for_all", collection);
+        let span = tracing::debug_span!(target: trace::READ, "latest_per_key", collection);
         Box::pin(self.run().instrument(span))
     }
 }

@@ -1,4 +1,4 @@
-//! `range_all`: the records of every key in a time range.
+//! `range_all_keys`: the records of every key in a time range.
 
 use std::{
     fmt,
@@ -42,28 +42,28 @@ impl<T: Record> Buckets<T> {
     /// use futures_util::TryStreamExt;
     ///
     /// async fn between<T: Bucketed>(buckets: &Buckets<T>, from: DateTime, to: DateTime) -> Result<Vec<T>> {
-    ///     buckets.range_all(from..to).await?.try_collect().await
+    ///     buckets.range_all_keys(from..to).await?.try_collect().await
     /// }
     /// ```
-    pub fn range_all(&self, range: impl IntoTimeRange) -> RangeAll<'_, T> {
-        RangeAll {
+    pub fn range_all_keys(&self, range: impl IntoTimeRange) -> RangeAllKeysQuery<'_, T> {
+        RangeAllKeysQuery {
             buckets: self,
             range: range.into_time_range(),
         }
     }
 }
 
-/// A read of a time range of all keys; see [`Buckets::range_all`].
+/// A read of a time range of all keys; see [`Buckets::range_all_keys`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
-pub struct RangeAll<'a, T: Record> {
+pub struct RangeAllKeysQuery<'a, T: Record> {
     buckets: &'a Buckets<T>,
     range: TimeRange,
 }
 
-/// A stream over the records of every key in a span of time; see [`Buckets::range_all`].
+/// A stream over the records of every key in a span of time; see [`Buckets::range_all_keys`].
 #[must_use = "streams do nothing unless polled"]
-pub struct RecordsOfAll<T: Record> {
+pub struct RangeAllKeysStream<T: Record> {
     /// `None` for an empty range.
     cursor: Option<Cursor<RawDocumentBuf>>,
     bucket: vec::IntoIter<T>,
@@ -71,16 +71,16 @@ pub struct RecordsOfAll<T: Record> {
     context: Context,
 }
 
-impl<T: Record> fmt::Debug for RecordsOfAll<T> {
+impl<T: Record> fmt::Debug for RangeAllKeysStream<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RecordsOfAll")
+        f.debug_struct("RangeAllKeysStream")
             .field("collection", &T::SPEC.collection())
             .field("range", &self.range)
             .finish_non_exhaustive()
     }
 }
 
-impl<T: Record> RangeAll<'_, T> {
+impl<T: Record> RangeAllKeysQuery<'_, T> {
     fn longest(&self, context: &Context) -> Result<i64> {
         let own = read::longest(T::SPEC, None)
             .map_err(|error| Error::new(ErrorKind::Encode(error), context))?;
@@ -91,8 +91,8 @@ impl<T: Record> RangeAll<'_, T> {
         })
     }
 
-    async fn run(self) -> Result<RecordsOfAll<T>> {
-        let context = Context::of_all::<T>("range_all");
+    async fn run(self) -> Result<RangeAllKeysStream<T>> {
+        let context = Context::of_all::<T>("range_all_keys");
         let invalid = |message: &str| {
             let message = message.to_owned();
             Error::new(ErrorKind::InvalidArgument { message }, &context)
@@ -117,7 +117,7 @@ impl<T: Record> RangeAll<'_, T> {
             let cursor = run_plan::many(&collection, plan).await;
             Some(cursor.map_err(|error| Error::read_by(&hint, error, &context))?)
         };
-        Ok(RecordsOfAll {
+        Ok(RangeAllKeysStream {
             cursor,
             bucket: Vec::new().into_iter(),
             range,
@@ -126,7 +126,7 @@ impl<T: Record> RangeAll<'_, T> {
     }
 }
 
-impl<T: Record> RecordsOfAll<T> {
+impl<T: Record> RangeAllKeysStream<T> {
     /// The records of a bucket inside the range, in time order.
     fn records(&self, stored: &RawDocumentBuf) -> Result<Vec<T>> {
         let bucket = bucket::decode_within::<T>(stored, self.range)
@@ -138,9 +138,9 @@ impl<T: Record> RecordsOfAll<T> {
 }
 
 // No field is ever pinned.
-impl<T: Record> Unpin for RecordsOfAll<T> {}
+impl<T: Record> Unpin for RangeAllKeysStream<T> {}
 
-impl<T: Record> Stream for RecordsOfAll<T> {
+impl<T: Record> Stream for RangeAllKeysStream<T> {
     type Item = Result<T>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {
@@ -167,12 +167,12 @@ impl<T: Record> Stream for RecordsOfAll<T> {
     }
 }
 
-impl<'a, T: Record> IntoFuture for RangeAll<'a, T> {
-    type Output = Result<RecordsOfAll<T>>;
+impl<'a, T: Record> IntoFuture for RangeAllKeysQuery<'a, T> {
+    type Output = Result<RangeAllKeysStream<T>>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let span = tracing::debug_span!(target: trace::READ, "range_all", collection = T::SPEC.collection());
+        let span = tracing::debug_span!(target: trace::READ, "range_all_keys", collection = T::SPEC.collection());
         Box::pin(self.run().instrument(span))
     }
 }
