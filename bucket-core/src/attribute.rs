@@ -2,8 +2,8 @@
 //! one index.
 //!
 //! A record stays an ordinary struct with its own serde form, its *many fields*: `{_id: 1,
-//! volume_ml: 500, height_inches: 8}`. [`fold`] turns it into the stored form, `{_id: 1, specs:
-//! [{k: "volume", v: 500, u: "ml"}, {k: "height", v: 8, u: "inches"}]}`, and [`unfold`] turns that
+//! volume_ml: 500, height_inches: 8}`. `fold` turns it into the stored form, `{_id: 1, specs:
+//! [{k: "volume", v: 500, u: "ml"}, {k: "height", v: 8, u: "inches"}]}`, and `unfold` turns that
 //! back into the many fields. Both convert bytes to bytes, so every serde attribute of the struct
 //! works as usual.
 

@@ -20,6 +20,7 @@ pub use crate::{
         attribute_array::{
             ArrayPlace, AttributeArray, AttributeField, AttributeIndex, EntryNames, Rest, ValueKind,
         },
+        derived::Derived,
         field::FieldPath,
         form::{Form, LatePolicy},
         key::{BucketKey, KeySink, KeySource, KeyValue, RecordKey},
@@ -29,10 +30,6 @@ pub use crate::{
     stats::{NoStats, StoredStats, sketch::Sketch},
     time::{BucketTime, window::Window},
 };
-
-/// Seals the traits that only a derive implements: the library relies on what the derive has checked.
-#[derive(Debug, Clone, Copy)]
-pub struct Derived;
 
 /// Calls a condition or a mapping of an attribute. The argument has the type of the field.
 pub fn apply<T: ?Sized, R>(value: &T, of: impl FnOnce(&T) -> R) -> R {

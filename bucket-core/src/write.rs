@@ -13,7 +13,7 @@
 //! | encodes statements as one command | `command` |
 //! | what to read and send next, until every record has its outcome | `call` |
 //! | delivers one command until its outcome is known: numbers, faults, lost replies | `delivery` |
-//! | what the calls of a handle share | `learnt` |
+//! | what the calls of a handle share | `cache` |
 //! | identifies the collection, and checks that it can hold buckets | `ground` |
 //! | how long to wait before a retry | `pauses` |
 //! | the server's codes and texts | `codes` |
@@ -25,7 +25,7 @@
 //! | the conditions that keep a record from being stored twice | `guard` |
 //! | checks that a remembered full bucket still exists | `confirm` |
 //! | records that arrive twice: in one batch, or after they were stored | `own_ids`, `repeat`, `equality` |
-//! | what a reply leaves open after an attempt without a reply | `doubt` |
+//! | what a reply leaves open after an attempt without a reply | `certainty` |
 //! | encodes documents with attributes as `insert` commands | `new_documents` |
 //!
 //! The statements of the manual's form, for its trades model:

@@ -78,7 +78,7 @@ fn a_flattened_name_that_is_a_place_in_the_array_is_refused_before_it_blocks_the
     for name in ["0", "3", "100"] {
         let error = item(&open(name, 7)).unwrap_err();
         assert!(
-            error.to_string().contains("a place in the array"),
+            error.to_string().contains("an index of the items array"),
             "{error}"
         );
     }

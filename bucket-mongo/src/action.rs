@@ -1,6 +1,6 @@
 //! The operations, one per file: the builder, its setters, and its result.
 //!
-//! Every builder does nothing until it is awaited.
+//! Every builder does nothing until it is awaited, and a stream nothing until it is polled.
 
 mod count;
 mod ensure;
@@ -32,12 +32,12 @@ pub use self::{
     insert_many::InsertMany,
     insert_report::{FailedRecord, InsertReport},
     latest::{LatestNQuery, LatestQuery},
-    latest_per_key::{LatestPerKeyQuery, LatestPerKeyStream},
+    latest_per_key::LatestPerKeyQuery,
     page::{Page, PageQuery},
     page_count::PageCountQuery,
     pages::{PageStream, PagesQuery},
     range::RangeQuery,
-    range_all_keys::{RangeAllKeysQuery, RangeAllKeysStream},
+    range_all_keys::RangeAllKeysQuery,
     record_outcome::RecordOutcome,
     record_stream::RecordStream,
     records::{RecordPage, RecordsQuery},

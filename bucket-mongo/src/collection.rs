@@ -1,15 +1,20 @@
 //! The driver's handle to a collection, for the library's own reads and writes, and the collection's indexes.
 
-use bucket_core::{index, write::Listing};
+use bucket_core::{index, read::SIMPLE, write::Listing};
 use futures_util::TryStreamExt;
 use mongodb::{
     Collection, Database,
     bson::Document,
     error::{Error, Result},
-    options::{Acknowledgment, CollectionOptions},
+    options::{Acknowledgment, Collation, CollectionOptions},
 };
 
 use crate::{write_concern::durable, writer::faults::code};
+
+/// The collation of every read of buckets, whatever the collection's own is.
+pub(crate) fn simple_collation() -> Collation {
+    Collation::builder().locale(SIMPLE).build()
+}
 
 /// The collection as the database gives it, unless its client asks for no replies (`w=0` in its URI): with
 /// that write concern the driver refuses every aggregation, count and listing.

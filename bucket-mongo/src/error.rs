@@ -5,6 +5,7 @@ mod code;
 mod kind;
 mod not_known;
 mod predicates;
+mod read_fault;
 mod redacted;
 #[cfg(test)]
 mod samples;
@@ -34,7 +35,7 @@ pub use bucket_core::{
 };
 
 pub use self::kind::ErrorKind;
-pub(crate) use self::not_known::NotKnown;
+pub(crate) use self::{not_known::NotKnown, read_fault::ReadFault};
 
 /// The result of every operation of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -300,7 +301,11 @@ impl Error {
     }
 
     fn labels(&self) -> impl Iterator<Item = &str> {
-        let driver = self.inner.driver.iter().flat_map(|error| error.labels());
+        let driver = self
+            .inner
+            .driver
+            .iter()
+            .flat_map(mongodb::error::Error::labels);
         self.inner.labels.iter().chain(driver).map(String::as_str)
     }
 }

@@ -3,37 +3,47 @@
 use bson::RawDocumentBuf;
 use bucket_core::{
     index::Drift,
-    read::SIMPLE,
     write::{Fault, Listing, Look, collection_drift},
 };
-use mongodb::{Collection, options::Collation};
+use mongodb::Collection;
 
-use crate::{Error, ErrorKind, Result, error::Context, store::Store, writer::faults};
-
-/// The collation of every read of buckets, whatever the collection's own is.
-pub(crate) fn simple_collation() -> Collation {
-    Collation::builder().locale(SIMPLE).build()
-}
+use crate::{
+    Error, ErrorKind, Result,
+    error::{Context, ReadFault},
+    read::ReadOptions,
+    store::Store,
+    writer::faults,
+};
 
 impl Store {
-    /// The collection for reads. A collection with a collation is refused, because its indexes do not serve.
-    /// If it gets one later, reads are slow but correct.
-    pub(crate) async fn readable(&self, context: &Context) -> Result<Collection<RawDocumentBuf>> {
+    /// The collection for reads; the call begins here. A collection with a collation is refused, because its
+    /// indexes do not serve. If it gets one later, reads are slow but correct.
+    pub(crate) async fn readable(
+        &self,
+        options: &mut ReadOptions<'_>,
+        context: &Context,
+    ) -> Result<Collection<RawDocumentBuf>> {
+        options.begin(context).await?;
+        let terms = &options.terms;
         if self.learnt().lock().is_readable() {
             return Ok(self.collection());
         }
-        let mut look = self
-            .database()
-            .run_command(Look::Collection.command(self.spec()));
-        if let Some(criteria) = self.database().selection_criteria() {
+        let command = terms.command(Look::Collection.command(self.spec()));
+        let mut look = self.database().run_command(command);
+        let criteria = terms.criteria.as_ref();
+        if let Some(criteria) = criteria.or(self.database().selection_criteria()) {
             look = look.selection_criteria(criteria.clone());
         }
-        let listing = match look.await {
+        let looked = match terms.is_in_time() {
+            Ok(()) => terms.within(look.into_future()).await,
+            Err(late) => Err(late),
+        };
+        let listing = match looked {
             Ok(reply) => Some(Listing::of_reply(&reply)),
-            Err(error) if faults::fault(&error) == Fault::NotSent => {
-                return Err(Error::read(error, context));
+            Err(ReadFault::Driver(error)) if faults::fault(&error) != Fault::NotSent => {
+                faults::code(&error).and_then(Listing::of_error)
             }
-            Err(error) => faults::code(&error).and_then(Listing::of_error),
+            Err(fault) => return Err(Error::read(fault, context)),
         };
         match listing {
             Some(Listing::Found(found)) => {

@@ -49,6 +49,7 @@
 //! | read the newest record of every key | [`Buckets::latest_per_key`] |
 //! | read a time range of every key | [`Buckets::range_all_keys`] |
 //! | read statistics by hour or by day | [`Buckets::rollup`] |
+//! | limit how long a read takes, choose its read concern and preference | [`deadline`](action::RecordsQuery::deadline), [`read_concern`](action::RecordsQuery::read_concern), [`read_preference`](action::RecordsQuery::read_preference), on every read |
 //! | store documents with many similar fields, and find them by these fields | [`Documents`] |
 //! | move a collection of many fields to arrays of attributes, or back | [`Documents::migrate_to_attributes`] |
 //! | test a service against a real server | `testing` (feature `testing`) |
@@ -83,6 +84,7 @@ mod footing;
 mod group;
 pub mod ingest;
 mod read;
+mod read_setters;
 mod store;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -1,11 +1,18 @@
 //! Runs core's finds and walks with the driver: the common part of the reads.
 
+mod each;
+mod options;
 mod request;
 mod rows;
+mod shared;
 mod stream;
+mod terms;
 
 pub(crate) use self::{
+    each::each,
+    options::ReadOptions,
     request::Request,
-    rows::{Rows, opened, prepared},
+    rows::{Find, Rows},
+    shared::{Aggregated, SharedOptions},
     stream::Chunks,
 };

@@ -35,8 +35,12 @@ mod send;
 mod session;
 
 pub(crate) use self::{
-    callers::Callers, channel::Channel, deadline::LONGEST_DEADLINE, delivery::not_sent_in_time,
-    report::Written, session::is_in_transaction,
+    callers::Callers,
+    channel::Channel,
+    deadline::LONGEST_DEADLINE,
+    delivery::not_sent_in_time,
+    report::Written,
+    session::{is_in_transaction, reads_a_snapshot},
 };
 
 /// With less time than this, a call does not wait for a writer that has reserved a bucket.

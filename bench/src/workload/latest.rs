@@ -133,7 +133,7 @@ impl<M: Model> Read for LatestPerKeyQuery<M> {
     }
 
     async fn read(&self, source: &Self::Source) -> Result<Vec<M>> {
-        Ok(source.latest_per_key().await?.try_collect().await?)
+        Ok(source.latest_per_key().await?)
     }
 
     fn is_right(&self, found: Vec<M>) -> bool {

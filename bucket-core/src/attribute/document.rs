@@ -13,7 +13,7 @@ use crate::{
         raw::{WITHOUT_ID, printed_id},
     },
     error::redacted_bson,
-    private::Derived,
+    model::derived::Derived,
     text::REDACTED,
 };
 

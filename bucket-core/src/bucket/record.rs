@@ -8,10 +8,10 @@ use crate::{
     bucket::bucket_fields::BucketFields,
     model::{
         aggregate::InputSink,
+        derived::Derived,
         key::{KeySink, RecordKey},
         spec::BucketSpec,
     },
-    private::Derived,
     stats::StoredStats,
 };
 

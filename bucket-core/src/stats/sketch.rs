@@ -265,6 +265,21 @@ mod tests {
     }
 
     #[test]
+    fn the_stored_names_of_bins_never_change() {
+        for (value, error_ppm, name) in [
+            (0.0, 10_000, "z"),
+            (1.0, 10_000, "p0"),
+            (-1.0, 10_000, "n0"),
+            (100.0, 10_000, "p231"),
+            (-100.0, 10_000, "n231"),
+            (1e-9, 10_000, "p-1036"),
+            (100.0, 1_000, "p2303"),
+        ] {
+            assert_eq!(Bin::of(value, error_ppm).name(), name);
+        }
+    }
+
+    #[test]
     fn names_read_back() {
         for value in [0.0, 1.0, -1.0, 1e-9, -1e9] {
             let bin = Bin::of(value, 10_000);

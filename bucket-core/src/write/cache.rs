@@ -1,4 +1,4 @@
-//! What a handle has learnt about its server, its collection and its keys.
+//! What a handle has learned about its server, its collection and its keys.
 //!
 //! Remembering which bucket took the last record of a key makes a single insert one round trip. Nothing
 //! depends on this memory: an append to a bucket that has filled up or gone away changes nothing, and then

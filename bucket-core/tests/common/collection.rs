@@ -31,7 +31,9 @@ impl Collection {
             sessions: Cell::new(0),
         };
         let mut plans = index::plan(spec);
-        plans.iter_mut().for_each(|plan| plan.unique &= unique);
+        for plan in &mut plans {
+            plan.unique &= unique;
+        }
         let indexes: Vec<Document> = plans.iter().map(index::IndexPlan::definition).collect();
         collection.succeed(&doc! { "createIndexes": spec.collection(), "indexes": indexes });
         if !documents.is_empty() {

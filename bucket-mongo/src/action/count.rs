@@ -1,16 +1,19 @@
 //! `count`: how many records a key has.
 
 use bucket_core::{Damage, DamagedBucket, Record, read};
-use mongodb::{ClientSession, bson::DateTime};
+use mongodb::bson::DateTime;
 use tracing::Instrument;
 
 use super::{ActionFuture, number, run_plan};
-use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
+use crate::{
+    Buckets, Error, ErrorKind, Result, error::Context, read::ReadOptions,
+    read_setters::read_setters, trace,
+};
 
 impl<T: Record> Buckets<T> {
     /// Counts the records of a key: the sum of the counts that its buckets keep.
     ///
-    /// Settings: `session`.
+    /// Settings: `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
     ///
     /// # Errors
     ///
@@ -26,7 +29,7 @@ impl<T: Record> Buckets<T> {
         CountQuery {
             buckets: self,
             key: key.into(),
-            session: None,
+            options: ReadOptions::default(),
         }
     }
 }
@@ -37,22 +40,19 @@ impl<T: Record> Buckets<T> {
 pub struct CountQuery<'a, T: Record> {
     buckets: &'a Buckets<T>,
     key: T::Key,
-    session: Option<&'a mut ClientSession>,
+    options: ReadOptions<'a>,
 }
 
 impl<'a, T: Record> CountQuery<'a, T> {
-    /// Runs the operation in this session.
-    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
-        self.session = Some(session);
-        self
-    }
+    read_setters!(options);
 
-    async fn run(self) -> Result<u64> {
+    async fn run(mut self) -> Result<u64> {
         let context = Context::of::<T>("count", &self.key);
         let key = read::key_document::<T>(&self.key);
-        let collection = self.buckets.store().readable(&context).await?;
+        let store = self.buckets.store();
+        let collection = store.readable(&mut self.options, &context).await?;
         let plan = read::live(T::SPEC, DateTime::now()).record_count(T::SPEC, &key);
-        let found = run_plan::aggregate(&collection, plan, self.session)
+        let found = run_plan::aggregate(&collection, plan, self.options)
             .await
             .map_err(|error| Error::read(error, &context))?;
         let Some(found) = found else { return Ok(0) };

@@ -25,6 +25,8 @@ impl<T: Record> Buckets<T> {
     /// ([`Drift::Expiry`](bucket_core::index::Drift::Expiry)) with what the server would remove, until you
     /// call [`change_expiry`](Ensure::change_expiry).
     ///
+    /// It takes no session: a transaction cannot build indexes on a collection that exists, nor change its options.
+    ///
     /// # Errors
     ///
     /// [`BucketTooLarge`](crate::ErrorKind::BucketTooLarge) if a full bucket would exceed 16 MB with records

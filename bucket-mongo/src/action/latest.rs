@@ -1,11 +1,15 @@
 //! `latest` and `latest_n`: the newest records of a key.
 
 use bucket_core::{Record, read::WalkOrder};
-use mongodb::ClientSession;
 use tracing::Instrument;
 
 use super::ActionFuture;
-use crate::{Buckets, Result, read::Request, trace};
+use crate::{
+    Buckets, Result,
+    read::{ReadOptions, Request},
+    read_setters::read_setters,
+    trace,
+};
 
 /// The most records that one call returns.
 const MAX: usize = 10_000;
@@ -17,7 +21,7 @@ impl<T: Record> Buckets<T> {
     /// the last one to arrive. The server looks at one or two buckets. In models with a longest duration it
     /// also looks at buckets that begin within that duration and may overlap the last one.
     ///
-    /// Settings: `session`.
+    /// Settings: `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
     ///
     /// # Errors
     ///
@@ -38,7 +42,7 @@ impl<T: Record> Buckets<T> {
     /// Reads the `number` newest records of a key, the newest first; fewer if the key has fewer. See
     /// [`latest`](Self::latest).
     ///
-    /// Settings: `session`.
+    /// Settings: `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
     ///
     /// # Errors
     ///
@@ -90,6 +94,17 @@ pub struct LatestNQuery<'a, T: Record> {
     number: usize,
 }
 
+/// The newest record of a key, as a part of another read.
+pub(super) async fn latest_within<T: Record>(
+    buckets: &Buckets<T>,
+    key: T::Key,
+    options: ReadOptions<'_>,
+) -> Result<Option<T>> {
+    let mut request = request(buckets, "latest", key);
+    request.options = options;
+    Ok(newest(request, 1).await?.pop())
+}
+
 async fn newest<T: Record>(request: Request<'_, T>, number: usize) -> Result<Vec<T>> {
     let walk = request.walk()?;
     let part = request.first(walk, number).await?.at_least(number)?;
@@ -101,19 +116,11 @@ async fn newest<T: Record>(request: Request<'_, T>, number: usize) -> Result<Vec
 }
 
 impl<'a, T: Record> LatestQuery<'a, T> {
-    /// Runs the operation in this session.
-    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
-        self.request.session = Some(session);
-        self
-    }
+    read_setters!(request.options);
 }
 
 impl<'a, T: Record> LatestNQuery<'a, T> {
-    /// Runs the operation in this session.
-    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
-        self.request.session = Some(session);
-        self
-    }
+    read_setters!(request.options);
 
     async fn run(self) -> Result<Vec<T>> {
         if self.number == 0 || self.number > MAX {

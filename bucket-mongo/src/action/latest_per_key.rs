@@ -4,20 +4,14 @@ mod keys;
 mod next_field;
 mod walk;
 
-use std::{
-    collections::HashMap,
-    fmt,
-    pin::Pin,
-    sync::Arc,
-    task::{self, Poll},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use bucket_core::{
     Record,
     read::{self, FurtherLook, Newest},
 };
-use futures_core::{Stream, stream::BoxStream};
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_core::Stream;
+use futures_util::{StreamExt, TryFutureExt, TryStreamExt, stream};
 use mongodb::{
     Collection,
     bson::{DateTime, RawDocumentBuf},
@@ -25,42 +19,53 @@ use mongodb::{
 use tracing::Instrument;
 
 use self::walk::SIDE_BY_SIDE;
-use super::{ActionFuture, run_plan};
-use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
+use super::{ActionFuture, RecordStream, latest::latest_within};
+use crate::{
+    Buckets, Error, ErrorKind, Result,
+    error::{Context, ReadFault},
+    read::{ReadOptions, SharedOptions},
+    read_setters::read_setters,
+    trace,
+};
 
 /// The number of keys that one further command looks at.
 const TOGETHER: usize = 50;
 
 impl<T: Record> Buckets<T> {
-    /// Streams the newest record of every key, in no particular order.
+    /// The newest record of every key, in no particular order.
+    ///
+    /// `.await` gives a `Vec`, [`.stream()`](LatestPerKeyQuery::stream) a stream.
     ///
     /// In windows and hybrid buckets that is the record with the greatest time. If several have it, it is the
     /// last one stored in the last of their buckets. In the manual's form and in numbered buckets it is the
     /// last record that arrived. A record stored during the read may be given instead of the one before it.
     /// Every key that had records at the start is given exactly once.
     ///
-    /// The server jumps from key to key in an index, however many buckets each has, and sends one item per
-    /// key. Models with two key fields need a few more index entries for each value of the first field. They
-    /// also need one command for each value of the first field or of the second one, whichever has far fewer.
-    /// Models with three key fields need the same below each value of the first. Hybrid buckets need one more
-    /// look for each key.
+    /// The server jumps from key to key in an index, however many buckets each of them has, and sends
+    /// one item of a bucket. Models of two key fields need a few more entries for each value of the first
+    /// one, and a command for each of its values or for each value of the second one, whichever are
+    /// fewer by far; those of three, the same below each value of the first. Hybrid buckets need a
+    /// further look for each key. Commands run side by side, but in a session one after the other.
+    ///
+    /// Settings: `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
     ///
     /// # Errors
     ///
-    /// Errors of the server and of the connection. If the newest bucket of a key is not a bucket of the
-    /// model, the stream gives [`ErrorKind::Damaged`] instead of the key and continues after it. If another
-    /// bucket that it looks at is damaged, it gives the error in addition to the key.
+    /// Those of the server and of the connection, and [`ErrorKind::Damaged`] if a document is no bucket of the model.
+    /// A stream gives that in the place of a key whose newest bucket is none, and beside a key that has another such
+    /// bucket among those that are looked at, and goes on after it.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
-    /// use futures_util::TryStreamExt;
-    ///
     /// async fn latest<T: Bucketed>(buckets: &Buckets<T>) -> Result<Vec<T>> {
-    ///     buckets.latest_per_key().await?.try_collect().await
+    ///     buckets.latest_per_key().await
     /// }
     /// ```
     pub fn latest_per_key(&self) -> LatestPerKeyQuery<'_, T> {
-        LatestPerKeyQuery { buckets: self }
+        LatestPerKeyQuery {
+            buckets: self,
+            options: ReadOptions::default(),
+        }
     }
 }
 
@@ -69,48 +74,87 @@ impl<T: Record> Buckets<T> {
 #[derive(Debug)]
 pub struct LatestPerKeyQuery<'a, T: Record> {
     buckets: &'a Buckets<T>,
+    options: ReadOptions<'a>,
 }
 
-/// A stream over the newest record of every key; see [`Buckets::latest_per_key`].
-#[must_use = "streams do nothing unless polled"]
-pub struct LatestPerKeyStream<T: Record> {
-    records: BoxStream<'static, Result<T>>,
-}
+impl<'a, T: Record> LatestPerKeyQuery<'a, T> {
+    read_setters!(options);
 
-impl<T: Record> fmt::Debug for LatestPerKeyStream<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LatestPerKeyStream")
-            .field("collection", &T::SPEC.collection())
-            .finish_non_exhaustive()
+    /// The records as a stream, whose first command is sent when it is first polled.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// use futures_util::TryStreamExt;
+    ///
+    /// async fn keys<T: Bucketed>(buckets: &Buckets<T>) -> Result<u64> {
+    ///     let mut newest = buckets.latest_per_key().stream();
+    ///     let mut keys = 0;
+    ///     while let Some(_record) = newest.try_next().await? {
+    ///         keys += 1;
+    ///     }
+    ///     Ok(keys)
+    /// }
+    /// ```
+    pub fn stream(self) -> RecordStream<'a, T> {
+        RecordStream::plain(self.open().try_flatten_stream().fuse())
     }
-}
 
-impl<T: Record> LatestPerKeyQuery<'_, T> {
-    async fn run(self) -> Result<LatestPerKeyStream<T>> {
+    async fn open(self) -> Result<impl Stream<Item = Result<Vec<T>>> + Send + 'a> {
+        let Self {
+            buckets,
+            mut options,
+        } = self;
         let context = Context::of_all::<T>("latest_per_key");
-        let collection = self.buckets.store().readable(&context).await?;
-        let keys = keys::newest_buckets(T::SPEC, collection.clone(), context.clone()).await?;
+        let collection = buckets.store().readable(&mut options, &context).await?;
+        let options = SharedOptions::new(options);
+        let side_by_side = options.side_by_side(SIDE_BY_SIDE);
         let look = Arc::new(Look {
-            buckets: self.buckets.clone(),
-            collection,
-            context,
+            buckets: buckets.clone(),
+            collection: collection.clone(),
+            options: options.clone(),
+            context: context.clone(),
         });
-        let records = keys.ready_chunks(TOGETHER).map(move |found| {
+        let keys = keys::newest_buckets(T::SPEC, collection, options, context).await?;
+        let chunks = if side_by_side > 1 {
+            keys.ready_chunks(TOGETHER).left_stream()
+        } else {
+            // What is ready comes while the next command is under way.
+            keys.chunks(TOGETHER).right_stream()
+        };
+        let records = chunks.map(move |found| {
             let look = Arc::clone(&look);
             async move {
                 let (found, elsewhere) = without_records::<T>(found);
                 let records = look.records(found).await;
                 let mut shown = look.shown(records).await;
                 for key in elsewhere {
-                    shown.extend(look.buckets.latest(key).await.transpose());
+                    shown.extend(look.latest(key).await.transpose());
                 }
-                stream::iter(shown)
+                stream::iter(in_chunks(shown))
             }
         });
-        Ok(LatestPerKeyStream {
-            records: records.buffer_unordered(SIDE_BY_SIDE).flatten().boxed(),
-        })
+        Ok(records.buffer_unordered(side_by_side).flatten())
     }
+
+    async fn run(self) -> Result<Vec<T>> {
+        let records: Vec<T> = self.stream().try_collect().await?;
+        tracing::debug!(target: trace::READ, records = records.len(), "latest_per_key");
+        Ok(records)
+    }
+}
+
+/// The records together, each error by itself.
+fn in_chunks<T>(found: Vec<Result<T>>) -> Vec<Result<Vec<T>>> {
+    let mut chunks = Vec::new();
+    let mut records = Vec::with_capacity(found.len());
+    for found in found {
+        match found {
+            Ok(record) => records.push(record),
+            Err(error) => chunks.push(Err(error)),
+        }
+    }
+    chunks.push(Ok(records));
+    chunks
 }
 
 /// Separates the keys whose last bucket has no records yet.
@@ -129,14 +173,22 @@ fn without_records<T: Record>(
     (others, keys)
 }
 
-/// Finds the newest record where the newest bucket of a key does not show it.
-struct Look<T: Record> {
+/// Finds what the newest bucket of a key does not tell.
+struct Look<'a, T: Record> {
     buckets: Buckets<T>,
     collection: Collection<RawDocumentBuf>,
+    options: SharedOptions<'a>,
     context: Context,
 }
 
-impl<T: Record> Look<T> {
+impl<T: Record> Look<'_, T> {
+    /// The newest record of this key that is shown.
+    async fn latest(&self, key: T::Key) -> Result<Option<T>> {
+        let latest =
+            async |options: ReadOptions<'_>| latest_within(&self.buckets, key, options).await;
+        self.options.lend(latest).await
+    }
+
     /// The newest records of these keys.
     async fn records(&self, found: Vec<Result<RawDocumentBuf>>) -> Vec<Result<Newest<T>>> {
         let mut records = Vec::with_capacity(found.len());
@@ -176,7 +228,7 @@ impl<T: Record> Look<T> {
                 Ok(newest) if !newest.is_shown(&live) => {
                     if !T::SPEC.form().has_span() {
                         // One that arrived before it may be younger.
-                        shown.extend(self.buckets.latest(newest.key).await.transpose());
+                        shown.extend(self.latest(newest.key).await.transpose());
                     }
                 }
                 newest => shown.push(newest.map(|newest| newest.record)),
@@ -222,10 +274,10 @@ impl<T: Record> Look<T> {
     ) -> Result<()> {
         let plan = read::newest_since(T::SPEC, looks);
         let hint = plan.hint.clone();
-        let failed = |error| Error::read_by(&hint, error, &self.context);
-        let others = run_plan::aggregation(&self.collection, plan).await;
+        let failed = |fault: ReadFault| Error::read_by(&hint, fault, &self.context);
+        let others = self.options.aggregate(&self.collection, plan).await;
         let mut others = others.map_err(failed)?;
-        while let Some(other) = others.try_next().await.map_err(failed)? {
+        while let Some(other) = others.next().await.map_err(failed)? {
             match self.read(&other) {
                 Err(error) => records.push(Err(error)),
                 Ok(other) => {
@@ -239,16 +291,8 @@ impl<T: Record> Look<T> {
     }
 }
 
-impl<T: Record> Stream for LatestPerKeyStream<T> {
-    type Item = Result<T>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {
-        self.records.poll_next_unpin(cx)
-    }
-}
-
 impl<'a, T: Record> IntoFuture for LatestPerKeyQuery<'a, T> {
-    type Output = Result<LatestPerKeyStream<T>>;
+    type Output = Result<Vec<T>>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {

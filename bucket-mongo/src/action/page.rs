@@ -1,26 +1,29 @@
 //! `page`: the manual's page, one bucket.
 
 use bucket_core::{BucketDocument, Record, bucket, read};
-use mongodb::{
-    ClientSession,
-    bson::{DateTime, RawDocumentBuf},
-};
+use mongodb::bson::{DateTime, RawDocumentBuf};
 use tracing::Instrument;
 
-use super::{ActionFuture, run_plan};
-use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
+use super::ActionFuture;
+use crate::{
+    Buckets, Error, ErrorKind, Result,
+    error::Context,
+    read::{ReadOptions, Rows},
+    read_setters::read_setters,
+    trace,
+};
 
 impl<T: Record> Buckets<T> {
     /// Reads page `number` of a key, counted from 1: its `number`-th bucket.
     ///
     /// In the manual's form and in numbered buckets, a full page keeps its place, whatever arrives late. (The
-    /// manual's form has one exception, a race of openings inside the server: `docs/architecture.md`.) Pages
+    /// manual's form has one exception, a race of openings inside the server.) Pages
     /// of windows are in time order: a late record may open one between others.
     ///
     /// Inside a page, records are in order of arrival. Unless buckets are numbered, the server walks over the
     /// index entries of the pages before it: to read all pages, use [`pages`](Self::pages).
     ///
-    /// Settings: `session`.
+    /// Settings: `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
     ///
     /// # Errors
     ///
@@ -38,7 +41,7 @@ impl<T: Record> Buckets<T> {
             buckets: self,
             key: key.into(),
             number,
-            session: None,
+            options: ReadOptions::default(),
         }
     }
 }
@@ -50,7 +53,7 @@ pub struct PageQuery<'a, T: Record> {
     buckets: &'a Buckets<T>,
     key: T::Key,
     number: u64,
-    session: Option<&'a mut ClientSession>,
+    options: ReadOptions<'a>,
 }
 
 /// A page of a key: one bucket, or nothing past the end.
@@ -144,13 +147,9 @@ impl<T: Record> IntoIterator for Page<T> {
 }
 
 impl<'a, T: Record> PageQuery<'a, T> {
-    /// Runs the operation in this session.
-    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
-        self.session = Some(session);
-        self
-    }
+    read_setters!(options);
 
-    async fn run(self) -> Result<Page<T>> {
+    async fn run(mut self) -> Result<Page<T>> {
         let context = Context::of::<T>("page", &self.key);
         if self.number == 0 {
             let message = "pages are counted from 1".to_owned();
@@ -159,8 +158,9 @@ impl<'a, T: Record> PageQuery<'a, T> {
         let key = read::key_elements::<T>(&self.key);
         let live = read::live(T::SPEC, DateTime::now());
         let plan = live.find(read::page(T::SPEC, &key, self.number));
-        let collection = self.buckets.store().readable(&context).await?;
-        let found = run_plan::one(&collection, plan, self.session)
+        let store = self.buckets.store();
+        let collection = store.readable(&mut self.options, &context).await?;
+        let found = Rows::one(&collection, plan, self.options)
             .await
             .map_err(|error| Error::read(error, &context))?;
         // The last bucket may have no records yet; then it is not a page.

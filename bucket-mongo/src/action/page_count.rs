@@ -1,11 +1,17 @@
 //! `page_count`: how many pages a key has.
 
 use bucket_core::{Record, read};
-use mongodb::{ClientSession, bson::DateTime};
+use mongodb::bson::DateTime;
 use tracing::Instrument;
 
 use super::{ActionFuture, number, run_plan};
-use crate::{Buckets, Error, Result, error::Context, trace};
+use crate::{
+    Buckets, Error, Result,
+    error::{Context, ReadFault},
+    read::{ReadOptions, Rows},
+    read_setters::read_setters,
+    trace,
+};
 
 impl<T: Record> Buckets<T> {
     /// Counts the pages of a key; 0 if it has no records.
@@ -15,7 +21,7 @@ impl<T: Record> Buckets<T> {
     ///
     /// The server walks over the index entries of the key's buckets and reads at most two of them.
     ///
-    /// Settings: `session`.
+    /// Settings: `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
     ///
     /// # Errors
     ///
@@ -32,7 +38,7 @@ impl<T: Record> Buckets<T> {
         PageCountQuery {
             buckets: self,
             key: key.into(),
-            session: None,
+            options: ReadOptions::default(),
         }
     }
 }
@@ -43,25 +49,21 @@ impl<T: Record> Buckets<T> {
 pub struct PageCountQuery<'a, T: Record> {
     buckets: &'a Buckets<T>,
     key: T::Key,
-    session: Option<&'a mut ClientSession>,
+    options: ReadOptions<'a>,
 }
 
 impl<'a, T: Record> PageCountQuery<'a, T> {
-    /// Runs the operation in this session.
-    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
-        self.session = Some(session);
-        self
-    }
+    read_setters!(options);
 
-    async fn run(self) -> Result<u64> {
+    async fn run(mut self) -> Result<u64> {
         let context = Context::of::<T>("page_count", &self.key);
         let key = read::key_document::<T>(&self.key);
-        let collection = self.buckets.store().readable(&context).await?;
-        let failed = |error| Error::read(error, &context);
-        let mut session = self.session;
+        let store = self.buckets.store();
+        let collection = store.readable(&mut self.options, &context).await?;
+        let failed = |fault: ReadFault| Error::read(fault, &context);
         let mut last = None;
         if let Some(plan) = read::last_page(T::SPEC, &read::key_elements::<T>(&self.key)) {
-            let found = run_plan::one(&collection, plan, session.as_deref_mut()).await;
+            let found = Rows::one(&collection, plan, self.options.lend()).await;
             let Some(found) = found.map_err(failed)? else {
                 return Ok(0);
             };
@@ -70,7 +72,7 @@ impl<'a, T: Record> PageCountQuery<'a, T> {
         }
         let live = read::live(T::SPEC, DateTime::now());
         let plan = live.page_count(T::SPEC, &key, last.as_deref());
-        let found = run_plan::aggregate(&collection, plan, session);
+        let found = run_plan::aggregate(&collection, plan, self.options);
         let found = found.await.map_err(failed)?;
         let pages = found.map_or(0, |found| number(&found, "pages"));
         tracing::debug!(target: trace::READ, pages, "page_count");

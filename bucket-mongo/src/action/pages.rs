@@ -1,4 +1,4 @@
-//! `pages`: a stream over the buckets of a key.
+//! `pages`: the buckets of a key, one after the other.
 
 use std::{
     fmt,
@@ -6,32 +6,39 @@ use std::{
     task::{self, Poll},
 };
 
-use bucket_core::{Record, TimeRange, bucket, read};
-use futures_core::Stream;
-use futures_util::StreamExt;
-use mongodb::{
-    Cursor,
-    bson::{DateTime, RawDocumentBuf},
-};
+use bucket_core::{Record, bucket, read};
+use futures_core::{Stream, stream::BoxStream};
+use futures_util::{StreamExt, TryStreamExt};
+use mongodb::bson::{DateTime, RawDocument};
 use tracing::Instrument;
 
-use super::{ActionFuture, run_plan};
-use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
+use super::ActionFuture;
+use crate::{
+    Buckets, Error, ErrorKind, Result,
+    error::{Context, ReadFault},
+    read::{ReadOptions, Rows, each},
+    read_setters::read_setters,
+    trace,
+};
 
 impl<T: Record> Buckets<T> {
-    /// Streams every page of a key in order, as buckets from one cursor; the server skips over no pages.
+    /// Every page of a key in order, as buckets; one cursor, no page is skipped over.
+    ///
+    /// `.await` gives a `Vec`, [`.stream()`](PagesQuery::stream) a stream.
+    ///
+    /// Settings: `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
     ///
     /// # Errors
     ///
-    /// Errors of the server and of the connection. For a document that is not a bucket of the model, the
-    /// stream gives [`ErrorKind::Damaged`] in its place and continues after it.
+    /// Those of the server and of the connection, and [`ErrorKind::Damaged`] if a document is no bucket of the model.
+    /// A stream gives that in the place of the document and goes on after it.
     ///
     /// ```no_run
     /// # use bucket_mongo::{BucketDocument, Bucketed, Buckets, Result};
     /// use futures_util::TryStreamExt;
     ///
     /// async fn sizes<T: Bucketed>(buckets: &Buckets<T>, key: T::Key) -> Result<Vec<u32>> {
-    ///     let pages = buckets.pages(key).await?;
+    ///     let pages = buckets.pages(key).stream();
     ///     pages.map_ok(|bucket| bucket.as_ref().count).try_collect().await
     /// }
     /// ```
@@ -39,6 +46,7 @@ impl<T: Record> Buckets<T> {
         PagesQuery {
             buckets: self,
             key: key.into(),
+            options: ReadOptions::default(),
         }
     }
 }
@@ -49,19 +57,16 @@ impl<T: Record> Buckets<T> {
 pub struct PagesQuery<'a, T: Record> {
     buckets: &'a Buckets<T>,
     key: T::Key,
+    options: ReadOptions<'a>,
 }
 
 /// A stream over the buckets of a key; see [`Buckets::pages`].
 #[must_use = "streams do nothing unless polled"]
-pub struct PageStream<T: Record> {
-    cursor: Cursor<RawDocumentBuf>,
-    /// The time range of the records that are shown.
-    shown: TimeRange,
-    context: Context,
-    record: std::marker::PhantomData<fn() -> T>,
+pub struct PageStream<'a, T: Record> {
+    buckets: BoxStream<'a, Result<T::Bucket>>,
 }
 
-impl<T: Record> fmt::Debug for PageStream<T> {
+impl<T: Record> fmt::Debug for PageStream<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PageStream")
             .field("collection", &T::SPEC.collection())
@@ -69,41 +74,59 @@ impl<T: Record> fmt::Debug for PageStream<T> {
     }
 }
 
-impl<T: Record> PagesQuery<'_, T> {
-    async fn run(self) -> Result<PageStream<T>> {
-        let context = Context::of::<T>("pages", &self.key);
-        let key = read::key_elements::<T>(&self.key);
-        let collection = self.buckets.store().readable(&context).await?;
+impl<'a, T: Record> PagesQuery<'a, T> {
+    read_setters!(options);
+
+    /// The pages as a stream over one cursor, which is opened when the stream is first polled.
+    pub fn stream(self) -> PageStream<'a, T> {
+        let Self {
+            buckets,
+            key,
+            mut options,
+        } = self;
+        let context = Context::of::<T>("pages", &key);
         let live = read::live(T::SPEC, DateTime::now());
-        let plan = live.find(read::pages(T::SPEC, &key, None));
-        let cursor = run_plan::many(&collection, plan)
-            .await
-            .map_err(|error| Error::read(error, &context))?;
-        Ok(PageStream {
-            cursor,
-            shown: live.range(),
-            context,
-            record: std::marker::PhantomData,
-        })
+        let plan = live.find(read::pages(T::SPEC, &read::key_elements::<T>(&key), None));
+        let shown = live.range();
+        let open = {
+            let context = context.clone();
+            async move {
+                let store = buckets.store();
+                let collection = store.readable(&mut options, &context).await?;
+                let rows = Rows::open(&collection, vec![plan], 0, options).await;
+                rows.map_err(|fault| Error::read(fault, &context))
+            }
+        };
+        let decode = {
+            let context = context.clone();
+            move |stored: &RawDocument| {
+                bucket::decode_within::<T>(stored, shown)
+                    .map_err(|damage| Error::new(ErrorKind::Damaged(damage), &context))
+            }
+        };
+        let failed = move |fault: ReadFault| Error::read(fault, &context);
+        PageStream {
+            buckets: each(open, decode, failed),
+        }
+    }
+
+    async fn run(self) -> Result<Vec<T::Bucket>> {
+        let pages: Vec<T::Bucket> = self.stream().try_collect().await?;
+        tracing::debug!(target: trace::READ, pages = pages.len(), "pages");
+        Ok(pages)
     }
 }
 
-impl<T: Record> Stream for PageStream<T> {
+impl<T: Record> Stream for PageStream<'_, T> {
     type Item = Result<T::Bucket>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {
-        self.cursor.poll_next_unpin(cx).map(|found| {
-            found.map(|found| {
-                let stored = found.map_err(|error| Error::read(error, &self.context))?;
-                bucket::decode_within::<T>(&stored, self.shown)
-                    .map_err(|damage| Error::new(ErrorKind::Damaged(damage), &self.context))
-            })
-        })
+        self.buckets.poll_next_unpin(cx)
     }
 }
 
 impl<'a, T: Record> IntoFuture for PagesQuery<'a, T> {
-    type Output = Result<PageStream<T>>;
+    type Output = Result<Vec<T::Bucket>>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {

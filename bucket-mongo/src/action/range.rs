@@ -1,12 +1,12 @@
 //! `range`: the records of a time range.
 
 use bucket_core::{FieldPath, IntoTimeRange, Record, read::WalkOrder};
-use mongodb::{ClientSession, bson::Document};
+use mongodb::bson::Document;
 use serde::de::DeserializeOwned;
 use tracing::Instrument;
 
 use super::{ActionFuture, RecordStream};
-use crate::{Buckets, Result, read::Request, trace};
+use crate::{Buckets, Result, read::Request, read_setters::read_setters, trace};
 
 impl<T: Record> Buckets<T> {
     /// Reads the records of a key in a time range, in time order. The range includes its start and excludes
@@ -19,7 +19,7 @@ impl<T: Record> Buckets<T> {
     /// stream holds only buckets that overlap. In the others, no index bounds the times of a bucket: the
     /// server looks into all buckets of the key, and a stream starts once all are read.
     ///
-    /// Settings: `newest_first`, `select`, `session`.
+    /// Settings: `newest_first`, `select`, `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
     ///
     /// # Errors
     ///
@@ -95,11 +95,7 @@ impl<'a, T: Record, R: Send + 'a> RangeQuery<'a, T, R> {
         self
     }
 
-    /// Runs the operation in this session.
-    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
-        self.request.session = Some(session);
-        self
-    }
+    read_setters!(request.options);
 
     /// Returns the stages of an aggregation, for tools that take a pipeline. It gives the buckets of the
     /// range, each with its key fields and its items in the range (with [`select`](Self::select), those

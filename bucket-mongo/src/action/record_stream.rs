@@ -1,4 +1,4 @@
-//! A stream of records, over one cursor.
+//! A stream of records.
 
 use std::{
     fmt,
@@ -16,15 +16,38 @@ use futures_util::{StreamExt, stream};
 
 use crate::{Error, Result, read::Chunks};
 
-/// A stream of records, or of the fields selected from them; see
-/// [`Buckets::records`](crate::Buckets::records) and [`Buckets::range`](crate::Buckets::range).
+/// A stream of records, or of what was selected of them; see
+/// [`Buckets::records`](crate::Buckets::records), [`Buckets::range`](crate::Buckets::range),
+/// [`Buckets::range_all_keys`](crate::Buckets::range_all_keys) and [`Buckets::latest_per_key`](crate::Buckets::latest_per_key).
+///
+/// The first command is sent when it is first polled. Dropping it closes its cursors.
 #[must_use = "streams do nothing unless polled"]
 pub struct RecordStream<'a, R> {
-    chunks: BoxStream<'a, Result<Vec<Placed<R>>>>,
-    chunk: vec::IntoIter<Placed<R>>,
+    chunks: BoxStream<'a, Result<Chunk<R>>>,
+    chunk: Chunk<R>,
     left: usize,
     tokens: Option<Tokens>,
     last: Option<RecordPlace>,
+}
+
+/// Records that have come and are not given yet.
+enum Chunk<R> {
+    /// Of a walk over the records of a key.
+    Placed(vec::IntoIter<Placed<R>>),
+    Plain(vec::IntoIter<R>),
+}
+
+impl<R> Chunk<R> {
+    fn next(&mut self) -> Option<(R, Option<RecordPlace>)> {
+        match self {
+            Self::Placed(records) => {
+                let placed = records.next()?;
+                let place = placed.place();
+                Some((placed.record, Some(place)))
+            }
+            Self::Plain(records) => Some((records.next()?, None)),
+        }
+    }
 }
 
 impl<R> fmt::Debug for RecordStream<'_, R> {
@@ -39,23 +62,31 @@ impl<'a, R: Send + 'a> RecordStream<'a, R> {
     pub(crate) fn new<T: Record>(chunks: Chunks<'a, T, R>, limit: Option<usize>) -> Self {
         let tokens = chunks.tokens();
         let next = |mut chunks: Chunks<'a, T, R>| async move {
-            let next = chunks.next().await;
-            next.map(|next| (next, chunks))
+            let next = chunks.next().await?;
+            let next = next.map(|records| Chunk::Placed(records.into_iter()));
+            Some((next, chunks))
         };
         Self {
-            chunks: stream::unfold(chunks, next).boxed(),
-            chunk: Vec::new().into_iter(),
             left: limit.unwrap_or(usize::MAX),
             tokens,
-            last: None,
+            ..Self::of(stream::unfold(chunks, next))
         }
     }
 
-    /// A stream of only this error.
+    /// A stream of these records, which have no tokens.
+    pub(crate) fn plain(chunks: impl Stream<Item = Result<Vec<R>>> + Send + 'a) -> Self {
+        Self::of(chunks.map(|records| Ok(Chunk::Plain(records?.into_iter()))))
+    }
+
+    /// A stream that only gives this error.
     pub(crate) fn failed(error: Error) -> Self {
+        Self::of(stream::iter([Err(error)]))
+    }
+
+    fn of(chunks: impl Stream<Item = Result<Chunk<R>>> + Send + 'a) -> Self {
         Self {
-            chunks: stream::iter([Err(error)]).boxed(),
-            chunk: Vec::new().into_iter(),
+            chunks: chunks.boxed(),
+            chunk: Chunk::Plain(Vec::new().into_iter()),
             left: usize::MAX,
             tokens: None,
             last: None,
@@ -65,7 +96,7 @@ impl<'a, R: Send + 'a> RecordStream<'a, R> {
 
 impl<R> RecordStream<'_, R> {
     /// The token of the last record given, to continue after it later. `None` before the first record, and in
-    /// a stream by time, which has no tokens.
+    /// a stream by time or over all keys, which has no tokens.
     #[must_use]
     pub fn position(&self) -> Option<CursorToken> {
         Some(self.tokens?.at(self.last?))
@@ -83,10 +114,10 @@ impl<R> Stream for RecordStream<'_, R> {
             if self.left == 0 {
                 return Poll::Ready(None);
             }
-            if let Some(placed) = self.chunk.next() {
+            if let Some((record, place)) = self.chunk.next() {
                 self.left -= 1;
-                self.last = Some(placed.place());
-                return Poll::Ready(Some(Ok(placed.record)));
+                self.last = place;
+                return Poll::Ready(Some(Ok(record)));
             }
             match ready!(self.chunks.poll_next_unpin(cx)) {
                 None => {
@@ -95,7 +126,7 @@ impl<R> Stream for RecordStream<'_, R> {
                     return Poll::Ready(None);
                 }
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                Some(Ok(chunk)) => self.chunk = chunk.into_iter(),
+                Some(Ok(chunk)) => self.chunk = chunk,
             }
         }
     }

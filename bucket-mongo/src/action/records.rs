@@ -4,12 +4,11 @@ use bucket_core::{
     CursorToken, FieldPath, IntoTimeRange, Record,
     read::{IntoCursorToken, Walk, WalkOrder},
 };
-use mongodb::ClientSession;
 use serde::de::DeserializeOwned;
 use tracing::Instrument;
 
 use super::{ActionFuture, RecordStream};
-use crate::{Buckets, Result, read::Request, trace};
+use crate::{Buckets, Result, read::Request, read_setters::read_setters, trace};
 
 /// The number of records on a page by default.
 const DEFAULT_LIMIT: usize = 100;
@@ -33,7 +32,7 @@ impl<T: Record> Buckets<T> {
     /// records appear if they sort after its position. (If windows of different lengths overlap because they
     /// were changed, the window that begins earlier comes first.)
     ///
-    /// Settings: `newest_first`, `between`, `after`, `before`, `limit`, `select`, `session`.
+    /// Settings: `newest_first`, `between`, `after`, `before`, `limit`, `select`, `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
     ///
     /// # Errors
     ///
@@ -41,7 +40,7 @@ impl<T: Record> Buckets<T> {
     /// that ends before it starts, or both `after` and `before`;
     /// [`InvalidToken`](crate::ErrorKind::InvalidToken) for text that is not a token, or a token of another
     /// query; [`Damaged`](crate::ErrorKind::Damaged) if a document is not a bucket of the model. A page ends
-    /// before a damaged bucket and has a `next`. The page that would start with the bucket is the error, with
+    /// before a damaged bucket and has a next token. The page that would start with the bucket is the error, with
     /// the token to [`continue_after`](crate::Error::continue_after).
     ///
     /// ```no_run
@@ -201,11 +200,7 @@ impl<'a, T: Record, R: Send + 'a> RecordsQuery<'a, T, R> {
         }
     }
 
-    /// Runs the operation in this session.
-    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
-        self.request.session = Some(session);
-        self
-    }
+    read_setters!(request.options);
 
     /// Refuses invalid arguments.
     fn check(&self, most: usize) -> Result<()> {

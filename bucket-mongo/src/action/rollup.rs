@@ -7,14 +7,20 @@ use bucket_core::{
     read::{self, RollupReader, RollupSteps, RollupTotals, StepTotals, WalkOrder},
     step::Filled,
 };
-use mongodb::{ClientSession, bson::DateTime};
+use mongodb::bson::DateTime;
 use tracing::Instrument;
 
 use super::{
     ActionFuture, run_plan,
     stats::{read_all, totals},
 };
-use crate::{Buckets, Error, ErrorKind, Result, error::Context, read::Request, trace};
+use crate::{
+    Buckets, Error, ErrorKind, Result,
+    error::Context,
+    read::{ReadOptions, Request},
+    read_setters::read_setters,
+    trace,
+};
 
 impl<T: Record> Buckets<T> {
     /// Reads the statistics of a key's records from the start of `range` to its end, which is excluded. Each
@@ -28,7 +34,7 @@ impl<T: Record> Buckets<T> {
     ///
     /// Steps without records are left out unless [`fill`](RollupQuery::fill) asks for them.
     ///
-    /// Settings: `fill`, `session`.
+    /// Settings: `fill`, `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
     ///
     /// # Errors
     ///
@@ -59,7 +65,7 @@ impl<T: Record> Buckets<T> {
             range: range.into_time_range(),
             every,
             fill: Fill::default(),
-            session: None,
+            options: ReadOptions::default(),
         }
     }
 }
@@ -73,7 +79,7 @@ pub struct RollupQuery<'a, T: Record> {
     range: TimeRange,
     every: Interval,
     fill: Fill,
-    session: Option<&'a mut ClientSession>,
+    options: ReadOptions<'a>,
 }
 
 /// The statistics of a time range, step by step; see [`Buckets::rollup`].
@@ -232,11 +238,7 @@ impl<'a, T: Record> RollupQuery<'a, T> {
         self
     }
 
-    /// Runs the operation in this session.
-    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
-        self.session = Some(session);
-        self
-    }
+    read_setters!(options);
 
     async fn run(mut self) -> Result<Rollup<T>> {
         let context = Context::of::<T>("rollup", &self.key);
@@ -275,16 +277,17 @@ impl<'a, T: Record> RollupQuery<'a, T> {
     async fn read(&mut self, steps: &RollupSteps, context: &Context) -> Result<RollupTotals> {
         let failed = |kind| Error::new(kind, context);
         let limits = self.buckets.limits_of(&self.key);
-        let collection = self.buckets.store().readable(context).await?;
+        let store = self.buckets.store();
+        let collection = store.readable(&mut self.options, context).await?;
         let reader = 'again: loop {
             let (key, known) = (self.key.clone(), self.buckets.longest());
             let live = read::live(T::SPEC, DateTime::now());
             let reader = RollupReader::<T>::new(key, steps, limits, known, live);
             let mut reader = reader.map_err(|source| failed(ErrorKind::Encode(source)))?;
             while let Some(plan) = reader.next_plan() {
-                let session = self.session.as_deref_mut();
+                let options = self.options.lend();
                 let take = |stored: &_| reader.take(stored);
-                run_plan::each(&collection, plan, session, context, take).await?;
+                run_plan::each(&collection, plan, options, context, take).await?;
                 if let Some(longest) = reader.longer() {
                     // The next pass knows a span at least as long.
                     self.buckets.saw_longest(longest);
@@ -310,9 +313,9 @@ impl<'a, T: Record> RollupQuery<'a, T> {
         };
         let (from, to) = self.every.span(last);
         let step = TimeRange::new(Some(from), Some(to.min(start)));
-        let session = self.session.as_deref_mut();
-        let totals = totals(self.buckets, &self.key, step, session, context).await?;
-        // The server may have removed it in the meantime.
+        let options = self.options.lend();
+        let totals = totals(self.buckets, &self.key, step, options, context).await?;
+        // It may have been removed meanwhile.
         Ok(totals.map(|totals| (from, totals.stats.into())))
     }
 
@@ -323,17 +326,17 @@ impl<'a, T: Record> RollupQuery<'a, T> {
         context: &Context,
     ) -> Result<Option<DateTime>> {
         let range = TimeRange::new(None, Some(start));
-        let session = self.session.as_deref_mut();
+        let options = self.options.lend();
         if !T::SPEC.form().has_span() {
-            // Their sums may overflow and are not used.
-            let read = read_all(self.buckets, &self.key, range, session, context);
+            // Their sums may pass what a number can hold, and are ignored.
+            let read = read_all(self.buckets, &self.key, range, options, context);
             return Ok(read.await?.last_time());
         }
         let keys = vec![self.key.clone()];
         let mut request = Request::new(self.buckets, context.operation, keys, WalkOrder::Time);
         request.newest_first = true;
         request.range = range;
-        request.session = session;
+        request.options = options;
         let walk = request.walk()?;
         let newest = request.first(walk, 1).await?.at_least(1)?.records.pop();
         Ok(newest.map(|newest| newest.record.time()))

@@ -6,14 +6,14 @@ use bucket_core::{
     IntoTimeRange, Record, TimeRange,
     read::{self, RangeTotals, ReadKey, StatsReader},
 };
-use mongodb::{
-    ClientSession,
-    bson::{DateTime, Document},
-};
+use mongodb::bson::{DateTime, Document};
 use tracing::Instrument;
 
 use super::{ActionFuture, run_plan};
-use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
+use crate::{
+    Buckets, Error, ErrorKind, Result, error::Context, read::ReadOptions,
+    read_setters::read_setters, trace,
+};
 
 impl<T: Record> Buckets<T> {
     /// Reads the statistics of a key's records from the start of `range` to its end, which is excluded: their
@@ -27,7 +27,7 @@ impl<T: Record> Buckets<T> {
     ///
     /// Records stored while this runs may or may not be counted.
     ///
-    /// Settings: `session`.
+    /// Settings: `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl<T: Record> Buckets<T> {
             buckets: self,
             key: key.into(),
             range: range.into_time_range(),
-            session: None,
+            options: ReadOptions::default(),
         }
     }
 }
@@ -63,12 +63,12 @@ pub struct StatsQuery<'a, T: Record> {
     buckets: &'a Buckets<T>,
     key: T::Key,
     range: TimeRange,
-    session: Option<&'a mut ClientSession>,
+    options: ReadOptions<'a>,
 }
 
 /// The statistics of a time range that has records; see [`Buckets::stats`]. It dereferences to the model's
 /// stats: `stats.value().avg()`. Its own methods take precedence: for an aggregated field called `count`,
-/// `buckets`, `opened`, `stats` or `into_stats`, write `stats.stats().count()`.
+/// `buckets`, `scanned_buckets`, `stats` or `into_stats`, write `stats.stats().count()`.
 ///
 /// ```
 /// # use bucket_mongo::{Record, action::RangeStats};
@@ -148,10 +148,10 @@ pub(super) async fn totals<T: Record>(
     buckets: &Buckets<T>,
     key: &T::Key,
     range: TimeRange,
-    session: Option<&mut ClientSession>,
+    options: ReadOptions<'_>,
     context: &Context,
 ) -> Result<Option<RangeTotals>> {
-    let reader = read_all(buckets, key, range, session, context).await?;
+    let reader = read_all(buckets, key, range, options, context).await?;
     reader
         .finish()
         .map_err(|source| Error::new(ErrorKind::Overflow(source), context))
@@ -162,20 +162,20 @@ pub(super) async fn read_all<T: Record>(
     buckets: &Buckets<T>,
     key: &T::Key,
     range: TimeRange,
-    mut session: Option<&mut ClientSession>,
+    mut options: ReadOptions<'_>,
     context: &Context,
 ) -> Result<StatsReader<T>> {
     let failed = |kind| Error::new(kind, context);
     let limits = buckets.limits_of(key);
-    let collection = buckets.store().readable(context).await?;
+    let collection = buckets.store().readable(&mut options, context).await?;
     loop {
         let (key, known) = (key.clone(), buckets.longest());
         let live = read::live(T::SPEC, DateTime::now());
         let reader = StatsReader::<T>::new(key, range, limits, known, live);
         let mut reader = reader.map_err(|source| failed(ErrorKind::Encode(source)))?;
-        let (plan, session) = (reader.plan(), session.as_deref_mut());
+        let plan = reader.plan();
         let take = |stored: &_| reader.take(stored);
-        run_plan::each(&collection, plan, session, context, take).await?;
+        run_plan::each(&collection, plan, options.lend(), context, take).await?;
         match reader.longer() {
             None => return Ok(reader),
             // The next pass knows a span at least as long.
@@ -185,11 +185,7 @@ pub(super) async fn read_all<T: Record>(
 }
 
 impl<'a, T: Record> StatsQuery<'a, T> {
-    /// Runs the operation in this session.
-    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
-        self.session = Some(session);
-        self
-    }
+    read_setters!(options);
 
     /// Returns the stages of an aggregation that gives the statistics as one document, for tools that take a
     /// pipeline: the bucket tutorial's `getStats` with bounds on the index, and exact at the edges.
@@ -242,7 +238,7 @@ impl<'a, T: Record> StatsQuery<'a, T> {
         if self.range.is_empty() {
             return Ok(None);
         }
-        let read = totals(self.buckets, &self.key, self.range, self.session, &context);
+        let read = totals(self.buckets, &self.key, self.range, self.options, &context);
         let totals = read.await?;
         let stats = totals.map(|totals| RangeStats {
             count: totals.count,

@@ -28,6 +28,8 @@ impl<T: Attributed> Documents<T> {
     /// that conflicts is reported as drift and not changed: filters are still correct without the model's
     /// index, but slow.
     ///
+    /// It takes no session: a transaction cannot build indexes on a collection that exists.
+    ///
     /// # Errors
     ///
     /// Errors of the server and of the connection.

@@ -2,29 +2,35 @@
 
 use std::{
     fmt,
-    marker::PhantomData,
     pin::Pin,
-    task::{self, Poll, ready},
+    task::{self, Poll},
 };
 
 use bucket_core::attribute::{Attributed, decode};
 use futures_core::{Stream, stream::BoxStream};
-use futures_util::{StreamExt, TryFutureExt, TryStreamExt, future::Either, stream};
+use futures_util::{StreamExt, TryStreamExt};
 use mongodb::{
-    ClientSession, SessionCursor,
-    bson::{Document, RawDocumentBuf},
+    bson::{Document, RawDocument},
+    options::FindOptions,
 };
 use tracing::Instrument;
 
 use super::Documents;
-use crate::{Error, ErrorKind, Result, action::ActionFuture, error::Context, read::opened, trace};
+use crate::{
+    Error, ErrorKind, Result,
+    action::ActionFuture,
+    error::{Context, ReadFault},
+    read::{Find, ReadOptions, Rows, each},
+    read_setters::read_setters,
+    trace,
+};
 
 impl<T: Attributed> Documents<T> {
     /// Reads the documents that a filter matches: a filter on attributes, or any filter document.
     ///
     /// `.await` returns all of them, [`stream`](FindQuery::stream) a stream.
     ///
-    /// Settings: `sort`, `limit`, `session`, `stream`.
+    /// Settings: `sort`, `limit`, `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
     ///
     /// # Errors
     ///
@@ -42,7 +48,7 @@ impl<T: Attributed> Documents<T> {
             filter: filter.into(),
             sort: Document::new(),
             limit: 0,
-            session: None,
+            options: ReadOptions::default(),
         }
     }
 }
@@ -55,14 +61,13 @@ pub struct FindQuery<'a, T: Attributed> {
     filter: Document,
     sort: Document,
     limit: u32,
-    session: Option<&'a mut ClientSession>,
+    options: ReadOptions<'a>,
 }
 
 /// A stream over documents; see [`FindQuery::stream`].
 #[must_use = "streams do nothing unless polled"]
 pub struct DocumentStream<'a, T: Attributed> {
-    stored: BoxStream<'a, mongodb::error::Result<RawDocumentBuf>>,
-    document: PhantomData<fn() -> T>,
+    documents: BoxStream<'a, Result<T>>,
 }
 
 impl<T: Attributed> fmt::Debug for DocumentStream<'_, T> {
@@ -73,7 +78,7 @@ impl<T: Attributed> fmt::Debug for DocumentStream<'_, T> {
     }
 }
 
-fn read<T: Attributed>(stored: &RawDocumentBuf) -> Result<T> {
+fn read<T: Attributed>(stored: &RawDocument) -> Result<T> {
     decode(stored).map_err(|error| {
         let id = error.id().map(str::to_owned);
         Error::new(
@@ -83,8 +88,8 @@ fn read<T: Attributed>(stored: &RawDocumentBuf) -> Result<T> {
     })
 }
 
-fn failed<T: Attributed>(error: mongodb::error::Error) -> Error {
-    Error::read(error, &Context::of_documents::<T>("find", None))
+fn failed<T: Attributed>(fault: ReadFault) -> Error {
+    Error::read(fault, &Context::of_documents::<T>("find", None))
 }
 
 impl<'a, T: Attributed> FindQuery<'a, T> {
@@ -100,11 +105,7 @@ impl<'a, T: Attributed> FindQuery<'a, T> {
         self
     }
 
-    /// Runs the operation in this session.
-    pub fn session(mut self, session: &'a mut ClientSession) -> Self {
-        self.session = Some(session);
-        self
-    }
+    read_setters!(options);
 
     /// Streams the documents from one cursor, which is opened when the stream is first polled. A document
     /// that the model cannot read is an error in its place; the stream continues after it.
@@ -124,28 +125,20 @@ impl<'a, T: Attributed> FindQuery<'a, T> {
             filter,
             sort,
             limit,
-            session,
+            mut options,
         } = self;
-        let collection = documents.stored();
-        let stored = async move {
-            let Some(session) = session else {
-                let opening = async move {
-                    let find = collection.find(filter).sort(sort);
-                    find.limit(limit.into()).await
-                };
-                return Ok(Either::Left(opened(opening).await?));
-            };
-            let find = collection.find(filter).sort(sort).limit(limit.into());
-            let cursor = find.session(&mut *session).await?;
-            let next = async |(mut cursor, session): (SessionCursor<_>, &'a mut ClientSession)| {
-                let next = cursor.next(session).await.transpose()?;
-                Ok(next.map(|stored| (stored, (cursor, session))))
-            };
-            Ok(Either::Right(stream::try_unfold((cursor, session), next)))
+        let open = async move {
+            let context = Context::of_documents::<T>("find", None);
+            options.begin(&context).await?;
+            let mut find = FindOptions::default();
+            find.sort = Some(sort);
+            find.limit = Some(limit.into());
+            let find = Find::new(filter, find);
+            let rows = Rows::found(&documents.stored(), vec![find], options).await;
+            rows.map_err(failed::<T>)
         };
         DocumentStream {
-            stored: stored.try_flatten_stream().boxed(),
-            document: PhantomData,
+            documents: each(open, read::<T>, failed::<T>),
         }
     }
 
@@ -163,8 +156,7 @@ impl<T: Attributed> Stream for DocumentStream<'_, T> {
     type Item = Result<T>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {
-        let next = ready!(self.stored.poll_next_unpin(cx));
-        Poll::Ready(next.map(|next| read(&next.map_err(failed::<T>)?)))
+        self.documents.poll_next_unpin(cx)
     }
 }
 

@@ -38,6 +38,8 @@ impl<T: Attributed> Documents<T> {
     /// has passed are counted ([`left`](MigrationReport::left)): run the migration again once no such writer
     /// runs.
     ///
+    /// It takes no session: it may run for longer than a transaction may live, and it is resumed instead of rolled back.
+    ///
     /// Settings: `batch_size`, `after`, `samples`, `dry_run`, `on_progress`.
     ///
     /// # Errors
@@ -68,7 +70,8 @@ impl<T: Attributed> Documents<T> {
     /// reverse of [`migrate_to_attributes`](Self::migrate_to_attributes), with the same settings and
     /// guarantees.
     ///
-    /// A document with an entry that has no field in the struct is refused and keeps its array.
+    /// A document with an entry that the struct has no field for is refused, and keeps its array. It takes no session
+    /// either.
     ///
     /// # Errors
     ///

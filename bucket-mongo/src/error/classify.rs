@@ -14,7 +14,7 @@ use bucket_core::{
 };
 use mongodb::error::ErrorKind as DriverKind;
 
-use super::{Context, Error, ErrorKind};
+use super::{Context, Error, ErrorKind, ReadFault};
 use crate::writer::faults;
 
 /// The prefix of the names of indexes on open buckets.
@@ -22,13 +22,24 @@ const OPEN_INDEX: &str = "bucket_open_";
 
 impl Error {
     /// An error of a read that named the index on pages as its hint. Nothing was stored.
-    pub(crate) fn read(driver: mongodb::error::Error, context: &Context) -> Self {
+    pub(crate) fn read(fault: impl Into<ReadFault>, context: &Context) -> Self {
         let index = context.spec.map(BucketSpec::pages_index_name);
-        Self::read_by(&index.unwrap_or_default(), driver, context)
+        Self::read_by(&index.unwrap_or_default(), fault, context)
     }
 
     /// An error of a read that named this index as its hint.
-    pub(crate) fn read_by(index: &str, driver: mongodb::error::Error, context: &Context) -> Self {
+    pub(crate) fn read_by(index: &str, fault: impl Into<ReadFault>, context: &Context) -> Self {
+        let driver = match fault.into() {
+            ReadFault::Driver(driver) => driver,
+            ReadFault::Late => {
+                let message = "no reply came before the deadline".to_owned();
+                return Self::new(ErrorKind::TimedOut { message }, context);
+            }
+            ReadFault::Stopped(driver) => {
+                let message = text(&driver);
+                return Self::with_driver(ErrorKind::TimedOut { message }, context, Some(driver));
+            }
+        };
         let kind = match driver.kind.as_ref() {
             DriverKind::Command(error) if names_no_index(&error.message) => {
                 ErrorKind::MissingIndex {

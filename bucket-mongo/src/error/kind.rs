@@ -100,6 +100,12 @@ pub enum ErrorKind {
         /// What the driver says.
         message: String,
     },
+    /// A read took longer than its [`deadline`](crate::action::RangeQuery::deadline) or
+    /// [`max_time`](crate::action::RangeQuery::max_time); a read stores nothing.
+    TimedOut {
+        /// What the server says, or that it said nothing.
+        message: String,
+    },
     /// The server does not accept the credentials or does not permit the operation; nothing was
     /// stored.
     Unauthorized {
@@ -165,6 +171,7 @@ impl ErrorKind {
             | Self::HeldBack { .. }
             | Self::Overloaded { .. }
             | Self::Unreachable { .. }
+            | Self::TimedOut { .. }
             | Self::LongerBucket { .. } => true,
             Self::Server { code, .. } => is_transient(*code),
             // A repeated migration skips documents that are already migrated.
@@ -245,6 +252,7 @@ impl fmt::Display for ErrorKind {
             }
             Self::ShutDown => f.write_str("the ingestor was shut down: the record is not stored"),
             Self::Unreachable { message } => write!(f, "no server could be reached: {message}"),
+            Self::TimedOut { message } => write!(f, "the read took too long: {message}"),
             Self::Unauthorized { message } => write!(f, "not authorised: {message}"),
             Self::Server { code, message } => write!(
                 f,

@@ -162,6 +162,18 @@ impl Error {
         matches!(self.cause(), ErrorKind::Unreachable { .. })
     }
 
+    /// Whether a read took longer than its deadline or its `max_time`.
+    ///
+    /// ```
+    /// fn status(error: &bucket_mongo::Error) -> u16 {
+    ///     if error.is_timed_out() { 504 } else { 500 }
+    /// }
+    /// ```
+    #[must_use]
+    pub fn is_timed_out(&self) -> bool {
+        matches!(self.cause(), ErrorKind::TimedOut { .. })
+    }
+
     /// Whether the server does not accept the credentials or does not permit the operation.
     ///
     /// ```
@@ -220,7 +232,7 @@ mod tests {
 
     type Predicate = (&'static str, fn(&Error) -> bool);
 
-    const PREDICATES: [Predicate; 12] = [
+    const PREDICATES: [Predicate; 13] = [
         ("is_retryable", Error::is_retryable),
         ("is_outcome_unknown", Error::is_outcome_unknown),
         ("is_invalid_input", Error::is_invalid_input),
@@ -230,6 +242,7 @@ mod tests {
         ("needs_ensure", Error::needs_ensure),
         ("is_drift", Error::is_drift),
         ("is_unreachable", Error::is_unreachable),
+        ("is_timed_out", Error::is_timed_out),
         ("is_unauthorized", Error::is_unauthorized),
         ("is_overloaded", Error::is_overloaded),
         ("is_shut_down", Error::is_shut_down),

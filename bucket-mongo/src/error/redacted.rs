@@ -15,8 +15,8 @@ impl Error {
     /// sizes.
     ///
     /// The redacted error holds nothing of this, so `kind()` cannot show it either. Texts are `REDACTED` there,
-    /// and an [`EncodeError`](crate::core::EncodeError) that holds a value of the record becomes
-    /// [`EncodeError::Redacted`](crate::core::EncodeError::Redacted).
+    /// and an [`EncodeError`](crate::error::EncodeError) that holds a value of the record becomes
+    /// [`EncodeError::Redacted`](crate::error::EncodeError::Redacted).
     ///
     /// ```
     /// use bucket_mongo::Error;
@@ -79,6 +79,7 @@ impl ErrorKind {
             },
             Self::Conflict { id: _ } => Self::Conflict { id: message },
             Self::Unreachable { message: _ } => Self::Unreachable { message },
+            Self::TimedOut { message: _ } => Self::TimedOut { message },
             Self::Unauthorized { message: _ } => Self::Unauthorized { message },
             Self::Server { code, message: _ } => Self::Server {
                 code: *code,
@@ -124,18 +125,13 @@ mod tests {
     /// Everything that a log can show of an error, and of what it gives to a program.
     fn shown(error: &Error) -> String {
         let kind = error.kind();
-        let mut shown = format!("{error} {error:?} {error:#?} {kind} {kind:?}");
+        let values = (error.key(), error.driver(), error.continue_after());
+        let mut shown = format!("{error} {error:?} {error:#?} {kind} {kind:?} {values:?}");
         let mut source = error.source();
         while let Some(error) = source {
-            shown += &format!(" {error} {error:?}");
+            shown = format!("{shown} {error} {error:?}");
             source = error.source();
         }
-        shown += &format!(
-            " {:?} {:?} {:?}",
-            error.key(),
-            error.driver(),
-            error.continue_after()
-        );
         shown
     }
 

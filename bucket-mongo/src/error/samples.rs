@@ -17,6 +17,10 @@ struct Never {
     text: u64,
 }
 
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 fn refuse<S: serde::Serializer>(_: &u64, _: S) -> Result<S::Ok, S::Error> {
     SECRET.with_borrow(|secret| Err(S::Error::custom(secret)))
 }
@@ -77,6 +81,7 @@ pub(super) fn kinds(secret: &str) -> Vec<ErrorKind> {
         ErrorKind::Overloaded { limit: 6 },
         ErrorKind::ShutDown,
         ErrorKind::Unreachable { message: message() },
+        ErrorKind::TimedOut { message: message() },
         ErrorKind::Unauthorized { message: message() },
         ErrorKind::Server {
             code: 121,
@@ -113,7 +118,7 @@ macro_rules! places {
 
 places! {
     InvalidArgument InvalidToken LongerBucket Encode Damaged Document Overflow MissingIndex UnfinishedIndex Drift
-    DuplicateKey Conflict OtherCapacity Contention HeldBack Overloaded ShutDown Unreachable Unauthorized Server
+    DuplicateKey Conflict OtherCapacity Contention HeldBack Overloaded ShutDown Unreachable TimedOut Unauthorized Server
     OutcomeUnknown BucketTooLarge IndexBuild Interrupted Driver
 }
 

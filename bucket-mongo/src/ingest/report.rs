@@ -15,7 +15,7 @@ const KEPT_FAILURES: usize = 1_000;
 /// of its handles.
 ///
 /// Every accepted record is in exactly one of [`stored`](Self::stored),
-/// [`duplicates`](Self::duplicates), [`not_stored`](Self::not_stored), [`not_known`](Self::not_known) and
+/// [`duplicates`](Self::duplicates), [`not_stored`](Self::not_stored), [`unknown`](Self::unknown) and
 /// [`pending`](Self::pending). After `shutdown` and `abort` none is pending.
 ///
 /// ```

@@ -6,10 +6,10 @@ use bucket_core::{
     CursorToken, EncodeError, FieldPath, Record, TimeRange,
     read::{self, Placed, Ready, Walk, WalkOrder},
 };
-use mongodb::{ClientSession, bson::DateTime};
+use mongodb::bson::DateTime;
 use serde::de::DeserializeOwned;
 
-use super::{rows::Rows, stream::Chunks};
+use super::{options::ReadOptions, rows::Rows, stream::Chunks};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 
 /// A read under construction.
@@ -22,7 +22,7 @@ pub(crate) struct Request<'a, T: Record, R = T> {
     pub(crate) range: TimeRange,
     /// The place to start from, and whether to go backwards.
     pub(crate) token: Option<(CursorToken, bool)>,
-    pub(crate) session: Option<&'a mut ClientSession>,
+    pub(crate) options: ReadOptions<'a>,
     select: Select<T, R>,
     fields: Vec<FieldPath>,
 }
@@ -57,7 +57,7 @@ impl<'a, T: Record> Request<'a, T> {
             newest_first: false,
             range: TimeRange::ALL,
             token: None,
-            session: None,
+            options: ReadOptions::default(),
             select: |walk, _| walk,
             fields: Vec::new(),
         }
@@ -73,7 +73,7 @@ impl<'a, T: Record> Request<'a, T> {
             newest_first: self.newest_first,
             range: self.range,
             token: self.token,
-            session: self.session,
+            options: self.options,
             select: |walk, fields| {
                 let paths: Vec<&str> = fields.iter().map(|field| field.as_str()).collect();
                 walk.select(&paths)
@@ -173,11 +173,12 @@ impl<'a, T: Record, R> Request<'a, T, R> {
         if walk.is_empty() {
             return Ok(part);
         }
-        let collection = self.buckets.store().readable(&context).await?;
+        let store = self.buckets.store();
+        let collection = store.readable(&mut self.options, &context).await?;
         let mut wanted = buckets_of::<T>(most.saturating_add(1));
         loop {
-            let session = self.session.as_deref_mut();
-            let rows = Rows::open(&collection, vec![walk.find(wanted)], 0, session).await;
+            let plans = vec![walk.find(wanted)];
+            let rows = Rows::open(&collection, plans, 0, self.options.lend()).await;
             let mut rows = rows.map_err(|error| Error::read(error, &context))?;
             let mut found = 0;
             let mut longer = None;
@@ -199,7 +200,7 @@ impl<'a, T: Record, R> Request<'a, T, R> {
             }
             if let Some(plan) = to_settle {
                 drop(rows);
-                let newest = Rows::one(&collection, plan, self.session.as_deref_mut()).await;
+                let newest = Rows::one(&collection, plan, self.options.lend()).await;
                 walk.settle(
                     newest
                         .map_err(|error| Error::read(error, &context))?
@@ -249,7 +250,7 @@ impl<'a, T: Record, R> Request<'a, T, R> {
             self.context(),
             walk,
             batch,
-            self.session,
+            self.options,
         )
     }
 }

@@ -10,14 +10,16 @@ use futures_util::{
 };
 use mongodb::{
     ClientSession, Collection, Cursor, SessionCursor,
-    action::Find,
     bson::{Document, RawDocument, RawDocumentBuf},
-    error::{Error, Result},
-    options::Hint,
+    error::Error,
+    options::{FindOptions, Hint},
 };
 use tokio::{sync::oneshot, time::timeout};
 
-use crate::footing::simple_collation;
+use super::{options::ReadOptions, terms::Terms};
+use crate::{collection::simple_collation, error::ReadFault};
+
+type Result<R, E = ReadFault> = std::result::Result<R, E>;
 
 /// How long to wait for the reply to a read that is no longer wanted.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -25,44 +27,55 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// The most cursors that are opened at the same time.
 const SIDE_BY_SIDE: usize = 4;
 
-/// Prepares the find of a plan, without sending it.
-pub(crate) fn prepared(
-    collection: &Collection<RawDocumentBuf>,
-    plan: FindPlan,
-) -> Result<Find<'_, RawDocumentBuf>> {
-    let filter = Document::try_from(plan.filter)?;
-    let mut find = collection
-        .find(filter)
-        .sort(plan.sort)
-        .skip(plan.skip)
-        .hint(Hint::Name(plan.hint))
-        .collation(simple_collation());
-    if plan.limit > 0 {
-        // One more than the limit: then the server closes the cursor with its reply. An open cursor would
-        // need another command to kill it.
-        let all = u32::try_from(plan.limit).unwrap_or(u32::MAX);
-        find = find.limit(plan.limit).batch_size(all.saturating_add(1));
-    }
-    if !plan.projection.is_empty() {
-        find = find.projection(plan.projection);
-    }
-    Ok(find)
+/// A find that is not sent yet.
+#[derive(Debug)]
+pub(crate) struct Find {
+    filter: Document,
+    options: FindOptions,
 }
 
-fn with_batches(find: Find<'_, RawDocumentBuf>, batch: u32) -> Find<'_, RawDocumentBuf> {
-    if batch > 0 {
-        find.batch_size(batch)
-    } else {
-        find
+impl Find {
+    pub(crate) fn new(filter: Document, options: FindOptions) -> Self {
+        Self { filter, options }
+    }
+
+    /// `batch` is how many documents the server sends at once; 0 leaves it to the server.
+    fn of_plan(plan: FindPlan, batch: u32) -> Result<Self, Error> {
+        let mut options = FindOptions::default();
+        options.sort = Some(plan.sort);
+        options.skip = Some(plan.skip);
+        options.hint = Some(Hint::Name(plan.hint));
+        options.collation = Some(simple_collation());
+        if plan.limit > 0 {
+            // One more than the limit: the server closes the cursor with its reply. One that is left
+            // open would have to be killed by another command.
+            let all = u32::try_from(plan.limit).unwrap_or(u32::MAX);
+            options.limit = Some(plan.limit);
+            options.batch_size = Some(all.saturating_add(1));
+        }
+        if batch > 0 {
+            options.batch_size = Some(batch);
+        }
+        if !plan.projection.is_empty() {
+            options.projection = Some(plan.projection);
+        }
+        Ok(Self::new(Document::try_from(plan.filter)?, options))
+    }
+
+    /// With these terms, as they are now.
+    fn on(mut self, terms: &Terms) -> Result<Self> {
+        terms.is_in_time()?;
+        terms.set_for_find(&mut self.options);
+        Ok(self)
     }
 }
 
 /// Opens a cursor in a task of its own. If the caller dropped the find before its reply came, nobody would
 /// know the cursor that the server opened, and it would stay open for ten minutes. So the task waits for the
 /// reply and closes that cursor.
-pub(crate) async fn opened(
-    opening: impl Future<Output = Result<Cursor<RawDocumentBuf>>> + Send + 'static,
-) -> Result<Cursor<RawDocumentBuf>> {
+pub(super) async fn opened(
+    opening: impl Future<Output = Result<Cursor<RawDocumentBuf>, Error>> + Send + 'static,
+) -> Result<Cursor<RawDocumentBuf>, Error> {
     let (waiting, gone) = oneshot::channel::<()>();
     let task = tokio::spawn(async move {
         let mut opening = pin!(opening);
@@ -88,7 +101,8 @@ pub(crate) async fn opened(
 /// Cursors over stored documents, which are not copied.
 pub(crate) struct Rows<'a> {
     cursors: Cursors<'a>,
-    /// The sort positions of the cursors' documents, each with the index of its cursor.
+    terms: Terms,
+    /// The turns of the cursors' documents, each with the number of its cursor.
     heads: BinaryHeap<Reverse<(i64, usize)>>,
     /// The cursors whose next document is not known yet.
     to_advance: Vec<usize>,
@@ -106,29 +120,52 @@ impl<'a> Rows<'a> {
         collection: &Collection<RawDocumentBuf>,
         plans: Vec<FindPlan>,
         batch: u32,
-        session: Option<&'a mut ClientSession>,
+        options: ReadOptions<'a>,
     ) -> Result<Self> {
+        let finds = plans.into_iter().map(|plan| Find::of_plan(plan, batch));
+        let finds = finds.collect::<Result<_, Error>>()?;
+        Self::found(collection, finds, options).await
+    }
+
+    /// Sends the finds.
+    pub(crate) async fn found(
+        collection: &Collection<RawDocumentBuf>,
+        finds: Vec<Find>,
+        options: ReadOptions<'a>,
+    ) -> Result<Self> {
+        let number = finds.len();
+        let ReadOptions { session, terms } = options;
         let cursors = if let Some(session) = session {
-            let mut cursors = Vec::with_capacity(plans.len());
-            for plan in plans {
-                let find = with_batches(prepared(collection, plan)?, batch);
-                cursors.push(find.session(&mut *session).await?);
+            let mut cursors = Vec::with_capacity(number);
+            for find in finds {
+                let Find { filter, options } = find.on(&terms)?;
+                let find = collection.find(filter).with_options(options);
+                cursors.push(
+                    terms
+                        .within(find.session(&mut *session).into_future())
+                        .await?,
+                );
             }
             Cursors::InSession(cursors, session)
         } else {
-            let open = |plan| {
+            let terms = &terms;
+            let open = |find: Find| {
                 let collection = collection.clone();
-                opened(async move { with_batches(prepared(&collection, plan)?, batch).await })
+                async move {
+                    let Find { filter, options } = find.on(terms)?;
+                    let opening = async move {
+                        let find = collection.find(filter);
+                        find.with_options(options).await
+                    };
+                    terms.within(opened(opening)).await
+                }
             };
-            let opening = stream::iter(plans).map(open).buffered(SIDE_BY_SIDE);
+            let opening = stream::iter(finds).map(open).buffered(SIDE_BY_SIDE);
             Cursors::Plain(opening.try_collect().await?)
-        };
-        let number = match &cursors {
-            Cursors::Plain(cursors) => cursors.len(),
-            Cursors::InSession(cursors, _) => cursors.len(),
         };
         Ok(Self {
             cursors,
+            terms,
             heads: BinaryHeap::new(),
             to_advance: (0..number).collect(),
         })
@@ -138,17 +175,21 @@ impl<'a> Rows<'a> {
     pub(crate) async fn one(
         collection: &Collection<RawDocumentBuf>,
         plan: FindPlan,
-        session: Option<&'a mut ClientSession>,
+        options: ReadOptions<'a>,
     ) -> Result<Option<RawDocumentBuf>> {
-        let mut rows = Self::open(collection, vec![plan], 0, session).await?;
+        let mut rows = Self::open(collection, vec![plan], 0, options).await?;
         Ok(rows.next(|_| 0).await?.map(RawDocument::to_owned))
     }
 
-    /// Returns the session, for another plan.
-    pub(super) fn into_session(self) -> Option<&'a mut ClientSession> {
-        match self.cursors {
+    /// The session and the terms, to be used for another plan.
+    pub(super) fn into_options(self) -> ReadOptions<'a> {
+        let session = match self.cursors {
             Cursors::Plain(_) => None,
             Cursors::InSession(_, session) => Some(session),
+        };
+        ReadOptions {
+            session,
+            terms: self.terms,
         }
     }
 
@@ -159,7 +200,7 @@ impl<'a> Rows<'a> {
         turn: impl Fn(&RawDocument) -> i64,
     ) -> Result<Option<&RawDocument>> {
         while let Some(at) = self.to_advance.last().copied() {
-            if let Some(head) = self.cursors.advance(at).await? {
+            if let Some(head) = self.terms.within(self.cursors.advance(at)).await? {
                 self.heads.push(Reverse((turn(head), at)));
             }
             self.to_advance.pop();
@@ -173,7 +214,7 @@ impl<'a> Rows<'a> {
 }
 
 impl Cursors<'_> {
-    async fn advance(&mut self, at: usize) -> Result<Option<&RawDocument>> {
+    async fn advance(&mut self, at: usize) -> Result<Option<&RawDocument>, Error> {
         Ok(match self {
             Self::Plain(cursors) => {
                 let cursor = &mut cursors[at];

@@ -1,15 +1,13 @@
 //! All records of a walk, over one cursor, or over one cursor per group of keys.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, mem};
 
+use super::{options::ReadOptions, rows::Rows};
+use crate::{Buckets, Error, ErrorKind, Result, error::Context};
 use bucket_core::{
     DamagedBucket, Record,
     read::{FindPlan, Placed, Ready, Tokens, Walk},
 };
-use mongodb::ClientSession;
-
-use super::rows::Rows;
-use crate::{Buckets, Error, ErrorKind, Result, error::Context};
 
 /// The records of a walk, in the pieces in which they arrive.
 pub(crate) struct Chunks<'a, T: Record, R> {
@@ -17,7 +15,8 @@ pub(crate) struct Chunks<'a, T: Record, R> {
     context: Context,
     walk: Walk<T, R>,
     batch: u32,
-    session: Option<&'a mut ClientSession>,
+    /// Where the rows do not have them.
+    options: ReadOptions<'a>,
     rows: Option<Rows<'a>>,
     /// The damaged buckets after the records that were given.
     damaged: VecDeque<Placed<DamagedBucket>>,
@@ -39,7 +38,7 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
         context: Context,
         walk: Walk<T, R>,
         batch: u32,
-        session: Option<&'a mut ClientSession>,
+        options: ReadOptions<'a>,
     ) -> Self {
         Self {
             buckets,
@@ -47,7 +46,7 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
             ended: walk.is_empty(),
             walk,
             batch,
-            session,
+            options,
             rows: None,
             damaged: VecDeque::new(),
             given: false,
@@ -89,6 +88,8 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
                 Ok(Step::Again(longest)) => self.begin_again(longest),
                 Err(error) => {
                     self.ended = true;
+                    // Its cursor is not needed any more.
+                    self.rows = None;
                     return Some(Err(error));
                 }
             }
@@ -126,15 +127,23 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
 
     fn begin_again(&mut self, longest: i64) {
         self.walk.begin_again(longest);
-        self.session = self.rows.take().and_then(Rows::into_session);
+        self.close();
+    }
+
+    fn close(&mut self) {
+        if let Some(rows) = self.rows.take() {
+            self.options = rows.into_options();
+        }
     }
 
     /// Continues with another cursor.
     async fn settle(&mut self, plan: FindPlan) -> Result<()> {
-        self.session = self.rows.take().and_then(Rows::into_session);
-        let Self { context, .. } = self;
-        let collection = self.buckets.store().readable(context).await?;
-        let newest = Rows::one(&collection, plan, self.session.as_deref_mut()).await;
+        self.close();
+        let Self {
+            context, options, ..
+        } = self;
+        let collection = self.buckets.store().readable(options, context).await?;
+        let newest = Rows::one(&collection, plan, options.lend()).await;
         let newest = newest.map_err(|error| Error::read(error, context))?;
         self.walk.settle(newest.as_deref());
         Ok(())
@@ -145,8 +154,10 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
         let rows = match &mut self.rows {
             Some(rows) => rows,
             none => {
-                let collection = self.buckets.store().readable(context).await?;
-                let rows = Rows::open(&collection, walk.finds(), self.batch, self.session.take());
+                let store = self.buckets.store();
+                let collection = store.readable(&mut self.options, context).await?;
+                let options = mem::take(&mut self.options);
+                let rows = Rows::open(&collection, walk.finds(), self.batch, options);
                 none.insert(rows.await.map_err(|error| Error::read(error, context))?)
             }
         };

@@ -16,11 +16,11 @@ use crate::trace;
 #[derive(Debug, Default)]
 pub(crate) struct SharedCache {
     shared: Mutex<write::Cache>,
-    /// It was said that it is not known what kind of collection it is,
+    /// Whether the warning that the collection's kind is unknown was logged.
     is_warned_of_kind: AtomicBool,
-    /// and that its indexes are not known.
+    /// Whether the warning that its indexes are unknown was logged.
     is_warned_of_indexes: AtomicBool,
-    /// The longest span of time of a bucket, in milliseconds.
+    /// The longest bucket span, in milliseconds.
     longest: AtomicI64,
 }
 

@@ -9,12 +9,12 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 /// The server keeps the record of a session for 30 minutes.
 pub(crate) const LONGEST_DEADLINE: Duration = Duration::from_secs(20 * 60);
 /// How much longer than its deadline a command is awaited, so that its own error gives the reason.
-pub(super) const GRACE: Duration = Duration::from_millis(250);
+pub(crate) const GRACE: Duration = Duration::from_millis(250);
 /// How much longer than the deadline the server may work, so that its reply arrives within the grace.
 const SERVER_GRACE: Duration = Duration::from_millis(100);
 
 /// How long the server may work on an operation with this deadline, in milliseconds.
-pub(super) fn time_limit(deadline: Instant) -> i64 {
+pub(crate) fn time_limit(deadline: Instant) -> i64 {
     millis(left(deadline) + SERVER_GRACE)
 }
 

@@ -43,7 +43,7 @@ pub(super) fn is_of_the_network(error: &Error) -> bool {
 }
 
 /// Whether the server aborted a command because its time limit had passed.
-pub(super) fn has_run_out_of_time(error: &Error) -> bool {
+pub(crate) fn has_run_out_of_time(error: &Error) -> bool {
     code(error).is_some_and(is_out_of_time)
 }
 

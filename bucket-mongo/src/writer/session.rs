@@ -88,6 +88,18 @@ pub(super) async fn refuse_snapshot(
     session: &mut ClientSession,
     context: &Context,
 ) -> Result<(), crate::Error> {
+    if !reads_a_snapshot(session).await {
+        return Ok(());
+    }
+    let message = "a snapshot session cannot write: use another session".to_owned();
+    Err(crate::Error::new(
+        crate::ErrorKind::InvalidArgument { message },
+        context,
+    ))
+}
+
+/// Whether the session reads a snapshot; a session in a transaction does not.
+pub(crate) async fn reads_a_snapshot(session: &mut ClientSession) -> bool {
     // The driver refuses it before it waits for anything. Otherwise it may wait for a server that it has not
     // met yet, which says nothing about the session.
     let refused = match begin(session).now_or_never() {
@@ -96,17 +108,9 @@ pub(super) async fn refuse_snapshot(
         Some(Ok(())) => session.abort_transaction().await.err(),
         Some(Err(error)) => Some(error),
     };
-    let is_of_a_snapshot = refused.is_some_and(|error| {
+    refused.is_some_and(|error| {
         matches!(error.kind.as_ref(), ErrorKind::Transaction { message, .. } if message.contains(OF_A_SNAPSHOT))
-    });
-    if !is_of_a_snapshot {
-        return Ok(());
-    }
-    let message = "a snapshot session cannot write: use another session".to_owned();
-    Err(crate::Error::new(
-        crate::ErrorKind::InvalidArgument { message },
-        context,
-    ))
+    })
 }
 
 /// Whether the session is in a transaction. If the driver has not met its server yet, this waits for it,

@@ -39,7 +39,7 @@ async fn read(requests: &Buckets<Request>, key: RequestKey) -> Result<Endpoint, 
         total_duration_ms: 0,
         status_codes: BTreeMap::new(),
     };
-    let mut buckets = requests.pages(key).await?;
+    let mut buckets = requests.pages(key).stream();
     while let Some(bucket) = buckets.try_next().await? {
         let stats = bucket.stats();
         endpoint.last_bucket = bucket.bucket_number;

@@ -40,7 +40,7 @@ async fn read(buckets: &Buckets<Reading>, key: ReadingKey) -> Result<Figures, Er
     let mut device = Figures::new(&key);
     let mut values = Sketch::with_error(ERROR);
     let mut sum = 0.0;
-    let mut pages = buckets.pages(key).await?;
+    let mut pages = buckets.pages(key).stream();
     while let Some(bucket) = pages.try_next().await? {
         let stats = bucket.stats();
         device.buckets += 1;

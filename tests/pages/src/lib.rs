@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod book;
 #[cfg(test)]
+mod manifests;
+#[cfg(test)]
 mod names;
 #[cfg(test)]
 mod shown;

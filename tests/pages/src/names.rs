@@ -1,6 +1,9 @@
 //! What the pages of the repository name is there: files, headings, packages and tests.
 
-use std::path::Path;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use crate::tree::{Tree, with_included};
 
@@ -130,4 +133,31 @@ fn every_command_of_a_page_names_packages_tests_and_modules_that_are_there() {
     }
     assert!(commands > 10, "{commands} commands");
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The names in the last column of the table of stored formats.
+#[test]
+fn every_stored_format_names_tests_that_are_there() {
+    let tree = Tree::read();
+    let page = include_str!("../../../docs/book/src/compatibility.md");
+    let (_, table) = page.split_once("| tests that hold it |").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    let is_source = |path: &&PathBuf| path.extension().is_some_and(|kind| kind == "rs");
+    let sources = tree.paths.iter().filter(is_source);
+    let sources: Vec<String> = sources
+        .map(|path| fs::read_to_string(tree.root.join(path)).unwrap())
+        .collect();
+    let mut formats = 0;
+    for row in table.lines().skip(2) {
+        formats += 1;
+        let (_, cell) = row.trim_end_matches(" |").rsplit_once(" | ").unwrap();
+        assert!(code(cell).count() > 0, "no test holds this: {row}");
+        for name in code(cell).filter(|name| !name.contains('/')) {
+            let test = format!("#[test]\n    fn {name}(");
+            let test_at_the_top = format!("#[test]\nfn {name}(");
+            let is_there = |text: &String| text.contains(&test) || text.contains(&test_at_the_top);
+            assert!(sources.iter().any(is_there), "there is no test {name}");
+        }
+    }
+    assert!(formats > 7, "{formats} formats");
 }

@@ -277,13 +277,7 @@ async fn writers_from_before_and_after_share_buckets_and_every_read_distinguishe
         }
         let key = || "press".to_owned();
         assert_eq!(new.range(key(), ..).await.unwrap(), all);
-        let newest = new
-            .latest_per_key()
-            .await
-            .unwrap()
-            .try_collect::<Vec<_>>()
-            .await
-            .unwrap();
+        let newest = new.latest_per_key().await.unwrap();
         assert_eq!(newest, all[11..]);
 
         let fields = [CountItem::FIELDS.volume_ml, CountItem::FIELDS.site];

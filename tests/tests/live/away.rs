@@ -8,7 +8,7 @@ use bucket_mongo::{
     mongodb::{
         Client,
         bson::{DateTime, Document, doc},
-        options::WriteConcern,
+        options::{ReadConcern, WriteConcern},
     },
     testing::DevServer,
 };
@@ -391,8 +391,14 @@ async fn dropped_streams_and_reads_leave_no_cursor_open() {
         found.collect::<Vec<_>>().await.len()
     };
     for round in 0..100 {
-        let mut stream = buckets.records(1).stream();
-        // At the opening, in the middle of a batch, and while the next one is requested.
+        // With settings and without.
+        let mut query = buckets.records(1);
+        if round % 2 == 0 {
+            let majority = ReadConcern::majority();
+            query = query.deadline(AMPLE).max_time(AMPLE).read_concern(majority);
+        }
+        let mut stream = query.stream();
+        // At the opening, in the middle of a batch, and while more are asked for.
         let records = async {
             for _ in 0..round * 20 {
                 stream.next().await.unwrap().unwrap();
@@ -406,6 +412,12 @@ async fn dropped_streams_and_reads_leave_no_cursor_open() {
         let _ = timeout(Duration::from_micros(round * 40), pages).await;
         let all = windows.range_all_keys(..).into_future();
         let _ = timeout(Duration::from_micros(round * 40), all).await;
+        // A deadline that passes at any moment.
+        let late = Duration::from_micros(round * 200);
+        let mut pages = buckets.pages(1).deadline(late).stream();
+        while let Some(Ok(_)) = pages.next().await {}
+        let mut latest = windows.latest_per_key().deadline(late).stream();
+        let _ = latest.next().await;
     }
     let since = Instant::now();
     loop {

@@ -177,7 +177,7 @@ async fn every_read_returns_what_was_stored<T: Part>() {
     assert_eq!(sorted(read), all[5..13]);
     let latest = parts.latest(key()).await.unwrap();
     assert_eq!(latest.as_ref(), all.last());
-    let latest = parts.latest_per_key().await.unwrap();
+    let latest = parts.latest_per_key().stream();
     let latest: Vec<T> = latest.try_collect().await.unwrap();
     assert_eq!(latest, all[39..]);
     let streamed: Vec<T> = parts.records(key()).stream().try_collect().await.unwrap();
@@ -509,12 +509,7 @@ async fn a_damaged_attribute_is_named_with_its_bucket_and_item() {
             error.contains(expected) && error.contains("press_1699999200"),
             "{error}"
         );
-        let error = scans
-            .latest_per_key()
-            .await
-            .unwrap()
-            .try_collect::<Vec<_>>()
-            .await;
+        let error = scans.latest_per_key().await;
         let error = error.unwrap_err().to_string();
         assert!(
             error.contains(expected.trim_start_matches("its item 0: ")),

@@ -51,7 +51,7 @@ async fn every_read(events: &Buckets<Event>) -> Vec<String> {
     }
     seen.push(format!("{:?}", events.page_count(1).await.unwrap()));
     seen.push(format!("{:?}", events.count(1).await.unwrap()));
-    let pages: Vec<_> = events.pages(1).await.unwrap().try_collect().await.unwrap();
+    let pages: Vec<_> = events.pages(1).stream().try_collect().await.unwrap();
     seen.push(format!("{pages:?}"));
     for newest_first in [false, true] {
         let records = || {
@@ -90,7 +90,7 @@ async fn every_read(events: &Buckets<Event>) -> Vec<String> {
     }
     seen.push(format!("{:?}", events.latest(1).await.unwrap()));
     seen.push(format!("{:?}", events.latest_n(1, 13).await.unwrap()));
-    let latest = events.latest_per_key().await.unwrap();
+    let latest = events.latest_per_key().stream();
     let mut latest: Vec<Event> = latest.try_collect().await.unwrap();
     latest.sort_by_key(|event| event.source);
     seen.push(format!("{latest:?}"));

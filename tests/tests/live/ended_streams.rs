@@ -51,8 +51,8 @@ async fn at_its_end_its_limit_or_an_error() {
     let (one, two) = (DateTime::from_millis(1), DateTime::from_millis(2));
     ends(readings.range(1, two..one).stream(), 1).await;
     ends(readings.range(1, one..one).stream(), 0).await;
-    ends(readings.pages(1).await.unwrap(), 3).await;
-    ends(readings.range_all_keys(..).await.unwrap(), 5).await;
-    ends(readings.range_all_keys(one..one).await.unwrap(), 0).await;
-    ends(readings.latest_per_key().await.unwrap(), 1).await;
+    ends(readings.pages(1).stream(), 3).await;
+    ends(readings.range_all_keys(..).stream(), 5).await;
+    ends(readings.range_all_keys(one..one).stream(), 0).await;
+    ends(readings.latest_per_key().stream(), 1).await;
 }

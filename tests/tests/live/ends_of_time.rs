@@ -122,7 +122,7 @@ async fn every_read_is_exact<T: Event>() {
     assert_eq!(newest.at(), MAX);
     let newest: Vec<T> = events.latest_n(T::key_of(1), 3).await.unwrap();
     assert_eq!(times(&newest), [MAX, MAX - 1, MAX - 999]);
-    let newest = events.latest_per_key().await.unwrap();
+    let newest = events.latest_per_key().stream();
     let newest: Vec<T> = newest.try_collect().await.unwrap();
     assert_eq!(times(&newest), [MAX, MAX]);
     assert_eq!(
@@ -203,7 +203,7 @@ async fn check<T: Event>(events: &Buckets<T>, range: TimeRange, inside: &[i64]) 
     check_pipelines(events, range, inside).await;
     check_rollup(events, range, inside).await;
     if let Form::Window { .. } = T::SPEC.form() {
-        let found = events.range_all_keys(range).await.unwrap();
+        let found = events.range_all_keys(range).stream();
         let found: Vec<T> = found.try_collect().await.unwrap();
         let mut found = times(&found);
         found.sort_unstable();

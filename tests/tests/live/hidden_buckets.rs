@@ -58,7 +58,7 @@ macro_rules! hides {
             assert_eq!(events.count(1).await.unwrap(), 2);
             assert_eq!(events.page_count(1).await.unwrap(), 1);
             assert!(events.page(1, 2).await.unwrap().bucket().is_none());
-            let pages = events.pages(1).await.unwrap();
+            let pages = events.pages(1).stream();
             let pages: Vec<_> = pages.try_collect().await.unwrap();
             assert_eq!(pages.len(), 1);
             assert_eq!(events.stats(1, ..).await.unwrap().unwrap().count(), 2);
@@ -76,7 +76,7 @@ macro_rules! hides {
                 let found: Vec<Document> = found.try_collect().await.unwrap();
                 assert_eq!(found.len(), 1, "{found:?}");
             }
-            let newest = events.latest_per_key().await.unwrap();
+            let newest = events.latest_per_key().stream();
             let mut newest: Vec<$name> = newest.try_collect().await.unwrap();
             newest.sort_by_key(|event| event.number);
             assert_eq!(newest, [records[1].clone(), records[3].clone()]);

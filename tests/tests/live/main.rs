@@ -70,6 +70,7 @@ mod range_stats;
 mod range_stats_forms;
 mod range_stats_reads;
 mod ranges;
+mod read_settings;
 mod record_ids;
 mod redacted;
 mod remembered;

@@ -136,13 +136,7 @@ async fn pages_are_those_of_the_manual() {
     assert_eq!(trades.count(124).await.unwrap(), 0);
     let all: Vec<Trade> = trades.records(123).collect().await.unwrap();
     assert_eq!(all, history);
-    let pages: Vec<TradeBucket> = trades
-        .pages(123)
-        .await
-        .unwrap()
-        .try_collect()
-        .await
-        .unwrap();
+    let pages: Vec<TradeBucket> = trades.pages(123).stream().try_collect().await.unwrap();
     let counts: Vec<u32> = pages.iter().map(|page| page.count).collect();
     assert_eq!(counts, [10, 10, 5]);
     assert_eq!(pages[0].id.to_string(), "123_1698335223");

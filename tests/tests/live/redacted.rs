@@ -57,7 +57,7 @@ fn shown(error: &Error) -> String {
     let mut shown = format!("{error} {error:?} {error:#?} {kind} {kind:?}");
     let mut source = error.source();
     while let Some(error) = source {
-        shown += &format!(" {error} {error:?}");
+        shown = format!("{shown} {error} {error:?}");
         source = error.source();
     }
     shown + &format!(" {:?} {:?}", error.key(), error.driver())

@@ -227,13 +227,13 @@ where
     assert_eq!(buckets.records(other()).collect().await.unwrap(), []);
     let page = buckets.records(other()).await.unwrap();
     assert!(page.records().is_empty());
-    let pages = buckets.pages(other()).await.unwrap();
+    let pages = buckets.pages(other()).stream();
     assert_eq!(pages.try_collect::<Vec<_>>().await.unwrap().len(), 0);
     assert!(buckets.stats(other(), ..).await.unwrap().is_none());
     // And for the existing key it returns everything.
     assert_eq!(buckets.count(key("a")).await.unwrap(), 10);
     assert_eq!(buckets.records(key("a")).collect().await.unwrap(), records);
-    let latest = buckets.latest_per_key().await.unwrap();
+    let latest = buckets.latest_per_key().stream();
     let latest: Vec<T> = latest.try_collect().await.unwrap();
     assert_eq!(latest, records[9..]);
 }

@@ -219,13 +219,13 @@ async fn check_all_keys<T: Event>(events: &Buckets<T>, shown: &[((&str, &str), T
         .collect();
     assert_eq!(found, sorted(&all));
 
-    let latest = events.latest_per_key().await.unwrap();
+    let latest = events.latest_per_key().stream();
     let latest: Vec<T> = latest.try_collect().await.unwrap();
     assert_eq!(latest.len(), KEYS.len());
     let newest = all.iter().rev().take(KEYS.len()).map(Event::number);
     assert_eq!(sorted(&latest), newest.collect());
     if let Form::Window { .. } = T::SPEC.form() {
-        let found = events.range_all_keys(..).await.unwrap();
+        let found = events.range_all_keys(..).stream();
         let found: Vec<T> = found.try_collect().await.unwrap();
         assert_eq!((found.len(), sorted(&found)), (all.len(), sorted(&all)));
     }
@@ -267,13 +267,7 @@ async fn check<T: Event>(events: &Buckets<T>, key: (&str, &str), own: &[T]) {
     assert_eq!(events.count(of_key()).await.unwrap(), all.len() as u64);
 
     // The manual's pages.
-    let pages: Vec<T::Bucket> = events
-        .pages(of_key())
-        .await
-        .unwrap()
-        .try_collect()
-        .await
-        .unwrap();
+    let pages: Vec<T::Bucket> = events.pages(of_key()).stream().try_collect().await.unwrap();
     let page_count = events.page_count(of_key()).await.unwrap();
     assert_eq!(page_count, pages.len() as u64);
     let mut of_pages = Vec::new();

@@ -188,9 +188,11 @@ async fn every_operation_is_traced_as_documented_and_no_value_is_logged() {
     ingestor.push(&letter).await.unwrap();
     ingestor.shutdown().await.into_result().unwrap();
     letters.page("secret recipient", 1).await.unwrap();
+    assert_eq!(letters.pages("secret recipient").await.unwrap().len(), 2);
+    assert_eq!(letters.latest_per_key().await.unwrap().len(), 1);
     letters.page_count("secret recipient").await.unwrap();
     letters.count("secret recipient").await.unwrap();
-    let pages = letters.pages("secret recipient").await.unwrap();
+    let pages = letters.pages("secret recipient").stream();
     assert_eq!(pages.try_collect::<Vec<_>>().await.unwrap().len(), 2);
     let records = letters.records("secret recipient").limit(3).await.unwrap();
     assert_eq!((records.len(), records.next_token().is_some()), (3, true));
@@ -218,6 +220,7 @@ async fn every_operation_is_traced_as_documented_and_no_value_is_logged() {
         "page_count",
         "count",
         "pages",
+        "latest_per_key",
         "records",
         "range",
         "stats",

@@ -194,7 +194,7 @@ async fn read<const F: usize>(busy: Arc<Busy<F>>, start: u8) {
         check(&before, &seen, "records page by page");
 
         let before = busy.stored();
-        let all = buckets.pages(KEY).await.unwrap();
+        let all = buckets.pages(KEY).stream();
         let all: Vec<_> = all.try_collect().await.unwrap();
         let number = draw.draw(0..all.len().max(1));
         let seen: Vec<i64> = all.into_iter().flat_map(items).collect();

@@ -12,15 +12,19 @@ use bucket_core::{
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use mongodb::{
-    Collection, Cursor,
+    Collection,
     bson::{Bson, RawDocumentBuf},
 };
 
 use super::{
-    next_field, run_plan,
+    next_field,
     walk::{Found, Walk},
 };
-use crate::{Error, Result, error::Context};
+use crate::{
+    Error, Result,
+    error::{Context, ReadFault},
+    read::{Aggregated, SharedOptions},
+};
 
 /// The most values of a field that one command looks at ..
 const VALUES: usize = 1_000;
@@ -31,15 +35,17 @@ const BYTES: usize = 4 * 1024 * 1024;
 ///
 /// # Errors
 ///
-/// Errors of opening the first cursor.
-pub(super) async fn newest_buckets(
+/// Those of opening the first cursor.
+pub(super) async fn newest_buckets<'a>(
     spec: &'static BucketSpec,
     collection: Collection<RawDocumentBuf>,
+    options: SharedOptions<'a>,
     context: Context,
-) -> Result<BoxStream<'static, Found>> {
+) -> Result<BoxStream<'a, Found>> {
     let walk = Walk {
         spec,
         collection,
+        options,
         context,
         prefix: Vec::new(),
         except: Vec::new(),
@@ -48,9 +54,9 @@ pub(super) async fn newest_buckets(
     Ok(walk.through(cursor))
 }
 
-impl Walk {
+impl<'a> Walk<'a> {
     /// The newest bucket of every key that a cursor on the next field leads to.
-    fn through(self, cursor: Cursor<RawDocumentBuf>) -> BoxStream<'static, Found> {
+    fn through(self, cursor: Aggregated<'a>) -> BoxStream<'a, Found> {
         if self.prefix.len() + 1 >= self.spec.keys().len() {
             return self.rows(cursor);
         }
@@ -77,11 +83,11 @@ impl Walk {
     }
 
     /// The next values of the field.
-    async fn some(&self, cursor: &mut Cursor<RawDocumentBuf>) -> Result<Vec<FieldValue>> {
+    async fn some(&self, cursor: &mut Aggregated<'_>) -> Result<Vec<FieldValue>> {
         let (mut values, mut bytes) = (Vec::new(), 0);
         while values.len() < VALUES && bytes < BYTES {
-            let found = cursor.try_next().await;
-            let Some(found) = found.map_err(|error| Error::read(error, &self.context))? else {
+            let found = cursor.next().await;
+            let Some(found) = found.map_err(|fault| Error::read(fault, &self.context))? else {
                 break;
             };
             bytes += found.as_bytes().len();
@@ -100,9 +106,9 @@ impl Walk {
         let mut ends: Vec<FieldValue> = match plan {
             None => Vec::new(),
             Some(plan) => {
-                let failed = |error| Error::read(error, &self.context);
-                let ends = run_plan::aggregation(&self.collection, plan);
-                let ends = ends.await.map_err(failed)?.map_ok(FieldValue::new);
+                let failed = |fault: ReadFault| Error::read(fault, &self.context);
+                let ends = self.aggregate(plan).await?.into_stream();
+                let ends = ends.map_ok(FieldValue::new);
                 ends.try_collect().await.map_err(failed)?
             }
         };
@@ -120,7 +126,7 @@ impl Walk {
     }
 
     /// The newest bucket of every key that has one of these values.
-    fn of_several(&self, several: Vec<Bson>) -> BoxStream<'static, Found> {
+    fn of_several(&self, several: Vec<Bson>) -> BoxStream<'a, Found> {
         let is_last_but_one = self.prefix.len() + 2 == self.spec.keys().len();
         if is_last_but_one && several.len() > next_field::WORTHWHILE {
             next_field::newest_buckets(self.clone(), several)

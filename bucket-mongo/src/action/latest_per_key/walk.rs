@@ -7,12 +7,14 @@ use bucket_core::{
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use mongodb::{
-    Collection, Cursor,
+    Collection,
     bson::{Bson, RawDocumentBuf},
 };
 
-use super::run_plan;
-use crate::error::{Context, Error, Result};
+use crate::{
+    error::{Context, Error, Result},
+    read::{Aggregated, SharedOptions},
+};
 
 /// The most reads that run at the same time.
 pub(super) const SIDE_BY_SIDE: usize = 4;
@@ -21,31 +23,33 @@ pub(super) type Found = Result<RawDocumentBuf>;
 
 /// The keys that have these values of the first key fields.
 #[derive(Clone)]
-pub(super) struct Walk {
+pub(super) struct Walk<'a> {
     pub(super) spec: &'static BucketSpec,
     pub(super) collection: Collection<RawDocumentBuf>,
+    pub(super) options: SharedOptions<'a>,
     pub(super) context: Context,
     pub(super) prefix: Vec<Bson>,
     /// Values of the next field that are left out.
     pub(super) except: Vec<Bson>,
 }
 
-impl Walk {
-    pub(super) async fn open(&self) -> Result<Cursor<RawDocumentBuf>> {
+impl<'a> Walk<'a> {
+    pub(super) async fn open(&self) -> Result<Aggregated<'a>> {
         let plan = read::newest_by_field(self.spec, &self.prefix, &self.except);
         self.aggregate(plan).await
     }
 
-    pub(super) async fn aggregate(&self, plan: AggregatePlan) -> Result<Cursor<RawDocumentBuf>> {
-        let cursor = run_plan::aggregation(&self.collection, plan).await;
-        cursor.map_err(|error| Error::read(error, &self.context))
+    pub(super) async fn aggregate(&self, plan: AggregatePlan) -> Result<Aggregated<'a>> {
+        let cursor = self.options.aggregate(&self.collection, plan).await;
+        cursor.map_err(|fault| Error::read(fault, &self.context))
     }
 
-    /// The newest bucket of each key, if the cursor is on the last key field.
-    pub(super) fn rows(self, cursor: Cursor<RawDocumentBuf>) -> BoxStream<'static, Found> {
+    /// The newest bucket of each key, where the cursor is on the last key field.
+    pub(super) fn rows(self, cursor: Aggregated<'a>) -> BoxStream<'a, Found> {
         let context = self.context;
         cursor
-            .map_err(move |error| Error::read(error, &context))
+            .into_stream()
+            .map_err(move |fault| Error::read(fault, &context))
             .boxed()
     }
 
@@ -55,12 +59,13 @@ impl Walk {
         &self,
         values: Vec<Bson>,
         except: &[Bson],
-        through: fn(Self, Cursor<RawDocumentBuf>) -> BoxStream<'static, Found>,
-    ) -> BoxStream<'static, Found> {
+        through: fn(Self, Aggregated<'a>) -> BoxStream<'a, Found>,
+    ) -> BoxStream<'a, Found> {
         let walk = Self {
             except: except.to_vec(),
             ..self.clone()
         };
+        let side_by_side = self.side_by_side();
         let below = move |value| {
             let walk = walk.at(value);
             let keys = async move {
@@ -73,8 +78,12 @@ impl Walk {
         };
         stream::iter(values)
             .map(below)
-            .flatten_unordered(SIDE_BY_SIDE)
+            .flatten_unordered(side_by_side)
             .boxed()
+    }
+
+    pub(super) fn side_by_side(&self) -> usize {
+        self.options.side_by_side(SIDE_BY_SIDE)
     }
 
     /// The keys that have this value of the next field.

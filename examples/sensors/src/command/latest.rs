@@ -4,7 +4,6 @@ use std::io::Write;
 
 use bucket_mongo::Buckets;
 use example_kit::{Error, cli::Format, json};
-use futures_util::TryStreamExt as _;
 
 use crate::{model::Reading, reading::Shown, table};
 
@@ -35,8 +34,7 @@ pub(super) async fn run(
 
 /// The server returns them in any order; here they are sorted by device and type.
 async fn newest(buckets: &Buckets<Reading>) -> Result<Vec<Reading>, Error> {
-    let newest = buckets.latest_per_key().await?;
-    let mut readings: Vec<Reading> = newest.try_collect().await?;
+    let mut readings = buckets.latest_per_key().await?;
     let sensor = |reading: &Reading| (reading.device_id.clone(), reading.sensor_type.clone());
     readings.sort_by_cached_key(sensor);
     Ok(readings)

@@ -22,7 +22,7 @@ pub(super) async fn run(
                 out,
                 r#"{{"customer":{customer},"pages":{pages},"records":{records},"buckets":["#
             )?;
-            let buckets = trades.pages(customer).await?.map_err(Error::from);
+            let buckets = trades.pages(customer).stream().map_err(Error::from);
             let buckets = buckets
                 .map(|bucket| Ok::<_, Error>(serde_json::to_string(&Bucket::from(&bucket?))?));
             list(buckets, ",", out).await?;

@@ -125,7 +125,7 @@ fn settings_of_pip_do_not_prevent_the_download() {
         let ran = without_mongod("pip-settings", &settings);
         assert_eq!(ran.code, Some(1), "{name}: {ran:?}");
         assert!(
-            ran.stderr.contains("does not have the pinned SHA-256"),
+            ran.stderr.contains("does not match the pinned SHA-256"),
             "{name}: {ran:?}"
         );
     }

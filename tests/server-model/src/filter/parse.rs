@@ -154,14 +154,10 @@ fn one_of(path: &str, name: &str, operand: &Value) -> Result<Filter, Refusal> {
 }
 
 fn size(operand: &Value) -> Result<usize, Refusal> {
-    let Some(whole) = operand.as_whole().filter(|_| operand.is_number()) else {
-        return Err(Refusal::new(
-            2,
-            "Failed to parse $size. Expected an integer",
-        ));
-    };
-    usize::try_from(whole)
-        .map_err(|_| Refusal::new(2, "Failed to parse $size. Expected a non-negative number"))
+    let whole = operand.as_whole();
+    whole
+        .and_then(|size| usize::try_from(size).ok())
+        .ok_or_else(|| Refusal::unknown("a `$size` that is no number of items"))
 }
 
 fn kinds(operand: &Value) -> Result<Vec<Kind>, Refusal> {

@@ -43,7 +43,7 @@ pub(crate) async fn shown<T: Event>(buckets: &Buckets<T>, device: i64) -> Shown 
     let records: Vec<T> = buckets.records(key()).collect().await.unwrap();
     check_spans(buckets, device, &records).await;
     let mut pages = Vec::new();
-    let mut stream = buckets.pages(key()).await.unwrap();
+    let mut stream = buckets.pages(key()).stream();
     while let Some(page) = stream.next().await {
         let page = page.unwrap();
         let (count, items) = (page.as_ref().count, page.as_ref().items.len());

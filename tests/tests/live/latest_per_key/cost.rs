@@ -3,7 +3,7 @@
 use bucket_mongo::bson::{Bson, DateTime, Document};
 use bucket_tests::profiled;
 
-use super::models::{latest, reading};
+use super::models::reading;
 use crate::common::{
     filled::filled,
     sample::{self, Sample},
@@ -44,7 +44,9 @@ async fn a_key_with_one_field_costs_one_index_key_and_one_document() {
         })
         .collect();
     let (database, buckets) = filled(&samples).await;
-    let (found, profile) = profiled(&database, "samples", latest(&buckets)).await;
+    let latest = buckets.latest_per_key().into_future();
+    let (found, profile) = profiled(&database, "samples", latest).await;
+    let found = found.unwrap();
     assert_eq!(found.len(), 200);
     let (keys, documents, _) = examined(&profile);
     assert!(keys <= 202, "{keys} keys");
@@ -61,7 +63,9 @@ async fn keys_with_two_fields_cost_a_few_entries_each_and_few_commands() {
             readings.extend((0..40).map(|hour| reading(&device, &sensor, hour * 60)));
         }
         let (database, buckets) = filled(&readings).await;
-        let (found, profile) = profiled(&database, "readings", latest(&buckets)).await;
+        let latest = buckets.latest_per_key().into_future();
+        let (found, profile) = profiled(&database, "readings", latest).await;
+        let found = found.unwrap();
         let keys = devices * sensors;
         assert_eq!(i64::try_from(found.len()).unwrap(), keys);
         let (examined, documents, sent) = examined(&profile);
@@ -87,7 +91,9 @@ async fn a_hybrid_key_costs_the_entries_of_its_last_buckets() {
         })
         .collect();
     let (database, buckets) = filled(&samples).await;
-    let (found, profile) = profiled(&database, "samples", latest(&buckets)).await;
+    let latest = buckets.latest_per_key().into_future();
+    let (found, profile) = profiled(&database, "samples", latest).await;
+    let found = found.unwrap();
     assert_eq!(found.len(), 100);
     let (keys, documents, _) = examined(&profile);
     // One for the jump; for the lookup, one of each mark and one after it.

@@ -45,8 +45,7 @@ async fn a_damaged_bucket_is_an_error_in_place_of_its_key() {
     }
     // The same for keys that share their first field.
     store(&buckets, &[reading("f", "t", 5), reading("f", "u", 6)]).await;
-    let found: Vec<Result<Reading, Error>> =
-        buckets.latest_per_key().await.unwrap().collect().await;
+    let found: Vec<Result<Reading, Error>> = buckets.latest_per_key().stream().collect().await;
     let mut damaged = 0;
     let mut right = Vec::new();
     for one in found {

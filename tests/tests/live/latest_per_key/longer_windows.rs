@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use bucket_mongo::{Bucketed, Limits, Window, bson::DateTime};
 use bucket_tests::{database, documents};
-use futures_util::TryStreamExt;
 
 use super::models::{DailyReading, Reading, latest, reading};
 use crate::common::filled::filled;
@@ -22,12 +21,8 @@ async fn an_older_longer_window_is_read_if_the_caller_sets_its_length() {
     // Late, and in a bucket after the one of the day.
     buckets.insert(&reading("d", "s", 600)).await.unwrap();
     let day = Duration::from_secs(86_400);
-    let found = buckets
-        .with_longest_span(day)
-        .latest_per_key()
-        .await
-        .unwrap();
-    let found: Vec<Reading> = found.try_collect().await.unwrap();
+    let told = buckets.with_longest_span(day);
+    let found = told.latest_per_key().await.unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].value, 20);
 }

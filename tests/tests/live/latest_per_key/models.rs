@@ -62,7 +62,12 @@ pub(crate) fn reading(device: &str, sensor: &str, minute: i64) -> Reading {
     }
 }
 
+/// As a stream, whose commands run side by side; one after the other, in a session, it finds as much.
 pub(crate) async fn latest<T: Bucketed>(buckets: &Buckets<T>) -> Vec<T> {
-    let found = buckets.latest_per_key().await.unwrap();
-    found.try_collect().await.unwrap()
+    let found = buckets.latest_per_key().stream();
+    let found: Vec<T> = found.try_collect().await.unwrap();
+    let mut session = buckets.database().client().start_session().await.unwrap();
+    let in_session = buckets.latest_per_key().session(&mut session);
+    assert_eq!(in_session.await.unwrap().len(), found.len());
+    found
 }

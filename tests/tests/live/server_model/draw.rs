@@ -179,7 +179,6 @@ impl Draw<'_> {
                 }
                 "$exists" => Bson::Boolean(self.chance(2)),
                 "$type" => self.kind(),
-                "$size" if self.chance(4) => self.number(),
                 "$size" => Bson::Int32(self.small()),
                 "$not" => match self.condition() {
                     Bson::Document(inner) => Bson::Document(inner),

@@ -75,7 +75,7 @@ async fn show_busiest(
         date,
         trades: number,
     } = *busiest;
-    let pages: Vec<TradeBucket> = trades.pages(customer).await?.try_collect().await?;
+    let pages: Vec<TradeBucket> = trades.pages(customer).await?;
     writeln!(
         out,
         "customer {customer} made {number} trades in one second ({}); the manual's code, whose\n\

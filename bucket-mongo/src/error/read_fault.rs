@@ -1,0 +1,20 @@
+//! Why a command of a read gave nothing.
+
+use mongodb::error::Error;
+
+/// Why a command of a read gave nothing.
+#[derive(Debug)]
+pub(crate) enum ReadFault {
+    /// What the driver says.
+    Driver(Error),
+    /// There was no reply in the time that the call has.
+    Late,
+    /// The server stopped working on it at the time limit that it was sent with.
+    Stopped(Error),
+}
+
+impl From<Error> for ReadFault {
+    fn from(error: Error) -> Self {
+        Self::Driver(error)
+    }
+}

@@ -1,0 +1,130 @@
+//! Aggregations of one call that are sent from several places.
+
+use std::sync::Arc;
+
+use bucket_core::read::AggregatePlan;
+use futures_util::{Stream, stream};
+use mongodb::{
+    ClientSession, Collection, Cursor, SessionCursor,
+    bson::RawDocumentBuf,
+    options::{AggregateOptions, Hint},
+};
+use tokio::sync::Mutex;
+
+use super::{options::ReadOptions, rows::opened, terms::Terms};
+use crate::{collection::simple_collation, error::ReadFault};
+
+/// The session and the terms of a call, for all places that send its commands.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedOptions<'a> {
+    /// Locked for a command at a time.
+    session: Option<Arc<Mutex<&'a mut ClientSession>>>,
+    terms: Terms,
+}
+
+impl<'a> SharedOptions<'a> {
+    pub(crate) fn new(options: ReadOptions<'a>) -> Self {
+        Self {
+            session: options.session.map(|session| Arc::new(Mutex::new(session))),
+            terms: options.terms,
+        }
+    }
+
+    /// How many commands may be under way at the same time: in a session one.
+    ///
+    /// A stream that gave an item may have another command under way, which holds the session and is not polled. Who
+    /// waits for the session then waits for ever. So in a session nothing may be side by side.
+    pub(crate) fn side_by_side(&self, most: usize) -> usize {
+        if self.session.is_some() { 1 } else { most }
+    }
+
+    /// Runs a read of its own as a part of the call.
+    pub(crate) async fn lend<R>(&self, read: impl AsyncFnOnce(ReadOptions<'_>) -> R) -> R {
+        let terms = self.terms.clone();
+        let Some(session) = &self.session else {
+            return read(ReadOptions {
+                session: None,
+                terms,
+            })
+            .await;
+        };
+        let mut session = session.lock().await;
+        let session = Some(&mut **session);
+        read(ReadOptions { session, terms }).await
+    }
+
+    /// A cursor over the documents of an aggregation.
+    pub(crate) async fn aggregate(
+        &self,
+        collection: &Collection<RawDocumentBuf>,
+        plan: AggregatePlan,
+    ) -> Result<Aggregated<'a>, ReadFault> {
+        self.terms.is_in_time()?;
+        let mut options = AggregateOptions::default();
+        options.hint = Some(Hint::Name(plan.hint));
+        options.collation = Some(simple_collation());
+        self.terms.set_for_aggregate(&mut options);
+        let cursor = if let Some(session) = &self.session {
+            let mut locked = session.lock().await;
+            let aggregate = collection.aggregate(plan.pipeline).with_options(options);
+            let aggregate = aggregate.with_type().session(&mut **locked);
+            let cursor = self.terms.within(aggregate.into_future()).await?;
+            AnyCursor::InSession(cursor, Arc::clone(session))
+        } else {
+            let collection = collection.clone();
+            let opening = opened(async move {
+                let aggregate = collection.aggregate(plan.pipeline).with_options(options);
+                aggregate.with_type().await
+            });
+            AnyCursor::Plain(self.terms.within(opening).await?)
+        };
+        Ok(Aggregated {
+            cursor,
+            terms: self.terms.clone(),
+        })
+    }
+}
+
+/// A cursor over the documents of an aggregation.
+pub(crate) struct Aggregated<'a> {
+    cursor: AnyCursor<'a>,
+    terms: Terms,
+}
+
+enum AnyCursor<'a> {
+    Plain(Cursor<RawDocumentBuf>),
+    InSession(
+        SessionCursor<RawDocumentBuf>,
+        Arc<Mutex<&'a mut ClientSession>>,
+    ),
+}
+
+impl<'a> Aggregated<'a> {
+    /// The next document.
+    pub(crate) async fn next(&mut self) -> Result<Option<RawDocumentBuf>, ReadFault> {
+        let Self { cursor, terms } = self;
+        let next = async {
+            Ok(match cursor {
+                AnyCursor::Plain(cursor) => {
+                    let is_there = cursor.advance().await?;
+                    is_there.then(|| cursor.current().to_owned())
+                }
+                AnyCursor::InSession(cursor, session) => {
+                    let is_there = cursor.advance(&mut **session.lock().await).await?;
+                    is_there.then(|| cursor.current().to_owned())
+                }
+            })
+        };
+        terms.within(next).await
+    }
+
+    /// All that are left, one after the other.
+    pub(crate) fn into_stream(
+        self,
+    ) -> impl Stream<Item = Result<RawDocumentBuf, ReadFault>> + Send + 'a {
+        stream::try_unfold(self, |mut cursor| async move {
+            let next = cursor.next().await?;
+            Ok(next.map(|found| (found, cursor)))
+        })
+    }
+}
