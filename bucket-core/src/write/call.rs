@@ -29,7 +29,7 @@ use self::{
     learning::Learning,
     phase::{Lessons, Phase, Purpose},
 };
-use super::{Batch, Ground, Look, Need, Pauses, Round, Uncertain};
+use super::{Batch, Ground, Need, Pauses, Round, Uncertain};
 
 /// The most commands of one round that are in flight at the same time.
 const IN_FLIGHT: usize = 4;
