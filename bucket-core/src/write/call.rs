@@ -84,9 +84,9 @@ pub struct Call<E> {
     is_naming_unknown: bool,
     /// The collection is not the one that was found.
     is_astray: bool,
-    /// What the server says that the name belongs to, if that is no plain collection.
+    /// What the name belongs to, as the server says, if that is not a plain collection.
     other_kind: Option<&'static str>,
-    /// So many reads and whole commands were refused as if the collection were another one.
+    /// The number of reads and whole commands that were refused as if the collection were another one.
     strays: u32,
     /// What the handle is to learn at the next opportunity.
     lessons: Lessons,

@@ -15,8 +15,8 @@ use tokio::time::{Instant, timeout_at};
 use super::{Documents, FailedDocument};
 use crate::{
     Error, ErrorKind, Result,
+    collection::simple_collation,
     error::{Context, NotKnown},
-    footing::simple_collation,
     write_concern::{durable, raw_write_concern},
     writer::{
         Channel, LONGEST_DEADLINE, Settings, deadline::DEADLINE, is_in_transaction,

@@ -90,7 +90,7 @@ pub enum CallEvent<E> {
         /// What the server says.
         failure: WriteFailure,
     },
-    /// What the commands came to, in their order: those behind the last one were not sent.
+    /// What the commands came to, in their order: the rest were not sent.
     Ended {
         /// The result of each command.
         commands: Vec<Delivered<E>>,

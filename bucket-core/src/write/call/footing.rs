@@ -89,10 +89,10 @@ impl<E: Clone> Call<E> {
     pub(super) fn listed(&mut self, look: Look, purpose: Purpose, listing: Listing) -> Phase {
         match (look, listing) {
             (Look::Indexes, Listing::NotKnown) => Phase::Looks(Look::PlainIndexes, purpose),
-            (_, Listing::OtherKind(kind)) => self.is_of_another_kind(kind),
+            (_, Listing::OtherKind(kind)) => self.has_other_kind(kind),
             (Look::Collection, Listing::NotPermitted | Listing::NotKnown) => {
                 if let Some(kind) = self.other_kind {
-                    return self.is_of_another_kind(kind);
+                    return self.has_other_kind(kind);
                 }
                 self.found = Some(Ground::Indexes);
                 Phase::Looks(Look::Indexes, purpose)
@@ -139,7 +139,7 @@ impl<E: Clone> Call<E> {
         }
     }
 
-    fn is_of_another_kind(&mut self, kind: &str) -> Phase {
+    fn has_other_kind(&mut self, kind: &str) -> Phase {
         self.has_drifted(Drift::Kind {
             found: kind.to_owned(),
         })
