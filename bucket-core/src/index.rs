@@ -10,6 +10,7 @@ mod removal;
 mod retention;
 mod same_index;
 
+pub(crate) use self::listed::CLUSTERED;
 pub use self::{
     attributes::{AttributeIndexes, compare_attributes, in_the_way},
     definition::IndexPlan,

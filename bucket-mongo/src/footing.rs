@@ -54,9 +54,11 @@ impl Store {
                     self.learnt().lock().saw_readable();
                 }
             }
-            Some(Listing::NotPermitted | Listing::NotKnown) => self.learnt().lock().saw_readable(),
-            // The read itself will report what is wrong.
-            None => {}
+            Some(Listing::NotPermitted | Listing::NotKnown) => {
+                self.learnt().lock().saw_readable();
+            }
+            // What is wrong the read will say.
+            Some(Listing::OtherKind(_)) | None => {}
         }
         Ok(self.collection())
     }

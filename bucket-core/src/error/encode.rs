@@ -30,10 +30,10 @@ pub enum EncodeError {
     Unreadable(Arc<bson::error::Error>),
     /// The record is too large: a full bucket of such records would exceed the document limit.
     TooLarge {
-        /// The size of the encoded record, in bytes.
+        /// The size of the encoded record, in bytes: with its key, if that is the larger part.
         bytes: usize,
         /// The largest size that this model accepts, in bytes; see
-        /// [`max_record_bytes`](crate::size::max_record_bytes).
+        /// [`max_record_bytes`](crate::size::max_record_bytes). With the key if `bytes` includes it.
         limit: usize,
     },
     /// An aggregated value is NaN or infinite, or so large that a full bucket of such values would

@@ -8,7 +8,10 @@ use super::{
 };
 use crate::model::spec::ID_INDEX;
 
-/// An index as the server lists it: its definition, and whether its build is finished.
+/// A collection that looks for several ids at a time by a scan of all of it.
+pub(crate) const CLUSTERED: &str = "clustered collection";
+
+/// An index as the server lists it: its definition, and whether it is there.
 ///
 /// An index with an unfinished build has its definition one level down. It serves no reads, and a unique one
 /// does not yet compare new documents with earlier ones.
@@ -31,8 +34,14 @@ impl<'a> Listed<'a> {
         found.iter().map(Self::of).collect()
     }
 
-    /// The collation of the collection. The index on `_id` always has it; other indexes need not.
+    /// What the index on ids shows of its collection: that it is clustered; or its collation, which no other index
+    /// need have.
     pub(super) fn collection_drift(&self) -> Option<Drift> {
+        if self.definition.get_bool("clustered").unwrap_or(false) {
+            return Some(Drift::Kind {
+                found: CLUSTERED.to_owned(),
+            });
+        }
         let collation = collation(self.definition).filter(|_| self.name() == Some(ID_INDEX))?;
         let locale = collation.get_str("locale").unwrap_or("?").to_owned();
         Some(Drift::Collation { locale })

@@ -137,6 +137,24 @@ fn record_limit(spec: &BucketSpec, size: u32, key_bytes: usize) -> usize {
     limit(size, document, command).min(single)
 }
 
+/// The most bytes of a key with which a record of this size is accepted; `None` if there is no such key.
+pub(crate) fn longest_key(spec: &BucketSpec, size: u32, record_bytes: usize) -> Option<usize> {
+    let is_accepted = |key_bytes| record_bytes <= record_limit(spec, size, key_bytes);
+    if !is_accepted(0) {
+        return None;
+    }
+    let (mut accepted, mut refused) = (0, MAX_DOCUMENT_BYTES);
+    while refused - accepted > 1 {
+        let middle = usize::midpoint(accepted, refused);
+        if is_accepted(middle) {
+            accepted = middle;
+        } else {
+            refused = middle;
+        }
+    }
+    Some(accepted)
+}
+
 /// The last computed size limit of a record, which most records of a batch share.
 #[derive(Debug, Default)]
 pub(crate) struct RecordSize {

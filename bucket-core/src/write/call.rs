@@ -29,13 +29,16 @@ use self::{
     learning::Learning,
     phase::{Lessons, Phase, Purpose},
 };
-use super::{Batch, Ground, Look, Need, Pauses, Round, Uncertain};
+use super::{Batch, Ground, Need, Pauses, Round, Uncertain};
 
 /// The most commands of one round that are in flight at the same time.
 const IN_FLIGHT: usize = 4;
 /// The number of lost races in a row after which the records of a key fail.
 const MAX_MISSES: u32 = 1_000;
-/// The number of lost races in a row that are retried without a pause.
+/// So often a call looks again at a collection because a read or a whole command was refused as if it were
+/// another one.
+const MAX_STRAYS: u32 = 2;
+/// Lost races in a row that are tried again without a pause.
 const FREE_MISSES: u32 = 12;
 /// The pauses after lost races, in milliseconds.
 const PAUSES: Pauses = Pauses::of(1, 16);
@@ -81,7 +84,11 @@ pub struct Call<E> {
     is_naming_unknown: bool,
     /// The collection is not the one that was found.
     is_astray: bool,
-    /// What the handle should learn at the next opportunity.
+    /// What the name belongs to, as the server says, if that is not a plain collection.
+    other_kind: Option<&'static str>,
+    /// The number of reads and whole commands that were refused as if the collection were another one.
+    strays: u32,
+    /// What the handle is to learn at the next opportunity.
     lessons: Lessons,
     /// The write concern of a stored record was not met.
     is_uncertain: bool,
@@ -112,6 +119,8 @@ impl<E: Clone> Call<E> {
             has_looked: false,
             is_naming_unknown: false,
             is_astray: false,
+            other_kind: None,
+            strays: 0,
             lessons: Lessons::default(),
             is_uncertain: false,
             gone: Vec::new(),
@@ -200,9 +209,18 @@ impl<E: Clone> Call<E> {
                 Phase::Sends(rest)
             }
             (Phase::AwaitsLook(..) | Phase::AwaitsReads(_), CallEvent::Failed(error)) => {
-                let unknown = false;
-                self.report.stop(Reason::Failed { error, unknown });
-                Phase::Ends
+                self.could_not_read(error)
+            }
+            (Phase::AwaitsTraces(rest), CallEvent::Refused { .. }) => {
+                self.resolve(None);
+                Phase::Sends(rest)
+            }
+            (Phase::AwaitsReads(_), CallEvent::Refused { error, failure }) => {
+                if self.goes_astray(&failure) {
+                    self.look_elsewhere()
+                } else {
+                    self.could_not_read(error)
+                }
             }
             (Phase::AwaitsReplies(rounds, rest), CallEvent::Ended { commands, late }) => {
                 for (round, command) in rounds.iter().zip(commands) {
@@ -251,7 +269,7 @@ impl<E: Clone> Call<E> {
             };
         }
         if self.needs_a_look(&rounds) {
-            return Phase::Looks(Look::Indexes, Purpose::Send(rounds.into_iter()));
+            return Phase::Looks(self.first_look(), Purpose::Send(rounds.into_iter()));
         }
         Phase::Sends(rounds.into_iter())
     }
@@ -263,8 +281,8 @@ impl<E: Clone> Call<E> {
             self.phase = Phase::AwaitsTraces(rest);
             return Some(Next::Read(plans));
         }
-        // The next commands may carry records of a caller that left since they were planned.
-        let is_off = self.report.stopped_by.is_some() || !self.gone.is_empty();
+        // What comes next may carry records of a call that has gone since it was planned.
+        let is_off = self.report.stopped_by.is_some() || self.is_astray || !self.gone.is_empty();
         let mut rounds: Vec<Round> = rest.by_ref().take(IN_FLIGHT).collect();
         if is_off || rounds.is_empty() {
             self.phase = Phase::HasRun;
@@ -287,11 +305,8 @@ impl<E: Clone> Call<E> {
     fn after_run(&mut self) -> Phase {
         if self.report.stopped_by.is_some() {
             Phase::Ends
-        } else if std::mem::take(&mut self.is_astray) {
-            self.batch.forget();
-            self.lessons.leaves = true;
-            self.lessons.forgets = true;
-            Phase::Consults(Purpose::Elsewhere)
+        } else if self.is_astray {
+            self.look_elsewhere()
         } else {
             Phase::Pauses
         }

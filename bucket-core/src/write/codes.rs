@@ -29,13 +29,27 @@ pub const WRITE_CONCERN_FAILED: i32 = 64;
 pub const IMMUTABLE_FIELD: i32 = 66;
 /// An index of the same name or the same keys, with other options, conflicts.
 pub const INDEX_CONFLICTS: [i32; 2] = [85, 86];
+/// An option is not one that the collection takes.
+pub const INVALID_OPTIONS: i32 = 72;
+/// The command is for collections, the name belongs to a view.
+pub const NOT_FOR_VIEWS: i32 = 166;
+/// An option of the command is for collections, the name belongs to a view.
+pub const OPTION_NOT_FOR_VIEWS: i32 = 167;
+/// A pipeline or a projection has an operator that the server does not know, or does not know there.
+pub const INVALID_OPERATOR: i32 = 168;
+/// A read was stopped because its collection or index was dropped.
+pub const QUERY_PLAN_KILLED: i32 = 175;
 /// The number of a command is an old one.
 pub const TRANSACTION_TOO_OLD: i32 = 225;
 /// A text cannot be converted or added to.
 pub const CONVERSION_FAILURE: i32 = 241;
 /// The server has ended the transaction.
 pub const NO_SUCH_TRANSACTION: i32 = 251;
-/// The collection does not have the UUID in the command.
+/// The operation is not one of a transaction.
+pub const NOT_IN_A_TRANSACTION: i32 = 263;
+/// An index was not built, because it or its collection was dropped.
+pub const INDEX_BUILD_ABORTED: i32 = 276;
+/// The collection has another UUID than the one that was asked for.
 pub const OTHER_COLLECTION: i32 = 361;
 /// A document is too large.
 pub const TOO_LARGE: i32 = 10_334;
@@ -48,6 +62,15 @@ pub const DUPLICATE_KEY: i32 = 11_000;
 
 /// The server's message about a hint that names no index.
 const NO_SUCH_HINT: &str = "hint provided does not correspond to an existing index";
+
+/// What the server says of a read that it cannot make a view's pipeline of.
+const NOT_IN_A_VIEW: [&str; 2] = [
+    "Unsupported in view pipeline",
+    "not supported in aggregation",
+];
+
+/// What the server calls a time series collection, in all its spellings.
+const TIME_SERIES: &str = "ime-series";
 
 /// A field of a command that the server does not know, or that the stable API does not have.
 const UNKNOWN_FIELD: [i32; 2] = [40_415, 323];
@@ -65,16 +88,17 @@ const UNREACHABLE: [i32; 6] = [6, 7, 89, 133, 262, 9_001];
 /// changed.
 const NOT_COMMITTED_YET: [i32; 2] = [134, 246];
 
-/// Codes of commands that are refused before anything is executed: a bad value, failure to parse, not
-/// authorised, nested too deep, authentication failed, invalid BSON, no such namespace, a bad option, no such
-/// command, an invalid option, an invalid namespace, a view, API version errors, an invalid document, and
-/// command fields that are duplicate, unknown or missing.
-/// that cannot be, and fields of the command that come twice, are not known or are missing.
-/// [`TOO_LARGE`] is not among them. Our commands are never too large, and a statement that makes a document
-/// too large is refused by itself. What remains is a reply that is too large, after all statements were
-/// executed: a validator's errors may quote whole buckets.
-const NOT_STARTED: [i32; 18] = [
-    2, 9, 13, 15, 18, 22, 26, 40, 59, 72, 73, 166, 322, 323, 378, 40_413, 40_414, 40_415,
+/// Codes of commands that are refused before anything is executed: a bad value, failure to parse,
+/// not authorised, nested too deep, authentication failed, no BSON, no such namespace, a bad option,
+/// no such command, an invalid option, an invalid namespace, a view, no operation of a transaction, the
+/// versions of the API, a document that cannot be, and fields of the command that come twice, are not known or
+/// are missing.
+///
+/// [`TOO_LARGE`] is none of them. No command of ours is too large, and a statement that makes a document too
+/// large is refused by itself. What is left is a reply that is too large, after all statements were
+/// executed: a validator's refusals may quote whole buckets.
+const NOT_STARTED: [i32; 19] = [
+    2, 9, 13, 15, 18, 22, 26, 40, 59, 72, 73, 166, 263, 322, 323, 378, 40_413, 40_414, 40_415,
 ];
 
 /// Those of them that blame one record: nested too deep, invalid BSON, an invalid document.
@@ -112,7 +136,29 @@ pub fn names_no_index(message: &str) -> bool {
     message.contains(NO_SUCH_HINT)
 }
 
-/// Whether the server aborted a command because its time limit had passed.
+/// What the name belongs to, as `listCollections` calls it, where an error of the server says that it is no plain
+/// collection.
+///
+/// ```
+/// use bucket_core::write::other_kind;
+///
+/// let view = "Namespace shop.trades is a view, not a collection";
+/// assert_eq!(other_kind(166, view), Some("view"));
+/// assert_eq!(other_kind(13, "not authorized"), None);
+/// ```
+#[must_use]
+pub fn other_kind(code: i32, message: &str) -> Option<&'static str> {
+    match code {
+        NOT_FOR_VIEWS | OPTION_NOT_FOR_VIEWS => Some("view"),
+        INVALID_OPERATOR if NOT_IN_A_VIEW.iter().any(|text| message.contains(text)) => Some("view"),
+        INVALID_OPTIONS | NOT_IN_A_TRANSACTION if message.contains(TIME_SERIES) => {
+            Some("timeseries")
+        }
+        _ => None,
+    }
+}
+
+/// Whether the server broke off a command because its time was over.
 ///
 /// ```
 /// assert!(bucket_core::write::is_out_of_time(50));

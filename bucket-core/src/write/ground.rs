@@ -8,7 +8,7 @@
 
 use bson::{Binary, Bson, Document, doc};
 
-use super::codes::{NAMESPACE_NOT_FOUND, UNAUTHORIZED, is_unknown_field};
+use super::codes::{NAMESPACE_NOT_FOUND, NOT_FOR_VIEWS, UNAUTHORIZED, is_unknown_field};
 use crate::{
     index::{self, Drift},
     model::spec::BucketSpec,
@@ -19,7 +19,9 @@ use crate::{
 pub enum Ground {
     /// The collection with this UUID, which has the indexes.
     Collection(Binary),
-    /// Whatever collection has the name: looking at it is not permitted.
+    /// The collection that has the name, which has the indexes: what else it is may not be looked at.
+    Indexes,
+    /// The collection that has the name: it may not be looked at.
     Name,
 }
 
@@ -42,6 +44,8 @@ pub enum Listing {
     Found(Vec<Document>),
     /// The server does not permit the look.
     NotPermitted,
+    /// The name belongs to what has no indexes, as the server calls it.
+    OtherKind(&'static str),
     /// The server does not know a field of the command.
     NotKnown,
 }
@@ -92,6 +96,7 @@ impl Listing {
         match code {
             UNAUTHORIZED => Some(Self::NotPermitted),
             NAMESPACE_NOT_FOUND => Some(Self::Found(Vec::new())),
+            NOT_FOR_VIEWS => Some(Self::OtherKind("view")),
             code if is_unknown_field(code) => Some(Self::NotKnown),
             _ => None,
         }
@@ -104,7 +109,15 @@ impl Ground {
         let uuid = found.get_document("info").ok();
         match uuid.and_then(|info| info.get("uuid")) {
             Some(Bson::Binary(uuid)) => Self::Collection(uuid.clone()),
-            _ => Self::Name,
+            _ => Self::Indexes,
+        }
+    }
+
+    /// The same, whose indexes may not be looked at.
+    pub(super) fn without_indexes(self) -> Self {
+        match self {
+            Self::Indexes => Self::Name,
+            ground => ground,
         }
     }
 }
@@ -130,8 +143,7 @@ pub fn collection_drift(found: &Document) -> Option<Drift> {
     let other_kind = if options.get_bool("capped").unwrap_or(false) {
         Some("capped collection")
     } else if options.contains_key("clusteredIndex") {
-        // It finds several ids at a time by a scan of the whole collection.
-        Some("clustered collection")
+        Some(index::CLUSTERED)
     } else {
         None
     };

@@ -6,7 +6,7 @@ use super::{
     Step,
     codes::{
         BAD_VALUE, CONVERSION_FAILURE, DUPLICATE_KEY, IMMUTABLE_FIELD, OTHER_COLLECTION,
-        RESULT_TOO_LARGE, SET_TWICE, TOO_LARGE, is_transient, names_no_index,
+        RESULT_TOO_LARGE, SET_TWICE, TOO_LARGE, is_transient, names_no_index, other_kind,
     },
 };
 use crate::model::{
@@ -28,6 +28,8 @@ pub enum Outcome {
     Repeated,
     /// The collection is no longer the same one, or is gone; nothing was changed.
     OtherCollection,
+    /// The name belongs to what is no plain collection, as `listCollections` calls it; nothing was changed.
+    OtherKind(&'static str),
     /// The server refused it; nothing was changed.
     Failed(WriteFailure),
     /// An ordered command stopped before it.
@@ -122,6 +124,9 @@ impl Reply {
 }
 
 fn refused(spec: &BucketSpec, failure: WriteFailure) -> Outcome {
+    if let Some(kind) = failure.other_kind() {
+        return Outcome::OtherKind(kind);
+    }
     match (failure.code, failure.index()) {
         (IMMUTABLE_FIELD | SET_TWICE, _) => Outcome::Missed,
         (OTHER_COLLECTION, _) => Outcome::OtherCollection,
@@ -187,6 +192,19 @@ impl WriteFailure {
     #[must_use]
     pub fn misses_an_index(&self) -> bool {
         self.code == BAD_VALUE && names_no_index(&self.message)
+    }
+
+    /// What the name belongs to, where the server says that it is no plain collection.
+    ///
+    /// ```
+    /// use bucket_core::write::WriteFailure;
+    ///
+    /// let refusal = "Time-series updates are not enabled".to_owned();
+    /// assert_eq!(WriteFailure::new(72, refusal).other_kind(), Some("timeseries"));
+    /// ```
+    #[must_use]
+    pub fn other_kind(&self) -> Option<&'static str> {
+        other_kind(self.code, &self.message)
     }
 
     /// The unique index that a duplicate key was found in.

@@ -92,6 +92,8 @@ pub struct Settled {
     pub opened: Vec<usize>,
     /// The collection is not the one that the command named: see [`Batch::forget`].
     pub other_collection: bool,
+    /// What the name belongs to by then, where the server says that it is no plain collection.
+    pub other_kind: Option<&'static str>,
     /// The records that cannot be stored, and why.
     pub failed: Vec<Failed>,
     /// The statements that were refused because a bucket was not as last seen.
@@ -282,8 +284,11 @@ impl Batch {
                     settled.missed += 1;
                     chain.repeated(step);
                 }
-                (Outcome::OtherCollection, _) => {
+                (refused @ (Outcome::OtherCollection | Outcome::OtherKind(_)), _) => {
                     settled.other_collection = true;
+                    if let Outcome::OtherKind(kind) = refused {
+                        settled.other_kind = Some(kind);
+                    }
                     settled.missed += 1;
                     chain.missed(step);
                 }

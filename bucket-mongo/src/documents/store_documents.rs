@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{Documents, FailedDocument};
 use crate::{
     Error, ErrorKind, Result,
+    collection::simple_collation,
     error::{Context, NotKnown},
     write_concern::{durable, raw_write_concern},
     writer::{
@@ -164,6 +165,7 @@ impl<'a, T: Attributed> Storing<'a, T> {
             .find(doc! { "_id": { "$in": ids } })
             .projection(doc! { "_id": 1 })
             .limit(-most)
+            .collation(simple_collation())
             .read_concern(ReadConcern::local())
             .selection_criteria(SelectionCriteria::ReadPreference(ReadPreference::Primary))
             .max_time(self.deadline.saturating_duration_since(Instant::now()));

@@ -2,13 +2,14 @@
 
 use bucket_core::{
     BucketSpec, Damage, DamagedBucket,
+    index::Drift,
     write::{
         Action, WriteFailure,
         codes::{
             ADDS_NO_NUMBER, AUTHENTICATION_FAILED, BAD_VALUE, CONVERSION_FAILURE, DUPLICATE_KEY,
             TYPE_MISMATCH, UNAUTHORIZED,
         },
-        names_no_index,
+        names_no_index, other_kind,
     },
 };
 use mongodb::error::ErrorKind as DriverKind;
@@ -132,6 +133,11 @@ fn reading(driver: &mongodb::error::Error) -> ErrorKind {
 fn command(code: i32, message: String) -> ErrorKind {
     match code {
         UNAUTHORIZED | AUTHENTICATION_FAILED => ErrorKind::Unauthorized { message },
-        _ => ErrorKind::Server { code, message },
+        _ => match other_kind(code, &message) {
+            Some(kind) => ErrorKind::Drift(Box::new(Drift::Kind {
+                found: kind.to_owned(),
+            })),
+            None => ErrorKind::Server { code, message },
+        },
     }
 }

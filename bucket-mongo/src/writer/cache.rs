@@ -5,7 +5,10 @@ use std::sync::{
     atomic::{AtomicBool, AtomicI64, Ordering::Relaxed},
 };
 
-use bucket_core::{BucketSpec, write};
+use bucket_core::{
+    BucketSpec,
+    write::{self, Look},
+};
 
 use crate::trace;
 
@@ -13,8 +16,10 @@ use crate::trace;
 #[derive(Debug, Default)]
 pub(crate) struct SharedCache {
     shared: Mutex<write::Cache>,
-    /// Whether the warning that the collection cannot be listed was logged.
-    is_warned: AtomicBool,
+    /// Whether the warning that the collection's kind is unknown was logged.
+    is_warned_of_kind: AtomicBool,
+    /// Whether the warning that its indexes are unknown was logged.
+    is_warned_of_indexes: AtomicBool,
     /// The longest bucket span, in milliseconds.
     longest: AtomicI64,
 }
@@ -44,14 +49,25 @@ impl SharedCache {
         }
     }
 
-    /// Logs once that the collection cannot be listed.
-    pub(super) fn warn_of_no_look(&self, spec: &BucketSpec) {
-        if !self.is_warned.swap(true, Relaxed) {
+    /// Says once what is not known of the collection.
+    pub(super) fn warn_of_no_look(&self, look: Look, spec: &BucketSpec) {
+        let (is_warned, privilege, what) = match look {
+            Look::Collection => (
+                &self.is_warned_of_kind,
+                "listCollections",
+                "whether it is a capped collection",
+            ),
+            Look::Indexes | Look::PlainIndexes => (
+                &self.is_warned_of_indexes,
+                "listIndexes",
+                "whether its indexes are as the model needs them",
+            ),
+        };
+        if !is_warned.swap(true, Relaxed) {
             tracing::warn!(
                 target: trace::WRITE,
                 collection = spec.collection(),
-                "not permitted to list the collection and its indexes: grant `listCollections` and \
-                 `listIndexes`, so that the library can check them against the model"
+                "there is no privilege `{privilege}`: {what} is not known"
             );
         }
     }

@@ -5,7 +5,7 @@
 use bson::{Document, RawDocumentBuf, raw::cstr};
 use bucket_core::{
     read::FindPlan,
-    write::{CallEvent, Fault, Listing, Look, Pauses},
+    write::{CallEvent, Fault, Listing, Look, Pauses, WriteFailure},
 };
 use futures_util::future::try_join_all;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -29,6 +29,39 @@ enum ReadError {
     Late(Error),
 }
 
+/// Why the documents of a plan are not known.
+#[derive(Debug)]
+struct NotFound {
+    error: Error,
+    /// What the server says, if it refused the read.
+    refusal: Option<WriteFailure>,
+}
+
+impl NotFound {
+    fn of_plan(plan: &FindPlan, error: mongodb::error::Error, context: &Context) -> Self {
+        Self {
+            refusal: faults::refusal(&error),
+            error: Error::read_by(&plan.hint, error, context),
+        }
+    }
+}
+
+impl From<Error> for NotFound {
+    fn from(error: Error) -> Self {
+        let refusal = None;
+        Self { error, refusal }
+    }
+}
+
+impl From<NotFound> for CallEvent<Error> {
+    fn from(NotFound { error, refusal }: NotFound) -> Self {
+        match refusal {
+            Some(failure) => Self::Refused { error, failure },
+            None => Self::Failed(error),
+        }
+    }
+}
+
 impl Writer<'_> {
     /// Looks at the collection.
     pub(super) async fn look(&self, look: Look) -> CallEvent<Error> {
@@ -42,7 +75,7 @@ impl Writer<'_> {
         match faults::code(&error).and_then(Listing::of_error) {
             Some(listing) => {
                 if listing == Listing::NotPermitted {
-                    self.learnt.warn_of_no_look(self.spec);
+                    self.learnt.warn_of_no_look(look, self.spec);
                 }
                 CallEvent::Listed(listing)
             }
@@ -57,13 +90,13 @@ impl Writer<'_> {
         } else {
             self.find_in_session(plans).await
         };
-        found.map_or_else(CallEvent::Failed, CallEvent::Found)
+        found.map_or_else(CallEvent::from, CallEvent::Found)
     }
 
     async fn find_in_session(
         &mut self,
         plans: &[FindPlan],
-    ) -> Result<Vec<Vec<RawDocumentBuf>>, Error> {
+    ) -> Result<Vec<Vec<RawDocumentBuf>>, NotFound> {
         let mut found = Vec::with_capacity(plans.len());
         for plan in plans {
             found.push(self.find_one_in_session(plan).await?);
@@ -71,7 +104,10 @@ impl Writer<'_> {
         Ok(found)
     }
 
-    async fn find_one_in_session(&mut self, plan: &FindPlan) -> Result<Vec<RawDocumentBuf>, Error> {
+    async fn find_one_in_session(
+        &mut self,
+        plan: &FindPlan,
+    ) -> Result<Vec<RawDocumentBuf>, NotFound> {
         let mut concern = self.commitment.read_concern(plan.level);
         if concern.is_some() && self.is_in_transaction().await? {
             // It has a read concern of its own, and either stays with its primary or fails.
@@ -83,9 +119,9 @@ impl Writer<'_> {
             let error = match self.read_in_session(command).await {
                 Ok(reply) => {
                     self.commitment.saw(&reply);
-                    return documents(&reply, &self.context);
+                    return Ok(documents(&reply, &self.context)?);
                 }
-                Err(ReadError::Late(error)) => return Err(error),
+                Err(ReadError::Late(error)) => return Err(error.into()),
                 Err(ReadError::Driver(error)) => error,
             };
             // The caller must repeat a transaction that lost its connection.
@@ -93,7 +129,7 @@ impl Writer<'_> {
                 || self.is_in_transaction().await?
                 || !self.waits_for_another(&mut pauses).await
             {
-                return Err(Error::read_by(&plan.hint, error, &self.context));
+                return Err(NotFound::of_plan(plan, error, &self.context));
             }
         }
     }
@@ -107,15 +143,15 @@ impl Writer<'_> {
             .map_err(|_| no_answer_in_time(&self.context))
     }
 
-    async fn find_alone(&self, plan: &FindPlan) -> Result<Vec<RawDocumentBuf>, Error> {
+    async fn find_alone(&self, plan: &FindPlan) -> Result<Vec<RawDocumentBuf>, NotFound> {
         let concern = self.commitment.read_concern(plan.level);
         match self.ask(&self.command(plan, concern.as_ref())).await {
             Ok(reply) => {
                 self.commitment.saw(&reply);
-                documents(&reply, &self.context)
+                Ok(documents(&reply, &self.context)?)
             }
-            Err(ReadError::Late(error)) => Err(error),
-            Err(ReadError::Driver(error)) => Err(Error::read_by(&plan.hint, error, &self.context)),
+            Err(ReadError::Late(error)) => Err(error.into()),
+            Err(ReadError::Driver(error)) => Err(NotFound::of_plan(plan, error, &self.context)),
         }
     }
 

@@ -136,6 +136,29 @@ async fn the_size_limit_of_a_record_includes_its_key_and_the_part_of_the_id() {
     }
 }
 
+#[tokio::test]
+async fn a_key_that_is_too_large_is_refused_with_its_size_and_the_limit() {
+    let database = database().await;
+    let named = Named::buckets(&database);
+    named.ensure().await.unwrap();
+    let mut record = Named {
+        name: "%".repeat(17 * 1024 * 1024),
+        at: DateTime::from_millis(0),
+        text: String::new(),
+    };
+    let error = named.insert(&record).await.unwrap_err();
+    let ErrorKind::Encode(EncodeError::TooLarge { bytes, limit }) = error.kind() else {
+        panic!("{error:?}")
+    };
+    assert!(*bytes > record.name.len() && *limit > 0);
+    record
+        .name
+        .truncate(record.name.len() - (bytes - limit) + 1);
+    named.insert(&record).await.unwrap_err();
+    record.name.pop();
+    named.insert(&record).await.unwrap();
+}
+
 /// The server uses the same code for a reply that is too large. Only this error says that nothing
 /// was changed.
 #[tokio::test]

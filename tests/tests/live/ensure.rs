@@ -333,3 +333,76 @@ async fn a_new_collection_has_the_models_compressor_and_an_old_one_is_reported()
         "{report}"
     );
 }
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "events",
+    items = "events",
+    capacity = 10,
+    expire_after = "1h"
+)]
+struct Brief {
+    #[bucket(key)]
+    source: i32,
+    #[bucket(time)]
+    at: DateTime,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "events",
+    items = "events",
+    capacity = 10,
+    expire_after = "2h"
+)]
+struct Longer {
+    #[bucket(key)]
+    source: i32,
+    #[bucket(time)]
+    at: DateTime,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn models_of_different_limits_may_change_the_limit_at_once() {
+    let database = database().await;
+    let (brief, longer) = (Brief::buckets(&database), Longer::buckets(&database));
+    let without = Event::buckets(&database);
+    for _ in 0..20 {
+        database
+            .collection::<Document>("events")
+            .drop()
+            .await
+            .unwrap();
+        let runs = (0..4).map(|_| async {
+            let (first, second, third) = tokio::join!(
+                brief.ensure().change_expiry(),
+                longer.ensure().change_expiry(),
+                without.ensure().change_expiry(),
+            );
+            [first, second, third].map(|report| report.unwrap())
+        });
+        join_all(runs).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collection_that_another_client_drops_meanwhile_is_set_up_again() {
+    let database = database().await;
+    let brief = Brief::buckets(&database);
+    let events = database.collection::<Document>("events");
+    for round in 0..60_u64 {
+        let drops = async {
+            for _ in 0..2 {
+                tokio::time::sleep(std::time::Duration::from_millis(round % 20)).await;
+                events.drop().await.unwrap();
+            }
+        };
+        let runs = (0..3).map(|_| async { brief.ensure().await.unwrap() });
+        tokio::join!(drops, join_all(runs));
+        let names = brief.ensure().await.map(|_| index_names(&database));
+        assert_eq!(
+            names.unwrap().await,
+            ["_id_", "bucket_expire", "bucket_open_10", "bucket_pages"]
+        );
+    }
+}

@@ -74,6 +74,7 @@ mod read_settings;
 mod record_ids;
 mod redacted;
 mod remembered;
+mod replaced;
 mod rollup;
 mod rollup_reads;
 mod selected_fields;

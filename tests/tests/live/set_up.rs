@@ -7,9 +7,12 @@ use bucket_mongo::{
     mongodb::{
         Client,
         bson::{Bson, DateTime, Document, doc},
-        options::{ClientOptions, Collation, CreateCollectionOptions, ServerApi, ServerApiVersion},
+        options::{
+            ClientOptions, Collation, CreateCollectionOptions, Credential, ServerApi,
+            ServerApiVersion,
+        },
     },
-    testing::TestDatabase,
+    testing::{DevServer, TestDatabase},
 };
 use bucket_tests::{database, documents, is_from};
 use futures_util::TryStreamExt;
@@ -547,4 +550,58 @@ async fn without_collection_uuids_each_call_checks_before_it_opens_buckets() {
         readings.drop().await.unwrap();
     }
     client.shutdown().await;
+}
+
+async fn client_of(uri: &str, user: &str) -> Client {
+    let mut options = ClientOptions::parse(uri).await.unwrap();
+    let credential = Credential::builder().username(user.to_owned());
+    let credential = credential.password(user.to_owned());
+    options.credential = Some(credential.source("admin".to_owned()).build());
+    Client::with_options(options).unwrap()
+}
+
+/// Such a user can't see a collation, nor that the collection is capped.
+#[tokio::test]
+async fn a_user_who_may_list_only_the_indexes_has_these_checked() {
+    let server = DevServer::builder().own().standalone().argument("--auth");
+    let server = server.await.unwrap();
+    let create_user =
+        |user: &str, role: &str| doc! { "createUser": user, "pwd": user, "roles": [role] };
+    let first = server.client().await.unwrap().database("admin");
+    first
+        .run_command(create_user("owner", "root"))
+        .await
+        .unwrap();
+    let owner = client_of(server.uri(), "owner").await;
+    let admin = owner.database("admin");
+    let writes = doc! {
+        "resource": { "db": "shop", "collection": "readings" },
+        "actions": ["find", "insert", "update", "listIndexes"],
+    };
+    let role = doc! { "createRole": "writes", "privileges": [writes], "roles": [] };
+    admin.run_command(role).await.unwrap();
+    admin
+        .run_command(create_user("service", "writes"))
+        .await
+        .unwrap();
+
+    let (all, own) = (
+        owner.database("shop"),
+        client_of(server.uri(), "service").await,
+    );
+    let buckets = Counted::buckets(&own.database("shop"));
+    for round in 0..2 {
+        no_record_is_taken(&buckets, Counted::of, "bucket_open_4").await;
+        Counted::buckets(&all).ensure().await.unwrap();
+        let report = buckets.insert_many(batch(Counted::of)).await.unwrap();
+        assert_eq!(report.stored(), 30, "{round}: {:?}", report.failed());
+        all.collection::<Document>("readings").drop().await.unwrap();
+    }
+    let view = doc! { "create": "readings", "viewOn": "others", "pipeline": [] };
+    all.run_command(view).await.unwrap();
+    let error = buckets.insert(&Counted::of("new", 0)).await.unwrap_err();
+    let ErrorKind::Drift(drift) = error.kind() else {
+        panic!("{error:?}")
+    };
+    assert!(matches!(&**drift, Drift::Kind { found } if found == "view"));
 }

@@ -7,7 +7,7 @@ use crate::{
     bucket::{id, record::Record},
     codec::raw::RawWriter,
     error::EncodeError,
-    model::{expiry, limits::Limits},
+    model::{expiry, limits::Limits, size::longest_key},
     write::{
         Chain, ElementSink, Kind, chain::push_parts, item::append_item, own_ids::OwnId, slot::Slot,
     },
@@ -15,6 +15,18 @@ use crate::{
 
 /// An array element has a type byte, an index of up to six digits and a NUL besides its item.
 const ELEMENT_BYTES: usize = 8;
+
+/// A record that is larger than this limit; with its key, if that is the larger part.
+fn too_large<T: Record>(kind: Kind, bytes: usize, key: usize, limit: usize) -> EncodeError {
+    let longest = (key > bytes).then(|| longest_key(T::SPEC, kind.size(), bytes));
+    match longest.flatten() {
+        Some(longest) => EncodeError::TooLarge {
+            bytes: bytes + key,
+            limit: bytes + longest,
+        },
+        None => EncodeError::TooLarge { bytes, limit },
+    }
+}
 
 impl Batch {
     /// Encodes a record of the batch's model, known to the caller as `index`.
@@ -127,7 +139,7 @@ impl Batch {
         let (bytes, limit) = (item + names + size.counters, size.limit);
         if bytes > limit {
             self.encoded.inputs.go_back_to(before);
-            return Err(EncodeError::TooLarge { bytes, limit });
+            return Err(too_large::<T>(kind, bytes, self.key.len(), limit));
         }
         Ok(u64::try_from(bytes + ELEMENT_BYTES).unwrap_or(u64::MAX))
     }

@@ -50,7 +50,8 @@ pub enum Next {
     /// Look at the collection, outside of a session, with [`Look::command`]. Then report
     /// [`CallEvent::Listed`] or [`CallEvent::Failed`].
     Look(Look),
-    /// Run these reads, in parallel if possible. Then report [`CallEvent::Found`] or [`CallEvent::Failed`].
+    /// Read, at the same time if it may be. Then tell [`CallEvent::Found`], [`CallEvent::Refused`] or
+    /// [`CallEvent::Failed`].
     Read(Vec<FindPlan>),
     /// Send these commands, each as a [`Delivery`](crate::write::Delivery): in parallel if possible, in a
     /// session one after the other up to the first failure. Then report [`CallEvent::Ended`].
@@ -89,7 +90,14 @@ pub enum CallEvent<E> {
     Found(Vec<Vec<RawDocumentBuf>>),
     /// A look or a read failed for good.
     Failed(E),
-    /// The results of the commands, in order; commands after the last result were not sent.
+    /// The server has refused a read.
+    Refused {
+        /// The executor's error.
+        error: E,
+        /// What the server says.
+        failure: WriteFailure,
+    },
+    /// What the commands came to, in their order: the rest were not sent.
     Ended {
         /// The result of each command.
         commands: Vec<Delivered<E>>,

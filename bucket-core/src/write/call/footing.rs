@@ -1,12 +1,15 @@
 //! Looks at the collection before the first write, and whenever it turns out to be another one.
 
 use super::{
-    Call, Reason,
+    Call, MAX_STRAYS, Reason,
     phase::{Lessons, Phase, Purpose},
 };
 use crate::{
-    index::{self, Unmet},
-    write::{Cache, Ground, Listing, Look, Round, collection_drift},
+    index::{self, Drift, Unmet},
+    write::{
+        Cache, Ground, Listing, Look, Round, WriteFailure, codes::OTHER_COLLECTION,
+        collection_drift,
+    },
 };
 
 impl<E: Clone> Call<E> {
@@ -86,36 +89,66 @@ impl<E: Clone> Call<E> {
     pub(super) fn listed(&mut self, look: Look, purpose: Purpose, listing: Listing) -> Phase {
         match (look, listing) {
             (Look::Indexes, Listing::NotKnown) => Phase::Looks(Look::PlainIndexes, purpose),
+            (_, Listing::OtherKind(kind)) => self.has_other_kind(kind),
             (Look::Collection, Listing::NotPermitted | Listing::NotKnown) => {
-                self.lessons.ground = Some(Ground::Name);
-                Phase::Consults(purpose)
+                if let Some(kind) = self.other_kind {
+                    return self.has_other_kind(kind);
+                }
+                self.found = Some(Ground::Indexes);
+                Phase::Looks(Look::Indexes, purpose)
             }
             (Look::Collection, Listing::Found(found)) => {
                 let Some(found) = found.first() else {
                     return self.is_unmet(index::unmet(self.batch.spec(), &[]));
                 };
                 if let Some(drift) = collection_drift(found) {
-                    self.report.stop(Reason::Drift(drift));
-                    return Phase::Ends;
+                    return self.has_drifted(drift);
                 }
-                // The indexes after the collection: if the collection is replaced in between, the server
-                // refuses its UUID.
-                self.found = Some(Ground::of_listed(found));
+                self.other_kind = None;
+                // The indexes after the collection: were it replaced in between, its UUID is the one that
+                // is refused.
+                let found = Ground::of_listed(found);
+                let purpose = match purpose {
+                    Purpose::Send(_) if self.ground.as_ref() != Some(&found) => {
+                        self.leave();
+                        Purpose::Elsewhere
+                    }
+                    purpose => purpose,
+                };
+                self.found = Some(found);
                 Phase::Looks(Look::Indexes, purpose)
             }
             (Look::Indexes | Look::PlainIndexes, listing) => {
                 self.has_looked = true;
-                if let Listing::Found(found) = listing {
-                    let unmet = index::unmet(self.batch.spec(), &found);
-                    if unmet.is_some() {
-                        return self.is_unmet(unmet);
+                let found = self.found.take();
+                // It stays on the ground that it is on.
+                let found = found.filter(|_| !matches!(purpose, Purpose::Send(_)));
+                self.lessons.ground = match listing {
+                    Listing::Found(listed) => {
+                        let unmet = index::unmet(self.batch.spec(), &listed);
+                        if unmet.is_some() {
+                            return self.is_unmet(unmet);
+                        }
+                        self.lessons.saw_record_ids = true;
+                        found
                     }
-                    self.lessons.saw_record_ids = true;
-                }
-                self.lessons.ground = self.found.take();
+                    _ => found.map(Ground::without_indexes),
+                };
                 Phase::Consults(purpose)
             }
         }
+    }
+
+    fn has_other_kind(&mut self, kind: &str) -> Phase {
+        self.has_drifted(Drift::Kind {
+            found: kind.to_owned(),
+        })
+    }
+
+    fn has_drifted(&mut self, drift: Drift) -> Phase {
+        self.lessons.leaves = true;
+        self.report.stop(Reason::Drift(drift));
+        Phase::Ends
     }
 
     fn is_unmet(&mut self, unmet: Option<Unmet>) -> Phase {
@@ -127,10 +160,53 @@ impl<E: Clone> Call<E> {
         Phase::Ends
     }
 
-    /// Servers before MongoDB 6.0 do not report that the collection is another one. There a call looks again
-    /// before it opens buckets, because an opening needs no index.
+    /// Whether a look at the collection is to tell why the server refused a read or a whole command: it does not
+    /// belong to a plain collection any more, or not to the one that has the indexes.
+    pub(super) fn goes_astray(&mut self, failure: &WriteFailure) -> bool {
+        let kind = failure.other_kind();
+        if kind.is_none() && failure.code != OTHER_COLLECTION && !failure.misses_an_index() {
+            return false;
+        }
+        self.other_kind = kind.or(self.other_kind);
+        self.strays += 1;
+        self.strays <= MAX_STRAYS
+    }
+
+    pub(super) fn look_elsewhere(&mut self) -> Phase {
+        self.is_astray = false;
+        self.leave();
+        Phase::Consults(Purpose::Elsewhere)
+    }
+
+    /// Nothing counts any more that was seen of the collection.
+    fn leave(&mut self) {
+        self.batch.forget();
+        self.lessons.leaves = true;
+        self.lessons.forgets = true;
+    }
+
+    pub(super) fn could_not_read(&mut self, error: E) -> Phase {
+        let unknown = false;
+        self.report.stop(Reason::Failed { error, unknown });
+        Phase::Ends
+    }
+
+    /// Where commands cannot say which collection they are for, the server does not say that it is another one. There
+    /// a call looks before it opens buckets, which needs no index to be there.
     pub(super) fn needs_a_look(&self, rounds: &[Round]) -> bool {
-        let may_look = matches!(self.ground, Some(Ground::Collection(_)));
-        self.is_naming_unknown && may_look && !self.has_looked && rounds.iter().any(Round::opens)
+        let is_unnamed = match self.ground {
+            Some(Ground::Collection(_)) => self.is_naming_unknown,
+            Some(Ground::Indexes) => true,
+            Some(Ground::Name) | None => false,
+        };
+        is_unnamed && !self.has_looked && rounds.iter().any(Round::opens)
+    }
+
+    /// What it looks at then.
+    pub(super) fn first_look(&self) -> Look {
+        match self.ground {
+            Some(Ground::Collection(_)) => Look::Collection,
+            _ => Look::Indexes,
+        }
     }
 }

@@ -35,7 +35,8 @@ impl<E: Clone> Call<E> {
                 unknown,
                 refusal,
             } => match refusal {
-                // In a transaction all of them have failed.
+                Some(failure) if self.goes_astray(&failure) => self.is_astray = true,
+                // In a transaction that is the end of all of them.
                 Some(failure) if blames_a_record(failure.code) && !self.terms.in_session => {
                     self.refused(round, &failure, error);
                 }
@@ -57,6 +58,7 @@ impl<E: Clone> Call<E> {
         self.report.opened.extend(settled.opened);
         self.report.missed += settled.missed;
         self.is_astray |= settled.other_collection;
+        self.other_kind = settled.other_kind.or(self.other_kind);
         for failed in settled.failed {
             let misses_an_index = failed.failure.misses_an_index();
             let reason = Reason::Refused {

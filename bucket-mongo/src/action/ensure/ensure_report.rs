@@ -51,6 +51,15 @@ pub struct SizeWarning {
     pub bucket_bytes: usize,
 }
 
+impl EnsureReport {
+    /// Keeps what was done, and leaves out what was found: that is looked at again.
+    pub(super) fn looks_again(&mut self) {
+        self.found_indexes.clear();
+        self.drift.clear();
+        self.size_warning = None;
+    }
+}
+
 impl fmt::Display for EnsureReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let collection = if self.created_collection {

@@ -18,7 +18,12 @@ use crate::{
 const MOST_TIME_TO_COUNT: Duration = Duration::from_secs(10);
 
 impl SetUp<'_> {
-    pub(super) async fn indexes(&self, report: &mut EnsureReport, context: &Context) -> Result<()> {
+    pub(super) async fn indexes(
+        &self,
+        is_new: bool,
+        report: &mut EnsureReport,
+        context: &Context,
+    ) -> Result<()> {
         let collection = self.store.collection::<Document>();
         let found = list_indexes(self.store.database(), collection.name()).await;
         let mut found = found.map_err(|error| Error::read(error, context))?;
@@ -41,7 +46,7 @@ impl SetUp<'_> {
                 !replaced.iter().any(|replaced| replaced == name)
             });
         }
-        if !self.change_expiry && self.has_data(report, context).await? {
+        if !self.change_expiry && self.has_data(is_new, context).await? {
             drift.extend(index::take_removing(&mut missing, &found));
             self.count_removals(&mut drift, context).await?;
         }
@@ -57,7 +62,8 @@ impl SetUp<'_> {
             drift.iter().any(is_named) || changed.iter().any(|changed| changed == name)
         };
         for plan in index::plan(self.store.spec()) {
-            if !missing.contains(&plan) && !differs(&plan.name) {
+            let is_own = report.created_indexes.contains(&plan.name);
+            if !is_own && !missing.contains(&plan) && !differs(&plan.name) {
                 report.found_indexes.push(plan.name);
             }
         }
@@ -68,7 +74,9 @@ impl SetUp<'_> {
             };
             let created = self.store.database().run_command(command).await;
             created.map_err(|error| not_built(plan, error, context))?;
-            report.created_indexes.push(plan.name.clone());
+            if !report.created_indexes.contains(&plan.name) {
+                report.created_indexes.push(plan.name.clone());
+            }
         }
         if self.replace {
             let other = |drift: &Drift| match drift {
@@ -85,8 +93,8 @@ impl SetUp<'_> {
     }
 
     /// Whether the collection has data that the server could remove.
-    async fn has_data(&self, report: &EnsureReport, context: &Context) -> Result<bool> {
-        if report.created_collection || self.store.spec().expire_index_name().is_none() {
+    async fn has_data(&self, is_new: bool, context: &Context) -> Result<bool> {
+        if is_new || self.store.spec().expire_index_name().is_none() {
             return Ok(false);
         }
         let collection = self.store.collection::<Document>();
@@ -152,20 +160,31 @@ impl SetUp<'_> {
             };
             let changed = self.store.database().run_command(command).await;
             changed.map_err(|error| Error::read(error, context))?;
-            report.changed_indexes.push(name.clone());
+            if !report.changed_indexes.contains(name) {
+                report.changed_indexes.push(name.clone());
+            }
         }
         drift.retain(|drift| !matches!(drift, Drift::Expiry { .. }));
         Ok(())
     }
 
+    /// Drops those of these indexes that still differ from the model: since they were listed, another client may
+    /// have made them as its own model needs them.
     async fn drop_indexes(
         &self,
         names: &[String],
         report: &mut EnsureReport,
         context: &Context,
     ) -> Result<()> {
+        let collection = self.store.spec().collection();
         for name in names {
-            let command = doc! { "dropIndexes": self.store.spec().collection(), "index": name };
+            let found = list_indexes(self.store.database(), collection).await;
+            let found = found.map_err(|error| Error::read(error, context))?;
+            let (_, drift) = index::compare(self.store.spec(), &found);
+            if !drift.iter().any(|drift| dropped(drift) == Some(name)) {
+                continue;
+            }
+            let command = doc! { "dropIndexes": collection, "index": name };
             let dropped = self.store.database().run_command(command).await;
             match dropped {
                 Ok(_) => report.dropped_indexes.push(name.clone()),
@@ -175,6 +194,20 @@ impl SetUp<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The name of the index that is dropped for this difference.
+fn dropped(drift: &Drift) -> Option<&String> {
+    match drift {
+        Drift::Index { name, .. }
+        | Drift::Capacity { name, .. }
+        | Drift::Expiry {
+            name,
+            expected: None,
+            ..
+        } => Some(name),
+        _ => None,
     }
 }
 
