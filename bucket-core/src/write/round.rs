@@ -275,7 +275,7 @@ impl Batch {
                 (Outcome::Missed | Outcome::OtherOpen, _) => {
                     settled.missed += 1;
                     chain.missed(step);
-                    // What is inserted is refused by the id of its bucket alone.
+                    // Only the id of its bucket can refuse an insert.
                     if !round.inserts {
                         chain.suspect(step);
                     }
