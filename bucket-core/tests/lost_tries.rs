@@ -212,7 +212,7 @@ fn what_comes_after_a_refused_statement_of_another_key_is_not_stored_twice_eithe
             .unwrap();
     }
     let chains = batch.chains_mut().iter_mut();
-    chains.for_each(|chain| chain.saw_none_open());
+    chains.for_each(bucket_core::write::Chain::saw_none_open);
     others::<NUMBERED>(&[1, 2, 3, 4], collection);
     let report = overtaken(batch, collection, |late| {
         assert_eq!(statements(late), 4, "both keys in one command");

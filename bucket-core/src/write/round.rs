@@ -270,7 +270,7 @@ impl Batch {
                 (_, Certainty::Open) => settled.unknown.extend(chain.abandon(step)),
                 (Outcome::OtherOpen, Certainty::Overtaken) => refused.push(at),
                 (Outcome::Missed, Certainty::Overtaken) if !chain.tells_repeats() => {
-                    refused.push(at)
+                    refused.push(at);
                 }
                 (Outcome::Missed | Outcome::OtherOpen, _) => {
                     settled.missed += 1;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use bucket_core::{
     DamagedBucket, EncodeError, SumOverflow, TokenError, attribute::DocumentError, index::Drift,
-    text::Shortened, write::is_transient,
+    text::Shortened, write::may_be_read_again,
 };
 use mongodb::bson::Bson;
 
@@ -179,7 +179,8 @@ impl ErrorKind {
             | Self::Unreachable { .. }
             | Self::TimedOut { .. }
             | Self::LongerBucket { .. } => true,
-            Self::Server { code, .. } => is_transient(*code),
+            // Nothing was stored, so that writes may be made again after the same codes.
+            Self::Server { code, .. } => may_be_read_again(*code),
             // A repeated migration skips documents that are already migrated.
             Self::Interrupted { cause, .. } => cause.is_retryable() || cause.is_outcome_unknown(),
             _ => false,
@@ -214,15 +215,7 @@ impl fmt::Display for ErrorKind {
                 )
             }
             Self::Drift(drift) => {
-                write!(f, "{drift}")?;
-                f.write_str(match &**drift {
-                    Drift::Collation { .. } => {
-                        ": copy the buckets into a collection that has no collation"
-                    }
-                    Drift::Index { .. } => ": call `ensure().replace_indexes()` to replace it",
-                    Drift::Kind { .. } => ": use another collection name",
-                    _ => "",
-                })
+                write!(f, "{drift}{}", advice(drift))
             }
             Self::DuplicateKey { index, message } => {
                 write!(
@@ -290,5 +283,15 @@ impl fmt::Display for ErrorKind {
                 write!(f, "the index `{name}` cannot be built: {message}")
             }
         }
+    }
+}
+
+/// What to do about a drift, where the drift itself does not say it.
+fn advice(drift: &Drift) -> &'static str {
+    match drift {
+        Drift::Collation { .. } => ": copy the buckets into a collection that has no collation",
+        Drift::Index { .. } => ": call `ensure().replace_indexes()` to replace it",
+        Drift::Kind { .. } => ": use another collection name",
+        _ => "",
     }
 }

@@ -134,7 +134,7 @@ impl<T: Model> Ledger<T> {
                 return true;
             };
             let holds = T::items(&bucket)
-                .into_iter()
+                .iter()
                 .any(|item| T::of_item(&bucket, item) == entry.record);
             let passes = entry.source.is_some_and(|(own, at)| {
                 let passes = |(source, position): (String, i64)| {
