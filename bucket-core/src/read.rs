@@ -49,14 +49,16 @@ pub use self::{
     rollup::{RollupReader, RollupSteps, RollupTotals, StepTotals},
     span::{is_whole, longest, overlapping},
     stats_pipeline::stats_pipeline,
-    tails::{by_id, newest, open_buckets},
+    tails::{newest, open_buckets},
     token::{CursorToken, IntoCursorToken, TokenError},
     walk::{Placed, Ready, RecordPlace, Tokens, Turns, Walk, WalkOrder},
 };
 pub(crate) use self::{
     by_record_id::repeats,
     in_commands::in_one_command,
-    tails::{Remembered, newest_between, newest_in_order, newest_part, newest_with, remembered},
+    tails::{
+        Remembered, items_at, newest_between, newest_in_order, newest_part, newest_with, remembered,
+    },
 };
 
 /// A key in the forms that reads need.

@@ -93,7 +93,10 @@ pub use self::{
     call::{Call, CallEvent, Delivered, Dispatch, Next, Reason, Report, Terms, Unstored},
     certainty::{Certainty, Uncertain},
     chain::{Chain, Need, Step, hint::BucketHint},
-    codes::{blames_a_record, is_out_of_time, is_transient, names_no_index, other_kind},
+    codes::{
+        blames_a_record, is_out_of_time, is_transient, may_be_read_again, names_no_index,
+        other_kind,
+    },
     command::{Command, CommandBuilder, MAX_COMMAND_BYTES, MAX_STATEMENTS},
     delivery::{Answer, COLLECTION_UUID, Deed, Delivery, Ended, Event, Fault, asks_again, part_of},
     ground::{Ground, Listing, Look, collection_drift},

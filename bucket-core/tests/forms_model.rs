@@ -80,12 +80,7 @@ fn run_with<const F: usize>(
         // Only now, because some records are far older than any limit.
         batch.set_now(NOW);
         next.set_now(NOW);
-        // A handle guesses only at buckets that it has seen. A guess at a missing bucket is
-        // refused, but not for good: a lost try may arrive after another writer has opened that
-        // bucket.
-        if faults.are_none() {
-            batch.guess(|_| Some(format!("{}_0000000001", plan[0].device)));
-        }
+        batch.guess(|_| Some(format!("{}_0000000001", plan[0].device)));
         let next = (next.records() > 0).then_some(next);
         writers.push(Writer::new(batch, next).with_faults(faults.of(number)));
     }

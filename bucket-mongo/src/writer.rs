@@ -112,7 +112,12 @@ impl<'a> Writer<'a> {
         {
             return Written::all_failed(batch.take().indexes(), &refused);
         }
-        let mut call = Call::new(batch.take(), self.terms());
+        let mut terms = self.terms();
+        if batch.source().is_some() && self.session.is_some() {
+            // Without an answer the call ends before it sends anything.
+            terms.in_transaction = self.is_in_transaction().await.unwrap_or(true);
+        }
+        let mut call = Call::new(batch.take(), terms);
         loop {
             if let Some(callers) = &mut self.callers {
                 callers.take_out_gone(|records| call.gone(records));

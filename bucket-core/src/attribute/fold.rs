@@ -194,8 +194,12 @@ impl Entries<'_, '_> {
         match (rest, found.value) {
             (_, RawBsonRef::Null) => Ok(()),
             (Rest::Map { kind, .. }, RawBsonRef::Document(map)) => {
-                for value in elements(map) {
-                    let value = value.map_err(|fault| self.fault(rest.name(), fault))?;
+                let values: Result<Vec<_>, _> = elements(map).collect();
+                let mut values = values.map_err(|fault| self.fault(rest.name(), fault))?;
+                // A `HashMap` has another order each time, and equal records must be stored alike: a record
+                // that is sent again is compared with the stored one.
+                values.sort_by_key(|value| value.name);
+                for value in values {
                     if self.is_named(value.name, None) {
                         return Err(self.fault(value.name, AttributeFault::Duplicate));
                     }

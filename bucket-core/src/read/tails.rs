@@ -2,7 +2,7 @@
 
 use bson::{Bson, DateTime, Document, doc};
 
-use super::{FindPlan, ReadLevel, any_key, fields, find, key_filter, order};
+use super::{FindPlan, any_key, fields, find, key_filter, order};
 use crate::{
     bucket::id::Place,
     codec::raw::RawWriter,
@@ -11,20 +11,6 @@ use crate::{
         spec::{BucketSpec, ID},
     },
 };
-
-/// The bucket with this `_id`, returning only its `_id`.
-#[must_use]
-pub fn by_id(id: &str) -> FindPlan {
-    FindPlan {
-        filter: RawWriter::build(|writer| writer.string(ID, id)),
-        sort: Document::new(),
-        skip: 0,
-        limit: 1,
-        projection: doc! { ID: 1 },
-        hint: "_id_".to_owned(),
-        level: ReadLevel::Local,
-    }
-}
 
 /// The newest bucket of a key, without its items.
 #[must_use]
@@ -133,6 +119,33 @@ impl Remembered<'_> {
                 }
             }
         }
+    }
+}
+
+/// This bucket with its items, if one of them has this time.
+#[must_use]
+pub(crate) fn items_at(
+    spec: &BucketSpec,
+    bucket: Remembered<'_>,
+    time: Option<DateTime>,
+) -> FindPlan {
+    let filter = RawWriter::build(|writer| {
+        bucket.write(spec, writer);
+        if let Some(time) = time {
+            let path = format!("{}.{}", spec.items(), spec.time().name);
+            writer.date(&path, time.timestamp_millis());
+        }
+    });
+    let mut projection = doc! { spec.items(): 1 };
+    for array in spec.shared_arrays() {
+        projection.insert(array.name, 1);
+    }
+    FindPlan {
+        sort: Document::new(),
+        limit: 1,
+        projection,
+        hint: spec.identity_index_name(),
+        ..find(spec, filter)
     }
 }
 

@@ -204,16 +204,12 @@ impl<E: Clone> Call<E> {
                 self.resolve(Some(&found));
                 Phase::Sends(rest)
             }
-            (Phase::AwaitsTraces(rest), CallEvent::Failed(_)) => {
+            (Phase::AwaitsTraces(rest), CallEvent::Failed(_) | CallEvent::Refused { .. }) => {
                 self.resolve(None);
                 Phase::Sends(rest)
             }
             (Phase::AwaitsLook(..) | Phase::AwaitsReads(_), CallEvent::Failed(error)) => {
                 self.could_not_read(error)
-            }
-            (Phase::AwaitsTraces(rest), CallEvent::Refused { .. }) => {
-                self.resolve(None);
-                Phase::Sends(rest)
             }
             (Phase::AwaitsReads(_), CallEvent::Refused { error, failure }) => {
                 if self.goes_astray(&failure) {

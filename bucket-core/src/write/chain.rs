@@ -5,7 +5,7 @@
 //! forgotten and read again. The form decides what a chain does next: see `rules`, and `count`, `in_window`,
 //! `hybrid`, `late` and `numbered`.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, ops::Range};
 
 use bson::{DateTime, Document};
 
@@ -74,11 +74,7 @@ pub struct Chain {
     overtaken: bool,
     /// Which records may already be stored, if they have ids.
     suspects: Suspects,
-    /// The bucket that an append did not find, but an earlier attempt may have found.
-    doubted: Option<String>,
-    /// That bucket exists, and may have taken the record.
-    is_in_doubt: bool,
-    /// The last statement was applied: no other writer is known to write here.
+    /// The last statement was applied: nobody else is known to write here.
     confirmed: bool,
     /// The bucket that took the last record of this chain, unless that record filled it.
     last: Option<String>,
@@ -167,8 +163,6 @@ impl Chain {
             failed_from: None,
             overtaken: false,
             suspects: Suspects::default(),
-            doubted: None,
-            is_in_doubt: false,
             confirmed: false,
             last: None,
             refused: None,
@@ -222,6 +216,12 @@ impl Chain {
 
     pub(super) fn indexes(&self) -> impl Iterator<Item = usize> {
         self.pending.iter().map(|slot| slot.index)
+    }
+
+    /// Where the items of the next records are.
+    pub(super) fn items_of_next(&self, records: usize) -> Vec<Range<usize>> {
+        let slots = self.pending.iter().take(records);
+        slots.map(|slot| slot.item.clone()).collect()
     }
 
     pub(super) fn into_pending(self) -> VecDeque<Slot> {

@@ -84,6 +84,9 @@ const TRANSIENT: [i32; 10] = [
 /// Network errors between servers, a time limit between them, a failed server selection.
 const UNREACHABLE: [i32; 6] = [6, 7, 89, 133, 262, 9_001];
 
+/// A read lost its cursor (the server was restarted, or the cursor timed out).
+const CURSOR_NOT_FOUND: i32 = 43;
+
 /// Reads of what a majority has: nothing is known to be committed yet, or not since the collection was
 /// changed.
 const NOT_COMMITTED_YET: [i32; 2] = [134, 246];
@@ -113,6 +116,23 @@ const BLAMES_A_RECORD: [i32; 3] = [15, 22, 378];
 #[must_use]
 pub fn is_transient(code: i32) -> bool {
     TRANSIENT.contains(&code)
+}
+
+/// Whether a read that ended with this code can succeed if it is made again: a restart or a failover took its
+/// cursor or its connection, or changed what it was reading.
+///
+/// ```
+/// use bucket_core::write::may_be_read_again;
+///
+/// let cursor_not_found = 43;
+/// assert!(may_be_read_again(cursor_not_found) && !may_be_read_again(2));
+/// ```
+#[must_use]
+pub fn may_be_read_again(code: i32) -> bool {
+    is_transient(code)
+        || UNREACHABLE.contains(&code)
+        || NOT_COMMITTED_YET.contains(&code)
+        || matches!(code, CURSOR_NOT_FOUND | QUERY_PLAN_KILLED)
 }
 
 /// Whether the server refused a whole command because of a record in it.

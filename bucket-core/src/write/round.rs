@@ -71,12 +71,14 @@ impl Round {
         begins || self.inserts || opened.binary_search(&at).is_ok()
     }
 
-    /// This statement and those of the same chain after it.
-    fn steps_from(&self, at: usize) -> Vec<Step> {
-        let rest = self.steps.get(at..).unwrap_or_default();
-        let chain = rest.first().map(|(chain, _)| *chain);
-        let steps = rest.iter().filter(|(other, _)| Some(*other) == chain);
-        steps.map(|(_, step)| step.clone()).collect()
+    /// This statement, and those that the server executes only after it.
+    fn steps_from(&self, at: usize) -> &[(usize, Step)] {
+        let end = if self.ordered {
+            self.steps.len()
+        } else {
+            at + 1
+        };
+        self.steps.get(at..end).unwrap_or_default()
     }
 }
 
@@ -235,6 +237,8 @@ impl Batch {
             self.set_raced();
         }
         let mut passed_over = PassedOver::default();
+        // Statements that an earlier try may have executed after they were refused.
+        let mut refused = Vec::new();
         let chains = self.chains_mut();
         for (at, outcome) in reply.outcomes.into_iter().enumerate() {
             let (index, step) = &round.steps[at];
@@ -264,16 +268,13 @@ impl Batch {
                     settled.stored.extend(stored);
                 }
                 (_, Certainty::Open) => settled.unknown.extend(chain.abandon(step)),
-                (Outcome::OtherOpen, Certainty::Overtaken) => settled.doubtful.push(Uncertain {
-                    chain: *index,
-                    steps: round.steps_from(at),
-                }),
+                (Outcome::OtherOpen, Certainty::Overtaken) => refused.push(at),
+                (Outcome::Missed, Certainty::Overtaken) if !chain.tells_repeats() => {
+                    refused.push(at);
+                }
                 (Outcome::Missed | Outcome::OtherOpen, _) => {
                     settled.missed += 1;
                     chain.missed(step);
-                    if doubt == Certainty::Overtaken {
-                        chain.doubt(step);
-                    }
                     // Only the id of its bucket can refuse an insert.
                     if !round.inserts {
                         chain.suspect(step);
@@ -299,7 +300,18 @@ impl Batch {
             }
         }
         settled.unsent = passed_over.settle(chains);
-        // Only now, because records sent together with a failed one may be stored.
+        for at in refused {
+            if let Some(doubtful) = Uncertain::of(round.steps_from(at), self.chains()) {
+                settled.doubtful.push(doubtful);
+                continue;
+            }
+            let (index, step) = &round.steps[at];
+            settled.missed += 1;
+            if let Some(chain) = self.chains_mut().get_mut(*index) {
+                chain.missed(step);
+            }
+        }
+        // Only now: what was sent with a record that failed may be stored.
         self.set_held_back_aside();
         settled
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use bucket_core::{
     DamagedBucket, EncodeError, SumOverflow, TokenError, attribute::DocumentError, index::Drift,
-    text::Shortened, write::is_transient,
+    text::Shortened, write::may_be_read_again,
 };
 use mongodb::bson::Bson;
 
@@ -79,6 +79,11 @@ pub enum ErrorKind {
         /// The number of attempts.
         attempts: u32,
     },
+    /// In a transaction, a record of a [source](crate::action::InsertMany::from_source) met a bulk load of its key,
+    /// which is under way or has ended early; the record was not sent. The transaction would not see what the load
+    /// stores. Abort it and run it again. If the load has ended early, write once to the key outside of a
+    /// transaction first.
+    Reserved,
     /// An earlier record of the same key and [source](crate::action::InsertMany::from_source) may not be
     /// stored; this one was not sent. Send both again, the earlier one first.
     HeldBack {
@@ -167,13 +172,15 @@ impl ErrorKind {
     pub(super) fn is_retryable(&self) -> bool {
         match self {
             Self::Contention { .. }
+            | Self::Reserved
             | Self::UnfinishedIndex { .. }
             | Self::HeldBack { .. }
             | Self::Overloaded { .. }
             | Self::Unreachable { .. }
             | Self::TimedOut { .. }
             | Self::LongerBucket { .. } => true,
-            Self::Server { code, .. } => is_transient(*code),
+            // Nothing was stored, so that writes may be made again after the same codes.
+            Self::Server { code, .. } => may_be_read_again(*code),
             // A repeated migration skips documents that are already migrated.
             Self::Interrupted { cause, .. } => cause.is_retryable() || cause.is_outcome_unknown(),
             _ => false,
@@ -208,15 +215,7 @@ impl fmt::Display for ErrorKind {
                 )
             }
             Self::Drift(drift) => {
-                write!(f, "{drift}")?;
-                f.write_str(match &**drift {
-                    Drift::Collation { .. } => {
-                        ": copy the buckets into a collection that has no collation"
-                    }
-                    Drift::Index { .. } => ": call `ensure().replace_indexes()` to replace it",
-                    Drift::Kind { .. } => ": use another collection name",
-                    _ => "",
-                })
+                write!(f, "{drift}{}", advice(drift))
             }
             Self::DuplicateKey { index, message } => {
                 write!(
@@ -239,6 +238,10 @@ impl fmt::Display for ErrorKind {
                     "gave up after {attempts} write conflicts on this key: try again"
                 )
             }
+            Self::Reserved => f.write_str(
+                "a bulk load of this key is under way or has ended early: run the transaction again, or write \
+                 once outside of it",
+            ),
             Self::HeldBack { position, failed } => write!(
                 f,
                 "position {position} of the source was not sent, because position {failed} may not be \
@@ -280,5 +283,15 @@ impl fmt::Display for ErrorKind {
                 write!(f, "the index `{name}` cannot be built: {message}")
             }
         }
+    }
+}
+
+/// What to do about a drift, where the drift itself does not say it.
+fn advice(drift: &Drift) -> &'static str {
+    match drift {
+        Drift::Collation { .. } => ": copy the buckets into a collection that has no collation",
+        Drift::Index { .. } => ": call `ensure().replace_indexes()` to replace it",
+        Drift::Kind { .. } => ": use another collection name",
+        _ => "",
     }
 }

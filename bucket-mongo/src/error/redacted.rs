@@ -65,6 +65,7 @@ impl ErrorKind {
             | Self::Drift(_)
             | Self::OtherCapacity { .. }
             | Self::Contention { .. }
+            | Self::Reserved
             | Self::HeldBack { .. }
             | Self::Overloaded { .. }
             | Self::ShutDown

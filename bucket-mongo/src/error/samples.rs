@@ -74,6 +74,7 @@ pub(super) fn kinds(secret: &str) -> Vec<ErrorKind> {
         ErrorKind::Conflict { id: message() },
         ErrorKind::OtherCapacity { index: name() },
         ErrorKind::Contention { attempts: 9 },
+        ErrorKind::Reserved,
         ErrorKind::HeldBack {
             position: 8,
             failed: 7,
@@ -118,7 +119,7 @@ macro_rules! places {
 
 places! {
     InvalidArgument InvalidToken LongerBucket Encode Damaged Document Overflow MissingIndex UnfinishedIndex Drift
-    DuplicateKey Conflict OtherCapacity Contention HeldBack Overloaded ShutDown Unreachable TimedOut Unauthorized Server
+    DuplicateKey Conflict OtherCapacity Contention Reserved HeldBack Overloaded ShutDown Unreachable TimedOut Unauthorized Server
     OutcomeUnknown BucketTooLarge IndexBuild Interrupted Driver
 }
 

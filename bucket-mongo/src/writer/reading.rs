@@ -134,7 +134,7 @@ impl Writer<'_> {
         }
     }
 
-    async fn is_in_transaction(&mut self) -> Result<bool, Error> {
+    pub(super) async fn is_in_transaction(&mut self) -> Result<bool, Error> {
         let Some(session) = &mut self.session else {
             return Ok(false);
         };

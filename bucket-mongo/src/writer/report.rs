@@ -83,6 +83,7 @@ fn error(reason: Reason<Error>, context: &Context) -> Error {
             name: String::new(),
         },
         Reason::Contention { attempts } => ErrorKind::Contention { attempts },
+        Reason::Reserved => ErrorKind::Reserved,
         Reason::Conflict { id } => ErrorKind::Conflict { id },
         Reason::Withdrawn => ErrorKind::Unreachable {
             message: "its call was dropped before the record was sent".to_owned(),

@@ -2,7 +2,7 @@
 
 use bson::{Binary, RawDocumentBuf, doc, oid::ObjectId, raw::cstr, spec::BinarySubtype};
 use bucket_core::write::{
-    Deed, Delivered, Delivery, Dispatch, Ended, Event as Told, Fault, WriteFailure,
+    Deed, Delivered, Delivery, Dispatch, Ended, Event as Told, Fault, WriteFailure, part_of,
 };
 
 use crate::{
@@ -45,6 +45,9 @@ impl<T: Model> World<'_, T> {
         let mut delivery = Delivery::new(dispatch.statements);
         if in_session {
             delivery = delivery.in_session();
+        }
+        if matches!(dispatch.body.get_bool("ordered"), Ok(false)) {
+            delivery = delivery.divisible();
         }
         if !self.clients[client].learnt.has_numbers() {
             delivery = delivery.without_number();
@@ -140,7 +143,10 @@ impl<T: Model> World<'_, T> {
             return RawDocumentBuf::new();
         };
         let client = &self.clients[command.client];
-        let mut body = command.body.clone();
+        let mut body = match command.delivery.part() {
+            Some(part) => part_of(&command.body, part, number.is_some()),
+            None => command.body.clone(),
+        };
         let is_named = named && client.learnt.names_collections(command.in_session);
         if let Some(uuid) = command.collection.as_ref().filter(|_| is_named) {
             body.append(cstr!("collectionUUID"), uuid.clone());

@@ -12,6 +12,8 @@ use crate::model::{Disturbed, Model, positions};
 pub(crate) struct Sent {
     pub(crate) number: usize,
     at: usize,
+    /// The buckets did not hold it any more, and this many losses had happened.
+    gone_after: Option<u32>,
 }
 
 /// The report on a delivery.
@@ -46,6 +48,8 @@ struct Entry<T> {
 pub(crate) struct Ledger<T> {
     entries: Vec<Entry<T>>,
     wrong: Vec<String>,
+    /// How often something that was stored was taken away.
+    losses: u32,
     pub(crate) disturbed: Disturbed,
 }
 
@@ -54,6 +58,7 @@ impl<T: Model> Ledger<T> {
         Self {
             entries: Vec::new(),
             wrong: Vec::new(),
+            losses: 0,
             disturbed,
         }
     }
@@ -84,18 +89,67 @@ impl<T: Model> Ledger<T> {
         self.entries[number].source.is_some()
     }
 
-    /// Notes that it is sent. Until a report comes, it may be stored or not.
-    pub(crate) fn send(&mut self, number: usize) -> Sent {
+    /// Notes that it is sent. Until a report comes, it may be stored or not. The buckets are those that every
+    /// reader finds, if all find the same ones.
+    pub(crate) fn send(
+        &mut self,
+        number: usize,
+        documents: impl FnOnce() -> Option<Vec<RawDocumentBuf>>,
+    ) -> Sent {
+        let is_gone = self.entries[number].removed
+            && documents().is_some_and(|documents| !self.is_held(number, &documents));
         let told = &mut self.entries[number].told;
         told.push(Told::Unknown);
         Sent {
             number,
             at: told.len() - 1,
+            gone_after: is_gone.then_some(self.losses),
         }
     }
 
     pub(crate) fn tell(&mut self, sent: Sent, told: Told) {
         self.entries[sent.number].told[sent.at] = told;
+    }
+
+    /// Checks a duplicate against the buckets: if they hold it neither when it is sent nor when it is reported, and
+    /// lost nothing in between, they never held it in between.
+    pub(crate) fn check_duplicate(
+        &mut self,
+        sent: Sent,
+        documents: impl FnOnce() -> Vec<RawDocumentBuf>,
+    ) {
+        if sent.gone_after == Some(self.losses) && !self.is_held(sent.number, &documents()) {
+            let record = &self.entries[sent.number].record;
+            self.wrong.push(format!(
+                "{record:?} is called a duplicate after its bucket was removed"
+            ));
+        }
+    }
+
+    /// Whether these buckets hold the record, or a position of its source that passes it.
+    fn is_held(&self, number: usize, documents: &[RawDocumentBuf]) -> bool {
+        let entry = &self.entries[number];
+        documents.iter().any(|document| {
+            let Ok(bucket) = bucket::decode::<T>(document) else {
+                return true;
+            };
+            let holds = T::items(&bucket)
+                .iter()
+                .any(|item| T::of_item(&bucket, item) == entry.record);
+            let passes = entry.source.is_some_and(|(own, at)| {
+                let passes = |(source, position): (String, i64)| {
+                    source == source_name(own) && position >= at
+                };
+                T::order(&bucket).0 == entry.record.key_text()
+                    && positions(document).into_iter().any(passes)
+            });
+            holds || passes
+        })
+    }
+
+    /// A failover takes back what was stored, or what a majority has is not what the primary has.
+    pub(crate) fn lose(&mut self) {
+        self.losses += 1;
     }
 
     /// The server has removed these expired buckets.
@@ -131,6 +185,7 @@ impl<T: Model> Ledger<T> {
     /// These buckets were removed.
     pub(crate) fn remove(&mut self, documents: &[RawDocumentBuf]) {
         self.disturbed.removed |= !documents.is_empty();
+        self.lose();
         for document in documents {
             let Ok(bucket) = bucket::decode::<T>(document) else {
                 continue;

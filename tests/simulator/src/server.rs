@@ -119,6 +119,7 @@ impl<T: Model> World<'_, T> {
             self.terms += 1;
             self.lag = Some(self.terms);
             self.server.lag(true);
+            self.ledger.lose();
             self.at(u64::from(span), ends(self.terms));
         }
     }
@@ -167,6 +168,7 @@ impl<T: Model> World<'_, T> {
         self.terms += 1;
         self.node += 1;
         self.server.fail_over();
+        self.ledger.lose();
         self.server.lag(false);
         for held in std::mem::take(&mut self.held) {
             let (Held::Reply(sender, _, back) | Held::Read(sender, _, back)) = held;

@@ -12,6 +12,7 @@ use crate::{
     model::Model,
     plan::CallPlan,
     random::Random,
+    server::namespace,
     world::{Event, Sender, Session, World},
 };
 
@@ -220,7 +221,9 @@ impl<T: Model> World<'_, T> {
                 let position = self.writers[writer].sent_from + index;
                 batch.set_position(i64::try_from(position).unwrap_or_default());
             }
-            let delivery = self.ledger.send(*number);
+            let is_settled = self.lag.is_none();
+            let stored = || is_settled.then(|| self.server.raw_documents(&namespace::<T>()));
+            let delivery = self.ledger.send(*number, stored);
             match batch.push_with(index, self.ledger.record(*number), limits) {
                 Ok(()) => sent.push(Some(delivery)),
                 Err(error) => {
@@ -268,6 +271,10 @@ impl<T: Model> World<'_, T> {
         for (sent, told) in sent.iter().zip(&told) {
             if let (Some(sent), Some(told)) = (sent, told) {
                 self.ledger.tell(*sent, *told);
+                if *told == Told::Duplicate {
+                    let stored = || self.server.raw_documents(&namespace::<T>());
+                    self.ledger.check_duplicate(*sent, stored);
+                }
             }
         }
         self.go_on_in_source(writer, &sent, &told);

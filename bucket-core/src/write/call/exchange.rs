@@ -14,10 +14,16 @@ use crate::{
 /// The conditions of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "the terms are independent of each other"
+)]
 pub struct Terms {
     /// It runs in the caller's session, which may be in a transaction. The first refusal ends a transaction,
     /// so nothing is tried without a look, and commands are sent one after the other.
     pub in_session: bool,
+    /// That session is in a transaction, which sees the buckets as they were when it began.
+    pub in_transaction: bool,
     /// Acknowledged records stay, whatever happens to the primary.
     pub for_good: bool,
     /// There is no time to wait for a writer that has reserved a bucket.
@@ -29,6 +35,7 @@ impl Default for Terms {
     fn default() -> Self {
         Self {
             in_session: false,
+            in_transaction: false,
             for_good: true,
             in_a_hurry: false,
         }

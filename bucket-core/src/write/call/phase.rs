@@ -17,7 +17,7 @@ pub(super) enum Phase {
     Plans,
     Sends(IntoIter<Round>),
     AwaitsReplies(Vec<Round>, IntoIter<Round>),
-    /// Reads whether earlier attempts opened buckets after all.
+    /// Whether earlier tries have stored their records after all.
     AwaitsTraces(IntoIter<Round>),
     HasRun,
     Pauses,

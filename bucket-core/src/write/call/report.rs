@@ -68,6 +68,8 @@ pub enum Reason<E> {
         /// The number of attempts.
         attempts: u32,
     },
+    /// A bulk load may be storing records of its source, where a transaction does not see them.
+    Reserved,
     /// Its id is already stored with other data.
     Conflict {
         /// The id, as text.

@@ -7,7 +7,7 @@ use super::{
     learning::{Learned, READS},
 };
 use crate::{
-    read::{self, FindPlan},
+    read::FindPlan,
     write::{Answer, Round, WriteFailure, blames_a_record},
 };
 
@@ -113,21 +113,20 @@ impl<E: Clone> Call<E> {
         });
     }
 
-    /// The reads that show whether earlier attempts opened buckets after all.
+    /// The reads that tell whether earlier tries have stored their records after all.
     pub(super) fn traces(&self) -> Vec<FindPlan> {
         let asked = self.doubtful.iter().take(READS);
-        asked.map(|doubtful| read::by_id(doubtful.id())).collect()
+        asked.map(|doubtful| self.batch.trace(doubtful)).collect()
     }
 
     /// Takes the documents that those reads found, or their failure.
     pub(super) fn resolve(&mut self, found: Option<&[Vec<RawDocumentBuf>]>) {
         let asked = self.doubtful.len().min(READS);
         for (at, doubtful) in self.doubtful.drain(..asked).enumerate() {
-            let is_there = found
-                .as_ref()
-                .is_none_or(|found| found.get(at).is_none_or(|found| !found.is_empty()));
-            if is_there {
-                // Another writer may have opened it, or the look failed.
+            let found = found.and_then(|found| found.get(at));
+            let may_be_there = found.is_none_or(|buckets| self.batch.may_hold(&doubtful, buckets));
+            if may_be_there {
+                // Others may have stored equal records, or the look failed.
                 let records = self.batch.left_unknown(&doubtful);
                 self.report.fail(records, Reason::LostTry);
             } else {
@@ -165,14 +164,14 @@ impl<E: Clone> Call<E> {
                 let left = chain.give_up();
                 self.report.fail(left, Reason::Damaged(damage));
             }
-            if chain.is_in_doubt() {
-                let left = chain.give_up();
-                self.report.fail(left, Reason::LostTry);
-            }
             let attempts = chain.misses();
             if attempts > MAX_MISSES {
                 let left = chain.give_up();
                 self.report.fail(left, Reason::Contention { attempts });
+            }
+            if self.terms.in_transaction && chain.meets_a_load_of_its_source() {
+                let left = chain.give_up();
+                self.report.fail(left, Reason::Reserved);
             }
         }
     }

@@ -117,6 +117,13 @@ impl Chain {
         }
     }
 
+    /// Whether its open bucket is reserved, maybe by a load of the same source. In a transaction such a bucket
+    /// cannot be taken over: the load inserts whole buckets without changing the reserved one, so the transaction
+    /// would neither see their positions nor meet a conflict.
+    pub(in crate::write) fn meets_a_load_of_its_source(&self) -> bool {
+        self.watermark.is_some() && matches!(&self.tail, Tail::Open(known) if known.reserved)
+    }
+
     /// A reserved bucket was taken over.
     pub(super) fn took_over(&mut self) {
         if self.watermark.is_some() {

@@ -15,11 +15,7 @@ impl Chain {
     pub fn saw(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
         self.forget_watermark();
         let mut known = self.known(stored)?;
-        if self.doubted.take().as_ref() == Some(&known.id) {
-            let takes = known.has_room(self.spec) && !known.marked;
-            self.is_in_doubt = takes && self.kind.covers(known.start, self.time_at(0));
-        }
-        // Other writers have continued: it was a race.
+        // Others have gone on: it was a race.
         self.taken
             .take_if(|taken| taken.behind.as_deref() != Some(&known.id));
         // Counts only grow, so at the refusal the bucket held no more than now and should have taken the records.
@@ -81,7 +77,6 @@ impl Chain {
     /// There is no open bucket.
     pub fn saw_none_open(&mut self) {
         self.forget_watermark();
-        self.doubted = None;
         self.tail = Tail::NoneOpen;
     }
 }

@@ -138,19 +138,10 @@ impl Chain {
         }
     }
 
-    /// An earlier attempt of this statement, which was just refused, may have arrived after the reply. That
-    /// changes nothing if the bucket takes no more, because full buckets stay full. But an append is also
-    /// refused if its bucket does not exist, and another writer may have opened it since: the next look shows
-    /// that. A source and record ids prevent a second copy in any case.
-    pub(in crate::write) fn doubt(&mut self, step: &Step) {
-        if step.action.is_lone() && self.watermark.is_none() && !has_ids(self.spec) {
-            self.doubted = Some(step.action.id().to_owned());
-        }
-    }
-
-    /// Whether a lost attempt may have stored the record of this chain.
-    pub(in crate::write) fn is_in_doubt(&self) -> bool {
-        self.is_in_doubt
+    /// Whether a statement of this chain that arrives twice stores its records once, whatever has happened to the
+    /// bucket in between: it has their ids, or their positions in a source.
+    pub(in crate::write) fn tells_repeats(&self) -> bool {
+        self.watermark.is_some() || has_ids(self.spec)
     }
 
     /// Forgets everything that was seen of the buckets.
