@@ -17,7 +17,7 @@ struct Trade {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let server = DevServer::start().await?; // that of MONGODB_URI, or one that ends with the program
+    let server = DevServer::start().await?; // uses MONGODB_URI if set, else starts a temporary server
     let database = server.database("quickstart").await?; // in a service: client.database("shop")
 
     let trades = Trade::buckets(&database);
@@ -30,14 +30,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         date: DateTime::parse_rfc3339_str("2023-10-26T15:47:03.434Z")?,
     };
     trades.insert(&trade).await?;
-    let report = trades.insert_many(vec![trade; 24]).await?;
+    let report = trades.insert_many(vec![trade; 24]).await?.into_result()?; // an error if a record failed
     println!("{} buckets opened", report.opened_buckets());
 
-    let page = trades.page(123, 1).await?; // the manual's page: one bucket
+    let page = trades.page(123, 1).await?; // a page is one bucket
     println!("page {} has {} trades", page.number(), page.len());
 
     let feed = trades.records(123).newest_first().limit(4).await?; // pages of any size
     println!("newest {} of {}", feed.len(), trades.count(123).await?);
+    for trade in feed.into_records() {
+        println!("{} {}", trade.qty, trade.ticker);
+    }
 
     let client = database.client().clone();
     database.drop_database().await?;
