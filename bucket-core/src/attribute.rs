@@ -19,7 +19,6 @@ mod same_record;
 mod unfold;
 mod value;
 
-pub(crate) use self::unfold::{SharedArray, unfold_with};
 pub use self::{
     document::{Attributed, DocumentError, DocumentFault, DocumentSpec},
     filter::{Attribute, AttributeFilter, TextAttribute, Unit},
@@ -32,6 +31,10 @@ pub use self::{
     fold::fold,
     migrate::{DocumentForm, FormBatch, FormChange, FormReply, Migration, Sampled},
     unfold::unfold,
+};
+pub(crate) use self::{
+    fold::fold_item,
+    unfold::{SharedArray, unfold_with},
 };
 pub use crate::{
     error::{AttributeError, AttributeFault},

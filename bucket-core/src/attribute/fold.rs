@@ -36,6 +36,23 @@ pub fn fold(
     arrays: &[AttributeArray],
     many: &RawDocument,
 ) -> Result<RawDocumentBuf, AttributeError> {
+    fold_with(arrays, many, false)
+}
+
+/// The same for an item of a bucket, with the entries of a map in the order of their names. A `HashMap` has
+/// another order each time, and a record that is sent again is compared with the stored one.
+pub(crate) fn fold_item(
+    arrays: &[AttributeArray],
+    many: &RawDocument,
+) -> Result<RawDocumentBuf, AttributeError> {
+    fold_with(arrays, many, true)
+}
+
+fn fold_with(
+    arrays: &[AttributeArray],
+    many: &RawDocument,
+    sorts_maps: bool,
+) -> Result<RawDocumentBuf, AttributeError> {
     let mut folded: Vec<Folded<'_>> = arrays.iter().map(Folded::new).collect();
     let mut result = Ok(());
     // Keys and units take more space than field names.
@@ -52,7 +69,7 @@ pub fn fold(
         });
         for array in &folded {
             if result.is_ok() {
-                result = array.write(to);
+                result = array.write(to, sorts_maps);
             }
         }
     });
@@ -97,11 +114,12 @@ impl<'a> Folded<'a> {
         }
     }
 
-    fn write(&self, to: &mut RawWriter) -> Result<(), AttributeError> {
+    fn write(&self, to: &mut RawWriter, sorts_maps: bool) -> Result<(), AttributeError> {
         let mark = to.begin_array(self.array.name);
         let mut entries = Entries {
             array: self.array,
             number: 0,
+            sorts_maps,
             to,
         };
         let fields = self.array.fields.iter().zip(&self.values);
@@ -122,6 +140,7 @@ impl<'a> Folded<'a> {
 struct Entries<'w, 'a> {
     array: &'a AttributeArray,
     number: usize,
+    sorts_maps: bool,
     to: &'w mut RawWriter,
 }
 
@@ -196,9 +215,9 @@ impl Entries<'_, '_> {
             (Rest::Map { kind, .. }, RawBsonRef::Document(map)) => {
                 let values: Result<Vec<_>, _> = elements(map).collect();
                 let mut values = values.map_err(|fault| self.fault(rest.name(), fault))?;
-                // A `HashMap` has another order each time, and equal records must be stored alike: a record
-                // that is sent again is compared with the stored one.
-                values.sort_by_key(|value| value.name);
+                if self.sorts_maps {
+                    values.sort_by_key(|value| value.name);
+                }
                 for value in values {
                     if self.is_named(value.name, None) {
                         return Err(self.fault(value.name, AttributeFault::Duplicate));

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::head::{field, wrong_field};
 use crate::{
-    attribute::{SharedArray, fold, unfold_with},
+    attribute::{SharedArray, fold_item, unfold_with},
     codec::{decode::decode, raw::elements},
     error::{AttributeError, Damage},
     model::spec::BucketSpec,
@@ -107,7 +107,7 @@ impl<'a> ItemReader<'a> {
             return Cow::Borrowed(item);
         }
         let fields = unfold_with(arrays, item, &self.shared);
-        let encoded = fields.and_then(|fields| fold(arrays, &fields));
+        let encoded = fields.and_then(|fields| fold_item(arrays, &fields));
         // A damaged item equals no other item.
         encoded.map_or(Cow::Borrowed(item), Cow::Owned)
     }

@@ -11,7 +11,7 @@ use super::{
     typed::decode,
 };
 use crate::{
-    attribute::fold,
+    attribute::fold_item,
     codec::raw::RawWriter,
     model::{
         form::{OrderedBy, OwnField},
@@ -80,7 +80,7 @@ fn folded<I: Serialize>(
 ) -> Result<Vec<RawDocumentBuf>, Box<dyn std::error::Error>> {
     let each = items.iter().map(|item| {
         let fields = bson::serialize_to_raw_document_buf(item)?;
-        Ok(fold(spec.arrays(), &fields)?)
+        Ok(fold_item(spec.arrays(), &fields)?)
     });
     each.collect()
 }

@@ -15,7 +15,7 @@ use serde::{
 };
 
 use crate::{
-    attribute::fold,
+    attribute::fold_item,
     bucket::record::Record,
     codec::encode::{
         Constants, DataNames, Encoder, Error, Findings, ITEM_LEVELS, KnownNames, check_read,
@@ -79,7 +79,7 @@ fn fold_behind<T: Record>(buffer: &mut Vec<u8>, start: usize) -> Result<(), Enco
     }
     let fields = RawDocument::from_bytes(buffer.get(start..).unwrap_or_default())
         .map_err(|source| EncodeError::Serialize(source.into()))?;
-    let item = fold(arrays, fields).map_err(EncodeError::Attribute)?;
+    let item = fold_item(arrays, fields).map_err(EncodeError::Attribute)?;
     buffer.truncate(start);
     buffer.extend_from_slice(item.as_bytes());
     Ok(())
