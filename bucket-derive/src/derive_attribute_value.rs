@@ -6,6 +6,7 @@ use syn::{Data, DataEnum, DeriveInput, Fields, Type};
 
 use crate::{
     diagnostics::Diagnostics,
+    locals,
     model::serde_names,
     symbol::{SERDE, serde},
     syntax::{crate_path::CratePath, entry, key_type},
@@ -148,9 +149,11 @@ fn implement(
     to_bson: &TokenStream,
 ) -> TokenStream {
     let ident = &value.ident;
+    let kept_free = locals::kept_free(to_bson);
     quote! {
-        #[allow(unused_qualifications)]
+        #[allow(dead_code, unused_qualifications)]
         const _: () = {
+            #kept_free
             #[automatically_derived]
             impl #private::AttributeValue for #ident {
                 const KIND: #private::ValueKind = #kind;

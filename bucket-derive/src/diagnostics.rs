@@ -87,11 +87,12 @@ pub(crate) fn did_you_mean<'a>(
         .map(|(_, name)| name)
 }
 
-/// A message with the name that the user most likely meant.
-pub(crate) fn suggest(message: &str, meant: Option<&str>) -> String {
+/// What is wrong, then the name that the user most likely meant, and only then all valid names: their list can
+/// be long.
+pub(crate) fn suggest(wrong: &str, meant: Option<&str>, valid: &str) -> String {
     match meant {
-        Some(meant) => format!("{message}; did you mean `{meant}`?"),
-        None => message.to_owned(),
+        Some(meant) => format!("{wrong}, did you mean `{meant}`? {valid}"),
+        None => format!("{wrong}: {valid}"),
     }
 }
 

@@ -15,6 +15,7 @@ mod diagnostics;
 mod expand;
 #[cfg(test)]
 mod generated;
+mod locals;
 mod model;
 mod symbol;
 mod syntax;

@@ -310,9 +310,12 @@ impl Error {
     }
 }
 
+/// With the text of `Display` first: a `main` that returns an error prints this, and only that text says what
+/// to do.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Error")
+            .field("message", &self.to_string())
             .field("kind", &self.inner.kind)
             .field("operation", &self.inner.operation)
             .field("collection", &self.collection())
@@ -344,6 +347,27 @@ impl std::error::Error for Error {
             (None, ErrorKind::InvalidToken(source)) => Some(source),
             (None, ErrorKind::Overflow(source)) => Some(source),
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Context, Error, samples::kinds};
+
+    #[test]
+    fn debug_begins_with_what_display_says() {
+        let context = Context {
+            operation: "insert",
+            collection: "trades",
+            spec: None,
+            key: Some("{ customerId: \"a\" }".to_owned()),
+        };
+        for kind in kinds("quoted") {
+            let error = Error::new(kind, &context);
+            let shown = format!("{error:?}");
+            let expected = format!("Error {{ message: {:?}, kind: ", error.to_string());
+            assert!(shown.starts_with(&expected), "{shown}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod each;
 mod options;
+mod other_kind;
 mod request;
 mod rows;
 mod shared;

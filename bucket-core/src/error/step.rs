@@ -51,16 +51,14 @@ impl fmt::Display for IntervalError {
                 text.escape_debug()
             ),
             Self::UnknownZone { name, meant } => {
-                write!(
-                    f,
-                    "unknown time zone `{}`: zones have the names of the IANA database, such as \
-                     `Europe/Berlin` or `UTC`",
-                    name.escape_debug()
-                )?;
+                write!(f, "unknown time zone `{}`", name.escape_debug())?;
                 match meant {
-                    Some(meant) => write!(f, "; did you mean `{meant}`?"),
-                    None => Ok(()),
-                }
+                    Some(meant) => write!(f, ", did you mean `{meant}`?"),
+                    None => f.write_str(":"),
+                }?;
+                f.write_str(
+                    " zones have the names of the IANA database, such as `Europe/Berlin` or `UTC`",
+                )
             }
             Self::FixedInZone { step, zone } => write!(
                 f,

@@ -1,8 +1,9 @@
 //! How a collection differs from its model.
 
-use bson::Document;
+use bson::{Bson, Document};
 
-use super::removal::Removal;
+use super::{definition::EXPIRE_AFTER, removal::Removal};
+use crate::text::REDACTED;
 
 /// A difference between a collection and its model.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,6 +60,98 @@ pub enum Drift {
         /// The server's name for it.
         found: String,
     },
+}
+
+/// Options of an index whose values are not data of users: names, directions, switches and locales.
+const PLAIN_OPTIONS: [&str; 7] = [
+    "key",
+    "name",
+    "unique",
+    "sparse",
+    "hidden",
+    "collation",
+    EXPIRE_AFTER,
+];
+
+impl Drift {
+    /// The same difference without data of users. The server's definition of an index can quote values, such
+    /// as those of a `partialFilterExpression`. Where it differs from the model's, its values are `REDACTED`;
+    /// names of fields, operators and options stay. What the server would remove under another limit is left
+    /// out, because it has the time of a record.
+    ///
+    /// ```
+    /// use bson::doc;
+    /// use bucket_core::Drift;
+    ///
+    /// let drift = Drift::Index {
+    ///     name: "bucket_pages".to_owned(),
+    ///     expected: doc! { "key": { "owner": 1 } },
+    ///     found: doc! { "key": { "owner": 1 }, "partialFilterExpression": { "owner": "alice" } },
+    /// };
+    /// assert!(drift.to_string().contains("alice"));
+    /// assert!(!drift.redacted().to_string().contains("alice"));
+    /// ```
+    #[must_use]
+    pub fn redacted(&self) -> Self {
+        match self {
+            Self::Index {
+                name,
+                expected,
+                found,
+            } => Self::Index {
+                name: name.clone(),
+                expected: expected.clone(),
+                found: foreign(found, expected),
+            },
+            Self::Expiry {
+                name,
+                expected,
+                found,
+                removes: _,
+            } => Self::Expiry {
+                name: name.clone(),
+                expected: *expected,
+                found: *found,
+                removes: None,
+            },
+            // Names and options of the model, the operator and the server.
+            Self::Capacity { .. }
+            | Self::RecordIds { .. }
+            | Self::Collation { .. }
+            | Self::Compression { .. }
+            | Self::Kind { .. } => self.clone(),
+        }
+    }
+}
+
+/// A definition of the server's, without the values that the model's has not.
+fn foreign(found: &Document, expected: &Document) -> Document {
+    let options = found.iter().map(|(option, value)| {
+        let is_plain = PLAIN_OPTIONS.contains(&option.as_str());
+        let value = if is_plain || expected.get(option) == Some(value) {
+            value.clone()
+        } else {
+            without_values(value)
+        };
+        (option.clone(), value)
+    });
+    options.collect()
+}
+
+/// Documents and arrays with their names, and nothing of what they hold.
+fn without_values(value: &Bson) -> Bson {
+    match value {
+        Bson::Document(fields) => {
+            let fields = fields.iter();
+            Bson::Document(
+                fields
+                    .map(|(name, value)| (name.clone(), without_values(value)))
+                    .collect(),
+            )
+        }
+        Bson::Array(values) => Bson::Array(values.iter().map(without_values).collect()),
+        _ => Bson::String(REDACTED.to_owned()),
+    }
 }
 
 impl std::fmt::Display for Drift {
@@ -172,4 +265,41 @@ fn without_version(index: &Document) -> Document {
         .filter(|(name, _)| *name != "v")
         .map(|(n, v)| (n.clone(), v.clone()))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::doc;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_of_the_server_is_redacted_where_it_differs_from_the_models() {
+        let partial = doc! { "count": { "$lt": 10 } };
+        let expected = doc! { "key": { "owner": 1 }, "partialFilterExpression": &partial };
+        let drift = |found: Document| Drift::Index {
+            name: "bucket_open_10".to_owned(),
+            expected: expected.clone(),
+            found,
+        };
+        let same = doc! {
+            "key": { "owner": -1 }, "name": "bucket_open_10", "unique": true,
+            "collation": { "locale": "de" }, "partialFilterExpression": partial,
+        };
+        assert_eq!(drift(same.clone()).redacted(), drift(same));
+
+        let other = doc! {
+            "key": { "owner": 1 },
+            "partialFilterExpression": { "$and": [{ "owner": "alice" }, { "age": { "$gt": 47 } }] },
+            "weights": { "note": 4_711 },
+        };
+        let redacted = doc! {
+            "key": { "owner": 1 },
+            "partialFilterExpression": {
+                "$and": [{ "owner": REDACTED }, { "age": { "$gt": REDACTED } }],
+            },
+            "weights": { "note": REDACTED },
+        };
+        assert_eq!(drift(other).redacted(), drift(redacted));
+    }
 }

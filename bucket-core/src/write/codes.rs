@@ -75,10 +75,30 @@ const TIME_SERIES: &str = "ime-series";
 /// A field of a command that the server does not know, or that the stable API does not have.
 const UNKNOWN_FIELD: [i32; 2] = [40_415, 323];
 
-/// Shutting down, write conflict, stepped down, temporarily unavailable, not primary, interrupted: nothing
-/// is wrong with the statement.
-const TRANSIENT: [i32; 10] = [
-    91, 112, 189, 365, 10_058, 10_107, 11_600, 11_602, 13_435, 13_436,
+/// The server rolled back a write to make room in its cache, and the write held most of what was not yet on
+/// disk (`TransactionTooLargeForCache`).
+///
+/// The server compares the write with what is dirty at that moment, not with the size of the cache. So one
+/// document of some megabytes can get this code while others fill the cache, and is taken a moment later: a
+/// statement of ours changes one document of at most 16 MB. The server does not repeat such a write by itself,
+/// as it does after 365 and 112, and gives the error no label. A large transaction of the user's that got it
+/// is likely to get it again.
+const TOO_LARGE_FOR_CACHE: i32 = 388;
+
+/// Shutting down, write conflict, stepped down, temporarily unavailable, too large for the cache just now, not
+/// primary, interrupted: nothing is wrong with the statement.
+const TRANSIENT: [i32; 11] = [
+    91,
+    112,
+    189,
+    365,
+    TOO_LARGE_FOR_CACHE,
+    10_058,
+    10_107,
+    11_600,
+    11_602,
+    13_435,
+    13_436,
 ];
 
 /// Network errors between servers, a time limit between them, a failed server selection.
@@ -111,6 +131,8 @@ const BLAMES_A_RECORD: [i32; 3] = [15, 22, 378];
 ///
 /// ```
 /// assert!(bucket_core::write::is_transient(10_107));
+/// // The cache has no room for the write at this moment.
+/// assert!(bucket_core::write::is_transient(388));
 /// assert!(!bucket_core::write::is_transient(11_000));
 /// ```
 #[must_use]

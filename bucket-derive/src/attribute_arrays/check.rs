@@ -101,19 +101,20 @@ fn array_attrs(cx: &mut Diagnostics, arrays: &[Array], given: &[ArrayAttr]) {
         }
         let Some(array) = arrays.iter().find(|array| array.name == text) else {
             let arrays: Vec<&str> = arrays.iter().map(|a| a.name.as_str()).collect();
-            let message = match arrays.as_slice() {
-                [] => format!("no field is an attribute of the array `{text}`"),
-                arrays => format!(
-                    "no field is an attribute of the array `{text}`: the arrays are {}",
-                    list(arrays)
-                ),
-            };
+            let wrong = format!("no field is an attribute of the array `{text}`");
+            let valid = format!("the arrays are {}", list(&arrays));
+            let has_none = arrays.is_empty();
             let meant = did_you_mean(&text, arrays);
+            let message = if has_none {
+                wrong
+            } else {
+                suggest(&wrong, meant, &valid)
+            };
             let help = match meant {
                 Some(meant) => format!("array = \"{meant}\""),
                 None => format!("#[bucket(attribute(array = \"{text}\", k = \"..\"))] on a field"),
             };
-            cx.error(name, suggest(&message, meant), help);
+            cx.error(name, message, help);
             continue;
         };
         let names = [Some(&array.k), Some(&array.v), array.u.as_ref()];

@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::asked::Asked;
-use crate::model::generics::where_clause;
+use crate::{locals, model::generics::where_clause};
 
 /// The type with its methods. It is `Copy` for all parameters of the struct.
 pub(super) fn declared(
@@ -27,6 +27,7 @@ pub(super) fn declared(
         (derives, quote!(()), TokenStream::new())
     };
     let bounds = where_clause(generics, &bounds(model));
+    let kept_free = locals::kept_free(&quote!(#traits #methods));
     quote! {
         #[doc = #doc]
         #[allow(dead_code)]
@@ -34,6 +35,7 @@ pub(super) fn declared(
         #vis struct #ident #generics (#content) #own;
         #[allow(dead_code, unused_qualifications)]
         const _: () = {
+            #kept_free
             #traits
             impl #params #ty #bounds {
                 #methods

@@ -124,15 +124,12 @@ fn container(cx: &mut Diagnostics, input: &DeriveInput) -> Container {
         } else {
             unknown = true;
             let keys = names(&DOCUMENT_KEYS);
-            let message = format!(
-                "{}: the keys of a struct with attributes are {}",
-                entry.unknown(),
-                list(&keys)
-            );
+            let valid = format!("the keys of a struct with attributes are {}", list(&keys));
             let key = entry.key.as_ref().map(ToString::to_string);
             let meant = key.and_then(|key| did_you_mean(&key, keys));
             let help = meant.map_or_else(|| EXAMPLE.to_owned(), |meant| entry.renamed(meant));
-            cx.error(entry.key_tokens(), suggest(&message, meant), help);
+            let message = suggest(&entry.unknown(), meant, &valid);
+            cx.error(entry.key_tokens(), message, help);
         }
     }
     if this.collection.given().is_none() && !unknown {
@@ -172,11 +169,8 @@ fn field_attr(cx: &mut Diagnostics, field: &syn::Field) -> (Option<AttributeAttr
             format!("`{key}` belongs on the struct, not on a field")
         } else {
             let meant = key.and_then(|key| did_you_mean(&key, [ATTRIBUTE.as_str()]));
-            let message = format!(
-                "{}: the key of a field with `Attributed` is `attribute`",
-                entry.unknown()
-            );
-            suggest(&message, meant)
+            let valid = "the key of a field with `Attributed` is `attribute`";
+            suggest(&entry.unknown(), meant, valid)
         };
         cx.error(entry.key_tokens(), message, example);
     }

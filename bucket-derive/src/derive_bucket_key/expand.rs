@@ -6,6 +6,7 @@ use syn::{Type, spanned::Spanned};
 
 use crate::{
     derive_bucket_key::model::{KeyForm, KeyType, KeyVariant},
+    locals,
     model::generics,
 };
 
@@ -88,8 +89,11 @@ fn implement(
     } else {
         Some(quote!(where #(#bounds),*))
     };
+    let kept_free = locals::kept_free(&quote!(__value #from_key));
     quote! {
+        #[allow(dead_code)]
         const _: () = {
+            #kept_free
             #[automatically_derived]
             impl #params #krate::__private::BucketKey for #ident #args #bounds {
                 fn to_key(&self) -> #krate::__private::KeyValue<'_> {

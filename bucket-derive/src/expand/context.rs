@@ -6,6 +6,7 @@ use syn::{Generics, Type};
 
 use crate::{
     attribute_arrays::Array,
+    locals,
     model::{Model, field::Field, generics},
 };
 
@@ -88,10 +89,12 @@ impl<'a> Expand<'a> {
         // Methods have the names of fields, whatever their style. Some paths and closures have the spans of
         // the user's types, where the user's lints apply.
         let allows = &self.model.record.allows;
+        let kept_free = locals::kept_free(impls);
         quote! {
             #[allow(dead_code, unused_qualifications, clippy::redundant_closure #deprecated)]
             #(#allows)*
             const _: () = {
+                #kept_free
                 #impls
             };
         }

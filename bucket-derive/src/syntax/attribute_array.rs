@@ -274,13 +274,11 @@ fn index(cx: &mut Diagnostics, part: &Entry) -> Option<Index> {
     let found = INDEXES.iter().find(|(name, _)| *name == given);
     if found.is_none() {
         let names = INDEXES.map(|(name, _)| name);
-        let message = format!(
-            "`{given}` is not an index: the indexes are {}",
-            list(&names)
-        );
+        let wrong = format!("`{given}` is not an index");
+        let valid = format!("the indexes are {}", list(&names));
         let meant = did_you_mean(&given, names);
         let help = format!("index = \"{}\"", meant.unwrap_or(names[0]));
-        cx.error(&text, suggest(&message, meant), help);
+        cx.error(&text, suggest(&wrong, meant, &valid), help);
     }
     found.map(|(_, index)| *index)
 }
@@ -291,9 +289,9 @@ fn unknown(cx: &mut Diagnostics, part: &Entry, of: Symbol, keys: &[Symbol], exam
         Some(key) => format!("unknown key `{key}` of `{of}(..)`"),
         None => format!("`{}` has no key in `{of}(..)`", part.to_token_stream()),
     };
-    let message = format!("{given}: its keys are {}", list(&valid));
+    let keys = format!("its keys are {}", list(&valid));
     let key = part.key.as_ref().map(ToString::to_string);
     let meant = key.and_then(|key| did_you_mean(&key, valid));
     let help = meant.map_or_else(|| example.to_owned(), |meant| part.renamed(meant));
-    cx.error(part.key_tokens(), suggest(&message, meant), help);
+    cx.error(part.key_tokens(), suggest(&given, meant, &keys), help);
 }

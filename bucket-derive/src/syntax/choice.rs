@@ -64,13 +64,10 @@ pub(crate) fn parse<T: Copy>(
         return Some(*meaning);
     }
     let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-    let message = format!(
-        "unknown value `{}` of `{symbol}`: its values are {}",
-        text.escape_debug(),
-        list(&names)
-    );
+    let wrong = format!("unknown value `{}` of `{symbol}`", text.escape_debug());
+    let valid = format!("its values are {}", list(&names));
     let meant = did_you_mean(&text, names);
     let help = format!("{symbol} = \"{}\"", meant.unwrap_or(first));
-    cx.error(given, suggest(&message, meant), help);
+    cx.error(given, suggest(&wrong, meant, &valid), help);
     None
 }

@@ -139,16 +139,13 @@ fn problem<T>(message: String, instead: impl Into<String>) -> Result<T, Problem>
 
 fn unknown_window(text: &str) -> Problem {
     let meant = did_you_mean(text, CALENDAR.map(|(name, _)| name));
-    let message = format!(
-        "unknown window `{text}`: a window is a duration such as `1h`, or one of `day`, `week` \
-         and `month`"
-    );
+    let valid = "a window is a duration such as `1h`, or one of `day`, `week` and `month`";
     let instead = meant.map_or_else(
         || format!("1{}", meant_unit(text).unwrap_or("h")),
         str::to_owned,
     );
     Problem {
-        message: suggest(&message, meant),
+        message: suggest(&format!("unknown window `{text}`"), meant, valid),
         instead,
     }
 }

@@ -87,7 +87,7 @@ fn unknown(cx: &mut Diagnostics, entry: &Entry) -> Option<&'static str> {
         return None;
     }
     let keys = list(&names(&FIELD_KEYS));
-    let message = format!("{}: the keys of a field are {keys}", entry.unknown());
+    let valid = format!("the keys of a field are {keys}");
     let key = entry.key.as_ref().map(ToString::to_string);
     let meant = key.and_then(|key| did_you_mean(&key, names(&FIELD_KEYS)));
     let fixed = match meant {
@@ -95,6 +95,7 @@ fn unknown(cx: &mut Diagnostics, entry: &Entry) -> Option<&'static str> {
         _ => meant.unwrap_or(KEY.as_str()).to_owned(),
     };
     let help = format!("#[bucket({fixed})]");
-    cx.error(entry.key_tokens(), suggest(&message, meant), help);
+    let message = suggest(&entry.unknown(), meant, &valid);
+    cx.error(entry.key_tokens(), message, help);
     meant
 }

@@ -81,14 +81,15 @@ fn unknown(cx: &mut Diagnostics, part: &Entry) {
         Some(key) => format!("unknown key `{key}`"),
         None => format!("`{}` has no key", part.to_token_stream()),
     };
-    let message = format!("{given} of `{PERCENTILES}(..)`: its keys are `error` and `name`");
+    let wrong = format!("{given} of `{PERCENTILES}(..)`");
     let key = part.key.as_ref().map(ToString::to_string);
     let meant = key.and_then(|key| did_you_mean(&key, [ERROR.as_str(), NAME.as_str()]));
     let help = meant.map_or_else(
         || EXAMPLE.to_owned(),
         |meant| format!("{PERCENTILES}({})", part.renamed(meant)),
     );
-    cx.error(part.key_tokens(), suggest(&message, meant), help);
+    let message = suggest(&wrong, meant, "its keys are `error` and `name`");
+    cx.error(part.key_tokens(), message, help);
 }
 
 /// The value of `error = 0.01`, in parts per million.

@@ -78,12 +78,12 @@ pub struct RecordsQuery<'a, T: Record, R = T> {
 ///
 /// ```
 /// # use bucket_mongo::RecordPage;
-/// fn print<T: std::fmt::Debug>(page: RecordPage<T>) {
-///     if let Some(token) = page.next_token() {
-///         println!("more: ?after={token}");
-///     }
+/// fn print<T: std::fmt::Debug>(page: &RecordPage<T>) {
 ///     for record in page {
 ///         println!("{record:?}");
+///     }
+///     if let Some(token) = page.next_token() {
+///         println!("more: ?after={token}");
 ///     }
 /// }
 /// ```
@@ -106,6 +106,11 @@ impl<T> RecordPage<T> {
     #[must_use]
     pub fn into_records(self) -> Vec<T> {
         self.records
+    }
+
+    /// The records one by one, in the requested order.
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.records.iter()
     }
 
     /// The number of records.
@@ -149,6 +154,15 @@ impl<T> IntoIterator for RecordPage<T> {
 
     fn into_iter(self) -> Self::IntoIter {
         self.records.into_iter()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a RecordPage<T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
     }
 }
 
@@ -361,5 +375,27 @@ impl<'a, T: Record, R: Send + 'a> IntoFuture for RecordsQuery<'a, T, R> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.page().instrument(span::<T>()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RecordPage;
+
+    #[test]
+    fn a_page_is_read_through_a_reference_and_given_away_after_that() {
+        let page = RecordPage {
+            records: vec![3, 1, 2],
+            next: None,
+            prev: None,
+            end: None,
+        };
+        let mut seen = Vec::new();
+        for record in &page {
+            seen.push(*record);
+        }
+        assert_eq!(seen, page.records());
+        assert_eq!(page.iter().len(), page.len());
+        assert_eq!(page.into_iter().collect::<Vec<_>>(), seen);
     }
 }

@@ -35,6 +35,10 @@ impl Error {
                 let message = "no reply came before the deadline".to_owned();
                 return Self::new(ErrorKind::TimedOut { message }, context);
             }
+            // The server's code and text say only that a hint is wrong.
+            ReadFault::Drift(drift) => {
+                return Self::new(ErrorKind::Drift(Box::new(drift)), context);
+            }
             ReadFault::Stopped(driver) => {
                 let message = text(&driver);
                 return Self::with_driver(ErrorKind::TimedOut { message }, context, Some(driver));

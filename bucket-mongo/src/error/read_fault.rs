@@ -1,5 +1,6 @@
 //! Why a command of a read gave nothing.
 
+use bucket_core::index::Drift;
 use mongodb::error::Error;
 
 /// Why a command of a read gave nothing.
@@ -11,6 +12,8 @@ pub(crate) enum ReadFault {
     Late,
     /// The server stopped working on it at the time limit that it was sent with.
     Stopped(Error),
+    /// The index is missing because the collection is not one that buckets are stored in.
+    Drift(Drift),
 }
 
 impl From<Error> for ReadFault {

@@ -12,7 +12,8 @@ impl Error {
     /// answers the same. It has no key, no record or document id, no time of a record, no token and no text of
     /// the server or the driver, which often quotes values. It has no [`driver`](Self::driver) error and no
     /// `source()` that could show them. Names that the model or an index defines stay, and so do counts and
-    /// sizes.
+    /// sizes. Of an index that is not the model's, values in its options are left out
+    /// ([`Drift::redacted`](crate::Drift::redacted)).
     ///
     /// The redacted error holds nothing of this, so `kind()` cannot show it either. Texts are `REDACTED` there,
     /// and an [`EncodeError`](crate::error::EncodeError) that holds a value of the record becomes
@@ -62,7 +63,6 @@ impl ErrorKind {
             | Self::Overflow(_)
             | Self::MissingIndex { .. }
             | Self::UnfinishedIndex { .. }
-            | Self::Drift(_)
             | Self::OtherCapacity { .. }
             | Self::Contention { .. }
             | Self::Reserved
@@ -70,6 +70,7 @@ impl ErrorKind {
             | Self::Overloaded { .. }
             | Self::ShutDown
             | Self::BucketTooLarge { .. } => self.clone(),
+            Self::Drift(drift) => Self::Drift(Box::new(drift.redacted())),
             Self::InvalidArgument { message: _ } => Self::InvalidArgument { message },
             Self::Encode(source) => Self::Encode(source.redacted()),
             Self::Damaged(source) => Self::Damaged(source.redacted()),

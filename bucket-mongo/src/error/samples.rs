@@ -5,7 +5,7 @@ use bucket_core::{
     attribute::{AttributeArray, Attributed, DocumentError, DocumentSpec, decode, encode},
     index::Drift,
 };
-use mongodb::bson::{Bson, rawdoc};
+use mongodb::bson::{Bson, doc, rawdoc};
 use serde::{Deserialize, Serialize, ser::Error as _};
 
 use super::ErrorKind;
@@ -66,6 +66,11 @@ pub(super) fn kinds(secret: &str) -> Vec<ErrorKind> {
         ErrorKind::UnfinishedIndex { name: name() },
         ErrorKind::Drift(Box::new(Drift::Collation {
             locale: "de".to_owned(),
+        })),
+        ErrorKind::Drift(Box::new(Drift::Index {
+            name: name(),
+            expected: doc! { "key": { "owner": 1 } },
+            found: doc! { "key": { "owner": 1 }, "partialFilterExpression": { "owner": secret } },
         })),
         ErrorKind::DuplicateKey {
             index: name(),

@@ -16,7 +16,7 @@ use mongodb::{
 };
 use tokio::{sync::oneshot, time::timeout};
 
-use super::{options::ReadOptions, terms::Terms};
+use super::{options::ReadOptions, other_kind, terms::Terms};
 use crate::{collection::simple_collation, error::ReadFault};
 
 type Result<R, E = ReadFault> = std::result::Result<R, E>;
@@ -135,10 +135,28 @@ impl<'a> Rows<'a> {
     ) -> Result<Self> {
         let number = finds.len();
         let ReadOptions { session, terms } = options;
-        let cursors = if let Some(session) = session {
-            let mut cursors = Vec::with_capacity(number);
+        let cursors = match Self::sent(collection, finds, session, &terms).await {
+            Ok(cursors) => cursors,
+            Err(fault) => return Err(other_kind::explained(fault, collection, &terms).await),
+        };
+        Ok(Self {
+            cursors,
+            terms,
+            heads: BinaryHeap::new(),
+            to_advance: (0..number).collect(),
+        })
+    }
+
+    async fn sent(
+        collection: &Collection<RawDocumentBuf>,
+        finds: Vec<Find>,
+        session: Option<&'a mut ClientSession>,
+        terms: &Terms,
+    ) -> Result<Cursors<'a>> {
+        Ok(if let Some(session) = session {
+            let mut cursors = Vec::with_capacity(finds.len());
             for find in finds {
-                let Find { filter, options } = find.on(&terms)?;
+                let Find { filter, options } = find.on(terms)?;
                 let find = collection.find(filter).with_options(options);
                 cursors.push(
                     terms
@@ -148,7 +166,6 @@ impl<'a> Rows<'a> {
             }
             Cursors::InSession(cursors, session)
         } else {
-            let terms = &terms;
             let open = |find: Find| {
                 let collection = collection.clone();
                 async move {
@@ -162,12 +179,6 @@ impl<'a> Rows<'a> {
             };
             let opening = stream::iter(finds).map(open).buffered(SIDE_BY_SIDE);
             Cursors::Plain(opening.try_collect().await?)
-        };
-        Ok(Self {
-            cursors,
-            terms,
-            heads: BinaryHeap::new(),
-            to_advance: (0..number).collect(),
         })
     }
 

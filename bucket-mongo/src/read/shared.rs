@@ -11,7 +11,7 @@ use mongodb::{
 };
 use tokio::sync::Mutex;
 
-use super::{options::ReadOptions, rows::opened, terms::Terms};
+use super::{options::ReadOptions, other_kind, rows::opened, terms::Terms};
 use crate::{collection::simple_collation, error::ReadFault};
 
 /// The session and the terms of a call, for all places that send its commands.
@@ -55,6 +55,17 @@ impl<'a> SharedOptions<'a> {
 
     /// A cursor over the documents of an aggregation.
     pub(crate) async fn aggregate(
+        &self,
+        collection: &Collection<RawDocumentBuf>,
+        plan: AggregatePlan,
+    ) -> Result<Aggregated<'a>, ReadFault> {
+        match self.sent(collection, plan).await {
+            Ok(cursor) => Ok(cursor),
+            Err(fault) => Err(other_kind::explained(fault, collection, &self.terms).await),
+        }
+    }
+
+    async fn sent(
         &self,
         collection: &Collection<RawDocumentBuf>,
         plan: AggregatePlan,

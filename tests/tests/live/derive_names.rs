@@ -19,7 +19,16 @@ macro_rules! hostile_constants {
             records other parts stats count of id at from to of_key method path spec specs unit entry
             entries map seq state visitor formatter index kind text data result error output input
             that ok err some none left right lhs rhs hash hasher bucket time keys start end
+            __f __fields __from __item __name __other __parts __q __record __sink __source __state
+            __time __to __values
         }
+    };
+}
+
+/// Further names of generated code. Serde's derives use them too, and fail among these constants.
+macro_rules! constants_hostile_to_serde {
+    () => {
+        constants! { __value __key __serializer __deserializer }
     };
 }
 
@@ -247,6 +256,58 @@ mod in_constants {
     }
 }
 
+mod in_constants_hostile_to_serde {
+    use bucket_mongo::{AttributeValue, Attributed, BucketKey, attribute::OtherEntries};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    hostile_constants! {}
+    constants_hostile_to_serde! {}
+
+    macro_rules! serde_by_hand {
+        ($($of:ident)*) => {
+            $(
+                impl Serialize for $of {
+                    fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+                        unimplemented!()
+                    }
+                }
+                impl<'de> Deserialize<'de> for $of {
+                    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+                        unimplemented!()
+                    }
+                }
+            )*
+        };
+    }
+
+    serde_by_hand! { Kind Device Degrees Bottle }
+
+    #[derive(Debug, Clone, PartialEq, Eq, Hash, BucketKey)]
+    pub(crate) enum Kind {
+        Air,
+        Water,
+    }
+
+    #[derive(Debug, Clone, PartialEq, Eq, Hash, BucketKey)]
+    pub(crate) struct Device(pub(crate) String);
+
+    #[derive(Debug, Clone, PartialEq, AttributeValue)]
+    pub(crate) struct Degrees(f64);
+
+    #[derive(Debug, Clone, PartialEq, Attributed)]
+    #[bucket(collection = "bottles")]
+    pub(crate) struct Bottle {
+        #[bucket(attribute(array = "specs", k = "volume", u = "ml", factor = 1))]
+        volume: Option<f64>,
+        #[bucket(attribute(array = "specs", k = "volume", u = "l", factor = 1000))]
+        litres: Option<f64>,
+        #[bucket(attribute(array = "specs", k = "angle"))]
+        angle: Option<Degrees>,
+        #[bucket(attribute(array = "specs", rest))]
+        other: OtherEntries,
+    }
+}
+
 mod among_types {
     #[allow(unused_imports)]
     use super::hostile::*;
@@ -299,7 +360,11 @@ mod among_types {
 }
 
 use bucket_core::{bucket, write::Batch};
-use bucket_mongo::{Bucketed, Record, attribute, bson::DateTime};
+use bucket_mongo::{BucketKey, Bucketed, Record, attribute, bson::DateTime};
+
+fn is_a_key<T: BucketKey + PartialEq + std::fmt::Debug>(key: &T) {
+    assert_eq!(T::from_key(key.to_key()).as_ref(), Ok(key));
+}
 
 fn is_encoded<T: Record>(record: &T) {
     let mut batch = Batch::of::<T>();
@@ -323,6 +388,17 @@ fn constants_in_scope_do_not_replace_the_names_of_generated_code() {
         attribute::decode::<in_constants::Bottle>(&stored).unwrap(),
         bottle
     );
+}
+
+#[test]
+fn constants_that_serde_cannot_take_do_not_replace_the_names_of_generated_code() {
+    use in_constants_hostile_to_serde::{Bottle, Device, Kind};
+
+    is_a_key(&Kind::Air);
+    is_a_key(&Kind::Water);
+    is_a_key(&Device("d".to_owned()));
+    let _ = Bottle::specs().k("depth").gte(1);
+    let _ = Bottle::specs().angle().exists();
 }
 
 #[test]

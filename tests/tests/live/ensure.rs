@@ -1,11 +1,22 @@
 //! `ensure`: idempotent, safe to run concurrently, destroys nothing, reports differences.
 
-use bucket_core::index::Drift;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use bucket_core::index::{self, Drift};
 use bucket_mongo::{
     Bucketed, ErrorKind,
     bson::{DateTime, Document, doc},
+    mongodb::{
+        Client, Database,
+        event::{EventHandler, command::CommandEvent},
+        options::ClientOptions,
+    },
+    testing::TestDatabase,
 };
-use bucket_tests::{database, documents};
+use bucket_tests::{database, documents, server};
 use futures_util::{TryStreamExt, future::join_all};
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +54,7 @@ fn event(source: i32, second: i64) -> Event {
     }
 }
 
-async fn index_names(database: &bucket_mongo::mongodb::Database) -> Vec<String> {
+async fn index_names(database: &Database) -> Vec<String> {
     let mut names = database
         .collection::<Document>("events")
         .list_index_names()
@@ -226,6 +237,59 @@ async fn two_open_buckets_of_one_key_are_an_error_that_names_the_index() {
     assert_eq!(name, "bucket_open_10");
     assert!(message.contains("source: 1"), "{message}");
     assert_eq!(documents(&database, "events").await.len(), 2);
+}
+
+/// A database whose commands of this name are counted.
+async fn counted(name: &'static str) -> (TestDatabase, Client, Arc<AtomicUsize>) {
+    let database = database().await;
+    let sent: Arc<AtomicUsize> = Arc::default();
+    let mut options = ClientOptions::parse(server().await.uri()).await.unwrap();
+    options.command_event_handler = Some(EventHandler::callback({
+        let sent = Arc::clone(&sent);
+        move |event| match event {
+            CommandEvent::Started(started) if started.command_name == name => {
+                sent.fetch_add(1, Ordering::Relaxed);
+            }
+            _ => {}
+        }
+    }));
+    (database, Client::with_options(options).unwrap(), sent)
+}
+
+/// A definition of the user's has the keys of the model's index under another name.
+async fn create_in_the_way(database: &Database) {
+    let plan = &index::plan(&Event::SPEC)[0];
+    let mut mine = plan.definition();
+    mine.insert("name", "mine");
+    let create = doc! { "createIndexes": "events", "indexes": [mine] };
+    database.run_command(create).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_conflict_that_lasts_is_reported_after_one_more_attempt() {
+    let (database, client, sent) = counted("createIndexes").await;
+    create_in_the_way(&database).await;
+    let events = Event::buckets(&client.database(database.name()));
+    let error = events.ensure().await.unwrap_err();
+    assert_eq!(error.code(), Some(85), "{error:?}");
+    assert_eq!(sent.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn a_conflict_that_goes_away_is_not_reported() {
+    let (database, client, sent) = counted("createIndexes").await;
+    create_in_the_way(&database).await;
+    let events = Event::buckets(&client.database(database.name()));
+    let collection = database.collection::<Document>("events");
+    let repair = async {
+        while sent.load(Ordering::Relaxed) == 0 {
+            tokio::task::yield_now().await;
+        }
+        collection.drop_index("mine").await.unwrap();
+    };
+    let (report, ()) = tokio::join!(events.ensure().into_future(), repair);
+    let report = report.unwrap();
+    assert!(report.drift.is_empty(), "{report}");
 }
 
 #[tokio::test]

@@ -461,6 +461,81 @@ async fn anything_but_a_plain_collection_is_reported_and_no_record_is_accepted()
     check_other_kinds(UniqueNumbered::of).await;
 }
 
+/// The errors of all reads, each with its name.
+async fn read_errors<T: Bucketed>(
+    buckets: &Buckets<T>,
+    key: fn() -> T::Key,
+) -> Vec<(&'static str, Option<Error>)> {
+    let mut records = buckets.records(key()).stream();
+    let mut keys = buckets.latest_per_key().stream();
+    vec![
+        ("page", buckets.page(key(), 1).await.err()),
+        ("pages", buckets.pages(key()).await.err()),
+        ("page_count", buckets.page_count(key()).await.err()),
+        ("count", buckets.count(key()).await.err()),
+        ("records", buckets.records(key()).await.err()),
+        ("records, streamed", records.try_next().await.err()),
+        ("range", buckets.range(key(), ..).await.err()),
+        ("range_many", buckets.range_many([key()], ..).await.err()),
+        ("latest", buckets.latest(key()).await.err()),
+        ("latest_n", buckets.latest_n(key(), 3).await.err()),
+        ("latest_per_key", buckets.latest_per_key().await.err()),
+        ("latest_per_key, streamed", keys.try_next().await.err()),
+        ("stats", buckets.stats(key(), ..).await.err()),
+    ]
+}
+
+async fn check_reads_of_other_kinds<T: Bucketed>(key: fn() -> T::Key) {
+    for (options, kind) in other_kinds().await {
+        let database = database().await;
+        let (new, living) = (T::buckets(&database), T::buckets(&database));
+        // What the view shows.
+        database.create_collection("others").await.unwrap();
+        living.ensure().await.unwrap();
+        assert_eq!(living.count(key()).await.unwrap(), 0);
+        let readings = database.collection::<Document>("readings");
+        readings.drop().await.unwrap();
+        let mut create = doc! { "create": "readings" };
+        create.extend(options);
+        database.run_command(create).await.unwrap();
+        let is_kind = |drift: &Drift| matches!(drift, Drift::Kind { found } if found == kind);
+        for (handle, buckets) in [("new", new), ("living", living)] {
+            for (read, error) in read_errors(&buckets, key).await {
+                let what = format!("{read} of a {kind} by a {handle} handle");
+                let error = error.expect(&what);
+                assert!(
+                    matches!(error.kind(), ErrorKind::Drift(drift) if is_kind(drift)),
+                    "{what}: {error:?}"
+                );
+                assert!(error.is_drift() && !error.needs_ensure(), "{what}");
+            }
+        }
+    }
+}
+
+/// `ensure()` makes no indexes there.
+#[tokio::test]
+async fn a_read_of_anything_but_a_plain_collection_says_what_it_is() {
+    check_reads_of_other_kinds::<Counted>(|| "a".into()).await;
+    check_reads_of_other_kinds::<Windowed>(|| "a".into()).await;
+    check_reads_of_other_kinds::<Hybrid>(|| "a".into()).await;
+    check_reads_of_other_kinds::<UniqueNumbered>(|| "a".into()).await;
+}
+
+#[tokio::test]
+async fn a_read_of_a_plain_collection_without_its_indexes_asks_for_a_set_up() {
+    let database = database().await;
+    database.create_collection("readings").await.unwrap();
+    let buckets = Counted::buckets(&database);
+    for (read, error) in read_errors(&buckets, || "a".into()).await {
+        let error = error.expect(read);
+        assert!(
+            error.needs_ensure() && !error.is_drift(),
+            "{read}: {error:?}"
+        );
+    }
+}
+
 #[derive(Debug, Clone, Serialize, Deserialize, Attributed)]
 #[bucket(collection = "bottles")]
 struct Bottle {

@@ -97,6 +97,7 @@ mod tests {
             assert_eq!(of_code(nothing_ran), Fault::Refused);
         }
         assert_eq!(of_code(365), Fault::BrokenOff { transient: true });
+        assert_eq!(of_code(388), Fault::BrokenOff { transient: true });
         assert_eq!(of_code(50), Fault::BrokenOff { transient: false });
         assert_eq!(of_code(225), Fault::TooOld { newer: None });
         assert_eq!(of_code(20), Fault::NoNumbers);

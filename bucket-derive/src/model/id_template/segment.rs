@@ -95,9 +95,7 @@ fn number_segment(
 fn unknown(field: &str, names: &Names<'_>) -> String {
     let mut valid: Vec<&str> = names.keys.iter().map(String::as_str).collect();
     valid.push(names.number.as_ref().unwrap_or(&names.time));
-    let message = format!(
-        "unknown field `{{{field}}}` in the id template: it can name {}",
-        list(&valid)
-    );
-    suggest(&message, did_you_mean(field, valid))
+    let wrong = format!("unknown field `{{{field}}}` in the id template");
+    let names = format!("it can name {}", list(&valid));
+    suggest(&wrong, did_you_mean(field, valid), &names)
 }

@@ -33,11 +33,9 @@ pub(super) fn unknown(cx: &mut Diagnostics, entry: &Entry) {
         return;
     }
     let keys = list(&names(&CONTAINER_KEYS));
-    let message = format!(
-        "{}: the keys of a record struct are {keys}",
-        entry.unknown()
-    );
+    let valid = format!("the keys of a record struct are {keys}");
     let meant = meant_as(entry);
     let help = meant.map_or_else(|| EXAMPLE.to_owned(), |meant| entry.renamed(meant));
-    cx.error(entry.key_tokens(), suggest(&message, meant), help);
+    let message = suggest(&entry.unknown(), meant, &valid);
+    cx.error(entry.key_tokens(), message, help);
 }

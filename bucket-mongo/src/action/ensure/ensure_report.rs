@@ -58,6 +58,13 @@ impl EnsureReport {
         self.drift.clear();
         self.size_warning = None;
     }
+
+    /// Only what was done.
+    pub(super) fn done(&self) -> Self {
+        let mut done = self.clone();
+        done.looks_again();
+        done
+    }
 }
 
 impl fmt::Display for EnsureReport {

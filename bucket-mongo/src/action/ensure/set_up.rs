@@ -11,13 +11,16 @@ use bucket_core::{
         collection_drift,
     },
 };
+use mongodb::bson::Document;
 use tokio::time::sleep;
 
 use super::{
     checks::{check_size, compression_drift},
     ensure_report::EnsureReport,
 };
-use crate::{Error, Result, backoff::spread, error::Context, store::Store, trace};
+use crate::{
+    Error, Result, backoff::spread, collection::list_indexes, error::Context, store::Store, trace,
+};
 
 /// What the server answers if another client drops the collection, or changes its indexes, in the meantime.
 const RACES: [i32; 6] = [
@@ -28,8 +31,22 @@ const RACES: [i32; 6] = [
     QUERY_PLAN_KILLED,
     INDEX_BUILD_ABORTED,
 ];
-/// How often `ensure` begins again for that reason. The same codes can also have a lasting reason.
+/// Those of them that can also have a lasting reason.
+const MAY_LAST: [i32; 4] = [
+    NAMESPACE_NOT_FOUND,
+    INDEX_NOT_FOUND,
+    INDEX_CONFLICTS[0],
+    INDEX_CONFLICTS[1],
+];
+/// How often `ensure` begins again for that reason.
 const MAX_RACES: u32 = 6;
+
+/// What a refused attempt left.
+#[derive(PartialEq)]
+struct Seen {
+    listing: Option<(Option<Document>, Vec<Document>)>,
+    report: EnsureReport,
+}
 
 /// A collection that is being set up.
 pub(super) struct SetUp<'a> {
@@ -43,10 +60,24 @@ impl SetUp<'_> {
         let context = Context::of_spec("ensure", self.store.spec());
         let mut report = EnsureReport::default();
         let mut pauses = Pauses::of(20, 500);
+        let mut seen = None;
         while let Err(error) = self.attempt(&mut report, &context).await {
-            let is_race = error.code().is_some_and(|code| RACES.contains(&code));
-            if !is_race || pauses.tries() == MAX_RACES {
+            let is_any_of = |codes: &[i32]| error.code().is_some_and(|code| codes.contains(&code));
+            if !is_any_of(&RACES) || pauses.tries() == MAX_RACES {
                 return Err(error);
+            }
+            if is_any_of(&MAY_LAST) {
+                let now = Seen {
+                    listing: self.listing().await,
+                    report: report.done(),
+                };
+                // Neither this call nor another client has changed anything since the last refusal: the next
+                // attempt would be refused as well.
+                let is_there = matches!(now.listing, Some((Some(_), _)));
+                if is_there && seen.as_ref() == Some(&now) {
+                    return Err(error);
+                }
+                seen = Some(now);
             }
             report.looks_again();
             sleep(spread(pauses.next_ceiling())).await;
@@ -59,6 +90,18 @@ impl SetUp<'_> {
             "ensure",
         );
         Ok(report)
+    }
+
+    /// The collection and its indexes; `None` if they cannot be listed.
+    async fn listing(&self) -> Option<(Option<Document>, Vec<Document>)> {
+        let Some(collection) = self.collection_info().await.ok()? else {
+            return Some((None, Vec::new()));
+        };
+        let name = self.store.spec().collection();
+        let mut indexes = list_indexes(self.store.database(), name).await.ok()?;
+        // The order of the listing means nothing.
+        indexes.sort_by_key(|index| index.get_str("name").unwrap_or_default().to_owned());
+        Some((Some(collection), indexes))
     }
 
     async fn attempt(&self, report: &mut EnsureReport, context: &Context) -> Result<()> {
