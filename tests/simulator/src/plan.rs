@@ -175,8 +175,23 @@ impl Plan {
             };
             plan.faults.push(FaultPlan { at, fault });
         }
+        let mut more = Random::new(seed, 2);
+        if !miscounts && more.below(6) == 0 {
+            plan.remove_under_sources(&mut more);
+        }
         plan.faults.sort_by_key(|fault| fault.at);
         plan
+    }
+
+    /// Lets all writers deliver sources whose keys are removed under their calls. Few histories have all of
+    /// that by chance.
+    fn remove_under_sources(&mut self, random: &mut Random) {
+        for writer in self.writers.iter_mut().filter(|it| !it.in_session) {
+            writer.source = Some(u8::try_from(random.below(2)).unwrap_or_default());
+        }
+        for planned in self.faults.iter_mut().step_by(2) {
+            planned.fault = Fault::RemoveKey(small(random));
+        }
     }
 }
 

@@ -25,6 +25,14 @@ const SECONDS: f64 = 60.0;
 const HISTORIES: u64 = 3_000;
 const THREADS: usize = 2;
 
+/// Seeds of histories that have found a mistake beyond the first ones. They run before all others, and keep what
+/// they found for as long as plans are drawn as they are.
+const FOUND: &[u64] = &[
+    // A key was removed under a call that was going on to the next part of a window. The part opened anew before
+    // it had the later position of the source, and a call that delivered that again sent without an end.
+    3863,
+];
+
 fn variable<T: FromStr>(name: &str) -> Option<T> {
     let text = env::var(name).ok()?;
     let Ok(value) = text.parse() else {
@@ -41,6 +49,11 @@ fn every_promise_about_writes_holds_in_every_history() {
             panic!("{report}");
         }
         return;
+    }
+    for seed in FOUND {
+        if let Err(report) = simulator::check(*seed, smaller) {
+            panic!("{report}");
+        }
     }
     let limit = Duration::from_secs_f64(variable("SIM_SECONDS").unwrap_or(SECONDS));
     let from: u64 = variable("SIM_FROM").unwrap_or(1);

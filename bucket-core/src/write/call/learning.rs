@@ -112,6 +112,7 @@ impl Learning {
         while self.done == self.asking.len() {
             let has_looked_for_repeats = self.stage == Stage::Repeats && self.done > 0;
             let next = match self.stage.after() {
+                _ if self.has_met_later_positions(batch) => Stage::Confirm,
                 Some(stage) => stage,
                 None if has_looked_for_repeats => Stage::Confirm,
                 None => return None,
@@ -142,6 +143,18 @@ impl Learning {
                 plans.into_iter().flatten().collect()
             }
         })
+    }
+
+    /// Whether a position was in a later bucket than the tail that was seen: then more must be read.
+    fn has_met_later_positions(&self, batch: &Batch) -> bool {
+        let asks_again = |at: &usize| {
+            let need = batch.chains()[*at].need();
+            matches!(
+                need,
+                Need::OpenBucket | Need::NewestBucket | Need::Watermark
+            )
+        };
+        self.stage == Stage::Watermark && self.asking.iter().any(asks_again)
     }
 
     /// Takes the results of those reads, plan by plan.

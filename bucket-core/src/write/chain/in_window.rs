@@ -18,7 +18,13 @@ impl Rules for InWindow {
     /// The newest bucket with room of a window that ends where ours does: buckets from before the window was
     /// changed are not touched. Once this read shows it as full, the next part follows, so it reads only what
     /// cannot be rolled back.
+    ///
+    /// Records of a source go to no part but the newest, so that their positions rise with the parts. After a
+    /// part was removed, or the limits were raised, an earlier part may have room too.
     fn open_bucket(&self, chain: &Chain) -> FindPlan {
+        if chain.watermark.is_some() {
+            return self.newest_bucket(chain);
+        }
         let mut room = Known::room_condition(chain.spec, self.size);
         room.insert(chain.spec.names().end, self.end);
         chain.newest_of(self.start, room).of_majority()
@@ -30,6 +36,14 @@ impl Rules for InWindow {
 
     fn newest_with(&self, chain: &Chain, condition: &Document) -> FindPlan {
         chain.newest_of(self.start, condition.clone())
+    }
+
+    fn next_place(&self, chain: &Chain) -> Option<Place> {
+        self.place_after(chain, &chain.tail)
+    }
+
+    fn may_leave_open(&self) -> bool {
+        true
     }
 
     /// The first bucket of the window is tried without a look.
@@ -58,14 +72,24 @@ impl Rules for InWindow {
     }
 
     fn next(&self, chain: &Chain, tail: &Tail, from: usize) -> Option<Step> {
-        let first = Place::at(self.start, chain.spec.id_unit());
-        let place = match tail {
-            Tail::Open(known) => return Some(chain.put(known, from)),
-            Tail::Reserved(_) => return None,
-            Tail::Unknown | Tail::NoneOpen => first,
-            Tail::Full(last) => first.after(last.place),
-        };
+        if let Tail::Open(known) = tail {
+            return Some(chain.put(known, from));
+        }
+        let place = self.place_after(chain, tail)?;
         let known = Known::fresh(chain.id(place), place, self.size, self.start);
         Some(chain.put(&known, from))
+    }
+}
+
+impl InWindow {
+    /// Where the next bucket is.
+    fn place_after(&self, chain: &Chain, tail: &Tail) -> Option<Place> {
+        let first = Place::at(self.start, chain.spec.id_unit());
+        match tail {
+            Tail::Open(known) => Some(known.place),
+            Tail::Reserved(_) => None,
+            Tail::Unknown | Tail::NoneOpen => Some(first),
+            Tail::Full(last) => Some(first.after(last.place)),
+        }
     }
 }

@@ -18,24 +18,45 @@ impl Rules for Numbered {
         read::newest(chain.spec, &chain.key).of_majority()
     }
 
+    fn next_place(&self, chain: &Chain) -> Option<Place> {
+        let number = match &chain.tail {
+            Tail::Open(known) => known.place.time,
+            tail => number_after(tail)?,
+        };
+        Some(place_of(number))
+    }
+
     fn saw(&self, _: &Chain, known: Known) -> Result<Tail, DamagedBucket> {
         Ok(known.by_mark())
     }
 
     fn next(&self, chain: &Chain, tail: &Tail, from: usize) -> Option<Step> {
-        let number = match tail {
-            Tail::Unknown | Tail::Reserved(_) => return None,
-            Tail::Open(known) if known.has_room(chain.spec) => return Some(chain.put(known, from)),
-            // Another tool did not set its mark.
-            Tail::Open(known) => return Some(Chain::close(known)),
-            Tail::NoneOpen => 1,
-            Tail::Full(last) => last.place.time.saturating_add(1),
-        };
-        let place = Place {
-            time: number,
-            sequence: 0,
-        };
+        if let Tail::Open(known) = tail {
+            return Some(if known.has_room(chain.spec) {
+                chain.put(known, from)
+            } else {
+                // Another tool did not set its mark.
+                Chain::close(known)
+            });
+        }
+        let place = place_of(number_after(tail)?);
         let known = Known::fresh(chain.id(place), place, self.size, chain.time_at(from));
         Some(chain.put(&known, from))
+    }
+}
+
+/// The number of the bucket that is opened after this tail.
+fn number_after(tail: &Tail) -> Option<i64> {
+    match tail {
+        Tail::Unknown | Tail::Open(_) | Tail::Reserved(_) => None,
+        Tail::NoneOpen => Some(1),
+        Tail::Full(last) => Some(last.place.time.saturating_add(1)),
+    }
+}
+
+fn place_of(number: i64) -> Place {
+    Place {
+        time: number,
+        sequence: 0,
     }
 }

@@ -1,11 +1,12 @@
 //! How far the source of a chain's records has been stored: reads, memory and skips.
 
-use bson::{Document, RawDocument, doc};
+use bson::{RawDocument, doc};
 
-use super::{Chain, watermark::Watermark};
+use super::{Chain, Tail, watermark::Watermark};
 use crate::{
+    bucket::id::Place,
     model::whole,
-    read::{FindPlan, ReadLevel},
+    read::{self, FindPlan, ReadLevel, Remembered},
     write::slot::Slot,
 };
 
@@ -18,27 +19,68 @@ impl Chain {
         let Some(watermark) = &self.watermark else {
             return self.newest_bucket();
         };
-        let has_position = doc! { watermark.path(): { "$exists": true } };
-        let found = self.kind.rules().newest_with(self, &has_position);
-        let mut projection = Document::new();
-        projection.insert(watermark.path(), 1);
-        FindPlan {
-            projection,
-            level: ReadLevel::CausalMajority,
-            ..found
-        }
+        let mut plan = match &self.tail {
+            Tail::Open(known) if watermark.asks_open => {
+                let open = Remembered {
+                    key: &self.key,
+                    id: &known.id,
+                    start: known.start,
+                    place: known.place,
+                };
+                read::remembered(self.spec, &[open], Some(watermark.path()))
+            }
+            _ => {
+                let has_position = doc! { watermark.path(): { "$exists": true } };
+                self.kind.rules().newest_with(self, &has_position)
+            }
+        };
+        plan.projection.insert(watermark.path(), 1);
+        plan.level = ReadLevel::CausalMajority;
+        plan
     }
 
     /// Takes that bucket, or `None` if there is none. Returns the indexes of the records that are already
     /// stored.
     pub fn saw_watermark(&mut self, found: Option<&RawDocument>) -> Vec<usize> {
+        let last = found.and_then(|bucket| self.known(bucket).ok());
         let Some(watermark) = &mut self.watermark else {
             return Vec::new();
         };
+        let stored = found.and_then(|bucket| stored_position(bucket, watermark.path()));
+        let is_of_open = std::mem::take(&mut watermark.asks_open);
         watermark.asked = true;
         // The server's answer counts, even if an earlier batch left another position.
-        watermark.stored = found.and_then(|bucket| stored_position(bucket, watermark.path()));
-        self.skip_stored()
+        watermark.stored = if is_of_open {
+            watermark.stored.max(stored)
+        } else {
+            stored
+        };
+        let skipped = self.skip_stored();
+        if let Some(last) = last.filter(|_| !is_of_open) {
+            self.met_position(last.place);
+        }
+        skipped
+    }
+
+    /// The newest bucket with a position is there. If the next records would go to an earlier one, positions
+    /// would not rise with the buckets any more, and the newest one would not show how far the source has got.
+    /// That can only be if buckets were removed or opened since the tail was seen, or if it was not looked for.
+    fn met_position(&mut self, last: Place) {
+        let rules = self.kind.rules();
+        let goes_before = rules.next_place(self).is_some_and(|next| next < last);
+        if !goes_before || self.pending.is_empty() {
+            return;
+        }
+        let Some(watermark) = &mut self.watermark else {
+            return;
+        };
+        watermark.asked = false;
+        if matches!(self.tail, Tail::Open(_)) && !rules.may_leave_open() {
+            watermark.asks_open = true;
+        } else {
+            self.tail = Tail::Unknown;
+            self.look_behind = true;
+        }
     }
 
     /// Whether this bucket has a position of the source.

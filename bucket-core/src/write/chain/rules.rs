@@ -4,6 +4,7 @@ use bson::Document;
 
 use super::{Chain, Known, Need, Step, Tail};
 use crate::{
+    bucket::id::Place,
     error::DamagedBucket,
     model::form::Kind,
     read::{self, FindPlan},
@@ -33,6 +34,16 @@ pub(super) trait Rules {
     /// The read that finds the newest bucket that fulfils the condition.
     fn newest_with(&self, chain: &Chain, condition: &Document) -> FindPlan {
         read::newest_with(chain.spec, &chain.key, condition)
+    }
+
+    /// Where the bucket of the next record is; `None` if no bucket can follow it, or if it must be seen first.
+    fn next_place(&self, _: &Chain) -> Option<Place> {
+        None
+    }
+
+    /// Whether a record may go to a later bucket although this one is open.
+    fn may_leave_open(&self) -> bool {
+        false
     }
 
     /// Uses the id of the bucket that took the key's last record.

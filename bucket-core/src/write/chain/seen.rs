@@ -70,7 +70,7 @@ impl Chain {
         }
     }
 
-    fn known(&self, stored: &RawDocument) -> Result<Known, DamagedBucket> {
+    pub(super) fn known(&self, stored: &RawDocument) -> Result<Known, DamagedBucket> {
         Known::read(self.spec, &self.prefix, self.kind.size(), stored)
     }
 

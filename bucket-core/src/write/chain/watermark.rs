@@ -12,6 +12,9 @@ pub(super) struct Watermark {
     pub(super) asked: bool,
     /// The position of the last record that is known to be stored.
     pub(super) stored: Option<i64>,
+    /// The newest bucket with a position comes after the open one, which takes the next records and may have a
+    /// later position: it is asked too.
+    pub(super) asks_open: bool,
 }
 
 impl Watermark {
@@ -20,6 +23,7 @@ impl Watermark {
             path: source.shared_path(),
             asked: false,
             stored: None,
+            asks_open: false,
         }
     }
 
@@ -30,6 +34,7 @@ impl Watermark {
     /// Others have written, maybe records of the same source.
     pub(super) fn forget(&mut self) {
         self.asked = false;
+        self.asks_open = false;
     }
 
     pub(super) fn reach(&mut self, position: i64) {
