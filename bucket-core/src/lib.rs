@@ -72,7 +72,7 @@ pub use self::{
         BucketKey, BucketSpec, FieldPath, Form, KeyValue, LatePolicy, Limits, Measure, Number,
         RecordKey,
     },
-    read::{CursorToken, IntoCursorToken, TokenError},
+    read::{CursorToken, IntoCursorToken, KeySummary, TokenError},
     stats::{NoStats, sketch::Sketch},
     time::{
         BucketTime,

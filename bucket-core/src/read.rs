@@ -20,6 +20,7 @@ use crate::{
 mod across;
 mod by_record_id;
 mod in_commands;
+mod keys;
 mod latest;
 mod live;
 mod newest;
@@ -31,6 +32,7 @@ mod range_stats;
 mod rollup;
 mod span;
 mod stats_pipeline;
+mod summaries;
 mod tails;
 mod token;
 mod walk;
@@ -38,10 +40,8 @@ mod walk;
 pub use self::{
     across::{LONGEST_WINDOW, across_keys},
     in_commands::in_commands,
-    latest::{
-        FieldValue, FurtherLook, is_key_value, newest_by_field, newest_by_next, newest_since,
-        other_ends, with_others,
-    },
+    keys::{FieldValue, KeyScan, found_key, is_key_value, other_ends, with_others},
+    latest::{FurtherLook, newest_since},
     live::{Live, live},
     newest::Newest,
     pages::{key_document, last_page, page, page_count, pages, record_count},
@@ -49,6 +49,7 @@ pub use self::{
     rollup::{RollupReader, RollupSteps, RollupTotals, StepTotals},
     span::{is_whole, longest, overlapping},
     stats_pipeline::stats_pipeline,
+    summaries::{KeySummary, read_summary, summaries},
     tails::{newest, open_buckets},
     token::{CursorToken, IntoCursorToken, TokenError},
     walk::{Placed, Ready, RecordPlace, Tokens, Turns, Walk, WalkOrder},

@@ -12,7 +12,7 @@ mod sample;
 use bson::{Bson, DateTime, Document, RawDocumentBuf, doc};
 use bucket_core::{
     BucketSpec, Record, TimeRange,
-    read::{self, FieldValue, Newest},
+    read::{self, FieldValue, KeyScan, Newest},
 };
 use common::Reading;
 use proptest::prelude::*;
@@ -29,13 +29,13 @@ fn stage<'a>(plan: &'a read::AggregatePlan, name: &str) -> &'a Document {
 
 #[test]
 fn the_index_is_read_fully_backwards_or_forwards_if_numbers_descend() {
-    let plan = read::newest_by_field(spec::<{ sample::WINDOW }>(), &[], &[]);
+    let plan = KeyScan::newest_items().by_field(spec::<{ sample::WINDOW }>(), &[], &[]);
     assert_eq!(stage(&plan, "$sort"), &doc! { "device": -1, "_id": -1 });
     assert_eq!(plan.hint, "bucket_pages");
-    let plan = read::newest_by_field(spec::<{ sample::NUMBERED }>(), &[], &[]);
+    let plan = KeyScan::newest_items().by_field(spec::<{ sample::NUMBERED }>(), &[], &[]);
     let sort = stage(&plan, "$sort");
     assert_eq!(sort, &doc! { "device": 1, "bucket_number": -1 });
-    let plan = read::newest_by_field(spec::<{ sample::WINDOW_OBJECT }>(), &[], &[]);
+    let plan = KeyScan::newest_items().by_field(spec::<{ sample::WINDOW_OBJECT }>(), &[], &[]);
     let sort = stage(&plan, "$sort");
     assert_eq!(
         sort,
@@ -46,12 +46,12 @@ fn the_index_is_read_fully_backwards_or_forwards_if_numbers_descend() {
 #[test]
 fn keys_of_two_fields_are_grouped_by_one_field_after_equalities() {
     let spec = <Reading as Record>::SPEC;
-    let first = read::newest_by_field(spec, &[], &[]);
+    let first = KeyScan::newest_items().by_field(spec, &[], &[]);
     assert_eq!(stage(&first, "$match"), &doc! {});
     assert_eq!(stage(&first, "$group").get_str("_id").unwrap(), "$device");
     // A stored value may read as an operator.
     let odd = Bson::from(doc! { "$gt": "" });
-    let second = read::newest_by_field(spec, std::slice::from_ref(&odd), &[]);
+    let second = KeyScan::newest_items().by_field(spec, std::slice::from_ref(&odd), &[]);
     assert_eq!(
         stage(&second, "$match"),
         &doc! { "device": { "$eq": odd.clone() } }

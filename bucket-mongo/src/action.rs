@@ -7,6 +7,7 @@ mod ensure;
 mod insert;
 mod insert_many;
 mod insert_report;
+mod keys;
 mod latest;
 mod latest_per_key;
 mod page;
@@ -25,12 +26,16 @@ use std::{future::Future, pin::Pin};
 
 use mongodb::bson::Document;
 
+#[doc(inline)]
+pub use bucket_core::KeySummary;
+
 pub use self::{
     count::CountQuery,
     ensure::{Ensure, EnsureReport, SizeWarning},
     insert::{Insert, Inserted},
     insert_many::InsertMany,
     insert_report::{FailedRecord, InsertReport},
+    keys::{KeyStream, KeySummariesQuery, KeysQuery},
     latest::{LatestNQuery, LatestQuery},
     latest_per_key::LatestPerKeyQuery,
     page::{Page, PageQuery},

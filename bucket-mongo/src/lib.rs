@@ -46,6 +46,7 @@
 //! | read a time range | [`Buckets::range`], [`Buckets::range_many`] |
 //! | read the newest records | [`Buckets::latest`], [`Buckets::latest_n`] |
 //! | read the statistics of a time range | [`Buckets::stats`] |
+//! | list the keys, and how much is stored of each | [`Buckets::keys`] |
 //! | read the newest record of every key | [`Buckets::latest_per_key`] |
 //! | read a time range of every key | [`Buckets::range_all_keys`] |
 //! | read statistics by hour or by day | [`Buckets::rollup`] |
@@ -107,8 +108,8 @@ pub use mongodb::{self, bson};
 #[doc(inline)]
 pub use self::{
     action::{
-        EnsureReport, InsertReport, Inserted, Page, RangeStats, RecordOutcome, RecordPage, Rollup,
-        RollupRow,
+        EnsureReport, InsertReport, Inserted, KeySummary, Page, RangeStats, RecordOutcome,
+        RecordPage, Rollup, RollupRow,
     },
     buckets::{Bucketed, Buckets},
     documents::{Attributed, Documents},

@@ -1,6 +1,7 @@
 //! Runs core's finds and walks with the driver: the common part of the reads.
 
 mod each;
+mod keys;
 mod options;
 mod other_kind;
 mod request;
@@ -11,6 +12,7 @@ mod terms;
 
 pub(crate) use self::{
     each::each,
+    keys::{SIDE_BY_SIDE, every_key},
     options::ReadOptions,
     request::Request,
     rows::{Find, Rows},

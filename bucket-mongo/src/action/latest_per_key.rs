@@ -1,14 +1,10 @@
 //! `latest_per_key`: the newest record of every key.
 
-mod keys;
-mod next_field;
-mod walk;
-
 use std::{collections::HashMap, sync::Arc};
 
 use bucket_core::{
     Record,
-    read::{self, FurtherLook, Newest},
+    read::{self, FurtherLook, KeyScan, Newest},
 };
 use futures_core::Stream;
 use futures_util::{StreamExt, TryFutureExt, TryStreamExt, stream};
@@ -18,12 +14,11 @@ use mongodb::{
 };
 use tracing::Instrument;
 
-use self::walk::SIDE_BY_SIDE;
 use super::{ActionFuture, RecordStream, latest::latest_within};
 use crate::{
     Buckets, Error, ErrorKind, Result,
     error::{Context, ReadFault},
-    read::{ReadOptions, SharedOptions},
+    read::{ReadOptions, SIDE_BY_SIDE, SharedOptions, every_key},
     read_setters::read_setters,
     trace,
 };
@@ -114,7 +109,8 @@ impl<'a, T: Record> LatestPerKeyQuery<'a, T> {
             options: options.clone(),
             context: context.clone(),
         });
-        let keys = keys::newest_buckets(T::SPEC, collection, options, context).await?;
+        let scan = KeyScan::newest_items();
+        let keys = every_key(T::SPEC, scan, collection, options, context).await?;
         let chunks = if side_by_side > 1 {
             keys.ready_chunks(TOGETHER).left_stream()
         } else {

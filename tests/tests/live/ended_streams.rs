@@ -55,4 +55,6 @@ async fn at_its_end_its_limit_or_an_error() {
     ends(readings.range_all_keys(..).stream(), 5).await;
     ends(readings.range_all_keys(one..one).stream(), 0).await;
     ends(readings.latest_per_key().stream(), 1).await;
+    ends(readings.keys().stream(), 1).await;
+    ends(readings.keys().summaries().stream(), 1).await;
 }

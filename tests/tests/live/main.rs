@@ -58,6 +58,7 @@ mod late_records;
 mod latest_per_key;
 mod latest_reads;
 mod learnt_spans;
+mod list_keys;
 mod manual_trades;
 mod many_parts;
 mod migrate_concurrent;

@@ -81,6 +81,8 @@ macro_rules! every_read {
             ("latest", cells.latest(key()) $($settings)* .await.err()),
             ("latest_n", cells.latest_n(key(), 3) $($settings)* .await.err()),
             ("latest_per_key", cells.latest_per_key() $($settings)* .await.err()),
+            ("keys", cells.keys() $($settings)* .await.err()),
+            ("key_summaries", cells.keys().summaries() $($settings)* .await.err()),
             ("stats", cells.stats(key(), span()) $($settings)* .await.err()),
             (
                 "rollup",

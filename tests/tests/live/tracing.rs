@@ -190,6 +190,7 @@ async fn every_operation_is_traced_as_documented_and_no_value_is_logged() {
     letters.page("secret recipient", 1).await.unwrap();
     assert_eq!(letters.pages("secret recipient").await.unwrap().len(), 2);
     assert_eq!(letters.latest_per_key().await.unwrap().len(), 1);
+    assert_eq!(letters.keys().await.unwrap().len(), 1);
     letters.page_count("secret recipient").await.unwrap();
     letters.count("secret recipient").await.unwrap();
     let pages = letters.pages("secret recipient").stream();
@@ -221,6 +222,7 @@ async fn every_operation_is_traced_as_documented_and_no_value_is_logged() {
         "count",
         "pages",
         "latest_per_key",
+        "keys",
         "records",
         "range",
         "stats",

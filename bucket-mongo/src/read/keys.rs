@@ -1,13 +1,16 @@
-//! The newest bucket of every key, key field by key field.
+//! Every key, key field by key field.
 //!
 //! One command jumps over the values of the first field and gives the newest bucket of one key for each
 //! value. A second command, answered from the index only, gives the other end of each value. If both ends are
 //! the same key, the value has no other key. Otherwise the keys of that value are read in the same way by the
 //! next field, or all together (`next_field.rs`).
 
+mod next_field;
+mod walk;
+
 use bucket_core::{
     BucketSpec,
-    read::{self, FieldValue},
+    read::{self, FieldValue, KeyScan},
 };
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -16,14 +19,12 @@ use mongodb::{
     bson::{Bson, RawDocumentBuf},
 };
 
-use super::{
-    next_field,
-    walk::{Found, Walk},
-};
+use self::walk::Walk;
+pub(crate) use self::walk::{Found, SIDE_BY_SIDE};
+use super::{Aggregated, SharedOptions};
 use crate::{
     Error, Result,
     error::{Context, ReadFault},
-    read::{Aggregated, SharedOptions},
 };
 
 /// The most values of a field that one command looks at ..
@@ -31,19 +32,21 @@ const VALUES: usize = 1_000;
 /// .. unless their documents reach this many bytes first.
 const BYTES: usize = 4 * 1024 * 1024;
 
-/// The newest bucket of every key, by the plans of core.
+/// What the scan brings of every key.
 ///
 /// # Errors
 ///
 /// Those of opening the first cursor.
-pub(super) async fn newest_buckets<'a>(
+pub(crate) async fn every_key<'a>(
     spec: &'static BucketSpec,
+    scan: KeyScan,
     collection: Collection<RawDocumentBuf>,
     options: SharedOptions<'a>,
     context: Context,
 ) -> Result<BoxStream<'a, Found>> {
     let walk = Walk {
         spec,
+        scan,
         collection,
         options,
         context,

@@ -77,7 +77,7 @@ async fn by_next<'a>(
     let side_by_side = walk.side_by_side();
     let by_next = stream::iter(known)
         .map(move |next| {
-            let plan = read::newest_by_next(walk.spec, &walk.prefix, &values, &next);
+            let plan = walk.scan.by_next(walk.spec, &walk.prefix, &values, &next);
             let walk = walk.clone();
             let keys = async move {
                 match walk.aggregate(plan).await {

@@ -2,7 +2,7 @@
 
 use bucket_core::{
     BucketSpec,
-    read::{self, AggregatePlan},
+    read::{AggregatePlan, KeyScan},
 };
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -17,14 +17,15 @@ use crate::{
 };
 
 /// The most reads that run at the same time.
-pub(super) const SIDE_BY_SIDE: usize = 4;
+pub(crate) const SIDE_BY_SIDE: usize = 4;
 
-pub(super) type Found = Result<RawDocumentBuf>;
+pub(crate) type Found = Result<RawDocumentBuf>;
 
 /// The keys that have these values of the first key fields.
 #[derive(Clone)]
 pub(super) struct Walk<'a> {
     pub(super) spec: &'static BucketSpec,
+    pub(super) scan: KeyScan,
     pub(super) collection: Collection<RawDocumentBuf>,
     pub(super) options: SharedOptions<'a>,
     pub(super) context: Context,
@@ -35,7 +36,7 @@ pub(super) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     pub(super) async fn open(&self) -> Result<Aggregated<'a>> {
-        let plan = read::newest_by_field(self.spec, &self.prefix, &self.except);
+        let plan = self.scan.by_field(self.spec, &self.prefix, &self.except);
         self.aggregate(plan).await
     }
 

@@ -1,0 +1,166 @@
+//! How much is stored of each of some keys, and from when to when.
+//!
+//! The server reads every bucket of the keys and sends one document for each key.
+
+use bson::{Bson, DateTime, Document, RawDocument, doc};
+
+use super::{AggregatePlan, Live, ReadKey, aggregate, any_key, has_records, latest::key_fields};
+use crate::{
+    bucket::{self, record::Record},
+    codec::raw::printed_id,
+    error::{Damage, DamagedBucket},
+    model::{
+        spec::{BucketSpec, ID},
+        whole,
+    },
+};
+
+/// Fields of the stages and of the result.
+const KEY: &str = "key";
+const COUNT: &str = "count";
+const LENGTH: &str = "length";
+const TIMES: &str = "times";
+const SHOWN: &str = "shown";
+const WHOLE: &str = "whole";
+const BUCKETS: &str = "buckets";
+const RECORDS: &str = "records";
+const FIRST: &str = "first";
+const LAST: &str = "last";
+const DAMAGED: &str = "damaged";
+
+/// What is shown of these keys: a document for each of them that has buckets, for [`read_summary`].
+#[must_use]
+pub fn summaries(spec: &BucketSpec, live: &Live, keys: &[ReadKey]) -> AggregatePlan {
+    let keys: Vec<&[u8]> = keys.iter().map(ReadKey::elements).collect();
+    let mut condition = live.condition().clone();
+    condition.extend(has_records(spec));
+    // Plans of this crate are valid BSON.
+    let filter = Document::try_from(any_key(spec, &keys, &condition)).unwrap_or_default();
+    aggregate(
+        spec,
+        vec![
+            doc! { "$match": filter },
+            doc! { "$project": arrays(spec) },
+            doc! { "$project": checked(live) },
+            doc! { "$group": totals() },
+        ],
+    )
+}
+
+/// Of each bucket: its key, its count, the length of its array, and the times of its items. The
+/// expressions never fail on the server, whatever is stored.
+fn arrays(spec: &BucketSpec) -> Document {
+    let items = format!("${}", spec.items());
+    let times = format!("{items}.{}", spec.time().name);
+    let of_array =
+        |value: Bson, other: Bson| doc! { "$cond": [{ "$isArray": &items }, value, other] };
+    doc! {
+        KEY: key_fields(spec),
+        COUNT: format!("${}", spec.names().count),
+        LENGTH: of_array(doc! { "$size": &items }.into(), Bson::Int32(-1)),
+        TIMES: of_array(times.into(), Bson::Array(Vec::new())),
+    }
+}
+
+/// Of each bucket: whether it is a bucket as far as this read can see, and the times that are shown.
+fn checked(live: &Live) -> Document {
+    let (count, length, times) = (
+        format!("${COUNT}"),
+        format!("${LENGTH}"),
+        format!("${TIMES}"),
+    );
+    let is_date = |end: &str| doc! { "$eq": [{ "$type": { end: &times } }, "date"] };
+    let whole = doc! { "$and": [
+        { "$isNumber": &count },
+        { "$eq": [&count, &length] },
+        { "$eq": [{ "$size": &times }, &length] },
+        // Values of one type are next to each other in the order of all values.
+        is_date("$min"),
+        is_date("$max"),
+    ] };
+    let shown = match live.range().start() {
+        None => Bson::String(times),
+        Some(first) => {
+            let is_shown = doc! { "$gte": ["$$this", first] };
+            doc! { "$filter": { "input": times, "cond": is_shown } }.into()
+        }
+    };
+    doc! { KEY: 1, WHOLE: whole, SHOWN: shown }
+}
+
+fn totals() -> Document {
+    let (whole, shown) = (format!("${WHOLE}"), format!("${SHOWN}"));
+    doc! {
+        "_id": format!("${KEY}"),
+        BUCKETS: { "$sum": 1_i64 },
+        RECORDS: { "$sum": { "$toLong": { "$size": &shown } } },
+        FIRST: { "$min": { "$min": &shown } },
+        LAST: { "$max": { "$max": &shown } },
+        // One of them suffices.
+        DAMAGED: { "$min": { "$cond": [whole, "$$REMOVE", { "_id": format!("${ID}") }] } },
+    }
+}
+
+/// What is stored of a key.
+///
+/// ```
+/// # use bucket_core::KeySummary;
+/// fn mean_fill<K>(of: &KeySummary<K>) -> Option<u64> {
+///     of.records.checked_div(of.buckets)
+/// }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KeySummary<K> {
+    /// The key.
+    pub key: K,
+    /// The number of its buckets.
+    pub buckets: u64,
+    /// The number of its records.
+    pub records: u64,
+    /// The time of its first record.
+    pub first: DateTime,
+    /// The time of its last record.
+    pub last: DateTime,
+}
+
+/// Reads a result of [`summaries`]. `None` if no record of the key is shown.
+///
+/// # Errors
+///
+/// [`DamagedBucket`] if a bucket of the key is damaged.
+pub fn read_summary<T: Record>(
+    found: &RawDocument,
+) -> Result<Option<KeySummary<T::Key>>, DamagedBucket> {
+    if let Ok(damaged) = found.get_document(DAMAGED) {
+        let damage = Damage::Field {
+            path: T::SPEC.items().to_owned(),
+            expected: "an array with as many items as the count says, each with a date",
+        };
+        return Err(DamagedBucket::new(printed_id(damaged), damage));
+    }
+    let unreadable = |damage| DamagedBucket::new(printed_id(found), damage);
+    let field = |path: &str, expected| {
+        let path = path.to_owned();
+        unreadable(Damage::Field { path, expected })
+    };
+    let key = found
+        .get_document(ID)
+        .map_err(|_| field(ID, "a document"))?;
+    let key = bucket::key_of::<T>(key).map_err(unreadable)?;
+    let (Ok(first), Ok(last)) = (found.get_datetime(FIRST), found.get_datetime(LAST)) else {
+        return Ok(None);
+    };
+    let number = |name| {
+        let number = found.get(name).ok().flatten().and_then(whole::of_raw);
+        let number = number.and_then(|number| u64::try_from(number).ok());
+        number.ok_or_else(|| field(name, "a number"))
+    };
+    Ok(Some(KeySummary {
+        key,
+        buckets: number(BUCKETS)?,
+        records: number(RECORDS)?,
+        first,
+        last,
+    }))
+}
