@@ -107,6 +107,7 @@ mod tests {
     }
 
     /// Models that use every part of the generated code.
+    #[allow(clippy::too_many_lines, reason = "a list")]
     fn all() -> Vec<File> {
         let bucketed: [DeriveInput; 3] = [
             parse_quote! {
@@ -254,9 +255,9 @@ mod tests {
     /// The other half: what rustc says about such constants.
     #[test]
     fn a_test_compiles_generated_code_among_constants_of_each_name() {
-        let test =
+        let path =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/tests/live/derive_names.rs");
-        let text = fs::read_to_string(test).unwrap();
+        let text = fs::read_to_string(path).unwrap();
         let words: BTreeSet<&str> = text
             .split(|c: char| !c.is_alphanumeric() && c != '_')
             .collect();
