@@ -269,6 +269,12 @@ where
         self.holds = chunk.holds();
     }
 
+    /// The error of a record that is not sent, with its key.
+    fn refused(&self, record: &T, kind: ErrorKind) -> Error {
+        let context = Context::of::<T>(self.context.operation, &record.key());
+        Error::new(kind, &context)
+    }
+
     /// Encodes the next record; returns whether the chunk takes more. A record that cannot be encoded goes
     /// straight to the report.
     fn take(&mut self, batch: &mut Batch) -> bool {
@@ -282,13 +288,13 @@ where
             let Some(position) = Source::position(*first, index) else {
                 let message = format!("the position of a source must be at most {}", i64::MAX);
                 let kind = ErrorKind::InvalidArgument { message };
-                self.report.fail(index, Error::new(kind, &self.context));
+                self.report.fail(index, self.refused(record, kind));
                 return true;
             };
             batch.set_position(position);
         }
         if let Err(source) = batch.push_with(index, record, limits) {
-            let error = Error::new(ErrorKind::Encode(source), &self.context);
+            let error = self.refused(record, ErrorKind::Encode(source));
             self.report.fail(index, error);
         }
         batch.records() + batch.own_repeats().len() < CHUNK_RECORDS && batch.bytes() < CHUNK_BYTES

@@ -13,13 +13,20 @@ use mongodb::bson::Bson;
 /// ```
 /// use bucket_mongo::ErrorKind;
 ///
-/// let kind = ErrorKind::InvalidArgument { message: "pages are counted from 1".into() };
-/// assert_eq!(kind.to_string(), "pages are counted from 1");
+/// fn missing_index(kind: &ErrorKind) -> Option<&str> {
+///     match kind {
+///         // Kinds and their fields may be added: `..`.
+///         ErrorKind::MissingIndex { name, .. } => Some(name),
+///         _ => None,
+///     }
+/// }
+/// assert_eq!(missing_index(&ErrorKind::ShutDown), None);
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// An argument is invalid, such as page 0; nothing was sent.
+    #[non_exhaustive]
     InvalidArgument {
         /// What is wrong with it.
         message: String,
@@ -29,6 +36,7 @@ pub enum ErrorKind {
     /// A bucket covers a longer time than the handle had seen, so the read may have missed records. The
     /// handle has learnt the length: read again, or set it in advance with
     /// [`Buckets::with_longest_span`](crate::Buckets::with_longest_span).
+    #[non_exhaustive]
     LongerBucket {
         /// The time that the bucket covers, in seconds.
         seconds: i64,
@@ -42,12 +50,14 @@ pub enum ErrorKind {
     /// The sum of an aggregate over a time range exceeds 64 bits.
     Overflow(SumOverflow),
     /// An index of the model is missing; nothing was stored. Call `ensure()`.
+    #[non_exhaustive]
     MissingIndex {
         /// The name of the index.
         name: String,
     },
     /// An index that writes depend on is still being built; nothing was stored. Call `ensure()`, which waits
     /// for it, then try again.
+    #[non_exhaustive]
     UnfinishedIndex {
         /// The name of the index.
         name: String,
@@ -56,6 +66,7 @@ pub enum ErrorKind {
     /// index with one of the model's names and another definition. Nothing was stored or read.
     Drift(Box<Drift>),
     /// A unique index of your own refused the record or document, which is not stored.
+    #[non_exhaustive]
     DuplicateKey {
         /// The name of the index.
         index: String,
@@ -64,17 +75,20 @@ pub enum ErrorKind {
     },
     /// The id of the record (`#[bucket(unique)]`) is already stored under its key with other data; the record
     /// is not stored.
+    #[non_exhaustive]
     Conflict {
         /// The id, as text.
         id: String,
     },
     /// An index on open buckets that belongs to another capacity refused the record; nothing was stored. Drop
     /// the index once no writer uses that capacity.
+    #[non_exhaustive]
     OtherCapacity {
         /// The name of that index.
         index: String,
     },
     /// The call gave up after repeated write conflicts with other writers of the key; nothing was stored.
+    #[non_exhaustive]
     Contention {
         /// The number of attempts.
         attempts: u32,
@@ -86,6 +100,7 @@ pub enum ErrorKind {
     Reserved,
     /// An earlier record of the same key and [source](crate::action::InsertMany::from_source) may not be
     /// stored; this one was not sent. Send both again, the earlier one first.
+    #[non_exhaustive]
     HeldBack {
         /// The position of this record.
         position: i64,
@@ -93,6 +108,7 @@ pub enum ErrorKind {
         failed: i64,
     },
     /// The buffer of an ingestor is full; the record was not taken.
+    #[non_exhaustive]
     Overloaded {
         /// The capacity of the buffer, in bytes.
         limit: usize,
@@ -101,23 +117,27 @@ pub enum ErrorKind {
     /// record is not stored.
     ShutDown,
     /// No server could be reached; nothing was stored.
+    #[non_exhaustive]
     Unreachable {
         /// What the driver says.
         message: String,
     },
     /// A read took longer than its [`deadline`](crate::action::RangeQuery::deadline) or
     /// [`max_time`](crate::action::RangeQuery::max_time); a read stores nothing.
+    #[non_exhaustive]
     TimedOut {
         /// What the server says, or that it said nothing.
         message: String,
     },
     /// The server does not accept the credentials or does not permit the operation; nothing was
     /// stored.
+    #[non_exhaustive]
     Unauthorized {
         /// What the server says.
         message: String,
     },
     /// The server refused the operation; nothing was stored.
+    #[non_exhaustive]
     Server {
         /// The server's error code.
         code: i32,
@@ -126,11 +146,13 @@ pub enum ErrorKind {
     },
     /// The connection was lost, or the write concern was not met, after the records were sent. They may or
     /// may not be stored.
+    #[non_exhaustive]
     OutcomeUnknown {
         /// What the driver or the server says.
         message: String,
     },
     /// A full bucket would exceed the largest document that the server stores; nothing was created.
+    #[non_exhaustive]
     BucketTooLarge {
         /// The size of a full bucket, in bytes.
         bytes: usize,
@@ -138,6 +160,7 @@ pub enum ErrorKind {
         limit: usize,
     },
     /// An index cannot be built, because stored documents violate it.
+    #[non_exhaustive]
     IndexBuild {
         /// The name of the index.
         name: String,
@@ -147,6 +170,7 @@ pub enum ErrorKind {
     /// The migration of a collection to another form was stopped. Migrated documents stay migrated: start the
     /// migration again, or continue after `after` with
     /// [`MigrateDocuments::after`](crate::documents::MigrateDocuments::after).
+    #[non_exhaustive]
     Interrupted {
         /// Documents up to this `_id` are migrated; `None` if the first batch was not finished.
         after: Option<Box<Bson>>,
@@ -154,6 +178,7 @@ pub enum ErrorKind {
         cause: Box<ErrorKind>,
     },
     /// Any other error of the driver.
+    #[non_exhaustive]
     Driver {
         /// What the driver says.
         message: String,

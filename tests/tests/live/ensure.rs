@@ -192,7 +192,7 @@ async fn a_conflicting_index_of_a_larger_capacity_is_named() {
     let events = Event::buckets(&database);
     events.ensure().await.unwrap();
     let error = events.insert(&event(1, 1_700_000_000)).await.unwrap_err();
-    let ErrorKind::OtherCapacity { index } = error.kind() else {
+    let ErrorKind::OtherCapacity { index, .. } = error.kind() else {
         panic!("{error:?}")
     };
     assert_eq!(index, "bucket_open_20");
@@ -231,7 +231,7 @@ async fn two_open_buckets_of_one_key_are_an_error_that_names_the_index() {
         .await
         .unwrap();
     let error = Event::buckets(&database).ensure().await.unwrap_err();
-    let ErrorKind::IndexBuild { name, message } = error.kind() else {
+    let ErrorKind::IndexBuild { name, message, .. } = error.kind() else {
         panic!("{error:?}")
     };
     assert_eq!(name, "bucket_open_10");
@@ -348,7 +348,7 @@ async fn large_buckets_cause_a_warning_and_impossible_ones_are_refused() {
         .await
         .unwrap();
     let error = wide.ensure().await.unwrap_err();
-    let ErrorKind::BucketTooLarge { bytes, limit } = error.kind() else {
+    let ErrorKind::BucketTooLarge { bytes, limit, .. } = error.kind() else {
         panic!("{error:?}")
     };
     assert!(*bytes > *limit && *limit == 16 * 1024 * 1024);

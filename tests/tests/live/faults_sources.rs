@@ -344,6 +344,7 @@ impl<const F: usize> Consumer<F> {
             if let ErrorKind::HeldBack {
                 position,
                 failed: by,
+                ..
             } = error.kind()
             {
                 let index = i64::try_from(failed.index).unwrap();

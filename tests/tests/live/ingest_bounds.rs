@@ -47,7 +47,10 @@ async fn a_full_buffer_makes_a_push_wait_until_there_is_room() {
     }
     // `try_push` never waits.
     let error = ingestor.try_push(&sample(1, 0, 99)).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Overloaded { limit: 1 }));
+    assert!(matches!(
+        error.kind(),
+        ErrorKind::Overloaded { limit: 1, .. }
+    ));
     drop(held);
     first.await.unwrap();
     for waiting in waiting {
@@ -77,7 +80,7 @@ async fn a_full_buffer_refuses_at_once_and_accepts_nothing() {
     };
     assert!(matches!(
         error.kind(),
-        ErrorKind::Overloaded { limit: 50_000 }
+        ErrorKind::Overloaded { limit: 50_000, .. }
     ));
     assert!(error.is_retryable() && !error.is_outcome_unknown());
     assert!(taken > 10, "{taken}");

@@ -137,7 +137,7 @@ async fn a_refused_run_reports_where_to_continue() {
         "{text}"
     );
     assert!(!error.is_retryable());
-    let ErrorKind::Interrupted { after, cause } = error.kind() else {
+    let ErrorKind::Interrupted { after, cause, .. } = error.kind() else {
         panic!("{error:?}");
     };
     let after = after.as_deref().unwrap();

@@ -53,7 +53,7 @@ models! {
 
 fn missing(error: &Error) -> &str {
     match error.kind() {
-        ErrorKind::MissingIndex { name } => name,
+        ErrorKind::MissingIndex { name, .. } => name,
         other => panic!("{other:?}"),
     }
 }

@@ -325,7 +325,7 @@ fn unsummable<T: Bucketed + From<Counted>>(position: i64) -> T {
 
 fn is_held_back(error: &bucket_mongo::Error, at: i64, by: i64) -> bool {
     error.is_retryable()
-        && matches!(error.kind(), ErrorKind::HeldBack { position, failed } if (*position, *failed) == (at, by))
+        && matches!(error.kind(), ErrorKind::HeldBack { position, failed, .. } if (*position, *failed) == (at, by))
 }
 
 async fn check_refused<T: Bucketed + From<Counted>>() {

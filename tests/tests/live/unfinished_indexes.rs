@@ -99,7 +99,8 @@ impl Build {
 }
 
 fn assert_unfinished(error: &Error, name: &str) {
-    let is_unfinished = matches!(error.kind(), ErrorKind::UnfinishedIndex { name: n } if n == name);
+    let is_unfinished =
+        matches!(error.kind(), ErrorKind::UnfinishedIndex { name: n, .. } if n == name);
     assert!(is_unfinished, "{name}: {error:?}");
     assert!(error.is_retryable() && !error.is_outcome_unknown());
     assert!(error.to_string().contains("still being built"), "{error}");

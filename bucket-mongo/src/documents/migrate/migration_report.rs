@@ -89,7 +89,9 @@ pub struct MigrationReport {
 pub struct RefusedDocument {
     /// Its `_id`.
     pub id: Bson,
-    /// Why it cannot be migrated.
+    /// Why it cannot be migrated. The document is always the reason, so this is not the
+    /// [`Error`](crate::Error) of a call: there is nothing to try again, and [`fault`](DocumentError::fault)
+    /// says what to repair.
     pub error: DocumentError,
 }
 

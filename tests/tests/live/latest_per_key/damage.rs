@@ -75,6 +75,6 @@ async fn an_empty_collection_has_no_records_and_a_missing_index_is_a_typed_error
     collection.drop_index("bucket_pages").await.unwrap();
     let error = buckets.latest_per_key().await.unwrap_err();
     let is_missing =
-        matches!(error.kind(), ErrorKind::MissingIndex { name } if name == "bucket_pages");
+        matches!(error.kind(), ErrorKind::MissingIndex { name, .. } if name == "bucket_pages");
     assert!(is_missing, "{error}");
 }

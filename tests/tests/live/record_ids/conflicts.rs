@@ -17,7 +17,7 @@ async fn other_data_under_a_stored_id_is_a_conflict_and_changes_nothing() {
     let before = documents(&database, "orders").await;
     let error = buckets.insert(&Numbered::of(7, 8)).await.unwrap_err();
     assert!(
-        matches!(error.kind(), ErrorKind::Conflict { id } if id == "7"),
+        matches!(error.kind(), ErrorKind::Conflict { id, .. } if id == "7"),
         "{error:?}"
     );
     assert!(error.is_conflict() && !error.is_retryable() && !error.is_outcome_unknown());

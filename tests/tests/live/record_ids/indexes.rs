@@ -24,7 +24,7 @@ async fn without_the_index_nothing_is_stored() {
     database.run_command(drop).await.unwrap();
     let error = buckets.insert(&Counted::of(1, 1)).await.unwrap_err();
     assert!(
-        matches!(error.kind(), ErrorKind::MissingIndex { name } if name == "bucket_unique"),
+        matches!(error.kind(), ErrorKind::MissingIndex { name, .. } if name == "bucket_unique"),
         "{error:?}"
     );
     assert!(documents(&database, "orders").await.is_empty());
