@@ -136,7 +136,7 @@ impl<T: Record> Buckets<T> {
 
     /// The longest bucket span that was set or that the handle has met, in milliseconds.
     pub(crate) fn longest(&self) -> i64 {
-        self.longest.max(self.learnt().longest())
+        self.longest.max(self.cache().longest())
     }
 
     /// The longest bucket span that was set, in milliseconds; 0 if none was.
@@ -145,7 +145,7 @@ impl<T: Record> Buckets<T> {
     }
 
     pub(crate) fn saw_longest(&self, millis: i64) {
-        self.learnt().saw_longest(millis);
+        self.cache().saw_longest(millis);
     }
 
     /// The limits of a record's key; `None` without limits by key.
@@ -198,8 +198,8 @@ impl<T: Record> Buckets<T> {
         &self.store
     }
 
-    pub(crate) fn learnt(&self) -> &Arc<SharedCache> {
-        self.store.learnt()
+    pub(crate) fn cache(&self) -> &Arc<SharedCache> {
+        self.store.cache()
     }
 }
 

@@ -36,7 +36,7 @@ pub use self::{
 /// ```
 pub struct Documents<T: attribute::Attributed> {
     database: Database,
-    learnt: Arc<SharedCache>,
+    cache: Arc<SharedCache>,
     document: PhantomData<fn() -> T>,
 }
 
@@ -44,7 +44,7 @@ impl<T: attribute::Attributed> Documents<T> {
     pub(crate) fn new(database: &Database) -> Self {
         Self {
             database: database.clone(),
-            learnt: Arc::default(),
+            cache: Arc::default(),
             document: PhantomData,
         }
     }
@@ -84,7 +84,7 @@ impl<T: attribute::Attributed> Clone for Documents<T> {
     fn clone(&self) -> Self {
         Self {
             database: self.database.clone(),
-            learnt: Arc::clone(&self.learnt),
+            cache: Arc::clone(&self.cache),
             document: PhantomData,
         }
     }

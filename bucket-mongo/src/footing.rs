@@ -25,7 +25,7 @@ impl Store {
     ) -> Result<Collection<RawDocumentBuf>> {
         options.begin(context).await?;
         let terms = &options.terms;
-        if self.learnt().lock().is_readable() {
+        if self.cache().lock().is_readable() {
             return Ok(self.collection());
         }
         let command = terms.command(Look::Collection.command(self.spec()));
@@ -51,11 +51,11 @@ impl Store {
                     if let Some(drift @ Drift::Collation { .. }) = collection_drift(found) {
                         return Err(Error::new(ErrorKind::Drift(Box::new(drift)), context));
                     }
-                    self.learnt().lock().saw_readable();
+                    self.cache().lock().saw_readable();
                 }
             }
             Some(Listing::NotPermitted | Listing::NotKnown) => {
-                self.learnt().lock().saw_readable();
+                self.cache().lock().saw_readable();
             }
             // What is wrong the read will say.
             Some(Listing::OtherKind(_)) | None => {}

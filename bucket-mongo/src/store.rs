@@ -22,7 +22,7 @@ pub(crate) struct Store {
     database: Database,
     write_concern: WriteConcern,
     deadline: Duration,
-    learnt: Arc<SharedCache>,
+    cache: Arc<SharedCache>,
     /// Shared by handles that write with the same settings.
     groups: Arc<Groups>,
 }
@@ -34,7 +34,7 @@ impl Store {
             database: database.clone(),
             write_concern: durable(),
             deadline: DEADLINE,
-            learnt: Arc::default(),
+            cache: Arc::default(),
             groups: Arc::default(),
         }
     }
@@ -67,8 +67,8 @@ impl Store {
         collection(&self.database, self.spec.collection())
     }
 
-    pub(crate) fn learnt(&self) -> &Arc<SharedCache> {
-        &self.learnt
+    pub(crate) fn cache(&self) -> &Arc<SharedCache> {
+        &self.cache
     }
 
     pub(crate) fn groups(&self) -> &Groups {

@@ -56,7 +56,7 @@ pub(crate) struct Settings {
 /// Writes the batch of one call.
 pub(crate) struct Writer<'a> {
     database: &'a Database,
-    learnt: &'a Arc<SharedCache>,
+    cache: &'a Arc<SharedCache>,
     spec: &'static BucketSpec,
     session: Option<&'a mut ClientSession>,
     write_concern: Option<RawDocumentBuf>,
@@ -81,7 +81,7 @@ impl<'a> Writer<'a> {
         let patience = settings.deadline.unwrap_or(store.deadline());
         Ok(Self {
             database: store.database(),
-            learnt: store.learnt(),
+            cache: store.cache(),
             spec: store.spec(),
             session,
             write_concern: raw_write_concern(concern, &context)?,
@@ -123,7 +123,7 @@ impl<'a> Writer<'a> {
                 callers.take_out_gone(|records| call.gone(records));
             }
             match call.next() {
-                Next::Consult => call.consult(&mut self.learnt.lock()),
+                Next::Consult => call.consult(&mut self.cache.lock()),
                 // Everything in flight was awaited.
                 Next::Wait | Next::Done => break,
                 next => {

@@ -133,7 +133,7 @@ impl<'a, T: Attributed> Storing<'a, T> {
     async fn deliver(&mut self, documents: &NewDocuments) -> Result<StoredDocuments> {
         let channel = Channel {
             database: self.documents.database(),
-            learnt: &self.documents.learnt,
+            cache: &self.documents.cache,
             write_concern: self.write_concern.as_deref(),
             deadline: self.deadline,
             context: &self.context,

@@ -34,7 +34,7 @@ pub enum ErrorKind {
     /// A cursor token cannot be used here; nothing was sent.
     InvalidToken(TokenError),
     /// A bucket covers a longer time than the handle had seen, so the read may have missed records. The
-    /// handle has learnt the length: read again, or set it in advance with
+    /// handle has learned the length: read again, or set it in advance with
     /// [`Buckets::with_longest_span`](crate::Buckets::with_longest_span).
     #[non_exhaustive]
     LongerBucket {

@@ -1,4 +1,4 @@
-//! What a handle and its clones have learnt about their server, collection and keys.
+//! What a handle and its clones have learned about their server, collection and keys.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,

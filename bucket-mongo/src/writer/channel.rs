@@ -20,7 +20,7 @@ use crate::error::{Context, Error};
 #[derive(Debug)]
 pub(crate) struct Channel<'a> {
     pub(crate) database: &'a Database,
-    pub(crate) learnt: &'a Arc<SharedCache>,
+    pub(crate) cache: &'a Arc<SharedCache>,
     pub(crate) write_concern: Option<&'a RawDocument>,
     pub(crate) deadline: Instant,
     pub(crate) context: &'a Context,
@@ -51,7 +51,7 @@ impl Channel<'_> {
                 write_concern: self.write_concern,
                 deadline: self.deadline,
                 selection,
-                learnt: self.learnt,
+                cache: self.cache,
                 collection: None,
                 statements,
                 repeatable: true,
@@ -61,7 +61,7 @@ impl Channel<'_> {
         } else {
             let command = Command {
                 database: self.database.clone(),
-                learnt: Arc::clone(self.learnt),
+                cache: Arc::clone(self.cache),
                 write_concern: self.write_concern.map(RawDocument::to_owned),
                 deadline: self.deadline,
                 selection,

@@ -34,7 +34,7 @@ pub(super) struct Delivery<'a> {
     pub(super) write_concern: Option<&'a RawDocument>,
     pub(super) deadline: Instant,
     pub(super) selection: Selection,
-    pub(super) learnt: &'a SharedCache,
+    pub(super) cache: &'a SharedCache,
     /// The UUID of its collection.
     pub(super) collection: Option<Binary>,
     /// The number of its statements.
@@ -78,7 +78,7 @@ impl Delivery<'_> {
             delivery.told(event);
         }
         if delivery.has_met_a_taken_number() {
-            self.learnt
+            self.cache
                 .give_up_numbers("another command used the transaction number of a write");
         }
         self.end(delivery.end(), last)
@@ -95,11 +95,11 @@ impl Delivery<'_> {
         if matches!(body.get_bool("ordered"), Ok(false)) {
             delivery = delivery.divisible();
         }
-        let learnt = self.learnt.lock();
-        if !learnt.has_numbers() {
+        let cache = self.cache.lock();
+        if !cache.has_numbers() {
             delivery = delivery.without_number();
         }
-        if !learnt.names_collections(self.borrowed) {
+        if !cache.names_collections(self.borrowed) {
             self.collection = None;
         }
         delivery
@@ -124,8 +124,8 @@ impl Delivery<'_> {
                 }
                 let is_named = collection.is_some();
                 let reply = self.send(body, number).await?;
-                if is_named && !self.learnt.lock().has_tried_naming() {
-                    self.learnt.lock().saw_naming_taken();
+                if is_named && !self.cache.lock().has_tried_naming() {
+                    self.cache.lock().saw_naming_taken();
                 }
                 Ok(Event::Reply(reply))
             }
@@ -146,7 +146,7 @@ impl Delivery<'_> {
                 Numbering::Number(number) => return Ok(Event::Number(number)),
                 Numbering::InTransaction | Numbering::Unavailable => break,
                 Numbering::Unreadable => {
-                    self.learnt.give_up_numbers(
+                    self.cache.give_up_numbers(
                         "this version of the library cannot read the transaction number of the driver's \
                          sessions",
                     );
@@ -195,7 +195,7 @@ impl Delivery<'_> {
                 Fault::NotSent
             }
             Fault::NoNaming => {
-                self.learnt.lock().saw_naming_unknown();
+                self.cache.lock().saw_naming_unknown();
                 Fault::NoNaming
             }
             Fault::NoNumbers
@@ -207,7 +207,7 @@ impl Delivery<'_> {
                     }
                 ) =>
             {
-                self.learnt
+                self.cache
                     .give_up_numbers("the server is not a member of a replica set");
                 Fault::NoNumbers
             }

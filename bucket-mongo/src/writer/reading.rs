@@ -75,7 +75,7 @@ impl Writer<'_> {
         match faults::code(&error).and_then(Listing::of_error) {
             Some(listing) => {
                 if listing == Listing::NotPermitted {
-                    self.learnt.warn_of_no_look(look, self.spec);
+                    self.cache.warn_of_no_look(look, self.spec);
                 }
                 CallEvent::Listed(listing)
             }

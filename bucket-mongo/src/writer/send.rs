@@ -28,7 +28,7 @@ impl Writer<'_> {
                 let selection = Selection::default();
                 let command = Command {
                     database: self.database.clone(),
-                    learnt: Arc::clone(self.learnt),
+                    cache: Arc::clone(self.cache),
                     write_concern: self.write_concern.clone(),
                     deadline: self.deadline,
                     selection: selection.clone(),
@@ -68,7 +68,7 @@ impl Writer<'_> {
                 write_concern: self.write_concern.as_deref(),
                 deadline: self.deadline,
                 selection: Selection::default(),
-                learnt: self.learnt,
+                cache: self.cache,
                 collection: dispatch.collection,
                 statements: dispatch.statements,
                 repeatable: false,
@@ -89,7 +89,7 @@ impl Writer<'_> {
 #[derive(Debug)]
 pub(super) struct Command {
     pub(super) database: Database,
-    pub(super) learnt: Arc<SharedCache>,
+    pub(super) cache: Arc<SharedCache>,
     pub(super) write_concern: Option<RawDocumentBuf>,
     pub(super) deadline: Instant,
     pub(super) selection: Selection,
@@ -157,7 +157,7 @@ impl Command {
             write_concern: self.write_concern.as_deref(),
             deadline: self.deadline,
             selection: self.selection,
-            learnt: &self.learnt,
+            cache: &self.cache,
             collection: self.collection,
             statements: self.statements,
             repeatable: self.repeatable,
