@@ -95,6 +95,9 @@ pub fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
     plans
 }
 
+/// How the names of the manual's indexes on open buckets begin; the capacity follows.
+const OPEN_INDEX: &str = "bucket_open_";
+
 /// Finds what writes cannot do without: the unique indexes, and the index that finds the next bucket. Writes
 /// also stop if an expiry index has another definition than the model's; another limit is allowed.
 ///
@@ -124,7 +127,15 @@ pub fn unmet(spec: &BucketSpec, found: &[Document]) -> Option<Unmet> {
     let missing = missing.into_iter().filter(|plan| is_needed(&plan));
     let (unfinished, missing): (Vec<IndexPlan>, Vec<IndexPlan>) = missing.partition(is_unfinished);
     if let Some(IndexPlan { name, .. }) = missing.into_iter().next() {
-        return Some(Unmet::Missing { name });
+        // `ensure` creates it only where it replaces the other one.
+        let is_of_other = |drift: &Drift| matches!(drift, Drift::Capacity { .. });
+        let other = name
+            .starts_with(OPEN_INDEX)
+            .then(|| drift.into_iter().find(is_of_other));
+        return Some(match other.flatten() {
+            Some(other) => Unmet::Differs(other),
+            None => Unmet::Missing { name },
+        });
     }
     let plans = plan(spec);
     let counts = |drift: &Drift| match drift {
@@ -171,6 +182,25 @@ pub enum Unmet {
 #[must_use]
 pub fn take_removing(missing: &mut Vec<IndexPlan>, found: &[Document]) -> Vec<Drift> {
     retention::without_consent(missing, &Listed::all(found))
+}
+
+/// Takes the index on open buckets out of the missing ones if another capacity has one. Writers of both would
+/// open buckets side by side and be refused by each other's index, so only a call that replaces it may create it.
+///
+/// ```
+/// # use bucket_core::{BucketSpec, index};
+/// fn is_left_out(spec: &BucketSpec, found: &[bson::Document]) -> bool {
+///     let (mut missing, drift) = index::compare(spec, found);
+///     let before = missing.len();
+///     index::take_rivals(&mut missing, &drift);
+///     missing.len() < before
+/// }
+/// ```
+pub fn take_rivals(missing: &mut Vec<IndexPlan>, drift: &[Drift]) {
+    let is_of_other = |drift: &Drift| matches!(drift, Drift::Capacity { .. });
+    if drift.iter().any(is_of_other) {
+        missing.retain(|plan| !plan.name.starts_with(OPEN_INDEX));
+    }
 }
 
 /// Compares the definitions that `listIndexes` returns with the model: what is missing, and what differs.
@@ -229,7 +259,7 @@ pub fn compare(spec: &BucketSpec, found: &[Document]) -> (Vec<IndexPlan>, Vec<Dr
     }
     let others = others
         .into_iter()
-        .filter(|name| name.starts_with("bucket_open_"));
+        .filter(|name| name.starts_with(OPEN_INDEX));
     for name in others.filter(|name| Some(*name) != own.as_deref()) {
         drift.push(Drift::Capacity {
             name: name.to_owned(),

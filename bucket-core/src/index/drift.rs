@@ -171,8 +171,8 @@ impl std::fmt::Display for Drift {
                 let expected = expected.as_deref().unwrap_or("none");
                 write!(
                     f,
-                    "index `{name}` belongs to another capacity, but the model needs `{expected}`; drop \
-                     `{name}` once no writer uses that capacity"
+                    "index `{name}` belongs to another capacity, but the model needs `{expected}`; call \
+                     `ensure().replace_indexes()` once no writer uses that capacity"
                 )
             }
             Self::RecordIds { name } => write!(

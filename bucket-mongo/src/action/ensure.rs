@@ -66,8 +66,8 @@ impl<T: Record> Ensure<'_, T> {
     /// and those with one of the model's names and another definition.
     ///
     /// Use it when you change a capacity. Writers of the old model then open no more buckets
-    /// ([`MissingIndex`](crate::ErrorKind::MissingIndex)); they may still fill a bucket that they remember,
-    /// up to their own capacity.
+    /// ([`Drift`](crate::ErrorKind::Drift)), whether they call `ensure` again or not; they may still fill a bucket
+    /// that they remember, up to their own capacity.
     pub fn replace_indexes(mut self) -> Self {
         self.replace = true;
         self

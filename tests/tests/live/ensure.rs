@@ -156,12 +156,9 @@ async fn a_changed_capacity_is_drift_and_writers_with_the_other_one_stay_exact()
         at: DateTime::from_millis(1_700_000_000_000),
     };
     let error = wider.insert(&record).await.unwrap_err();
-    assert!(
-        matches!(error.kind(), ErrorKind::MissingIndex { .. }),
-        "{error:?}"
-    );
+    assert!(matches!(error.kind(), ErrorKind::Drift(_)), "{error:?}");
     // Two full buckets of ten count as open with a capacity of twenty.
-    let error = wider.ensure().await.unwrap_err();
+    let error = wider.ensure().replace_indexes().await.unwrap_err();
     let ErrorKind::IndexBuild { name, .. } = error.kind() else {
         panic!("{error:?}")
     };
@@ -182,15 +179,21 @@ async fn a_changed_capacity_is_drift_and_writers_with_the_other_one_stay_exact()
 #[tokio::test]
 async fn a_conflicting_index_of_a_larger_capacity_is_named() {
     let database = database().await;
+    let events = Event::buckets(&database);
+    events.ensure().await.unwrap();
+    // `ensure` creates no second index on open buckets.
+    let index = doc! {
+        "key": { "source": 1 }, "name": "bucket_open_20", "unique": true,
+        "partialFilterExpression": { "count": { "$lt": 20 } },
+    };
+    let create = doc! { "createIndexes": "events", "indexes": [index] };
+    database.run_command(create).await.unwrap();
     let wider = Wider::buckets(&database);
-    wider.ensure().await.unwrap();
     let at = DateTime::from_millis(1_698_335_223_000);
     wider
         .insert_many(vec![Wider { source: 1, at }; 15])
         .await
         .unwrap();
-    let events = Event::buckets(&database);
-    events.ensure().await.unwrap();
     let error = events.insert(&event(1, 1_700_000_000)).await.unwrap_err();
     let ErrorKind::OtherCapacity { index, .. } = error.kind() else {
         panic!("{error:?}")
@@ -204,21 +207,44 @@ async fn a_conflicting_index_of_a_larger_capacity_is_named() {
 }
 
 #[tokio::test]
-async fn an_index_of_another_capacity_is_named_as_drift() {
+async fn an_index_of_another_capacity_is_drift_and_the_models_own_is_not_created_beside_it() {
     let database = database().await;
-    Event::buckets(&database).ensure().await.unwrap();
-    let report = Wider::buckets(&database).ensure().await.unwrap();
-    assert_eq!(report.created_indexes, ["bucket_open_20"]);
+    let events = Event::buckets(&database);
+    events.ensure().await.unwrap();
+    let wider = Wider::buckets(&database);
+    let report = wider.ensure().await.unwrap();
+    assert_eq!(report.created_indexes, [] as [&str; 0]);
     let capacity = Drift::Capacity {
         name: "bucket_open_10".to_owned(),
         expected: Some("bucket_open_20".to_owned()),
     };
-    assert_eq!(report.drift, [capacity]);
-    assert!(
-        report
-            .to_string()
-            .contains("drift: index `bucket_open_10` belongs to another capacity")
+    assert_eq!(report.drift, [capacity.clone()]);
+    let text = report.to_string();
+    assert!(text.contains("drift: index `bucket_open_10` belongs to another capacity"));
+    let record = Wider {
+        source: 1,
+        at: DateTime::from_millis(1_700_000_000_000),
+    };
+    let error = wider.insert(&record).await.unwrap_err();
+    let ErrorKind::Drift(drift) = error.kind() else {
+        panic!("{error:?}")
+    };
+    assert_eq!(**drift, capacity);
+    assert!(error.is_drift() && !error.needs_ensure());
+
+    // As a process of the old version that starts again after the change.
+    wider.ensure().replace_indexes().await.unwrap();
+    wider.insert(&record).await.unwrap();
+    let events = Event::buckets(&database);
+    let report = events.ensure().await.unwrap();
+    assert_eq!(report.created_indexes, [] as [&str; 0]);
+    assert_eq!(
+        index_names(&database).await,
+        ["_id_", "bucket_open_20", "bucket_pages"]
     );
+    let error = events.insert(&event(1, 1_700_000_000)).await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Drift(_)), "{error:?}");
+    wider.insert(&record).await.unwrap();
 }
 
 #[tokio::test]

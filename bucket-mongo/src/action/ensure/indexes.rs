@@ -45,6 +45,8 @@ impl SetUp<'_> {
                 let name = index.get_str("name").unwrap_or_default();
                 !replaced.iter().any(|replaced| replaced == name)
             });
+        } else {
+            index::take_rivals(&mut missing, &drift);
         }
         if !self.change_expiry && self.has_data(is_new, context).await? {
             drift.extend(index::take_removing(&mut missing, &found));
