@@ -1,28 +1,43 @@
 //! Writes never build on data that a failover may roll back.
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/call.rs"]
+mod call;
+#[path = "common/collection.rs"]
+mod collection;
 #[path = "common/sample.rs"]
 mod sample;
 
 use bson::DateTime;
-use bucket_core::{read::ReadLevel, write::Batch};
+use bucket_core::{
+    Record,
+    read::{FindPlan, ReadLevel},
+    write::{Batch, Cache, Call, Source, Terms},
+};
 
-use self::sample::{HYBRID_SIDE, Sample, WINDOW_BYTES, WINDOW_CAPACITY};
+use self::{
+    call::{Need, go_on, read},
+    collection::Collection,
+    sample::{COUNT, HYBRID_SIDE, NUMBERED, Sample, WINDOW_BYTES, WINDOW_CAPACITY},
+};
 
 fn batch<const F: usize>(times: &[i64]) -> Batch {
     let mut batch = Batch::of::<Sample<F>>();
     for (index, at) in times.iter().enumerate() {
-        let sample = Sample::<F> {
-            device: "0".to_owned(),
-            at: DateTime::from_millis(*at),
-            unique: 0,
-            value: 1,
-            level: None,
-            code: String::new(),
-        };
-        batch.push(index, &sample).unwrap();
+        batch.push(index, &sample::<F>(*at)).unwrap();
     }
     batch
+}
+
+fn sample<const F: usize>(at: i64) -> Sample<F> {
+    Sample {
+        device: "0".to_owned(),
+        at: DateTime::from_millis(at),
+        unique: 0,
+        value: 1,
+        level: None,
+        code: String::new(),
+    }
 }
 
 /// The earlier records of a part count: when appends have filled it, the next part follows. If its
@@ -33,6 +48,50 @@ fn the_part_of_a_window_that_the_next_one_follows_is_read_from_a_majority() {
     assert_eq!(level(&batch::<WINDOW_CAPACITY>(&[0])), ReadLevel::Majority);
     let batch = batch::<WINDOW_BYTES>(&[0]);
     assert_eq!(batch.chains()[0].open_bucket().level, ReadLevel::Majority);
+}
+
+/// The reads of a call before it sends the record at this position of a source.
+fn reads<const F: usize>(position: i64, collection: &Collection) -> Vec<FindPlan> {
+    let mut batch = Batch::of::<Sample<F>>();
+    batch.set_source(Source::new(Sample::<F>::SPEC, "s").unwrap());
+    batch.set_position(position);
+    batch.push(0, &sample::<F>(0)).unwrap();
+    let mut call = Call::new(batch, Terms::default());
+    let (mut learnt, mut all) = (Cache::default(), Vec::new());
+    loop {
+        match go_on(&mut call, &mut learnt) {
+            Some(Need::Reads(plans)) => {
+                read(&mut call, &plans, collection);
+                all.extend(plans);
+            }
+            Some(Need::Commands(commands)) => {
+                for command in &commands {
+                    collection.run(&command.body);
+                }
+                return all;
+            }
+            _ => {}
+        }
+    }
+}
+
+fn check_reads_of_a_source<const F: usize>() {
+    let collection = Collection::new(Sample::<F>::SPEC);
+    // Where nothing is, where a bucket is open, and where one is full.
+    for position in 0..9 {
+        let reads = reads::<F>(position, &collection);
+        let is_taken_back = |plan: &FindPlan| plan.level == ReadLevel::Local;
+        assert!(!reads.iter().any(is_taken_back), "{reads:?}");
+    }
+}
+
+/// If a failover took back what had filled a bucket, another process could store records of the source in it
+/// while this one stores them in the next bucket.
+#[test]
+fn the_bucket_that_takes_records_of_a_source_is_read_from_a_majority() {
+    check_reads_of_a_source::<COUNT>();
+    check_reads_of_a_source::<NUMBERED>();
+    check_reads_of_a_source::<WINDOW_CAPACITY>();
 }
 
 #[test]

@@ -311,17 +311,28 @@ impl Chain {
     /// The read that finds the open bucket.
     #[must_use]
     pub fn open_bucket(&self) -> FindPlan {
-        self.kind.rules().open_bucket(self)
+        self.for_good(self.kind.rules().open_bucket(self))
     }
 
     /// The read that finds the newest bucket.
     ///
     /// In forms that count buckets, the next one is opened after it under the next number. So it must be
     /// committed: if a failover rolled it back, its number would be missing. In the other forms nothing
-    /// depends on earlier buckets.
+    /// depends on earlier buckets, unless records come from a source.
     #[must_use]
     pub fn newest_bucket(&self) -> FindPlan {
-        self.kind.rules().newest_bucket(self)
+        self.for_good(self.kind.rules().newest_bucket(self))
+    }
+
+    /// A read of what a majority has, if records come from a source. They go to the bucket that is seen because
+    /// those before it take no more. If a failover took back what had filled one of these, others could store
+    /// records of the same source in it after the look at their position.
+    fn for_good(&self, plan: FindPlan) -> FindPlan {
+        if self.watermark.is_some() {
+            plan.of_majority()
+        } else {
+            plan
+        }
     }
 
     /// The newest bucket of this start that fulfils the condition.

@@ -52,8 +52,10 @@ pub(crate) fn check<const F: usize>(buckets: &[SampleBucket<F>], disturbed: Dist
     }
     match spec.form() {
         _ if disturbed.mixed => buckets.iter().for_each(check_own_limits),
-        // Who planned before goes on after what is gone, while others begin anew.
-        Form::Window { .. } | Form::Hybrid { .. } | Form::Numbered { .. } if disturbed.removed => {}
+        // Who planned before goes on after what is gone, while others begin anew. The same holds after a statement
+        // whose number was taken: the next ones rely on it, and are executed.
+        Form::Window { .. } | Form::Hybrid { .. } | Form::Numbered { .. }
+            if disturbed.removed || disturbed.miscounted => {}
         Form::Window { capacity, .. } => {
             invariants::check_windows(buckets, capacity.unwrap_or(u32::MAX), by_bytes);
         }

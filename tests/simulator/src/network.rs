@@ -75,12 +75,12 @@ impl<T: Model> World<'_, T> {
     }
 
     fn arrives(&mut self, after: u64, sender: Sender, body: RawDocumentBuf, back: Option<u64>) {
-        let node = self.node;
         let request = Request {
             sender,
             body,
             back,
-            node,
+            node: self.node,
+            downs: self.downs,
         };
         self.at(after, Event::Request(request));
     }

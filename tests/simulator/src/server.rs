@@ -28,9 +28,14 @@ impl<T: Model> World<'_, T> {
             body,
             back,
             node,
+            downs,
         } = request;
         if node != self.node {
             return self.at(back.unwrap_or(1), Event::Response(sender, Arrival::Broken));
+        }
+        if sender == Sender::Nobody && downs != self.downs {
+            // The server may have forgotten that its number was fenced off.
+            return;
         }
         let answer = self.server.execute(&body);
         self.tell(|| {
@@ -63,6 +68,7 @@ impl<T: Model> World<'_, T> {
             }),
             Fault::StepDown(span) => {
                 self.terms += 1;
+                self.downs += 1;
                 self.server.step_down();
                 self.at(u64::from(span), Event::StepUp(self.terms));
             }
@@ -145,12 +151,12 @@ impl<T: Model> World<'_, T> {
                     self.at(back, Event::Response(sender, Arrival::Reply(reply)));
                 }
                 Held::Read(sender, body, back) => {
-                    let (back, node) = (Some(back), self.node);
                     self.request(Request {
                         sender,
                         body,
-                        back,
-                        node,
+                        back: Some(back),
+                        node: self.node,
+                        downs: self.downs,
                     });
                 }
             }

@@ -53,6 +53,8 @@ pub(crate) struct Request {
     pub(crate) back: Option<u64>,
     /// The server that it is sent to; no other one receives it.
     pub(crate) node: u32,
+    /// How often that server had stepped down.
+    pub(crate) downs: u32,
 }
 
 #[derive(Debug)]
@@ -131,6 +133,8 @@ pub(crate) struct World<'a, T: Model> {
     /// The number of the current lag, if no majority has the latest writes.
     pub(crate) lag: Option<u32>,
     pub(crate) terms: u32,
+    /// How often the server has stepped down.
+    pub(crate) downs: u32,
     /// The number of the current primary.
     pub(crate) node: u32,
     pub(crate) clients: Vec<Client>,
@@ -175,6 +179,7 @@ impl<'a, T: Model> World<'a, T> {
             held: Vec::new(),
             lag: None,
             terms: 0,
+            downs: 0,
             node: 0,
             clients: plan.clients.iter().copied().map(Client::new).collect(),
             writers: plan.writers.iter().map(|_| Writer::default()).collect(),

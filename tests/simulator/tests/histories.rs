@@ -31,6 +31,9 @@ const FOUND: &[u64] = &[
     // A key was removed under a call that was going on to the next part of a window. The part opened anew before
     // it had the later position of the source, and a call that delivered that again sent without an end.
     3863,
+    // A failover took back the record that had filled a page. One process sent it again, while another, which had seen
+    // the full page, stored the same position in the next one.
+    1_003_767,
 ];
 
 fn variable<T: FromStr>(name: &str) -> Option<T> {

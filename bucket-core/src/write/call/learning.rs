@@ -1,7 +1,8 @@
 //! The reads before a write: which buckets are open, and which records are already stored.
 //!
 //! A stale tail costs a refused statement. A tail that a failover rolls back costs no more than that, except
-//! if the next bucket takes its number from it: then the tail is read from what a majority has.
+//! if the next bucket takes its number from it, or if records come from a source: then the tail is read from
+//! what a majority has.
 
 use std::collections::HashMap;
 
@@ -132,7 +133,10 @@ impl Learning {
             Stage::Confirm => vec![batch.remembered(group)],
             Stage::Open => {
                 let keys: Vec<&[u8]> = group.iter().map(|at| chain(at).key()).collect();
-                vec![read::open_buckets(batch.spec(), &keys)]
+                let open = read::open_buckets(batch.spec(), &keys);
+                // As the reads of single chains: see `Chain::open_bucket`.
+                let has_source = batch.source().is_some();
+                vec![if has_source { open.of_majority() } else { open }]
             }
             Stage::OpenOfOne => group.iter().map(|at| chain(at).open_bucket()).collect(),
             Stage::Newest => group.iter().map(|at| chain(at).newest_bucket()).collect(),
