@@ -11,8 +11,10 @@ use super::{error::Error, options::Topology};
 
 pub(super) const NAME: &str = "rs0";
 const POLL_PAUSE: Duration = Duration::from_millis(20);
-/// How long a member has to answer with its role.
-const ANSWER_LIMIT: Duration = Duration::from_secs(1);
+/// How long a member has to answer with its role: connecting takes a while on a busy machine.
+const ANSWER_LIMIT: Duration = Duration::from_secs(3);
+/// How long a command waits for the member to be there.
+const SELECTION_LIMIT: Duration = Duration::from_secs(10);
 /// For several members: short, because tests wait for every failover, but long enough for a busy machine.
 const ELECTION_TIMEOUT_MS: i32 = 2_000;
 const HEARTBEAT_INTERVAL_MS: i32 = 500;
@@ -115,7 +117,7 @@ async fn direct_client(address: &str) -> Result<Client, Error> {
     let uri = format!("mongodb://{address}/?directConnection=true");
     let connect = async {
         let mut options = ClientOptions::parse(uri).await?;
-        options.server_selection_timeout = Some(ANSWER_LIMIT * 10);
+        options.server_selection_timeout = Some(SELECTION_LIMIT);
         Client::with_options(options)
     };
     connect.await.map_err(failed("connecting to the server"))
