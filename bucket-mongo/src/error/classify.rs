@@ -37,7 +37,7 @@ impl Error {
             }
             // The server's code and text say only that a hint is wrong.
             ReadFault::Drift(drift) => {
-                return Self::new(ErrorKind::Drift(Box::new(drift)), context);
+                return Self::new(ErrorKind::Drift(drift), context);
             }
             ReadFault::Stopped(driver) => {
                 let message = text(&driver);

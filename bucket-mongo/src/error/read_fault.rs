@@ -13,7 +13,7 @@ pub(crate) enum ReadFault {
     /// The server stopped working on it at the time limit that it was sent with.
     Stopped(Error),
     /// The index is missing because the collection is not one that buckets are stored in.
-    Drift(Drift),
+    Drift(Box<Drift>),
 }
 
 impl From<Error> for ReadFault {

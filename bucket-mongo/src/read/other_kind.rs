@@ -42,7 +42,7 @@ pub(super) async fn explained(
         _ => Vec::new(),
     };
     match found.first().and_then(collection_drift) {
-        Some(drift) => ReadFault::Drift(drift),
+        Some(drift) => ReadFault::Drift(Box::new(drift)),
         None => ReadFault::Driver(error),
     }
 }
