@@ -191,9 +191,12 @@ pub(super) fn any_inside(spec: &BucketSpec, range: TimeRange) -> Document {
     }
     let no_date = doc! { time: { "$not": { "$type": "date" } } };
     let item = doc! { "$or": [bounds, no_date] };
+    let no_document = doc! { "$not": { "$type": "object" } };
     doc! { "$or": [
         { spec.items(): { "$elemMatch": item } },
         { spec.items(): { "$not": { "$type": "array" } } },
+        { spec.items(): { "$elemMatch": no_document } },
+        { spec.items(): { "$size": 0 } },
     ] }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn begins(
             false => text.cmp(prefix),
         },
         // The server sorts it before all other numbers.
-        Some(RawBsonRef::Double(number)) if rank == NUMBER && number.is_nan() => Ordering::Less,
+        Some(value) if rank == NUMBER && is_nan(value) => Ordering::Less,
         // An array has an index entry for each element, and sorts by the first or the last of them.
         Some(RawBsonRef::Array(elements)) => {
             let ranks = elements.into_iter().flatten().map(rank_of);
@@ -45,6 +45,15 @@ pub(super) fn begins(
         Ordering::Greater
     } else {
         Ordering::Less
+    }
+}
+
+fn is_nan(value: RawBsonRef<'_>) -> bool {
+    match value {
+        RawBsonRef::Double(number) => number.is_nan(),
+        // The five bits after the sign.
+        RawBsonRef::Decimal128(number) => number.bytes()[15] & 0x7c == 0x7c,
+        _ => false,
     }
 }
 
