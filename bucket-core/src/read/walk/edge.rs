@@ -26,10 +26,10 @@ pub(super) fn begins(
         return false;
     };
     let side = match value {
-        Some(RawBsonRef::String(text)) if rank == TEXT => match text.starts_with(prefix) {
-            true => Ordering::Equal,
-            false => text.cmp(prefix),
-        },
+        Some(RawBsonRef::String(text)) if rank == TEXT && text.starts_with(prefix) => {
+            Ordering::Equal
+        }
+        Some(RawBsonRef::String(text)) if rank == TEXT => text.cmp(prefix),
         // The server sorts it before all other numbers.
         Some(value) if rank == NUMBER && is_nan(value) => Ordering::Less,
         // An array has an index entry for each element, and sorts by the first or the last of them.
