@@ -21,8 +21,8 @@ pub use self::{
 };
 pub(crate) use self::{
     head::{
-        Head, bson_damage, date_field, field, head, place_alone, stored_count, stored_fields,
-        stored_place, whole_field, wrong_field,
+        Head, bson_damage, check_id, date_field, field, head, place_alone, stored_count,
+        stored_fields, stored_place, whole_field, wrong_field,
     },
     items::{ItemReader, item_time, items},
     key_fields::{ElementSink, StoredKey, key_of},

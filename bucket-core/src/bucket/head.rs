@@ -4,7 +4,7 @@ use bson::{DateTime, RawBsonRef, RawDocument};
 
 use super::{
     BucketFields,
-    id::{Place, parse_place},
+    id::{Place, is_of_key, parse_place},
 };
 use crate::{
     error::Damage,
@@ -29,7 +29,13 @@ pub(crate) fn head(spec: &BucketSpec, stored: &RawDocument) -> Result<Head, Dama
     let fields = stored_fields(spec, stored)?;
     let place = match (field(stored, ID)?, spec.object_ids()) {
         (Some(RawBsonRef::String(text)), false) => {
-            parse_place(spec, text).map_err(|error| wrong_id(&error))?
+            let place = parse_place(spec, text).map_err(|error| wrong_id(&error))?;
+            let number = i64::try_from(fields.number).unwrap_or(i64::MAX);
+            if spec.ordered_by() == OrderedBy::Number && place.time != number {
+                let message = format!("`{text}` is not the id of bucket {number}");
+                return Err(Damage::Id { message });
+            }
+            place
         }
         (_, true) => stored_place(spec, &fields, stored)?,
         (_, false) => return Err(wrong_field(ID, "a string")),
@@ -39,6 +45,23 @@ pub(crate) fn head(spec: &BucketSpec, stored: &RawDocument) -> Result<Head, Dama
         fields,
         count: stored_count(spec, stored)?,
     })
+}
+
+/// Checks that the id of a bucket is one of its key, whose ids begin with the prefix. Reads rely on
+/// it: they find the buckets of a key by their ids, and take a bucket's place from its id.
+pub(crate) fn check_id(
+    spec: &BucketSpec,
+    stored: &RawDocument,
+    prefix: &str,
+) -> Result<(), Damage> {
+    match field(stored, ID)? {
+        _ if spec.object_ids() => Ok(()),
+        Some(RawBsonRef::String(text)) if is_of_key(spec, text, prefix) => Ok(()),
+        Some(RawBsonRef::String(text)) => Err(Damage::Id {
+            message: format!("`{text}` is not an id of the bucket's key"),
+        }),
+        _ => Err(wrong_field(ID, "a string")),
+    }
 }
 
 /// The position of a bucket in the order of its key, if the fields that decide the order can be

@@ -31,7 +31,7 @@ mod template;
 
 pub(crate) use self::{
     format::{prefix, push_place},
-    parse::place as parse_place,
+    parse::{is_of_key, place as parse_place},
     place::Place,
 };
 

@@ -7,7 +7,11 @@ use super::{
     latest::{AT, FurtherLook, ITEM, LENGTH, NEWEST, STORED},
 };
 use crate::{
-    bucket::{self, ItemReader, id::Place, record::Record},
+    bucket::{
+        self, ItemReader,
+        id::{self, Place},
+        record::Record,
+    },
     codec::raw::printed_id,
     error::{Damage, DamagedBucket},
     model::form::Order,
@@ -77,6 +81,7 @@ impl<T: Record> Newest<T> {
         let spec = T::SPEC;
         let head = bucket::head(spec, stored)?;
         let key = bucket::key_of::<T>(stored)?;
+        bucket::check_id(spec, stored, &id::prefix(spec, &key))?;
         let items = |expected| Damage::Field {
             path: spec.items().to_owned(),
             expected,

@@ -31,6 +31,16 @@ impl Position {
         };
         Self { place, time, index }
     }
+
+    /// In order of arrival, the position of a bucket that cannot be read and comes right after this
+    /// record. Later records of the record's bucket are after it. The time says that the bucket was
+    /// named: it is that of no record, and the order ignores it.
+    pub(crate) const fn of_damaged_after(self) -> Self {
+        Self {
+            time: i64::MAX,
+            ..self
+        }
+    }
 }
 
 impl Order {

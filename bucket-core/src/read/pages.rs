@@ -74,7 +74,8 @@ pub fn pages(spec: &BucketSpec, key: &[u8], after: Option<&str>) -> FindPlan {
 pub fn page_count(spec: &BucketSpec, key: &Document, last: Option<&str>) -> AggregatePlan {
     let mut filter = key.clone();
     if let Some(last) = last {
-        filter.insert(ID, doc! { "$lte": last });
+        // `$lte` would not count a bucket whose id is no text.
+        filter.insert(ID, doc! { "$not": { "$gt": last } });
     }
     aggregate(
         spec,

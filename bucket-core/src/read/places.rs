@@ -1,6 +1,6 @@
 //! A range of a key's buckets by position, as a condition on the field that orders them.
 
-use bson::{DateTime, Document, doc};
+use bson::{Bson, DateTime, Document, doc};
 
 use super::ReadKey;
 use crate::{
@@ -37,11 +37,37 @@ impl Bound {
     }
 }
 
+/// Whether a read finds the buckets without a position.
+///
+/// A bucket has none if the field that orders the buckets of its key has another type, or is the id
+/// of another key. A comparison with bounds would skip it without a word. So the condition also
+/// matches the values that the server sorts before or after those of all other buckets. In the index
+/// that is a step more on each side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Placeless {
+    Found,
+    /// Of no use to a pipeline, which cannot report them.
+    LeftOut,
+}
+
 /// Buckets from one position to another.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Places {
     lower: Option<Bound>,
     upper: Option<Bound>,
+    /// Whether buckets before or after all positions were read already.
+    is_past: Past,
+}
+
+/// The edge that a walk has left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Past {
+    #[default]
+    None,
+    /// That before all positions.
+    First,
+    /// That after all positions.
+    Last,
 }
 
 impl Places {
@@ -73,6 +99,7 @@ impl Places {
             upper: starts
                 .end()
                 .map(|end| Bound::before(whole_units(end, unit))),
+            is_past: Past::None,
         }
     }
 
@@ -82,34 +109,80 @@ impl Places {
             let tighter =
                 |own: &Bound| own.place < bound.place || own.place == bound.place && !own.within;
             self.upper = self.upper.filter(tighter).or(Some(bound));
+            self.is_past = Past::Last;
         } else {
             let tighter =
                 |own: &Bound| own.place > bound.place || own.place == bound.place && !own.within;
             self.lower = self.lower.filter(tighter).or(Some(bound));
+            self.is_past = Past::First;
         }
         self
     }
 
     /// The condition on the field by which the index orders the buckets of a key.
-    pub(super) fn condition(self, spec: &BucketSpec, key: &ReadKey) -> Document {
-        match spec.ordered_by() {
-            OrderedBy::Id => self.ids(key, spec.id_unit()),
-            OrderedBy::Start => self.starts(spec),
-            OrderedBy::Number => self.numbers(spec.names().number),
+    pub(super) fn condition(
+        self,
+        spec: &BucketSpec,
+        key: &ReadKey,
+        placeless: Placeless,
+    ) -> Document {
+        let unit = spec.id_unit();
+        let of = |name, value: &dyn Fn(Bound) -> Bson, places: Self| match placeless {
+            Placeless::Found => places.outside(name, value),
+            Placeless::LeftOut => places.bounds(name, value),
+        };
+        match (spec.ordered_by(), placeless) {
+            (OrderedBy::Id, Placeless::Found) => self.ids(key, unit),
+            (OrderedBy::Id, Placeless::LeftOut) => {
+                self.bounds(ID, &|bound| key.id_at(bound.place, unit).into())
+            }
+            (OrderedBy::Start, _) => {
+                let name = spec.names().start;
+                self.starts(spec, |places, date| of(name, date, places))
+            }
+            (OrderedBy::Number, _) => {
+                of(spec.names().number, &|bound| bound.place.time.into(), self)
+            }
         }
     }
 
+    /// The ids of other keys are texts too, so what is not below a bound is not enough: between two
+    /// bounds, the ids before and after all of the key are branches of their own. The server merges
+    /// the branches in the order of the index.
     fn ids(self, key: &ReadKey, unit: TimeUnit) -> Document {
-        let id = |bound: Bound| key.id_at(bound.place, unit);
-        self.bounds(ID, |bound| id(bound).into())
-    }
-
-    fn numbers(self, name: &str) -> Document {
-        self.bounds(name, |bound| bound.place.time.into())
+        let id: &dyn Fn(Bound) -> Bson = &|bound| key.id_at(bound.place, unit).into();
+        let (first, last) = (self.is_past != Past::First, self.is_past != Past::Last);
+        let is_one_sided = match (self.lower, self.upper) {
+            (None, None) => true,
+            (Some(_), None) => !first,
+            (None, Some(_)) => !last,
+            (Some(_), Some(_)) => false,
+        };
+        if is_one_sided {
+            return self.outside(ID, id);
+        }
+        let mut branches = vec![self.bounds(ID, id)];
+        // Each also matches what is no text.
+        if first && self.lower.is_some() {
+            branches.push(doc! { ID: { "$not": { "$gte": &key.prefix } } });
+        }
+        if last && self.upper.is_some() {
+            let behind = key.behind();
+            branches.push(if branches.len() == 1 {
+                doc! { ID: { "$not": { "$lt": behind } } }
+            } else {
+                doc! { ID: { "$gte": behind } }
+            });
+        }
+        doc! { "$or": branches }
     }
 
     /// Buckets with the same start differ by their part; the first one has no part.
-    fn starts(self, spec: &BucketSpec) -> Document {
+    fn starts(
+        self,
+        spec: &BucketSpec,
+        bounds: impl FnOnce(Self, &dyn Fn(Bound) -> Bson) -> Document,
+    ) -> Document {
         let names = spec.names();
         let unit = spec.id_unit().millis();
         let date = |place: Place| DateTime::from_millis(place.time.saturating_mul(unit));
@@ -127,14 +200,27 @@ impl Places {
             without.push(doc! { names.start: date(upper.place), names.part: behind });
             upper.within = true;
         }
-        let mut condition = places.bounds(names.start, |bound| date(bound.place).into());
+        let mut condition = bounds(places, &|bound| date(bound.place).into());
         if !without.is_empty() {
             condition.insert("$nor", without);
         }
         condition
     }
 
-    fn bounds(self, name: &str, value: impl Fn(Bound) -> bson::Bson) -> Document {
+    /// Everything that is not outside the bounds, whatever its type.
+    fn outside(self, name: &str, value: &dyn Fn(Bound) -> Bson) -> Document {
+        let lower = self.lower.map(|lower| {
+            let operator = if lower.within { "$lt" } else { "$lte" };
+            doc! { operator: value(lower) }
+        });
+        let upper = self.upper.map(|upper| {
+            let operator = if upper.within { "$gt" } else { "$gte" };
+            doc! { operator: value(upper) }
+        });
+        none_of(name, lower, upper)
+    }
+
+    fn bounds(self, name: &str, value: &dyn Fn(Bound) -> Bson) -> Document {
         let mut bounds = Document::new();
         if let Some(lower) = self.lower {
             let operator = if lower.within { "$gte" } else { "$gt" };
@@ -148,6 +234,16 @@ impl Places {
             return bounds;
         }
         doc! { name: bounds }
+    }
+}
+
+/// The condition for a field to meet neither of these; empty without any.
+pub(super) fn none_of(name: &str, lower: Option<Document>, upper: Option<Document>) -> Document {
+    let not = |bounds: Document| doc! { name: { "$not": bounds } };
+    match (lower.map(not), upper.map(not)) {
+        (None, None) => Document::new(),
+        (Some(one), None) | (None, Some(one)) => one,
+        (Some(lower), Some(upper)) => doc! { "$and": [lower, upper] },
     }
 }
 
@@ -174,6 +270,15 @@ fn whole_units(moment: DateTime, unit: i64) -> i64 {
 }
 
 impl ReadKey {
+    /// The first text after all ids of the key. The prefix ends with an ASCII separator, so the next
+    /// character is one too.
+    fn behind(&self) -> String {
+        let mut behind = self.prefix.clone();
+        let last = behind.pop().map(|last| u32::from(last) + 1);
+        behind.extend(last.and_then(char::from_u32));
+        behind
+    }
+
     /// The id of the key's bucket at this position.
     fn id_at(&self, place: Place, unit: TimeUnit) -> String {
         let mut id = self.prefix.clone();

@@ -4,7 +4,7 @@ use bson::{DateTime, Document, doc};
 
 use super::{
     FindPlan, ReadKey, fields, has_records,
-    places::{Places, starts_reaching},
+    places::{Placeless, Places, none_of, starts_reaching},
 };
 use crate::{
     bucket::BucketFields,
@@ -64,12 +64,68 @@ pub(super) fn believed_span(
 /// | hybrid | those of the buckets that start within the longest duration before or after `range` |
 /// | count, numbered | all buckets of the key: nothing bounds the times of their records |
 ///
+/// It examines up to two more index entries for each bound: buckets whose position is damaged are
+/// before or after all others of the key, and must be reported.
+///
 /// The filter never uses a field that changes: a bucket that moves in an index during the read can
 /// be skipped.
 #[must_use]
 pub fn overlapping(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest: i64) -> FindPlan {
-    let filter = RawWriter::build(|writer| branch(writer, spec, key, range, longest));
-    super::find(spec, filter)
+    overlapping_any(
+        spec,
+        std::slice::from_ref(key),
+        range,
+        longest,
+        Placeless::Found,
+    )
+}
+
+/// The same for one key or several: several windows by their starts, other buckets of several keys
+/// in no order.
+pub(super) fn overlapping_any(
+    spec: &BucketSpec,
+    keys: &[ReadKey],
+    range: TimeRange,
+    longest: i64,
+    placeless: Placeless,
+) -> FindPlan {
+    if let [key] = keys {
+        let filter =
+            RawWriter::build(|writer| branch(writer, spec, key, range, longest, placeless));
+        return super::find(spec, filter);
+    }
+    if spec.form().span() == Span::Window {
+        let starts = starts_reaching(range, longest);
+        let name = spec.names().start;
+        let mut condition = match placeless {
+            // A comparison would skip a bucket whose start is no date.
+            Placeless::Found => {
+                let before = starts.start().map(|start| doc! { "$lt": start });
+                none_of(name, before, starts.end().map(|end| doc! { "$gte": end }))
+            }
+            Placeless::LeftOut => date_bounds(name, starts),
+        };
+        condition.extend(reaches(spec, range));
+        let elements: Vec<&[u8]> = keys.iter().map(ReadKey::elements).collect();
+        return FindPlan {
+            sort: doc! { name: 1 },
+            hint: spec.time_index_name().unwrap_or_default(),
+            ..super::find(spec, super::any_key(spec, &elements, &condition))
+        };
+    }
+    let filter = RawWriter::build(|writer| {
+        let any = writer.begin_array("$or");
+        for (index, key) in keys.iter().enumerate() {
+            let one = writer.begin_element(index);
+            branch(writer, spec, key, range, longest, placeless);
+            writer.end(one);
+        }
+        writer.end(any);
+    });
+    FindPlan {
+        sort: Document::new(),
+        ..super::find(spec, filter)
+    }
 }
 
 /// The buckets of one key.
@@ -79,43 +135,12 @@ fn branch(
     key: &ReadKey,
     range: TimeRange,
     longest: i64,
+    placeless: Placeless,
 ) {
-    let mut condition = Places::reaching(spec, range, longest).condition(spec, key);
+    let mut condition = Places::reaching(spec, range, longest).condition(spec, key, placeless);
     condition.extend(holds_any(spec, range));
     writer.elements(key.elements());
     fields(writer, &condition);
-}
-
-/// The same for several keys: windows by their starts, other buckets in no order.
-pub(super) fn overlapping_any(
-    spec: &BucketSpec,
-    keys: &[ReadKey],
-    range: TimeRange,
-    longest: i64,
-) -> FindPlan {
-    if spec.form().span() == Span::Window {
-        let mut condition = date_bounds(spec.names().start, starts_reaching(range, longest));
-        condition.extend(reaches(spec, range));
-        let elements: Vec<&[u8]> = keys.iter().map(ReadKey::elements).collect();
-        return FindPlan {
-            sort: doc! { spec.names().start: 1 },
-            hint: spec.time_index_name().unwrap_or_default(),
-            ..super::find(spec, super::any_key(spec, &elements, &condition))
-        };
-    }
-    let filter = RawWriter::build(|writer| {
-        let any = writer.begin_array("$or");
-        for (index, key) in keys.iter().enumerate() {
-            let one = writer.begin_element(index);
-            branch(writer, spec, key, range, longest);
-            writer.end(one);
-        }
-        writer.end(any);
-    });
-    FindPlan {
-        sort: Document::new(),
-        ..super::find(spec, filter)
-    }
 }
 
 /// The condition for a bucket to hold records of the range.
@@ -166,9 +191,12 @@ pub(super) fn any_inside(spec: &BucketSpec, range: TimeRange) -> Document {
     }
     let no_date = doc! { time: { "$not": { "$type": "date" } } };
     let item = doc! { "$or": [bounds, no_date] };
+    let no_document = doc! { "$not": { "$type": "object" } };
     doc! { "$or": [
         { spec.items(): { "$elemMatch": item } },
         { spec.items(): { "$not": { "$type": "array" } } },
+        { spec.items(): { "$elemMatch": no_document } },
+        { spec.items(): { "$size": 0 } },
     ] }
 }
 

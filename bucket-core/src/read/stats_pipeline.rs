@@ -3,8 +3,10 @@
 use bson::{Bson, Document, doc};
 
 use super::{
-    Live, ReadKey, overlapping,
+    Live, ReadKey,
     parts::{complete_items_of, items_of, suffices},
+    places::Placeless,
+    span::overlapping_any,
 };
 use crate::{
     model::{
@@ -32,7 +34,9 @@ pub fn stats_pipeline(
     live: &Live,
 ) -> Vec<Document> {
     let range = range.and(live.range());
-    let plan = live.find_undated(spec, overlapping(spec, key, range, longest));
+    let keys = std::slice::from_ref(key);
+    let plan = overlapping_any(spec, keys, range, longest, Placeless::LeftOut);
+    let plan = live.find_undated(spec, plan);
     // The filter was written element by element, so it is valid.
     let filter = Document::try_from(plan.filter);
     let whole = suffices(spec, range).map(|conditions| doc! { "$and": conditions });

@@ -11,12 +11,13 @@ use serde::de::DeserializeOwned;
 use self::{filling::Filling, read_item::Decode, route::Route};
 use super::{CursorToken, FindPlan, Live, TokenError, order::Position, token::Query};
 use crate::{
-    bucket::{self, id::Place, record::Record},
+    bucket::{id::Place, record::Record},
     error::DamagedBucket,
     model::form::Order,
     time::range::TimeRange,
 };
 
+mod edge;
 mod filling;
 mod read_item;
 mod room;
@@ -135,6 +136,8 @@ pub struct Walk<T: Record, R = T> {
     damaged: Vec<Placed<DamagedBucket>>,
     /// The longest span of a bucket that was read, in milliseconds.
     longest_seen: i64,
+    /// How often a damaged bucket came that was named before.
+    passed: u32,
 }
 
 impl<T: Record> Walk<T> {
@@ -164,6 +167,7 @@ impl<T: Record, R> Walk<T, R> {
             held: Vec::new(),
             damaged: Vec::new(),
             longest_seen: 0,
+            passed: 0,
         }
     }
 
@@ -253,11 +257,15 @@ impl<T: Record, R> Walk<T, R> {
     }
 
     /// The buckets after the last one that was read, or from that one if it may have got more
-    /// records. At most this many; 0 for all.
+    /// records. At most this many, and as many more as damaged buckets came again; 0 for all.
     #[must_use]
     pub fn find(&self, buckets: u32) -> FindPlan {
+        let limit = match buckets {
+            0 => 0,
+            some => some.saturating_add(self.passed),
+        };
         FindPlan {
-            limit: buckets.into(),
+            limit: limit.into(),
             ..self.route.find(self.last)
         }
     }
@@ -300,7 +308,7 @@ impl<T: Record, R> Walk<T, R> {
     /// Goes back to the bucket that got more records, after the returned ones. `newest` is the
     /// result of [`to_settle`](Self::to_settle).
     pub fn settle(&mut self, newest: Option<&RawDocument>) {
-        let newest = newest.and_then(|stored| bucket::place_alone(T::SPEC, stored));
+        let newest = newest.and_then(|stored| self.place_of(stored));
         self.filling.settle(newest);
     }
 }

@@ -14,13 +14,14 @@ use bucket_core::{
 use futures_core::{Stream, stream::BoxStream};
 use futures_util::{StreamExt, stream};
 
-use crate::{Error, Result, read::Chunks};
+use crate::{Error, ErrorKind, Result, read::Chunks};
 
 /// A stream of records, or of what was selected of them; see
 /// [`Buckets::records`](crate::Buckets::records), [`Buckets::range`](crate::Buckets::range),
 /// [`Buckets::range_all_keys`](crate::Buckets::range_all_keys) and [`Buckets::latest_per_key`](crate::Buckets::latest_per_key).
 ///
-/// The first command is sent when it is first polled. Dropping it closes its cursors.
+/// The first command is sent when it is first polled. A damaged bucket is an error in its place, after which the
+/// stream continues; every other error ends it. Dropping it closes its cursors.
 #[must_use = "streams do nothing unless polled"]
 pub struct RecordStream<'a, R> {
     chunks: BoxStream<'a, Result<Chunk<R>>>,
@@ -84,14 +85,25 @@ impl<'a, R: Send + 'a> RecordStream<'a, R> {
     }
 
     fn of(chunks: impl Stream<Item = Result<Chunk<R>>> + Send + 'a) -> Self {
+        // A damaged bucket hides no other; after any other error, what is under way is not needed any more.
+        let next = async |chunks: Option<BoxStream<'a, _>>| {
+            let mut chunks = chunks?;
+            let next: Result<Chunk<R>> = chunks.next().await?;
+            let ends = next.as_ref().is_err_and(|error| !is_damage(error));
+            Some((next, (!ends).then_some(chunks)))
+        };
         Self {
-            chunks: chunks.boxed(),
+            chunks: stream::unfold(Some(chunks.boxed()), next).boxed(),
             chunk: Chunk::Plain(Vec::new().into_iter()),
             left: usize::MAX,
             tokens: None,
             last: None,
         }
     }
+}
+
+fn is_damage(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Damaged(_))
 }
 
 impl<R> RecordStream<'_, R> {

@@ -177,10 +177,11 @@ impl<'a, T: Record, R> Request<'a, T, R> {
         let collection = store.readable(&mut self.options, &context).await?;
         let mut wanted = buckets_of::<T>(most.saturating_add(1));
         loop {
-            let plans = vec![walk.find(wanted)];
-            let rows = Rows::open(&collection, plans, 0, self.options.lend()).await;
+            let plan = walk.find(wanted);
+            let limit = plan.limit;
+            let rows = Rows::open(&collection, vec![plan], 0, self.options.lend()).await;
             let mut rows = rows.map_err(|error| Error::read(error, &context))?;
-            let mut found = 0;
+            let mut found = 0_i64;
             let mut longer = None;
             let mut to_settle = None;
             while part.records.len() <= most
@@ -215,7 +216,7 @@ impl<'a, T: Record, R> Request<'a, T, R> {
                 continue;
             }
             let is_complete = part.records.len() > most || part.damaged.is_some();
-            if !is_complete && found < wanted {
+            if !is_complete && found < limit {
                 let rest = walk.end();
                 part.extend(rest, &walk, &context);
                 break;

@@ -1,8 +1,13 @@
-//! A stream of a read that has ended stays ended, however often it is polled.
+//! A stream of a read that has ended stays ended, however often it is polled. Every error ends it, except
+//! that of a damaged bucket.
 
 use std::fmt::Debug;
 
-use bucket_mongo::{Bucketed, bson::DateTime};
+use bucket_mongo::{
+    Bucketed, ErrorKind,
+    bson::{DateTime, Document, doc},
+    testing::DevServer,
+};
 use bucket_tests::database;
 use futures_util::{Stream, StreamExt};
 use serde::{Deserialize, Serialize};
@@ -17,6 +22,17 @@ use serde::{Deserialize, Serialize};
 struct Reading {
     #[bucket(key)]
     device: i64,
+    #[bucket(time)]
+    at: DateTime,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "values", items = "values", capacity = 2)]
+struct Value {
+    #[bucket(key)]
+    device: i64,
+    #[bucket(key)]
+    sensor: i64,
     #[bucket(time)]
     at: DateTime,
 }
@@ -57,4 +73,76 @@ async fn at_its_end_its_limit_or_an_error() {
     ends(readings.latest_per_key().stream(), 1).await;
     ends(readings.keys().stream(), 1).await;
     ends(readings.keys().summaries().stream(), 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn at_the_first_error_that_is_no_damage_whatever_is_under_way() {
+    let arguments = ["--setParameter", "enableTestCommands=1"];
+    let server = DevServer::builder().own().arguments(arguments);
+    let server = server.await.unwrap();
+    let client = server.client().await.unwrap();
+    let database = client.database("ended");
+    let values = Value::buckets(&database);
+    values.ensure().await.unwrap();
+    let sensors = (0..7).flat_map(|device| (0..3).map(move |sensor| (device, sensor)));
+    let records = sensors.map(|(device, sensor)| Value {
+        device,
+        sensor,
+        at: DateTime::from_millis(device),
+    });
+    let report = values.insert_many(records).await.unwrap();
+    report.into_result().unwrap();
+    assert_eq!(values.latest_per_key().await.unwrap().len(), 21);
+    // The commands for the devices, which are seven, all fail.
+    let admin = client.database("admin");
+    let after_the_first = doc! {
+        "configureFailPoint": "failCommand",
+        "mode": { "skip": 2 },
+        "data": { "failCommands": ["aggregate"], "errorCode": 13 },
+    };
+    admin.run_command(after_the_first).await.unwrap();
+    let stream = values.latest_per_key().stream();
+    let found: Vec<_> = stream.collect().await;
+    let errors = found.iter().filter(|found| found.is_err()).count();
+    assert_eq!(errors, 1, "{found:?}");
+    assert!(found.last().is_some_and(Result::is_err), "{found:?}");
+    // The others have one command or merge a few.
+    let every = doc! {
+        "configureFailPoint": "failCommand",
+        "mode": "alwaysOn",
+        "data": { "failCommands": ["find", "aggregate"], "errorCode": 13 },
+    };
+    admin.run_command(every).await.unwrap();
+    ends(values.records((1, 1)).stream(), 1).await;
+    ends(values.range((1, 1), ..).stream(), 1).await;
+    ends(values.range_many([(1, 1), (1, 2)], ..).stream(), 1).await;
+    ends(values.pages((1, 1)).stream(), 1).await;
+    ends(values.latest_per_key().stream(), 1).await;
+    let off = doc! { "configureFailPoint": "failCommand", "mode": "off" };
+    admin.run_command(off).await.unwrap();
+}
+
+#[tokio::test]
+async fn at_no_damaged_bucket() {
+    let database = database().await;
+    let values = Value::buckets(&database);
+    values.ensure().await.unwrap();
+    let records = (0..3).map(|device| Value {
+        device,
+        sensor: 1,
+        at: DateTime::from_millis(device),
+    });
+    let report = values.insert_many(records).await.unwrap();
+    report.into_result().unwrap();
+    let collection = database.collection::<Document>("values");
+    let damage = doc! { "$set": { "count": "many" } };
+    collection
+        .update_many(doc! { "device": { "$ne": 1 } }, damage)
+        .await
+        .unwrap();
+    let found: Vec<_> = values.latest_per_key().stream().collect().await;
+    let damaged = found.iter().filter_map(|found| found.as_ref().err());
+    let is_damaged = |error: &bucket_mongo::Error| matches!(error.kind(), ErrorKind::Damaged(_));
+    assert_eq!(damaged.filter(|error| is_damaged(error)).count(), 2);
+    assert_eq!(found.iter().flatten().count(), 1);
 }

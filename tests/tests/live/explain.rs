@@ -194,7 +194,8 @@ async fn pages_are_counted_only_from_the_index() {
     };
     let explained = explain(&database, command).await;
     assert_eq!(explained.documents, 0, "{}", explained.plan);
-    assert!(explained.keys <= 10_001);
+    // Two of them are after those of the key: the server looks for damaged buckets there.
+    assert!(explained.keys <= 10_002);
 }
 
 /// The inherent constant is a value; plans take a reference.

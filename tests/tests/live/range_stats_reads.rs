@@ -72,8 +72,9 @@ async fn the_read_is_bounded<const F: usize>(all_of_the_key: bool) {
         assert!(!explained.plan.contains("SORT"), "{}", explained.plan);
         let returned = i64::try_from(found.len()).unwrap();
         let bound = if all_of_the_key { 500 } else { returned };
+        // Three more are those at the edges of the key, where the server looks for damaged buckets.
         assert!(
-            explained.keys <= bound + 2,
+            explained.keys <= bound + 5,
             "{range:?}: {} keys",
             explained.keys
         );

@@ -293,6 +293,9 @@ fn operation(profile: &Document) -> &str {
     profile.get_str("op").unwrap_or_default()
 }
 
+/// The index entries at the edges of the buckets of a key, where the server looks for damaged ones.
+const EDGES: i64 = 3;
+
 /// Runs a read with a long history and checks that the server examined only what it returned, plus
 /// `beyond` keys.
 async fn examined<T>(database: &TestDatabase, beyond: i64, read: impl Future<Output = T>) -> T {
@@ -371,18 +374,22 @@ async fn reads_examine_what_they_return<const F: usize>() {
         .await
         .unwrap();
     assert_eq!(latest.unwrap().unique, 7_999 * 250);
-    examined(&database, 2, buckets.latest_n("1", 25).into_future())
+    examined(&database, EDGES, buckets.latest_n("1", 25).into_future())
         .await
         .unwrap();
     if let Form::Window { .. } | Form::Hybrid { .. } = Sample::<F>::SPEC.form() {
         let range = || buckets.range("1", span(start, end));
-        let found = examined(&database, 2, range().into_future()).await.unwrap();
+        let found = examined(&database, EDGES, range().into_future())
+            .await
+            .unwrap();
         assert_eq!(found.len(), 40);
-        examined(&database, 2, range().newest_first().into_future())
+        examined(&database, EDGES, range().newest_first().into_future())
             .await
             .unwrap();
         let several = buckets.range_many(["0", "2"], span(start, end));
-        let found = examined(&database, 4, several.into_future()).await.unwrap();
+        let found = examined(&database, 2 * EDGES, several.into_future())
+            .await
+            .unwrap();
         assert_eq!(found.len(), 80);
         let between = buckets.records("1").between(span(start, end));
         let found = examined(&database, 4, between.into_future()).await.unwrap();

@@ -14,6 +14,16 @@ pub(crate) fn place(spec: &BucketSpec, text: &str) -> Result<Place, IdError> {
     Ok(place)
 }
 
+/// Whether this is the id of a bucket of the key whose ids begin with the prefix.
+pub(crate) fn is_of_key(spec: &BucketSpec, text: &str, prefix: &str) -> bool {
+    // The id of another key may begin like that, too: `12_3_1698335223` is not of the key `12`.
+    let is_before_time = |key: &str| match spec.id() {
+        [.., IdSegment::Literal(separator), _] => key.len() + separator.len() == prefix.len(),
+        _ => false,
+    };
+    text.starts_with(prefix) && split_place(spec, text).is_ok_and(|(key, _)| is_before_time(key))
+}
+
 /// The texts of the key parts, in the order of the model.
 pub(super) fn key_texts(spec: &BucketSpec, text: &str) -> Result<Vec<String>, IdError> {
     let (key, _) = split_place(spec, text)?;

@@ -11,7 +11,7 @@ use crate::{
         FindPlan, Live, ReadKey, fields, find, has_records, in_commands, newest_with,
         order::Position,
         parts::complete_items_of,
-        places::{Bound, Places},
+        places::{Bound, Placeless, Places},
         span::{any_inside, holds_any, overlapping_any},
         tails::header,
         token::Query,
@@ -26,7 +26,7 @@ const MOST_KEYS: usize = 100;
 #[derive(Debug)]
 pub(super) struct Route<T: Record> {
     pub(super) keys: Vec<T::Key>,
-    read: Vec<ReadKey>,
+    pub(super) read: Vec<ReadKey>,
     pub(super) order: Order,
     pub(super) by_time: bool,
     pub(super) newest_first: bool,
@@ -167,15 +167,19 @@ impl<T: Record> Route<T> {
 
     /// The buckets after this position.
     pub(super) fn find(&self, behind: Option<Place>) -> FindPlan {
+        self.find_with(behind, Placeless::Found)
+    }
+
+    fn find_with(&self, behind: Option<Place>, placeless: Placeless) -> FindPlan {
         let plan = match self.read.as_slice() {
             [key] => {
                 let filter = RawWriter::build(|writer| {
                     writer.elements(key.elements());
-                    fields(writer, &self.condition(key, behind));
+                    fields(writer, &self.condition(key, behind, placeless));
                 });
                 find(T::SPEC, filter)
             }
-            keys => overlapping_any(T::SPEC, keys, self.range, self.longest),
+            keys => overlapping_any(T::SPEC, keys, self.range, self.longest, placeless),
         };
         self.in_direction(plan)
     }
@@ -190,7 +194,8 @@ impl<T: Record> Route<T> {
         groups
             .into_iter()
             .map(|keys| {
-                let plan = overlapping_any(T::SPEC, keys, self.range, self.longest);
+                let found = Placeless::Found;
+                let plan = overlapping_any(T::SPEC, keys, self.range, self.longest, found);
                 self.in_direction(plan)
             })
             .collect()
@@ -217,7 +222,7 @@ impl<T: Record> Route<T> {
 
     pub(super) fn pipeline(&self) -> Vec<Document> {
         let spec = T::SPEC;
-        let plan = self.find(None);
+        let plan = self.find_with(None, Placeless::LeftOut);
         let filter = if self.is_empty() {
             // The server refuses an `$or` over no keys.
             doc! { ID: { "$in": [] } }
@@ -242,7 +247,7 @@ impl<T: Record> Route<T> {
         stages
     }
 
-    fn condition(&self, key: &ReadKey, behind: Option<Place>) -> Document {
+    fn condition(&self, key: &ReadKey, behind: Option<Place>, placeless: Placeless) -> Document {
         let spec = T::SPEC;
         let range = self.range.and(TimeRange::new(self.since, None));
         let mut places = Places::reaching(spec, range, self.longest);
@@ -257,7 +262,7 @@ impl<T: Record> Route<T> {
         for bound in bounds.into_iter().flatten() {
             places = places.behind(bound, descending);
         }
-        let mut condition = places.condition(spec, key);
+        let mut condition = places.condition(spec, key, placeless);
         if self.is_of_arrivals() {
             let mut asked = any_inside(spec, range);
             asked.extend(self.live.condition().clone());

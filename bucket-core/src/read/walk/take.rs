@@ -4,12 +4,16 @@ use std::cmp::Ordering;
 
 use bson::{DateTime, RawBsonRef, RawDocument, RawDocumentBuf};
 
-use super::{Placed, Walk, read_item::with_key, room::has_room};
+use super::{Placed, Walk, edge::begins, read_item::with_key, room::has_room};
 use crate::{
-    bucket::{self, Head, ItemReader, id::Place, record::Record},
+    bucket::{
+        self, Head, ItemReader,
+        id::{self, Place},
+        record::Record,
+    },
     codec::raw::{RawWriter, printed_id},
     error::{Damage, DamagedBucket},
-    model::form::Order,
+    model::form::{Order, OrderedBy},
     read::{key_elements, order::Position, span::believed_span},
 };
 
@@ -81,7 +85,11 @@ impl<T: Record, R> Walk<T, R> {
                 self.or_all(ready)
             }
             Came::Damaged(head, damage) => {
-                let place = bucket::place_alone(T::SPEC, stored);
+                let place = self.place_of(stored);
+                if place.is_none() && self.has_passed(stored) {
+                    self.passed = self.passed.saturating_add(1);
+                    return Ready::default();
+                }
                 let place = place.filter(|place| !self.has_come(*place));
                 if place.is_some_and(|place| self.filling.overtakes(place)) {
                     return Ready::default();
@@ -103,6 +111,8 @@ impl<T: Record, R> Walk<T, R> {
                     ready.damaged.push(placed);
                 } else if self.is_news(&placed.position) {
                     self.damaged.push(placed);
+                } else {
+                    self.passed = self.passed.saturating_add(1);
                 }
                 self.or_all(ready)
             }
@@ -131,14 +141,22 @@ impl<T: Record, R> Walk<T, R> {
             Ok(head) => head,
             Err(damage) => return Came::Damaged(None, damage),
         };
-        if self.has_come(head.place) {
-            return Came::Again;
-        }
         // The key of a walk over one key is known.
         let key = match self.route.keys.as_slice() {
             [key] => Ok(key.clone()),
             _ => bucket::key_of::<T>(stored),
         };
+        let checked = match (&key, self.route.read.as_slice()) {
+            (_, [read]) => bucket::check_id(T::SPEC, stored, &read.prefix),
+            (Ok(key), _) => bucket::check_id(T::SPEC, stored, &id::prefix(T::SPEC, key)),
+            (Err(_), _) => Ok(()),
+        };
+        if let Err(damage) = checked {
+            return Came::Damaged(None, damage);
+        }
+        if self.has_come(head.place) {
+            return Came::Again;
+        }
         match key.and_then(|key| self.decode(&key, &head, stored)) {
             Ok(decoded) => {
                 let span = believed_span(T::SPEC, &head.fields, decoded.times);
@@ -149,17 +167,51 @@ impl<T: Record, R> Walk<T, R> {
         }
     }
 
+    /// The place of a bucket, unless what its place follows from is damaged.
+    pub(super) fn place_of(&self, stored: &RawDocument) -> Option<Place> {
+        let place = bucket::place_alone(T::SPEC, stored)?;
+        match (T::SPEC.ordered_by(), self.route.read.as_slice()) {
+            (OrderedBy::Id, [key]) => {
+                let checked = bucket::check_id(T::SPEC, stored, &key.prefix);
+                checked.is_ok().then_some(place)
+            }
+            _ => Some(place),
+        }
+    }
+
+    /// Whether a bucket without a place is one of those that the walk begins with, and has begun
+    /// already. Every further find of the walk has them, too.
+    fn has_passed(&self, stored: &RawDocument) -> bool {
+        let [key] = self.route.read.as_slice() else {
+            return false;
+        };
+        let has_begun =
+            self.route.from.is_some() || self.last.is_some() || self.filling.open().is_some();
+        let descending = self.route.descending();
+        has_begun && begins(T::SPEC, &key.prefix, stored, descending)
+    }
+
     /// The position of a damaged bucket: its own, or that of the last bucket with a known position.
     fn position_of_damaged(&self) -> Position {
         let descending = self.route.descending();
-        let from = self.route.from.map(|from| from.place);
         let edge = if descending {
             Place::LAST
         } else {
             Place::FIRST
         };
-        let last = self.filling.open().or(self.last);
-        Position::of_damaged(last.or(from).unwrap_or(edge), descending)
+        let after = |place: Place| Position::of_damaged(place, descending);
+        let last = self.last.map(after);
+        match self.route.from {
+            // The last bucket takes more records, which come after this position.
+            Some(from) if self.filling.open().is_some() => {
+                let from = from.of_damaged_after();
+                last.filter(|last| self.route.order.compare(last, &from).is_gt())
+                    .unwrap_or(from)
+            }
+            from => last
+                .or_else(|| from.map(|from| after(from.place)))
+                .unwrap_or_else(|| after(edge)),
+        }
     }
 
     /// Whether a damaged bucket at this position was not returned before the walk started.
