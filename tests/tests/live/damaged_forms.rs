@@ -139,10 +139,9 @@ fn damages_of_fields() -> Vec<Damage> {
         values().map(move |value| Damage {
             sorts: match (field, &value) {
                 ("bucket_start", Some(Bson::MaxKey)) => Sorts::Last,
-                ("bucket_number", Some(value)) => match value {
-                    Bson::String(_) | Bson::Document(_) | Bson::MaxKey => Sorts::Last,
-                    _ => Sorts::First,
-                },
+                ("bucket_number", Some(Bson::String(_) | Bson::Document(_) | Bson::MaxKey)) => {
+                    Sorts::Last
+                }
                 _ => Sorts::First,
             },
             field,
@@ -394,6 +393,7 @@ impl Found {
 }
 
 /// What every read makes of the key with the damaged bucket, which holds these records.
+#[allow(clippy::too_many_lines, reason = "a list")]
 async fn outcomes<T: Event>(
     events: &Buckets<T>,
     own: &[i64],

@@ -218,7 +218,7 @@ async fn an_index_of_another_capacity_is_drift_and_the_models_own_is_not_created
         name: "bucket_open_10".to_owned(),
         expected: Some("bucket_open_20".to_owned()),
     };
-    assert_eq!(report.drift, [capacity.clone()]);
+    assert_eq!(report.drift, std::slice::from_ref(&capacity));
     let text = report.to_string();
     assert!(text.contains("drift: index `bucket_open_10` belongs to another capacity"));
     let record = Wider {
