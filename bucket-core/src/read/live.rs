@@ -134,7 +134,14 @@ fn shown_count(spec: &BucketSpec, first: DateTime) -> Document {
     let shown = doc! { "$filter": {
         "input": &items, "as": "item", "cond": { "$gte": [time, first] },
     } };
-    let mut is_counted = vec![doc! { "$isArray": &items }, doc! { "$isNumber": &count }];
+    let of_array = |value: &str| doc! { "$size": { "$cond": [{ "$isArray": &items }, value, []] } };
+    let times = format!("{items}.{}", spec.time().name);
+    let mut is_counted = vec![
+        doc! { "$isArray": &items },
+        doc! { "$isNumber": &count },
+        // An item without a time is older than nothing.
+        doc! { "$eq": [of_array(&times), of_array(&items)] },
+    ];
     if spec.form().has_span() {
         // No record in it is older than its start.
         is_counted.push(doc! { "$lt": [format!("${}", names.start), first] });
