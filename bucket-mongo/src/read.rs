@@ -9,6 +9,7 @@ mod rows;
 mod shared;
 mod stream;
 mod terms;
+mod until_failed;
 
 pub(crate) use self::{
     each::each,
@@ -18,4 +19,5 @@ pub(crate) use self::{
     rows::{Find, Rows},
     shared::{Aggregated, SharedOptions},
     stream::Chunks,
+    until_failed::until_failed,
 };

@@ -145,8 +145,11 @@ pub(crate) fn stored_place(
         None => 0,
         Some(_) => whole_field(stored, spec.names().part)?,
     };
+    // The first part has no number: with 0, two buckets would have one place.
+    let is_stored = part != 0 || field(stored, spec.names().part)?.is_none();
+    let part = u64::try_from(part).ok().filter(|_| is_stored);
     Ok(Place {
-        sequence: u64::try_from(part).map_err(|_| wrong_field(spec.names().part, "a number"))?,
+        sequence: part.ok_or_else(|| wrong_field(spec.names().part, "a number above 0"))?,
         ..Place::at(fields.start, spec.id_unit())
     })
 }

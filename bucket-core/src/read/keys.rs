@@ -14,8 +14,7 @@ use super::{
 };
 use crate::{
     bucket::{self, record::Record},
-    codec::raw::printed_id,
-    error::DamagedBucket,
+    error::{Damage, DamagedBucket},
     model::{
         form::OrderedBy,
         spec::{BucketSpec, ID},
@@ -313,5 +312,11 @@ fn key_fields_of(found: &RawDocument) -> Option<&RawDocument> {
 /// [`DamagedBucket`] if its fields do not have the model's types.
 pub fn found_key<T: Record>(found: &RawDocument) -> Result<T::Key, DamagedBucket> {
     let stored = key_fields_of(found).unwrap_or(found);
-    bucket::key_of::<T>(stored).map_err(|damage| DamagedBucket::new(printed_id(stored), damage))
+    bucket::key_of::<T>(stored).map_err(|damage| of_key(stored, damage))
+}
+
+/// The damage of a bucket of which only the key fields were read.
+pub(super) fn of_key(key: &RawDocument, damage: Damage) -> DamagedBucket {
+    let key = Document::try_from(key).map_or_else(|_| "?".to_owned(), |key| key.to_string());
+    DamagedBucket::new(format!("of the key {key}"), damage)
 }

@@ -3,7 +3,7 @@
 //! The server removes whole buckets, some time after they expire. Reads must not depend on that
 //! moment. So a read leaves out expired buckets and the expired records of other buckets.
 
-use bson::{DateTime, Document, doc};
+use bson::{Bson, DateTime, Document, doc};
 
 use super::{AggregatePlan, FindPlan, fields};
 use crate::{codec::raw::RawWriter, model::spec::BucketSpec, time::range::TimeRange};
@@ -134,17 +134,22 @@ fn shown_count(spec: &BucketSpec, first: DateTime) -> Document {
     let shown = doc! { "$filter": {
         "input": &items, "as": "item", "cond": { "$gte": [time, first] },
     } };
-    let of_array = |value: &str| doc! { "$size": { "$cond": [{ "$isArray": &items }, value, []] } };
     let times = format!("{items}.{}", spec.time().name);
+    let times = doc! { "$cond": [{ "$isArray": &items }, times, []] };
     let mut is_counted = vec![
         doc! { "$isArray": &items },
-        doc! { "$isNumber": &count },
-        // An item without a time is older than nothing.
-        doc! { "$eq": [of_array(&times), of_array(&items)] },
+        // A damaged bucket has its stored count: what cannot be read is not past the limit.
+        doc! { "$eq": [dates(times), &count] },
     ];
     if spec.form().has_span() {
         // No record in it is older than its start.
         is_counted.push(doc! { "$lt": [format!("${}", names.start), first] });
     }
     doc! { "$cond": [{ "$and": is_counted }, { "$size": shown }, count] }
+}
+
+/// How many of these values are dates.
+pub(super) fn dates(values: impl Into<Bson>) -> Document {
+    let is_date = doc! { "$eq": [{ "$type": "$$this" }, "date"] };
+    doc! { "$size": { "$filter": { "input": values.into(), "cond": is_date } } }
 }

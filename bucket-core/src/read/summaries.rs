@@ -4,7 +4,10 @@
 
 use bson::{Bson, DateTime, Document, RawDocument, doc};
 
-use super::{AggregatePlan, Live, ReadKey, aggregate, any_key, has_records, latest::key_fields};
+use super::{
+    AggregatePlan, Live, ReadKey, aggregate, any_key, has_records, keys::of_key,
+    latest::key_fields, live::dates,
+};
 use crate::{
     bucket::{self, record::Record},
     codec::raw::printed_id,
@@ -69,14 +72,11 @@ fn checked(live: &Live) -> Document {
         format!("${LENGTH}"),
         format!("${TIMES}"),
     );
-    let is_date = |end: &str| doc! { "$eq": [{ "$type": { end: &times } }, "date"] };
     let whole = doc! { "$and": [
         { "$isNumber": &count },
+        { "$gt": [&count, 0] },
         { "$eq": [&count, &length] },
-        { "$eq": [{ "$size": &times }, &length] },
-        // Values of one type are next to each other in the order of all values.
-        is_date("$min"),
-        is_date("$max"),
+        { "$eq": [dates(&times), &length] },
     ] };
     let shown = match live.range().start() {
         None => Bson::String(times),
@@ -147,7 +147,7 @@ pub fn read_summary<T: Record>(
     let key = found
         .get_document(ID)
         .map_err(|_| field(ID, "a document"))?;
-    let key = bucket::key_of::<T>(key).map_err(unreadable)?;
+    let key = bucket::key_of::<T>(key).map_err(|damage| of_key(key, damage))?;
     let (Ok(first), Ok(last)) = (found.get_datetime(FIRST), found.get_datetime(LAST)) else {
         return Ok(None);
     };

@@ -23,7 +23,7 @@ use super::ActionFuture;
 use crate::{
     Buckets, Error, ErrorKind, Result,
     error::{Context, ReadFault},
-    read::{ReadOptions, SIDE_BY_SIDE, SharedOptions, every_key},
+    read::{ReadOptions, SIDE_BY_SIDE, SharedOptions, every_key, until_failed},
     read_setters::read_setters,
     trace,
 };
@@ -257,6 +257,9 @@ impl Sums<'_> {
 }
 
 /// A stream over keys or their summaries; see [`Buckets::keys`].
+///
+/// A damaged bucket is an error in the place of its key, after which the stream continues; every other error ends it.
+/// Dropping it closes its cursors.
 #[must_use = "streams do nothing unless polled"]
 pub struct KeyStream<'a, R> {
     keys: BoxStream<'a, Result<R>>,
@@ -265,7 +268,7 @@ pub struct KeyStream<'a, R> {
 impl<'a, R: Send + 'a> KeyStream<'a, R> {
     fn new(keys: impl Stream<Item = Result<R>> + Send + 'a) -> Self {
         Self {
-            keys: keys.fuse().boxed(),
+            keys: until_failed(keys),
         }
     }
 }

@@ -14,7 +14,10 @@ use bucket_core::{
 use futures_core::{Stream, stream::BoxStream};
 use futures_util::{StreamExt, stream};
 
-use crate::{Error, ErrorKind, Result, read::Chunks};
+use crate::{
+    Error, Result,
+    read::{Chunks, until_failed},
+};
 
 /// A stream of records, or of what was selected of them; see
 /// [`Buckets::records`](crate::Buckets::records), [`Buckets::range`](crate::Buckets::range),
@@ -85,25 +88,14 @@ impl<'a, R: Send + 'a> RecordStream<'a, R> {
     }
 
     fn of(chunks: impl Stream<Item = Result<Chunk<R>>> + Send + 'a) -> Self {
-        // A damaged bucket hides no other; after any other error, what is under way is not needed any more.
-        let next = async |chunks: Option<BoxStream<'a, _>>| {
-            let mut chunks = chunks?;
-            let next: Result<Chunk<R>> = chunks.next().await?;
-            let ends = next.as_ref().is_err_and(|error| !is_damage(error));
-            Some((next, (!ends).then_some(chunks)))
-        };
         Self {
-            chunks: stream::unfold(Some(chunks.boxed()), next).boxed(),
+            chunks: until_failed(chunks),
             chunk: Chunk::Plain(Vec::new().into_iter()),
             left: usize::MAX,
             tokens: None,
             last: None,
         }
     }
-}
-
-fn is_damage(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Damaged(_))
 }
 
 impl<R> RecordStream<'_, R> {

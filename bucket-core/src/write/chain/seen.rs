@@ -18,7 +18,14 @@ impl Chain {
         // Others have gone on: it was a race.
         self.taken
             .take_if(|taken| taken.behind.as_deref() != Some(&known.id));
-        // Counts only grow, so at the refusal the bucket held no more than now and should have taken the records.
+        // Counts only grow: this bucket was opened after an earlier one with its id had been removed, and the
+        // earlier one may be what refused.
+        self.refused
+            .take_if(|refused| refused.id == known.id && known.count < refused.seen);
+        if let Some(refused) = self.refused.as_mut().filter(|it| it.id == known.id) {
+            refused.seen = known.count;
+        }
+        // So at the refusal the bucket held no more than now and should have taken the records.
         let should_have = |refused: &Refused| {
             refused.times > 1
                 && refused.id == known.id

@@ -106,9 +106,9 @@ impl Chain {
                 None => (size.saturating_sub(taken), max - own.min(max)),
             };
             let id = step.action.id();
-            let times = match &self.refused {
-                Some(refused) if refused.id == id => refused.times,
-                _ => 0,
+            let (times, seen) = match &self.refused {
+                Some(refused) if refused.id == id => (refused.times, refused.seen),
+                _ => (0, 0),
             };
             // A record of it may already be in the bucket: that refuses the statement, too, and is checked
             // first.
@@ -117,6 +117,7 @@ impl Chain {
                 id: id.to_owned(),
                 count,
                 bytes: bytes.saturating_sub(1),
+                seen,
                 times: times.saturating_add(u32::from(!is_guarded)),
             });
         } else if let (

@@ -60,6 +60,8 @@ pub(super) struct Refused {
     pub(super) id: String,
     pub(super) count: u32,
     pub(super) bytes: u64,
+    /// The largest count that was seen of it. Fewer records are in another bucket, which was opened since.
+    pub(super) seen: u32,
     /// The number of refusals in a row. One proves nothing: the bucket may have been deleted and opened again.
     pub(super) times: u32,
 }
