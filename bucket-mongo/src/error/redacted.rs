@@ -13,7 +13,7 @@ impl Error {
     /// the server or the driver, which often quotes values. It has no [`driver`](Self::driver) error and no
     /// `source()` that could show them. Names that the model or an index defines stay, and so do counts and
     /// sizes. Of an index that is not the model's, values in its options are left out
-    /// ([`Drift::redacted`](crate::Drift::redacted)).
+    /// ([`Drift::redacted`](bucket_core::Drift::redacted)).
     ///
     /// The redacted error holds nothing of this, so `kind()` cannot show it either. Texts are `REDACTED` there,
     /// and an [`EncodeError`](crate::error::EncodeError) that holds a value of the record becomes
