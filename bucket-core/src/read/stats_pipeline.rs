@@ -24,7 +24,7 @@ use crate::{
 ///
 /// Buckets fully inside the range contribute their aggregates; edge buckets contribute their items
 /// in the range, as far as they are stored as numbers. Only shown records count. `longest` is the
-/// parameter of [`overlapping`].
+/// parameter of [`overlapping`](super::overlapping).
 #[must_use]
 pub fn stats_pipeline(
     spec: &BucketSpec,
