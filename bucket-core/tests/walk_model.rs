@@ -232,7 +232,7 @@ fn check<const F: usize>(
     let mut healthy = collection.documents();
     healthy.retain(of_key);
     let mut damaged = BTreeSet::new();
-    let mut placeless: Vec<String> = Vec::new();
+    let mut placeless: Vec<(String, Vec<DateTime>)> = Vec::new();
     let mut has_placeless = false;
     let ids: Vec<Bson> = healthy.iter().map(|one| one["_id"].clone()).collect();
     collection.damage(|documents| {
@@ -248,7 +248,10 @@ fn check<const F: usize>(
             has_placeless |= *way == 5 && spec.object_ids();
             damaged.insert(document["_id"].to_string());
             if matches!(way, 6..=11) && !spec.object_ids() {
-                placeless.push(document["_id"].to_string());
+                let items = document.get_array(spec.items()).unwrap().iter();
+                let times =
+                    items.map(|item| *item.as_document().unwrap().get_datetime("at").unwrap());
+                placeless.push((document["_id"].to_string(), times.collect()));
             }
         }
     });
@@ -269,9 +272,10 @@ fn check<const F: usize>(
         if range == TimeRange::ALL {
             prop_assert_eq!(of_stream.len(), damaged.len());
         } else if !spec.object_ids() {
-            // Whatever the range is: nothing says where they belong.
-            let placeless = placeless.iter().filter(|id| !is_among(id));
-            for id in placeless.filter(|_| spec.form().has_span()) {
+            // Those with records in the range: the dates of the others say that they have none.
+            let is_in = |times: &Vec<DateTime>| times.iter().any(|time| range.contains(*time));
+            let placeless = placeless.iter().filter(|(id, _)| !is_among(id));
+            for (id, _) in placeless.filter(|(_, times)| spec.form().has_span() && is_in(times)) {
                 prop_assert!(of_stream.contains(id), "{} {:?}", id, of_stream);
             }
         }
