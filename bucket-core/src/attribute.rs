@@ -28,6 +28,7 @@ pub use self::{
 #[doc(hidden)]
 pub use self::{
     document::{decode, encode},
+    filter::RecordFilter,
     fold::fold,
     migrate::{DocumentForm, FormBatch, FormChange, FormReply, Migration, Sampled},
     unfold::unfold,

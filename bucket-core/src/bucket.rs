@@ -1,6 +1,7 @@
 //! Typed buckets: from stored bytes to the derived struct, and back.
 
 pub(crate) mod bucket_fields;
+pub(crate) mod edits;
 mod head;
 pub mod id;
 mod items;
@@ -22,7 +23,7 @@ pub use self::{
 pub(crate) use self::{
     head::{
         Head, bson_damage, check_id, date_field, field, head, place_alone, stored_count,
-        stored_fields, stored_place, whole_field, wrong_field,
+        stored_fields, stored_place, whole_field, window_alone, wrong_field,
     },
     items::{ItemReader, item_time, items},
     key_fields::{ElementSink, StoredKey, key_of},

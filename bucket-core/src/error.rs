@@ -3,6 +3,7 @@
 mod attribute;
 mod damage;
 mod encode;
+mod filter;
 mod id;
 mod key;
 mod overflow;
@@ -15,6 +16,7 @@ pub use self::{
     attribute::{AttributeError, AttributeFault},
     damage::{Damage, DamagedBucket},
     encode::EncodeError,
+    filter::FilterError,
     id::IdError,
     key::KeyError,
     overflow::SumOverflow,

@@ -1,13 +1,16 @@
 //! The indexes that a model needs, and how a collection's indexes differ from them.
 
-use bson::{Bson, Document, doc};
+use bson::{Document, doc};
 
 mod attributes;
 mod definition;
 mod drift;
 mod listed;
+mod other_model;
+mod plan;
 mod removal;
 mod retention;
+mod rivals;
 mod same_index;
 
 pub(crate) use self::listed::CLUSTERED;
@@ -16,93 +19,29 @@ pub use self::{
     definition::IndexPlan,
     drift::Drift,
     listed::list,
+    other_model::{other_buckets, sample},
+    plan::plan,
     removal::Removal,
     retention::{RemovalPlan, UpdatePlan, date_buckets, removal},
+    rivals::{Rivalry, is_left_over, rivalry},
 };
 use self::{
     definition::EXPIRE_AFTER,
     drift::drifted,
     listed::Listed,
+    plan::OPEN_INDEX,
     same_index::{expire_after, same_index},
 };
-use crate::model::spec::{BucketSpec, UNIQUE_INDEX};
-
-/// The indexes of a model.
-///
-/// | form | unique | for reads |
-/// | --- | --- | --- |
-/// | count | key fields, over buckets with room | key fields and `_id` |
-/// | window | only `_id` | key fields and `_id`; key fields and start; end and start |
-/// | window with object ids | key fields, start and part | the same; end and start |
-/// | hybrid | key fields, over buckets that are not closed | key fields and `_id`; key fields, closed and start |
-/// | numbered | key fields and full, over buckets that are not full; key fields and number | the latter |
-///
-/// An array of attributes has the index that the model asks for. An array that a bucket holds for its items
-/// has a second one, on the attributes that items have of their own.
-///
-/// A model with record ids has one more in every form: a unique index on the key fields and the ids. A model
-/// with `expire_after` has one more, on the date from which the age of a bucket counts; in the manual's form
-/// with `max_bytes` it has two.
-///
-/// ```
-/// # use bucket_core::{BucketSpec, index};
-/// fn names(spec: &BucketSpec) -> Vec<String> {
-///     index::plan(spec).into_iter().map(|index| index.name).collect()
-/// }
-/// ```
-#[must_use]
-pub fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
-    let names = spec.names();
-    let plain = |name: String, keys: Document| IndexPlan {
-        name,
-        keys,
-        unique: false,
-        partial: None,
-        expire_after: None,
-    };
-    let of_key = |fields: &[(&str, i32)]| -> Document {
-        let keys = spec.keys().iter().map(|key| (key.path, 1));
-        let fields = keys.chain(fields.iter().copied());
-        fields
-            .map(|(name, direction)| (name.to_owned(), Bson::Int32(direction)))
-            .collect()
-    };
-    let of_form = spec.form_indexes().into_iter().map(|index| IndexPlan {
-        unique: index.unique,
-        partial: index.partial,
-        ..plain(index.name, of_key(&index.fields))
-    });
-    let mut plans: Vec<IndexPlan> = of_form.collect();
-    let record_ids = spec.unique_path().map(|path| IndexPlan {
-        unique: true,
-        ..plain(UNIQUE_INDEX.to_owned(), of_key(&[(&path, 1)]))
-    });
-    plans.extend(spec.arrays().iter().flat_map(|array| {
-        let keys = array.index_keys().into_iter().enumerate();
-        keys.map(|(at, keys)| {
-            // A prefix, because with a suffix the name could be that of another array.
-            let own = if at == 0 { "" } else { "own_" };
-            plain(format!("{own}attributes_{}", array.name), keys)
-        })
-    }));
-    // The end of a window never changes, so appends do not touch the index entry.
-    plans.extend(
-        spec.span_index_name()
-            .map(|name| plain(name, doc! { names.end: 1, names.start: 1 })),
-    );
-    plans.extend(record_ids);
-    plans.extend(retention::plan(spec));
-    plans
-}
-
-/// How the names of the manual's indexes on open buckets begin; the capacity follows.
-const OPEN_INDEX: &str = "bucket_open_";
+use crate::model::{
+    form::Form,
+    spec::{BucketSpec, UNIQUE_INDEX},
+};
 
 /// Finds what writes cannot do without: the unique indexes, and the index that finds the next bucket. Writes
 /// also stop if an expiry index has another definition than the model's; another limit is allowed.
 ///
-/// Returns the collation of the collection, which its index on `_id` shows. Otherwise it returns the first
-/// missing index, else the first index that differs, else the first unfinished build.
+/// Returns the collation of the collection, which its index on `_id` shows, or an index of another model's
+/// form. Otherwise it returns the first missing index, else the first index that differs, else the first unfinished build.
 ///
 /// ```
 /// use bucket_core::index::Unmet;
@@ -117,7 +56,9 @@ pub fn unmet(spec: &BucketSpec, found: &[Document]) -> Option<Unmet> {
     let is_needed = |plan: &&IndexPlan| plan.unique || plan.name == pages;
     let (missing, drift) = compare(spec, found);
     let listed = Listed::all(found);
-    if let Some(drift) = listed.iter().find_map(Listed::collection_drift) {
+    let other_model = other_model::drift(spec, &listed).into_iter().next();
+    let of_collection = listed.iter().find_map(Listed::collection_drift);
+    if let Some(drift) = of_collection.or(other_model) {
         return Some(Unmet::Differs(drift));
     }
     let is_unfinished = |plan: &IndexPlan| {
@@ -186,6 +127,7 @@ pub fn take_removing(missing: &mut Vec<IndexPlan>, found: &[Document]) -> Vec<Dr
 
 /// Takes the index on open buckets out of the missing ones if another capacity has one. Writers of both would
 /// open buckets side by side and be refused by each other's index, so only a call that replaces it may create it.
+/// In the collection of another model, takes all of them.
 ///
 /// ```
 /// # use bucket_core::{BucketSpec, index};
@@ -200,6 +142,9 @@ pub fn take_rivals(missing: &mut Vec<IndexPlan>, drift: &[Drift]) {
     let is_of_other = |drift: &Drift| matches!(drift, Drift::Capacity { .. });
     if drift.iter().any(is_of_other) {
         missing.retain(|plan| !plan.name.starts_with(OPEN_INDEX));
+    }
+    if drift.iter().any(Drift::shows_other_model) {
+        missing.clear();
     }
 }
 
@@ -257,14 +202,17 @@ pub fn compare(spec: &BucketSpec, found: &[Document]) -> (Vec<IndexPlan>, Vec<Dr
             name: name.to_owned(),
         }));
     }
+    // In other forms it shows another model.
+    let is_count = matches!(spec.form(), Form::Count { .. });
     let others = others
         .into_iter()
-        .filter(|name| name.starts_with(OPEN_INDEX));
+        .filter(|name| is_count && name.starts_with(OPEN_INDEX));
     for name in others.filter(|name| Some(*name) != own.as_deref()) {
         drift.push(Drift::Capacity {
             name: name.to_owned(),
             expected: own.clone(),
         });
     }
+    drift.extend(other_model::drift(spec, &found));
     (missing, drift)
 }

@@ -22,14 +22,22 @@
 //! | spans of time are cut into steps, and gaps filled | [`Interval`], [`Fill`] |
 //! | stored bytes become typed buckets again | `bucket` |
 //! | many similar fields become arrays of attributes, and back | [`attribute`] |
+//! | stored records are corrected and removed | `edit` |
+//! | stored buckets are checked and repaired | `check`, `repair` |
+//! | what the server reports of changes becomes events of records | `watch` |
 //! | the collection gets its indexes | `index` |
+//! | the server refuses what would damage a bucket | `schema` |
 //! | how large buckets may be | [`model::size`] |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod attribute;
 #[doc(hidden)]
 pub mod bucket;
+#[doc(hidden)]
+pub mod check;
 mod codec;
+#[doc(hidden)]
+pub mod edit;
 pub mod error;
 #[doc(hidden)]
 pub mod index;
@@ -39,11 +47,17 @@ pub mod private;
 #[doc(hidden)]
 pub mod read;
 #[doc(hidden)]
+pub mod repair;
+#[doc(hidden)]
+pub mod schema;
+#[doc(hidden)]
 pub mod stats;
 #[doc(hidden)]
 pub mod text;
 #[doc(hidden)]
 pub mod time;
+#[doc(hidden)]
+pub mod watch;
 #[doc(hidden)]
 pub mod write;
 
@@ -58,7 +72,7 @@ pub use self::{
 
 #[doc(no_inline)]
 pub use self::error::{
-    Damage, DamagedBucket, EncodeError, IdError, IntervalError, KeyError, SumOverflow,
+    Damage, DamagedBucket, EncodeError, FilterError, IdError, IntervalError, KeyError, SumOverflow,
 };
 #[doc(inline)]
 pub use self::{
@@ -67,12 +81,16 @@ pub use self::{
         id::BucketId,
         record::{BucketDocument, Record},
     },
+    edit::Which,
     index::{Drift, Removal},
     model::{
         BucketKey, BucketSpec, FieldPath, Form, KeyValue, LatePolicy, Limits, Measure, Number,
-        RecordKey,
+        RecordKey, RecordVersion,
     },
-    read::{CursorToken, IntoCursorToken, KeySummary, TokenError},
+    read::{
+        CursorToken, FillReport, IntoCursorToken, KeySummary, RecordRef, Referenced, Sizes,
+        TokenError,
+    },
     stats::{NoStats, sketch::Sketch},
     time::{
         BucketTime,
@@ -80,4 +98,5 @@ pub use self::{
         step::{Fill, Filled, Interval},
         window::Window,
     },
+    watch::{RecordChange, TailEvent, WatchEvent, WatchToken, WatchTokenError, WhenSlow},
 };

@@ -18,6 +18,9 @@ pub mod measure;
 pub mod size;
 #[doc(hidden)]
 pub mod spec;
+pub(crate) mod stored_field;
+#[doc(hidden)]
+pub mod version;
 #[doc(hidden)]
 pub mod whole;
 
@@ -29,4 +32,6 @@ pub use self::{
     limits::Limits,
     measure::{Measure, Number},
     spec::{BucketSpec, IdSegment, KeyField, Names, TimeField, TimeUnit},
+    stored_field::{FieldKind, StoredField},
+    version::RecordVersion,
 };

@@ -26,6 +26,8 @@ pub use crate::{
         key::{BucketKey, KeySink, KeySource, KeyValue, RecordKey},
         measure::Measure,
         spec::{BucketSpec, IdSegment, KeyField, Names, SpecParts, TimeField, TimeUnit},
+        stored_field::{FieldKind, KindOf, StoredField, UnknownKind},
+        version::{RecordVersion, Replaces},
     },
     stats::{NoStats, StoredStats, sketch::Sketch},
     time::{BucketTime, window::Window},

@@ -19,17 +19,23 @@ use crate::{
 
 mod across;
 mod by_record_id;
+mod fill;
+mod in_bucket;
 mod in_commands;
 mod keys;
 mod latest;
 mod live;
+mod matching;
 mod newest;
+mod numbers;
 mod order;
 mod pages;
 mod parts;
 mod places;
 mod range_stats;
+mod record_ref;
 mod rollup;
+mod sizes;
 mod span;
 mod stats_pipeline;
 mod summaries;
@@ -39,6 +45,8 @@ mod walk;
 
 pub use self::{
     across::{LONGEST_WINDOW, across_keys},
+    fill::{Amount, CapacityUse, ExpiryReport, ExpiryStep, FillReader, FillReport, SizeClass},
+    in_bucket::InBucket,
     in_commands::in_commands,
     keys::{FieldValue, KeyScan, found_key, is_key_value, other_ends, with_others},
     latest::{FurtherLook, newest_since},
@@ -46,7 +54,9 @@ pub use self::{
     newest::Newest,
     pages::{key_document, last_page, page, page_count, pages, record_count},
     range_stats::{RangeTotals, StatsReader},
+    record_ref::{RecordRef, Referenced},
     rollup::{RollupReader, RollupSteps, RollupTotals, StepTotals},
+    sizes::{Sizes, sizes},
     span::{is_whole, longest, overlapping},
     stats_pipeline::stats_pipeline,
     summaries::{KeySummary, read_summary, summaries},
@@ -55,11 +65,15 @@ pub use self::{
     walk::{Placed, Ready, RecordPlace, Tokens, Turns, Walk, WalkOrder},
 };
 pub(crate) use self::{
-    by_record_id::repeats,
+    by_record_id::{bucket_with, repeats},
     in_commands::in_one_command,
+    keys::end_of,
+    span::can_hold,
     tails::{
-        Remembered, items_at, newest_between, newest_in_order, newest_part, newest_with, remembered,
+        Remembered, bucket_at, items_at, newest_between, newest_in_order, newest_part, newest_with,
+        remembered,
     },
+    token::{CHECK, QUERY, check, pull, push, query_of},
 };
 
 /// A key in the forms that reads need.
@@ -185,8 +199,10 @@ const SINGLE_BATCH: i32 = 10_000;
 pub struct AggregatePlan {
     /// The stages.
     pub pipeline: Vec<Document>,
-    /// The name of the index.
+    /// The name of the index; empty for none.
     pub hint: String,
+    /// Whether the server may put what it groups on its disk.
+    pub spills: bool,
 }
 
 /// The key fields as BSON elements, as filters need them.
@@ -300,5 +316,6 @@ fn aggregate(spec: &BucketSpec, pipeline: Vec<Document>) -> AggregatePlan {
     AggregatePlan {
         pipeline,
         hint: spec.pages_index_name(),
+        spills: false,
     }
 }

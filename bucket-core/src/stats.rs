@@ -1,6 +1,7 @@
 //! Stored aggregates: read from a bucket, validated once, typed on access.
 
 mod accumulator;
+mod compare;
 pub(crate) mod contribution;
 mod presence;
 pub mod sketch;
@@ -11,7 +12,12 @@ mod total;
 
 use bson::{Bson, DateTime, Document, RawBsonRef, RawDocument};
 
-pub(crate) use self::{accumulator::Accumulator, presence::Presence, total::Total};
+pub(crate) use self::{
+    accumulator::Accumulator,
+    compare::{Magnitudes, differences},
+    presence::Presence,
+    total::Total,
+};
 use self::{sketch::Sketch, stored_value::Value};
 use crate::{
     error::{Damage, KeyError},
@@ -91,6 +97,13 @@ impl StoredStats {
             }
         }
         document
+    }
+
+    /// Visits the path of each aggregate with its stored form, if it has one.
+    pub(crate) fn each(&self, spec: &BucketSpec, mut each: impl FnMut(&'static str, Option<Bson>)) {
+        for (aggregate, value) in spec.aggregates().iter().zip(&self.values) {
+            each(aggregate.path, value.as_ref().map(Value::to_bson));
+        }
     }
 
     fn get(&self, at: usize) -> Option<&Value> {

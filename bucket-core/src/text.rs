@@ -1,5 +1,6 @@
 //! User text in messages: on one line, safe for a terminal, and not too long.
 
+pub(crate) mod bytes;
 pub(crate) mod percent;
 
 use std::fmt;

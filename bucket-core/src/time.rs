@@ -1,6 +1,7 @@
 //! Times: the types that can be a record's time. All of them are stored as BSON dates.
 
 pub mod range;
+pub(crate) mod shown;
 pub mod step;
 pub mod window;
 

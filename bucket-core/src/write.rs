@@ -24,7 +24,9 @@
 //! | where an item has its record id | `record_id` |
 //! | the conditions that keep a record from being stored twice | `guard` |
 //! | checks that a remembered full bucket still exists | `confirm` |
+//! | one record as an item, for edits | `one_item` |
 //! | records that arrive twice: in one batch, or after they were stored | `own_ids`, `repeat`, `equality` |
+//! | records whose id another record has, for calls that replace it | `contested` |
 //! | what a reply leaves open after an attempt without a reply | `certainty` |
 //! | encodes documents with attributes as `insert` commands | `new_documents` |
 //!
@@ -62,6 +64,8 @@ mod change;
 pub mod codes;
 mod command;
 mod confirm;
+mod contest;
+mod contested;
 mod delivery;
 mod equality;
 mod filter;
@@ -72,6 +76,7 @@ mod holds;
 pub(crate) mod item;
 mod join;
 mod new_documents;
+mod one_item;
 mod operators;
 mod outcome;
 mod own_ids;
@@ -83,6 +88,7 @@ mod round;
 mod slot;
 mod source;
 mod statement;
+mod unstored_keys;
 mod update;
 mod whole_bucket;
 
@@ -98,6 +104,7 @@ pub use self::{
         other_kind,
     },
     command::{Command, CommandBuilder, MAX_COMMAND_BYTES, MAX_STATEMENTS},
+    contested::Contested,
     delivery::{Answer, COLLECTION_UUID, Deed, Delivery, Ended, Event, Fault, asks_again, part_of},
     ground::{Ground, Listing, Look, collection_drift},
     holds::{HeldBack, Holds},
@@ -109,5 +116,10 @@ pub use self::{
     round::{Failed, Round, Settled},
     source::{SOURCES, Source, SourceError},
     statement::Statement,
+};
+pub(crate) use self::{
+    equality::are_same,
+    one_item::{one_item, unchecked_item},
+    record_id::identity,
 };
 pub(crate) use crate::{bucket::ElementSink, model::form::Kind};

@@ -6,6 +6,8 @@
     reason = "tests are meant to panic"
 )]
 
+#[path = "common/checked.rs"]
+mod checked;
 #[path = "common/collection.rs"]
 mod collection;
 #[path = "common/drawn.rs"]
@@ -56,6 +58,18 @@ fn run<const F: usize>(
     run_with(plans, turns, limits, &Faults::default())
 }
 
+/// At no moment is anything wrong. The check does not know other limits than the model's, so what
+/// they explain is no harm.
+fn checks_out<const F: usize>(
+    collection: &Collection,
+    has_limits: bool,
+) -> Result<(), TestCaseError> {
+    let mut found = checked::findings::<F>(collection, NOW);
+    found.retain(|finding| !has_limits || finding.is_harmful());
+    prop_assert!(found.is_empty(), "{found:#?}");
+    Ok(())
+}
+
 /// The same, with lost commands and replies.
 fn run_with<const F: usize>(
     plans: &[Vec<Drawn>],
@@ -85,7 +99,8 @@ fn run_with<const F: usize>(
         writers.push(Writer::new(batch, next).with_faults(faults.of(number)));
     }
     let mut turns = Turns(turns);
-    for _ in 0..1_500 {
+    let has_limits = limits(0, "0").is_some();
+    for turn in 0..1_500 {
         let at = turns.next(writers.len());
         let writer = &mut writers[at];
         if !writer.is_done() {
@@ -93,12 +108,16 @@ fn run_with<const F: usize>(
         } else if !faults.are_none() {
             server.go_on_late(at);
         }
+        if turn % 211 == 0 {
+            checks_out::<F>(&server.collection, has_limits)?;
+        }
     }
     for writer in &mut writers {
         writer.finish(&mut server);
     }
     server.settle();
     let collection = server.collection;
+    checks_out::<F>(&collection, has_limits)?;
 
     let mut opened = 0;
     for (number, (plan, writer)) in plans.iter().zip(&mut writers).enumerate() {

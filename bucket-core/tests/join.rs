@@ -36,11 +36,11 @@ fn batch<T: Record>(records: &[T], from: usize) -> Batch {
 /// is applied.
 fn sent(batch: Batch) -> (Vec<RawDocumentBuf>, usize) {
     let mut bodies = Vec::new();
-    let mut learnt = Cache::default();
+    let mut cache = Cache::default();
     let mut call: Call<()> = Call::new(batch, Terms::default());
     loop {
         match call.next() {
-            Next::Consult => call.consult(&mut learnt),
+            Next::Consult => call.consult(&mut cache),
             Next::Look(_) => call.told(CallEvent::Listed(Listing::NotPermitted)),
             Next::Read(plans) => call.told(CallEvent::Found(vec![Vec::new(); plans.len()])),
             Next::Send(commands) => {

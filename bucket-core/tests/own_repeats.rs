@@ -378,3 +378,76 @@ proptest! {
         check::<NUMBERED_IDS>(&calls)?;
     }
 }
+
+/// What is stored under each id once every contested record has replaced it, one after the other.
+fn replaced<T: Record>(
+    report: &Report<Failure>,
+    collection: &Collection,
+    of: impl Fn(&T) -> (i64, i64),
+) -> BTreeMap<i64, i64> {
+    let mut now: BTreeMap<i64, i64> = stored(collection).into_iter().collect();
+    assert!(report.contested.is_sorted_by_key(|record| record.index));
+    for contested in &report.contested {
+        let (id, value) = of(&contested.record::<T>().unwrap());
+        assert!(now.contains_key(&id), "nothing contests {id}");
+        if value != BAD {
+            now.insert(id, value);
+        }
+    }
+    now
+}
+
+fn the_last_of_each_id_wins<const F: usize>(
+    earlier: &[(i64, i64)],
+    calls: &[Vec<(i64, i64)>],
+) -> Result<(), TestCaseError>
+where
+    Sample<F>: Record,
+{
+    let records = |of: &[(i64, i64)]| -> Vec<Sample<F>> {
+        let each = of.iter();
+        each.map(|(unique, value)| sample(*unique, *value))
+            .collect()
+    };
+    let collection = collection::<Sample<F>>();
+    run_alone(joined(&[records(earlier)]).0, &collection);
+    let mut expected: BTreeMap<i64, i64> = stored(&collection).into_iter().collect();
+    let calls: Vec<_> = calls.iter().map(|call| records(call)).collect();
+    let (mut batch, _) = joined(&calls);
+    batch.keep_contested();
+    let report = run_alone(batch, &collection);
+    for record in calls.iter().flatten().filter(|record| record.value != BAD) {
+        expected.insert(record.unique, record.value);
+    }
+    let now = replaced(&report, &collection, |record: &Sample<F>| {
+        (record.unique, record.value)
+    });
+    prop_assert_eq!(now, expected);
+    Ok(())
+}
+
+fn some() -> impl Strategy<Value = Vec<(i64, i64)>> {
+    let value = prop_oneof![5 => 0..3_i64, 1 => Just(BAD)];
+    prop::collection::vec((0..4_i64, value), 0..12)
+}
+
+proptest! {
+    #[test]
+    fn contested_records_in_order_make_the_last_of_each_id_win(
+        earlier in some(),
+        calls in prop::collection::vec(some(), 1..4),
+    ) {
+        the_last_of_each_id_wins::<COUNT_IDS>(&earlier, &calls)?;
+        the_last_of_each_id_wins::<WINDOW_IDS>(&earlier, &calls)?;
+        the_last_of_each_id_wins::<NUMBERED_IDS>(&earlier, &calls)?;
+    }
+}
+
+#[test]
+fn a_batch_that_is_not_asked_keeps_no_contested_records() {
+    let collection = collection::<Counted>();
+    let calls = [vec![sample(1, 1), sample(1, 2)]];
+    let report = run_alone(joined::<Counted>(&calls).0, &collection);
+    assert_eq!(failed(&report), [(1, "Conflict".to_owned())].into());
+    assert_eq!(report.contested, []);
+}

@@ -1,5 +1,5 @@
 //! Writes never build on data that a failover may roll back.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "common/call.rs"]
 mod call;
@@ -8,9 +8,10 @@ mod collection;
 #[path = "common/sample.rs"]
 mod sample;
 
-use bson::DateTime;
+use bson::{DateTime, Document, RawDocument, doc};
 use bucket_core::{
-    Record,
+    Record, Which,
+    edit::{Edit, EditNext},
     read::{FindPlan, ReadLevel},
     write::{Batch, Cache, Call, Source, Terms},
 };
@@ -18,7 +19,7 @@ use bucket_core::{
 use self::{
     call::{Need, go_on, read},
     collection::Collection,
-    sample::{COUNT, HYBRID_SIDE, NUMBERED, Sample, WINDOW_BYTES, WINDOW_CAPACITY},
+    sample::{COUNT, COUNT_IDS, HYBRID_SIDE, NUMBERED, Sample, WINDOW_BYTES, WINDOW_CAPACITY},
 };
 
 fn batch<const F: usize>(times: &[i64]) -> Batch {
@@ -57,9 +58,9 @@ fn reads<const F: usize>(position: i64, collection: &Collection) -> Vec<FindPlan
     batch.set_position(position);
     batch.push(0, &sample::<F>(0)).unwrap();
     let mut call = Call::new(batch, Terms::default());
-    let (mut learnt, mut all) = (Cache::default(), Vec::new());
+    let (mut cache, mut all) = (Cache::default(), Vec::new());
     loop {
-        match go_on(&mut call, &mut learnt) {
+        match go_on(&mut call, &mut cache) {
             Some(Need::Reads(plans)) => {
                 read(&mut call, &plans, collection);
                 all.extend(plans);
@@ -110,4 +111,50 @@ fn a_side_bucket_that_another_one_follows_is_read_from_a_majority() {
     assert_eq!(batch.sort_out_late().moved, 1);
     let late = batch.chains().last().unwrap();
     assert_eq!(late.open_bucket().level, ReadLevel::Majority);
+}
+
+/// A failover can take a record back, and another one can be stored in its place: as many records, as many edits. The
+/// aggregates of an edit are those of the records that it has read.
+#[test]
+fn an_edit_asks_for_every_record_that_its_aggregates_come_from() {
+    let mut batch = Batch::of::<Sample<COUNT_IDS>>();
+    for (index, at) in [0, 1_000].into_iter().enumerate() {
+        let unique = i64::try_from(index).unwrap();
+        let record = Sample {
+            unique,
+            ..sample::<COUNT_IDS>(at)
+        };
+        batch.push(index, &record).unwrap();
+    }
+    let mut collection = Collection::new(Sample::<COUNT_IDS>::SPEC);
+    call::run(
+        Call::new(batch, Terms::default()),
+        &collection,
+        |_| {},
+        call::answered,
+    );
+    let mut edit = Edit::<Sample<COUNT_IDS>>::delete("0".into(), &Which::id(&0_i64));
+    let EditNext::Read(plan) = edit.next() else {
+        panic!("{:?}", edit.next());
+    };
+    edit.found(&collection.find(&plan), DateTime::now());
+    let EditNext::Send { command, .. } = edit.next() else {
+        panic!("{:?}", edit.next());
+    };
+    let matched = |collection: &Collection, command: &RawDocument| {
+        collection.run(command).get_i32("n").unwrap()
+    };
+    let before: Vec<Document> = collection.documents();
+    collection.edit(|buckets| {
+        let items = buckets[0]
+            .get_array_mut(Sample::<COUNT_IDS>::SPEC.items())
+            .unwrap();
+        items[1]
+            .as_document_mut()
+            .unwrap()
+            .extend(doc! { "value": 7_i64 });
+    });
+    assert_eq!(matched(&collection, &command), 0);
+    collection.edit(|buckets| *buckets = before);
+    assert_eq!(matched(&collection, &command), 1);
 }

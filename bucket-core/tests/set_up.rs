@@ -142,8 +142,7 @@ fn check_collation<const F: usize>() {
         id.insert("collation", collation);
         index::unmet(spec, &[&[id], own].concat())
     };
-    let locale = "en".to_owned();
-    let differs = Some(Unmet::Differs(Drift::Collation { locale }));
+    let differs = Some(Unmet::Differs(Drift::__collation("en")));
     let english = doc! { "locale": "en", "strength": 2 };
     // Whatever else exists: an index that is created gets it too.
     assert_eq!(unmet(english.clone(), &own), differs);
@@ -184,7 +183,7 @@ fn check_other_collection<const F: usize>() {
     batch.forget();
     for chain in batch.chains() {
         assert_eq!(chain.need(), Need::NewestBucket);
-        assert_eq!(chain.recollection(false), None);
+        assert_eq!(chain.hint(false), None);
     }
     assert_eq!(batch.indexes(), [0, 1]);
 }
@@ -194,4 +193,99 @@ fn in_a_changed_collection_every_chain_starts_with_a_new_lookup() {
     check_other_collection::<COUNT>();
     check_other_collection::<HYBRID_MERGE>();
     check_other_collection::<NUMBERED>();
+}
+
+fn definitions<const F: usize>() -> Vec<Document> {
+    let plans = index::plan(Sample::<F>::SPEC);
+    plans.iter().map(index::IndexPlan::definition).collect()
+}
+
+/// The second model meets the first one's indexes, finished or not, all of them or one.
+fn check_other_form<const F: usize, const G: usize>(form: &str) {
+    let spec = Sample::<G>::SPEC;
+    let is_other =
+        |drift: &Drift| matches!(drift, Drift::OtherModel { form: of, .. } if *of == form);
+    let own = definitions::<G>();
+    let first = definitions::<F>();
+    let (mut missing, drift) = index::compare(spec, &first);
+    assert!(drift.iter().any(is_other), "{drift:?}");
+    index::take_rivals(&mut missing, &drift);
+    assert_eq!(missing, []);
+    for other in first.iter().filter(|other| {
+        let name = other.get_str("name").unwrap();
+        other.contains_key("unique") || name == "bucket_times"
+    }) {
+        for listed in unfinished(other).into_iter().chain([other.clone()]) {
+            let found: Vec<Document> = own.iter().cloned().chain([listed]).collect();
+            let unmet = index::unmet(spec, &found);
+            let is_refused = matches!(&unmet, Some(Unmet::Differs(drift)) if is_other(drift));
+            assert!(is_refused, "{other}: {unmet:?}");
+        }
+    }
+}
+
+#[test]
+fn each_index_that_refuses_buckets_of_another_form_shows_whose_the_collection_is() {
+    check_other_form::<COUNT, WINDOW>("count");
+    check_other_form::<COUNT, WINDOW_OBJECT>("count");
+    check_other_form::<COUNT, HYBRID_MERGE>("count");
+    check_other_form::<COUNT, NUMBERED>("count");
+    check_other_form::<WINDOW, COUNT>("window");
+    check_other_form::<WINDOW, NUMBERED>("window");
+    check_other_form::<WINDOW_OBJECT, HYBRID_MERGE>("window");
+    check_other_form::<WINDOW_OBJECT, COUNT>("window");
+    check_other_form::<HYBRID_MERGE, COUNT>("hybrid");
+    check_other_form::<HYBRID_MERGE, WINDOW>("hybrid");
+    check_other_form::<NUMBERED, HYBRID_MERGE>("numbered");
+    check_other_form::<NUMBERED_OBJECT, COUNT>("numbered");
+}
+
+#[test]
+fn an_index_of_the_users_shows_no_other_model() {
+    let spec = Sample::<COUNT>::SPEC;
+    let own = definitions::<COUNT>();
+    let closed = doc! { "is_closed": false };
+    for mine in [
+        doc! { "name": "customer_order_idx", "key": { "customer_id": 1, "order": 1 }, "unique": true },
+        doc! { "name": "customer_open_idx", "key": { "customer_id": 1 }, "unique": true },
+        doc! { "name": "device_open_idx", "key": { "device": 1 }, "partialFilterExpression": &closed },
+        doc! { "name": "my_open_idx", "key": { "device": 1 }, "unique": true, "partialFilterExpression": &closed },
+        doc! { "name": "device_time_idx", "key": { "device": 1, "bucket_start": 1 }, "unique": true },
+        doc! { "name": "device_time_idx", "key": { "device": 1, "a": 1, "b": 1 } },
+        doc! { "name": "open_idx", "key": {}, "unique": true, "partialFilterExpression": &closed },
+    ] {
+        let found: Vec<Document> = own.iter().cloned().chain([mine.clone()]).collect();
+        assert_eq!(index::unmet(spec, &found), None, "{mine}");
+        assert_eq!(index::compare(spec, &found), (vec![], vec![]), "{mine}");
+    }
+}
+
+#[test]
+fn buckets_of_another_form_show_it_and_damaged_ones_of_the_model_do_not() {
+    let bucket = |field: &str| doc! { "count": 1, "items": "array", "_key_0": "string", field: 1 };
+    let form = |spec, buckets: &[Document]| match index::other_buckets(spec, buckets) {
+        Some(Drift::OtherModel {
+            index: None, form, ..
+        }) => Some(form),
+        None => None,
+        Some(other) => panic!("{other:?}"),
+    };
+    let count = Sample::<COUNT>::SPEC;
+    assert_eq!(form(count, &[]), None);
+    assert_eq!(form(count, &[bucket("bucket_number")]), Some("numbered"));
+    assert_eq!(form(count, &[bucket("is_closed")]), Some("hybrid"));
+    assert_eq!(form(count, &[bucket("bucket_start")]), Some("window"));
+    assert_eq!(form(count, &[bucket("x")]), None);
+    let window = Sample::<WINDOW>::SPEC;
+    assert_eq!(form(window, &[bucket("x")]), Some("count"));
+    assert_eq!(form(window, &[bucket("x"), bucket("bucket_start")]), None);
+    // Those of other key fields are another model's.
+    let other_key = doc! { "count": 1, "items": "array", "_key_0": "missing" };
+    assert_eq!(form(count, std::slice::from_ref(&other_key)), Some("count"));
+    assert_eq!(form(count, &[other_key, bucket("x")]), None);
+    // No buckets.
+    assert_eq!(
+        form(window, &[doc! { "count": 1 }, doc! { "items": "array" }]),
+        None
+    );
 }

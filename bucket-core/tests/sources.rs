@@ -166,7 +166,7 @@ fn recall(batch: &mut Batch, last: &Batch) {
     batch.recall(|chain: &Chain| {
         let mut same = last.chains().iter();
         let same = same.find(|other| other.memory_key() == chain.memory_key());
-        same.and_then(|chain| chain.recollection(lone))
+        same.and_then(|chain| chain.hint(lone))
     });
 }
 

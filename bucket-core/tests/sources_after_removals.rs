@@ -157,9 +157,9 @@ fn check_looked_before<const F: usize>() {
     let collection = Collection::new(Sample::<F>::SPEC);
     let (from, to) = (FIRST, FIRST + 2);
     let mut early = call::<F>(from..to);
-    let mut learnt = Cache::default();
+    let mut cache = Cache::default();
     let commands = loop {
-        match go_on(&mut early, &mut learnt) {
+        match go_on(&mut early, &mut cache) {
             Some(Need::Reads(plans)) => read(&mut early, &plans, &collection),
             Some(Need::Commands(commands)) => break commands,
             None => {}

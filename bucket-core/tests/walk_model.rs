@@ -96,6 +96,18 @@ fn damage<const F: usize>(document: &mut Document, way: usize) {
             let other = if way == 10 { " " } else { "z" };
             document.insert("_id", format!("{other}{id}"));
         }
+        // Only the window is its own.
+        (12..=17, Form::Window { .. }) if spec.object_ids() => {
+            let part: Bson = match way {
+                12 => Bson::Null,
+                13 => f64::NAN.into(),
+                14 => 1.5.into(),
+                15 => "x".into(),
+                16 => Bson::MinKey,
+                _ => (-1).into(),
+            };
+            document.insert("bucket_part", part);
+        }
         _ => {
             let item = doc! { "at": "now" };
             document.insert(spec.items(), vec![item]);
@@ -173,11 +185,22 @@ impl Query {
     fn pages<const F: usize>(
         &self,
         collection: &Collection,
-        mut token: Option<CursorToken>,
+        token: Option<CursorToken>,
         before: bool,
         limits: &[usize],
     ) -> (Vec<i64>, Vec<String>) {
-        let (mut seen, mut bad) = (Vec::new(), Vec::new());
+        let paged = self.paged::<F>(collection, token, before, limits);
+        (paged.seen, paged.bad)
+    }
+
+    fn paged<const F: usize>(
+        &self,
+        collection: &Collection,
+        mut token: Option<CursorToken>,
+        before: bool,
+        limits: &[usize],
+    ) -> Paged {
+        let (mut seen, mut bad, mut stops) = (Vec::new(), Vec::new(), Vec::new());
         for turn in 0.. {
             assert!(turn < 2_000, "the pages do not end");
             let mut walk = self.walk::<F>(token.as_ref(), before);
@@ -187,6 +210,7 @@ impl Query {
             token = match (page.records.last(), page.damaged) {
                 (None, Some(damaged)) => {
                     bad.push(damaged.record.id().to_owned());
+                    stops.push((tokens.of(&damaged), seen.len()));
                     Some(tokens.of(&damaged))
                 }
                 (last, _) => last.filter(|_| page.more).map(|last| tokens.of(last)),
@@ -195,8 +219,16 @@ impl Query {
                 break;
             }
         }
-        (seen, bad)
+        Paged { seen, bad, stops }
     }
+}
+
+/// What the pages of a walk gave.
+struct Paged {
+    seen: Vec<i64>,
+    bad: Vec<String>,
+    /// The token of each damaged bucket, and the number of records before it.
+    stops: Vec<(CursorToken, usize)>,
 }
 
 /// A walk as a stream runs it.
@@ -234,6 +266,7 @@ fn check<const F: usize>(
     let mut damaged = BTreeSet::new();
     let mut placeless: Vec<(String, Vec<DateTime>)> = Vec::new();
     let mut has_placeless = false;
+    let mut without_part = BTreeSet::new();
     let ids: Vec<Bson> = healthy.iter().map(|one| one["_id"].clone()).collect();
     collection.damage(|documents| {
         for (id, way) in ids.iter().zip(ways) {
@@ -246,6 +279,10 @@ fn check<const F: usize>(
             has_placeless |= matches!(way, 6..=11) && !spec.object_ids();
             has_placeless |= *way == 5 && matches!(spec.form(), Form::Numbered { .. });
             has_placeless |= *way == 5 && spec.object_ids();
+            if spec.object_ids() && matches!((way, spec.form()), (12..=17, Form::Window { .. })) {
+                // Pages name the first of those in one window.
+                has_placeless |= !without_part.insert(document["bucket_start"].to_string());
+            }
             damaged.insert(document["_id"].to_string());
             if matches!(way, 6..=11) && !spec.object_ids() {
                 let items = document.get_array(spec.items()).unwrap().iter();
@@ -263,8 +300,13 @@ fn check<const F: usize>(
         };
         let (expected, none) = all(&healthy, query.walk::<F>(None, false));
         prop_assert!(none.is_empty());
-        let (seen, bad) = query.pages::<F>(&collection, None, false, limits);
+        let Paged { seen, bad, stops } = query.paged::<F>(&collection, None, false, limits);
         prop_assert_eq!(&seen, &expected);
+        for (token, before) in stops {
+            let (mut back, _) = query.pages::<F>(&collection, Some(token), true, limits);
+            back.reverse();
+            prop_assert_eq!(&back, &expected[..before]);
+        }
         let (streamed, of_stream) = all(&collection, query.walk::<F>(None, false));
         prop_assert_eq!(&streamed, &expected);
         prop_assert!(of_stream.iter().all(|id| damaged.contains(id)));
@@ -296,9 +338,15 @@ fn check<const F: usize>(
         records.extend(walk.end().records);
         let Some(last) = records.last() else { continue };
         let end = tokens.just_after(&tokens.of(last)).unwrap();
-        let (mut seen, _) = query.pages::<F>(&collection, Some(end), true, limits);
+        let Paged {
+            mut seen, stops, ..
+        } = query.paged::<F>(&collection, Some(end), true, limits);
         seen.reverse();
         prop_assert_eq!(&seen, &expected);
+        for (token, after) in stops {
+            let (forth, _) = query.pages::<F>(&collection, Some(token), false, limits);
+            prop_assert_eq!(&forth, &expected[expected.len() - after..]);
+        }
 
         // Nothing is between a record and the positions next to it.
         for (at, placed) in records.iter().enumerate() {
@@ -321,7 +369,7 @@ fn plans() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
 }
 
 fn damages() -> impl Strategy<Value = Vec<Option<usize>>> {
-    prop::collection::vec(prop::option::weighted(0.3, 0..13_usize), 30)
+    prop::collection::vec(prop::option::weighted(0.3, 0..19_usize), 30)
 }
 
 fn range() -> impl Strategy<Value = TimeRange> {
@@ -374,7 +422,7 @@ fn at(millis: i64) -> Drawn {
 }
 
 /// Walks over several buckets by time; one of them claims this end.
-fn learnt<const F: usize>(times: &[i64], end: i64) -> (Vec<i64>, Option<i64>) {
+fn walked_by_time<const F: usize>(times: &[i64], end: i64) -> (Vec<i64>, Option<i64>) {
     let mut collection = stored::<F>(&[times.iter().copied().map(at).collect()]);
     collection.edit(|documents| {
         documents[0].insert("bucket_end", DateTime::from_millis(end));
@@ -398,7 +446,7 @@ fn learnt<const F: usize>(times: &[i64], end: i64) -> (Vec<i64>, Option<i64>) {
 const DAY: i64 = 86_400_000;
 
 #[test]
-fn an_impossible_window_end_is_not_learnt() {
+fn an_impossible_window_end_is_not_learned() {
     let times = [20_671 * DAY + 61_000, 20_671 * DAY + 61_500];
     for end in [
         i64::MAX,
@@ -407,23 +455,23 @@ fn an_impossible_window_end_is_not_learnt() {
         times[0] + 17,
     ] {
         assert_eq!(
-            learnt::<WINDOW>(&times, end),
+            walked_by_time::<WINDOW>(&times, end),
             (times.to_vec(), None),
             "{end}"
         );
     }
-    // An end that may have belonged to a window is learnt.
+    // An end that may have belonged to a window is learned.
     let end = 20_671 * DAY + 122_000;
     let start = 20_671 * DAY;
-    let (_, longer) = learnt::<WINDOW>(&[start], start + DAY);
+    let (_, longer) = walked_by_time::<WINDOW>(&[start], start + DAY);
     assert_eq!(longer, Some(DAY));
     // A window of two minutes starts with an even minute.
-    assert_eq!(learnt::<WINDOW>(&times, end).1, None);
+    assert_eq!(walked_by_time::<WINDOW>(&times, end).1, None);
 }
 
 #[test]
 fn a_hybrid_bucket_is_as_long_as_its_records() {
     let times = [20_671 * DAY, 20_671 * DAY + 500];
-    let seen = learnt::<HYBRID_MERGE>(&times, times[0] + 300 * DAY);
+    let seen = walked_by_time::<HYBRID_MERGE>(&times, times[0] + 300 * DAY);
     assert_eq!(seen, (times.to_vec(), None));
 }

@@ -21,6 +21,7 @@ mod record;
 mod spec;
 mod stats;
 mod storage_bounds;
+mod stored_fields;
 mod view;
 
 use proc_macro2::TokenStream;
@@ -39,7 +40,7 @@ pub(crate) fn full(model: &Model) -> TokenStream {
     let item = item::derived(&cx);
     let others = other_types(&cx);
     let filters = attribute_methods::types(&cx);
-    let shared = shared_impls(&cx);
+    let shared = shared_impls(&cx, &stored_fields::stored(&cx));
     let parts = [
         shared,
         key::traits(&cx),
@@ -69,7 +70,7 @@ pub(crate) fn fallback(model: &Model) -> TokenStream {
     let item = item::declaration(&cx);
     let others = other_types(&cx);
     let filters = attribute_methods::types(&cx);
-    let shared = shared_impls(&cx);
+    let shared = shared_impls(&cx, &TokenStream::new());
     let impls = fallback::impls(&cx);
     let methods = attribute_methods::methods(&cx);
     let impls = cx.block(&quote!(#shared #impls #methods));
@@ -85,9 +86,9 @@ fn other_types(cx: &Expand<'_>) -> TokenStream {
     quote!(#bucket #id #fields #stats)
 }
 
-/// The impls that are the same with and without errors.
-fn shared_impls(cx: &Expand<'_>) -> TokenStream {
-    let spec = spec::constants(cx);
+/// The impls that are the same with and without errors, except for what the spec says of stored fields.
+fn shared_impls(cx: &Expand<'_>, stored_fields: &TokenStream) -> TokenStream {
+    let spec = spec::constants(cx, stored_fields);
     let fields = fields::constants(cx);
     let key = key::conversions(cx);
     let item = item::conditional(cx);

@@ -34,7 +34,7 @@ use crate::{
         serde_names::{SerdeField, SerdeStruct},
     },
     symbol::STATS,
-    syntax::container::ContainerAttrs,
+    syntax::{choice::OnConflict, container::ContainerAttrs},
 };
 
 /// Reads and checks a record struct.
@@ -60,6 +60,7 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Model {
     let complete = check::key_and_time::check(cx, &record, &fields, &roles);
     check::field_types::check(cx, &fields);
     check::unique::check(cx, &fields);
+    check::versions::check(cx, &fields, &attrs);
     check::aggregates::fields(cx, &fields);
     check::serde::fields(cx, &fields, &serde);
     let mut model = assemble(record, &attrs, fields, serde);
@@ -150,6 +151,7 @@ fn assemble(
         raised_from: attrs.raised_from.get().copied(),
         compression: attrs.compression.get().copied(),
         expire_after: attrs.expire_after.get().copied(),
+        replaces: matches!(attrs.on_conflict.get(), Some(OnConflict::Replace)),
         own_fields: own_field::read(form, max_bytes, attrs),
         aggregates: Aggregates::read(&record.ident, &fields, prefix),
         stats,

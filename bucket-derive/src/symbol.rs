@@ -28,6 +28,7 @@ pub(crate) const OBJECT_IDS: Symbol = Symbol("object_ids");
 pub(crate) const RAISED_FROM: Symbol = Symbol("raised_from");
 pub(crate) const COMPRESSION: Symbol = Symbol("compression");
 pub(crate) const EXPIRE_AFTER: Symbol = Symbol("expire_after");
+pub(crate) const ON_CONFLICT: Symbol = Symbol("on_conflict");
 
 pub(crate) const COUNT: Symbol = Symbol("count");
 pub(crate) const START: Symbol = Symbol("start");
@@ -43,6 +44,7 @@ pub(crate) const STATS: Symbol = Symbol("stats");
 pub(crate) const KEY: Symbol = Symbol("key");
 pub(crate) const TIME: Symbol = Symbol("time");
 pub(crate) const UNIQUE: Symbol = Symbol("unique");
+pub(crate) const VERSION: Symbol = Symbol("version");
 
 pub(crate) const MIN: Symbol = Symbol("min");
 pub(crate) const MAX: Symbol = Symbol("max");
@@ -83,7 +85,7 @@ pub(crate) const BUCKET_ARRAY_KEYS: [Symbol; 6] = [ARRAY, K, V, U, INDEX, STORE]
 pub(crate) const DOCUMENT_KEYS: [Symbol; 3] = [COLLECTION, ATTRIBUTES, CRATE];
 
 /// Keys of `#[bucket(..)]` on a record struct.
-pub(crate) const CONTAINER_KEYS: [Symbol; 25] = [
+pub(crate) const CONTAINER_KEYS: [Symbol; 26] = [
     COLLECTION,
     ITEMS,
     CAPACITY,
@@ -98,6 +100,7 @@ pub(crate) const CONTAINER_KEYS: [Symbol; 25] = [
     RAISED_FROM,
     COMPRESSION,
     EXPIRE_AFTER,
+    ON_CONFLICT,
     CREATED_AT,
     STATS,
     COUNT,
@@ -111,10 +114,11 @@ pub(crate) const CONTAINER_KEYS: [Symbol; 25] = [
     ATTRIBUTES,
 ];
 /// Keys of `#[bucket(..)]` on a field.
-pub(crate) const FIELD_KEYS: [Symbol; 17] = [
+pub(crate) const FIELD_KEYS: [Symbol; 18] = [
     KEY,
     TIME,
     UNIQUE,
+    VERSION,
     MIN,
     MAX,
     SUM,

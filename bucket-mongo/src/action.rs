@@ -3,9 +3,14 @@
 //! Every builder does nothing until it is awaited, and a stream nothing until it is polled.
 
 mod count;
+mod describe;
+mod edit;
 mod ensure;
+mod fill;
 mod insert;
 mod insert_many;
+mod insert_one;
+mod insert_or_replace;
 mod insert_report;
 mod keys;
 mod latest;
@@ -18,22 +23,35 @@ mod range_all_keys;
 mod record_outcome;
 mod record_stream;
 mod records;
+mod repair;
+pub(crate) mod replaces;
+pub(crate) mod replacing;
 mod rollup;
 mod run_plan;
+mod sizes;
 mod stats;
+mod verify;
+mod watch;
 
 use std::{future::Future, pin::Pin};
 
 use mongodb::bson::Document;
 
 #[doc(inline)]
-pub use bucket_core::KeySummary;
+pub use bucket_core::{
+    FillReport, KeySummary, Sizes,
+    read::{Amount, CapacityUse, ExpiryReport, ExpiryStep, SizeClass},
+};
 
 pub use self::{
     count::CountQuery,
-    ensure::{Ensure, EnsureReport, SizeWarning},
-    insert::{Insert, Inserted},
+    describe::{Describe, describe},
+    edit::{Delete, DeleteKey, DeleteRange, DeleteWhere, Removed, Update},
+    ensure::{Described, Ensure, EnsureReport, SizeWarning, Validated},
+    fill::FillQuery,
+    insert::Insert,
     insert_many::InsertMany,
+    insert_one::Inserted,
     insert_report::{FailedRecord, InsertReport},
     keys::{KeyStream, KeySummariesQuery, KeysQuery},
     latest::{LatestNQuery, LatestQuery},
@@ -46,8 +64,12 @@ pub use self::{
     record_outcome::RecordOutcome,
     record_stream::RecordStream,
     records::{RecordPage, RecordsQuery},
+    repair::{Repair, RepairReport, RepairedBucket},
     rollup::{Rollup, RollupQuery, RollupRow},
+    sizes::SizesQuery,
     stats::{RangeStats, StatsQuery},
+    verify::{FindingStream, VerifyProgress, VerifyQuery, VerifyReport},
+    watch::{TailQuery, TailStream, WatchQuery, WatchStream},
 };
 
 /// The future that a builder turns into.

@@ -57,13 +57,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone)]
 pub struct Error {
     inner: Arc<Inner>,
+    /// Outside of the rest, which records of many keys share.
+    key: Option<Arc<str>>,
 }
 
 struct Inner {
     kind: ErrorKind,
     operation: &'static str,
     collection: &'static str,
-    key: Option<String>,
     code: Option<i32>,
     /// Those of the driver's error, where it is left out.
     labels: HashSet<String>,
@@ -121,14 +122,12 @@ impl Inner {
         let Context {
             operation,
             collection,
-            key,
             ..
-        } = context.clone();
+        } = *context;
         Self {
             kind,
             operation,
             collection,
-            key,
             code: None,
             labels: HashSet::new(),
             driver: None,
@@ -148,20 +147,22 @@ impl Error {
         driver: Option<mongodb::error::Error>,
     ) -> Self {
         let code = code_of(&kind, driver.as_ref());
-        Self::of(Inner {
+        let inner = Inner {
             code,
             driver,
             ..Inner::new(kind, context)
-        })
+        };
+        Self::of(inner, context)
     }
 
     /// An error that the server gave this code, where the kind does not hold it.
     pub(crate) fn with_code(kind: ErrorKind, context: &Context, code: i32) -> Self {
         let code = code_of(&kind, None).or(Some(code));
-        Self::of(Inner {
+        let inner = Inner {
             code,
             ..Inner::new(kind, context)
-        })
+        };
+        Self::of(inner, context)
     }
 
     /// A document, found on a walk, that is not a bucket of the model.
@@ -171,15 +172,25 @@ impl Error {
         context: &Context,
     ) -> Self {
         let continue_after = tokens.map(|tokens| tokens.of(&placed));
-        Self::of(Inner {
+        let inner = Inner {
             continue_after,
             ..Inner::new(ErrorKind::Damaged(placed.record), context)
-        })
+        };
+        Self::of(inner, context)
     }
 
-    fn of(inner: Inner) -> Self {
+    fn of(inner: Inner, context: &Context) -> Self {
         Self {
             inner: Arc::new(inner),
+            key: context.key.as_deref().map(Arc::from),
+        }
+    }
+
+    /// The same error about a record of this key, unless it already names one.
+    pub(crate) fn for_key(&self, key: Option<&Arc<str>>) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            key: self.key.as_ref().or(key).cloned(),
         }
     }
 
@@ -195,11 +206,12 @@ impl Error {
     pub(crate) fn interrupted(&self, after: Option<&Bson>, context: &Context) -> Self {
         let after = after.cloned().map(Box::new);
         let cause = Box::new(self.kind().clone());
-        Self::of(Inner {
+        let inner = Inner {
             code: self.inner.code,
             driver: self.inner.driver.clone(),
             ..Inner::new(ErrorKind::Interrupted { after, cause }, context)
-        })
+        };
+        Self::of(inner, context)
     }
 
     /// The kind.
@@ -220,11 +232,11 @@ impl Error {
         self.inner.collection
     }
 
-    /// The key of the operation as text for messages, if the operation was about one key: `{ customerId: 1
-    /// }`, with the stored names. It is one line; long texts are cut.
+    /// The key as text for messages, if the error is about one key or one record: `{ customerId: 1 }`, with
+    /// the stored names. It is one line; long texts are cut.
     #[must_use]
     pub fn key(&self) -> Option<&str> {
-        self.inner.key.as_deref()
+        self.key.as_deref()
     }
 
     /// The server's code, where the server refused something. Those of its texts that programs need have
@@ -311,26 +323,45 @@ impl Error {
 }
 
 /// With the text of `Display` first: a `main` that returns an error prints this, and only that text says what
-/// to do.
+/// to do. It holds what the kind holds, so the kind is given by its name. The driver's error would add the
+/// whole reply of the server: [`driver`](Error::driver) has it.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Error")
+        let mut shown = f.debug_struct("Error");
+        shown
             .field("message", &self.to_string())
-            .field("kind", &self.inner.kind)
+            .field("kind", &Name(&self.inner.kind))
             .field("operation", &self.inner.operation)
-            .field("collection", &self.collection())
-            .field("key", &self.inner.key)
-            .field("code", &self.inner.code)
-            .field("labels", &self.labels().collect::<BTreeSet<_>>())
-            .field("driver", &self.inner.driver)
-            .finish()
+            .field("collection", &self.collection());
+        if let Some(key) = &self.key {
+            shown.field("key", key);
+        }
+        if let Some(code) = self.inner.code {
+            shown.field("code", &code);
+        }
+        let labels: BTreeSet<&str> = self.labels().collect();
+        if !labels.is_empty() {
+            shown.field("labels", &labels);
+        }
+        shown.finish()
+    }
+}
+
+/// The name of a kind, with which its `Debug` text begins.
+struct Name<'a>(&'a ErrorKind);
+
+impl fmt::Debug for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("{:?}", self.0);
+        let end = text.find(|character: char| !character.is_ascii_alphanumeric());
+        f.write_str(end.and_then(|end| text.get(..end)).unwrap_or(&text))
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} on `{}`", self.inner.operation, self.collection())?;
-        if let Some(key) = &self.inner.key {
+        if let Some(key) = &self.key {
             write!(f, " for {key}")?;
         }
         write!(f, ": {}", self.inner.kind)
@@ -353,7 +384,12 @@ impl std::error::Error for Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{Context, Error, samples::kinds};
+    use mongodb::bson::{Document, doc};
+
+    use super::{
+        Context, Error, ErrorKind,
+        samples::{kinds, place},
+    };
 
     #[test]
     fn debug_begins_with_what_display_says() {
@@ -369,5 +405,36 @@ mod tests {
             let expected = format!("Error {{ message: {:?}, kind: ", error.to_string());
             assert!(shown.starts_with(&expected), "{shown}");
         }
+    }
+
+    #[test]
+    fn debug_names_the_kind_and_leaves_the_reply_of_the_server_out() {
+        let context = Context {
+            operation: "stats",
+            collection: "trades",
+            spec: None,
+            key: None,
+        };
+        let reply: Document = doc! { "errmsg": "x".repeat(2_000) };
+        for kind in kinds("quoted") {
+            let name = super::samples::NAMES[place(&kind)];
+            let driver = mongodb::error::Error::custom(reply.to_string());
+            let error = Error::with_driver(kind, &context, Some(driver));
+            let shown = format!("{error:?}");
+            assert!(
+                shown.contains(&format!(", kind: {name}, operation: ")),
+                "{shown}"
+            );
+            assert!(shown.len() < error.to_string().len() + 300, "{shown}");
+        }
+        let kind = ErrorKind::MissingIndex {
+            name: "bucket_pages".to_owned(),
+        };
+        let shown = format!("{:?}", Error::new(kind, &context));
+        assert_eq!(
+            shown,
+            "Error { message: \"stats on `trades`: the index `bucket_pages` is missing: call `ensure()` to create it, \
+             then try again\", kind: MissingIndex, operation: \"stats\", collection: \"trades\" }"
+        );
     }
 }

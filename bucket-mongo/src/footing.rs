@@ -10,7 +10,7 @@ use mongodb::Collection;
 use crate::{
     Error, ErrorKind, Result,
     error::{Context, ReadFault},
-    read::ReadOptions,
+    read::{ReadOptions, uuid},
     store::Store,
     writer::faults,
 };
@@ -51,6 +51,7 @@ impl Store {
                     if let Some(drift @ Drift::Collation { .. }) = collection_drift(found) {
                         return Err(Error::new(ErrorKind::Drift(Box::new(drift)), context));
                     }
+                    self.cache().saw_collection(uuid(found));
                     self.cache().lock().saw_readable();
                 }
             }

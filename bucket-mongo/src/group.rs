@@ -62,7 +62,9 @@ pub(crate) async fn store(
         Entry::Waits(result, number, indexes) => {
             Ok(wait(store, result, number).await.unwrap_or_else(|kind| {
                 let error = Error::new(kind, context);
-                Written::all_failed(indexes, &error)
+                let indexes = indexes.into_iter();
+                let failed = indexes.map(|index| (index, error.clone())).collect();
+                Written::all_failed(failed, &error)
             }))
         }
     }

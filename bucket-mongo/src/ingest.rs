@@ -8,6 +8,7 @@
 //! | the keys of one hash, whose batches are written one after the other | `shard` |
 //! | a batch: encoded records and their sequence numbers | `gathered` |
 //! | the task of a shard | `worker`, `writing` |
+//! | records that replace stored ones | `replacer` |
 //! | the outcome of a batch, for everyone who waits for it | `settlement`, `receipt` |
 //! | the outcome of everything | `report` |
 //! | a `Sink` | `sink` |
@@ -27,6 +28,7 @@ mod gathered;
 #[cfg_attr(not(feature = "metrics"), path = "ingest/no_meters.rs")]
 mod meters;
 mod receipt;
+mod replacer;
 mod report;
 mod settlement;
 mod shard;

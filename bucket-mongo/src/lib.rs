@@ -35,6 +35,8 @@
 //! | task | call |
 //! | --- | --- |
 //! | create the collection and its indexes, see what differs | [`Buckets::ensure`] |
+//! | let the server refuse what would damage a bucket | [`validator`](action::Ensure::validator) on `ensure` |
+//! | see what a collection holds, without its model | [`describe`] |
 //! | store one record | [`Buckets::insert`] |
 //! | store many, and learn the outcome of each | [`Buckets::insert_many`] |
 //! | push from many tasks, in batches and with bounded memory | [`Buckets::ingestor`] |
@@ -44,13 +46,21 @@
 //! | show 25 records, and the next 25 | [`Buckets::records`] |
 //! | read everything of a key | [`Buckets::records`], [`Buckets::pages`] |
 //! | read a time range | [`Buckets::range`], [`Buckets::range_many`] |
+//! | read only records with certain values | [`matching`](action::RecordsQuery::matching) on `records` and `range` |
 //! | read the newest records | [`Buckets::latest`], [`Buckets::latest_n`] |
 //! | read the statistics of a time range | [`Buckets::stats`] |
+//! | correct a record, or remove one | [`Buckets::update`], [`Buckets::delete`] |
+//! | remove a time range of a key, certain records, or all | [`Buckets::delete_range`], [`Buckets::delete_where`], [`Buckets::delete_key`] |
 //! | list the keys, and how much is stored of each | [`Buckets::keys`] |
+//! | see how much space the collection takes | [`Buckets::sizes`] |
+//! | see how full buckets are, and what the server removes when | [`Buckets::fill`] |
 //! | read the newest record of every key | [`Buckets::latest_per_key`] |
 //! | read a time range of every key | [`Buckets::range_all_keys`] |
+//! | follow every record that is stored, edited or removed | [`Buckets::watch`], [`Buckets::watch_key`] |
+//! | the newest records, and everything that follows | [`Buckets::tail`], [`Buckets::tail_key`] |
 //! | read statistics by hour or by day | [`Buckets::rollup`] |
 //! | limit how long a read takes, choose its read concern and preference | [`deadline`](action::RecordsQuery::deadline), [`read_concern`](action::RecordsQuery::read_concern), [`read_preference`](action::RecordsQuery::read_preference), on every read |
+//! | check that what is stored keeps every promise | [`Buckets::verify`] |
 //! | store documents with many similar fields, and find them by these fields | [`Documents`] |
 //! | move a collection of many fields to arrays of attributes, or back | [`Documents::migrate_to_attributes`] |
 //! | test a service against a real server | `testing` (feature `testing`) |
@@ -84,6 +94,7 @@ mod failures;
 mod footing;
 mod group;
 pub mod ingest;
+mod models;
 mod read;
 mod read_setters;
 mod store;
@@ -100,7 +111,9 @@ pub use bucket_core::__private;
 pub use bucket_core::{
     AttributeFilter, BucketDocument, BucketId, BucketSpec, BucketTime, CursorToken, FieldPath,
     Fill, Filled, Form, Interval, IntoCursorToken, IntoTimeRange, KeyValue, LatePolicy, Limits,
-    Measure, NoStats, Number, Record, RecordKey, Sketch, TimeRange, Window, attribute, model,
+    Measure, NoStats, Number, Record, RecordChange, RecordKey, RecordRef, RecordVersion,
+    Referenced, Sketch, TailEvent, TimeRange, WatchEvent, WatchToken, WatchTokenError, WhenSlow,
+    Which, Window, attribute, model,
 };
 pub use bucket_derive::{AttributeValue, Attributed, BucketKey, Bucketed};
 pub use mongodb::{self, bson};
@@ -108,8 +121,9 @@ pub use mongodb::{self, bson};
 #[doc(inline)]
 pub use self::{
     action::{
-        EnsureReport, InsertReport, Inserted, KeySummary, Page, RangeStats, RecordOutcome,
-        RecordPage, Rollup, RollupRow,
+        EnsureReport, FillReport, InsertReport, Inserted, KeySummary, Page, RangeStats,
+        RecordOutcome, RecordPage, RepairReport, RepairedBucket, Rollup, RollupRow, Sizes,
+        VerifyProgress, VerifyReport, describe,
     },
     buckets::{Bucketed, Buckets},
     documents::{Attributed, Documents},
@@ -117,4 +131,8 @@ pub use self::{
     ingest::{IngestReport, Ingestor, WhenFull},
 };
 #[doc(inline)]
-pub use bucket_core::{AttributeValue, BucketKey};
+pub use bucket_core::{
+    AttributeValue, BucketKey,
+    check::{CheckPosition, Finding, PositionError, Problem, ProblemKind},
+    schema::{AggregateDescription, CollectionDescription, FieldDescription},
+};

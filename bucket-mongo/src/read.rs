@@ -6,6 +6,7 @@ mod options;
 mod other_kind;
 mod request;
 mod rows;
+mod same_collection;
 mod shared;
 mod stream;
 mod terms;
@@ -15,8 +16,9 @@ pub(crate) use self::{
     each::each,
     keys::{SIDE_BY_SIDE, every_key},
     options::ReadOptions,
-    request::Request,
+    request::{MOST_REPLACED, Request},
     rows::{Find, Rows},
+    same_collection::{Met, SameCollection, of_one_collection, taken_away, uuid},
     shared::{Aggregated, SharedOptions},
     stream::Chunks,
     until_failed::until_failed,

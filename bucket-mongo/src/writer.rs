@@ -39,8 +39,8 @@ pub(crate) use self::{
     channel::Channel,
     deadline::LONGEST_DEADLINE,
     delivery::not_sent_in_time,
-    report::Written,
-    session::{is_in_transaction, reads_a_snapshot},
+    report::{Written, all_unsent},
+    session::{is_in_transaction, reads_a_snapshot, refuse_snapshot},
 };
 
 /// With less time than this, a call does not wait for a writer that has reserved a bucket.
@@ -58,6 +58,8 @@ pub(crate) struct Writer<'a> {
     database: &'a Database,
     cache: &'a Arc<SharedCache>,
     spec: &'static BucketSpec,
+    /// The collection that is read.
+    collection: &'a str,
     session: Option<&'a mut ClientSession>,
     write_concern: Option<RawDocumentBuf>,
     commitment: Commitment,
@@ -83,6 +85,7 @@ impl<'a> Writer<'a> {
             database: store.database(),
             cache: store.cache(),
             spec: store.spec(),
+            collection: store.spec().collection(),
             session,
             write_concern: raw_write_concern(concern, &context)?,
             commitment: Commitment::of(concern),
@@ -90,6 +93,17 @@ impl<'a> Writer<'a> {
             context,
             callers: None,
         })
+    }
+
+    /// Whether it waits until its writes are permanent.
+    pub(crate) fn is_for_good(&self) -> bool {
+        self.commitment.is_for_good()
+    }
+
+    /// Reads another collection.
+    pub(crate) fn of_collection(mut self, collection: &'a str) -> Self {
+        self.collection = collection;
+        self
     }
 
     /// Counts the deadline from this time on.
@@ -108,9 +122,10 @@ impl<'a> Writer<'a> {
     /// Stores the records of a batch.
     pub(crate) async fn store(mut self, batch: &mut Batch) -> Written {
         if let Some(session) = &mut self.session
-            && let Err(refused) = session::refuse_snapshot(session, &self.context).await
+            && let Err(refused) = refuse_snapshot(session, &self.context).await
         {
-            return Written::all_failed(batch.take().indexes(), &refused);
+            let failed = all_unsent(&mut batch.take(), &refused);
+            return Written::all_failed(failed, &refused);
         }
         let mut terms = self.terms();
         if batch.source().is_some() && self.session.is_some() {
@@ -135,7 +150,7 @@ impl<'a> Writer<'a> {
         }
         let (stored, report) = call.end();
         *batch = stored;
-        Written::of(report, &self.context)
+        Written::of(report, batch, &self.context)
     }
 
     fn terms(&self) -> Terms {

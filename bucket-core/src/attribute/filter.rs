@@ -1,4 +1,5 @@
-//! Filters on attributes. Each condition uses one `$elemMatch`, so that one entry meets all of it.
+//! Filters on attributes and on fields. Each condition on an attribute uses one `$elemMatch`, so that one entry
+//! meets all of it.
 
 use std::{
     borrow::Cow,
@@ -9,12 +10,16 @@ use std::{
 
 use bson::{Bson, DateTime, Document, doc};
 
+mod comparison;
 mod converted;
+mod exact;
+mod of_field;
+mod record_filter;
 mod sort;
 mod text_attribute;
 
 use self::converted::{Operator, Scale};
-pub use self::text_attribute::TextAttribute;
+pub use self::{record_filter::RecordFilter, text_attribute::TextAttribute};
 use super::{
     ArrayPlace, AttributeArray, AttributeValue, ValueKind, convert, value::stored_as_text,
 };
@@ -97,14 +102,43 @@ impl<V: ?Sized> Attribute<V> {
 
     /// Documents that do not have it.
     pub fn is_missing(&self) -> AttributeFilter {
-        AttributeFilter(doc! { "$nor": [self.exists().0] })
+        let AttributeFilter { stored, of_record } = self.exists();
+        AttributeFilter {
+            stored: doc! { "$nor": [stored] },
+            of_record: doc! { "$nor": [of_record] },
+        }
     }
 
     /// The filter for entries whose value meets one of the conditions. `conditions` receives the
     /// conversion of each unit's values, if they need one.
     fn meets(&self, conditions: impl Fn(Option<Scale>) -> Vec<Document>) -> AttributeFilter {
-        let plain = |unit: Option<Bson>| self.meet(unit, &conditions(None), &[]);
-        AttributeFilter(any_of(match self.unit {
+        let paths = self.array.paths();
+        let stored = self.meets_at(
+            &paths,
+            self.array.place == ArrayPlace::Document,
+            &conditions,
+        );
+        let of_record = match self.array.place {
+            ArrayPlace::Document => stored.clone(),
+            // The last path is that of an item's own array. What the bucket holds for the item is looked at in
+            // its place.
+            ArrayPlace::Items(_) | ArrayPlace::Bucket(_) => {
+                let own = paths.get(paths.len().saturating_sub(1)..);
+                self.meets_at(own.unwrap_or_default(), true, &conditions)
+            }
+        };
+        AttributeFilter { stored, of_record }
+    }
+
+    /// The same at these paths. `of_one` says whether a match is one record, so that its other entries count.
+    fn meets_at(
+        &self,
+        paths: &[String],
+        of_one: bool,
+        conditions: &impl Fn(Option<Scale>) -> Vec<Document>,
+    ) -> Document {
+        let plain = |unit: Option<Bson>| self.meet(paths, unit, &conditions(None), &[]);
+        any_of(match self.unit {
             // Matches missing units too.
             Unit::None => plain(Some(Bson::Null)),
             Unit::Is(unit) => plain(Some(unit.into())),
@@ -113,25 +147,27 @@ impl<V: ?Sized> Attribute<V> {
                 let mut all = Vec::new();
                 for (at, (unit, factor)) in units.iter().enumerate() {
                     let scale = Scale::new(*factor, self.kind_of(unit));
-                    all.extend(self.meet(Some((*unit).into()), &conditions(scale), &units[..at]));
+                    // Of a bucket, it would only match those in which no record has another unit.
+                    let before = if of_one { &units[..at] } else { &[] };
+                    all.extend(self.meet(paths, Some((*unit).into()), &conditions(scale), before));
                 }
-                return AttributeFilter(doc! { "$or": all });
+                return doc! { "$or": all };
             }
-        }))
+        })
     }
 
     /// One filter for each condition on the values of a unit and for each path. It excludes records
     /// with a number in an earlier unit.
     fn meet(
         &self,
+        paths: &[String],
         unit: Option<Bson>,
         conditions: &[Document],
         before: &[(&'static str, f64)],
     ) -> Vec<Document> {
         let names = self.array.entry;
         let mut entry = doc! { names.k: &*self.k };
-        // For buckets, it would only match those in which no record has another unit.
-        let counts_alone = !before.is_empty() && self.array.place == ArrayPlace::Document;
+        let counts_alone = !before.is_empty();
         let other = names.u.filter(|_| counts_alone).map(|name| {
             let units: Vec<&str> = before.iter().map(|(unit, _)| *unit).collect();
             let mut other = entry.clone();
@@ -153,8 +189,7 @@ impl<V: ?Sized> Attribute<V> {
             if let (Some(other), false) = (&other, condition.is_empty()) {
                 element.insert("$not", doc! { "$elemMatch": other });
             }
-            let paths = self.array.paths().into_iter();
-            filters.extend(paths.map(|path| doc! { path: &element }));
+            filters.extend(paths.iter().map(|path| doc! { path: &element }));
         }
         filters
     }
@@ -275,45 +310,70 @@ fn condition(scale: Option<Scale>, operator: Operator, value: &Bson) -> Document
     })
 }
 
-/// A filter over attributes: a document for the driver and for reads.
+/// A filter over attributes and fields: a document for the driver, and a condition for reads.
 ///
 /// ```
 /// use bson::{Document, doc};
-/// use bucket_core::attribute::{Attribute, AttributeArray, EntryNames, Unit};
+/// use bucket_core::{FieldPath, attribute::{Attribute, AttributeArray, EntryNames, Unit}};
 ///
 /// const SPECS: AttributeArray = AttributeArray::new("specs", EntryNames::KVU, &[], None);
 /// let attribute = |k, unit| Attribute::<i32>::new(&SPECS, k, Unit::Is(unit));
 /// let both = attribute("volume", "ml").gte(500).and(attribute("height", "inches").lt(9));
 /// assert_eq!(Document::from(both).get_array("$and").map(Vec::len).ok(), Some(2));
+///
+/// let hot = FieldPath::new("readings.value").gt(20.0);
+/// assert_eq!(Document::from(hot), doc! { "readings.value": { "$gt": 20.0 } });
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 #[must_use = "a filter does nothing by itself"]
-pub struct AttributeFilter(Document);
+pub struct AttributeFilter {
+    /// For stored documents. Of buckets it matches those whose records meet the conditions, maybe not the same
+    /// record all of them.
+    stored: Document,
+    /// For one record of a bucket, by the paths of its item.
+    of_record: Document,
+}
 
 impl AttributeFilter {
     /// Documents that meet the other filter as well.
-    pub fn and(self, other: impl Into<Document>) -> Self {
+    pub fn and(self, other: impl Into<Self>) -> Self {
         self.joined("$and", other.into())
     }
 
     /// Documents that meet this filter or the other one.
-    pub fn or(self, other: impl Into<Document>) -> Self {
+    pub fn or(self, other: impl Into<Self>) -> Self {
         self.joined("$or", other.into())
     }
 
-    fn joined(mut self, operator: &str, other: Document) -> Self {
-        if self.0.len() == 1
-            && let Ok(all) = self.0.get_array_mut(operator)
-        {
-            all.push(other.into());
-            return self;
+    fn joined(self, operator: &str, other: Self) -> Self {
+        Self {
+            stored: joined(operator, self.stored, other.stored),
+            of_record: joined(operator, self.of_record, other.of_record),
         }
-        Self(doc! { operator: [self.0, other] })
+    }
+}
+
+fn joined(operator: &str, mut one: Document, other: Document) -> Document {
+    if one.len() == 1
+        && let Ok(all) = one.get_array_mut(operator)
+    {
+        all.push(other.into());
+        return one;
+    }
+    doc! { operator: [one, other] }
+}
+
+impl From<Document> for AttributeFilter {
+    fn from(filter: Document) -> Self {
+        Self {
+            of_record: filter.clone(),
+            stored: filter,
+        }
     }
 }
 
 impl From<AttributeFilter> for Document {
     fn from(filter: AttributeFilter) -> Self {
-        filter.0
+        filter.stored
     }
 }

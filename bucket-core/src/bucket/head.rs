@@ -87,6 +87,15 @@ pub(crate) fn place_alone(spec: &BucketSpec, stored: &RawDocument) -> Option<Pla
     }
 }
 
+/// The window of a bucket, if the buckets of its key are ordered by their start, and it can be read: the
+/// position of its first part.
+pub(crate) fn window_alone(spec: &BucketSpec, stored: &RawDocument) -> Option<Place> {
+    let is_by_start = spec.ordered_by() == OrderedBy::Start;
+    let start = date_field(stored, spec.names().start).ok();
+    let start = start.filter(|_| is_by_start)?;
+    Some(Place::at(start, spec.id_unit()))
+}
+
 impl Head {
     /// The number of items, as far as it is plausible.
     pub(crate) fn capacity(&self, spec: &BucketSpec) -> usize {
@@ -141,6 +150,13 @@ pub(crate) fn stored_place(
             sequence: 0,
         });
     }
+    let unit = spec.id_unit().millis();
+    let is_whole = fields.start.timestamp_millis().rem_euclid(unit) == 0;
+    // The first possible window starts with time itself, inside a unit.
+    if !is_whole && fields.start > DateTime::MIN {
+        // Rounded, two buckets could have one place.
+        return Err(wrong_field(spec.names().start, "the start of a window"));
+    }
     let part = match field(stored, spec.names().part)? {
         None => 0,
         Some(_) => whole_field(stored, spec.names().part)?,
@@ -167,7 +183,13 @@ pub(crate) fn stored_fields(
 }
 
 impl BucketFields {
-    fn read(&mut self, own: OwnField, name: &str, stored: &RawDocument) -> Result<(), Damage> {
+    /// Reads one of the fields.
+    pub(crate) fn read(
+        &mut self,
+        own: OwnField,
+        name: &str,
+        stored: &RawDocument,
+    ) -> Result<(), Damage> {
         let positive = || {
             let number = u64::try_from(whole_field(stored, name)?).ok();
             let number = number.filter(|number| *number > 0);

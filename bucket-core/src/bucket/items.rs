@@ -5,12 +5,19 @@ use std::borrow::Cow;
 use bson::{DateTime, RawArray, RawBsonRef, RawDocument};
 use serde::de::DeserializeOwned;
 
-use super::head::{field, wrong_field};
+use super::{
+    edits::{Edits, is_removed},
+    head::{field, wrong_field},
+    id::Place,
+};
 use crate::{
     attribute::{SharedArray, fold_item, unfold_with},
-    codec::{decode::decode, raw::elements},
+    codec::{
+        decode::decode,
+        raw::{Element, elements},
+    },
     error::{AttributeError, Damage},
-    model::spec::BucketSpec,
+    model::spec::{BucketSpec, ID},
 };
 
 /// The items of a stored bucket.
@@ -46,6 +53,9 @@ pub(crate) struct ItemReader<'a> {
     spec: &'static BucketSpec,
     /// The arrays of attributes that the bucket holds for items without their own.
     shared: Vec<SharedArray<'a>>,
+    edits: Edits,
+    place: Option<Place>,
+    stored: &'a RawDocument,
 }
 
 impl<'a> ItemReader<'a> {
@@ -64,7 +74,46 @@ impl<'a> ItemReader<'a> {
                 }
             }
         }
-        Ok(Self { spec, shared })
+        Ok(Self {
+            spec,
+            shared,
+            edits: Edits::read(stored)?,
+            place: None,
+            stored,
+        })
+    }
+
+    /// Sets the position of the bucket, which references to its records need.
+    pub(crate) const fn at(mut self, place: Place) -> Self {
+        self.place = Some(place);
+        self
+    }
+
+    /// The position of the bucket, if it was set.
+    pub(crate) const fn place(&self) -> Option<Place> {
+        self.place
+    }
+
+    /// The `_id` of the bucket.
+    pub(crate) fn id(&self) -> Result<RawBsonRef<'a>, Damage> {
+        field(self.stored, ID)?.ok_or_else(|| wrong_field(ID, "an id of the model"))
+    }
+
+    /// What the bucket holds for items without their own.
+    pub(crate) fn shared_arrays(&self) -> &[SharedArray<'a>] {
+        &self.shared
+    }
+
+    /// The edits of the bucket.
+    pub(crate) const fn edits(&self) -> Edits {
+        self.edits
+    }
+
+    /// Whether the item is in the place of a removed record. Only buckets that count removed records
+    /// have such items, so others are not searched for the mark.
+    #[inline]
+    pub(crate) fn is_removed(&self, item: RawBsonRef<'_>) -> bool {
+        self.edits.removed > 0 && matches!(item, RawBsonRef::Document(item) if is_removed(item))
     }
 
     /// The item at this index of the array.
@@ -97,6 +146,12 @@ impl<'a> ItemReader<'a> {
             }
         })?;
         decode(fields.as_bytes()).map_err(damaged)
+    }
+
+    /// The array of this name that the bucket holds for its items.
+    pub(crate) fn shared(&self, name: &str) -> Option<Element<'a>> {
+        let mut shared = self.shared.iter().map(|array| array.element);
+        shared.find(|element| element.name == name)
     }
 
     /// The item as the encoder would make it from its record: with the arrays that the bucket holds

@@ -11,6 +11,7 @@ use crate::{
         derived::Derived,
         key::{KeySink, RecordKey},
         spec::BucketSpec,
+        version::Replaces,
     },
     stats::StoredStats,
 };
@@ -42,6 +43,9 @@ pub trait Record: Serialize + Sized + Send + Sync + 'static {
     type Stats: From<StoredStats> + Clone + std::fmt::Debug + Send + Sync;
     #[doc(hidden)]
     const __DERIVED: Derived;
+    #[doc(hidden)]
+    /// Of a model with `on_conflict = "replace"`: whether a record replaces the one that is stored under its id.
+    const REPLACES: Option<Replaces<Self>> = None;
 
     #[doc(hidden)]
     /// Passes the key fields to `sink`, in the order of [`BucketSpec::keys`].

@@ -80,6 +80,9 @@ fn decode_parts<T: Record>(
     for (index, item) in items(spec, stored)?.into_iter().enumerate() {
         let item = item.map_err(bson_damage)?;
         number = index + 1;
+        if reader.is_removed(item) {
+            continue;
+        }
         if range == TimeRange::ALL || range.contains(item_time(spec, index, item)?) {
             inside.push(reader.decode(index, item)?);
         }
@@ -90,7 +93,7 @@ fn decode_parts<T: Record>(
         key,
         count: u32::try_from(inside.len()).unwrap_or(count),
         fields: head.fields,
-        stats: StoredStats::read(spec, stored, count)?,
+        stats: StoredStats::read(spec, stored, reader.edits().left_of(count))?,
         items: inside,
     })
 }

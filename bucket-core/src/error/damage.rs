@@ -12,11 +12,14 @@ use crate::text::Shortened;
 /// ```
 /// use bucket_core::{Damage, DamagedBucket};
 ///
-/// let error = DamagedBucket::new("\"123_1698335223\"", Damage::CountMismatch { count: 3, items: 2 });
-/// assert_eq!(
-///     error.to_string(),
-///     "bucket \"123_1698335223\" is damaged: its count is 3, but its array has 2 items",
-/// );
+/// fn explain(error: &DamagedBucket) -> String {
+///     match error.damage() {
+///         Damage::CountMismatch { count, items, .. } => {
+///             format!("{} says {count} and has {items}", error.id())
+///         }
+///         _ => error.to_string(),
+///     }
+/// }
 /// ```
 #[derive(Debug, Clone)]
 pub struct DamagedBucket {
@@ -29,6 +32,7 @@ pub struct DamagedBucket {
 #[non_exhaustive]
 pub enum Damage {
     /// A field is missing or has another type.
+    #[non_exhaustive]
     Field {
         /// The path of the field.
         path: String,
@@ -36,16 +40,19 @@ pub enum Damage {
         expected: &'static str,
     },
     /// A key field is missing, has another type or is out of range.
+    #[non_exhaustive]
     Key {
         /// What is wrong with it.
         message: String,
     },
     /// The id does not have the model's form.
+    #[non_exhaustive]
     Id {
         /// What is wrong with it.
         message: String,
     },
     /// The count differs from the length of the array.
+    #[non_exhaustive]
     CountMismatch {
         /// The stored count.
         count: i64,
@@ -53,6 +60,7 @@ pub enum Damage {
         items: usize,
     },
     /// An item of the array does not decode as the record's type.
+    #[non_exhaustive]
     Item {
         /// The index of the item in the array.
         index: usize,
@@ -60,6 +68,7 @@ pub enum Damage {
         source: Arc<bson::error::Error>,
     },
     /// An attribute is wrong: one of an item, or one that the bucket holds for all its items.
+    #[non_exhaustive]
     Attribute {
         /// The index of the item in the array; `None` if the bucket itself holds the attribute.
         index: Option<usize>,
@@ -67,6 +76,7 @@ pub enum Damage {
         source: AttributeError,
     },
     /// The server refused to append to the bucket.
+    #[non_exhaustive]
     Refused {
         /// The server's message.
         message: String,
@@ -95,6 +105,23 @@ impl DamagedBucket {
     #[must_use]
     pub fn damage(&self) -> &Damage {
         &self.damage
+    }
+}
+
+/// For `bucket-mongo`: other crates cannot build variants that may get fields.
+#[doc(hidden)]
+impl Damage {
+    /// A field that is missing or has another type.
+    #[must_use]
+    pub fn __field(path: &str, expected: &'static str) -> Self {
+        let path = path.to_owned();
+        Self::Field { path, expected }
+    }
+
+    /// The server refused to append, with this message.
+    #[must_use]
+    pub fn __refused(message: String) -> Self {
+        Self::Refused { message }
     }
 }
 

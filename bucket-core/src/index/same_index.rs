@@ -46,7 +46,7 @@ pub(super) fn keys(index: &Document) -> Vec<(&str, Bson)> {
 }
 
 /// Whether an option is set; older shells write it as a number.
-fn is_set(index: &Document, name: &str) -> bool {
+pub(super) fn is_set(index: &Document, name: &str) -> bool {
     match index.get(name) {
         Some(Bson::Boolean(set)) => *set,
         Some(value) => number(value).is_some_and(|number| number != 0.0),

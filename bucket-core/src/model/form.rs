@@ -9,15 +9,19 @@
 //! | which indexes it needs, and what orders its buckets | `indexes` |
 //! | the form with other limits for one key | `limited` |
 //! | which sequence of buckets takes a record | `kind` |
+//! | whether a stored bucket takes more records | `room` |
+//! | what a description of a collection says of it | `described` |
 
+mod described;
 mod indexes;
 mod kind;
 mod limited;
 mod own_field;
+mod room;
 mod span_and_order;
 
 pub(crate) use self::{
-    indexes::OrderedBy,
+    indexes::{OrderedBy, SPAN_INDEX},
     kind::{InTime, InWindow, Kind, Late, Numbered, Pages},
     own_field::OwnField,
     span_and_order::{Order, Span},

@@ -1,6 +1,6 @@
 //! Keys: the types that can be one, and their conversion to BSON and back.
 
-mod text;
+pub(crate) mod text;
 
 use std::{
     fmt,

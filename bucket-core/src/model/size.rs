@@ -82,7 +82,7 @@ pub const fn max_record_bytes(capacity: u32) -> usize {
 }
 
 /// Array elements carry a type byte, an index of up to six digits and a NUL.
-const ELEMENT_BYTES: usize = 8;
+pub(crate) const ELEMENT_BYTES: usize = 8;
 
 /// A single record must also fit its command.
 const COMMAND_BYTES: usize = 8 * 1024;

@@ -7,6 +7,7 @@ use super::{
     aggregate::{Aggregate, Input},
     attribute_array::{ArrayPlace, AttributeArray},
     form::Form,
+    stored_field::StoredField,
 };
 
 /// What `#[derive(Bucketed)]` read from a record type.
@@ -35,6 +36,7 @@ use super::{
 ///     aggregates: &[],
 ///     unique: None,
 ///     arrays: &[],
+///     fields: &[],
 /// });
 /// assert_eq!(SPEC.capacity(), Some(10));
 /// assert_eq!(SPEC.open_index_name().as_deref(), Some("bucket_open_10"));
@@ -66,6 +68,7 @@ pub struct SpecParts {
     pub aggregates: &'static [Aggregate],
     pub unique: Option<&'static str>,
     pub arrays: &'static [AttributeArray],
+    pub fields: &'static [StoredField],
 }
 
 /// A key field: the Rust name in the record and the top-level BSON path in the bucket.
@@ -308,6 +311,12 @@ impl BucketSpec {
         self.parts.arrays
     }
 
+    /// The fields of a record that are stored under names of their own, and what their types read.
+    #[must_use]
+    pub const fn fields(&self) -> &'static [StoredField] {
+        self.parts.fields
+    }
+
     /// The arrays of attributes that a bucket holds for its items.
     pub(crate) fn shared_arrays(&self) -> impl Iterator<Item = &'static AttributeArray> + use<> {
         let arrays = self.parts.arrays.iter();
@@ -364,22 +373,32 @@ impl BucketSpec {
     /// A name as the bucket tutorial forms it: `service_endpoint_order_idx` for the keys
     /// `service_name` and `endpoint`.
     pub(crate) fn tutorial_name(&self, role: &str) -> String {
-        let mut name = String::new();
-        for key in self.keys() {
-            let path = ["_id", "_name", "Id", "Name"]
-                .iter()
-                .find_map(|suffix| key.path.strip_suffix(suffix))
-                .filter(|path| !path.is_empty());
-            name.push_str(path.unwrap_or(key.path));
-            name.push('_');
-        }
-        name + role + "_idx"
+        tutorial_name(self.keys().iter().map(|key| key.path), role)
     }
 
     /// The largest number of records in one bucket, from the model or by default.
     pub(crate) const fn size(&self) -> u32 {
         self.parts.form.size()
     }
+}
+
+/// The same for key fields with these paths.
+pub(crate) fn tutorial_name<I>(keys: I, role: &str) -> String
+where
+    I: IntoIterator,
+    I::Item: AsRef<str>,
+{
+    let mut name = String::new();
+    for key in keys {
+        let key = key.as_ref();
+        let path = ["_id", "_name", "Id", "Name"]
+            .iter()
+            .find_map(|suffix| key.strip_suffix(suffix))
+            .filter(|path| !path.is_empty());
+        name.push_str(path.unwrap_or(key));
+        name.push('_');
+    }
+    name + role + "_idx"
 }
 
 /// The name of the server's own index on `_id`.

@@ -12,6 +12,22 @@ use crate::{
 /// more ids it is cheaper to send whole arrays.
 const PICKED_OUT: usize = 16;
 
+/// The bucket of a key that holds this record id, passed as BSON, with everything in it.
+pub(crate) fn bucket_with(spec: &BucketSpec, key: &[u8], id: &Bson) -> FindPlan {
+    let path = spec.unique_path().unwrap_or_default();
+    let filter = RawWriter::build(|writer| {
+        writer.elements(key);
+        super::fields(writer, &doc! { path: { "$eq": id } });
+    });
+    FindPlan {
+        filter,
+        sort: Document::new(),
+        limit: 1,
+        hint: UNIQUE_INDEX.to_owned(),
+        ..find(spec, bson::RawDocumentBuf::new())
+    }
+}
+
 /// The buckets of a key that hold one of these record ids, each passed as a BSON element. They come
 /// with the items of those ids, and for many ids with other items too.
 ///

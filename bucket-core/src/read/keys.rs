@@ -8,7 +8,7 @@
 use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 
 use super::{
-    AggregatePlan,
+    AggregatePlan, aggregate,
     latest::{NEWEST, STORED, key_fields, newest},
     order,
 };
@@ -117,7 +117,7 @@ impl KeyScan {
 
 /// The first text after all that start with this one; `None` if there is none. Texts are compared
 /// byte by byte, and the bytes of UTF-8 order as the code points do.
-fn end_of(text: &str) -> Option<String> {
+pub(crate) fn end_of(text: &str) -> Option<String> {
     let mut end = text.to_owned();
     while let Some(last) = end.pop() {
         // A range of `char` leaves out what is no code point of text.
@@ -217,14 +217,12 @@ fn first_of_each(
     if let Some(of_first) = of_first {
         group.insert(NEWEST, doc! { "$first": of_first });
     }
-    AggregatePlan {
-        pipeline: vec![
-            doc! { "$match": filter },
-            doc! { "$sort": order },
-            doc! { "$group": group },
-        ],
-        hint: spec.pages_index_name(),
-    }
+    let stages = vec![
+        doc! { "$match": filter },
+        doc! { "$sort": order },
+        doc! { "$group": group },
+    ];
+    aggregate(spec, stages)
 }
 
 /// `$eq`, because a damaged key may be a document that would be read as an operator.

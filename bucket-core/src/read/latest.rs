@@ -6,17 +6,20 @@ use bson::{DateTime, Document, doc};
 
 use super::{AggregatePlan, ReadKey, overlapping, tails::header};
 use crate::{
+    bucket::edits::left,
     model::{form::Order, spec::BucketSpec},
     time::range::TimeRange,
 };
 
-/// The result for a bucket: its fields without the array, its newest item, that item's index, and
-/// the length of the array.
+/// The result for a bucket: its fields without the array, its newest record, the index of that among
+/// the records, and the length of the array.
 pub(super) const NEWEST: &str = "newest";
 pub(super) const STORED: &str = "stored";
 pub(super) const ITEM: &str = "item";
 pub(super) const AT: &str = "at";
 pub(super) const LENGTH: &str = "length";
+/// How many of the items are records.
+pub(super) const LEFT: &str = "left";
 
 /// A key whose newest record may not be in its last bucket.
 #[derive(Debug, Clone)]
@@ -54,13 +57,15 @@ pub fn newest_since(spec: &BucketSpec, looks: &[FurtherLook]) -> AggregatePlan {
             doc! { "$replaceWith": { NEWEST: newest(spec) } },
         ],
         hint,
+        spills: false,
     }
 }
 
 /// The parts of a bucket that [`Newest::read`](super::Newest::read) reads. The expression never
 /// fails on the server, whatever is stored; one failure would end the read of all keys.
 pub(super) fn newest(spec: &BucketSpec) -> Document {
-    let items = format!("${}", spec.items());
+    let all = format!("${}", spec.items());
+    let items = "$$left";
     let mut stored = key_fields(spec);
     for (name, _) in header(spec) {
         let value = format!("${name}");
@@ -69,16 +74,20 @@ pub(super) fn newest(spec: &BucketSpec) -> Document {
     if let Some(name) = spec.dated_by() {
         stored.insert(name, format!("${name}"));
     }
-    let of_array = |value: Document| doc! { "$cond": [{ "$isArray": &items }, value, null] };
-    let item = doc! { "$arrayElemAt": [&items, "$$at"] };
+    let of_array = |value: Document| doc! { "$cond": [{ "$isArray": items }, value, null] };
+    let item = doc! { "$arrayElemAt": [items, "$$at"] };
     let newest = doc! {
         STORED: stored,
         ITEM: of_array(item),
         AT: "$$at",
-        LENGTH: of_array(doc! { "$size": &items }),
+        LENGTH: of_array(doc! { "$size": &all }),
+        LEFT: of_array(doc! { "$size": items }),
     };
-    let at = of_array(place_of_newest(spec, &items));
-    doc! { "$let": { "vars": { "at": at }, "in": newest } }
+    let at = of_array(place_of_newest(spec, items));
+    let newest = doc! { "$let": { "vars": { "at": at }, "in": newest } };
+    let is_array = doc! { "$isArray": &all };
+    let left = doc! { "$cond": [is_array, left(&*all), null] };
+    doc! { "$let": { "vars": { "left": left }, "in": newest } }
 }
 
 /// The index of the newest item of an array.

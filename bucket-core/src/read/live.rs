@@ -6,7 +6,12 @@
 use bson::{Bson, DateTime, Document, doc};
 
 use super::{AggregatePlan, FindPlan, fields};
-use crate::{codec::raw::RawWriter, model::spec::BucketSpec, time::range::TimeRange};
+use crate::{
+    bucket::edits::{left, removed},
+    codec::raw::RawWriter,
+    model::spec::BucketSpec,
+    time::range::TimeRange,
+};
 
 /// What a read shows at one moment; see [`live`].
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -50,7 +55,7 @@ impl Live {
 
     /// Whether a record with this time is shown. `dated` is the time from which the age of its
     /// bucket counts, if the bucket has one.
-    pub(super) fn shows(&self, time: DateTime, dated: Option<DateTime>) -> bool {
+    pub(crate) fn shows(&self, time: DateTime, dated: Option<DateTime>) -> bool {
         let is_within = |date| self.range.contains(date);
         is_within(time) && dated.is_none_or(is_within)
     }
@@ -132,7 +137,7 @@ fn shown_count(spec: &BucketSpec, first: DateTime) -> Document {
     let (items, count) = (format!("${}", spec.items()), format!("${}", names.count));
     let time = format!("$$item.{}", spec.time().name);
     let shown = doc! { "$filter": {
-        "input": &items, "as": "item", "cond": { "$gte": [time, first] },
+        "input": left(&*items), "as": "item", "cond": { "$gte": [time, first] },
     } };
     let times = format!("{items}.{}", spec.time().name);
     let times = doc! { "$cond": [{ "$isArray": &items }, times, []] };
@@ -145,7 +150,9 @@ fn shown_count(spec: &BucketSpec, first: DateTime) -> Document {
         // No record in it is older than its start.
         is_counted.push(doc! { "$lt": [format!("${}", names.start), first] });
     }
-    doc! { "$cond": [{ "$and": is_counted }, { "$size": shown }, count] }
+    // What counts records takes the removed ones off.
+    let shown = doc! { "$add": [{ "$size": shown }, removed()] };
+    doc! { "$cond": [{ "$and": is_counted }, shown, count] }
 }
 
 /// How many of these values are dates.

@@ -4,7 +4,7 @@ use bson::{DateTime, RawBsonRef, RawDocument};
 
 use super::{
     Live, ReadKey,
-    latest::{AT, FurtherLook, ITEM, LENGTH, NEWEST, STORED},
+    latest::{AT, FurtherLook, ITEM, LEFT, LENGTH, NEWEST, STORED},
 };
 use crate::{
     bucket::{
@@ -58,7 +58,8 @@ impl<T: Record> Newest<T> {
     }
 
     /// The key of a result whose bucket has no records. In the manual's form the last bucket may be
-    /// empty for a moment; the newest record is then in the bucket before it.
+    /// empty for a moment, and in every form all its records may have been removed; the newest record is
+    /// then in another bucket.
     ///
     /// ```
     /// # use bson::RawDocument;
@@ -71,10 +72,15 @@ impl<T: Record> Newest<T> {
     pub fn without_records(found: &RawDocument) -> Option<T::Key> {
         let newest = found.get_document(NEWEST).ok()?;
         let stored = newest.get_document(STORED).ok()?;
-        let is_empty = T::SPEC.form().reserves()
-            && newest.get_i32(LENGTH).is_ok_and(|length| length == 0)
-            && bucket::stored_count(T::SPEC, stored).is_ok_and(|count| count == 0);
-        is_empty.then(|| bucket::key_of::<T>(stored).ok()).flatten()
+        let (length, left) = (newest.get_i32(LENGTH).ok()?, newest.get_i32(LEFT).ok()?);
+        let count = bucket::stored_count(T::SPEC, stored).ok()?;
+        let is_empty = left == 0 && count == i64::from(length);
+        let may_be = length > 0 || T::SPEC.form().reserves();
+        if is_empty && may_be {
+            bucket::key_of::<T>(stored).ok()
+        } else {
+            None
+        }
     }
 
     fn read_parts(newest: &RawDocument, stored: &RawDocument) -> Result<Self, Damage> {

@@ -22,7 +22,7 @@ pub(crate) struct Position {
 impl Position {
     /// The position of a bucket that cannot be read: after all records of its group in this
     /// direction. No record has this position. That also holds in order of arrival, where the time
-    /// of a record's position is that of its bucket.
+    /// of a record's position is that of its bucket, and these times are next to a record.
     pub(crate) const fn of_damaged(place: Place, descending: bool) -> Self {
         let (time, index) = if descending {
             (i64::MIN, 0)
@@ -32,14 +32,45 @@ impl Position {
         Self { place, time, index }
     }
 
+    /// The position of a bucket of which only the window can be read: after all records of the window
+    /// in this direction. No part of the window has this position.
+    pub(crate) const fn of_damaged_without_part(window: Place, descending: bool) -> Self {
+        let (sequence, index) = if descending {
+            // The damaged first part has index 0.
+            (0, 1)
+        } else {
+            (u64::MAX, u32::MAX)
+        };
+        let place = Place { sequence, ..window };
+        Self {
+            index,
+            ..Self::of_damaged(place, descending)
+        }
+    }
+
     /// In order of arrival, the position of a bucket that cannot be read and comes right after this
-    /// record. Later records of the record's bucket are after it. The time says that the bucket was
-    /// named: it is that of no record, and the order ignores it.
+    /// record. Later records of the record's bucket are after it, and the record itself is before it.
+    /// The time is that of no record.
     pub(crate) const fn of_damaged_after(self) -> Self {
         Self {
             time: i64::MAX,
             ..self
         }
+    }
+
+    /// Where this position is in order of arrival, seen from the record of its bucket and index: at
+    /// the record, or next to it. The order ignores all other times.
+    const fn beside(self) -> Ordering {
+        match self.time {
+            i64::MIN => Ordering::Less,
+            i64::MAX => Ordering::Greater,
+            _ => Ordering::Equal,
+        }
+    }
+
+    /// In order of arrival, whether a record of its bucket is before this position.
+    pub(crate) fn has_records_before(self) -> bool {
+        self.index > 0 || self.beside().is_gt()
     }
 }
 
@@ -85,7 +116,12 @@ impl Order {
             place.sequence.checked_add(1)
         };
         if let Some(index) = next_index {
-            return Some(Position { index, ..*of });
+            let time = match self {
+                // It may say that the position is next to a record.
+                Self::Arrival => place.time,
+                Self::Bucket | Self::Window => time,
+            };
+            return Some(Position { place, time, index });
         }
         let at = |place: Place, time: i64| Position {
             place,
@@ -101,7 +137,6 @@ impl Order {
             step(place.time).map(by_time)
         };
         match self {
-            // The time is ignored in this order.
             Self::Arrival => next_sequence
                 .map(same_place)
                 .or_else(next_place)
@@ -120,7 +155,10 @@ impl Order {
     pub(crate) fn compare(self, one: &Position, other: &Position) -> Ordering {
         let by_index = one.index.cmp(&other.index);
         match self {
-            Self::Arrival => one.place.cmp(&other.place).then(by_index),
+            Self::Arrival => {
+                let by_side = one.beside().cmp(&other.beside());
+                one.place.cmp(&other.place).then(by_index).then(by_side)
+            }
             Self::Bucket => {
                 let by_time = one.time.cmp(&other.time);
                 one.place.cmp(&other.place).then(by_time).then(by_index)

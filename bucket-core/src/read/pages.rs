@@ -4,10 +4,10 @@ use bson::{Document, doc};
 
 use super::{
     AggregatePlan, FindPlan, aggregate, fields, find, has_records, key_elements, key_filter,
-    newest_with,
+    newest_with, numbers::is_whole,
 };
 use crate::{
-    bucket::{id, record::Record},
+    bucket::{edits::removed, id, record::Record},
     codec::raw::RawWriter,
     model::{
         form::OrderedBy,
@@ -122,17 +122,12 @@ pub fn key_document<T: Record>(key: &T::Key) -> Document {
 #[must_use]
 pub fn record_count(spec: &BucketSpec, key: &Document) -> AggregatePlan {
     let count = format!("${}", spec.names().count);
-    let number = doc! { "$cond": [{ "$isNumber": &count }, &count, -1] };
-    // No number is below NaN but above 0, and infinity is above every count.
-    let whole = doc! { "$and": [
-        { "$gte": [&number, 0] },
-        { "$lte": [&number, i32::MAX] },
-        { "$eq": [&number, { "$trunc": &number }] },
-    ] };
+    let whole = is_whole(&count);
     let damaged = doc! { "$cond": [&whole, "$$REMOVE", format!("${ID}")] };
+    let left = doc! { "$subtract": [&count, removed()] };
     let group = doc! {
         "_id": null,
-        "records": { "$sum": { "$toLong": { "$cond": [&whole, &count, 0] } } },
+        "records": { "$sum": { "$toLong": { "$cond": [&whole, left, 0] } } },
         "damaged": { "$push": damaged },
     };
     aggregate(spec, vec![doc! { "$match": key }, doc! { "$group": group }])

@@ -4,13 +4,16 @@
 use bson::{Bson, DateTime, Document, RawArray, RawBsonRef, RawDocument, doc};
 
 use super::{
-    FindPlan, ReadKey, fields, overlapping,
-    span::{believed_span, is_whole, reach},
+    FindPlan, ReadKey, fields,
+    span::{believed_span, is_whole, outside, overlapping_inside, reach},
 };
 use crate::{
     bucket::{
-        BucketFields, ItemReader, bson_damage, date_field, field, record::Record, stored_count,
-        whole_field, wrong_field,
+        BucketFields, ItemReader, bson_damage, date_field,
+        edits::{EDITS, Edits, left},
+        field,
+        record::Record,
+        stored_count, whole_field, wrong_field,
     },
     codec::raw::RawWriter,
     error::Damage,
@@ -46,8 +49,24 @@ pub(super) fn parts(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest:
         // Sums do not depend on the order.
         sort: Document::new(),
         projection: projection(spec, range, longest, without_items),
-        ..overlapping(spec, key, range, longest)
+        ..overlapping_inside(spec, key, range, longest)
     }
+}
+
+/// The buckets that [`parts`] and [`opened`] leave out because their ids are not of the key; all with their
+/// items. There should be none.
+pub(super) fn parts_outside(
+    spec: &BucketSpec,
+    key: &ReadKey,
+    range: TimeRange,
+    longest: i64,
+) -> Option<FindPlan> {
+    let plan = outside(spec, key, range, longest)?;
+    Some(FindPlan {
+        sort: Document::new(),
+        projection: projection(spec, range, longest, None),
+        ..plan
+    })
 }
 
 /// Like `parts`, with the items of every bucket.
@@ -87,7 +106,7 @@ fn projection(
     without_items: Option<Vec<Bson>>,
 ) -> Document {
     let names = spec.names();
-    let mut projection = doc! { ID: 1, names.count: 1 };
+    let mut projection = doc! { ID: 1, names.count: 1, EDITS: 1 };
     if spec.form().has_span() {
         projection.insert(names.start, 1);
         projection.insert(names.end, 1);
@@ -126,7 +145,7 @@ fn projection(
 
 /// Whether a bucket claims to cover more than `longest` milliseconds. The expression never fails on
 /// the server, whatever is stored.
-fn is_longer(spec: &BucketSpec, longest: i64) -> Document {
+pub(super) fn is_longer(spec: &BucketSpec, longest: i64) -> Document {
     let names = spec.names();
     // Decimals have digits for every difference of two dates.
     let millis = |name: &str| {
@@ -139,15 +158,22 @@ fn is_longer(spec: &BucketSpec, longest: i64) -> Document {
 
 /// The items in the range. An item whose time is not a date is included, so that it is reported.
 fn inside(spec: &BucketSpec, range: TimeRange) -> Bson {
-    filtered(spec, range, |time, bounds| {
+    let items = format!("${}", spec.items());
+    filtered(spec, items.into(), range, |time, bounds| {
         let no_date = doc! { "$ne": [{ "$type": time }, "date"] };
         doc! { "$or": [no_date, { "$and": bounds }] }
     })
 }
 
-/// Only the items in the range.
+/// Only the records in the range.
 pub(super) fn items_of(spec: &BucketSpec, range: TimeRange) -> Bson {
-    filtered(spec, range, |_, bounds| doc! { "$and": bounds })
+    let records = left(format!("${}", spec.items()));
+    filtered(
+        spec,
+        records.into(),
+        range,
+        |_, bounds| doc! { "$and": bounds },
+    )
 }
 
 /// Only the items in the range, with the arrays that their bucket holds for them. Items that have
@@ -177,14 +203,14 @@ pub(super) fn complete_items_of(spec: &BucketSpec, range: TimeRange) -> Bson {
 /// The items that meet a condition on their time and its bounds; all items without bounds.
 fn filtered(
     spec: &BucketSpec,
+    items: Bson,
     range: TimeRange,
     condition: impl FnOnce(&str, Vec<Bson>) -> Document,
 ) -> Bson {
-    let items = format!("${}", spec.items());
     let time = format!("$$this.{}", spec.time().name);
     let bounds = bounds(&time, range);
     if bounds.is_empty() {
-        return Bson::String(items);
+        return items;
     }
     doc! { "$filter": { "input": items, "cond": condition(&time, bounds) } }.into()
 }
@@ -297,7 +323,8 @@ impl<'a> Part<'a> {
         let no_array = || wrong_field(spec.items(), "an array");
         match field(stored, spec.items())? {
             None => {
-                let stats = StoredStats::read(spec, stored, whole()?)?;
+                let records = Edits::read(stored)?.left_of(whole()?);
+                let stats = StoredStats::read(spec, stored, records)?;
                 // The server must have seen the same; otherwise one of the two is wrong.
                 if stats.lacks_any(spec) || !is_whole(spec, &times, &stats, range) {
                     return Err(no_array());
@@ -333,6 +360,9 @@ pub(super) fn each_record<T: Record>(
     let reader = ItemReader::new(spec, stored)?;
     for (index, item) in items.into_iter().enumerate() {
         let item = item.map_err(bson_damage)?;
+        if reader.is_removed(item) {
+            continue;
+        }
         let time = match item {
             RawBsonRef::Document(item) => date_field(item, spec.time().name).map_err(|_| {
                 wrong_field(&format!("{}.{}", spec.items(), spec.time().name), "a date")

@@ -46,6 +46,10 @@ impl Bound {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Placeless {
     Found,
+    /// Found by another read, where this one would need branches for them: see [`Only`](Self::Only).
+    Beside,
+    /// The branches that [`Beside`](Self::Beside) has left out.
+    Only,
     /// Of no use to a pipeline, which cannot report them.
     LeftOut,
 }
@@ -57,6 +61,8 @@ pub(super) struct Places {
     upper: Option<Bound>,
     /// Whether buckets before or after all positions were read already.
     is_past: Past,
+    /// The bucket after which a walk continues.
+    last: Option<Place>,
 }
 
 /// The edge that a walk has left.
@@ -100,6 +106,7 @@ impl Places {
                 .end()
                 .map(|end| Bound::before(whole_units(end, unit))),
             is_past: Past::None,
+            last: None,
         }
     }
 
@@ -116,6 +123,7 @@ impl Places {
             self.lower = self.lower.filter(tighter).or(Some(bound));
             self.is_past = Past::First;
         }
+        self.last = Some(bound.place).filter(|_| !bound.within);
         self
     }
 
@@ -128,11 +136,15 @@ impl Places {
     ) -> Document {
         let unit = spec.id_unit();
         let of = |name, value: &dyn Fn(Bound) -> Bson, places: Self| match placeless {
-            Placeless::Found => places.outside(name, value),
             Placeless::LeftOut => places.bounds(name, value),
+            _ => places.outside(name, value),
         };
         match (spec.ordered_by(), placeless) {
-            (OrderedBy::Id, Placeless::Found) => self.ids(key, unit),
+            (OrderedBy::Id, Placeless::Only) => doc! { "$or": self.outside_ids(key) },
+            (OrderedBy::Id, Placeless::Beside) if self.needs_branches() => {
+                self.bounds(ID, &|bound| key.id_at(bound.place, unit).into())
+            }
+            (OrderedBy::Id, Placeless::Found | Placeless::Beside) => self.ids(key, unit),
             (OrderedBy::Id, Placeless::LeftOut) => {
                 self.bounds(ID, &|bound| key.id_at(bound.place, unit).into())
             }
@@ -151,33 +163,46 @@ impl Places {
     /// the branches in the order of the index.
     fn ids(self, key: &ReadKey, unit: TimeUnit) -> Document {
         let id: &dyn Fn(Bound) -> Bson = &|bound| key.id_at(bound.place, unit).into();
-        let (first, last) = (self.is_past != Past::First, self.is_past != Past::Last);
-        let is_one_sided = match (self.lower, self.upper) {
-            (None, None) => true,
-            (Some(_), None) => !first,
-            (None, Some(_)) => !last,
-            (Some(_), Some(_)) => false,
-        };
-        if is_one_sided {
+        if !self.needs_branches() {
             return self.outside(ID, id);
         }
         let mut branches = vec![self.bounds(ID, id)];
+        branches.extend(self.outside_ids(key));
+        doc! { "$or": branches }
+    }
+
+    /// Whether ids between the bounds and ids outside of the key's are not one range.
+    pub(super) fn needs_branches(self) -> bool {
+        let (first, last) = (self.is_past != Past::First, self.is_past != Past::Last);
+        match (self.lower, self.upper) {
+            (None, None) => false,
+            (Some(_), None) => first,
+            (None, Some(_)) => last,
+            (Some(_), Some(_)) => true,
+        }
+    }
+
+    /// The ids before and after all of the key, as far as no bound has passed them.
+    fn outside_ids(self, key: &ReadKey) -> Vec<Document> {
+        let (first, last) = (self.is_past != Past::First, self.is_past != Past::Last);
+        let mut branches = Vec::new();
         // Each also matches what is no text.
         if first && self.lower.is_some() {
             branches.push(doc! { ID: { "$not": { "$gte": &key.prefix } } });
         }
         if last && self.upper.is_some() {
             let behind = key.behind();
-            branches.push(if branches.len() == 1 {
+            branches.push(if branches.is_empty() {
                 doc! { ID: { "$not": { "$lt": behind } } }
             } else {
                 doc! { ID: { "$gte": behind } }
             });
         }
-        doc! { "$or": branches }
+        branches
     }
 
-    /// Buckets with the same start differ by their part; the first one has no part.
+    /// Buckets with the same start differ by their part; the first one has no part. After one of them,
+    /// those without a readable part come again.
     fn starts(
         self,
         spec: &BucketSpec,
@@ -188,17 +213,26 @@ impl Places {
         let date = |place: Place| DateTime::from_millis(place.time.saturating_mul(unit));
         let mut places = self;
         let mut without = Vec::new();
-        if let Some(lower) = places.lower.as_mut().filter(|lower| !lower.within) {
-            let Place { sequence, .. } = lower.place;
-            let before = doc! { "$not": { "$gt": part(sequence) } };
-            without.push(doc! { names.start: date(lower.place), names.part: before });
-            lower.within = true;
-        }
-        let cut = |upper: &&mut Bound| !upper.within && upper.place.sequence > 0;
-        if let Some(upper) = places.upper.as_mut().filter(cut) {
-            let behind = doc! { "$gte": part(upper.place.sequence) };
-            without.push(doc! { names.start: date(upper.place), names.part: behind });
-            upper.within = true;
+        if let Some(last) = places.last {
+            // They may sort after it, and have no place that a bound could name.
+            let first = || doc! { "$exists": false };
+            let is_of_last = |bound: &&mut Bound| bound.place == last && !bound.within;
+            if let Some(lower) = places.lower.as_mut().filter(is_of_last) {
+                lower.within = true;
+                without.push(first());
+                if last.sequence > 0 {
+                    without.push(doc! { "$gte": part(1), "$lte": part(last.sequence) });
+                }
+            }
+            if let Some(upper) = places.upper.as_mut().filter(is_of_last) {
+                upper.within = true;
+                if last.sequence == 0 {
+                    without.push(first());
+                }
+                without.push(doc! { "$gte": part(last.sequence.max(1)) });
+            }
+            let of_start = |part| doc! { names.start: date(last), names.part: part };
+            without = without.into_iter().map(of_start).collect();
         }
         let mut condition = bounds(places, &|bound| date(bound.place).into());
         if !without.is_empty() {

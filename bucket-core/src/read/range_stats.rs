@@ -4,7 +4,7 @@ use bson::{DateTime, RawDocument};
 
 use super::{
     FindPlan, Live, ReadKey, longest,
-    parts::{Part, each_record, parts, span},
+    parts::{Part, each_record, parts, parts_outside, span},
 };
 use crate::{
     bucket::record::Record,
@@ -95,6 +95,15 @@ impl<T: Record> StatsReader<T> {
         let key = ReadKey::of::<T>(&self.key);
         let plan = parts(T::SPEC, &key, self.range, self.longest);
         self.live.find_undated(T::SPEC, plan)
+    }
+
+    /// The find for buckets that the [plan](Self::plan) does not find because their ids are not of the key, if
+    /// there can be any. Run both, in any order.
+    #[must_use]
+    pub fn plan_outside(&self) -> Option<FindPlan> {
+        let key = ReadKey::of::<T>(&self.key);
+        let plan = parts_outside(T::SPEC, &key, self.range, self.longest)?;
+        Some(self.live.find_undated(T::SPEC, plan))
     }
 
     /// Adds a bucket.

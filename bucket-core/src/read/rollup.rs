@@ -4,7 +4,7 @@ use bson::{Bson, DateTime, RawBsonRef, RawDocument};
 
 use super::{
     FindPlan, Live, ReadKey, in_commands, longest,
-    parts::{Part, each_record, opened, opened_by_id, parts, span},
+    parts::{Part, each_record, opened, opened_by_id, parts, parts_outside, span},
 };
 use crate::{
     bucket::{field, record::Record, wrong_field},
@@ -136,6 +136,7 @@ pub struct RollupReader<'s, T: Record> {
     /// One total for each step with records.
     totals: Vec<Option<Total>>,
     turn: Turn,
+    looked_outside: bool,
     /// The ids of buckets that are fully inside the range, but not inside one step.
     cut: Vec<Bson>,
     buckets: u64,
@@ -205,6 +206,7 @@ impl<'s, T: Record> RollupReader<'s, T> {
             longest: longest(T::SPEC, limits)?.max(at_least),
             totals: (0..steps.len()).map(|_| None).collect(),
             turn: Turn::Nothing,
+            looked_outside: false,
             cut: Vec::new(),
             buckets: 0,
             opened: 0,
@@ -236,6 +238,17 @@ impl<'s, T: Record> RollupReader<'s, T> {
             self.turn = Turn::Parts;
             parts(T::SPEC, &key, range, self.longest)
         };
+        Some(self.live.find_undated(T::SPEC, plan))
+    }
+
+    /// The find for buckets that the first plan does not find because their ids are not of the key, if there
+    /// can be any. Run it together with that plan.
+    pub fn plan_outside(&mut self) -> Option<FindPlan> {
+        if std::mem::replace(&mut self.looked_outside, true) {
+            return None;
+        }
+        let key = ReadKey::of::<T>(&self.key);
+        let plan = parts_outside(T::SPEC, &key, self.range, self.longest)?;
         Some(self.live.find_undated(T::SPEC, plan))
     }
 

@@ -10,7 +10,12 @@ use crate::{
     bucket::BucketFields,
     codec::raw::RawWriter,
     error::EncodeError,
-    model::{aggregate::AggregateKind, form::Span, limits::Limits, spec::BucketSpec},
+    model::{
+        aggregate::AggregateKind,
+        form::{OrderedBy, Span},
+        limits::Limits,
+        spec::BucketSpec,
+    },
     stats::StoredStats,
     time::{range::TimeRange, window::is_window},
 };
@@ -80,6 +85,31 @@ pub fn overlapping(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest: 
     )
 }
 
+/// The same without the buckets that the find of [`outside`] finds. Together they are faster where nothing
+/// depends on the order: an index walks one range faster than the branches of an `$or`.
+pub(super) fn overlapping_inside(
+    spec: &BucketSpec,
+    key: &ReadKey,
+    range: TimeRange,
+    longest: i64,
+) -> FindPlan {
+    let keys = std::slice::from_ref(key);
+    overlapping_any(spec, keys, range, longest, Placeless::Beside)
+}
+
+/// The buckets of [`overlapping`] whose ids are not of the key, if [`overlapping_inside`] leaves them out.
+pub(super) fn outside(
+    spec: &BucketSpec,
+    key: &ReadKey,
+    range: TimeRange,
+    longest: i64,
+) -> Option<FindPlan> {
+    let places = Places::reaching(spec, range, longest);
+    let is_apart = spec.ordered_by() == OrderedBy::Id && places.needs_branches();
+    let keys = std::slice::from_ref(key);
+    is_apart.then(|| overlapping_any(spec, keys, range, longest, Placeless::Only))
+}
+
 /// The same for one key or several: several windows by their starts, other buckets of several keys
 /// in no order.
 pub(super) fn overlapping_any(
@@ -99,7 +129,7 @@ pub(super) fn overlapping_any(
         let name = spec.names().start;
         let mut condition = match placeless {
             // A comparison would skip a bucket whose start is no date.
-            Placeless::Found => {
+            Placeless::Found | Placeless::Beside | Placeless::Only => {
                 let before = starts.start().map(|start| doc! { "$lt": start });
                 none_of(name, before, starts.end().map(|end| doc! { "$gte": end }))
             }
@@ -140,6 +170,20 @@ fn branch(
     let mut condition = Places::reaching(spec, range, longest).condition(spec, key, placeless);
     condition.extend(holds_any(spec, range));
     writer.elements(key.elements());
+    fields(writer, &condition);
+}
+
+/// Writes the condition for a bucket of any key to hold records of the range, or to be damaged where that is
+/// unknown. It trusts no bucket to be as long as others.
+pub(crate) fn can_hold(writer: &mut RawWriter, spec: &BucketSpec, range: TimeRange) {
+    let mut condition = if spec.form().has_span() {
+        reaches(spec, range)
+    } else {
+        any_inside(spec, range)
+    };
+    if let (Span::Window, Some(end)) = (spec.form().span(), range.end()) {
+        condition.insert(spec.names().start, doc! { "$not": { "$gte": end } });
+    }
     fields(writer, &condition);
 }
 

@@ -9,6 +9,7 @@ use super::{
     span::overlapping_any,
 };
 use crate::{
+    bucket::edits::removed,
     model::{
         aggregate::{Aggregate, AggregateKind},
         attribute_array::{AttributeArray, ValueKind},
@@ -44,7 +45,7 @@ pub fn stats_pipeline(
         Some(whole) => doc! { "$cond": [whole.clone(), stored, opened] },
         None => opened,
     };
-    let count = format!("${}", spec.names().count);
+    let count = doc! { "$subtract": [format!("${}", spec.names().count), removed()] };
     let mut bucket = doc! { "count": of(count.into(), doc! { "$size": items_of(spec, range) }) };
     let mut group = doc! {
         "_id": null,

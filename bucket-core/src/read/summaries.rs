@@ -9,7 +9,11 @@ use super::{
     latest::key_fields, live::dates,
 };
 use crate::{
-    bucket::{self, record::Record},
+    bucket::{
+        self,
+        edits::{left, removed},
+        record::Record,
+    },
     codec::raw::printed_id,
     error::{Damage, DamagedBucket},
     model::{
@@ -22,6 +26,7 @@ use crate::{
 const KEY: &str = "key";
 const COUNT: &str = "count";
 const LENGTH: &str = "length";
+const REMOVED: &str = "removed";
 const TIMES: &str = "times";
 const SHOWN: &str = "shown";
 const WHOLE: &str = "whole";
@@ -54,13 +59,16 @@ pub fn summaries(spec: &BucketSpec, live: &Live, keys: &[ReadKey]) -> AggregateP
 /// expressions never fail on the server, whatever is stored.
 fn arrays(spec: &BucketSpec) -> Document {
     let items = format!("${}", spec.items());
-    let times = format!("{items}.{}", spec.time().name);
+    let times = doc! { "$map": {
+        "input": left(&*items), "in": format!("$$this.{}", spec.time().name),
+    } };
     let of_array =
         |value: Bson, other: Bson| doc! { "$cond": [{ "$isArray": &items }, value, other] };
     doc! {
         KEY: key_fields(spec),
         COUNT: format!("${}", spec.names().count),
         LENGTH: of_array(doc! { "$size": &items }.into(), Bson::Int32(-1)),
+        REMOVED: removed(),
         TIMES: of_array(times.into(), Bson::Array(Vec::new())),
     }
 }
@@ -76,7 +84,7 @@ fn checked(live: &Live) -> Document {
         { "$isNumber": &count },
         { "$gt": [&count, 0] },
         { "$eq": [&count, &length] },
-        { "$eq": [dates(&times), &length] },
+        { "$eq": [{ "$add": [dates(&times), format!("${REMOVED}")] }, &length] },
     ] };
     let shown = match live.range().start() {
         None => Bson::String(times),

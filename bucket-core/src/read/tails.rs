@@ -2,9 +2,9 @@
 
 use bson::{Bson, DateTime, Document, doc};
 
-use super::{FindPlan, any_key, fields, find, key_filter, order};
+use super::{FindPlan, ReadKey, any_key, fields, find, key_filter, order};
 use crate::{
-    bucket::id::Place,
+    bucket::id::{Place, push_place},
     codec::raw::RawWriter,
     model::{
         form::OrderedBy,
@@ -119,6 +119,44 @@ impl Remembered<'_> {
                 }
             }
         }
+    }
+}
+
+/// The bucket of a key at this position, with everything in it.
+pub(crate) fn bucket_at(spec: &BucketSpec, key: &ReadKey, place: Place) -> FindPlan {
+    let names = spec.names();
+    let filter = RawWriter::build(|writer| {
+        writer.elements(&key.elements);
+        match spec.identified_by() {
+            OrderedBy::Id => {
+                let mut id = key.prefix.clone();
+                push_place(&mut id, place, spec.id_unit());
+                writer.string(ID, &id);
+            }
+            OrderedBy::Number => writer.integer(names.number, place.time),
+            OrderedBy::Start => {
+                let unit = spec.id_unit().millis();
+                let start = place.time.saturating_mul(unit);
+                let range = writer.begin_document(names.start);
+                writer.date("$gte", start);
+                writer.date("$lt", start.saturating_add(unit));
+                writer.end(range);
+                match i64::try_from(place.sequence).unwrap_or(i64::MAX) {
+                    0 => {
+                        let first = writer.begin_document(names.part);
+                        writer.bool("$exists", false);
+                        writer.end(first);
+                    }
+                    part => writer.integer(names.part, part),
+                }
+            }
+        }
+    });
+    FindPlan {
+        sort: Document::new(),
+        limit: 1,
+        hint: spec.identity_index_name(),
+        ..find(spec, filter)
     }
 }
 

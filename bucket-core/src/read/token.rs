@@ -23,8 +23,8 @@ use super::order::Position;
 use crate::{bucket::id::Place, model::spec::BucketSpec, time::range::TimeRange};
 
 const VERSION: u8 = 1;
-const QUERY: usize = 6;
-const CHECK: usize = 4;
+pub(crate) const QUERY: usize = 6;
+pub(crate) const CHECK: usize = 4;
 /// No token of this version is longer.
 const LONGEST: usize = 64;
 
@@ -141,7 +141,7 @@ impl CursorToken {
 
 /// The query that a token belongs to, as a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Query([u8; QUERY]);
+pub(crate) struct Query(pub(super) [u8; QUERY]);
 
 impl Query {
     pub(crate) fn of(spec: &BucketSpec, key: &[u8], newest_first: bool, range: TimeRange) -> Self {
@@ -164,25 +164,30 @@ impl Query {
     }
 }
 
-fn check(bytes: &[u8]) -> [u8; CHECK] {
+/// What belongs to a model and a key, whatever the direction and the bounds.
+pub(crate) fn query_of(spec: &BucketSpec, key: &[u8]) -> [u8; QUERY] {
+    Query::of(spec, key, false, TimeRange::ALL).0
+}
+
+pub(crate) fn check(bytes: &[u8]) -> [u8; CHECK] {
     first(&Sha256::digest(bytes))
 }
 
-fn first<const N: usize>(hash: &[u8]) -> [u8; N] {
+pub(super) fn first<const N: usize>(hash: &[u8]) -> [u8; N] {
     // A hash has 32 bytes.
     hash.first_chunk().copied().unwrap_or([0; N])
 }
 
 /// Small magnitudes become small numbers, whatever their sign.
-const fn zigzag(value: i128) -> u128 {
+pub(super) const fn zigzag(value: i128) -> u128 {
     ((value << 1) ^ (value >> 127)).cast_unsigned()
 }
 
-const fn unzigzag(value: u128) -> i128 {
+pub(super) const fn unzigzag(value: u128) -> i128 {
     (value >> 1).cast_signed() ^ -((value & 1).cast_signed())
 }
 
-fn push(bytes: &mut Vec<u8>, mut value: u128) {
+pub(crate) fn push(bytes: &mut Vec<u8>, mut value: u128) {
     loop {
         // Seven bits fit a byte.
         #[allow(clippy::cast_possible_truncation)]
@@ -196,7 +201,7 @@ fn push(bytes: &mut Vec<u8>, mut value: u128) {
     }
 }
 
-fn pull(bytes: &mut &[u8]) -> Option<u128> {
+pub(crate) fn pull(bytes: &mut &[u8]) -> Option<u128> {
     let mut value = 0;
     // Written numbers never take more than 11 bytes.
     for shift in (0..77).step_by(7) {

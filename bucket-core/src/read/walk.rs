@@ -9,8 +9,11 @@ use bson::{DateTime, Document, RawDocument};
 use serde::de::DeserializeOwned;
 
 use self::{filling::Filling, read_item::Decode, route::Route};
-use super::{CursorToken, FindPlan, Live, TokenError, order::Position, token::Query};
+use super::{
+    CursorToken, FindPlan, InBucket, Live, Referenced, TokenError, order::Position, token::Query,
+};
 use crate::{
+    attribute::RecordFilter,
     bucket::{id::Place, record::Record},
     error::DamagedBucket,
     model::form::Order,
@@ -131,9 +134,14 @@ pub struct Walk<T: Record, R = T> {
     /// The position of the last bucket that was read and takes no more records.
     last: Option<Place>,
     filling: Filling,
+    /// The group of the bucket that came last.
+    group: Option<Place>,
     held: Vec<Placed<R>>,
     /// The damaged buckets of the held group.
     damaged: Vec<Placed<DamagedBucket>>,
+    /// The windows and the ids of the buckets without a place in their window that came, as far as they
+    /// may come again.
+    without_part: Vec<(Place, String)>,
     /// The longest span of a bucket that was read, in milliseconds.
     longest_seen: i64,
     /// How often a damaged bucket came that was named before.
@@ -155,6 +163,18 @@ impl<T: Record> Walk<T> {
         self.route.select(paths);
         Walk::over(self.route, read_item::selected::<T, P>)
     }
+
+    /// The same walk, with a reference to each record.
+    #[must_use]
+    pub fn with_refs(self) -> Walk<T, Referenced<T>> {
+        Walk::over(self.route, read_item::referenced::<T>)
+    }
+
+    /// The same walk, with the bucket of each record and its place in it.
+    #[must_use]
+    pub fn with_buckets(self) -> Walk<T, InBucket<T>> {
+        Walk::over(self.route, read_item::in_bucket::<T>)
+    }
 }
 
 impl<T: Record, R> Walk<T, R> {
@@ -164,8 +184,10 @@ impl<T: Record, R> Walk<T, R> {
             decode,
             last: None,
             filling: Filling::default(),
+            group: None,
             held: Vec::new(),
             damaged: Vec::new(),
+            without_part: Vec::new(),
             longest_seen: 0,
             passed: 0,
         }
@@ -189,6 +211,13 @@ impl<T: Record, R> Walk<T, R> {
     #[must_use]
     pub fn between(mut self, range: TimeRange, live: Live) -> Self {
         self.route.between(range, live);
+        self
+    }
+
+    /// Only records that meet the filter. Set it before fields are selected.
+    #[must_use]
+    pub fn matching(mut self, filter: Option<RecordFilter>) -> Self {
+        self.route.filter = filter;
         self
     }
 
@@ -252,8 +281,10 @@ impl<T: Record, R> Walk<T, R> {
         self.route.longest = longest;
         self.route.since = None;
         self.last = None;
+        self.group = None;
         self.held.clear();
         self.damaged.clear();
+        self.without_part.clear();
     }
 
     /// The buckets after the last one that was read, or from that one if it may have got more

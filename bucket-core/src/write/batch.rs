@@ -17,7 +17,7 @@ use foldhash::fast::RandomState;
 
 pub use self::late::SortedOut;
 use super::{
-    Chain, HeldBack, Holds, Source,
+    Chain, Contested, HeldBack, Holds, Source,
     command::MAX_STATEMENTS,
     own_ids::{OwnIds, OwnRepeat},
     slot::Slot,
@@ -84,6 +84,8 @@ pub struct Batch {
     pub(super) held_back: Vec<HeldBack>,
     /// The record ids, if the model has them.
     pub(super) own_ids: OwnIds,
+    /// The records whose id another record has, if they are kept.
+    pub(super) contested: Option<Vec<Contested>>,
 }
 
 /// The encoded records of a batch.
@@ -141,6 +143,7 @@ impl Batch {
             holds: Holds::default(),
             held_back: Vec::new(),
             own_ids: OwnIds::default(),
+            contested: None,
         }
     }
 

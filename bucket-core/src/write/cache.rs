@@ -22,14 +22,14 @@ const MAX_LOOKS: u8 = 31;
 /// The longest key that is remembered, in bytes.
 const MAX_KEY_BYTES: usize = 1_024;
 
-/// What a handle and its clones have learnt. The calls of the handle share it.
+/// What a handle and its clones have learned. The calls of the handle share it.
 ///
 /// ```
 /// use bucket_core::write::Cache;
 ///
-/// let learnt = Cache::default();
-/// assert!(learnt.has_numbers());
-/// assert!(learnt.ground().is_none());
+/// let cache = Cache::default();
+/// assert!(cache.has_numbers());
+/// assert!(cache.ground().is_none());
 /// ```
 #[derive(Debug, Default)]
 pub struct Cache {
@@ -58,7 +58,7 @@ enum Naming {
 
 #[derive(Debug)]
 struct Entry {
-    last: BucketHint,
+    hint: BucketHint,
     /// How many more batches look before they write, because others write to this key too.
     looks: u8,
     /// How many such batches the next failure adds.
@@ -145,7 +145,7 @@ impl Cache {
         self.record_ids = true;
     }
 
-    /// The collection is another one: everything learnt about its contents is invalid.
+    /// The collection is another one: everything learned about its contents is invalid.
     pub(super) fn forget_keys(&mut self) {
         self.buckets.clear();
         self.record_ids = false;
@@ -167,27 +167,27 @@ impl Cache {
     pub(super) fn remember(&mut self, batch: &Batch, for_good: bool, uncertain: bool) {
         let lone = batch.records() == 1;
         for chain in batch.chains() {
-            let last = chain.recollection(lone).filter(|_| !uncertain);
+            let hint = chain.hint(lone).filter(|_| !uncertain);
             let in_vain = chain.recalled_in_vain();
-            self.set(memory_key(chain, batch.source(), for_good), last, in_vain);
+            self.set(memory_key(chain, batch.source(), for_good), hint, in_vain);
         }
     }
 
     /// What is remembered, unless others are known to write to the key; an open bucket `anyway`.
     fn get(&mut self, key: &[u8], lone: bool, anyway: bool) -> Option<BucketHint> {
         let entry = self.buckets.get_mut(key)?;
-        if entry.looks > 0 && !lone && (entry.last.is_full() || !anyway) {
+        if entry.looks > 0 && !lone && (entry.hint.is_full() || !anyway) {
             entry.looks -= 1;
             return None;
         }
-        Some(entry.last.clone())
+        Some(entry.hint.clone())
     }
 
-    fn set(&mut self, key: Vec<u8>, last: Option<BucketHint>, in_vain: bool) {
+    fn set(&mut self, key: Vec<u8>, hint: Option<BucketHint>, in_vain: bool) {
         if key.len() > MAX_KEY_BYTES {
             return;
         }
-        let Some(last) = last else {
+        let Some(hint) = hint else {
             self.buckets.remove(&key);
             return;
         };
@@ -197,11 +197,11 @@ impl Cache {
         match self.buckets.entry(key) {
             hash_map::Entry::Vacant(vacant) => {
                 let (looks, doubt) = (0, 0);
-                vacant.insert(Entry { last, looks, doubt });
+                vacant.insert(Entry { hint, looks, doubt });
             }
             hash_map::Entry::Occupied(mut occupied) => {
                 let entry = occupied.get_mut();
-                entry.last = last;
+                entry.hint = hint;
                 if in_vain {
                     entry.doubt = (2 * entry.doubt + 1).min(MAX_LOOKS);
                     entry.looks = entry.doubt;

@@ -52,11 +52,11 @@ const PAUSES: Pauses = Pauses::of(1, 16);
 /// ```
 /// # use bucket_core::{Record, write::{Batch, Call, CallEvent, Cache, Next, Report, Terms}};
 /// # fn execute(deed: Next) -> CallEvent<String> { unimplemented!() }
-/// fn store(batch: Batch, learnt: &mut Cache) -> Report<String> {
+/// fn store(batch: Batch, cache: &mut Cache) -> Report<String> {
 ///     let mut call = Call::new(batch, Terms::default());
 ///     loop {
 ///         match call.next() {
-///             Next::Consult => call.consult(learnt),
+///             Next::Consult => call.consult(cache),
 ///             Next::Done => return call.end().1,
 ///             deed => call.told(execute(deed)),
 ///         }

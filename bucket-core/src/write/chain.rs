@@ -57,6 +57,8 @@ pub struct Chain {
     key: Vec<u8>,
     prefix: String,
     pending: VecDeque<Slot>,
+    /// The indexes of the records that are not stored, or may not be.
+    unstored: Vec<usize>,
     sorted: bool,
     tail: Tail,
     /// An attempt without a look was refused: look for the newest bucket first.
@@ -153,6 +155,7 @@ impl Chain {
             key,
             prefix,
             pending: VecDeque::new(),
+            unstored: Vec::new(),
             sorted: true,
             tail: Tail::Unknown,
             look_behind: false,
@@ -216,6 +219,16 @@ impl Chain {
 
     pub(super) fn indexes(&self) -> impl Iterator<Item = usize> {
         self.pending.iter().map(|slot| slot.index)
+    }
+
+    /// The records that were taken out and are not stored, or may not be.
+    pub(super) fn unstored(&self) -> impl Iterator<Item = usize> {
+        self.unstored.iter().copied()
+    }
+
+    /// These records were taken out and are not stored, or may not be.
+    pub(super) fn are_unstored(&mut self, indexes: &[usize]) {
+        self.unstored.extend_from_slice(indexes);
     }
 
     /// Where the items of the next records are.

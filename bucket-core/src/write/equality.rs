@@ -10,7 +10,7 @@ use bson::{RawBsonRef, RawDocument};
 use crate::model::whole;
 
 /// Whether two items are equal, regardless of the order of their fields and the types of their numbers.
-pub(super) fn are_same(a: &RawDocument, b: &RawDocument) -> bool {
+pub(crate) fn are_same(a: &RawDocument, b: &RawDocument) -> bool {
     if a == b {
         return true;
     }

@@ -67,6 +67,9 @@ impl Batch {
             });
         }
         self.records += other.records;
+        if other.contested.is_some() {
+            self.keep_contested();
+        }
     }
 
     fn set_aside(&mut self, first: &First, kind: Kind, slot: Slot) {

@@ -20,6 +20,7 @@ use super::{
     change::{Change, Op, Part, Render},
 };
 use crate::{
+    bucket::edits::{EDITS, REMOVED},
     codec::raw::{Operand, RawWriter},
     model::{aggregate::AggregateKind, form::OwnField, measure::Number, spec::BucketSpec},
 };
@@ -143,23 +144,38 @@ fn write_averages(spec: &BucketSpec, writer: &mut RawWriter) {
         };
         let stored = |at: usize| spec.aggregates().get(at).map(|other| path(other.path));
         let sum = stored(sum).unwrap_or_default();
-        let count = count
-            .and_then(stored)
-            .unwrap_or_else(|| path(spec.names().count));
+        let count = count.and_then(stored);
+        let write_count = |writer: &mut RawWriter, at: &str| match &count {
+            Some(values) => writer.string(at, values),
+            None => write_records(spec, at, writer),
+        };
         call(writer, aggregate.path, "$cond", |writer| {
             let any = writer.begin_element(0);
             let greater = writer.begin_array("$gt");
-            writer.string("0", &count);
+            write_count(writer, "0");
             writer.int32("1", 0);
             writer.end(greater);
             writer.end(any);
             let quotient = writer.begin_element(1);
             let divide = writer.begin_array("$divide");
             writer.string("0", &sum);
-            writer.string("1", &count);
+            write_count(writer, "1");
             writer.end(divide);
             writer.end(quotient);
             writer.string("2", "$$REMOVE");
         });
     }
+}
+
+/// The number of records: the count without the removed ones.
+fn write_records(spec: &BucketSpec, at: &str, writer: &mut RawWriter) {
+    call(writer, at, "$subtract", |writer| {
+        writer.string("0", &path(spec.names().count));
+        let removed = writer.begin_element(1);
+        let or = writer.begin_array("$ifNull");
+        writer.string("0", &format!("${EDITS}.{REMOVED}"));
+        writer.int32("1", 0);
+        writer.end(or);
+        writer.end(removed);
+    });
 }

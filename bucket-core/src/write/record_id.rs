@@ -42,11 +42,11 @@ pub(super) fn read(spec: &BucketSpec, item: &[u8]) -> Result<(Range<usize>, Vec<
             return Err(refused(message));
         };
         if element.size() > MAX_BYTES {
-            let message = format!(
-                "takes {} bytes, but may take at most {MAX_BYTES}",
-                element.size()
-            );
-            return Err(refused(message));
+            return Err(EncodeError::LongRecordId {
+                field,
+                bytes: element.size(),
+                limit: MAX_BYTES,
+            });
         }
         return Ok((start..end, identity));
     }
@@ -69,7 +69,7 @@ fn has_equality(kind: ElementType) -> bool {
 }
 
 /// The bytes that two ids share if the server considers them equal; `None` for what cannot be an id.
-pub(super) fn identity(value: RawBsonRef<'_>) -> Option<Vec<u8>> {
+pub(crate) fn identity(value: RawBsonRef<'_>) -> Option<Vec<u8>> {
     let mut identity = vec![value.element_type() as u8];
     match value {
         RawBsonRef::String(text) => identity.extend_from_slice(text.as_bytes()),

@@ -6,7 +6,7 @@ use bson::{RawDocument, RawDocumentBuf};
 
 use super::{Batch, Chain, equality, own_ids::document, record_id};
 use crate::{
-    bucket::ItemReader,
+    bucket::{ItemReader, edits::is_removed},
     read::{self, FindPlan},
 };
 
@@ -62,8 +62,10 @@ impl Batch {
             }
         }
         let mut repeats = Repeats::default();
+        let mut contested = Vec::new();
         let items = &self.encoded.items;
-        let Some(chain) = self.chains.get_mut(chain) else {
+        let at = chain;
+        let Some(chain) = self.chains.get_mut(at) else {
             return repeats;
         };
         let own = |place: Range<usize>| {
@@ -75,17 +77,25 @@ impl Batch {
         let found =
             chain.looked(|slot| own(slot.item.clone()).is_some_and(|(_, _, id)| is_stored(&id)));
         for slot in found {
-            let Some((item, id, identity)) = own(slot.item) else {
+            let Some((item, id, identity)) = own(slot.item.clone()) else {
                 continue;
             };
             let others = stored.get(&identity).map_or(&[][..], Vec::as_slice);
-            if others.iter().any(|other| equality::are_same(item, other)) {
+            // A removed record was stored: nothing else of it is left to compare.
+            let is_same =
+                |other: &Cow<'_, RawDocument>| is_removed(other) || equality::are_same(item, other);
+            if others.iter().any(is_same) {
                 repeats.duplicates.push(slot.index);
             } else {
                 repeats.conflicts.push((slot.index, record_id::text(id)));
                 self.own_ids.compare(slot.index, others, items);
                 chain.fails_from(slot.position);
+                chain.are_unstored(&[slot.index]);
+                contested.push(slot);
             }
+        }
+        for slot in contested {
+            self.contest(at, &slot);
         }
         self.set_held_back_aside();
         repeats

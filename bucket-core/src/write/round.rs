@@ -236,6 +236,8 @@ impl Batch {
         if round.ordered && reply.outcomes.contains(&Outcome::NotTried) {
             self.set_raced();
         }
+        // What is stored may be rolled back.
+        let is_unsafe = settled.write_concern_error.is_some();
         let mut passed_over = PassedOver::default();
         // Statements that an earlier try may have executed after they were refused.
         let mut refused = Vec::new();
@@ -257,6 +259,9 @@ impl Batch {
                     settled
                         .opened
                         .extend(stored.first().filter(|_| round.opened(at, &opened)));
+                    if is_unsafe {
+                        chain.are_unstored(&stored);
+                    }
                     settled.stored.extend(stored);
                 }
                 (_, _) if before > 0 => settled.missed += 1,
@@ -265,6 +270,9 @@ impl Batch {
                     settled
                         .opened
                         .extend(stored.first().filter(|_| round.opened(at, &opened)));
+                    if is_unsafe {
+                        chain.are_unstored(&stored);
+                    }
                     settled.stored.extend(stored);
                 }
                 (_, Certainty::Open) => settled.unknown.extend(chain.abandon(step)),

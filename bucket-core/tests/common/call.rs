@@ -21,10 +21,10 @@ pub enum Need {
 }
 
 /// Performs one step of a call. Returns what it needs next, unless that step needed only what the
-/// handle has learnt.
-pub fn go_on(call: &mut Call<Failure>, learnt: &mut Cache) -> Option<Need> {
+/// handle has learned.
+pub fn go_on(call: &mut Call<Failure>, cache: &mut Cache) -> Option<Need> {
     match call.next() {
-        Next::Consult => call.consult(learnt),
+        Next::Consult => call.consult(cache),
         Next::Look(_) => call.told(CallEvent::Listed(Listing::NotPermitted)),
         Next::Read(plans) => return Some(Need::Reads(plans)),
         Next::Send(commands) => return Some(Need::Commands(commands)),
@@ -60,10 +60,10 @@ pub fn run(
     mut watch: impl FnMut(Moment<'_>),
     mut send: impl FnMut(&Collection, &Dispatch) -> Delivered<Failure>,
 ) -> Report<Failure> {
-    let mut learnt = Cache::default();
+    let mut cache = Cache::default();
     for step in 0..10_000 {
         watch(Moment::Step(step, &mut call));
-        match go_on(&mut call, &mut learnt) {
+        match go_on(&mut call, &mut cache) {
             None => {}
             Some(Need::Reads(plans)) => read(&mut call, &plans, collection),
             Some(Need::Commands(commands)) => {

@@ -264,6 +264,7 @@ const fn parts_of(
         aggregates,
         unique: None,
         arrays: &[],
+        fields: &[],
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Writer {
     call: Option<Call<Failure>>,
     /// The indexes of the call's records.
     indexes: Vec<usize>,
-    learnt: Cache,
+    cache: Cache,
     /// The next batch relies on what this one leaves, however old that is then.
     next: Option<Batch>,
     under_way: Vec<UnderWay>,
@@ -201,7 +201,7 @@ impl Writer {
         let mut writer = Self {
             call: None,
             indexes: Vec::new(),
-            learnt: Cache::default(),
+            cache: Cache::default(),
             next,
             under_way: Vec::new(),
             ended: Vec::new(),
@@ -257,7 +257,7 @@ impl Writer {
             call::read(call, &plans, &server.collection);
             return;
         }
-        match call::go_on(call, &mut self.learnt) {
+        match call::go_on(call, &mut self.cache) {
             None => {}
             Some(Need::Reads(plans)) => {
                 let of_ids = |plan: &&FindPlan| plan.hint.contains("unique");
@@ -290,6 +290,10 @@ impl Writer {
         let Some(call) = self.call.take() else { return };
         let (batch, report) = call.end();
         let is_stopped = report.stopped_by.is_some();
+        let keys = batch.unstored_keys();
+        for index in report.failed.iter().flat_map(|unstored| &unstored.records) {
+            assert!(keys.contains_key(index), "{index} has no key: {report:?}");
+        }
         let stored = self.take(report);
         self.stored.extend(stored);
         let Some(mut next) = self.next.take() else {

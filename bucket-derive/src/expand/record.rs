@@ -37,6 +37,7 @@ pub(super) fn record(cx: &Expand<'_>) -> TokenStream {
         let call = typed_path::of(&field.ty, private, "BucketTime", "to_bson_date");
         quote!(#call(&self.#ident))
     });
+    let replaces = replaces(cx);
     let visit_inputs = aggregates::visit(cx);
     let assembled = model.fields.iter().map(|field| {
         let ident = &field.ident;
@@ -54,6 +55,7 @@ pub(super) fn record(cx: &Expand<'_>) -> TokenStream {
             type Bucket = #bucket_ty;
             type Stats = #stats_ty;
             const __DERIVED: #private::Derived = #private::Derived;
+            #replaces
 
             fn visit_key(&self, __sink: &mut dyn #private::KeySink) {
                 #record_id
@@ -75,4 +77,22 @@ pub(super) fn record(cx: &Expand<'_>) -> TokenStream {
             }
         }
     }
+}
+
+/// Whether a record replaces the one that is stored under its id.
+fn replaces(cx: &Expand<'_>) -> Option<TokenStream> {
+    let private = &cx.private;
+    let replaces = match cx.model.version() {
+        _ if !cx.model.replaces => return None,
+        None => quote!(|_, _| true),
+        Some(field) => {
+            let ident = &field.ident;
+            let is_later = typed_path::of(&field.ty, private, "RecordVersion", "is_later");
+            quote!(|__stored, __new| #is_later(&__new.#ident, &__stored.#ident))
+        }
+    };
+    Some(quote! {
+        const REPLACES: ::core::option::Option<#private::Replaces<Self>> =
+            ::core::option::Option::Some(#replaces);
+    })
 }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The inherent constants of the record.
-pub(super) fn constants(cx: &Expand<'_>) -> TokenStream {
+pub(super) fn constants(cx: &Expand<'_>, stored_fields: &TokenStream) -> TokenStream {
     let Expand { model, private, .. } = cx;
     let vis = &model.record.vis;
     let (params, args, _) = model.record.generics.split_for_impl();
@@ -72,6 +72,11 @@ pub(super) fn constants(cx: &Expand<'_>) -> TokenStream {
                     aggregates: &[#(#aggregates),*],
                     unique: #unique,
                     arrays: &[#(#arrays),*],
+                    fields: {
+                        #[allow(unused_imports)]
+                        use #private::UnknownKind as _;
+                        &[#stored_fields]
+                    },
                 });
             #capacity
             /// The collection that holds the buckets.

@@ -46,6 +46,10 @@ impl Expand<'_> {
         if let Some(ty) = unique.filter(|ty| generics::mentions_any(all, ty)) {
             bounds.push(quote!(#ty: #private::BucketKey));
         }
+        let version = self.model.version().map(|field| &field.ty);
+        if let Some(ty) = version.filter(|ty| generics::mentions_any(all, ty)) {
+            bounds.push(quote!(#ty: #private::RecordVersion));
+        }
         bounds.extend(aggregates::bounds(self));
         bounds.extend(attribute_methods::bounds(self));
         bounds

@@ -7,3 +7,4 @@ pub(crate) mod key_and_time;
 pub(crate) mod names;
 pub(crate) mod serde;
 pub(crate) mod unique;
+pub(crate) mod versions;

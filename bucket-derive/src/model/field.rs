@@ -6,7 +6,7 @@ use syn::{Attribute, Type, Visibility, ext::IdentExt, punctuated::Punctuated, to
 
 use crate::{
     diagnostics::Diagnostics,
-    model::serde_names::{SerdeField, SerdeStruct, Storage},
+    model::serde_names::{SerdeField, SerdeStruct, Storage, StoredForm},
     symbol::{DOC, SERDE, Symbol, serde},
     syntax::{
         aggregate::AggregateAttrs,
@@ -26,8 +26,14 @@ pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) role: Role,
     pub(crate) storage: Storage,
+    /// What serde's attributes say of its stored form.
+    pub(crate) form: StoredForm,
+    /// A record without it is read with a default.
+    pub(crate) has_default: bool,
     /// The word that makes it the record id.
     pub(crate) unique: Option<Ident>,
+    /// The word that makes it the version of the record.
+    pub(crate) version: Option<Ident>,
     /// Its place in an array of attributes, if it is an attribute.
     pub(crate) attribute: Option<AttributeAttr>,
     /// The aggregates that the field's `#[bucket(..)]` requests.
@@ -106,7 +112,10 @@ pub(crate) fn read(
             name: stored.name,
             role,
             storage: stored.storage,
+            form: stored.form,
+            has_default: stored.has_default || stored.has_container_default,
             unique: attrs.unique.given().cloned(),
+            version: attrs.version.given().cloned(),
             attribute,
             aggregates: attrs.aggregates,
             serde: entry::entries(&field.attrs, SERDE).collect(),

@@ -32,6 +32,8 @@ pub(crate) struct Model {
     pub(crate) compression: Option<&'static str>,
     /// In seconds.
     pub(crate) expire_after: Option<u32>,
+    /// A record replaces the one that is stored under its id.
+    pub(crate) replaces: bool,
     pub(crate) own_fields: Vec<OwnField>,
     /// The prefix of the names of aggregates, if it is not the default.
     pub(crate) stats: Option<String>,
@@ -108,6 +110,12 @@ impl Model {
     pub(crate) fn unique(&self) -> Option<&Field> {
         let mut items = self.fields.iter().filter(|field| field.role == Role::Plain);
         items.find(|field| field.unique.is_some())
+    }
+
+    /// The version of the record, if a field is one.
+    pub(crate) fn version(&self) -> Option<&Field> {
+        let mut fields = self.fields.iter().filter(|field| field.role != Role::Key);
+        fields.find(|field| field.version.is_some())
     }
 
     /// The time field; a model without errors has one.

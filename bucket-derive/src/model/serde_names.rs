@@ -52,6 +52,18 @@ pub(crate) struct SerdeField {
     pub(crate) has_default: bool,
     /// The struct has a default, of which this is a part.
     pub(crate) has_container_default: bool,
+    pub(crate) form: StoredForm,
+}
+
+/// How serde's attributes of a field decide what is stored of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StoredForm {
+    /// Always, as its type writes it.
+    Plain,
+    /// It may be left out, or stored under another name.
+    MayBeMissing,
+    /// Functions of its own write or read it.
+    Own,
 }
 
 /// Whether a field has a stored name of its own.
@@ -73,6 +85,7 @@ impl SerdeField {
             storage: Storage::Named,
             has_default: false,
             has_container_default: false,
+            form: StoredForm::Plain,
         }
     }
 }
@@ -160,6 +173,17 @@ fn of_field(attrs: &attr::Field) -> SerdeField {
         },
         has_default: attrs.skip_deserializing() || !attrs.default().is_none(),
         has_container_default: false,
+        form: stored_form(attrs),
+    }
+}
+
+fn stored_form(attrs: &attr::Field) -> StoredForm {
+    if attrs.serialize_with().is_some() || attrs.deserialize_with().is_some() {
+        StoredForm::Own
+    } else if attrs.skip_serializing_if().is_some() || attrs.aliases().len() > 1 {
+        StoredForm::MayBeMissing
+    } else {
+        StoredForm::Plain
     }
 }
 

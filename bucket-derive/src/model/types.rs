@@ -64,6 +64,32 @@ pub(crate) fn wrong_time(ty: &Type) -> Option<WrongType> {
     }
 }
 
+/// What is wrong with the type of a version, if its name shows it.
+pub(crate) fn wrong_version(ty: &Type) -> Option<WrongType> {
+    const NUMBER: &str = "i64";
+    let segment = match ungroup(ty) {
+        Type::Path(path) => standard_name(&path.path, path.qself.is_some())?,
+        Type::Reference(_) => return wrong("a record owns its data", NUMBER),
+        Type::Tuple(_) | Type::Array(_) | Type::Slice(_) => {
+            return wrong("a version is one number or date", NUMBER);
+        }
+        _ => return None,
+    };
+    match segment.ident.to_string().as_str() {
+        "f32" | "f64" => wrong(
+            "NaN is neither earlier nor later than another float",
+            NUMBER,
+        ),
+        "u64" | "usize" => wrong("BSON has no 64-bit unsigned integer", NUMBER),
+        "isize" => wrong("its size depends on the platform", NUMBER),
+        "i128" | "u128" => wrong("BSON has no 128-bit integer", NUMBER),
+        "String" => wrong("as text \"10\" comes before \"9\"", NUMBER),
+        "bool" | "char" | "Uuid" | "Vec" => wrong("a version is one number or date", NUMBER),
+        "Option" => wrong("every record has its version", argument(segment, NUMBER)),
+        _ => None,
+    }
+}
+
 /// What is wrong with the type of an aggregated field, if its name shows it.
 pub(crate) fn wrong_measure(ty: &Type) -> Option<WrongType> {
     const NUMBER: &str = "f64";
@@ -143,6 +169,16 @@ pub(crate) fn is_literally(ty: &Type, name: &str) -> bool {
         Type::Path(path) => standard_name(&path.path, path.qself.is_some())
             .is_some_and(|segment| segment.ident == name),
         _ => false,
+    }
+}
+
+/// The `T` of a type that is literally `Option<T>`.
+pub(crate) fn inside_option(ty: &Type) -> Option<&Type> {
+    match ungroup(ty) {
+        Type::Path(path) => standard_name(&path.path, path.qself.is_some())
+            .filter(|segment| segment.ident == "Option")
+            .and_then(inner),
+        _ => None,
     }
 }
 

@@ -32,6 +32,19 @@ pub(crate) const LATE: [(&str, Late); 3] = [
 pub(crate) const NON_FINITE: [(&str, NonFinite); 2] =
     [("reject", NonFinite::Reject), ("skip", NonFinite::Skip)];
 
+/// What a record does whose id is stored with other data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnConflict {
+    Report,
+    Replace,
+}
+
+/// The values of `on_conflict`.
+pub(crate) const ON_CONFLICT: [(&str, OnConflict); 2] = [
+    ("replace", OnConflict::Replace),
+    ("report", OnConflict::Report),
+];
+
 /// The values of `compression`.
 pub(crate) const COMPRESSION: [(&str, &str); 4] = [
     ("zstd", "zstd"),

@@ -1,12 +1,12 @@
-//! `#[bucket(key)]`, `#[bucket(time)]`, `#[bucket(unique)]`, `#[bucket(attribute(..))]` and aggregates
-//! on a field.
+//! `#[bucket(key)]`, `#[bucket(time)]`, `#[bucket(unique)]`, `#[bucket(version)]`, `#[bucket(attribute(..))]`
+//! and aggregates on a field.
 
 use quote::ToTokens;
 use syn::Attribute;
 
 use crate::{
     diagnostics::{Diagnostics, did_you_mean, list, suggest},
-    symbol::{ATTRIBUTE, BUCKET, CONTAINER_KEYS, FIELD_KEYS, KEY, TIME, UNIQUE, names},
+    symbol::{ATTRIBUTE, BUCKET, CONTAINER_KEYS, FIELD_KEYS, KEY, TIME, UNIQUE, VERSION, names},
     syntax::{
         aggregate::AggregateAttrs,
         attribute_array::AttributeAttr,
@@ -23,6 +23,7 @@ pub(crate) struct FieldAttrs {
     pub(crate) key: Slot<()>,
     pub(crate) time: Slot<()>,
     pub(crate) unique: Slot<()>,
+    pub(crate) version: Slot<()>,
     pub(crate) attribute: Slot<AttributeAttr>,
     pub(crate) aggregates: AggregateAttrs,
     /// Some part was too broken to show which role it gives.
@@ -53,6 +54,9 @@ impl FieldAttrs {
             } else if entry.is(UNIQUE) {
                 value::word(cx, &entry, UNIQUE);
                 this.unique.fill(cx, &entry, Some(()));
+            } else if entry.is(VERSION) {
+                value::word(cx, &entry, VERSION);
+                this.version.fill(cx, &entry, Some(()));
             } else if entry.is(ATTRIBUTE) {
                 let attribute = AttributeAttr::parse(cx, &entry);
                 this.attribute.fill(cx, &entry, attribute);

@@ -128,12 +128,19 @@ pub(crate) fn bad_field_name(name: &str) -> Option<&'static str> {
 pub(crate) fn bad_item_name(name: &str) -> Option<&'static str> {
     // `items.3` is the fourth item, or that field of each.
     let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    if name == "_removed" {
+        return Some("`_removed` marks removed records");
+    }
     is_number.then_some("a number is a position in the array of items")
 }
 
 /// Why a text cannot be a user's name at the top level of any bucket.
 pub(crate) fn reserved(name: &str) -> Option<&'static str> {
-    (name == "_id").then_some("`_id` is the id of the bucket")
+    match name {
+        "_id" => Some("`_id` is the id of the bucket"),
+        "_edits" => Some("`_edits` counts the edits of the bucket"),
+        _ => None,
+    }
 }
 
 /// Reports a bare word's value: `key = true` or `key(..)`.

@@ -57,10 +57,7 @@ impl<'a, T: Record> CountQuery<'a, T> {
             .map_err(|error| Error::read(error, &context))?;
         let Some(found) = found else { return Ok(0) };
         if let Some(id) = found.get_array("damaged").ok().and_then(|ids| ids.first()) {
-            let damage = Damage::Field {
-                path: T::SPEC.names().count.to_owned(),
-                expected: "a number",
-            };
+            let damage = Damage::__field(T::SPEC.names().count, "a number");
             let damage = DamagedBucket::new(id.to_string(), damage);
             return Err(Error::new(ErrorKind::Damaged(damage), &context));
         }

@@ -3,27 +3,39 @@
 use bucket_core::Record;
 use tracing::Instrument;
 
-pub use self::ensure_report::{EnsureReport, SizeWarning};
-use self::set_up::SetUp;
+pub use self::ensure_report::{Described, EnsureReport, SizeWarning, Validated};
+use self::{asked::Validator, set_up::SetUp};
 use super::ActionFuture;
 use crate::{Buckets, Result, trace};
 
+mod asked;
 mod checks;
 mod collection;
+mod describing;
 mod ensure_report;
 mod indexes;
 mod set_up;
+mod validator;
 
 impl<T: Record> Buckets<T> {
     /// Creates the collection and the indexes that the model needs, if they are missing.
     ///
-    /// It destroys nothing and may run at every start, in every process at once. What exists and differs from
+    /// It destroys no data and may run at every start, in every process at once. What exists and differs from
     /// the model is reported as drift and not changed. The call waits for indexes that are still being built.
+    ///
+    /// In the collection of a model of another form it creates nothing
+    /// ([`Drift::OtherModel`](bucket_core::index::Drift::OtherModel)). It drops an index only if that is the model's
+    /// own on open buckets, and one of a smaller capacity is beside it.
     ///
     /// A model with `expire_after` needs an index that makes the server remove buckets. An empty collection
     /// gets it at once. A collection with data reports drift
     /// ([`Drift::Expiry`](bucket_core::index::Drift::Expiry)) with what the server would remove, until you
     /// call [`change_expiry`](Ensure::change_expiry).
+    ///
+    /// It also describes the collection in a document of the collection `bucket_models`
+    /// ([`describe`](crate::describe)), so that a model with other names or types is noticed, and an aggregate that is
+    /// newer than some buckets ([`Drift::PartialAggregate`](bucket_core::index::Drift::PartialAggregate)). Without the
+    /// right to do so it goes on, and reports that.
     ///
     /// It takes no session: a transaction cannot build indexes on a collection that exists, nor change its options.
     ///
@@ -48,6 +60,8 @@ impl<T: Record> Buckets<T> {
             buckets: self,
             replace: false,
             change_expiry: false,
+            validator: Validator::Ignored,
+            replace_description: false,
         }
     }
 }
@@ -59,11 +73,14 @@ pub struct Ensure<'a, T: Record> {
     buckets: &'a Buckets<T>,
     replace: bool,
     change_expiry: bool,
+    validator: Validator,
+    replace_description: bool,
 }
 
 impl<T: Record> Ensure<'_, T> {
     /// Drops this library's indexes that conflict with the model: those on open buckets of another capacity,
-    /// and those with one of the model's names and another definition.
+    /// and those with one of the model's names and another definition. In an empty collection, also those of a
+    /// model of another form.
     ///
     /// Use it when you change a capacity. Writers of the old model then open no more buckets
     /// ([`Drift`](crate::ErrorKind::Drift)), whether they call `ensure` again or not; they may still fill a bucket
@@ -96,6 +113,71 @@ impl<T: Record> Ensure<'_, T> {
         self.change_expiry = true;
         self
     }
+
+    /// Makes the server refuse documents that are no buckets of the model: a validator (`$jsonSchema` and `$expr`)
+    /// with the action `error`.
+    ///
+    /// It checks the types of the key, of the fields that the form needs, of aggregates, and of those fields of items
+    /// whose type the model knows. It also checks that the count is the number of items. It refuses nothing that
+    /// this library writes. Documents that fail it already may still be changed (`validationLevel: "moderate"`);
+    /// [`verify`](crate::Buckets::verify) finds them.
+    ///
+    /// A collection with another validator keeps it, and the report has
+    /// [`Drift::Validator`](bucket_core::index::Drift::Validator), until you call
+    /// [`replace_validator`](Self::replace_validator). Without this call, `ensure` reports only a validator of this
+    /// library that does not fit the model any more.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn let_nobody_store_anything_else<T: Bucketed>(buckets: &Buckets<T>) -> Result<()> {
+    ///     let report = buckets.ensure().validator().await?;
+    ///     println!("{report}"); // validator installed
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn validator(mut self) -> Self {
+        self.validator = self.validator.max(Validator::Installed);
+        self
+    }
+
+    /// Installs the model's [`validator`](Self::validator), also in place of another one.
+    ///
+    /// Use it when the model has changed. Until then the old validator may refuse what the new model writes, and
+    /// the new one may refuse what writers of the old model write.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn after_a_change_of_the_model<T: Bucketed>(buckets: &Buckets<T>) -> Result<()> {
+    ///     let report = buckets.ensure().replace_validator().await?;
+    ///     println!("{report}"); // validator replaced
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn replace_validator(mut self) -> Self {
+        self.validator = Validator::Replaced;
+        self
+    }
+
+    /// Describes the collection anew where its description differs from the model.
+    ///
+    /// `ensure` keeps a [description](crate::CollectionDescription) of each collection. It reports what the model
+    /// cannot read or would store at another place ([`Drift::Described`](bucket_core::index::Drift::Described),
+    /// [`Drift::Field`](bucket_core::index::Drift::Field),
+    /// [`Drift::Aggregate`](bucket_core::index::Drift::Aggregate)), until you call this. It changes no bucket: call it
+    /// once the stored buckets fit the model.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn after_all_buckets_were_stored_anew<T: Bucketed>(buckets: &Buckets<T>) -> Result<()> {
+    ///     let report = buckets.ensure().replace_description().await?;
+    ///     assert!(report.drift.is_empty(), "{report}");
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn replace_description(mut self) -> Self {
+        self.replace_description = true;
+        self
+    }
 }
 
 impl<'a, T: Record> IntoFuture for Ensure<'a, T> {
@@ -109,6 +191,8 @@ impl<'a, T: Record> IntoFuture for Ensure<'a, T> {
             store: self.buckets.store(),
             replace: self.replace,
             change_expiry: self.change_expiry,
+            validator: self.validator,
+            replace_description: self.replace_description,
         };
         Box::pin(set_up.run().instrument(span))
     }

@@ -1,20 +1,22 @@
 //! `insert`: stores one record, with one statement if a bucket of its key is open.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
-use bson::DateTime;
-use bucket_core::{Record, write::Batch};
+use bucket_core::Record;
 use mongodb::{ClientSession, options::WriteConcern};
 use tracing::Instrument;
 
-use super::{ActionFuture, RecordOutcome};
-use crate::{
-    Buckets, Error, ErrorKind, Result,
-    error::Context,
-    trace,
-    write_setters::write_setters,
-    writer::{Settings, Writer, Written},
+use super::{
+    ActionFuture,
+    insert_one::{Inserted, insert_one},
+    insert_or_replace::{Begins, InsertOrReplace},
+    replaces::Replaces,
 };
+use crate::{
+    Buckets, Result, error::Context, trace, write_setters::write_setters, writer::Settings,
+};
+#[cfg(doc)]
+use crate::{ErrorKind, RecordOutcome};
 
 impl<T: Record> Buckets<T> {
     /// Stores one record in the open bucket of its key, or in a new one.
@@ -43,6 +45,7 @@ impl<T: Record> Buckets<T> {
         Insert {
             buckets: self,
             record,
+            replaces: Replaces::of_model(),
             session: None,
             settings: Settings::default(),
         }
@@ -51,29 +54,12 @@ impl<T: Record> Buckets<T> {
 
 /// An insert of one record; see [`Buckets::insert`].
 #[must_use = "nothing is stored until this is awaited"]
-#[derive(Debug)]
 pub struct Insert<'a, T: Record> {
     buckets: &'a Buckets<T>,
     record: &'a T,
+    replaces: Option<Replaces<'a, T>>,
     session: Option<&'a mut ClientSession>,
     settings: Settings,
-}
-
-/// The result of [`Buckets::insert`].
-///
-/// ```
-/// fn describe(inserted: bucket_mongo::Inserted) -> &'static str {
-///     if inserted.opened_bucket { "new page" } else { "same page" }
-/// }
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Inserted {
-    /// Whether the record opened a bucket.
-    pub opened_bucket: bool,
-    /// [`Stored`](RecordOutcome::Stored), or [`Duplicate`](RecordOutcome::Duplicate) if the record has an id
-    /// and was already stored.
-    pub outcome: RecordOutcome,
 }
 
 impl<'a, T: Record> Insert<'a, T> {
@@ -87,35 +73,85 @@ impl<'a, T: Record> Insert<'a, T> {
         write_concern,
     }
 
-    async fn run(self) -> Result<Inserted> {
-        let context = Context::of::<T>("insert", &self.record.key());
-        let mut batch = Batch::of::<T>();
-        batch.set_now(DateTime::now());
-        batch
-            .push_with(0, self.record, self.buckets.limits(self.record))
-            .map_err(|source| Error::new(ErrorKind::Encode(source), &context))?;
-        let writer = Writer::new(self.buckets.store(), self.session, &self.settings, context)?;
-        let Written {
-            opened,
-            commands,
-            resent,
-            missed,
-            failed,
-            duplicates,
-            ..
-        } = writer.store(&mut batch).await;
-        tracing::debug!(target: trace::WRITE, commands, resent, missed, opened = opened.len(), failed = failed.len(), duplicates = duplicates.len(), "insert");
-        match failed.into_iter().next() {
-            Some((_, error)) => Err(error),
-            None => Ok(Inserted {
-                opened_bucket: !opened.is_empty(),
-                outcome: if duplicates.is_empty() {
-                    RecordOutcome::Stored
-                } else {
-                    RecordOutcome::Duplicate
-                },
-            }),
+    /// Replaces a record that is stored under the same id with other data, instead of
+    /// [`ErrorKind::Conflict`]. The outcome is then [`Replaced`](RecordOutcome::Replaced).
+    ///
+    /// The call that comes last wins: if an older version may arrive later, or again, use
+    /// [`replace_if`](Self::replace_if). The replacement is an [`update`](Buckets::update): aggregates are
+    /// right in the same statement, and a time that the bucket does not take moves the record. A removed
+    /// record stays removed, and the outcome is [`Duplicate`](RecordOutcome::Duplicate).
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn latest_wins<T: Bucketed>(prices: &Buckets<T>, price: &T) -> Result<()> {
+    ///     prices.insert(price).replace().await?;
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn replace(self) -> Self {
+        self.replace_if(|_, _| true)
+    }
+
+    /// Replaces a record that is stored under the same id with other data, if `replaces` says so: it gets the
+    /// stored record and the new one. Otherwise the stored record stays, and the outcome is
+    /// [`Superseded`](RecordOutcome::Superseded). So with a version in the record, an older version that
+    /// arrives late, or again, never overwrites a newer one. See [`replace`](Self::replace).
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result, bson::DateTime};
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize, Bucketed)]
+    /// # #[bucket(collection = "prices", items = "prices", capacity = 100)]
+    /// # struct Price {
+    /// #     #[bucket(key)] product: String,
+    /// #     #[bucket(time)] at: DateTime,
+    /// #     #[bucket(unique)] id: i64,
+    /// #     version: i32,
+    /// # }
+    /// async fn latest_version_wins(prices: &Buckets<Price>, price: &Price) -> Result<()> {
+    ///     prices
+    ///         .insert(price)
+    ///         .replace_if(|stored, new| new.version > stored.version)
+    ///         .await?;
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn replace_if(mut self, replaces: impl Fn(&T, &T) -> bool + Send + Sync + 'a) -> Self {
+        self.replaces = Some(Replaces::new(replaces));
+        self
+    }
+
+    async fn run(mut self) -> Result<Inserted> {
+        let Some(replaces) = self.replaces.take() else {
+            let context = Context::of::<T>("insert", &self.record.key());
+            return insert_one(
+                self.buckets,
+                self.record,
+                self.session,
+                &self.settings,
+                context,
+            )
+            .await;
+        };
+        InsertOrReplace {
+            buckets: self.buckets,
+            operation: "insert",
+            record: self.record,
+            replaces: &replaces,
+            session: self.session,
+            settings: self.settings,
         }
+        .run(Begins::WithAnInsert)
+        .await
+    }
+}
+
+impl<T: Record> fmt::Debug for Insert<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Insert")
+            .field("key", &self.record.key())
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
     }
 }
 

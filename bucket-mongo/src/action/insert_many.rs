@@ -10,14 +10,14 @@ use bucket_core::{
 use mongodb::{ClientSession, options::WriteConcern};
 use tracing::Instrument;
 
-use super::{ActionFuture, InsertReport};
+use super::{ActionFuture, InsertReport, edit::deadline, replaces::Replaces, replacing::Replacing};
 use crate::{
     Buckets, Error, ErrorKind, Result,
     chunks::{fill, fill_beside},
     error::Context,
     group, trace,
     write_setters::write_setters,
-    writer::{Settings, Writer, Written},
+    writer::{Settings, Writer, Written, all_unsent},
 };
 
 /// The most records that are encoded before a chunk is sent.
@@ -39,7 +39,7 @@ impl<T: Record> Buckets<T> {
     /// most, and share their statements: four tasks with a batch each are nearly four times as fast as one.
     /// Calls with settings of their own, and calls of more than 65,536 records, do not share.
     ///
-    /// Settings: `session`, `write_concern`, `deadline`, `from_source`.
+    /// Settings: `session`, `write_concern`, `deadline`, `from_source`, `replace`, `replace_if`.
     ///
     /// # Errors
     ///
@@ -68,6 +68,7 @@ impl<T: Record> Buckets<T> {
             session: None,
             settings: Settings::default(),
             source: None,
+            replaces: Replaces::of_model(),
         }
     }
 }
@@ -81,6 +82,7 @@ pub struct InsertMany<'a, T: Record, I> {
     session: Option<&'a mut ClientSession>,
     settings: Settings,
     source: Option<(String, u64)>,
+    replaces: Option<Replaces<'a, T>>,
 }
 
 impl<'a, T: Record, I> InsertMany<'a, T, I>
@@ -96,6 +98,55 @@ where
         deadline,
         /// Sets the write concern instead of the handle's. In a session the default is the session's.
         write_concern,
+    }
+
+    /// Replaces records that are stored under the same ids with other data, instead of
+    /// [`ErrorKind::Conflict`]: the report has them as [`replaced`](InsertReport::replaced).
+    ///
+    /// The record that comes last wins, also of several in one call; see
+    /// [`Insert::replace`](crate::action::Insert::replace). Use [`replace_if`](Self::replace_if) if an older
+    /// version may arrive later, or again. New records are stored as without this, in the same commands. Then
+    /// each record whose id is taken replaces what is stored, up to eight keys at a time, within the deadline of
+    /// the call. It cannot be used with [`from_source`](Self::from_source).
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn latest_wins<T: Bucketed>(prices: &Buckets<T>, batch: &[T]) -> Result<()> {
+    ///     let report = prices.insert_many(batch).replace().await?;
+    ///     println!("{} new, {} replaced", report.stored(), report.replaced().len());
+    ///     report.into_result().map(drop)
+    /// }
+    /// ```
+    pub fn replace(self) -> Self {
+        self.replace_if(|_, _| true)
+    }
+
+    /// Replaces records that are stored under the same ids with other data, if `replaces` says so: it gets the
+    /// stored record and the new one, both as reads give them. Otherwise the stored record stays, and the
+    /// report has the new one as [`superseded`](InsertReport::superseded). See
+    /// [`Insert::replace_if`](crate::action::Insert::replace_if).
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result, bson::DateTime};
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize, Bucketed)]
+    /// # #[bucket(collection = "prices", items = "prices", capacity = 100)]
+    /// # struct Price {
+    /// #     #[bucket(key)] product: String,
+    /// #     #[bucket(time)] at: DateTime,
+    /// #     #[bucket(unique)] id: i64,
+    /// #     version: i32,
+    /// # }
+    /// async fn latest_versions_win(prices: &Buckets<Price>, batch: &[Price]) -> Result<()> {
+    ///     let newer = |stored: &Price, new: &Price| new.version > stored.version;
+    ///     let report = prices.insert_many(batch).replace_if(newer).await?;
+    ///     println!("{} arrived too late", report.superseded().len());
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn replace_if(mut self, replaces: impl Fn(&T, &T) -> bool + Send + Sync + 'a) -> Self {
+        self.replaces = Some(Replaces::new(replaces));
+        self
     }
 
     /// Says that the records come from a source that may deliver them again, such as a partition of a queue.
@@ -132,6 +183,7 @@ struct Chunks<'a, T: Record, I: Iterator> {
     buckets: &'a Buckets<T>,
     session: Option<&'a mut ClientSession>,
     settings: Settings,
+    replaces: Option<Replaces<'a, T>>,
     records: Records<'a, T, I>,
     commands: usize,
     resent: usize,
@@ -144,6 +196,10 @@ where
     I::Item: Borrow<T>,
 {
     async fn run(mut self, source: Option<(String, u64)>) -> Result<InsertReport> {
+        if self.replaces.is_some() {
+            Replaces::<T>::check(&self.records.context)?;
+            self.records.keeps_contested = true;
+        }
         if let Some((name, position)) = source {
             self.records.come_from(&name, position)?;
         }
@@ -159,8 +215,8 @@ where
             }
             if let Some(error) = records.report.stopped_by() {
                 let error = error.not_sent();
-                for index in chunk.indexes() {
-                    records.report.fail(index, error.clone());
+                for (index, error) in all_unsent(&mut chunk, &error) {
+                    records.report.fail(index, error);
                 }
                 break;
             }
@@ -171,16 +227,30 @@ where
                 || self.settings != Settings::default()
                 || records.source.is_some();
             let store = async {
-                if goes_alone {
+                let deadline = deadline(self.buckets, &self.settings);
+                let (mut written, holds) = if goes_alone {
                     let session = self.session.as_deref_mut();
                     let writer =
                         Writer::new(self.buckets.store(), session, &self.settings, context)?;
-                    Ok((writer.store(&mut chunk).await, chunk.holds()))
+                    (writer.store(&mut chunk).await, chunk.holds())
                 } else {
                     // Without a source no record depends on another one.
                     let written = group::store(self.buckets.store(), chunk, end, &context).await?;
-                    Ok((written, Holds::default()))
+                    (written, Holds::default())
+                };
+                // Before the next chunk, which may have records of the same ids.
+                if let Some(replaces) = &self.replaces {
+                    let replacing = Replacing {
+                        buckets: self.buckets,
+                        operation: "insert_many",
+                        replaces,
+                        session: self.session.as_deref_mut(),
+                        settings: &self.settings,
+                        deadline,
+                    };
+                    replacing.settle(&mut written).await;
                 }
+                Ok((written, holds))
             };
             let ends_the_call = |written: &Result<(Written, Holds)>| match written {
                 Ok((written, _)) => written.stopped_by.is_some(),
@@ -204,6 +274,8 @@ where
             opened = report.opened_buckets(),
             failed = report.failed().len(),
             duplicates = report.duplicates().len(),
+            replaced = report.replaced().len(),
+            superseded = report.superseded().len(),
             commands = self.commands,
             resent = self.resent,
             missed = self.missed,
@@ -224,6 +296,8 @@ struct Records<'a, T: Record, I: Iterator> {
     source: Option<(Source, i64)>,
     /// Which of its records must no longer be sent.
     holds: Holds,
+    /// Records whose id another record has are kept, to replace that one.
+    keeps_contested: bool,
 }
 
 impl<T: Record, I> Records<'_, T, I>
@@ -236,6 +310,13 @@ where
             let kind = ErrorKind::InvalidArgument { message };
             Err(Error::new(kind, &self.context))
         };
+        if self.keeps_contested {
+            return refused(
+                "records of a source replace nothing: write them without `from_source`, and give them a version, \
+                 so that a redelivery changes nothing"
+                    .to_owned(),
+            );
+        }
         let source = match Source::new(T::SPEC, name) {
             Ok(source) => source,
             Err(error) => return refused(error.to_string()),
@@ -254,6 +335,9 @@ where
         if let Some((source, _)) = &self.source {
             batch.set_source(source.clone());
         }
+        if self.keeps_contested {
+            batch.keep_contested();
+        }
         batch.hold_back(&self.holds);
         batch
     }
@@ -262,9 +346,14 @@ where
     /// out of the following chunks.
     fn hold_back(&mut self, chunk: &mut Batch, holds: &Holds) {
         chunk.hold_back(holds);
-        for held in chunk.take_held_back() {
-            let error = Error::held_back(&held, &self.context);
-            self.report.fail(held.index, error);
+        let held_back = chunk.take_held_back();
+        if !held_back.is_empty() {
+            let keys = chunk.unstored_keys();
+            for held in held_back {
+                let error = Error::held_back(&held, &self.context);
+                let error = error.for_key(keys.get(&held.index));
+                self.report.fail(held.index, error);
+            }
         }
         self.holds = chunk.holds();
     }
@@ -297,6 +386,11 @@ where
             let error = self.refused(record, ErrorKind::Encode(source));
             self.report.fail(index, error);
         }
+        for held in batch.take_held_back() {
+            let context = Context::of::<T>(self.context.operation, &record.key());
+            self.report
+                .fail(held.index, Error::held_back(&held, &context));
+        }
         batch.records() + batch.own_repeats().len() < CHUNK_RECORDS && batch.bytes() < CHUNK_BYTES
     }
 }
@@ -322,11 +416,13 @@ where
             session,
             settings,
             source,
+            replaces,
         } = self;
         let chunks = Chunks {
             buckets,
             session,
             settings,
+            replaces,
             records: Records {
                 buckets,
                 iterator: records.into_iter().fuse(),
@@ -334,6 +430,7 @@ where
                 context: Context::of_all::<T>("insert_many"),
                 source: None,
                 holds: Holds::default(),
+                keeps_contested: false,
             },
             commands: 0,
             resent: 0,

@@ -9,8 +9,8 @@ use crate::{
 
 /// The outcome of each record of a [`Buckets::insert_many`](crate::Buckets::insert_many).
 ///
-/// A record is identified by its index in the iterator, counted from 0. It is stored unless it is among the
-/// [`failed`](Self::failed) ones.
+/// A record is identified by its index in the iterator, counted from 0. It, or a later version of it, is stored
+/// unless it is among the [`failed`](Self::failed) ones.
 ///
 /// ```
 /// use bucket_mongo::InsertReport;
@@ -24,6 +24,8 @@ pub struct InsertReport {
     stored: usize,
     opened: usize,
     duplicates: Vec<usize>,
+    replaced: Vec<usize>,
+    superseded: Vec<usize>,
     failures: Failures<FailedRecord>,
 }
 
@@ -57,7 +59,7 @@ impl InsertReport {
         self.failures.tried()
     }
 
-    /// The number of records that this call stored.
+    /// The number of records that this call stored. Those that [replaced](Self::replaced) others are not counted.
     #[must_use]
     pub fn stored(&self) -> usize {
         self.stored
@@ -69,6 +71,20 @@ impl InsertReport {
     #[must_use]
     pub fn duplicates(&self) -> &[usize] {
         &self.duplicates
+    }
+
+    /// The indexes of the records that replaced what was stored under their ids, in order: those of a call with
+    /// [`replace`](crate::action::InsertMany::replace), or of a model with `on_conflict = "replace"`.
+    #[must_use]
+    pub fn replaced(&self) -> &[usize] {
+        &self.replaced
+    }
+
+    /// The indexes of the records that do not replace what is stored under their ids, in order: a later version
+    /// is stored.
+    #[must_use]
+    pub fn superseded(&self) -> &[usize] {
+        &self.superseded
     }
 
     /// The number of buckets that the call opened.
@@ -97,7 +113,7 @@ impl InsertReport {
         self.failures.of(index).map(|failed| &failed.error)
     }
 
-    /// Whether the record of this index is stored, by this call or an earlier one.
+    /// Whether the record of this index is stored, by this call or an earlier one, or a later version of it.
     #[must_use]
     pub fn is_stored(&self, index: usize) -> bool {
         self.failures.has_succeeded(index)
@@ -122,6 +138,8 @@ impl InsertReport {
             Some(failed) if failed.error.is_conflict() => RecordOutcome::Conflict,
             Some(_) => RecordOutcome::Failed,
             None if self.duplicates.binary_search(&index).is_ok() => RecordOutcome::Duplicate,
+            None if self.replaced.binary_search(&index).is_ok() => RecordOutcome::Replaced,
+            None if self.superseded.binary_search(&index).is_ok() => RecordOutcome::Superseded,
             None => RecordOutcome::Stored,
         }
     }
@@ -159,6 +177,8 @@ impl InsertReport {
         self.stored += written.stored;
         self.opened += written.opened.len();
         self.duplicates.extend(written.duplicates);
+        self.replaced.extend(written.replaced);
+        self.superseded.extend(written.superseded);
         for (index, error) in written.failed {
             self.fail(index, error);
         }
@@ -169,7 +189,13 @@ impl InsertReport {
 
     pub(super) fn sort(&mut self) {
         self.failures.sort();
-        self.duplicates.sort_unstable();
+        for indexes in [
+            &mut self.duplicates,
+            &mut self.replaced,
+            &mut self.superseded,
+        ] {
+            indexes.sort_unstable();
+        }
     }
 }
 

@@ -23,7 +23,10 @@ use super::ActionFuture;
 use crate::{
     Buckets, Error, ErrorKind, Result,
     error::{Context, ReadFault},
-    read::{ReadOptions, SIDE_BY_SIDE, SharedOptions, every_key, until_failed},
+    read::{
+        ReadOptions, SIDE_BY_SIDE, SameCollection, SharedOptions, every_key, of_one_collection,
+        until_failed,
+    },
     read_setters::read_setters,
     trace,
 };
@@ -51,6 +54,9 @@ impl<T: Record> Buckets<T> {
     ///
     /// Those of the server and of the connection, and [`ErrorKind::Damaged`] if the key fields of a bucket
     /// cannot be read. A stream gives that in the place of the key and goes on after it.
+    ///
+    /// A retryable error if the collection is dropped, renamed or made anew meanwhile. That needs the privilege
+    /// `listCollections` where the read needs several commands; without it, keys may be missing.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -131,13 +137,16 @@ impl<'a, T: Record> KeysQuery<'a, T> {
     /// The keys as a stream, whose first command is sent when it is first polled.
     pub fn stream(self) -> KeyStream<'a, T::Key> {
         let keys = async move {
-            let (walk, context) = self.open("keys").await?;
-            Ok(walk.found.map(move |found| key::<T>(&found?, &context)))
+            let looks = T::SPEC.keys().len() > 1;
+            let (walk, context) = self.open("keys", looks).await?;
+            let of = context.clone();
+            let keys = walk.found.map(move |found| key::<T>(&found?, &of));
+            Ok(of_one_collection(keys, walk.began, walk.options, context))
         };
         KeyStream::new(keys.try_flatten_stream())
     }
 
-    async fn open(self, operation: &'static str) -> Result<(Walk<'a>, Context)> {
+    async fn open(self, operation: &'static str, looks: bool) -> Result<(Walk<'a>, Context)> {
         let Self {
             buckets,
             scan,
@@ -145,12 +154,14 @@ impl<'a, T: Record> KeysQuery<'a, T> {
         } = self;
         let context = Context::of_all::<T>(operation);
         let collection = buckets.store().readable(&mut options, &context).await?;
+        let began = SameCollection::begin(buckets.store(), &mut options, looks).await;
         let options = SharedOptions::new(options);
         let (of_walk, shared) = (collection.clone(), options.clone());
         let found = every_key(T::SPEC, scan, of_walk, shared, context.clone()).await?;
         let walk = Walk {
             found,
             collection,
+            began,
             options,
         };
         Ok((walk, context))
@@ -169,8 +180,9 @@ impl<'a, T: Record> KeySummariesQuery<'a, T> {
     /// The summaries as a stream, whose first command is sent when it is first polled.
     pub fn stream(self) -> KeyStream<'a, KeySummary<T::Key>> {
         let summaries = async move {
-            let (walk, context) = self.keys.open("keys").await?;
+            let (walk, context) = self.keys.open("keys", true).await?;
             let side_by_side = walk.options.side_by_side(SIDE_BY_SIDE);
+            let (options, of) = (walk.options.clone(), context.clone());
             let sums = Arc::new(Sums {
                 collection: walk.collection,
                 options: walk.options,
@@ -180,7 +192,8 @@ impl<'a, T: Record> KeySummariesQuery<'a, T> {
                 let sums = Arc::clone(&sums);
                 async move { stream::iter(sums.of_keys::<T>(found).await) }
             });
-            Ok(together.buffer_unordered(side_by_side).flatten())
+            let summaries = together.buffer_unordered(side_by_side).flatten();
+            Ok(of_one_collection(summaries, walk.began, options, of))
         };
         KeyStream::new(summaries.try_flatten_stream())
     }
@@ -196,6 +209,7 @@ impl<'a, T: Record> KeySummariesQuery<'a, T> {
 struct Walk<'a> {
     found: BoxStream<'a, Result<RawDocumentBuf>>,
     collection: Collection<RawDocumentBuf>,
+    began: Option<SameCollection>,
     options: SharedOptions<'a>,
 }
 

@@ -1,6 +1,9 @@
 //! `latest` and `latest_n`: the newest records of a key.
 
-use bucket_core::{Record, read::WalkOrder};
+use bucket_core::{
+    Record,
+    read::{InBucket, WalkOrder},
+};
 use tracing::Instrument;
 
 use super::ActionFuture;
@@ -11,8 +14,8 @@ use crate::{
     trace,
 };
 
-/// The most records that one call returns.
-const MAX: usize = 10_000;
+/// The most records that one call returns of a key.
+pub(super) const MAX: usize = 10_000;
 
 impl<T: Record> Buckets<T> {
     /// Reads the newest record of a key; `None` if the key has no records.
@@ -105,7 +108,20 @@ pub(super) async fn latest_within<T: Record>(
     Ok(newest(request, 1).await?.pop())
 }
 
-async fn newest<T: Record>(request: Request<'_, T>, number: usize) -> Result<Vec<T>> {
+/// The newest records of a key with their places, the newest first, as a part of another call.
+pub(super) async fn newest_in_buckets<T: Record>(
+    buckets: &Buckets<T>,
+    operation: &'static str,
+    key: T::Key,
+    number: usize,
+    options: ReadOptions<'_>,
+) -> Result<Vec<InBucket<T>>> {
+    let mut request = request(buckets, operation, key);
+    request.options = options;
+    newest(request.with_buckets(), number).await
+}
+
+async fn newest<T: Record, R>(request: Request<'_, T, R>, number: usize) -> Result<Vec<R>> {
     let walk = request.walk()?;
     let part = request.first(walk, number).await?.at_least(number)?;
     Ok(part

@@ -18,7 +18,9 @@ use super::{ActionFuture, RecordStream, latest::latest_within};
 use crate::{
     Buckets, Error, ErrorKind, Result,
     error::{Context, ReadFault},
-    read::{ReadOptions, SIDE_BY_SIDE, SharedOptions, every_key},
+    read::{
+        ReadOptions, SIDE_BY_SIDE, SameCollection, SharedOptions, every_key, of_one_collection,
+    },
     read_setters::read_setters,
     trace,
 };
@@ -49,6 +51,8 @@ impl<T: Record> Buckets<T> {
     /// Those of the server and of the connection, and [`ErrorKind::Damaged`] if a document is no bucket of the model.
     /// A stream gives that in the place of a key whose newest bucket is none, and beside a key that has another such
     /// bucket among those that are looked at, and goes on after it.
+    ///
+    /// A retryable error if the collection is taken away meanwhile, as [`keys`](Buckets::keys) says.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -101,7 +105,10 @@ impl<'a, T: Record> LatestPerKeyQuery<'a, T> {
         } = self;
         let context = Context::of_all::<T>("latest_per_key");
         let collection = buckets.store().readable(&mut options, &context).await?;
+        let looks = T::SPEC.keys().len() > 1;
+        let began = SameCollection::begin(buckets.store(), &mut options, looks).await;
         let options = SharedOptions::new(options);
+        let (of_end, of_context) = (options.clone(), context.clone());
         let side_by_side = options.side_by_side(SIDE_BY_SIDE);
         let look = Arc::new(Look {
             buckets: buckets.clone(),
@@ -129,7 +136,8 @@ impl<'a, T: Record> LatestPerKeyQuery<'a, T> {
                 stream::iter(in_chunks(shown))
             }
         });
-        Ok(records.buffer_unordered(side_by_side).flatten())
+        let records = records.buffer_unordered(side_by_side).flatten();
+        Ok(of_one_collection(records, began, of_end, of_context))
     }
 
     async fn run(self) -> Result<Vec<T>> {
@@ -153,7 +161,7 @@ fn in_chunks<T>(found: Vec<Result<T>>) -> Vec<Result<Vec<T>>> {
     chunks
 }
 
-/// Separates the keys whose last bucket has no records yet.
+/// Separates the keys whose last bucket has no records yet, or none any more.
 fn without_records<T: Record>(
     found: Vec<Result<RawDocumentBuf>>,
 ) -> (Vec<Result<RawDocumentBuf>>, Vec<T::Key>) {
@@ -274,6 +282,9 @@ impl<T: Record> Look<'_, T> {
         let others = self.options.aggregate(&self.collection, plan).await;
         let mut others = others.map_err(failed)?;
         while let Some(other) = others.next().await.map_err(failed)? {
+            if Newest::<T>::without_records(&other).is_some() {
+                continue;
+            }
             match self.read(&other) {
                 Err(error) => records.push(Err(error)),
                 Ok(other) => {

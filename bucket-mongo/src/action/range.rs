@@ -1,6 +1,6 @@
 //! `range`: the records of a time range.
 
-use bucket_core::{FieldPath, IntoTimeRange, Record, read::WalkOrder};
+use bucket_core::{AttributeFilter, FieldPath, IntoTimeRange, Record, Referenced, read::WalkOrder};
 use mongodb::bson::Document;
 use serde::de::DeserializeOwned;
 use tracing::Instrument;
@@ -19,11 +19,12 @@ impl<T: Record> Buckets<T> {
     /// stream holds only buckets that overlap. In the others, no index bounds the times of a bucket: the
     /// server looks into all buckets of the key, and a stream starts once all are read.
     ///
-    /// Settings: `newest_first`, `select`, `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
+    /// Settings: `newest_first`, `matching`, `select`, `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
     ///
     /// # Errors
     ///
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the range ends before it starts,
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the range ends before it starts, or for a filter
+    /// that is not one on records,
     /// [`Damaged`](crate::ErrorKind::Damaged) if a document is not a bucket of the model. A stream that has
     /// given records ends with [`LongerBucket`](crate::ErrorKind::LongerBucket) if it meets a bucket that is
     /// longer than any known one.
@@ -76,6 +77,13 @@ impl<'a, T: Record> RangeQuery<'a, T> {
         Self { request }
     }
 
+    /// Gives a reference with each record; see [`RecordsQuery::with_refs`](super::RecordsQuery::with_refs).
+    pub fn with_refs(self) -> RangeQuery<'a, T, Referenced<T>> {
+        RangeQuery {
+            request: self.request.with_refs(),
+        }
+    }
+
     /// Reads only these fields of each item, as `P`; see
     /// [`RecordsQuery::select`](super::RecordsQuery::select).
     pub fn select<P: DeserializeOwned + Send + 'a>(
@@ -95,6 +103,12 @@ impl<'a, T: Record, R: Send + 'a> RangeQuery<'a, T, R> {
         self
     }
 
+    /// Reads only records that meet the filter; see [`RecordsQuery::matching`](super::RecordsQuery::matching).
+    pub fn matching(mut self, filter: impl Into<AttributeFilter>) -> Self {
+        self.request.add_filter(filter.into());
+        self
+    }
+
     read_setters!(request.options);
 
     /// Returns the stages of an aggregation, for tools that take a pipeline. It gives the buckets of the
@@ -104,7 +118,8 @@ impl<'a, T: Record, R: Send + 'a> RangeQuery<'a, T, R> {
     ///
     /// # Errors
     ///
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the range ends before it starts.
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the range ends before it starts, or with
+    /// [`matching`](Self::matching): add a `$match` after an `$unwind` instead.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, bson::{DateTime, Document}};
@@ -115,6 +130,11 @@ impl<'a, T: Record, R: Send + 'a> RangeQuery<'a, T, R> {
     /// # }
     /// ```
     pub fn pipeline(&self) -> Result<Vec<Document>> {
+        if self.request.is_filtered() {
+            let message = "a pipeline gives whole buckets: add a `$match` after an `$unwind` instead of \
+                           `matching`";
+            return Err(self.request.invalid(message));
+        }
         Ok(self.request.walk()?.pipeline())
     }
 

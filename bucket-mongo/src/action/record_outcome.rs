@@ -9,7 +9,8 @@ use crate::ErrorKind;
 /// use bucket_mongo::RecordOutcome;
 ///
 /// fn may_acknowledge(outcome: RecordOutcome) -> bool {
-///     matches!(outcome, RecordOutcome::Stored | RecordOutcome::Duplicate)
+///     use RecordOutcome::{Duplicate, Replaced, Stored, Superseded};
+///     matches!(outcome, Stored | Duplicate | Replaced | Superseded)
 /// }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -20,6 +21,10 @@ pub enum RecordOutcome {
     /// An earlier call, or an earlier record of this one, already stored it; it was not stored again. Its id
     /// (`#[bucket(unique)]`) or its position in a source shows this.
     Duplicate,
+    /// It replaced what was stored under its id; see [`Insert::replace`](crate::action::Insert::replace).
+    Replaced,
+    /// What is stored under its id stays; see [`Insert::replace_if`](crate::action::Insert::replace_if).
+    Superseded,
     /// Its id is already stored with other data, so it was not stored: [`ErrorKind::Conflict`].
     Conflict,
     /// It is not stored, or may not be; see its error.

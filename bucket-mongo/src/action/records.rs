@@ -1,7 +1,7 @@
 //! `records`: a cursor over the records of a key.
 
 use bucket_core::{
-    CursorToken, FieldPath, IntoTimeRange, Record,
+    AttributeFilter, CursorToken, FieldPath, IntoTimeRange, Record, Referenced,
     read::{IntoCursorToken, Walk, WalkOrder},
 };
 use serde::de::DeserializeOwned;
@@ -32,12 +32,12 @@ impl<T: Record> Buckets<T> {
     /// records appear if they sort after its position. (If windows of different lengths overlap because they
     /// were changed, the window that begins earlier comes first.)
     ///
-    /// Settings: `newest_first`, `between`, `after`, `before`, `limit`, `select`, `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
+    /// Settings: `newest_first`, `between`, `matching`, `after`, `before`, `limit`, `select`, `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
     ///
     /// # Errors
     ///
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a limit of 0 or over 10,000, a time range
-    /// that ends before it starts, or both `after` and `before`;
+    /// that ends before it starts, both `after` and `before`, or a filter that is not one on records;
     /// [`InvalidToken`](crate::ErrorKind::InvalidToken) for text that is not a token, or a token of another
     /// query; [`Damaged`](crate::ErrorKind::Damaged) if a document is not a bucket of the model. A page ends
     /// before a damaged bucket and has a next token. The page that would start with the bucket is the error, with
@@ -141,7 +141,7 @@ impl<T> RecordPage<T> {
 
     /// The place after the last record, whether or not there are more records. Passed to
     /// [`after`](RecordsQuery::after) later, it gives the records that have arrived since. `None` if the key
-    /// never had records.
+    /// never had records, or none that `between` and `matching` allow.
     #[must_use]
     pub fn end_token(&self) -> Option<&CursorToken> {
         self.end.as_ref()
@@ -185,6 +185,41 @@ impl<'a, T: Record, R: Send + 'a> RecordsQuery<'a, T, R> {
     /// them.
     pub fn between(mut self, range: impl IntoTimeRange) -> Self {
         self.request.range = range.into_time_range();
+        self
+    }
+
+    /// Reads only records that meet the filter: conditions on fields of the item type and on attributes, all of
+    /// them met by one record. Several calls require all of their filters.
+    ///
+    /// The server leaves out buckets in which no record can meet it, except the one that takes the next records.
+    /// The client decides about each record. So it reads whole buckets of which a few records match; an index
+    /// on the condition would not make that less.
+    ///
+    /// Conditions compare as the server does: numbers of all types by value, other values only with their own
+    /// type. A removed record meets none. Tokens are the same with any filter: the filter may change from page
+    /// to page.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Result, bson::DateTime, mongodb::Database};
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize, Bucketed)]
+    /// # #[bucket(collection = "readings", items = "readings", window = "1h")]
+    /// # struct Reading {
+    /// #     #[bucket(key)] device: String,
+    /// #     #[bucket(time)] at: DateTime,
+    /// #     value: f64,
+    /// #     quality: String,
+    /// # }
+    /// # async fn f(database: &Database) -> Result<Vec<Reading>> {
+    /// const OF: ReadingItemFields = ReadingItem::FIELDS;
+    ///
+    /// let readings = Reading::buckets(database);
+    /// let good_and_hot = OF.value.gte(20.0).and(OF.quality.eq("good"));
+    /// readings.records("a").matching(good_and_hot).newest_first().limit(10).collect().await
+    /// # }
+    /// ```
+    pub fn matching(mut self, filter: impl Into<AttributeFilter>) -> Self {
+        self.request.add_filter(filter.into());
         self
     }
 
@@ -326,6 +361,30 @@ impl<'a, T: Record, R: Send + 'a> RecordsQuery<'a, T, R> {
 }
 
 impl<'a, T: Record> RecordsQuery<'a, T> {
+    /// Gives a reference with each record, for a later [`update`](Buckets::update) or
+    /// [`delete`](Buckets::delete).
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn forget_oldest<T: Bucketed>(buckets: &Buckets<T>, key: T::Key) -> Result<()>
+    /// where
+    ///     T::Key: Clone,
+    /// {
+    ///     let page = buckets.records(key.clone()).with_refs().limit(1).await?;
+    ///     for oldest in &page {
+    ///         buckets.delete(key.clone(), &oldest.reference).await?;
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn with_refs(self) -> RecordsQuery<'a, T, Referenced<T>> {
+        RecordsQuery {
+            request: self.request.with_refs(),
+            limit: self.limit,
+            tokens: self.tokens,
+        }
+    }
+
     /// Reads only these fields of each item, as `P`. Use it for wide records of which you need little.
     ///
     /// The time is always among them. Fields of the key can be selected as well

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Buckets, Error, ErrorKind, Result,
     error::Context,
-    read::{ReadOptions, Request},
+    read::{MOST_REPLACED, Met, ReadOptions, Request, SameCollection, taken_away},
     read_setters::read_setters,
     trace,
 };
@@ -88,6 +88,9 @@ pub struct RollupQuery<'a, T: Record> {
 /// # use bucket_mongo::{Record, Rollup};
 /// fn print<T: Record>(rollup: &Rollup<T>) {
 ///     println!("{} steps, {} buckets", rollup.rows().len(), rollup.buckets());
+///     for row in rollup {
+///         println!("{}: {} records", row.start(), row.count());
+///     }
 /// }
 /// ```
 pub struct Rollup<T: Record> {
@@ -156,6 +159,31 @@ impl<T: Record> Rollup<T> {
     #[must_use]
     pub fn scanned_buckets(&self) -> u64 {
         self.opened
+    }
+}
+
+impl<T: Record> IntoIterator for Rollup<T> {
+    type Item = RollupRow<T>;
+    type IntoIter = std::vec::IntoIter<RollupRow<T>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.rows.into_iter()
+    }
+}
+
+impl<T: Record> Rollup<T> {
+    /// The rows one by one, in the order of time.
+    pub fn iter(&self) -> std::slice::Iter<'_, RollupRow<T>> {
+        self.rows().iter()
+    }
+}
+
+impl<'a, T: Record> IntoIterator for &'a Rollup<T> {
+    type Item = &'a RollupRow<T>;
+    type IntoIter = std::slice::Iter<'a, RollupRow<T>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.rows.iter()
     }
 }
 
@@ -246,12 +274,28 @@ impl<'a, T: Record> RollupQuery<'a, T> {
             let message = error.to_string();
             Error::new(ErrorKind::InvalidArgument { message }, &context)
         })?;
-        let totals = self.read(&steps, &context).await?;
-        let before = match (self.fill, self.range.start()) {
-            (Fill::Previous, Some(start)) if !steps.is_empty() => {
-                self.step_before(start, &context).await?
+        let store = self.buckets.store();
+        // From here on the handle knows a collection.
+        store.readable(&mut self.options, &context).await?;
+        let mut replaced = 0;
+        let (totals, before) = loop {
+            let began = SameCollection::known(store);
+            let (totals, finds) = self.read(&steps, &context).await?;
+            let is_filled = self.fill == Fill::Previous && !steps.is_empty();
+            let before = match self.range.start().filter(|_| is_filled) {
+                Some(start) => self.step_before(start, &context).await?,
+                None => None,
+            };
+            // One find meets one collection, and what was not found cannot be of another one.
+            if finds + u32::from(is_filled) <= 1 || totals.buckets == 0 && before.is_none() {
+                break (totals, before);
             }
-            _ => None,
+            match began.met(&mut self.options).await {
+                Met::One => break (totals, before),
+                // The handle may have known another one before the read began.
+                Met::Another if replaced < MOST_REPLACED => replaced += 1,
+                Met::Another | Met::Gone => return Err(taken_away(&context)),
+            }
         };
         let RollupTotals {
             steps,
@@ -274,20 +318,29 @@ impl<'a, T: Record> RollupQuery<'a, T> {
         })
     }
 
-    async fn read(&mut self, steps: &RollupSteps, context: &Context) -> Result<RollupTotals> {
+    async fn read(
+        &mut self,
+        steps: &RollupSteps,
+        context: &Context,
+    ) -> Result<(RollupTotals, u32)> {
         let failed = |kind| Error::new(kind, context);
         let limits = self.buckets.limits_of(&self.key);
         let store = self.buckets.store();
         let collection = store.readable(&mut self.options, context).await?;
+        let mut finds;
         let reader = 'again: loop {
             let (key, known) = (self.key.clone(), self.buckets.longest());
             let live = read::live(T::SPEC, DateTime::now());
             let reader = RollupReader::<T>::new(key, steps, limits, known, live);
             let mut reader = reader.map_err(|source| failed(ErrorKind::Encode(source)))?;
+            finds = 0;
             while let Some(plan) = reader.next_plan() {
+                finds += 1;
                 let options = self.options.lend();
+                let plans = [Some(plan), reader.plan_outside()];
+                let plans = plans.into_iter().flatten().collect();
                 let take = |stored: &_| reader.take(stored);
-                run_plan::each(&collection, plan, options, context, take).await?;
+                run_plan::each(&collection, plans, options, context, take).await?;
                 if let Some(longest) = reader.longer() {
                     // The next pass knows a span at least as long.
                     self.buckets.saw_longest(longest);
@@ -296,9 +349,10 @@ impl<'a, T: Record> RollupQuery<'a, T> {
             }
             break reader;
         };
-        reader
+        let totals = reader
             .finish()
-            .map_err(|source| failed(ErrorKind::Overflow(source)))
+            .map_err(|source| failed(ErrorKind::Overflow(source)))?;
+        Ok((totals, finds))
     }
 
     /// The start of the step of the last record before `start`, and the statistics of that step's records

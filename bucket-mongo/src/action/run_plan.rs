@@ -15,16 +15,16 @@ use crate::{
     read::{ReadOptions, Rows, SharedOptions},
 };
 
-/// Hands over each document of a plan, with its projection, exactly as the server's reply has it.
+/// Hands over each document of these plans, with its projection, exactly as the server's reply has it.
 pub(super) async fn each(
     collection: &Collection<RawDocumentBuf>,
-    plan: FindPlan,
+    plans: Vec<FindPlan>,
     options: ReadOptions<'_>,
     context: &Context,
     mut take: impl FnMut(&RawDocument) -> Result<(), DamagedBucket>,
 ) -> crate::Result<()> {
     let failed = |fault| Error::read(fault, context);
-    let rows = Rows::open(collection, vec![plan], BATCH, options).await;
+    let rows = Rows::open(collection, plans, BATCH, options).await;
     let mut rows = rows.map_err(failed)?;
     while let Some(stored) = rows.next(|_| 0).await.map_err(failed)? {
         take(stored).map_err(|damage| Error::new(ErrorKind::Damaged(damage), context))?;

@@ -173,9 +173,10 @@ pub(super) async fn read_all<T: Record>(
         let live = read::live(T::SPEC, DateTime::now());
         let reader = StatsReader::<T>::new(key, range, limits, known, live);
         let mut reader = reader.map_err(|source| failed(ErrorKind::Encode(source)))?;
-        let plan = reader.plan();
+        let plans = [Some(reader.plan()), reader.plan_outside()];
+        let plans = plans.into_iter().flatten().collect();
         let take = |stored: &_| reader.take(stored);
-        run_plan::each(&collection, plan, options.lend(), context, take).await?;
+        run_plan::each(&collection, plans, options.lend(), context, take).await?;
         match reader.longer() {
             None => return Ok(reader),
             // The next pass knows a span at least as long.

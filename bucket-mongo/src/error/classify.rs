@@ -81,7 +81,7 @@ impl Error {
             BAD_VALUE | TYPE_MISMATCH | CONVERSION_FAILURE | ADDS_NO_NUMBER => {
                 match damaged_id(action) {
                     Some(id) => {
-                        ErrorKind::Damaged(DamagedBucket::new(id, Damage::Refused { message }))
+                        ErrorKind::Damaged(DamagedBucket::new(id, Damage::__refused(message)))
                     }
                     None => ErrorKind::Server { code, message },
                 }
@@ -138,9 +138,7 @@ fn command(code: i32, message: String) -> ErrorKind {
     match code {
         UNAUTHORIZED | AUTHENTICATION_FAILED => ErrorKind::Unauthorized { message },
         _ => match other_kind(code, &message) {
-            Some(kind) => ErrorKind::Drift(Box::new(Drift::Kind {
-                found: kind.to_owned(),
-            })),
+            Some(kind) => ErrorKind::Drift(Box::new(Drift::__kind(kind))),
             None => ErrorKind::Server { code, message },
         },
     }

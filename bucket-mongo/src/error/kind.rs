@@ -6,7 +6,7 @@ use bucket_core::{
     DamagedBucket, EncodeError, SumOverflow, TokenError, attribute::DocumentError, index::Drift,
     text::Shortened, write::may_be_read_again,
 };
-use mongodb::bson::Bson;
+use mongodb::bson::{Bson, DateTime};
 
 /// What went wrong.
 ///
@@ -62,8 +62,8 @@ pub enum ErrorKind {
         /// The name of the index.
         name: String,
     },
-    /// The collection does not match the model: it has a collation, is not a plain collection, or has an
-    /// index with one of the model's names and another definition. Nothing was stored or read.
+    /// The collection does not match the model: it has a collation, is not a plain collection, belongs to another
+    /// model, or has an index with one of the model's names and another definition. Nothing was stored or read.
     Drift(Box<Drift>),
     /// A unique index of your own refused the record or document, which is not stored.
     #[non_exhaustive]
@@ -79,6 +79,16 @@ pub enum ErrorKind {
     Conflict {
         /// The id, as text.
         id: String,
+    },
+    /// The record was edited or replaced since its reference was read; nothing was changed. Read it again.
+    Changed,
+    /// An edit changes the record id, or moves the record to another bucket where that cannot be done: on a
+    /// standalone server, or with a stored field that the model does not know. Nothing was changed. Insert the
+    /// new record, then remove the old one.
+    #[non_exhaustive]
+    Moves {
+        /// What the edit changes.
+        message: String,
     },
     /// An index on open buckets that belongs to another capacity refused the record; nothing was stored. Drop
     /// the index once no writer uses that capacity.
@@ -116,6 +126,16 @@ pub enum ErrorKind {
     /// The ingestor was shut down: it takes no more records, or returned this one before it was sent. The
     /// record is not stored.
     ShutDown,
+    /// A watch cannot go on: the server's oplog no longer has its place, or the collection was dropped or renamed.
+    /// Read what is stored, and watch anew.
+    #[non_exhaustive]
+    HistoryLost {
+        /// When the last event happened that the watch has given, to the second and by the clock of the server:
+        /// everything since then has to be read.
+        since: DateTime,
+        /// What took the place away.
+        message: String,
+    },
     /// No server could be reached; nothing was stored.
     #[non_exhaustive]
     Unreachable {
@@ -216,7 +236,12 @@ impl ErrorKind {
 impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::InvalidArgument { message } | Self::Driver { message } => f.write_str(message),
+            Self::InvalidArgument { message }
+            | Self::Driver { message }
+            | Self::Moves { message } => f.write_str(message),
+            Self::Changed => f.write_str(
+                "the record was edited or replaced since its reference was read: read it again",
+            ),
             Self::InvalidToken(source) => source.fmt(f),
             Self::LongerBucket { seconds } => write!(
                 f,
@@ -230,7 +255,7 @@ impl fmt::Display for ErrorKind {
             Self::MissingIndex { name } => {
                 write!(
                     f,
-                    "the index `{name}` is missing: call `ensure()` before writing"
+                    "the index `{name}` is missing: call `ensure()` to create it, then try again"
                 )
             }
             Self::UnfinishedIndex { name } => {
@@ -279,6 +304,7 @@ impl fmt::Display for ErrorKind {
                 )
             }
             Self::ShutDown => f.write_str("the ingestor was shut down: the record is not stored"),
+            Self::HistoryLost { since, message } => history_lost(f, *since, message),
             Self::Unreachable { message } => write!(f, "no server could be reached: {message}"),
             Self::TimedOut { message } => write!(f, "the read took too long: {message}"),
             Self::Unauthorized { message } => write!(f, "not authorised: {message}"),
@@ -309,6 +335,13 @@ impl fmt::Display for ErrorKind {
             }
         }
     }
+}
+
+fn history_lost(f: &mut fmt::Formatter<'_>, since: DateTime, message: &str) -> fmt::Result {
+    write!(
+        f,
+        "the watch cannot go on, because {message}: read what was stored since {since}, and watch anew"
+    )
 }
 
 /// What to do about a drift, where the drift itself does not say it.

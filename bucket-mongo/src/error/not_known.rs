@@ -85,7 +85,7 @@ impl Error {
             operation: self.inner.operation,
             collection: self.inner.collection,
             spec: None,
-            key: self.inner.key.clone(),
+            key: self.key.as_deref().map(str::to_owned),
         };
         let message = format!("not sent, because an earlier command failed: {message}");
         let kind = ErrorKind::Unreachable { message };

@@ -57,6 +57,7 @@ impl Error {
             ErrorKind::InvalidArgument { .. }
             | ErrorKind::InvalidToken(_)
             | ErrorKind::Encode(_)
+            | ErrorKind::Moves { .. }
             | ErrorKind::Overflow(_) => true,
             ErrorKind::Document(error) => !error.is_stored(),
             _ => false,
@@ -85,6 +86,18 @@ impl Error {
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         matches!(self.cause(), ErrorKind::Conflict { .. })
+    }
+
+    /// Whether the record of an edit is no longer the one that was read.
+    ///
+    /// ```
+    /// fn status(error: &bucket_mongo::Error) -> u16 {
+    ///     if error.is_changed() { 409 } else { 500 }
+    /// }
+    /// ```
+    #[must_use]
+    pub fn is_changed(&self) -> bool {
+        matches!(self.cause(), ErrorKind::Changed)
     }
 
     /// Whether something that is stored cannot be read or appended to: a bucket or a document that does not fit
@@ -232,12 +245,13 @@ mod tests {
 
     type Predicate = (&'static str, fn(&Error) -> bool);
 
-    const PREDICATES: [Predicate; 13] = [
+    const PREDICATES: [Predicate; 14] = [
         ("is_retryable", Error::is_retryable),
         ("is_outcome_unknown", Error::is_outcome_unknown),
         ("is_invalid_input", Error::is_invalid_input),
         ("is_duplicate_key", Error::is_duplicate_key),
         ("is_conflict", Error::is_conflict),
+        ("is_changed", Error::is_changed),
         ("is_damaged", Error::is_damaged),
         ("needs_ensure", Error::needs_ensure),
         ("is_drift", Error::is_drift),

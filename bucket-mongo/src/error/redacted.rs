@@ -1,5 +1,7 @@
 //! Errors without what they quote: for logs that may not hold the data of users.
 
+use std::sync::Arc;
+
 use bucket_core::text::REDACTED;
 use mongodb::bson::Bson;
 
@@ -29,26 +31,29 @@ impl Error {
     /// ```
     #[must_use]
     pub fn redacted(&self) -> Self {
+        let Self { inner, key: _ } = self;
         let Inner {
             kind,
             operation,
             collection,
-            key: _,
             code,
             labels: _,
             driver: _,
             continue_after: _,
-        } = &*self.inner;
-        Self::of(Inner {
+        } = &**inner;
+        let inner = Inner {
             kind: kind.redacted(),
             operation,
             collection,
-            key: None,
             code: *code,
             labels: self.labels().map(str::to_owned).collect(),
             driver: None,
             continue_after: None,
-        })
+        };
+        Self {
+            inner: Arc::new(inner),
+            key: None,
+        }
     }
 }
 
@@ -64,6 +69,7 @@ impl ErrorKind {
             | Self::MissingIndex { .. }
             | Self::UnfinishedIndex { .. }
             | Self::OtherCapacity { .. }
+            | Self::Changed
             | Self::Contention { .. }
             | Self::Reserved
             | Self::HeldBack { .. }
@@ -71,6 +77,7 @@ impl ErrorKind {
             | Self::ShutDown
             | Self::BucketTooLarge { .. } => self.clone(),
             Self::Drift(drift) => Self::Drift(Box::new(drift.redacted())),
+            Self::Moves { message: _ } => Self::Moves { message },
             Self::InvalidArgument { message: _ } => Self::InvalidArgument { message },
             Self::Encode(source) => Self::Encode(source.redacted()),
             Self::Damaged(source) => Self::Damaged(source.redacted()),
@@ -80,6 +87,11 @@ impl ErrorKind {
                 message,
             },
             Self::Conflict { id: _ } => Self::Conflict { id: message },
+            // A second of the server's clock, and a text of this library.
+            Self::HistoryLost { since, message } => Self::HistoryLost {
+                since: *since,
+                message: message.clone(),
+            },
             Self::Unreachable { message: _ } => Self::Unreachable { message },
             Self::TimedOut { message: _ } => Self::TimedOut { message },
             Self::Unauthorized { message: _ } => Self::Unauthorized { message },
@@ -183,11 +195,13 @@ mod tests {
             )
         };
         for kind in kinds("secret") {
-            let error = Error::of(Inner {
+            let context = context("secret");
+            let inner = Inner {
                 code: Some(13),
                 labels: ["TransientTransactionError".to_owned()].into(),
-                ..Inner::new(kind, &context("secret"))
-            });
+                ..Inner::new(kind, &context)
+            };
+            let error = Error::of(inner, &context);
             let redacted = error.redacted();
             assert_eq!(answers(&redacted), answers(&error), "{error:?}");
             assert!(answers(&redacted).0[12]);

@@ -5,7 +5,7 @@ use bucket_core::{
     attribute::{AttributeArray, Attributed, DocumentError, DocumentSpec, decode, encode},
     index::Drift,
 };
-use mongodb::bson::{Bson, doc, rawdoc};
+use mongodb::bson::{Bson, DateTime, doc, rawdoc};
 use serde::{Deserialize, Serialize, ser::Error as _};
 
 use super::ErrorKind;
@@ -55,28 +55,25 @@ pub(super) fn kinds(secret: &str) -> Vec<ErrorKind> {
         ErrorKind::InvalidToken(TokenError::Malformed),
         ErrorKind::LongerBucket { seconds: 7 },
         ErrorKind::Encode(EncodeError::RepeatedName { name: message() }),
-        ErrorKind::Damaged(DamagedBucket::new(
-            secret,
-            Damage::Refused { message: message() },
-        )),
+        ErrorKind::Damaged(DamagedBucket::new(secret, Damage::__refused(message()))),
         ErrorKind::Document(not_stored),
         ErrorKind::Document(not_read),
         ErrorKind::Overflow(SumOverflow::new("stats.sum")),
         ErrorKind::MissingIndex { name: name() },
         ErrorKind::UnfinishedIndex { name: name() },
-        ErrorKind::Drift(Box::new(Drift::Collation {
-            locale: "de".to_owned(),
-        })),
-        ErrorKind::Drift(Box::new(Drift::Index {
-            name: name(),
-            expected: doc! { "key": { "owner": 1 } },
-            found: doc! { "key": { "owner": 1 }, "partialFilterExpression": { "owner": secret } },
-        })),
+        ErrorKind::Drift(Box::new(Drift::__collation("de"))),
+        ErrorKind::Drift(Box::new(Drift::__index(
+            name(),
+            doc! { "key": { "owner": 1 } },
+            doc! { "key": { "owner": 1 }, "partialFilterExpression": { "owner": secret } },
+        ))),
         ErrorKind::DuplicateKey {
             index: name(),
             message: message(),
         },
         ErrorKind::Conflict { id: message() },
+        ErrorKind::Changed,
+        ErrorKind::Moves { message: message() },
         ErrorKind::OtherCapacity { index: name() },
         ErrorKind::Contention { attempts: 9 },
         ErrorKind::Reserved,
@@ -86,6 +83,10 @@ pub(super) fn kinds(secret: &str) -> Vec<ErrorKind> {
         },
         ErrorKind::Overloaded { limit: 6 },
         ErrorKind::ShutDown,
+        ErrorKind::HistoryLost {
+            since: DateTime::from_millis(0),
+            message: "its oplog does not reach back so far".to_owned(),
+        },
         ErrorKind::Unreachable { message: message() },
         ErrorKind::TimedOut { message: message() },
         ErrorKind::Unauthorized { message: message() },
@@ -124,7 +125,7 @@ macro_rules! places {
 
 places! {
     InvalidArgument InvalidToken LongerBucket Encode Damaged Document Overflow MissingIndex UnfinishedIndex Drift
-    DuplicateKey Conflict OtherCapacity Contention Reserved HeldBack Overloaded ShutDown Unreachable TimedOut Unauthorized Server
+    DuplicateKey Conflict Changed Moves OtherCapacity Contention Reserved HeldBack Overloaded ShutDown HistoryLost Unreachable TimedOut Unauthorized Server
     OutcomeUnknown BucketTooLarge IndexBuild Interrupted Driver
 }
 

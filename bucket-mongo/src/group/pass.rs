@@ -12,7 +12,7 @@ use crate::{
     error::Context,
     store::Store,
     trace,
-    writer::{Callers, Settings, Writer, Written},
+    writer::{Callers, Settings, Writer, Written, all_unsent},
 };
 
 /// The door is held for this part of the time that the last group took ..
@@ -79,7 +79,7 @@ impl Pass {
                 let writer = writer.since(since).of_callers(&mut callers);
                 writer.store(&mut joined).await
             }
-            Err(error) => Written::all_failed(joined.indexes(), &error),
+            Err(error) => Written::all_failed(all_unsent(&mut joined, &error), &error),
         };
         tracing::debug!(
             target: trace::WRITE,

@@ -10,6 +10,7 @@ use super::{
     Ingestor,
     gate::Gate,
     meters::Meters,
+    replacer::{OfModel, Replacer},
     report::Ledger,
     shard::{BatchLimits, Shard},
     shared::Shared,
@@ -18,6 +19,7 @@ use super::{
 };
 use crate::{
     Buckets, Error, ErrorKind, Result,
+    action::replaces::Replaces,
     error::Context,
     writer::{Settings, Writer},
 };
@@ -50,13 +52,14 @@ pub struct IngestorBuilder<T: Record> {
     when_full: WhenFull,
     in_flight: usize,
     settings: Settings,
+    replaces: Option<Replaces<'static, T>>,
 }
 
 impl<T: Record> Buckets<T> {
     /// Builds an ingestor: many tasks push records into it, and it stores them in large batches.
     ///
     /// Settings: `max_batch_records`, `max_batch_bytes`, `linger`, `max_buffered_bytes`,
-    /// `when_full`, `in_flight`, `write_concern`, `deadline`. Then `start`.
+    /// `when_full`, `in_flight`, `write_concern`, `deadline`, `replace`, `replace_if`. Then `start`.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -86,6 +89,7 @@ impl<T: Record> IngestorBuilder<T> {
             when_full: WhenFull::default(),
             in_flight: 4,
             settings: Settings::default(),
+            replaces: Replaces::of_model(),
         }
     }
 
@@ -153,15 +157,52 @@ impl<T: Record> IngestorBuilder<T> {
         self
     }
 
+    /// Replaces records that are stored under the same ids with other data, instead of
+    /// [`ErrorKind::Conflict`]. The record that was pushed last wins; see
+    /// [`InsertMany::replace`](crate::action::InsertMany::replace).
+    pub fn replace(self) -> Self {
+        self.replace_if(|_, _| true)
+    }
+
+    /// Replaces records that are stored under the same ids with other data, if `replaces` says so: it gets the
+    /// stored record and the new one, both as reads give them; see
+    /// [`InsertMany::replace_if`](crate::action::InsertMany::replace_if). The receipt of a record that is not
+    /// stored for that reason resolves to [`Superseded`](crate::RecordOutcome::Superseded).
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Ingestor, Result, bson::DateTime};
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize, Bucketed)]
+    /// # #[bucket(collection = "prices", items = "prices", capacity = 100)]
+    /// # struct Price {
+    /// #     #[bucket(key)] product: String,
+    /// #     #[bucket(time)] at: DateTime,
+    /// #     #[bucket(unique)] id: i64,
+    /// #     version: i32,
+    /// # }
+    /// fn start(prices: &Buckets<Price>) -> Result<Ingestor<Price>> {
+    ///     let newer = |stored: &Price, new: &Price| new.version > stored.version;
+    ///     prices.ingestor().replace_if(newer).start()
+    /// }
+    /// ```
+    pub fn replace_if(mut self, replaces: impl Fn(&T, &T) -> bool + Send + Sync + 'static) -> Self {
+        self.replaces = Some(Replaces::new(replaces));
+        self
+    }
+
     /// Starts the tasks that write, in the runtime of the caller.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] if a setting is out of range, or if called outside a Tokio runtime.
+    /// [`ErrorKind::InvalidArgument`] if a setting is out of range, if a model without record ids is to replace,
+    /// or if called outside a Tokio runtime.
     pub fn start(self) -> Result<Ingestor<T>> {
         self.check()?;
         let runtime = Handle::try_current().map_err(|source| invalid::<T>(source.to_string()))?;
         let when_full = self.when_full;
+        let buckets = self.buckets.clone();
+        let of_model = |replaces| -> Box<dyn Replacer> { Box::new(OfModel { buckets, replaces }) };
+        let replacer = self.replaces.map(of_model);
         let shards = (0..self.in_flight).map(|_| Shard::default()).collect();
         let shared = Arc::new(Shared {
             store: self.buckets.store().clone(),
@@ -176,6 +217,7 @@ impl<T: Record> IngestorBuilder<T> {
             ledger: Ledger::default(),
             meters: Meters::new(T::SPEC.collection()),
             hashes: RandomState::new(),
+            replacer,
         });
         for shard in 0..self.in_flight {
             runtime.spawn(Worker::new(&shared, shard).run());
@@ -195,6 +237,9 @@ impl<T: Record> IngestorBuilder<T> {
         if !(1..=MAX_IN_FLIGHT).contains(&self.in_flight) {
             let message = format!("`in_flight` must be from 1 to {MAX_IN_FLIGHT}");
             return Err(invalid::<T>(message));
+        }
+        if self.replaces.is_some() {
+            Replaces::<T>::check(&Context::of_all::<T>("ingest"))?;
         }
         // The write concern is checked before anything is accepted.
         let settings = &self.settings;

@@ -23,6 +23,8 @@ pub(super) struct Meters {
     batch_write: Histogram,
     stored: Counter,
     duplicates: Counter,
+    replaced: Counter,
+    superseded: Counter,
     not_stored: Counter,
     not_known: Counter,
     refused: Counter,
@@ -42,6 +44,8 @@ impl Meters {
             batch_write: histogram!("bucket_ingest_batch_write_seconds", "collection" => collection),
             stored: counter!("bucket_ingest_stored_total", "collection" => collection),
             duplicates: counter!("bucket_ingest_duplicates_total", "collection" => collection),
+            replaced: counter!("bucket_ingest_replaced_total", "collection" => collection),
+            superseded: counter!("bucket_ingest_superseded_total", "collection" => collection),
             not_stored: counter!("bucket_ingest_not_stored_total", "collection" => collection),
             not_known: counter!("bucket_ingest_not_known_total", "collection" => collection),
             refused: counter!("bucket_ingest_refused_total", "collection" => collection),
@@ -76,6 +80,8 @@ impl Meters {
     pub(super) fn settled(&self, figures: Figures, gate: &Gate) {
         self.stored.increment(figures.stored);
         self.duplicates.increment(figures.duplicates);
+        self.replaced.increment(figures.replaced);
+        self.superseded.increment(figures.superseded);
         self.not_stored.increment(figures.not_stored);
         self.not_known.increment(figures.not_known);
         self.buffered(gate);

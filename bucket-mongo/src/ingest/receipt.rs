@@ -13,7 +13,8 @@ use crate::{RecordOutcome, Result};
 ///
 /// It resolves to `Ok` once the record is durable under the write concern: it is now
 /// [`Stored`](RecordOutcome::Stored), or a [`Duplicate`](RecordOutcome::Duplicate) of a record that was
-/// already stored. Otherwise it resolves to the typed error of the record. You need not wait for it: dropping
+/// already stored. An ingestor that [replaces](super::IngestorBuilder::replace) also has
+/// [`Replaced`](RecordOutcome::Replaced) and [`Superseded`](RecordOutcome::Superseded). Otherwise it resolves to the typed error of the record. You need not wait for it: dropping
 /// it changes nothing, and [`Ingestor::flush`](super::Ingestor::flush) and
 /// [`shutdown`](super::Ingestor::shutdown) report failures. It needs no runtime.
 ///

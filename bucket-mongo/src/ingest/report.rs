@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use super::settlement::Outcome;
-use crate::{Error, Result};
+use crate::{Error, RecordOutcome, Result};
 
 /// The most failures that a report names while the ingestor runs.
 const KEPT_FAILURES: usize = 1_000;
@@ -14,8 +14,8 @@ const KEPT_FAILURES: usize = 1_000;
 /// The outcome of the records that an [`Ingestor`](super::Ingestor) has accepted since its start, through any
 /// of its handles.
 ///
-/// Every accepted record is in exactly one of [`stored`](Self::stored),
-/// [`duplicates`](Self::duplicates), [`not_stored`](Self::not_stored), [`unknown`](Self::unknown) and
+/// Every accepted record is in exactly one of [`stored`](Self::stored), [`duplicates`](Self::duplicates),
+/// [`replaced`](Self::replaced), [`superseded`](Self::superseded), [`not_stored`](Self::not_stored), [`unknown`](Self::unknown) and
 /// [`pending`](Self::pending). After `shutdown` and `abort` none is pending.
 ///
 /// ```
@@ -28,6 +28,8 @@ pub struct IngestReport {
     accepted: u64,
     stored: u64,
     duplicates: u64,
+    replaced: u64,
+    superseded: u64,
     not_stored: u64,
     not_known: u64,
     failed: Vec<IngestFailure>,
@@ -69,6 +71,19 @@ impl IngestReport {
         self.duplicates
     }
 
+    /// The number of records that replaced what was stored under their ids; see
+    /// [`IngestorBuilder::replace`](super::IngestorBuilder::replace).
+    #[must_use]
+    pub fn replaced(&self) -> u64 {
+        self.replaced
+    }
+
+    /// The number of records that do not replace what is stored under their ids: a later version is stored.
+    #[must_use]
+    pub fn superseded(&self) -> u64 {
+        self.superseded
+    }
+
     /// The number of records that are certainly not stored.
     #[must_use]
     pub fn not_stored(&self) -> u64 {
@@ -84,13 +99,17 @@ impl IngestReport {
     /// The number of records that are buffered or being written.
     #[must_use]
     pub fn pending(&self) -> u64 {
-        self.accepted - self.stored - self.duplicates - self.not_stored - self.not_known
+        self.accepted - self.settled_well() - self.not_stored - self.not_known
     }
 
-    /// Whether every record that was accepted is durable.
+    /// Whether every record that was accepted, or a later version of it, is durable.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.stored + self.duplicates == self.accepted
+        self.settled_well() == self.accepted
+    }
+
+    fn settled_well(&self) -> u64 {
+        self.stored + self.duplicates + self.replaced + self.superseded
     }
 
     /// Records that are not stored, or may not be, in the order of their sequence.
@@ -148,8 +167,22 @@ impl Default for Ledger {
 pub(super) struct Figures {
     pub(super) stored: u64,
     pub(super) duplicates: u64,
+    pub(super) replaced: u64,
+    pub(super) superseded: u64,
     pub(super) not_stored: u64,
     pub(super) not_known: u64,
+}
+
+impl Figures {
+    /// The number of records with this outcome.
+    fn of(&mut self, outcome: RecordOutcome) -> &mut u64 {
+        match outcome {
+            RecordOutcome::Duplicate => &mut self.duplicates,
+            RecordOutcome::Replaced => &mut self.replaced,
+            RecordOutcome::Superseded => &mut self.superseded,
+            _ => &mut self.stored,
+        }
+    }
 }
 
 impl Ledger {
@@ -172,13 +205,12 @@ impl Ledger {
             max_failures,
         } = &mut *self.settled();
         for (at, sequence) in sequences.iter().enumerate() {
-            let Some(error) = outcome.error(at) else {
-                if outcome.is_duplicate(at) {
-                    figures.duplicates += 1;
-                } else {
-                    figures.stored += 1;
+            let error = match outcome.of(at) {
+                Err(error) => error,
+                Ok(outcome) => {
+                    *figures.of(outcome) += 1;
+                    continue;
                 }
-                continue;
             };
             if error.is_outcome_unknown() {
                 figures.not_known += 1;
@@ -188,12 +220,14 @@ impl Ledger {
             if report.failed.len() < *max_failures {
                 report.failed.push(IngestFailure {
                     sequence: *sequence,
-                    error: error.clone(),
+                    error,
                 });
             }
         }
         report.stored += figures.stored;
         report.duplicates += figures.duplicates;
+        report.replaced += figures.replaced;
+        report.superseded += figures.superseded;
         report.not_stored += figures.not_stored;
         report.not_known += figures.not_known;
         figures

@@ -1,7 +1,7 @@
 //! The outcome of a batch: one allocation that all receipts of the batch share.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
@@ -16,8 +16,8 @@ pub(super) enum Outcome {
     /// All are stored, except those that failed.
     StoredBut {
         failed: HashMap<usize, Error>,
-        /// Those that were already stored.
-        duplicates: HashSet<usize>,
+        /// And those with another outcome than that they are stored.
+        others: HashMap<usize, RecordOutcome>,
     },
     /// None is stored, or all may not be.
     Failed(Error),
@@ -32,20 +32,14 @@ impl Outcome {
         }
     }
 
-    /// Whether the record at this place was already stored.
-    pub(super) fn is_duplicate(&self, at: usize) -> bool {
-        match self {
-            Self::StoredBut { duplicates, .. } => duplicates.contains(&at),
-            Self::Failed(_) => false,
-        }
-    }
-
     /// The outcome of the record at this place.
     pub(super) fn of(&self, at: usize) -> Result<RecordOutcome> {
-        match self.error(at) {
-            Some(error) => Err(error.clone()),
-            None if self.is_duplicate(at) => Ok(RecordOutcome::Duplicate),
-            None => Ok(RecordOutcome::Stored),
+        match self {
+            Self::Failed(error) => Err(error.clone()),
+            Self::StoredBut { failed, others } => match failed.get(&at) {
+                Some(error) => Err(error.clone()),
+                None => Ok(others.get(&at).copied().unwrap_or(RecordOutcome::Stored)),
+            },
         }
     }
 }

@@ -15,6 +15,7 @@ use super::{
     gathered::Gathered,
     meters::Meters,
     receipt::Receipt,
+    replacer::Replacer,
     report::{IngestReport, Ledger},
     settlement::{Outcome, Settled, Settlement},
     shard::{BatchLimits, Refusal, Shard},
@@ -36,6 +37,8 @@ pub(super) struct Shared {
     pub(super) ledger: Ledger,
     pub(super) meters: Meters,
     pub(super) hashes: RandomState,
+    /// Of an ingestor that replaces stored records.
+    pub(super) replacer: Option<Box<dyn Replacer>>,
 }
 
 impl Shared {

@@ -17,7 +17,7 @@ use crate::{
     Error,
     error::NotKnown,
     trace,
-    writer::{Writer, Written},
+    writer::{LONGEST_DEADLINE, Writer, Written},
 };
 
 /// Writes the batches of one shard, one after the other.
@@ -89,8 +89,19 @@ impl Worker {
         gathered.batch.set_now(DateTime::now());
         let shared = &self.shared;
         let context = shared.context("ingest");
+        let patience = shared.settings.deadline.unwrap_or(shared.store.deadline());
+        let deadline = Instant::now() + patience.min(LONGEST_DEADLINE);
         let writer = Writer::new(&shared.store, None, &shared.settings, context)?;
-        let store = writer.store(&mut gathered.batch);
+        let store = async {
+            let Some(replacer) = &shared.replacer else {
+                return writer.store(&mut gathered.batch).await;
+            };
+            gathered.batch.keep_contested();
+            let mut written = writer.store(&mut gathered.batch).await;
+            let settings = &shared.settings;
+            replacer.settle(&mut written, settings, deadline).await;
+            written
+        };
         // In this order, so that an abort that comes first leaves the batch unsent.
         match select(pin!(self.shard().abort.notified()), pin!(store)).await {
             Either::Left(_) => Err(shared.unknown(NotKnown::Aborted)),

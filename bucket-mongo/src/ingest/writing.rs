@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{gathered::Gathered, settlement::Outcome, shared::Shared};
-use crate::{Error, error::NotKnown, trace, writer::Written};
+use crate::{Error, RecordOutcome, error::NotKnown, trace, writer::Written};
 
 /// Settles its batch when the write has ended, or when the worker is dropped in the middle of it.
 pub(super) struct Writing<'a> {
@@ -26,9 +26,17 @@ impl<'a> Writing<'a> {
         let outcome = match ended {
             Ok(written) => {
                 self.trace(&written, written.failed.len());
+                let others = [
+                    (RecordOutcome::Duplicate, written.duplicates),
+                    (RecordOutcome::Replaced, written.replaced),
+                    (RecordOutcome::Superseded, written.superseded),
+                ];
+                let others = others.into_iter().flat_map(|(outcome, places)| {
+                    places.into_iter().map(move |place| (place, outcome))
+                });
                 Outcome::StoredBut {
                     failed: written.failed.into_iter().collect(),
-                    duplicates: written.duplicates.into_iter().collect(),
+                    others: others.collect(),
                 }
             }
             Err(error) => {
@@ -41,13 +49,16 @@ impl<'a> Writing<'a> {
 
     fn trace(&self, written: &Written, failed: usize) {
         let records = self.gathered.records();
+        let others = written.duplicates.len() + written.replaced.len() + written.superseded.len();
         tracing::debug!(
             target: trace::WRITE,
             records,
-            stored = records.saturating_sub(failed + written.duplicates.len()),
+            stored = records.saturating_sub(failed + others),
             opened = written.opened.len(),
             failed,
             duplicates = written.duplicates.len(),
+            replaced = written.replaced.len(),
+            superseded = written.superseded.len(),
             commands = written.commands,
             resent = written.resent,
             missed = written.missed,

@@ -3,13 +3,22 @@
 use std::fmt;
 
 use bucket_core::{
-    CursorToken, EncodeError, FieldPath, Record, TimeRange,
-    read::{self, Placed, Ready, Walk, WalkOrder},
+    AttributeFilter, CursorToken, EncodeError, FieldPath, Record, Referenced, TimeRange,
+    attribute::RecordFilter,
+    read::{self, InBucket, Placed, Ready, Walk, WalkOrder},
 };
-use mongodb::bson::DateTime;
+use mongodb::{
+    Collection,
+    bson::{DateTime, RawDocumentBuf},
+};
 use serde::de::DeserializeOwned;
 
-use super::{options::ReadOptions, rows::Rows, stream::Chunks};
+use super::{
+    options::ReadOptions,
+    rows::Rows,
+    same_collection::{Met, SameCollection, taken_away},
+    stream::Chunks,
+};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, trace};
 
 /// A read under construction.
@@ -20,6 +29,7 @@ pub(crate) struct Request<'a, T: Record, R = T> {
     order: WalkOrder,
     pub(crate) newest_first: bool,
     pub(crate) range: TimeRange,
+    filter: Option<AttributeFilter>,
     /// The place to start from, and whether to go backwards.
     pub(crate) token: Option<(CursorToken, bool)>,
     pub(crate) options: ReadOptions<'a>,
@@ -36,6 +46,7 @@ impl<T: Record, R> fmt::Debug for Request<'_, T, R> {
             .field("keys", &self.keys)
             .field("newest_first", &self.newest_first)
             .field("range", &self.range)
+            .field("filter", &self.filter)
             .field("token", &self.token)
             .field("fields", &self.fields)
             .finish_non_exhaustive()
@@ -56,6 +67,7 @@ impl<'a, T: Record> Request<'a, T> {
             order,
             newest_first: false,
             range: TimeRange::ALL,
+            filter: None,
             token: None,
             options: ReadOptions::default(),
             select: |walk, _| walk,
@@ -63,8 +75,27 @@ impl<'a, T: Record> Request<'a, T> {
         }
     }
 
+    /// Reads a reference with each record.
+    pub(crate) fn with_refs(self) -> Request<'a, T, Referenced<T>> {
+        self.reading(|walk, _| walk.with_refs(), Vec::new())
+    }
+
+    /// Reads the bucket of each record, and its place in it.
+    pub(crate) fn with_buckets(self) -> Request<'a, T, InBucket<T>> {
+        self.reading(|walk, _| walk.with_buckets(), Vec::new())
+    }
+
     /// Selects these fields of each item instead of records.
     pub(crate) fn select<P: DeserializeOwned>(self, fields: Vec<FieldPath>) -> Request<'a, T, P> {
+        let select: Select<T, P> = |walk, fields| {
+            let paths: Vec<&str> = fields.iter().map(|field| field.as_str()).collect();
+            walk.select(&paths)
+        };
+        self.reading(select, fields)
+    }
+
+    /// Reads something else of each item.
+    fn reading<R>(self, select: Select<T, R>, fields: Vec<FieldPath>) -> Request<'a, T, R> {
         Request {
             buckets: self.buckets,
             operation: self.operation,
@@ -72,12 +103,10 @@ impl<'a, T: Record> Request<'a, T> {
             order: self.order,
             newest_first: self.newest_first,
             range: self.range,
+            filter: self.filter,
             token: self.token,
             options: self.options,
-            select: |walk, fields| {
-                let paths: Vec<&str> = fields.iter().map(|field| field.as_str()).collect();
-                walk.select(&paths)
-            },
+            select,
             fields,
         }
     }
@@ -121,6 +150,9 @@ impl<R> Part<R> {
 /// The most buckets of one round trip.
 const MOST: u32 = 1_000;
 
+/// How often a read begins again because it met another collection than the handle knew.
+pub(crate) const MOST_REPLACED: u32 = 3;
+
 impl<'a, T: Record, R> Request<'a, T, R> {
     pub(crate) fn context(&self) -> Context {
         match self.keys.as_slice() {
@@ -144,6 +176,27 @@ impl<'a, T: Record, R> Request<'a, T, R> {
         Ok(longest)
     }
 
+    /// Gives only records that meet the filter, and the filters that were set before.
+    pub(crate) fn add_filter(&mut self, filter: AttributeFilter) {
+        self.filter = Some(match self.filter.take() {
+            None => filter,
+            Some(before) => before.and(filter),
+        });
+    }
+
+    pub(crate) fn is_filtered(&self) -> bool {
+        self.filter.is_some()
+    }
+
+    /// The filter for the records of the model.
+    pub(crate) fn record_filter(&self) -> Result<Option<RecordFilter>> {
+        let filter = self.filter.as_ref();
+        let filter = filter.map(|filter| RecordFilter::new(T::SPEC, filter));
+        filter
+            .transpose()
+            .map_err(|error| self.invalid(&error.to_string()))
+    }
+
     /// Plans the walk.
     pub(crate) fn walk(&self) -> Result<Walk<T, R>> {
         if self.range.is_reversed() {
@@ -152,7 +205,7 @@ impl<'a, T: Record, R> Request<'a, T, R> {
         let context = self.context();
         let longest = self.longest();
         let longest = longest.map_err(|error| Error::new(ErrorKind::Encode(error), &context))?;
-        let walk = Walk::new(self.keys.clone(), longest);
+        let walk = Walk::new(self.keys.clone(), longest).matching(self.record_filter()?);
         let walk = (self.select)(walk, &self.fields)
             .order(self.order)
             .newest_first(self.newest_first)
@@ -169,18 +222,52 @@ impl<'a, T: Record, R> Request<'a, T, R> {
     pub(crate) async fn first(mut self, walk: Walk<T, R>, most: usize) -> Result<Part<R>> {
         let context = self.context();
         let mut walk = walk;
-        let mut part = Part::EMPTY;
         if walk.is_empty() {
-            return Ok(part);
+            return Ok(Part::EMPTY);
         }
         let store = self.buckets.store();
         let collection = store.readable(&mut self.options, &context).await?;
+        let mut replaced = 0;
+        let mut part = loop {
+            let began = SameCollection::known(store);
+            let (part, finds) = self.once(&collection, &mut walk, most, &context).await?;
+            if finds == 1 {
+                break part;
+            }
+            match began.met(&mut self.options).await {
+                Met::One => break part,
+                // The handle may have known another one before the read began.
+                Met::Another if replaced < MOST_REPLACED => {
+                    replaced += 1;
+                    walk = self.walk()?;
+                }
+                Met::Another | Met::Gone => return Err(taken_away(&context)),
+            }
+        };
+        part.more = part.records.len() > most || part.damaged.is_some();
+        part.records.truncate(most);
+        let (operation, more, records) = (context.operation, part.more, part.records.len());
+        tracing::debug!(target: trace::READ, records, more, "{operation}");
+        Ok(part)
+    }
+
+    /// Walks once, and returns the number of finds with what it found.
+    async fn once(
+        &mut self,
+        collection: &Collection<RawDocumentBuf>,
+        walk: &mut Walk<T, R>,
+        most: usize,
+        context: &Context,
+    ) -> Result<(Part<R>, u32)> {
+        let mut part = Part::EMPTY;
+        let mut finds = 0;
         let mut wanted = buckets_of::<T>(most.saturating_add(1));
         loop {
             let plan = walk.find(wanted);
             let limit = plan.limit;
-            let rows = Rows::open(&collection, vec![plan], 0, self.options.lend()).await;
-            let mut rows = rows.map_err(|error| Error::read(error, &context))?;
+            finds += 1;
+            let rows = Rows::open(collection, vec![plan], 0, self.options.lend()).await;
+            let mut rows = rows.map_err(|error| Error::read(error, context))?;
             let mut found = 0_i64;
             let mut longer = None;
             let mut to_settle = None;
@@ -190,21 +277,22 @@ impl<'a, T: Record, R> Request<'a, T, R> {
                 && to_settle.is_none()
             {
                 let next = rows.next(|_| 0).await;
-                let Some(stored) = next.map_err(|error| Error::read(error, &context))? else {
+                let Some(stored) = next.map_err(|error| Error::read(error, context))? else {
                     break;
                 };
                 found += 1;
                 let ready = walk.take(stored);
-                part.extend(ready, &walk, &context);
+                part.extend(ready, walk, context);
                 longer = walk.longer();
                 to_settle = walk.to_settle();
             }
             if let Some(plan) = to_settle {
                 drop(rows);
-                let newest = Rows::one(&collection, plan, self.options.lend()).await;
+                finds += 1;
+                let newest = Rows::one(collection, plan, self.options.lend()).await;
                 walk.settle(
                     newest
-                        .map_err(|error| Error::read(error, &context))?
+                        .map_err(|error| Error::read(error, context))?
                         .as_deref(),
                 );
                 continue;
@@ -218,20 +306,15 @@ impl<'a, T: Record, R> Request<'a, T, R> {
             let is_complete = part.records.len() > most || part.damaged.is_some();
             if !is_complete && found < limit {
                 let rest = walk.end();
-                part.extend(rest, &walk, &context);
-                break;
+                part.extend(rest, walk, context);
+                return Ok((part, finds));
             }
             if is_complete {
-                break;
+                return Ok((part, finds));
             }
             walk.narrow(&part.records, most);
             wanted = wanted.saturating_mul(2).min(MOST);
         }
-        part.more = part.records.len() > most || part.damaged.is_some();
-        part.records.truncate(most);
-        let (operation, more, records) = (context.operation, part.more, part.records.len());
-        tracing::debug!(target: trace::READ, records, more, "{operation}");
-        Ok(part)
     }
 
     /// All records of the walk, at most `most`.

@@ -193,7 +193,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The session and the terms, to be used for another plan.
-    pub(super) fn into_options(self) -> ReadOptions<'a> {
+    pub(crate) fn into_options(self) -> ReadOptions<'a> {
         let session = match self.cursors {
             Cursors::Plain(_) => None,
             Cursors::InSession(_, session) => Some(session),

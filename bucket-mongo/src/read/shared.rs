@@ -1,6 +1,9 @@
 //! Aggregations of one call that are sent from several places.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
 
 use bucket_core::read::AggregatePlan;
 use futures_util::{Stream, stream};
@@ -20,6 +23,8 @@ pub(crate) struct SharedOptions<'a> {
     /// Locked for a command at a time.
     session: Option<Arc<Mutex<&'a mut ClientSession>>>,
     terms: Terms,
+    /// The number of commands and of reads that are parts of the call.
+    sent: Arc<AtomicU32>,
 }
 
 impl<'a> SharedOptions<'a> {
@@ -27,7 +32,17 @@ impl<'a> SharedOptions<'a> {
         Self {
             session: options.session.map(|session| Arc::new(Mutex::new(session))),
             terms: options.terms,
+            sent: Arc::default(),
         }
+    }
+
+    pub(crate) fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Whether the call has sent more than one command.
+    pub(crate) fn has_sent_several(&self) -> bool {
+        self.sent.load(Ordering::Relaxed) > 1
     }
 
     /// How many commands may be under way at the same time: in a session one.
@@ -40,6 +55,7 @@ impl<'a> SharedOptions<'a> {
 
     /// Runs a read of its own as a part of the call.
     pub(crate) async fn lend<R>(&self, read: impl AsyncFnOnce(ReadOptions<'_>) -> R) -> R {
+        self.sent.fetch_add(1, Ordering::Relaxed);
         let terms = self.terms.clone();
         let Some(session) = &self.session else {
             return read(ReadOptions {
@@ -71,8 +87,10 @@ impl<'a> SharedOptions<'a> {
         plan: AggregatePlan,
     ) -> Result<Aggregated<'a>, ReadFault> {
         self.terms.is_in_time()?;
+        self.sent.fetch_add(1, Ordering::Relaxed);
         let mut options = AggregateOptions::default();
-        options.hint = Some(Hint::Name(plan.hint));
+        options.hint = (!plan.hint.is_empty()).then_some(Hint::Name(plan.hint));
+        options.allow_disk_use = plan.spills.then_some(true);
         options.collation = Some(simple_collation());
         self.terms.set_for_aggregate(&mut options);
         let cursor = if let Some(session) = &self.session {

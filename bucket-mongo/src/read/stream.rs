@@ -2,7 +2,11 @@
 
 use std::{collections::VecDeque, mem};
 
-use super::{options::ReadOptions, rows::Rows};
+use super::{
+    options::ReadOptions,
+    rows::Rows,
+    same_collection::{SameCollection, taken_away},
+};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context};
 use bucket_core::{
     DamagedBucket, Record,
@@ -22,6 +26,10 @@ pub(crate) struct Chunks<'a, T: Record, R> {
     damaged: VecDeque<Placed<DamagedBucket>>,
     /// Whether something has reached the caller.
     given: bool,
+    /// Whether a bucket was found.
+    found: bool,
+    /// Where the walk sends several commands, the collection that it met before its second one.
+    began: Option<SameCollection>,
     ended: bool,
 }
 
@@ -50,6 +58,8 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
             rows: None,
             damaged: VecDeque::new(),
             given: false,
+            found: false,
+            began: None,
         }
     }
 
@@ -136,9 +146,26 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
         }
     }
 
+    /// Looks at the collection before the second command.
+    async fn look(&mut self) {
+        if self.began.is_none() {
+            let store = self.buckets.store();
+            self.began = SameCollection::begin(store, &mut self.options, true).await;
+        }
+    }
+
+    /// Whether the commands did not all meet one collection, as far as the end shows.
+    async fn is_taken_away(&mut self) -> bool {
+        match &self.began {
+            Some(began) if self.found => began.is_gone(&self.options.terms).await,
+            _ => false,
+        }
+    }
+
     /// Continues with another cursor.
     async fn settle(&mut self, plan: FindPlan) -> Result<()> {
         self.close();
+        self.look().await;
         let Self {
             context, options, ..
         } = self;
@@ -149,24 +176,41 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
         Ok(())
     }
 
+    async fn open(&mut self) -> Result<Rows<'a>> {
+        let store = self.buckets.store();
+        let collection = store.readable(&mut self.options, &self.context).await?;
+        let finds = self.walk.finds();
+        if finds.len() > 1 {
+            self.look().await;
+        }
+        let options = mem::take(&mut self.options);
+        let rows = Rows::open(&collection, finds, self.batch, options).await;
+        rows.map_err(|error| Error::read(error, &self.context))
+    }
+
     async fn step(&mut self) -> Result<Step<R>> {
-        let Self { context, walk, .. } = self;
-        let rows = match &mut self.rows {
+        let rows = match self.rows.take() {
             Some(rows) => rows,
-            none => {
-                let store = self.buckets.store();
-                let collection = store.readable(&mut self.options, context).await?;
-                let options = mem::take(&mut self.options);
-                let rows = Rows::open(&collection, walk.finds(), self.batch, options);
-                none.insert(rows.await.map_err(|error| Error::read(error, context))?)
-            }
+            None => self.open().await?,
         };
+        let Self {
+            context,
+            walk,
+            rows: place,
+            ..
+        } = self;
+        let rows = place.insert(rows);
         let turns = walk.turns();
         let next = rows.next(|stored| turns.of(stored)).await;
         let Some(stored) = next.map_err(|error| Error::read(error, context))? else {
             self.ended = true;
+            self.close();
+            if self.is_taken_away().await {
+                return Err(taken_away(&self.context));
+            }
             return Ok(Step::Ready(self.walk.end()));
         };
+        self.found = true;
         let ready = walk.take(stored);
         if let Some(plan) = walk.to_settle() {
             self.settle(plan).await?;

@@ -7,8 +7,9 @@ use std::sync::{
 
 use bucket_core::{
     BucketSpec,
-    write::{self, Look},
+    write::{self, Ground, Look},
 };
+use mongodb::bson::Bson;
 
 use crate::trace;
 
@@ -22,6 +23,8 @@ pub(crate) struct SharedCache {
     is_warned_of_indexes: AtomicBool,
     /// The longest bucket span, in milliseconds.
     longest: AtomicI64,
+    /// The UUID of the collection that the last look of a read has met.
+    collection: Mutex<Option<Bson>>,
 }
 
 impl SharedCache {
@@ -33,6 +36,21 @@ impl SharedCache {
     /// The longest bucket span that a read has met, in milliseconds.
     pub(crate) fn longest(&self) -> i64 {
         self.longest.load(Relaxed)
+    }
+
+    /// The UUID of the collection, as far as reads or writes have looked at it. It may be out of date.
+    pub(crate) fn seen_collection(&self) -> Option<Bson> {
+        let seen = self.collection.lock();
+        let seen = seen.unwrap_or_else(PoisonError::into_inner).clone();
+        seen.or_else(|| match self.lock().ground() {
+            Some(Ground::Collection(uuid)) => Some(Bson::Binary(uuid.clone())),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn saw_collection(&self, uuid: Option<Bson>) {
+        let seen = self.collection.lock();
+        *seen.unwrap_or_else(PoisonError::into_inner) = uuid;
     }
 
     pub(crate) fn saw_longest(&self, millis: i64) {

@@ -100,6 +100,12 @@ impl Callers {
                 part.duplicates.push(index);
             }
         }
+        for mut contested in written.contested {
+            if let Some((part, index)) = self.own(&mut parts, contested.index) {
+                contested.index = index;
+                part.contested.push(contested);
+            }
+        }
         for (index, error) in written.failed {
             if let Some((part, index)) = self.own(&mut parts, index) {
                 part.failed.push((index, error));

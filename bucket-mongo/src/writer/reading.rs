@@ -4,7 +4,7 @@
 
 use bson::{Document, RawDocumentBuf, raw::cstr};
 use bucket_core::{
-    read::FindPlan,
+    read::{FindPlan, ReadLevel},
     write::{CallEvent, Fault, Listing, Look, Pauses, WriteFailure},
 };
 use futures_util::future::try_join_all;
@@ -91,6 +91,22 @@ impl Writer<'_> {
             self.find_in_session(plans).await
         };
         found.map_or_else(CallEvent::from, CallEvent::Found)
+    }
+
+    /// Reads what a majority has, and not less than what the primary has now.
+    pub(crate) async fn certain(mut self, plan: FindPlan) -> Result<Vec<RawDocumentBuf>, Error> {
+        let mut now = plan.clone();
+        now.level = ReadLevel::Local;
+        let mut found = Vec::new();
+        for plan in [now, plan] {
+            found = match self.find(&[plan]).await {
+                CallEvent::Found(found) => found.into_iter().flatten().collect(),
+                CallEvent::Refused { error, .. } | CallEvent::Failed(error) => return Err(error),
+                // A read comes to nothing else.
+                _ => return Err(no_answer_in_time(&self.context)),
+            };
+        }
+        Ok(found)
     }
 
     async fn find_in_session(
@@ -213,7 +229,7 @@ impl Writer<'_> {
     }
 
     fn command(&self, plan: &FindPlan, concern: Option<&RawDocumentBuf>) -> RawDocumentBuf {
-        let mut command = plan.single_batch(self.spec.collection());
+        let mut command = plan.single_batch(self.collection);
         if let Some(concern) = concern {
             command.append(cstr!("readConcern"), concern.clone());
         }
@@ -253,8 +269,8 @@ fn first_batch(reply: &Document) -> Option<Vec<RawDocumentBuf>> {
 /// The error of records whose buckets no read returned before the deadline. The driver does not say what it
 /// waited for.
 fn no_answer_in_time(context: &Context) -> Error {
-    let message = "a read got no reply before the deadline: the server did not answer, or the client's pool had no free \
-                   connection"
+    let message = "the deadline of the write passed before it could be sent: a read that it needs got no reply, because \
+                   the server did not answer or the client's pool had no free connection"
         .to_owned();
     Error::new(ErrorKind::Unreachable { message }, context)
 }

@@ -1,8 +1,10 @@
 //! The outcome of a batch, with this crate's errors.
 
+use std::collections::HashMap;
+
 use bucket_core::{
     index::Unmet,
-    write::{Reason, Report, Unstored},
+    write::{Batch, Contested, Reason, Report, Unstored},
 };
 
 use crate::error::{Context, Error, ErrorKind, NotKnown};
@@ -22,6 +24,12 @@ pub(crate) struct Written {
     pub(crate) missed: usize,
     /// Records that were already stored, by an earlier call or as an earlier record of this one.
     pub(crate) duplicates: Vec<usize>,
+    /// Records that replaced what was stored under their ids.
+    pub(crate) replaced: Vec<usize>,
+    /// Records that do not replace what is stored under their ids.
+    pub(crate) superseded: Vec<usize>,
+    /// Records whose id another record has, if the batch keeps them.
+    pub(crate) contested: Vec<Contested>,
     /// Records that are not stored, or may not be, and why.
     pub(crate) failed: Vec<(usize, Error)>,
     /// Why the call stopped early: the connection was lost, or no record could be stored.
@@ -30,22 +38,28 @@ pub(crate) struct Written {
 
 impl Written {
     /// None of these records was stored.
-    pub(crate) fn all_failed(indexes: Vec<usize>, error: &Error) -> Self {
-        let failed = indexes.into_iter();
+    pub(crate) fn all_failed(failed: Vec<(usize, Error)>, error: &Error) -> Self {
         Self {
-            failed: failed.map(|index| (index, error.clone())).collect(),
+            failed,
             stopped_by: Some(error.clone()),
             ..Self::default()
         }
     }
 
-    pub(super) fn of(report: Report<Error>, context: &Context) -> Self {
+    /// The outcome of the records of this batch.
+    pub(super) fn of(report: Report<Error>, batch: &Batch, context: &Context) -> Self {
+        let keys = match (&context.key, report.failed.as_slice()) {
+            (None, [_, ..]) => batch.unstored_keys(),
+            _ => HashMap::new(),
+        };
+        let keys = &keys;
         let failed = report.failed.into_iter().flat_map(|unstored| {
             let Unstored {
                 records, reason, ..
             } = unstored;
             let error = error(reason, context);
-            records.into_iter().map(move |index| (index, error.clone()))
+            let records = records.into_iter();
+            records.map(move |index| (index, error.for_key(keys.get(&index))))
         });
         Self {
             failed: failed.collect(),
@@ -56,8 +70,20 @@ impl Written {
             resent: report.resent,
             missed: report.missed,
             duplicates: report.duplicates,
+            contested: report.contested,
+            ..Self::default()
         }
     }
+}
+
+/// The error of each record of a batch that is not sent, with its key.
+pub(crate) fn all_unsent(batch: &mut Batch, error: &Error) -> Vec<(usize, Error)> {
+    let indexes = batch.indexes();
+    batch.give_up();
+    let keys = batch.unstored_keys();
+    let indexes = indexes.into_iter();
+    let failed = indexes.map(|index| (index, error.for_key(keys.get(&index))));
+    failed.collect()
 }
 
 fn error(reason: Reason<Error>, context: &Context) -> Error {

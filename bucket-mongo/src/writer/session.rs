@@ -84,7 +84,7 @@ async fn begin(session: &mut ClientSession) -> mongodb::error::Result<()> {
 
 /// Refuses a snapshot session: the server takes no writes in it. Its errors for the reads of a write differ
 /// from form to form, so nothing is sent.
-pub(super) async fn refuse_snapshot(
+pub(crate) async fn refuse_snapshot(
     session: &mut ClientSession,
     context: &Context,
 ) -> Result<(), crate::Error> {

@@ -39,6 +39,7 @@ pages! {
     cookbook_queue: "docs/book/src/cookbook-queue.md";
     cookbook_requests: "docs/book/src/cookbook-requests.md";
     design: "docs/book/src/design.md";
+    edits: "docs/book/src/edits.md";
     errors: "docs/book/src/errors.md";
     faults: "docs/book/src/faults.md";
     form_count: "docs/book/src/form-count.md";
@@ -57,10 +58,12 @@ pages! {
     quickstart: "docs/book/src/quickstart.md";
     record_ids: "docs/book/src/record-ids.md";
     records: "docs/book/src/records.md";
+    repair: "docs/book/src/repair.md";
     retention: "docs/book/src/retention.md";
     rollups: "docs/book/src/rollups.md";
     sessions: "docs/book/src/sessions.md";
     setting_up: "docs/book/src/setting-up.md";
+    sizes: "docs/book/src/sizes.md";
     sources: "docs/book/src/sources.md";
     spans: "docs/book/src/spans.md";
     statistics: "docs/book/src/statistics.md";
@@ -68,5 +71,7 @@ pages! {
     tracing: "docs/book/src/tracing.md";
     units_and_order: "docs/book/src/units-and-order.md";
     which_form: "docs/book/src/which-form.md";
+    verify: "docs/book/src/verify.md";
+    watching: "docs/book/src/watching.md";
     why_buckets: "docs/book/src/why-buckets.md";
 }

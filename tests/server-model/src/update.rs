@@ -1,4 +1,4 @@
-//! Updates by operators: `$push`, `$inc`, `$min`, `$max`, `$set`, `$setOnInsert`.
+//! Updates by operators: `$push`, `$inc`, `$min`, `$max`, `$set`, `$setOnInsert`, `$unset`.
 
 mod apply;
 mod number;
@@ -23,6 +23,7 @@ pub(crate) struct Change {
 pub(crate) enum Operation {
     Set(Value),
     SetOnInsert(Value),
+    Unset,
     Add(Value),
     Min(Value),
     Max(Value),
@@ -35,10 +36,10 @@ pub(crate) fn parse(update: &Fields) -> Result<Vec<Change>, Refusal> {
     for (name, fields) in &update.0 {
         if !matches!(
             &**name,
-            "$push" | "$inc" | "$min" | "$max" | "$set" | "$setOnInsert"
+            "$push" | "$inc" | "$min" | "$max" | "$set" | "$setOnInsert" | "$unset"
         ) {
             return Err(match &**name {
-                "$unset" | "$rename" | "$mul" | "$currentDate" | "$pull" | "$pullAll" | "$pop"
+                "$rename" | "$mul" | "$currentDate" | "$pull" | "$pullAll" | "$pop"
                 | "$addToSet" | "$bit" => Refusal::unknown(format_args!("the operator `{name}`")),
                 name => Refusal::new(
                     9,
@@ -106,6 +107,7 @@ fn operation(name: &str, path: &str, operand: &Value) -> Result<Operation, Refus
     Ok(match name {
         "$set" => Operation::Set(value),
         "$setOnInsert" => Operation::SetOnInsert(value),
+        "$unset" => Operation::Unset,
         "$min" => Operation::Min(value),
         "$max" => Operation::Max(value),
         "$inc" if value.is_number() => Operation::Add(value),

@@ -269,7 +269,7 @@ fn commands_unknown_to_the_model_are_errors() {
         doc! { "aggregate": "c", "pipeline": [], "cursor": {} },
         doc! { "find": "c", "filter": { "a": { "$regex": "x" } } },
         doc! { "find": "c", "collation": { "locale": "de" } },
-        update(doc! { "$unset": { "a": 1 } }),
+        update(doc! { "$rename": { "a": "b" } }),
         update(doc! { "a": 1 }),
         doc! { "insert": "c", "documents": [{ "a": Bson::Decimal128("1".parse().unwrap()) }] },
         doc! { "createIndexes": "c", "indexes": [{ "key": { "a": "text" }, "name": "a" }] },

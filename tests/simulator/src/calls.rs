@@ -3,13 +3,15 @@
 
 use std::ops::Range;
 
-use bson::{Bson, Document, RawDocumentBuf, Timestamp, raw::cstr};
+use bson::{Bson, DateTime, Document, RawDocumentBuf, Timestamp, raw::cstr};
 use bucket_core::{
     read::{FindPlan, ReadLevel},
-    write::{Call, CallEvent, Delivered, Dispatch, Fault, Listing, Look, Next, Pauses},
+    write::{Call, CallEvent, Delivered, Fault, Listing, Look, Next, Pauses},
 };
 
 use crate::{
+    commands::Order,
+    edits::Editing,
     ledger::Sent,
     model::Model,
     world::{Arrival, Event, Sender, World},
@@ -25,12 +27,21 @@ const MOST_COMMANDS: usize = 200;
 #[allow(dead_code, reason = "it is shown where a history fails")]
 pub(crate) struct Trouble(pub(crate) String);
 
+/// What a call does.
+#[derive(Debug)]
+pub(crate) enum Task<T: Model> {
+    /// It stores records.
+    Write(Box<Call<Trouble>>),
+    /// It edits what is stored.
+    Edit(Box<Editing<T>>),
+}
+
 /// A call under way.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct Running<T: Model> {
     pub(crate) writer: usize,
     pub(crate) client: usize,
-    pub(crate) call: Call<Trouble>,
+    pub(crate) task: Task<T>,
     pub(crate) deadline: u64,
     pub(crate) in_session: bool,
     /// Its records, by their indexes.
@@ -45,7 +56,7 @@ pub(crate) struct Running {
     /// What commands have come to, in their order.
     pub(crate) delivered: Vec<Option<Delivered<Trouble>>>,
     /// In a session: what comes after the command under way.
-    pub(crate) queue: Vec<Dispatch>,
+    pub(crate) queue: Vec<Order>,
     /// The time of the last look, as the server counts it.
     seen: u32,
     is_weak: bool,
@@ -62,12 +73,12 @@ pub(crate) struct Read {
     found: Option<Vec<RawDocumentBuf>>,
 }
 
-impl Running {
-    pub(crate) fn new(writer: usize, client: usize, call: Call<Trouble>, deadline: u64) -> Self {
+impl<T: Model> Running<T> {
+    pub(crate) fn new(writer: usize, client: usize, task: Task<T>, deadline: u64) -> Self {
         Self {
             writer,
             client,
-            call,
+            task,
             deadline,
             in_session: false,
             sent: Vec::new(),
@@ -95,7 +106,7 @@ impl Read {
         }
     }
 
-    fn of<T: Model>(plan: &FindPlan) -> Self {
+    pub(crate) fn of<T: Model>(plan: &FindPlan) -> Self {
         Self::new(plan.single_batch(T::SPEC.collection()), plan.level, false)
     }
 
@@ -112,16 +123,23 @@ impl<T: Model> World<'_, T> {
             let Some(running) = &mut self.calls[at] else {
                 return;
             };
-            match running.call.next() {
+            let call = match &mut running.task {
+                Task::Write(call) => call,
+                Task::Edit(_) => return self.go_on_editing(at),
+            };
+            match call.next() {
                 Next::Consult => {
-                    let learnt = &mut self.clients[running.client].learnt;
-                    running.call.consult(learnt);
+                    let cache = &mut self.clients[running.client].cache;
+                    call.consult(cache);
                 }
                 Next::Look(look) => return self.read(at, vec![Read::look::<T>(look)]),
                 Next::Read(plans) => {
                     return self.read(at, plans.iter().map(Read::of::<T>).collect());
                 }
-                Next::Send(commands) => return self.dispatch(at, commands),
+                Next::Send(commands) => {
+                    let orders = commands.into_iter().map(Order::from);
+                    return self.dispatch(at, orders.collect());
+                }
                 Next::Pause { floor, ceiling } => {
                     let pause = floor + self.up_to(ceiling.saturating_sub(floor));
                     return self.at(pause, Event::CallPaused(at));
@@ -133,13 +151,10 @@ impl<T: Model> World<'_, T> {
     }
 
     pub(crate) fn call_paused(&mut self, at: usize) {
-        if let Some(running) = &mut self.calls[at] {
-            running.call.told(CallEvent::Paused);
-            self.go_on(at);
-        }
+        self.tell_task(at, CallEvent::Paused);
     }
 
-    fn read(&mut self, at: usize, reads: Vec<Read>) {
+    pub(crate) fn read(&mut self, at: usize, reads: Vec<Read>) {
         let number = reads.len();
         if let Some(running) = &mut self.calls[at] {
             running.reads = reads;
@@ -247,7 +262,17 @@ impl<T: Model> World<'_, T> {
     fn tell_of_read(&mut self, at: usize, event: CallEvent<Trouble>) {
         if let Some(running) = &mut self.calls[at] {
             running.reads.clear();
-            running.call.told(event);
+            self.tell_task(at, event);
+        }
+    }
+
+    fn tell_task(&mut self, at: usize, event: CallEvent<Trouble>) {
+        let now = DateTime::from_millis(self.clock());
+        if let Some(running) = &mut self.calls[at] {
+            match &mut running.task {
+                Task::Write(call) => call.told(event),
+                Task::Edit(editing) => editing.told(event, now),
+            }
             self.go_on(at);
         }
     }
@@ -265,7 +290,7 @@ impl<T: Model> World<'_, T> {
         }
     }
 
-    fn dispatch(&mut self, at: usize, mut commands: Vec<Dispatch>) {
+    pub(crate) fn dispatch(&mut self, at: usize, mut commands: Vec<Order>) {
         let Some(running) = &mut self.calls[at] else {
             return;
         };
@@ -278,8 +303,8 @@ impl<T: Model> World<'_, T> {
         if running.in_session {
             running.queue = commands.split_off(1);
         }
-        for (place, dispatch) in commands.into_iter().enumerate() {
-            self.begin_command(at, place, dispatch);
+        for (place, order) in commands.into_iter().enumerate() {
+            self.begin_command(at, place, order);
         }
     }
 
@@ -304,8 +329,7 @@ impl<T: Model> World<'_, T> {
         if running.delivered.iter().all(Option::is_some) {
             let commands = running.delivered.drain(..).flatten().collect();
             let late = now >= running.deadline;
-            running.call.told(CallEvent::Ended { commands, late });
-            self.go_on(at);
+            self.tell_task(at, CallEvent::Ended { commands, late });
         }
     }
 }

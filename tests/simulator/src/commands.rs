@@ -35,25 +35,49 @@ pub(crate) struct Command {
     refusal: Option<WriteFailure>,
 }
 
+/// A command to send.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) body: RawDocumentBuf,
+    pub(crate) statements: usize,
+    pub(crate) collection: Option<Binary>,
+    /// A second execution changes nothing more.
+    pub(crate) is_repeatable: bool,
+}
+
+impl From<Dispatch> for Order {
+    fn from(dispatch: Dispatch) -> Self {
+        Self {
+            body: dispatch.body,
+            statements: dispatch.statements,
+            collection: dispatch.collection,
+            is_repeatable: false,
+        }
+    }
+}
+
 impl<T: Model> World<'_, T> {
-    pub(crate) fn begin_command(&mut self, call: usize, place: usize, dispatch: Dispatch) {
+    pub(crate) fn begin_command(&mut self, call: usize, place: usize, order: Order) {
         let Some(running) = &self.calls[call] else {
             return;
         };
         let (client, writer) = (running.client, running.writer);
         let (in_session, deadline) = (running.in_session, running.deadline);
-        let mut delivery = Delivery::new(dispatch.statements);
+        let mut delivery = Delivery::new(order.statements);
+        if order.is_repeatable {
+            delivery = delivery.repeatable();
+        }
         if in_session {
             delivery = delivery.in_session();
         }
-        if matches!(dispatch.body.get_bool("ordered"), Ok(false)) {
+        if matches!(order.body.get_bool("ordered"), Ok(false)) {
             delivery = delivery.divisible();
         }
-        if !self.clients[client].learnt.has_numbers() {
+        if !self.clients[client].cache.has_numbers() {
             delivery = delivery.without_number();
         }
         let session = self.take_session(client, writer, in_session);
-        let first = dispatch.body.iter().next().and_then(Result::ok);
+        let first = order.body.iter().next().and_then(Result::ok);
         let kind = first.map_or_else(String::new, |(name, _)| name.as_str().to_owned());
         let at = self.commands.len();
         self.commands.push(Some(Command {
@@ -63,9 +87,9 @@ impl<T: Model> World<'_, T> {
             writer,
             in_session,
             delivery,
-            body: dispatch.body,
+            body: order.body,
             kind,
-            collection: dispatch.collection,
+            collection: order.collection,
             session,
             attempt: 0,
             is_out: false,
@@ -147,7 +171,7 @@ impl<T: Model> World<'_, T> {
             Some(part) => part_of(&command.body, part, number.is_some()),
             None => command.body.clone(),
         };
-        let is_named = named && client.learnt.names_collections(command.in_session);
+        let is_named = named && client.cache.names_collections(command.in_session);
         if let Some(uuid) = command.collection.as_ref().filter(|_| is_named) {
             body.append(cstr!("collectionUUID"), uuid.clone());
         }
@@ -193,11 +217,11 @@ impl<T: Model> World<'_, T> {
             return;
         }
         command.is_out = false;
-        let learnt = &mut self.clients[command.client].learnt;
+        let cache = &mut self.clients[command.client].cache;
         let told = match arrival {
             Arrival::Reply(reply) if is_ok(&reply) => {
-                if command.collection.is_some() && learnt.names_collections(command.in_session) {
-                    learnt.saw_naming_taken();
+                if command.collection.is_some() && cache.names_collections(command.in_session) {
+                    cache.saw_naming_taken();
                 }
                 Told::Reply(reply)
             }
@@ -220,7 +244,7 @@ impl<T: Model> World<'_, T> {
             Arrival::NotSent => Told::Fault(Fault::NotSent),
         };
         if matches!(told, Told::Fault(Fault::NoNumbers)) {
-            learnt.give_up_numbers();
+            cache.give_up_numbers();
         }
         command.delivery.told(told);
         self.carry_on(at);
@@ -275,7 +299,7 @@ impl<T: Model> World<'_, T> {
             return;
         };
         if command.delivery.has_met_a_taken_number() {
-            self.clients[command.client].learnt.give_up_numbers();
+            self.clients[command.client].cache.give_up_numbers();
         }
         if command.in_session {
             self.writers[command.writer].session = Some(command.session);

@@ -25,7 +25,9 @@ pub(crate) fn run<T: Model>(plan: &Plan, told: bool) -> Ended {
     let result = catch_unwind(AssertUnwindSafe(|| {
         world.run();
         let documents = world.server.raw_documents(&namespace::<T>());
-        world.ledger.audit(&documents)
+        let mut wrong = world.ledger.audit(&documents);
+        wrong.extend(world.verify());
+        wrong
     }));
     let failure = match result {
         Ok(wrong) if wrong.is_empty() => None,

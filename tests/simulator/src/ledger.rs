@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use bson::RawDocumentBuf;
 use bucket_core::{BucketDocument, Form, bucket};
 
-use crate::model::{Disturbed, Model, positions};
+use crate::{
+    corrections::{Correction, has_mark},
+    model::{Disturbed, Model, positions},
+};
 
 /// A delivery of a record: the record's number, and the index among its deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,16 +32,19 @@ pub(crate) enum Told {
     Unknown,
 }
 
+/// A record, and what was reported about it.
 #[derive(Debug)]
-struct Entry<T> {
-    record: T,
-    told: Vec<Told>,
+pub(crate) struct Entry<T> {
+    pub(crate) record: T,
+    pub(crate) told: Vec<Told>,
+    /// The step of the last delivery or report.
+    pub(crate) last: u64,
     /// Its source and its position there.
     source: Option<(u8, i64)>,
     /// The source was allowed to skip it.
     skipped: bool,
-    /// It was removed after it had been stored.
-    removed: bool,
+    /// It was removed together with its bucket after it had been stored.
+    pub(crate) removed: bool,
     /// The first call that sent it.
     call: usize,
 }
@@ -46,8 +52,11 @@ struct Entry<T> {
 /// All records of a history.
 #[derive(Debug)]
 pub(crate) struct Ledger<T> {
-    entries: Vec<Entry<T>>,
-    wrong: Vec<String>,
+    pub(crate) entries: Vec<Entry<T>>,
+    pub(crate) corrections: Vec<Correction>,
+    pub(crate) wrong: Vec<String>,
+    /// The steps so far.
+    steps: u64,
     /// How often something that was stored was taken away.
     losses: u32,
     pub(crate) disturbed: Disturbed,
@@ -57,10 +66,18 @@ impl<T: Model> Ledger<T> {
     pub(crate) fn new(disturbed: Disturbed) -> Self {
         Self {
             entries: Vec::new(),
+            corrections: Vec::new(),
             wrong: Vec::new(),
+            steps: 0,
             losses: 0,
             disturbed,
         }
+    }
+
+    /// The number of the next step.
+    pub(crate) fn step(&mut self) -> u64 {
+        self.steps += 1;
+        self.steps
     }
 
     /// The number of the next record.
@@ -73,6 +90,7 @@ impl<T: Model> Ledger<T> {
         self.entries.push(Entry {
             record,
             told: Vec::new(),
+            last: 0,
             source,
             skipped: false,
             removed: false,
@@ -98,6 +116,7 @@ impl<T: Model> Ledger<T> {
     ) -> Sent {
         let is_gone = self.entries[number].removed
             && documents().is_some_and(|documents| !self.is_held(number, &documents));
+        self.entries[number].last = self.step();
         let told = &mut self.entries[number].told;
         told.push(Told::Unknown);
         Sent {
@@ -109,6 +128,7 @@ impl<T: Model> Ledger<T> {
 
     pub(crate) fn tell(&mut self, sent: Sent, told: Told) {
         self.entries[sent.number].told[sent.at] = told;
+        self.entries[sent.number].last = self.step();
     }
 
     /// Checks a duplicate against the buckets: if they hold it neither when it is sent nor when it is reported, and
@@ -135,7 +155,8 @@ impl<T: Model> Ledger<T> {
             };
             let holds = T::items(&bucket)
                 .iter()
-                .any(|item| T::of_item(&bucket, item) == entry.record);
+                .any(|item| T::of_item(&bucket, item).number() == entry.record.number());
+            let is_of_key = T::order(&bucket).0 == entry.record.key_text();
             let passes = entry.source.is_some_and(|(own, at)| {
                 let passes = |(source, position): (String, i64)| {
                     source == source_name(own) && position >= at
@@ -143,7 +164,7 @@ impl<T: Model> Ledger<T> {
                 T::order(&bucket).0 == entry.record.key_text()
                     && positions(document).into_iter().any(passes)
             });
-            holds || passes
+            holds || passes || (is_of_key && has_mark(document, &entry.record))
         })
     }
 
@@ -186,6 +207,7 @@ impl<T: Model> Ledger<T> {
     pub(crate) fn remove(&mut self, documents: &[RawDocumentBuf]) {
         self.disturbed.removed |= !documents.is_empty();
         self.lose();
+        self.forget_marks(documents);
         for document in documents {
             let Ok(bucket) = bucket::decode::<T>(document) else {
                 continue;
@@ -222,8 +244,10 @@ impl<T: Model> Ledger<T> {
         for (bucket, _) in &buckets {
             self.count(bucket, &mut found, &mut by_id);
         }
-        for (entry, found) in self.entries.iter().zip(&found) {
-            if let Some(wrong) = entry.is_wrong(*found, &self.entries, self.disturbed) {
+        self.check_edits(documents);
+        self.check_gone(&found);
+        for (number, (entry, found)) in self.entries.iter().zip(&found).enumerate() {
+            if let Some(wrong) = self.is_wrong(number, *found) {
                 self.wrong.push(format!(
                     "{:?} {wrong}: told {:?}, found {found}",
                     entry.record, entry.told
@@ -248,6 +272,51 @@ impl<T: Model> Ledger<T> {
         std::mem::take(&mut self.wrong)
     }
 
+    /// Without its index, no repeated record is recognized. The same holds without the bucket that kept its
+    /// position.
+    pub(crate) fn is_untold(&self, entry: &Entry<T>) -> bool {
+        self.disturbed.unindexed || (self.disturbed.removed && entry.source.is_some())
+    }
+
+    /// What is wrong with a record that was found this many times.
+    fn is_wrong(&self, number: usize, found: u32) -> Option<&'static str> {
+        let entry = &self.entries[number];
+        let said = |what: Told| entry.told.iter().filter(|told| **told == what).count();
+        // A position that its source was allowed to skip counts as stored. What has the id of a removed record is a
+        // duplicate.
+        let is_edited = self.may_have_other_data(number);
+        let is_repeated = said(Told::Duplicate) > 0 && !entry.skipped && !is_edited;
+        let was_stored = said(Told::Stored) > 0 || is_repeated;
+        let most = if self.is_untold(entry) {
+            entry.told.len()
+        } else {
+            1
+        };
+        if found as usize > most {
+            return Some("is stored more than once");
+        }
+        if found > 0 && entry.is_denied() && !(is_edited && said(Told::Conflict) > 0) {
+            return Some("is stored, and that was denied");
+        }
+        if entry.removed {
+            return None;
+        }
+        if found == 0 && was_stored && !self.may_be_taken(number) {
+            return Some("is lost");
+        }
+        if said(Told::Stored) > most {
+            return Some("was called stored twice");
+        }
+        let id = entry.record.id();
+        let meets = |other: &Entry<T>| {
+            other.record.id() == id && other.record != entry.record && !other.is_denied()
+        };
+        if said(Told::Conflict) > 0 && !is_edited && !self.entries.iter().any(meets) {
+            return Some("is in conflict with nothing");
+        }
+        None
+    }
+
     fn count(
         &mut self,
         bucket: &T::Bucket,
@@ -257,12 +326,13 @@ impl<T: Model> Ledger<T> {
         for item in T::items(bucket) {
             let record = T::of_item(bucket, item);
             let number = usize::try_from(record.number()).unwrap_or(usize::MAX);
-            let sent = self.entries.get(number).map(|entry| &entry.record);
-            if sent == Some(&record) {
+            if self.is_version(number, &record) {
                 found[number] += 1;
             } else {
-                self.wrong
-                    .push(format!("{record:?} was never sent, but {sent:?}"));
+                let sent = self.entries.get(number).map(|entry| &entry.record);
+                self.wrong.push(format!(
+                    "{record:?} was never sent, or is overwritten: {sent:?}"
+                ));
             }
             if let Some(id) = record.id().filter(|_| !self.disturbed.unindexed) {
                 *by_id.entry(id).or_default() += 1;
@@ -276,7 +346,7 @@ impl<T: Model> Ledger<T> {
         let of_window = matches!(T::SPEC.form(), Form::Window { .. });
         let (start, end) = (parts.fields.start, parts.fields.end);
         for (source, position) in positions(document) {
-            for (entry, found) in self.entries.iter().zip(found) {
+            for (number, (entry, found)) in self.entries.iter().zip(found).enumerate() {
                 let Some((own, at)) = entry.source else {
                     continue;
                 };
@@ -286,7 +356,14 @@ impl<T: Model> Ledger<T> {
                     && (!of_window
                         || (start <= entry.record.time()
                             && (entry.record.time() < end || end == bson::DateTime::MAX)));
-                let is_accounted_for = *found > 0 || entry.skipped || entry.removed;
+                // What has the id of a removed record is a duplicate.
+                let is_repeated =
+                    || entry.told.contains(&Told::Duplicate) && self.may_have_other_data(number);
+                let is_accounted_for = *found > 0
+                    || entry.skipped
+                    || entry.removed
+                    || self.may_be_taken(number)
+                    || is_repeated();
                 if is_passed && !is_accounted_for {
                     self.wrong.push(format!(
                         "the position {position} of {source} passes {:?} at {at}, which is not stored: told {:?}",
@@ -350,39 +427,6 @@ impl<T: Model> Entry<T> {
     fn is_denied(&self) -> bool {
         let denied = |told: &Told| matches!(told, Told::NotStored | Told::Conflict);
         self.told.iter().all(denied)
-    }
-
-    fn is_wrong(&self, found: u32, all: &[Self], disturbed: Disturbed) -> Option<&'static str> {
-        let said = |what: Told| self.told.iter().filter(|told| **told == what).count();
-        // A position that its source was allowed to skip counts as stored.
-        let was_stored = said(Told::Stored) > 0 || (said(Told::Duplicate) > 0 && !self.skipped);
-        // Without its index, no repeated record is recognized. The same holds without the bucket
-        // that kept its position.
-        let is_untold = disturbed.unindexed || (disturbed.removed && self.source.is_some());
-        let most = if is_untold { self.told.len() } else { 1 };
-        if found as usize > most {
-            return Some("is stored more than once");
-        }
-        if found > 0 && self.is_denied() {
-            return Some("is stored, and that was denied");
-        }
-        if self.removed {
-            return None;
-        }
-        if found == 0 && was_stored {
-            return Some("is lost");
-        }
-        if said(Told::Stored) > most {
-            return Some("was called stored twice");
-        }
-        let id = self.record.id();
-        let meets = |other: &Self| {
-            other.record.id() == id && other.record != self.record && !other.is_denied()
-        };
-        if said(Told::Conflict) > 0 && !all.iter().any(meets) {
-            return Some("is in conflict with nothing");
-        }
-        None
     }
 }
 

@@ -15,6 +15,8 @@
 pub mod breaks;
 mod calls;
 mod commands;
+mod corrections;
+mod edits;
 pub mod forms;
 mod history;
 mod ledger;
@@ -25,6 +27,7 @@ mod quiet;
 pub mod random;
 mod server;
 mod shrink;
+mod verified;
 mod world;
 mod writers;
 
@@ -41,7 +44,7 @@ mod sample;
 
 pub use self::{
     history::Ended,
-    plan::{CallPlan, ClientPlan, Fault, FaultPlan, Plan, WriterPlan},
+    plan::{CallPlan, ClientPlan, EditKind, EditPlan, Fault, FaultPlan, Plan, WriterPlan},
 };
 
 /// Runs the history of a seed. Returns its result, or a report if it failed. With `smaller`, the

@@ -9,10 +9,14 @@ use crate::random::Random;
 const WRITERS: usize = 4;
 /// Faults of a history.
 const FAULTS: usize = 10;
+/// Writers that edit, in the histories with edits.
+const EDITORS: usize = 2;
 /// The most calls of a writer.
 const CALLS: u64 = 12;
 /// The approximate number of messages in a history. A fault beyond them hits nothing.
 const MESSAGES: u64 = 220;
+/// The stream of the random numbers of edits: of their own, so that histories without edits stay as they are.
+const EDITS: u64 = 4;
 
 /// A history.
 #[derive(Debug, Clone)]
@@ -76,6 +80,41 @@ pub struct CallPlan {
     pub wait: u16,
     /// Its deadline in milliseconds.
     pub deadline: u16,
+    /// It sends no records, and edits what is stored.
+    pub edit: Option<EditPlan>,
+}
+
+/// An edit. Which record it is about, the seed of the call says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EditPlan {
+    /// What it does.
+    pub kind: EditKind,
+    /// It names the record by a reference, even if the record has an id.
+    pub by_reference: bool,
+    /// It takes a reference that somebody has read before, if there is one.
+    pub is_stale: bool,
+}
+
+/// What an edit does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EditKind {
+    /// It corrects a record.
+    Update,
+    /// It replaces a record by another one, or finds that this one does not replace it.
+    Replace,
+    /// It removes a record.
+    Delete,
+    /// It removes the records of a bucket that are about as old as this one.
+    DeleteBetween,
+    /// It removes everything of the key of the record.
+    DeleteKey,
+}
+
+impl EditKind {
+    /// Whether it leaves another record in the place of one.
+    pub(crate) fn is_correction(self) -> bool {
+        matches!(self, Self::Update | Self::Replace)
+    }
 }
 
 /// A fault, and the message that it hits.
@@ -180,7 +219,30 @@ impl Plan {
             plan.remove_under_sources(&mut more);
         }
         plan.faults.sort_by_key(|fault| fault.at);
+        let mut edits = Random::new(seed, EDITS);
+        if edits.below(2) == 0 {
+            plan.add_editors(&mut edits);
+        }
         plan
+    }
+
+    fn add_editors(&mut self, random: &mut Random) {
+        let erases = random.below(6) == 0;
+        for _ in 0..EDITORS {
+            let mut editor = writer(random, self.clients.len(), false);
+            for call in &mut editor.calls {
+                call.again = 0;
+                call.is_shared = false;
+                call.records = 0;
+                call.wait = u16::try_from(random.below(120)).unwrap_or_default();
+                if random.below(4) == 0 {
+                    // Outcomes stay unknown.
+                    call.deadline = u16::try_from(30 + random.below(200)).unwrap_or_default();
+                }
+                call.edit = Some(edit(random, erases));
+            }
+            self.writers.push(editor);
+        }
     }
 
     /// Lets all writers deliver sources whose keys are removed under their calls. Few histories have all of
@@ -220,6 +282,20 @@ fn writer(random: &mut Random, clients: usize, sources: bool) -> WriterPlan {
     }
 }
 
+fn edit(random: &mut Random, erases: bool) -> EditPlan {
+    EditPlan {
+        kind: match random.below(12) {
+            0..=3 => EditKind::Update,
+            4..=5 => EditKind::Replace,
+            6..=8 => EditKind::Delete,
+            9 if erases => EditKind::DeleteKey,
+            _ => EditKind::DeleteBetween,
+        },
+        by_reference: random.below(2) == 0,
+        is_stale: random.below(4) == 0,
+    }
+}
+
 fn call(random: &mut Random) -> CallPlan {
     let records = match random.below(10) {
         0..=4 => 1,
@@ -249,6 +325,7 @@ fn call(random: &mut Random) -> CallPlan {
         is_shared: records > 1 && random.below(6) == 0,
         wait: u16::try_from(wait).unwrap_or_default(),
         deadline: u16::try_from(deadline).unwrap_or(u16::MAX),
+        edit: None,
     }
 }
 
@@ -332,6 +409,11 @@ impl fmt::Display for Plan {
                 writer.client, writer.source, writer.in_session
             )?;
             for call in &writer.calls {
+                if let Some(edit) = call.edit {
+                    let (wait, deadline) = (call.wait, call.deadline);
+                    writeln!(f, "    after {wait} ms {edit:?} within {deadline} ms")?;
+                    continue;
+                }
                 writeln!(
                     f,
                     "    after {} ms {} records{}{}{} within {} ms",

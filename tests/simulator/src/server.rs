@@ -37,7 +37,12 @@ impl<T: Model> World<'_, T> {
             // The server may have forgotten that its number was fenced off.
             return;
         }
+        let before = matches!(body.get("delete"), Ok(Some(_)))
+            .then(|| self.server.raw_documents(&namespace::<T>()));
         let answer = self.server.execute(&body);
+        if let Some(before) = before {
+            self.ledger.remove(&self.gone_of(before));
+        }
         self.tell(|| {
             format!("{sender:?} gets {answer:?}")
                 .chars()
@@ -56,6 +61,15 @@ impl<T: Model> World<'_, T> {
                 self.held.push(Held::Read(sender, body, back));
             }
         }
+    }
+
+    /// Those of these documents that are there no longer.
+    fn gone_of(&self, before: Vec<RawDocumentBuf>) -> Vec<RawDocumentBuf> {
+        let after = self.server.raw_documents(&namespace::<T>());
+        let left: Vec<_> = after.iter().filter_map(id_of).collect();
+        let is_gone =
+            |document: &RawDocumentBuf| id_of(document).is_some_and(|id| !left.contains(&id));
+        before.into_iter().filter(is_gone).collect()
     }
 
     /// The part of a fault that does not concern the sender's message.

@@ -10,6 +10,7 @@ use server_model::Server;
 use crate::{
     calls::Running,
     commands::Command,
+    edits::{Choice, Known},
     ledger::Ledger,
     model::{Disturbed, Model},
     plan::{ClientPlan, Plan},
@@ -109,7 +110,7 @@ impl Eq for Timed {}
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) plan: ClientPlan,
-    pub(crate) learnt: Cache,
+    pub(crate) cache: Cache,
     pub(crate) sessions: Vec<Session>,
     /// The next number repeats that of the previous command.
     pub(crate) miscounts: bool,
@@ -139,9 +140,13 @@ pub(crate) struct World<'a, T: Model> {
     pub(crate) node: u32,
     pub(crate) clients: Vec<Client>,
     pub(crate) writers: Vec<Writer>,
-    pub(crate) calls: Vec<Option<Running>>,
+    pub(crate) calls: Vec<Option<Running<T>>>,
     pub(crate) commands: Vec<Option<Command>>,
     pub(crate) ledger: Ledger<T>,
+    /// References that somebody has read.
+    pub(crate) references: Vec<Known<T>>,
+    /// The edits with an unknown outcome that their writers make again.
+    pub(crate) again: Vec<(usize, Choice<T>)>,
     /// The records of each source, by their positions.
     pub(crate) logs: [Vec<usize>; 2],
     pub(crate) random: Random,
@@ -158,7 +163,7 @@ impl Client {
     fn new(plan: ClientPlan) -> Self {
         Self {
             plan,
-            learnt: Cache::default(),
+            cache: Cache::default(),
             sessions: Vec::new(),
             miscounts: false,
         }
@@ -186,6 +191,8 @@ impl<'a, T: Model> World<'a, T> {
             calls: Vec::new(),
             commands: Vec::new(),
             ledger: Ledger::new(Disturbed::of(plan)),
+            references: Vec::new(),
+            again: Vec::new(),
             logs: Default::default(),
             random: Random::new(plan.seed, 2),
             messages: 0,

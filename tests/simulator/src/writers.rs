@@ -7,7 +7,7 @@ use bucket_core::{
 };
 
 use crate::{
-    calls::{GRACE, Running, Trouble},
+    calls::{GRACE, Running, Task, Trouble},
     ledger::{Sent, Told, source_name},
     model::Model,
     plan::CallPlan,
@@ -52,6 +52,9 @@ impl<T: Model> World<'_, T> {
         writer.next += 1;
         let number = self.calls.len();
         writer.running = Some(number);
+        if let Some(edit) = call.edit {
+            return self.begin_edit(at, &call, edit);
+        }
         let numbers = match self.source_of(at) {
             Some(source) => self.of_source(at, source, &call, number),
             None => self.new_records(&call, number),
@@ -72,7 +75,13 @@ impl<T: Model> World<'_, T> {
                 told.unwrap_or_default()
             )
         });
-        let left = running.deadline + GRACE - now;
+        self.begin(running);
+    }
+
+    /// Lets a call go on until it waits.
+    pub(crate) fn begin(&mut self, running: Running<T>) {
+        let number = self.calls.len();
+        let left = running.deadline + GRACE - self.now;
         self.calls.push(Some(running));
         self.at(left, Event::CallDeadline(number));
         self.go_on(number);
@@ -158,7 +167,7 @@ impl<T: Model> World<'_, T> {
         T::draw(random, number, key, self.clock())
     }
 
-    fn call(&mut self, writer: usize, call: &CallPlan, numbers: &[usize]) -> Running {
+    fn call(&mut self, writer: usize, call: &CallPlan, numbers: &[usize]) -> Running<T> {
         let plan = &self.plan.writers[writer];
         let (client, in_session) = (plan.client, plan.in_session);
         let source = self.source_of(writer);
@@ -181,7 +190,8 @@ impl<T: Model> World<'_, T> {
         terms.in_session = in_session;
         terms.for_good = !self.clients[client].plan.is_weak;
         let deadline = self.now + u64::from(call.deadline);
-        let mut running = Running::new(writer, client, Call::new(batch, terms), deadline);
+        let task = Task::Write(Box::new(Call::new(batch, terms)));
+        let mut running = Running::new(writer, client, task, deadline);
         running.in_session = in_session;
         running.sent = sent;
         running.callers = callers;
@@ -246,11 +256,15 @@ impl<T: Model> World<'_, T> {
         };
         let Running {
             writer,
-            call,
+            task,
             sent,
             left,
             ..
         } = running;
+        let call = match task {
+            Task::Write(call) => call,
+            Task::Edit(editing) => return self.end_edit(at, writer, *editing),
+        };
         let (_, report) = call.end();
         let withdrawn = report.failed.iter();
         let withdrawn = withdrawn.filter(|it| matches!(it.reason, Reason::Withdrawn));
@@ -360,7 +374,7 @@ impl<T: Model> World<'_, T> {
         writer.is_stuck = next <= before;
     }
 
-    fn rest(&mut self, writer: usize) {
+    pub(crate) fn rest(&mut self, writer: usize) {
         self.writers[writer].running = None;
         let next = self.writers[writer].next;
         let wait = self.plan.writers[writer]
@@ -428,7 +442,9 @@ impl<T: Model> World<'_, T> {
         {
             let [first, second] = callers;
             let leaves = if at % 2 == 0 { first } else { second };
-            running.call.gone(leaves.clone());
+            if let Task::Write(call) = &mut running.task {
+                call.gone(leaves.clone());
+            }
             running.left = leaves;
         }
     }

@@ -185,6 +185,11 @@ async fn a_stopped_server_holds_no_session_beyond_the_deadline() {
     let unknown = error.is_outcome_unknown();
     let not_sent = matches!(error.kind(), ErrorKind::Unreachable { .. });
     assert!(unknown || not_sent, "{error}");
+    let text = error.to_string();
+    assert!(
+        unknown || text.contains("the deadline of the write passed"),
+        "{text}"
+    );
     let insert = buckets.insert(&record).deadline(DEADLINE);
     ends("an insert", insert).await.unwrap_err();
     server.members()[0].resume().await.unwrap();

@@ -121,6 +121,7 @@ fn damages_of_fields() -> Vec<Damage> {
         "items.1.number",
         "bucket_start",
         "bucket_end",
+        "bucket_part",
         "bucket_number",
         "bucket_size",
         "is_full",
@@ -237,6 +238,13 @@ fn says<T: Event>(damage: &Damage, read: &str, is_newest: bool) -> Says {
             _ => Says::PassedOver,
         };
     }
+    if damage.field == "bucket_part" && is_newest && read == "latest_per_key" {
+        // The server sorts an empty array before the first part of the window, which has none.
+        return match &damage.value {
+            Some(Bson::Array(elements)) if elements.is_empty() => Says::PassedOver,
+            _ => Says::Named,
+        };
+    }
     if damage.field != ordered_by::<T>() {
         return Says::Named;
     }
@@ -309,7 +317,7 @@ async fn no_damage_is_silent<T: Event>() {
     let mut wrong = Vec::new();
     for (index, bucket) in bad.iter().enumerate().skip(1).step_by(2) {
         let is_newest = index == 3;
-        let of_place = |damage: &Damage| damage.field == ordered_by::<T>();
+        let of_place = |damage: &Damage| [ordered_by::<T>(), "bucket_part"].contains(&damage.field);
         for damage in damages_of_fields() {
             let stored = damaged(bucket, &damage);
             if let Some(stored) = stored.filter(|_| is_newest || of_place(&damage)) {
@@ -436,7 +444,7 @@ async fn outcomes<T: Event>(
     let narrow = TimeRange::new(Some(date(4)), Some(date(11)));
     let mut spans = vec![TimeRange::ALL, narrow];
     let mut limits = vec![2];
-    if damage.field == ordered_by::<T>() {
+    if [ordered_by::<T>(), "bucket_part"].contains(&damage.field) {
         spans.push(TimeRange::new(Some(date(0)), None));
         spans.push(TimeRange::new(None, Some(date(RECORDS))));
         limits.push(5);
@@ -739,4 +747,39 @@ async fn a_reader_of_later_records_misses_none_after_a_bucket_without_a_place() 
     assert_eq!(seen, [3, 4, 5]);
     // The bucket is after what comes later, too.
     assert_eq!(named, 3);
+}
+
+/// Rounded to a second, it would have the place of another bucket.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_inside_a_second_hides_no_record_of_another_bucket() {
+    let database = database().await;
+    let events = WindowedObjects::buckets(&database);
+    events.ensure().await.unwrap();
+    let of = |n| WindowedObjects::of("bad", 1, date(n), n);
+    let records: Vec<WindowedObjects> = (0..RECORDS).map(of).collect();
+    events
+        .insert_many(records)
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
+    let collection = database.collection::<Document>("events");
+    let first = doc! { "items.number": 0 };
+    let start = DateTime::from_millis(START.div_euclid(60_000) * 60_000 + 500);
+    let update = doc! { "$set": { "bucket_start": start } };
+    collection.update_one(first, update).await.unwrap();
+    for newest_first in [false, true] {
+        let query = events.records(WindowedObjects::key_of("bad"));
+        let query = if newest_first {
+            query.newest_first()
+        } else {
+            query
+        };
+        let found: Vec<Result<WindowedObjects>> = query.stream().collect().await;
+        let errors = found.iter().filter(|found| found.is_err()).count();
+        let numbers = found.iter().flatten().map(Event::number);
+        let numbers: BTreeSet<i64> = numbers.collect();
+        assert_eq!(errors, 1, "{found:?}");
+        assert_eq!(numbers, (3..RECORDS).collect(), "{newest_first}");
+    }
 }

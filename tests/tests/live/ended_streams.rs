@@ -4,9 +4,9 @@
 use std::fmt::Debug;
 
 use bucket_mongo::{
-    Bucketed, ErrorKind,
+    Bucketed, Buckets, ErrorKind,
     bson::{DateTime, Document, doc},
-    testing::DevServer,
+    testing::{DevServer, TestDatabase},
 };
 use bucket_tests::database;
 use futures_util::{Stream, StreamExt};
@@ -145,4 +145,83 @@ async fn at_no_damaged_bucket() {
     let is_damaged = |error: &bucket_mongo::Error| matches!(error.kind(), ErrorKind::Damaged(_));
     assert_eq!(damaged.filter(|error| is_damaged(error)).count(), 2);
     assert_eq!(found.iter().flatten().count(), 1);
+}
+
+/// What takes the collection away under a read.
+#[derive(Debug, Clone, Copy)]
+enum Away {
+    Dropped,
+    Renamed,
+    MadeAnew,
+}
+
+/// Reads one item, takes the collection away, and reads on: all items, or an error that says to read again.
+async fn does_not_end_early<R: Debug>(
+    mut stream: impl Stream<Item = bucket_mongo::Result<R>> + Unpin,
+    values: &Buckets<Value>,
+    database: &TestDatabase,
+    away: Away,
+) {
+    stream.next().await.unwrap().unwrap();
+    let collection = database.collection::<Document>("values");
+    match away {
+        Away::Renamed => {
+            let name = |name: &str| format!("{}.{name}", database.name());
+            let rename =
+                doc! { "renameCollection": name("values"), "to": name("old"), "dropTarget": true };
+            let admin = database.client().database("admin");
+            admin.run_command(rename).await.unwrap();
+        }
+        Away::Dropped => collection.drop().await.unwrap(),
+        Away::MadeAnew => {
+            collection.drop().await.unwrap();
+            values.ensure().await.unwrap();
+        }
+    }
+    let rest: Vec<_> = stream.collect().await;
+    let given = 1 + rest.iter().filter(|found| found.is_ok()).count();
+    match rest.into_iter().find_map(Result::err) {
+        Some(error) => assert!(error.is_retryable(), "{away:?}: {error:?}"),
+        None => assert_eq!(given, 150, "{away:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_walk_over_keys_does_not_end_early_without_an_error_if_its_collection_is_taken_away() {
+    let database = database().await;
+    let values = Value::buckets(&database);
+    let prepare = async || {
+        let collection = database.collection::<Document>("values");
+        collection.drop().await.unwrap();
+        values.ensure().await.unwrap();
+        let records = (0..150).map(|n| Value {
+            device: n / 3,
+            sensor: n,
+            at: DateTime::from_millis(n * 1_000),
+        });
+        let report = values.insert_many(records).await.unwrap();
+        report.into_result().unwrap();
+    };
+    for away in [Away::Dropped, Away::Renamed, Away::MadeAnew] {
+        prepare().await;
+        let keys = values.keys().stream();
+        does_not_end_early(keys, &values, &database, away).await;
+        prepare().await;
+        let latest = values.latest_per_key().stream();
+        does_not_end_early(latest, &values, &database, away).await;
+        prepare().await;
+        let summaries = values.keys().summaries().stream();
+        does_not_end_early(summaries, &values, &database, away).await;
+    }
+    // A session that reads a snapshot finds the collection by its name of today.
+    for away in [Away::Dropped, Away::Renamed] {
+        prepare().await;
+        let session = database.client().start_session().snapshot(true);
+        let mut session = session.await.unwrap();
+        let keys = values.keys().session(&mut session).stream();
+        does_not_end_early(keys, &values, &database, away).await;
+    }
+    // Whatever was there before the read does not matter.
+    prepare().await;
+    assert_eq!(values.keys().await.unwrap().len(), 150);
 }

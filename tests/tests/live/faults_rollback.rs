@@ -10,7 +10,7 @@ use std::{
 };
 
 use bucket_mongo::{
-    Bucketed, Buckets, ErrorKind, RecordOutcome,
+    Bucketed, Buckets, ErrorKind, RecordOutcome, Which,
     bson::{DateTime, Document, doc},
     mongodb::{
         Client,
@@ -402,4 +402,33 @@ fn weak() -> WriteConcern {
     let mut concern = WriteConcern::default();
     concern.w = Some(1.into());
     concern
+}
+
+/// A removal is applied at the primary only. The next ones find nothing to remove there, and nothing has been
+/// removed.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_failover_brings_back_is_not_called_removed() {
+    /// The primary steps down 2 s after it is cut off.
+    const HASTY: Duration = Duration::from_millis(200);
+    let (set, buckets) = Set::of::<Identified>().await;
+    let records = [1, 2].map(Identified::from);
+    let report = buckets.insert_many(&records).await.unwrap();
+    report.into_result().unwrap();
+    let (other, _) = set.other_writer::<Identified>().await;
+    let primary = set.cut_off_the_primary().await;
+    let first = buckets.delete_range(1, ..).deadline(HASTY).await;
+    assert!(first.is_err(), "{first:?}");
+    let (by_id, range, update) = tokio::join!(
+        buckets.delete(1, Which::id(&1_i64)).deadline(HASTY),
+        buckets.delete_range(1, ..).deadline(HASTY),
+        buckets.update(1, Which::id(&1_i64), |_| {}).deadline(HASTY),
+    );
+    assert!(by_id.is_err(), "{by_id:?}");
+    assert!(range.is_err(), "{range:?}");
+    assert!(update.is_err(), "{update:?}");
+    set.fail_over(primary).await;
+    let left = timeout(HANGS, other.delete(1, Which::id(&1_i64))).await;
+    assert_eq!(left.unwrap().unwrap(), Some(records[0].clone()));
+    let left = other.delete_range(1, ..).await.unwrap();
+    assert_eq!(left.records, 1);
 }

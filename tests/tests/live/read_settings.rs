@@ -88,6 +88,8 @@ macro_rules! every_read {
                 "rollup",
                 cells.rollup(key(), span(), every()).fill(Fill::Previous) $($settings)* .await.err(),
             ),
+            ("fill", cells.fill() $($settings)* .await.err()),
+            ("fill_of_key", cells.fill().key(key()) $($settings)* .await.err()),
             ("find", bottles.find(doc! {}) $($settings)* .await.err()),
         ];
         ended

@@ -109,6 +109,23 @@ async fn a_redacted_error_of_buckets_shows_nothing_that_users_store() {
     let refused = visits.insert(&visit("3", "refused")).await.unwrap_err();
     let is_refused = |error: &Error| matches!(error.kind(), ErrorKind::Server { code: 121, .. });
     assert_hidden(&refused, is_refused, Some(121));
+    // Each way to write a record names its key.
+    let key = format!("{{ user: \"{SECRET}-user\" }}");
+    assert_eq!(refused.key(), Some(key.as_str()));
+    let records = [visit("4", "b"), visit("3", "refused")];
+    let report = visits.insert_many(&records).await.unwrap();
+    let [failed] = report.failed() else {
+        panic!("{report:?}");
+    };
+    assert_hidden(&failed.error, is_refused, Some(121));
+    assert_eq!(failed.error.key(), Some(key.as_str()));
+    let ingestor = visits.ingestor().start().unwrap();
+    let receipt = ingestor.push(&records[1]).await.unwrap();
+    let refused = receipt.await.unwrap_err();
+    assert_hidden(&refused, is_refused, Some(121));
+    assert_eq!(refused.key(), Some(key.as_str()));
+    let report = ingestor.shutdown().await;
+    assert_eq!(report.failed()[0].error.key(), Some(key.as_str()));
 
     let none = visits.page(format!("{SECRET}-user"), 0).await.unwrap_err();
     assert_hidden(&none, Error::is_invalid_input, None);

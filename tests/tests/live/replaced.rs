@@ -1,46 +1,14 @@
 //! What takes the collection's place under a living handle gets no record, and the error says what it is: a view, a
 //! time series, capped or clustered collection.
 
+use crate::common::reading::{Counted, Hybrid, Numbered, Objects, Parts, Unique, Windowed};
 use bucket_core::index::{self, Drift};
 use bucket_mongo::{
     Bucketed, Buckets, Error, ErrorKind,
-    mongodb::bson::{DateTime, Document, doc},
+    mongodb::bson::{Document, doc},
     testing::TestDatabase,
 };
 use bucket_tests::{database, documents, is_from};
-use serde::{Deserialize, Serialize};
-
-macro_rules! models {
-    ($($name:ident: [$($attributes:tt)*] [$($id:tt)*])*) => {$(
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
-        #[bucket(collection = "readings", items = "items", $($attributes)*)]
-        struct $name {
-            #[bucket(key)]
-            sensor: String,
-            #[bucket(time)]
-            at: DateTime,
-            $($id)*
-            number: i64,
-        }
-
-        impl $name {
-            fn of(sensor: &str, number: i64) -> Self {
-                let at = DateTime::from_millis(1_700_000_000_000 + number);
-                Self { sensor: sensor.to_owned(), at, number }
-            }
-        }
-    )*};
-}
-
-models! {
-    Counted: [capacity = 4] []
-    Windowed: [window = "1h"] []
-    Parts: [window = "1h", capacity = 4] []
-    Objects: [window = "1h", capacity = 4, object_ids] []
-    Hybrid: [capacity = 4, max_duration = "1h"] []
-    Numbered: [capacity = 4, numbered] []
-    Unique: [capacity = 4] [#[bucket(unique)]]
-}
 
 /// What can have the name, and what `Drift` calls it.
 async fn kinds() -> Vec<(Document, &'static str)> {
@@ -93,7 +61,7 @@ async fn put_back(database: &TestDatabase) {
 
 fn is_kind(error: &Error, kind: &str) -> bool {
     assert!(!error.is_outcome_unknown() && !error.is_retryable());
-    let is = |drift: &Drift| matches!(drift, Drift::Kind { found } if found == kind);
+    let is = |drift: &Drift| matches!(drift, Drift::Kind { found, .. } if found == kind);
     matches!(error.kind(), ErrorKind::Drift(drift) if is(drift))
 }
 

@@ -254,3 +254,38 @@ async fn every_operation_is_traced_as_documented_and_no_value_is_logged() {
     );
     assert!(!format!("{seen:?}").contains("secret"), "{seen:?}");
 }
+
+#[tokio::test]
+async fn corrections_and_removals_are_traced_as_documented() {
+    let recorder = Recorder::default();
+    let _others = of_other_threads();
+    let guard = tracing::subscriber::set_default(recorder.clone());
+    let database = database().await;
+    let letters = Letter::buckets(&database);
+    letters.ensure().await.unwrap();
+    let to = "secret recipient";
+    let letter = |second: i64| Letter {
+        recipient: to.into(),
+        at: DateTime::from_millis(1_698_335_223_000 + second * 1_000),
+        text: format!("secret text {second}"),
+    };
+    let all: Vec<Letter> = (0..8).map(letter).collect();
+    let report = letters.insert_many(&all).await.unwrap();
+    report.into_result().unwrap();
+    let read = letters.records(to).with_refs().limit(2).await.unwrap();
+    let read = read.into_records();
+    // To another bucket.
+    let moved = |letter: &mut Letter| letter.recipient = "secret other".into();
+    let update = letters.update(to, &read[0].reference, moved);
+    update.await.unwrap().unwrap();
+    let deleted = letters.delete(to, &read[1].reference);
+    deleted.await.unwrap().unwrap();
+    letters.delete_range(to, ..all[4].at).await.unwrap();
+    letters.delete_key(to).await.unwrap();
+    drop(guard);
+    let seen = recorder.seen.lock().unwrap().clone();
+    for name in ["update", "delete", "delete_range", "delete_key"] {
+        check(&seen, name);
+    }
+    assert!(!format!("{seen:?}").contains("secret"), "{seen:?}");
+}

@@ -125,7 +125,7 @@ async fn stored<T: Bucketed>(records: &[T]) -> Vec<Document> {
 async fn indexes<T: Bucketed>() -> Vec<(String, Document, bool)> {
     let database = database().await;
     let buckets = T::buckets(&database);
-    buckets.ensure().await.unwrap();
+    let created = buckets.ensure().await.unwrap().created_indexes;
     let again = buckets.ensure().await.unwrap();
     assert!(
         again.drift.is_empty() && again.created_indexes.is_empty(),
@@ -144,7 +144,9 @@ async fn indexes<T: Bucketed>() -> Vec<(String, Document, bool)> {
         let unique = index.get_bool("unique").unwrap_or(false);
         (name, index.get_document("key").unwrap().clone(), unique)
     });
-    all.filter(|(name, ..)| name != "_id_").collect()
+    let mut all: Vec<_> = all.filter(|(name, ..)| name != "_id_").collect();
+    all.sort_by_key(|(name, ..)| created.iter().position(|other| other == name));
+    all
 }
 
 fn same(found: &Document, expected: &Document) -> bool {

@@ -26,6 +26,7 @@ mod macro_rules;
 mod methods_in_scope;
 mod odd_names;
 mod odd_names_of_aggregates;
+mod on_conflict;
 mod raw_identifiers;
 mod record_ids;
 mod requests;

@@ -2,7 +2,7 @@
 
 use std::{marker::PhantomData, str::FromStr};
 
-use bson::{DateTime, oid::ObjectId};
+use bson::{DateTime, RawBsonRef, oid::ObjectId};
 
 use super::{BucketId, Place, parse, prefix, push_place};
 use crate::{
@@ -97,6 +97,23 @@ impl KeySource for TextSource {
     }
 }
 
+/// Of an object id, which does not contain the position.
+const NOWHERE: Place = Place {
+    time: 0,
+    sequence: 0,
+};
+
+impl<T: Record> BucketId<T> {
+    /// The id that a bucket is stored under, if it is one of the model.
+    pub(crate) fn of_stored(id: RawBsonRef<'_>) -> Option<Self> {
+        match id {
+            RawBsonRef::ObjectId(id) if T::SPEC.object_ids() => Some(Self::of_object(id, NOWHERE)),
+            RawBsonRef::String(id) if !T::SPEC.object_ids() => id.parse().ok(),
+            _ => None,
+        }
+    }
+}
+
 impl<T: Record> FromStr for BucketId<T> {
     type Err = IdError;
 
@@ -104,12 +121,7 @@ impl<T: Record> FromStr for BucketId<T> {
         if T::SPEC.object_ids() {
             let reason = |error| IdError::new(text, format!("{error}"));
             let id = ObjectId::parse_str(text).map_err(reason)?;
-            // An object id does not contain the position.
-            let nowhere = Place {
-                time: 0,
-                sequence: 0,
-            };
-            return Ok(Self::of_object(id, nowhere));
+            return Ok(Self::of_object(id, NOWHERE));
         }
         let place = parse::place(T::SPEC, text)?;
         Ok(Self {

@@ -5,6 +5,9 @@ use bson::{Document, doc};
 use super::Form;
 use crate::model::spec::{BucketSpec, ID};
 
+/// The name of the index on the spans of all windows.
+pub(crate) const SPAN_INDEX: &str = "bucket_times";
+
 /// What orders the buckets of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OrderedBy {
@@ -97,7 +100,7 @@ impl BucketSpec {
     #[must_use]
     pub fn span_index_name(&self) -> Option<String> {
         let window = self.form().window();
-        window.map(|_| "bucket_times".to_owned())
+        window.map(|_| SPAN_INDEX.to_owned())
     }
 
     /// The indexes that the form needs.
@@ -187,7 +190,7 @@ impl BucketSpec {
     }
 
     /// The smallest capacity that buckets of the collection were made with.
-    fn smallest_capacity(&self) -> i32 {
+    pub(super) fn smallest_capacity(&self) -> i32 {
         let own = self.size();
         i32::try_from(own.min(self.raised_from().unwrap_or(own))).unwrap_or(i32::MAX)
     }

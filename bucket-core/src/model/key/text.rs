@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use bson::RawDocument;
+
 use super::{KeySink, KeyValue, RecordKey};
 use crate::{
     model::spec::{BucketSpec, KeyField},
@@ -27,10 +29,25 @@ impl BucketSpec {
             text: String::new(),
         };
         key.visit(&mut sink);
-        match sink.text.as_str() {
-            "" => "{}".to_owned(),
-            fields => format!("{{ {fields} }}"),
+        in_braces(&sink.text)
+    }
+}
+
+/// The same text for a key in its stored form. Values that no key can have are left out.
+pub(crate) fn stored_key_text(key: &RawDocument) -> String {
+    let mut text = String::new();
+    for (name, value) in key.iter().filter_map(Result::ok) {
+        if let Some(value) = KeyValue::from_raw(value) {
+            push_part(&mut text, name.as_str(), value);
         }
+    }
+    in_braces(&text)
+}
+
+fn in_braces(fields: &str) -> String {
+    match fields {
+        "" => "{}".to_owned(),
+        fields => format!("{{ {fields} }}"),
     }
 }
 
@@ -47,21 +64,24 @@ impl KeySink for KeyText {
             return;
         };
         self.fields = others;
-        let comma = if self.text.is_empty() { "" } else { ", " };
-        let name = field.path;
-        // Writing to a string cannot fail.
-        let _ = match value {
-            KeyValue::Bool(value) => write!(self.text, "{comma}{name}: {value}"),
-            KeyValue::Int32(value) => write!(self.text, "{comma}{name}: {value}"),
-            KeyValue::Int64(value) => write!(self.text, "{comma}{name}: {value}"),
-            KeyValue::String(value) | KeyValue::Text(value) => {
-                write!(self.text, "{comma}{name}: {}", Quoted(value))
-            }
-            KeyValue::ObjectId(id) => write!(self.text, "{comma}{name}: ObjectId(\"{id}\")"),
-            KeyValue::Uuid(bytes) => {
-                let id = bson::Uuid::from_bytes(bytes);
-                write!(self.text, "{comma}{name}: UUID(\"{id}\")")
-            }
-        };
+        push_part(&mut self.text, field.path, value);
     }
+}
+
+fn push_part(text: &mut String, name: &str, value: KeyValue<'_>) {
+    let comma = if text.is_empty() { "" } else { ", " };
+    // Writing to a string cannot fail.
+    let _ = match value {
+        KeyValue::Bool(value) => write!(text, "{comma}{name}: {value}"),
+        KeyValue::Int32(value) => write!(text, "{comma}{name}: {value}"),
+        KeyValue::Int64(value) => write!(text, "{comma}{name}: {value}"),
+        KeyValue::String(value) | KeyValue::Text(value) => {
+            write!(text, "{comma}{name}: {}", Quoted(value))
+        }
+        KeyValue::ObjectId(id) => write!(text, "{comma}{name}: ObjectId(\"{id}\")"),
+        KeyValue::Uuid(bytes) => {
+            let id = bson::Uuid::from_bytes(bytes);
+            write!(text, "{comma}{name}: UUID(\"{id}\")")
+        }
+    };
 }

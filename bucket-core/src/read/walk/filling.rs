@@ -16,7 +16,7 @@ use crate::bucket::id::Place;
 /// What is known about buckets that may take more records.
 #[derive(Debug, Default)]
 pub(super) struct Filling {
-    /// The first bucket that was read with room.
+    /// The first bucket that was read with room, of those that may take more records.
     open: Option<Place>,
     /// Buckets before this position take no more records.
     settled: Option<Place>,
@@ -60,7 +60,9 @@ impl Filling {
 
     /// Notes that a bucket with room was read at this position.
     pub(super) fn meets_room(&mut self, place: Place) {
-        self.open.get_or_insert(place);
+        // A settled one does not come again if it is full now and has no requested records.
+        let waiting = self.open.filter(|open| !self.is_settled(*open));
+        self.open = waiting.or(Some(place));
     }
 
     /// The walk continues after a bucket that takes no more records.

@@ -4,9 +4,11 @@ use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use serde::de::DeserializeOwned;
 
 use crate::{
-    bucket::{self, ItemReader, record::Record},
+    bucket::{self, ItemReader, id::BucketId, record::Record},
     codec::raw::RawWriter,
     error::Damage,
+    model::spec::ID,
+    read::{InBucket, ReadKey, RecordRef, Referenced},
 };
 
 /// Reads an item at its index in the array: its time, in milliseconds, and the requested part of
@@ -44,4 +46,42 @@ pub(super) fn selected<T: Record, P: DeserializeOwned>(
     let fields = reader.decode(index, item)?;
     let time = bucket::item_time(T::SPEC, index, item)?;
     Ok((time.timestamp_millis(), fields))
+}
+
+pub(super) fn in_bucket<T: Record>(
+    key: &T::Key,
+    reader: &ItemReader<'_>,
+    index: usize,
+    item: RawBsonRef<'_>,
+) -> Result<(i64, InBucket<T>), Damage> {
+    let (time, record) = record::<T>(key, reader, index, item)?;
+    let bucket = BucketId::of_stored(reader.id()?)
+        .ok_or_else(|| bucket::wrong_field(ID, "an id of the model"))?;
+    // A document has at most 16 MB.
+    let index = u32::try_from(index).unwrap_or(u32::MAX);
+    Ok((
+        time,
+        InBucket {
+            bucket,
+            index,
+            record,
+        },
+    ))
+}
+
+pub(super) fn referenced<T: Record>(
+    key: &T::Key,
+    reader: &ItemReader<'_>,
+    index: usize,
+    item: RawBsonRef<'_>,
+) -> Result<(i64, Referenced<T>), Damage> {
+    let (time, record) = record::<T>(key, reader, index, item)?;
+    let (Some(place), RawBsonRef::Document(item)) = (reader.place(), item) else {
+        return Err(bucket::wrong_field(
+            T::SPEC.items(),
+            "an array of documents",
+        ));
+    };
+    let reference = RecordRef::new::<T>(&ReadKey::of::<T>(key), place, index, item);
+    Ok((time, Referenced { reference, record }))
 }

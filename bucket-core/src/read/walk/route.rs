@@ -4,11 +4,17 @@ use bson::{Bson, DateTime, Document, doc};
 
 use super::room::takes_more;
 use crate::{
-    bucket::{Head, id::Place, record::Record},
+    attribute::RecordFilter,
+    bucket::{
+        Head,
+        edits::{EDITS, MARK},
+        id::Place,
+        record::Record,
+    },
     codec::raw::RawWriter,
     model::{attribute_array::AttributeArray, form::Order, spec::ID},
     read::{
-        FindPlan, Live, ReadKey, fields, find, has_records, in_commands, newest_with,
+        FindPlan, Live, ReadKey, fields, find, has_records, in_commands, matching, newest_with,
         order::Position,
         parts::complete_items_of,
         places::{Bound, Placeless, Places},
@@ -40,6 +46,8 @@ pub(super) struct Route<T: Record> {
     /// Buckets without a record from this time on are no longer needed.
     pub(super) since: Option<DateTime>,
     pub(super) from: Option<Position>,
+    /// The requested records meet it.
+    pub(super) filter: Option<RecordFilter>,
     projection: Document,
     /// Key fields that are returned with the items.
     pub(super) key_fields: Vec<&'static str>,
@@ -60,6 +68,7 @@ impl<T: Record> Route<T> {
             longest,
             since: None,
             from: None,
+            filter: None,
             projection: Document::new(),
             key_fields: Vec::new(),
         }
@@ -75,9 +84,17 @@ impl<T: Record> Route<T> {
     pub(super) fn select(&mut self, paths: &[&str]) {
         let spec = T::SPEC;
         let mut projection = header(spec);
+        projection.insert(EDITS, 1);
         let inside = format!("{}.", spec.items());
         let time = format!("{inside}{}", spec.time().name);
-        let inner = paths.iter().filter(|path| path.starts_with(&inside));
+        let of_filter = self.filter.iter().flat_map(RecordFilter::paths);
+        let of_filter: Vec<String> = of_filter.map(|path| format!("{inside}{path}")).collect();
+        let asked: Vec<&str> = paths
+            .iter()
+            .copied()
+            .chain(of_filter.iter().map(String::as_str))
+            .collect();
+        let inner = asked.iter().filter(|path| path.starts_with(&inside));
         // What the bucket holds for its items comes with the header. Some items have their own.
         let shared = spec.shared_arrays();
         let shared: Vec<String> = shared
@@ -85,7 +102,7 @@ impl<T: Record> Route<T> {
             .collect();
         // Items from before a field was an attribute have it as a plain field.
         let is_asked =
-            |array: &&AttributeArray| array.paths().iter().any(|of| paths.contains(&of.as_str()));
+            |array: &&AttributeArray| array.paths().iter().any(|of| asked.contains(&of.as_str()));
         let plain: Vec<String> = spec
             .arrays()
             .iter()
@@ -93,11 +110,12 @@ impl<T: Record> Route<T> {
             .flat_map(AttributeArray::field_names)
             .map(|name| format!("{inside}{name}"))
             .collect();
+        let mark = format!("{inside}{MARK}");
         let ours = shared
             .iter()
             .chain(&plain)
             .map(String::as_str)
-            .chain([time.as_str()]);
+            .chain([time.as_str(), mark.as_str()]);
         let inner: Vec<&str> = inner.copied().chain(ours).collect();
         // The server refuses a path together with one inside it.
         let holds = |outer: &str, path: &str| {
@@ -206,7 +224,8 @@ impl<T: Record> Route<T> {
         let plan = if self.is_of_arrivals() {
             plan
         } else {
-            self.live.find_undated(spec, plan)
+            let range = self.range.and(TimeRange::new(self.since, None));
+            matching::find(self.live.find_undated(spec, plan), self.may_match(range))
         };
         let mut sort = plan.sort;
         if self.descending() {
@@ -266,6 +285,7 @@ impl<T: Record> Route<T> {
         if self.is_of_arrivals() {
             let mut asked = any_inside(spec, range);
             asked.extend(self.live.condition().clone());
+            matching::add(&mut asked, self.may_match(range));
             if !asked.is_empty() {
                 condition.insert("$or", [asked, takes_more(spec)].map(Bson::from).to_vec());
             }
@@ -273,6 +293,14 @@ impl<T: Record> Route<T> {
         }
         condition.extend(holds_any(spec, range));
         condition
+    }
+
+    /// The condition for a bucket to have a record that may meet the filter; empty without one.
+    fn may_match(&self, range: TimeRange) -> Document {
+        let longest = self.goes_by_spans().then_some(self.longest);
+        self.filter.as_ref().map_or_else(Document::new, |filter| {
+            matching::may_match(T::SPEC, filter, range, longest)
+        })
     }
 
     /// The first bucket in this direction that can hold a record after the position.
@@ -290,7 +318,7 @@ impl<T: Record> Route<T> {
             (Order::Arrival, true) => Bound {
                 place,
                 // No part of a bucket precedes its first item.
-                within: from.index > 0,
+                within: from.has_records_before(),
             },
             (order, _) => Bound {
                 place: order.group_start(place),

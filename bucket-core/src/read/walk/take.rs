@@ -84,47 +84,78 @@ impl<T: Record, R> Walk<T, R> {
                 self.hold(records);
                 self.or_all(ready)
             }
-            Came::Damaged(head, damage) => {
-                let place = self.place_of(stored);
-                if place.is_none() && self.has_passed(stored) {
-                    self.passed = self.passed.saturating_add(1);
-                    return Ready::default();
-                }
-                let place = place.filter(|place| !self.has_come(*place));
-                if place.is_some_and(|place| self.filling.overtakes(place)) {
-                    return Ready::default();
-                }
-                let mut ready = match place {
-                    Some(place) => self.ready(head.as_ref(), place),
-                    None => Ready::default(),
-                };
-                if let Some(place) = place {
-                    self.pass_for_good(place);
-                }
-                let damage = DamagedBucket::new(printed_id(stored), damage);
-                let placed = Placed {
-                    position: self.position_of_damaged(),
-                    record: damage,
-                };
-                if self.route.by_time {
-                    // Held records may sort before or after it.
-                    ready.damaged.push(placed);
-                } else if self.is_news(&placed.position) {
-                    self.damaged.push(placed);
-                } else {
-                    self.passed = self.passed.saturating_add(1);
-                }
-                self.or_all(ready)
-            }
+            Came::Damaged(head, damage) => self.take_damaged(stored, head.as_ref(), damage),
         }
+    }
+
+    fn take_damaged(
+        &mut self,
+        stored: &RawDocument,
+        head: Option<&Head>,
+        damage: Damage,
+    ) -> Ready<R> {
+        let damage = DamagedBucket::new(printed_id(stored), damage);
+        let place = self.place_of(stored);
+        let window = match place {
+            None => self.window_of(stored),
+            Some(_) => None,
+        };
+        let has_passed = match (place, window) {
+            (Some(_), _) => false,
+            (None, Some(window)) => self.has_named(window, damage.id()),
+            (None, None) => self.has_passed(stored),
+        };
+        if has_passed {
+            self.passed = self.passed.saturating_add(1);
+            return Ready::default();
+        }
+        let place = place.filter(|place| !self.has_come(*place));
+        if place.is_some_and(|place| self.filling.overtakes(place)) {
+            return Ready::default();
+        }
+        let mut ready = match place.or(window) {
+            Some(place) => self.ready(head, place),
+            None => Ready::default(),
+        };
+        if let Some(place) = place {
+            self.pass_for_good(place);
+        }
+        let descending = self.route.descending();
+        let placed = Placed {
+            position: match window {
+                Some(window) => Position::of_damaged_without_part(window, descending),
+                None => self.position_of_damaged(),
+            },
+            record: damage,
+        };
+        if self.route.by_time {
+            // Held records may sort before or after it.
+            ready.damaged.push(placed);
+        } else if self.is_news(&placed.position) {
+            self.damaged.push(placed);
+        } else {
+            self.passed = self.passed.saturating_add(1);
+        }
+        self.or_all(ready)
     }
 
     /// The remaining records when no more buckets come.
     #[must_use]
     pub fn end(&mut self) -> Ready<R> {
+        let mut damaged = std::mem::take(&mut self.damaged);
+        let (order, descending) = (self.route.order, self.route.descending());
+        // The server may sort a bucket without a part before the other parts of its window.
+        damaged.sort_by(|one, other| {
+            let ordered = order.compare(&one.position, &other.position);
+            if descending {
+                ordered.reverse()
+            } else {
+                ordered
+            }
+        });
         Ready {
             records: std::mem::take(&mut self.held),
-            damaged: std::mem::take(&mut self.damaged),
+            damaged,
         }
     }
 
@@ -179,6 +210,33 @@ impl<T: Record, R> Walk<T, R> {
         }
     }
 
+    /// The window of a bucket of the walk's key that has no place in it.
+    fn window_of(&self, stored: &RawDocument) -> Option<Place> {
+        let is_of_several = self.route.is_of_several();
+        bucket::window_alone(T::SPEC, stored).filter(|_| !is_of_several)
+    }
+
+    /// Whether a bucket without a place in this window has come before. Every further find has those of
+    /// the windows from that of the last bucket on, too.
+    fn has_named(&mut self, window: Place, id: &str) -> bool {
+        let descending = self.route.descending();
+        if let Some(last) = self.last {
+            let may_come = |of: Place| {
+                if descending {
+                    of.time <= last.time
+                } else {
+                    of.time >= last.time
+                }
+            };
+            self.without_part.retain(|(of, _)| may_come(*of));
+        }
+        let has_named = self.without_part.iter().any(|(_, named)| named == id);
+        if !has_named {
+            self.without_part.push((window, id.to_owned()));
+        }
+        has_named
+    }
+
     /// Whether a bucket without a place is one of those that the walk begins with, and has begun
     /// already. Every further find of the walk has them, too.
     fn has_passed(&self, stored: &RawDocument) -> bool {
@@ -220,9 +278,7 @@ impl<T: Record, R> Walk<T, R> {
             return true;
         };
         match self.route.order.compare(position, from) {
-            // At the end of the last record's bucket, there may be a damaged one without its own
-            // position.
-            Ordering::Equal => position != from,
+            Ordering::Equal => false,
             order => (order == Ordering::Less) == self.route.descending(),
         }
     }
@@ -248,7 +304,7 @@ impl<T: Record, R> Walk<T, R> {
     ) -> Result<Decoded<R>, Damage> {
         let spec = T::SPEC;
         let place = head.place;
-        let reader = ItemReader::new(spec, stored)?;
+        let reader = ItemReader::new(spec, stored)?.at(place);
         let is_shown = self.route.shows(head);
         let key_fields = self.key_fields(key);
         let mut records = Vec::with_capacity(head.capacity(spec));
@@ -258,6 +314,15 @@ impl<T: Record, R> Walk<T, R> {
             let index = items;
             items += 1;
             let item = item.map_err(bucket::bson_damage)?;
+            if reader.is_removed(item) {
+                continue;
+            }
+            let is_asked = match (&self.route.filter, item) {
+                (Some(filter), RawBsonRef::Document(own)) => {
+                    filter.matches(own, reader.shared_arrays())
+                }
+                _ => true,
+            };
             let item_with_key;
             let item = match (item, &key_fields) {
                 (RawBsonRef::Document(own), Some(key)) => {
@@ -280,7 +345,8 @@ impl<T: Record, R> Walk<T, R> {
                 },
                 index,
             };
-            if is_shown
+            if is_asked
+                && is_shown
                 && self.route.range.contains(DateTime::from_millis(time))
                 && self.is_behind(&position)
             {
@@ -327,9 +393,10 @@ impl<T: Record, R> Walk<T, R> {
 
     /// What sorts before all records of the bucket at this position and of later ones.
     fn ready(&mut self, next: Option<&Head>, place: Place) -> Ready<R> {
+        let group = self.group.replace(place);
         if !self.route.by_time {
-            let same = |last| self.route.order.same_group(last, place);
-            if self.last.is_some_and(same) {
+            let same = |group| self.route.order.same_group(group, place);
+            if group.is_some_and(same) {
                 return Ready::default();
             }
             return self.end();

@@ -36,6 +36,7 @@ impl Batch {
                 if in_time.refuses_late() {
                     let refused = EncodeError::Late { time, start };
                     sorted_out.refused.push((slot.index, refused));
+                    self.chains[at].are_unstored(&[slot.index]);
                     continue;
                 }
                 sorted_out.moved += 1;

@@ -16,12 +16,12 @@ impl Batch {
         }
     }
 
-    /// Lets chains rely on what an earlier batch of the same source left, before anything is read.
-    pub fn recall(&mut self, mut earlier: impl FnMut(&Chain) -> Option<BucketHint>) {
+    /// Lets chains use the hints that an earlier batch of the same source left, before anything is read.
+    pub fn recall(&mut self, mut hint: impl FnMut(&Chain) -> Option<BucketHint>) {
         let lone = self.records == 1;
         for chain in &mut self.chains {
-            if let Some(earlier) = earlier(chain) {
-                chain.recall(&earlier, lone);
+            if let Some(hint) = hint(chain) {
+                chain.recall(&hint, lone);
             }
         }
     }

@@ -45,7 +45,7 @@ impl Default for Terms {
 /// What the executor must do next for a call.
 #[derive(Debug)]
 pub enum Next {
-    /// Let the call use what the handle has learnt: [`Call::consult`].
+    /// Let the call use what the handle has learned: [`Call::consult`].
     Consult,
     /// Look at the collection, outside of a session, with [`Look::command`]. Then report
     /// [`CallEvent::Listed`] or [`CallEvent::Failed`].

@@ -13,9 +13,9 @@ use crate::{
 };
 
 impl<E: Clone> Call<E> {
-    /// Takes what other calls of the handle have learnt, and adds what this one has. It is fast: the caller
+    /// Takes what other calls of the handle have learned, and adds what this one has. It is fast: the caller
     /// may hold a lock.
-    pub fn consult(&mut self, learnt: &mut Cache) {
+    pub fn consult(&mut self, cache: &mut Cache) {
         let purpose = match std::mem::replace(&mut self.phase, Phase::Done) {
             Phase::Consults(purpose) => purpose,
             other => {
@@ -23,23 +23,23 @@ impl<E: Clone> Call<E> {
                 return;
             }
         };
-        self.teach(learnt);
-        self.is_naming_unknown = learnt.is_naming_unknown();
+        self.teach(cache);
+        self.is_naming_unknown = cache.is_naming_unknown();
         self.phase = match purpose {
             Purpose::Begin | Purpose::Elsewhere => {
-                let known = learnt.ground();
+                let known = cache.ground();
                 let known = known.filter(|known| Some(*known) != self.ground.as_ref());
                 if known.is_none() {
                     Phase::Looks(Look::Collection, purpose)
                 } else {
                     self.ground = known.cloned();
-                    self.go_on(&purpose, learnt)
+                    self.go_on(&purpose, cache)
                 }
             }
             Purpose::Send(rounds) => Phase::Sends(rounds),
             Purpose::End => {
                 if self.has_begun {
-                    learnt.remember(&self.batch, self.terms.for_good, self.is_uncertain);
+                    cache.remember(&self.batch, self.terms.for_good, self.is_uncertain);
                 }
                 Phase::Done
             }
@@ -47,7 +47,7 @@ impl<E: Clone> Call<E> {
     }
 
     /// Continues with a known collection.
-    fn go_on(&mut self, purpose: &Purpose, learnt: &mut Cache) -> Phase {
+    fn go_on(&mut self, purpose: &Purpose, cache: &mut Cache) -> Phase {
         if !matches!(purpose, Purpose::Begin) {
             return Phase::Pauses;
         }
@@ -55,15 +55,15 @@ impl<E: Clone> Call<E> {
         if self.terms.in_session {
             self.batch.look_first();
         } else {
-            learnt.recall(&mut self.batch, self.terms.for_good);
+            cache.recall(&mut self.batch, self.terms.for_good);
         }
-        if self.batch.spec().unique().is_some() && !learnt.has_record_ids() {
+        if self.batch.spec().unique().is_some() && !cache.has_record_ids() {
             self.batch.suspect_one();
         }
         self.learn()
     }
 
-    fn teach(&mut self, learnt: &mut Cache) {
+    fn teach(&mut self, cache: &mut Cache) {
         let Lessons {
             ground,
             saw_record_ids,
@@ -71,17 +71,17 @@ impl<E: Clone> Call<E> {
             forgets,
         } = std::mem::take(&mut self.lessons);
         if leaves {
-            learnt.leave(self.ground.as_ref());
+            cache.leave(self.ground.as_ref());
         }
         if forgets {
-            learnt.forget_keys();
+            cache.forget_keys();
         }
         if saw_record_ids {
-            learnt.saw_record_ids();
+            cache.saw_record_ids();
         }
         if let Some(ground) = ground {
-            learnt.stand_on(ground);
-            // The ground comes from what other calls have learnt.
+            cache.stand_on(ground);
+            // The ground comes from what other calls have learned.
             self.ground = None;
         }
     }

@@ -1,7 +1,7 @@
 //! Records with the key and the id of an earlier record of the call: which of them are sent instead of it,
 //! and the outcome of the others.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{Call, Reason};
 use crate::write::{OwnRepeat, Repetition};
@@ -62,6 +62,7 @@ impl<E: Clone> Call<E> {
     pub(super) fn settle_own_repeats(&mut self) {
         let repeats = self.batch.own_repeats();
         if repeats.is_empty() {
+            self.report.contested = self.batch.take_contested(&HashSet::new());
             return;
         }
         let failed = self.report.failed.iter();
@@ -96,10 +97,14 @@ impl<E: Clone> Call<E> {
             };
             unstored.push((repeat.index, reason));
         }
+        let of_conflicts = unstored.iter().filter(|(_, reason)| reason.is_conflict());
+        let of_conflicts = of_conflicts.map(|(index, _)| index);
+        let are_settled = duplicates.iter().chain(of_conflicts).copied().collect();
         self.report.duplicates.extend(duplicates);
         for (index, reason) in unstored {
             self.report.fail_one(index, reason);
         }
+        self.report.contested = self.batch.take_contested(&are_settled);
     }
 
     /// Whether the caller of this record has left.

@@ -37,7 +37,7 @@ pub(super) struct Lessons {
     pub(super) saw_record_ids: bool,
     /// The collection is not the one that the call found, or has changed.
     pub(super) leaves: bool,
-    /// Everything learnt about its contents is invalid.
+    /// Everything learned about its contents is invalid.
     pub(super) forgets: bool,
 }
 

@@ -3,7 +3,7 @@
 use crate::{
     error::{DamagedBucket, EncodeError},
     index::{Drift, Unmet},
-    write::{Action, HeldBack, WriteFailure},
+    write::{Action, Contested, HeldBack, WriteFailure},
 };
 
 /// The outcome of the records of a call. A record is identified by the caller's index.
@@ -18,6 +18,8 @@ pub struct Report<E> {
     pub duplicates: Vec<usize>,
     /// Records that are not stored, or may not be, and why.
     pub failed: Vec<Unstored<E>>,
+    /// The records whose id another record of their key has, if the batch keeps them, in the order of the caller.
+    pub contested: Vec<Contested>,
     /// Why the call stopped early: the connection was lost, or no record could be stored.
     pub stopped_by: Option<Reason<E>>,
     /// The number of commands sent ..
@@ -99,6 +101,10 @@ impl<E> Reason<E> {
             _ => false,
         }
     }
+
+    pub(super) fn is_conflict(&self) -> bool {
+        matches!(self, Self::Conflict { .. })
+    }
 }
 
 impl<E> Default for Report<E> {
@@ -108,6 +114,7 @@ impl<E> Default for Report<E> {
             opened: Vec::new(),
             duplicates: Vec::new(),
             failed: Vec::new(),
+            contested: Vec::new(),
             stopped_by: None,
             commands: 0,
             resent: 0,

@@ -1,6 +1,6 @@
 //! What one batch remembers for the next: the bucket that took a chain's last record.
 //!
-//! The memory may be wrong. A statement that relies on it and finds other buckets changes nothing, and then
+//! The hint may be wrong. A statement that relies on it and finds other buckets changes nothing, and then
 //! the tail is read.
 
 use bson::RawDocument;
@@ -28,9 +28,9 @@ impl BucketHint {
 }
 
 impl Chain {
-    /// What a later batch can use, if anything.
+    /// What a later batch can use: the bucket that took the last record, if that is known.
     #[must_use]
-    pub fn recollection(&self, lone: bool) -> Option<BucketHint> {
+    pub fn hint(&self, lone: bool) -> Option<BucketHint> {
         let (id, known, is_full) = match (&self.tail, &self.last) {
             // Late records of one time usually come only once.
             _ if self.kind.is_late() => return None,
@@ -51,22 +51,22 @@ impl Chain {
         })
     }
 
-    /// Uses what an earlier batch remembered.
-    pub(in crate::write) fn recall(&mut self, earlier: &BucketHint, lone: bool) {
-        let gone_by = if lone && !earlier.is_full {
-            self.guess(earlier.id.clone());
+    /// Uses the hint of an earlier batch.
+    pub(in crate::write) fn recall(&mut self, hint: &BucketHint, lone: bool) {
+        let gone_by = if lone && !hint.is_full {
+            self.guess(hint.id.clone());
             true
         } else {
-            self.recall_tail(earlier)
+            self.recall_tail(hint)
         };
-        if let Some(position) = earlier.position.filter(|_| gone_by) {
+        if let Some(position) = hint.position.filter(|_| gone_by) {
             self.recall_watermark(position);
         }
     }
 
     /// Uses the remembered tail; returns whether it is useful here.
-    fn recall_tail(&mut self, earlier: &BucketHint) -> bool {
-        let Some(known) = &earlier.known else {
+    fn recall_tail(&mut self, hint: &BucketHint) -> bool {
+        let Some(known) = &hint.known else {
             return false;
         };
         let mut known = known.clone();
@@ -78,7 +78,7 @@ impl Chain {
             return false;
         }
         let has_room = known.has_room(self.spec);
-        match earlier.is_full {
+        match hint.is_full {
             // Its statements check that it exists.
             false if has_room => self.tail = Tail::Open(known),
             true if has_room && !known.marked => return false,

@@ -241,10 +241,10 @@ impl Chain {
             self.fails_from(first.position);
         }
         let records = records.min(self.pending.len());
-        self.pending
-            .drain(..records)
-            .map(|slot| slot.index)
-            .collect()
+        let lost = self.pending.drain(..records).map(|slot| slot.index);
+        let lost: Vec<usize> = lost.collect();
+        self.are_unstored(&lost);
+        lost
     }
 
     /// The record at this position may not be stored, if the records come from a source.
@@ -268,13 +268,14 @@ impl Chain {
         };
         // Positions rise.
         let held = self.pending.partition_point(|slot| slot.position <= failed);
-        let held = self.pending.drain(held..);
-        held.map(|slot| HeldBack {
+        let held = self.pending.drain(held..).map(|slot| HeldBack {
             index: slot.index,
             position: slot.position,
             failed,
-        })
-        .collect()
+        });
+        let held: Vec<HeldBack> = held.collect();
+        self.unstored.extend(held.iter().map(|held| held.index));
+        held
     }
 
     pub(super) fn take(&mut self, step: &Step) -> Vec<usize> {

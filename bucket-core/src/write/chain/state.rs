@@ -1,6 +1,6 @@
 //! What a chain keeps between statements, besides its records and its tail.
 
-/// The outcome of a recollection.
+/// The outcome of using a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Recalled {
     Nothing,

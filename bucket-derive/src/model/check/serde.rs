@@ -67,6 +67,9 @@ pub(crate) fn fields(cx: &mut Diagnostics, fields: &[Field], container: &SerdeSt
             Role::Plain if field.unique.is_some() => {
                 refuse(cx, field, "the record id", &UNIQUE_REFUSED);
             }
+            Role::Plain if field.version.is_some() => {
+                refuse(cx, field, "the version", &VERSION_REFUSED);
+            }
             Role::Plain => unreadable(cx, field, stored, container_default),
         }
     }
@@ -114,6 +117,7 @@ const KEY_REFUSED: [Refusal; 8] = [
     (serde::SERIALIZE_WITH, BY_TYPE),
     (serde::DESERIALIZE_WITH, BY_TYPE),
 ];
+const VERSION_REFUSED: [Refusal; 5] = TIME_REFUSED;
 const AS_TYPED: &str = "its type says how it is stored";
 const UNIQUE_REFUSED: [Refusal; 8] = [
     FLATTENED,

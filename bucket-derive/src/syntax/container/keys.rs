@@ -4,7 +4,11 @@ use proc_macro2::Ident;
 use syn::LitStr;
 
 use crate::syntax::{
-    attribute_array::ArrayAttr, choice::Late, crate_path::CratePath, duration::Window, name::Named,
+    attribute_array::ArrayAttr,
+    choice::{Late, OnConflict},
+    crate_path::CratePath,
+    duration::Window,
+    name::Named,
     slot::Slot,
 };
 
@@ -31,6 +35,7 @@ pub(crate) struct ContainerAttrs {
     pub(crate) compression: Slot<&'static str>,
     /// In seconds.
     pub(crate) expire_after: Slot<u32>,
+    pub(crate) on_conflict: Slot<OnConflict>,
     pub(crate) created_at: Slot<Named>,
     pub(crate) stats: Slot<LitStr>,
     pub(crate) names: NameAttrs,

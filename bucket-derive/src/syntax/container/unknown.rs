@@ -3,7 +3,7 @@
 use super::keys::EXAMPLE;
 use crate::{
     diagnostics::{Diagnostics, did_you_mean, list, suggest},
-    symbol::{ATTRIBUTE, CONTAINER_KEYS, FIELD_KEYS, KEY, TIME, UNIQUE, names},
+    symbol::{ATTRIBUTE, CONTAINER_KEYS, FIELD_KEYS, KEY, TIME, UNIQUE, VERSION, names},
     syntax::entry::Entry,
 };
 
@@ -25,6 +25,7 @@ pub(super) fn unknown(cx: &mut Diagnostics, entry: &Entry) {
             TIME => "date: DateTime",
             KEY => "customer_id: i64",
             UNIQUE => "order: i64",
+            VERSION => "version: i64",
             ATTRIBUTE => "volume_ml: Option<i32>",
             _ => "price: f64",
         };

@@ -19,10 +19,7 @@ pub(super) fn compression_drift(spec: &BucketSpec, found: &Document) -> Option<D
     let same = config
         .split(',')
         .any(|option| option.trim() == format!("block_compressor={expected}"));
-    (!same).then(|| Drift::Compression {
-        expected: expected.to_owned(),
-        found: config,
-    })
+    (!same).then(|| Drift::__compression(expected, config))
 }
 
 /// Refuses buckets that are too large to store, and warns of those larger than recommended.

@@ -1,6 +1,6 @@
 //! Creates the collection, and checks that it is what the model needs.
 
-use bucket_core::{index, size, write::codes::NAMESPACE_EXISTS};
+use bucket_core::{index, schema, size, write::codes::NAMESPACE_EXISTS};
 use futures_util::TryStreamExt;
 use mongodb::bson::{DateTime, Document, doc};
 
@@ -9,6 +9,8 @@ use crate::{action::number, writer::faults::code};
 
 /// The number of buckets sampled to estimate the size of a record.
 const SAMPLE: i64 = 100;
+/// The bytes of `{ a: [] }`.
+const EMPTY_ARRAY: i32 = 13;
 
 impl SetUp<'_> {
     pub(super) async fn collection_info(&self) -> mongodb::error::Result<Option<Document>> {
@@ -45,6 +47,9 @@ impl SetUp<'_> {
                 doc! { "wiredTiger": { "configString": options } },
             );
         }
+        if self.validator.is_asked_for() {
+            command.extend(schema::validation(self.store.spec()));
+        }
         let created = self.store.database().run_command(command).await;
         match created {
             Ok(_) => Ok(true),
@@ -54,14 +59,17 @@ impl SetUp<'_> {
         }
     }
 
-    /// The size of a record: the average over a sample of stored buckets.
+    /// The size of a record: the average of the items of a sample of stored buckets. What a bucket has besides, its
+    /// key and its aggregates, does not grow with them.
     pub(super) async fn record_bytes(&self) -> mongodb::error::Result<usize> {
         let items = doc! { "$ifNull": [format!("${}", self.store.spec().items()), []] };
-        let length = doc! { "$cond": [{ "$isArray": &items }, { "$size": &items }, 0] };
+        let of_array = |value: Document| doc! { "$cond": [{ "$isArray": &items }, value, 0] };
+        // Less what an empty array has.
+        let bytes = doc! { "$subtract": [{ "$bsonSize": { "a": &items } }, EMPTY_ARRAY] };
         let group = doc! {
             "_id": null,
-            "bytes": { "$sum": { "$bsonSize": "$$ROOT" } },
-            "records": { "$sum": length },
+            "bytes": { "$sum": of_array(bytes) },
+            "records": { "$sum": of_array(doc! { "$size": &items }) },
         };
         let pipeline = [doc! { "$limit": SAMPLE }, doc! { "$group": group }];
         let found = self

@@ -3,13 +3,17 @@
 use std::time::Duration;
 
 use bucket_core::{
-    index::{self, Drift, IndexPlan, Removal, RemovalPlan},
+    index::{self, Drift, IndexPlan, Removal, RemovalPlan, Rivalry},
     write::codes::{DUPLICATE_KEY, INDEX_CONFLICTS, INDEX_NOT_FOUND, TIME_LIMIT},
 };
 use futures_util::TryStreamExt;
 use mongodb::bson::{DateTime, Document, doc};
+use tokio::time::sleep;
 
-use super::{ensure_report::EnsureReport, set_up::SetUp};
+use super::{
+    ensure_report::EnsureReport,
+    set_up::{Attempt, SetUp},
+};
 use crate::{
     Error, ErrorKind, Result, collection::list_indexes, error::Context, writer::faults::code,
 };
@@ -17,17 +21,37 @@ use crate::{
 /// A bound, because a service waits for `ensure` at its start and the server looks at every bucket.
 const MOST_TIME_TO_COUNT: Duration = Duration::from_secs(10);
 
+/// How often a call looks whether an index that another call just made goes away. That call has only to list the
+/// indexes and to drop its own.
+const LOOKS_AT_A_RIVAL: u32 = 20;
+/// The pause between two looks.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
 impl SetUp<'_> {
     pub(super) async fn indexes(
         &self,
         is_new: bool,
         report: &mut EnsureReport,
         context: &Context,
-    ) -> Result<()> {
+    ) -> Result<Attempt> {
         let collection = self.store.collection::<Document>();
         let found = list_indexes(self.store.database(), collection.name()).await;
         let mut found = found.map_err(|error| Error::read(error, context))?;
+        let before = found.clone();
         let (mut missing, mut drift) = index::compare(self.store.spec(), &found);
+        if !is_new && !drift.iter().any(Drift::shows_other_model) {
+            drift.extend(self.other_buckets(&missing, context).await?);
+        }
+        if drift.iter().any(Drift::shows_other_model) {
+            return self.in_other_collection(drift, report, context).await;
+        }
+        if !self.replace && self.gives_up_left_over(&found, report, context).await? {
+            return Ok(Attempt::Again);
+        }
+        let all_missing = missing.clone();
+        let mark = self.store.spec().mark_name();
+        // Others see it before anything else of the model refuses their buckets.
+        missing.sort_by_key(|plan| Some(&plan.name) != mark.as_ref());
         if self.replace {
             let same_name = |drift: &Drift| match drift {
                 Drift::Index { name, .. } => Some(name.clone()),
@@ -65,7 +89,8 @@ impl SetUp<'_> {
         };
         for plan in index::plan(self.store.spec()) {
             let is_own = report.created_indexes.contains(&plan.name);
-            if !is_own && !missing.contains(&plan) && !differs(&plan.name) {
+            let is_missing = missing.contains(&plan) || all_missing.contains(&plan);
+            if !is_own && !is_missing && !differs(&plan.name) {
                 report.found_indexes.push(plan.name);
             }
         }
@@ -75,11 +100,19 @@ impl SetUp<'_> {
                 "indexes": [plan.definition()],
             };
             let created = self.store.database().run_command(command).await;
-            created.map_err(|error| not_built(plan, error, context))?;
+            let created = created.map_err(|error| not_built(plan, error, context))?;
             if !report.created_indexes.contains(&plan.name) {
                 report.created_indexes.push(plan.name.clone());
             }
+            let is_mark = mark.as_ref() == Some(&plan.name);
+            if is_mark && self.has_lost(&before, &created, context).await? {
+                report.created_indexes.retain(|name| *name != plan.name);
+                return Ok(Attempt::Again);
+            }
         }
+        let plans = index::plan(self.store.spec());
+        let place = |name: &String| plans.iter().position(|plan| plan.name == *name);
+        report.created_indexes.sort_by_key(place);
         if self.replace {
             let other = |drift: &Drift| match drift {
                 Drift::Capacity { name, .. } => Some(name.clone()),
@@ -91,7 +124,118 @@ impl SetUp<'_> {
             drift.retain(|drift| other(drift).is_none());
         }
         report.drift.extend(drift);
-        Ok(())
+        Ok(Attempt::Done)
+    }
+
+    /// The drift of a collection whose buckets are another model's, where the model's mark is not there to say
+    /// that it holds the model's.
+    async fn other_buckets(
+        &self,
+        missing: &[IndexPlan],
+        context: &Context,
+    ) -> Result<Option<Drift>> {
+        let spec = self.store.spec();
+        let mark = spec.mark_name();
+        if !missing.iter().any(|plan| Some(&plan.name) == mark.as_ref()) {
+            return Ok(None);
+        }
+        let (projection, buckets) = index::sample(spec);
+        let driver = |error| Error::read(error, context);
+        let collection = self.store.collection::<Document>();
+        let sample = collection.find(doc! {}).projection(projection);
+        let sample = sample.limit(buckets.into()).await.map_err(driver)?;
+        let sample: Vec<Document> = sample.try_collect().await.map_err(driver)?;
+        Ok(index::other_buckets(spec, &sample))
+    }
+
+    /// Creates and changes nothing in the collection of another model. A call that replaces indexes drops those of
+    /// the other model once it has no buckets.
+    async fn in_other_collection(
+        &self,
+        drift: Vec<Drift>,
+        report: &mut EnsureReport,
+        context: &Context,
+    ) -> Result<Attempt> {
+        let driver = |error| Error::read(error, context);
+        let other = |drift: &Drift| match drift {
+            Drift::OtherModel { index, .. } => index.clone(),
+            _ => None,
+        };
+        let others: Vec<String> = drift.iter().filter_map(other).collect();
+        if self.replace && !others.is_empty() {
+            let collection = self.store.collection::<Document>();
+            let first = collection.find_one(doc! {}).projection(doc! { "_id": 1 });
+            if first.await.map_err(driver)?.is_none() {
+                self.drop_indexes(&others, report, context).await?;
+                return Ok(Attempt::Again);
+            }
+        }
+        report.drift.extend(drift);
+        Ok(Attempt::Done)
+    }
+
+    /// Whether this call has to look again at the indexes, because the model's index on open buckets is beside that
+    /// of a smaller capacity. It is dropped if that does not go away: a call left it that ended before it gave way.
+    async fn gives_up_left_over(
+        &self,
+        found: &[Document],
+        report: &mut EnsureReport,
+        context: &Context,
+    ) -> Result<bool> {
+        let spec = self.store.spec();
+        let driver = |error| Error::read(error, context);
+        let Some(name) = spec
+            .mark_name()
+            .filter(|_| index::is_left_over(spec, found))
+        else {
+            return Ok(false);
+        };
+        // Another call may be about to replace the smaller capacity, or to give way.
+        for _ in 0..LOOKS_AT_A_RIVAL {
+            sleep(BETWEEN_LOOKS).await;
+            let now = list_indexes(self.store.database(), spec.collection()).await;
+            if !index::is_left_over(spec, &now.map_err(driver)?) {
+                return Ok(true);
+            }
+        }
+        let command = doc! { "dropIndexes": spec.collection(), "index": &name };
+        match self.store.database().run_command(command).await {
+            Ok(_) => report.dropped_indexes.push(name),
+            Err(error) if code(&error) == Some(INDEX_NOT_FOUND) => {}
+            Err(error) => return Err(driver(error)),
+        }
+        Ok(true)
+    }
+
+    /// Whether the call of another capacity or form, at the same moment, keeps its index. This call's own is then
+    /// dropped, if this call made it.
+    async fn has_lost(
+        &self,
+        before: &[Document],
+        created: &Document,
+        context: &Context,
+    ) -> Result<bool> {
+        let spec = self.store.spec();
+        let driver = |error| Error::read(error, context);
+        for look in 0.. {
+            let after = list_indexes(self.store.database(), spec.collection()).await;
+            match index::rivalry(spec, before, &after.map_err(driver)?) {
+                Rivalry::None => return Ok(false),
+                Rivalry::Lost => return Ok(true),
+                Rivalry::Waits if look < LOOKS_AT_A_RIVAL => sleep(BETWEEN_LOOKS).await,
+                // The other call was done before this one's index was there. Two that both give way begin again
+                // after random pauses.
+                _ => break,
+            }
+        }
+        let Some(name) = spec.mark_name().filter(|_| has_created(created)) else {
+            return Ok(true);
+        };
+        let command = doc! { "dropIndexes": spec.collection(), "index": name };
+        match self.store.database().run_command(command).await {
+            Err(error) if code(&error) != Some(INDEX_NOT_FOUND) => Err(driver(error)),
+            _ => Ok(true),
+        }
     }
 
     /// Whether the collection has data that the server could remove.
@@ -113,6 +257,7 @@ impl SetUp<'_> {
                 expected: Some(expected),
                 found,
                 removes,
+                ..
             } = drift
             else {
                 continue;
@@ -199,11 +344,22 @@ impl SetUp<'_> {
     }
 }
 
+/// Whether the command made an index, by its reply: it also succeeds if another call has made the same one.
+fn has_created(reply: &Document) -> bool {
+    let number = |name: &str| reply.get_i32(name).ok();
+    let numbers = number("numIndexesBefore").zip(number("numIndexesAfter"));
+    // A router replies for each shard. The index was not there before this call.
+    numbers.is_none_or(|(before, after)| before < after)
+}
+
 /// The name of the index that is dropped for this difference.
 fn dropped(drift: &Drift) -> Option<&String> {
     match drift {
         Drift::Index { name, .. }
         | Drift::Capacity { name, .. }
+        | Drift::OtherModel {
+            index: Some(name), ..
+        }
         | Drift::Expiry {
             name,
             expected: None,

@@ -1,4 +1,5 @@
-//! The steps of `ensure` for every model: first the collection, then its indexes, then dates.
+//! The steps of `ensure` for every model: first the collection, then its indexes, then dates,
+//! its validator and its description.
 
 use bucket_core::{
     index::Drift,
@@ -15,8 +16,9 @@ use mongodb::bson::Document;
 use tokio::time::sleep;
 
 use super::{
+    asked::Validator,
     checks::{check_size, compression_drift},
-    ensure_report::EnsureReport,
+    ensure_report::{EnsureReport, Validated},
 };
 use crate::{
     Error, Result, backoff::spread, collection::list_indexes, error::Context, store::Store, trace,
@@ -48,11 +50,21 @@ struct Seen {
     report: EnsureReport,
 }
 
+/// How an attempt ended that met no error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Attempt {
+    Done,
+    /// Another call changed the indexes in the meantime.
+    Again,
+}
+
 /// A collection that is being set up.
 pub(super) struct SetUp<'a> {
     pub(super) store: &'a Store,
     pub(super) replace: bool,
     pub(super) change_expiry: bool,
+    pub(super) validator: Validator,
+    pub(super) replace_description: bool,
 }
 
 impl SetUp<'_> {
@@ -61,7 +73,17 @@ impl SetUp<'_> {
         let mut report = EnsureReport::default();
         let mut pauses = Pauses::of(20, 500);
         let mut seen = None;
-        while let Err(error) = self.attempt(&mut report, &context).await {
+        loop {
+            let error = match self.attempt(&mut report, &context).await {
+                Ok(Attempt::Done) => break,
+                // Each time, another call has created or dropped an index. The pauses part the calls.
+                Ok(Attempt::Again) => {
+                    report.looks_again();
+                    sleep(spread(pauses.next_ceiling())).await;
+                    continue;
+                }
+                Err(error) => error,
+            };
             let is_any_of = |codes: &[i32]| error.code().is_some_and(|code| codes.contains(&code));
             if !is_any_of(&RACES) || pauses.tries() == MAX_RACES {
                 return Err(error);
@@ -104,7 +126,7 @@ impl SetUp<'_> {
         Some((Some(collection), indexes))
     }
 
-    async fn attempt(&self, report: &mut EnsureReport, context: &Context) -> Result<()> {
+    async fn attempt(&self, report: &mut EnsureReport, context: &Context) -> Result<Attempt> {
         let driver = |error| Error::read(error, context);
         let mut is_new = false;
         if let Some(found) = self.collection_info().await.map_err(driver)? {
@@ -115,19 +137,32 @@ impl SetUp<'_> {
                 let is_kind = matches!(drift, Drift::Kind { .. });
                 report.drift.push(drift);
                 if is_kind {
-                    return Ok(());
+                    return Ok(Attempt::Done);
                 }
             }
         } else {
             is_new = self.create_collection().await.map_err(driver)?;
             report.created_collection |= is_new;
+            if is_new && self.validator.is_asked_for() {
+                report.validator = Validated::Installed;
+            }
         }
         let record_bytes = self.record_bytes().await.map_err(driver)?;
         report.size_warning = check_size(self.store.spec(), record_bytes, context)?;
-        self.indexes(is_new, report, context).await?;
+        let attempt = self.indexes(is_new, report, context).await?;
+        let is_others = report.drift.iter().any(Drift::shows_other_model);
+        if attempt == Attempt::Again || is_others {
+            return Ok(attempt);
+        }
         if self.change_expiry {
             report.dated_buckets = self.date_buckets().await.map_err(driver)?;
         }
-        Ok(())
+        let Some(found) = self.collection_info().await.map_err(driver)? else {
+            // Another client has dropped it.
+            return Ok(Attempt::Again);
+        };
+        self.validate(&found, report).await.map_err(driver)?;
+        self.describe(&found, report, context).await?;
+        Ok(attempt)
     }
 }

@@ -13,6 +13,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
     Add,
+    Subtract,
     Divide,
     IfNull,
     Min,
@@ -38,6 +39,7 @@ impl Call {
     pub(super) fn named(name: &str, arguments: usize) -> Result<Self, Refusal> {
         let (call, takes) = match name {
             "$add" => (Self::Add, 0..=usize::MAX),
+            "$subtract" => (Self::Subtract, 2..=2),
             "$divide" => (Self::Divide, 2..=2),
             "$ifNull" => (Self::IfNull, 2..=usize::MAX),
             // With one argument, they operate on the items of a list.
@@ -114,6 +116,7 @@ impl Call {
             values.push(argument.evaluate(scope)?);
         }
         Ok(match self {
+            Self::Subtract => Some(difference(&values)?),
             Self::Divide => Some(quotient(&values)?),
             Self::Min | Self::Max => Some(extreme(&values, self == Self::Min)),
             Self::Type => {
@@ -231,6 +234,33 @@ fn sum(values: impl Iterator<Item = Argument>) -> Result<Value, Refusal> {
     }
     // A sum that does not fit in 64 bits continues as a double.
     Ok(i64::try_from(whole).map_or(Value::Double(whole as f64), Value::Int64))
+}
+
+fn difference(values: &[Option<Value>]) -> Result<Value, Refusal> {
+    let [Some(a), Some(b)] = values else {
+        return Ok(Value::Null);
+    };
+    let negative = match b {
+        Value::Null => Value::Null,
+        Value::Int32(number) => number
+            .checked_neg()
+            .map_or(Value::Int64(-i64::from(*number)), Value::Int32),
+        Value::Int64(number) => number
+            .checked_neg()
+            .map_or(Value::Double(2_f64.powi(63)), Value::Int64),
+        Value::Double(number) => Value::Double(-number),
+        _ => {
+            return Err(Refusal::unknown(
+                "the difference of other values than numbers",
+            ));
+        }
+    };
+    if !a.is_number() && !matches!(a, Value::Null) {
+        return Err(Refusal::unknown(
+            "the difference of other values than numbers",
+        ));
+    }
+    sum([Ok(Some(a.clone())), Ok(Some(negative))].into_iter())
 }
 
 fn quotient(values: &[Option<Value>]) -> Result<Value, Refusal> {

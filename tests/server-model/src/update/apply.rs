@@ -20,12 +20,47 @@ struct Context<'a> {
 
 /// Applies the change. Returns whether the document changed.
 pub(super) fn at_path(fields: &mut Fields, change: &Change) -> Result<bool, Refusal> {
+    if let Operation::Unset = change.operation {
+        return Ok(unset(fields, &change.path));
+    }
     let id = fields.get("_id").cloned();
     let context = Context {
         change,
         id: id.as_ref(),
     };
     context.in_document(fields, &change.path)
+}
+
+/// Removes a field; an item of an array is null after that. What is not there stays so.
+fn unset(fields: &mut Fields, path: &str) -> bool {
+    let (name, rest) = path::split(path);
+    let Some(rest) = rest else {
+        let before = fields.0.len();
+        fields.0.retain(|(own, _)| &**own != name);
+        return fields.0.len() < before;
+    };
+    fields
+        .get_mut(name)
+        .is_some_and(|value| unset_in(value, rest))
+}
+
+fn unset_in(value: &mut Value, path: &str) -> bool {
+    match value {
+        Value::Document(inner) => unset(Arc::make_mut(inner), path),
+        Value::Array(items) => {
+            let (next, rest) = path::split(path);
+            let item = path::place(next).and_then(|place| Arc::make_mut(items).get_mut(place));
+            match (item, rest) {
+                (Some(item), Some(rest)) => unset_in(item, rest),
+                (Some(Value::Null) | None, _) => false,
+                (Some(item), None) => {
+                    *item = Value::Null;
+                    true
+                }
+            }
+        }
+        _ => false,
+    }
 }
 
 impl Context<'_> {
@@ -91,6 +126,8 @@ impl Context<'_> {
             | Operation::Min(value)
             | Operation::Max(value) => value.clone(),
             Operation::Push(items) => Value::Array(Arc::new(items.clone())),
+            // It goes another way, and creates nothing.
+            Operation::Unset => Value::Null,
         }
     }
 
@@ -98,6 +135,8 @@ impl Context<'_> {
         let new = match &self.change.operation {
             Operation::Set(new) | Operation::SetOnInsert(new) if value.is_same(new) => None,
             Operation::Set(new) | Operation::SetOnInsert(new) => Some(new.clone()),
+            // It goes another way.
+            Operation::Unset => None,
             Operation::Min(new) => compare(new, value).is_lt().then(|| new.clone()),
             Operation::Max(new) => compare(new, value).is_gt().then(|| new.clone()),
             Operation::Add(by) => self.sum(value, by, name)?,

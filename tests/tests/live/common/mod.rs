@@ -9,6 +9,7 @@ pub(crate) mod expected;
 pub(crate) mod explained;
 pub(crate) mod filled;
 pub(crate) mod iot;
+pub(crate) mod reading;
 pub(crate) mod samples;
 
 #[path = "../../../../bucket-core/tests/common/drawn.rs"]

@@ -49,7 +49,7 @@ async fn an_index_on_record_ids_that_the_model_does_not_have_is_drift() {
     let database = database().await;
     Counted::buckets(&database).ensure().await.unwrap();
     let report = WithoutIds::buckets(&database).ensure().await.unwrap();
-    let [Drift::RecordIds { name }] = report.drift.as_slice() else {
+    let [Drift::RecordIds { name, .. }] = report.drift.as_slice() else {
         panic!("{:?}", report.drift)
     };
     assert_eq!(name, "bucket_unique");

@@ -242,7 +242,15 @@ impl Draw<'_> {
     pub(crate) fn update(&mut self) -> Document {
         let mut update = Document::new();
         for _ in 0..=self.below(3) {
-            let operator = self.one(&["$set", "$inc", "$push", "$min", "$max", "$setOnInsert"]);
+            let operator = self.one(&[
+                "$set",
+                "$inc",
+                "$push",
+                "$min",
+                "$max",
+                "$setOnInsert",
+                "$unset",
+            ]);
             if update.contains_key(operator) {
                 continue;
             }

@@ -1,0 +1,194 @@
+//! Checks one stored document by itself.
+
+use bson::{Bson, DateTime, Document, RawBsonRef, RawDocument};
+
+use super::{
+    Finding, Problem,
+    damage::problem,
+    fields::{self, Own},
+    items,
+};
+use crate::{
+    bucket::{
+        id::{self, Place},
+        key_of,
+        record::Record,
+    },
+    model::{
+        form::Form,
+        limits::Limits,
+        spec::{BucketSpec, ID},
+        whole,
+    },
+    read::key_elements,
+    write::{SOURCES, Source},
+};
+
+/// What a document says of itself, for the comparison with its neighbours.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) id: Bson,
+    /// The key fields as they are stored.
+    pub(crate) fields_of_key: Document,
+    /// The key fields as elements; `None` if they cannot be read.
+    pub(crate) key: Option<Vec<u8>>,
+    /// The part of the ids of its key before the time.
+    pub(crate) prefix: String,
+    /// Its position among the buckets of its key, if it has one.
+    pub(crate) place: Option<Place>,
+    pub(crate) start: DateTime,
+    pub(crate) end: DateTime,
+    pub(crate) late: bool,
+    /// Whether it is marked as full or closed; `None` if that cannot be read.
+    pub(crate) marked: Option<bool>,
+    /// Whether it takes a further record; `None` if that cannot be read.
+    pub(crate) has_room: Option<bool>,
+    /// The positions of sources, by their paths.
+    pub(crate) positions: Vec<(String, i64)>,
+}
+
+impl Seen {
+    pub(crate) fn finding(&self, problem: Problem) -> Finding {
+        Finding::new(self.id.clone(), self.fields_of_key.clone(), problem)
+    }
+}
+
+/// What a document is, and what is wrong with it.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) seen: Seen,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) records: u64,
+}
+
+/// Reads what a document says of itself, without its items.
+pub(crate) fn head<T: Record>(
+    stored: &RawDocument,
+    limits: impl Fn(&T::Key) -> Option<Limits>,
+) -> Checked {
+    let spec = T::SPEC;
+    let mut problems = Vec::new();
+    let (mut key, mut prefix, mut form) = (None, String::new(), spec.form());
+    match key_of::<T>(stored) {
+        Ok(of) => {
+            prefix = id::prefix(spec, &of);
+            key = Some(key_elements::<T>(&of));
+            // Limits that are refused are those of no bucket.
+            form = limits(&of)
+                .and_then(|limits| limits.apply(spec.form()).ok())
+                .unwrap_or(form);
+        }
+        Err(damage) => problems.push(problem(damage)),
+    }
+    let own = Own::read(spec, form, stored, &mut problems);
+    let mut place = None;
+    if key.is_some() {
+        match fields::place(spec, &own, stored, &prefix) {
+            Ok(found) => place = found,
+            Err(damage) => problems.push(problem(damage)),
+        }
+    }
+    let positions = positions(spec, stored, &mut problems);
+    let seen = Seen {
+        id: id_of(stored),
+        fields_of_key: fields_of_key(spec, stored),
+        key,
+        prefix,
+        place,
+        start: own.fields.start,
+        end: own.fields.end,
+        late: own.fields.is_late,
+        marked: own.marked(spec),
+        has_room: own.has_room(spec),
+        positions,
+    };
+    own.check(spec, stored, &mut problems);
+    Checked {
+        seen,
+        problems,
+        records: 0,
+    }
+}
+
+/// Checks a whole document.
+pub(crate) fn document<T: Record>(
+    stored: &RawDocument,
+    limits: impl Fn(&T::Key) -> Option<Limits>,
+    now: DateTime,
+) -> Checked {
+    let mut checked = head::<T>(stored, &limits);
+    let spec = T::SPEC;
+    let key = key_of::<T>(stored).ok();
+    let form = key
+        .as_ref()
+        .and_then(|key| limits(key)?.apply(spec.form()).ok());
+    let form: Form = form.unwrap_or(spec.form());
+    let before = checked.problems.len();
+    let own = Own::read(spec, form, stored, &mut Vec::new());
+    checked.records = items::check::<T>(stored, key.as_ref(), &own, now, &mut checked.problems);
+    let is_of_count = |problem: &Problem| matches!(problem, Problem::Count { .. });
+    if checked.problems[before..].iter().any(is_of_count) {
+        // The count says nothing about the room, nor about the mark.
+        checked.seen.has_room = None;
+        checked.problems.retain(|problem| {
+            !matches!(
+                problem,
+                Problem::NotMarked { .. } | Problem::MarkedWithRoom { .. }
+            )
+        });
+    }
+    checked
+}
+
+fn id_of(stored: &RawDocument) -> Bson {
+    let id = stored.get(ID).ok().flatten();
+    id.and_then(|id| Bson::try_from(id).ok())
+        .unwrap_or(Bson::Null)
+}
+
+fn fields_of_key(spec: &BucketSpec, stored: &RawDocument) -> Document {
+    let fields = spec.keys().iter().filter_map(|key| {
+        let value = Bson::try_from(stored.get(key.path).ok()??).ok()?;
+        Some((key.path.to_owned(), value))
+    });
+    fields.collect()
+}
+
+/// The positions of sources.
+fn positions(
+    spec: &BucketSpec,
+    stored: &RawDocument,
+    problems: &mut Vec<Problem>,
+) -> Vec<(String, i64)> {
+    // A model may have a field of this name, and hybrid buckets have no sources.
+    if spec.form().sorts() || Source::new(spec, "a").is_err() {
+        return Vec::new();
+    }
+    let mut wrong = |path: String, expected: &str| {
+        problems.push(Problem::Field {
+            path,
+            expected: expected.to_owned(),
+        });
+    };
+    let sources = match stored.get(SOURCES) {
+        Ok(Some(RawBsonRef::Document(sources))) => sources,
+        Ok(None) => return Vec::new(),
+        _ => {
+            wrong(SOURCES.to_owned(), "a document of positions");
+            return Vec::new();
+        }
+    };
+    let mut positions = Vec::new();
+    for element in sources {
+        let Ok((name, value)) = element else {
+            wrong(SOURCES.to_owned(), "a document of positions");
+            break;
+        };
+        let path = format!("{SOURCES}.{name}");
+        match whole::of_raw(value) {
+            Some(position) => positions.push((path, position)),
+            None => wrong(path, "a whole number"),
+        }
+    }
+    positions
+}

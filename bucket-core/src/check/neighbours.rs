@@ -1,0 +1,277 @@
+//! Checks what the buckets of a key promise together, as they come in the order of the index.
+
+use std::collections::HashMap;
+
+use bson::{Bson, DateTime, Document};
+
+use super::{Finding, Problem, Suspicion, document::Seen};
+use crate::model::{form::Form, spec::BucketSpec};
+
+/// The most suspicions of a key that are kept until its last bucket has come.
+const MOST: usize = 256;
+/// The most sources of a key whose positions are compared.
+const MOST_SOURCES: usize = 1_000;
+
+/// The buckets of the key that is being read.
+#[derive(Debug)]
+pub(super) struct Neighbours {
+    spec: &'static BucketSpec,
+    now: DateTime,
+    run: Option<Run>,
+    /// Whether buckets in between are left out.
+    pub(super) skips: bool,
+    /// How many keys have come.
+    pub(super) keys: u64,
+    /// What was found.
+    pub(super) findings: Vec<Finding>,
+    /// What has to be looked at again.
+    pub(super) suspicions: Vec<Suspicion>,
+}
+
+/// The buckets of a key so far.
+#[derive(Debug)]
+struct Run {
+    key: Vec<u8>,
+    last: Option<Seen>,
+    /// In forms with one open bucket at a time: the last one that takes records.
+    open: Option<Seen>,
+    /// The positions of sources in the bucket that was last seen with them.
+    positions: HashMap<String, Told>,
+    /// Some have no place, so the places of others seem to be missing.
+    has_misplaced: bool,
+    suspicions: Vec<Suspicion>,
+}
+
+#[derive(Debug)]
+struct Told {
+    position: i64,
+    id: Bson,
+    fields_of_key: Document,
+    /// The window, if the model has windows.
+    window: Option<i64>,
+}
+
+impl Neighbours {
+    pub(super) fn new(spec: &'static BucketSpec, now: DateTime) -> Self {
+        Self {
+            spec,
+            now,
+            run: None,
+            skips: false,
+            keys: 0,
+            findings: Vec::new(),
+            suspicions: Vec::new(),
+        }
+    }
+
+    /// The next document. `is_known` says that an earlier walk has taken it.
+    pub(super) fn take(&mut self, seen: Seen, is_known: bool) {
+        let Some(key) = seen.key.clone() else {
+            // It belongs to no key.
+            return;
+        };
+        if self.run.as_ref().is_none_or(|run| run.key != key) {
+            self.end();
+            self.keys += u64::from(!is_known);
+            self.run = Some(Run {
+                key,
+                last: None,
+                open: None,
+                positions: HashMap::new(),
+                has_misplaced: false,
+                suspicions: Vec::new(),
+            });
+        }
+        let Some(mut run) = self.run.take() else {
+            return;
+        };
+        // The walk goes on from it.
+        if is_known && run.last.as_ref().is_some_and(|last| last.id == seen.id) {
+            self.run = Some(run);
+            return;
+        }
+        if seen.place.is_none() {
+            run.has_misplaced = true;
+        } else {
+            self.compare(&mut run, &seen, is_known);
+            self.compare_positions(&mut run, &seen);
+            run.last = Some(seen);
+        }
+        if run.suspicions.len() >= MOST {
+            self.suspicions.append(&mut run.suspicions);
+        }
+        self.run = Some(run);
+    }
+
+    /// No more of the key will come.
+    pub(super) fn end(&mut self) {
+        let Some(mut run) = self.run.take() else {
+            return;
+        };
+        // The lowest number comes last.
+        if let (Form::Numbered { .. }, Some(first)) = (self.spec.form(), &run.last)
+            && let Some(number) = number_of(first)
+        {
+            run.suspicions.extend(self.gap(first, 1, number));
+        }
+        if run.has_misplaced {
+            run.suspicions.retain(|suspicion| !suspicion.is_gap());
+        }
+        self.suspicions.append(&mut run.suspicions);
+    }
+
+    /// That the places from `from` on are missing before `next`, which this bucket has.
+    fn gap(&self, later: &Seen, from: u64, next: u64) -> Option<Suspicion> {
+        if from >= next || self.skips {
+            return None;
+        }
+        if self.spec.expire_after().is_some() {
+            // The server removes all parts of a window for one date, and other buckets in any order.
+            let expired = self.spec.expired_until(self.now)?;
+            if self.spec.form().window().is_none() || later.end <= expired {
+                return None;
+            }
+        }
+        Suspicion::of_gap(self.spec, later, from, next - 1)
+    }
+
+    fn compare(&mut self, run: &mut Run, seen: &Seen, is_known: bool) {
+        let last = run.last.as_ref();
+        let found = match self.spec.form() {
+            Form::Count { .. } => pages(&mut run.open, last, seen),
+            Form::Window { .. } => self.parts(last, seen, is_known),
+            Form::Hybrid { .. } => in_time(&mut run.open, seen),
+            Form::Numbered { .. } => self.numbers(last, seen),
+        };
+        run.suspicions.extend(found);
+    }
+
+    fn parts(&mut self, last: Option<&Seen>, seen: &Seen, is_known: bool) -> Vec<Suspicion> {
+        let Some(place) = seen.place else {
+            return Vec::new();
+        };
+        let before = last.filter(|last| last.place.is_some_and(|last| last.time == place.time));
+        let Some(before) = before else {
+            let first = (!is_known).then(|| self.gap(seen, 0, place.sequence));
+            return first.flatten().into_iter().collect();
+        };
+        let sequence = before.place.map_or(0, |place| place.sequence);
+        if sequence == place.sequence {
+            let other = before.id.clone();
+            self.findings
+                .push(seen.finding(Problem::SamePlace { other }));
+            return Vec::new();
+        }
+        let gap = self.gap(seen, sequence.saturating_add(1), place.sequence);
+        let later = seen.id.clone();
+        // Another end is another window.
+        let has_room = before.has_room == Some(true) && before.end == seen.end;
+        let room = has_room
+            .then(|| Suspicion::of_both(before, seen, Problem::RoomBefore { later }))
+            .flatten();
+        gap.into_iter().chain(room).collect()
+    }
+
+    /// The later bucket comes first.
+    fn numbers(&mut self, later: Option<&Seen>, seen: &Seen) -> Vec<Suspicion> {
+        let (Some(later), Some(number)) = (later, number_of(seen)) else {
+            return Vec::new();
+        };
+        let next = number_of(later).unwrap_or(number);
+        if next == number {
+            let other = later.id.clone();
+            self.findings
+                .push(seen.finding(Problem::SamePlace { other }));
+            return Vec::new();
+        }
+        let gap = self.gap(later, number.saturating_add(1), next);
+        let open = (seen.marked == Some(false)).then(|| open_before(seen, later));
+        gap.into_iter().chain(open.flatten()).collect()
+    }
+
+    /// The positions of a source rise from bucket to bucket, of a key or of a window. Both buckets
+    /// were read when they had at most what they have now, so a position that does not rise is
+    /// nothing that a writer is in the middle of if the earlier bucket was read first.
+    fn compare_positions(&mut self, run: &mut Run, seen: &Seen) {
+        let is_descending = matches!(self.spec.form(), Form::Numbered { .. });
+        let window = self
+            .spec
+            .form()
+            .window()
+            .and(seen.place.map(|place| place.time));
+        for (path, position) in &seen.positions {
+            let told = run.positions.get(path).filter(|told| told.window == window);
+            if let Some(told) = told {
+                let problem = |position, earlier| Problem::Position {
+                    path: path.clone(),
+                    position,
+                    earlier,
+                };
+                if is_descending && told.position <= *position {
+                    let (id, key) = (told.id.clone(), told.fields_of_key.clone());
+                    let problem = problem(told.position, *position);
+                    self.findings.push(Finding::new(id, key, problem));
+                } else if !is_descending && told.position >= *position {
+                    self.findings
+                        .push(seen.finding(problem(*position, told.position)));
+                    // One position that is too high makes all after it too low.
+                    continue;
+                }
+            }
+            if run.positions.len() < MOST_SOURCES || run.positions.contains_key(path) {
+                let told = Told {
+                    position: *position,
+                    id: seen.id.clone(),
+                    fields_of_key: seen.fields_of_key.clone(),
+                    window,
+                };
+                run.positions.insert(path.clone(), told);
+            }
+        }
+    }
+}
+
+/// One bucket takes records, and usually it is the last one.
+fn pages(open: &mut Option<Seen>, last: Option<&Seen>, seen: &Seen) -> Vec<Suspicion> {
+    let mut found = Vec::new();
+    let has_room = |seen: &Seen| seen.has_room == Some(true);
+    if let Some(last) = last.filter(|last| has_room(last)) {
+        let later = seen.id.clone();
+        found.extend(Suspicion::of_both(
+            last,
+            seen,
+            Problem::RoomBefore { later },
+        ));
+    }
+    if has_room(seen) {
+        if let Some(open) = &*open {
+            let later = seen.id.clone();
+            found.extend(Suspicion::of_both(open, seen, Problem::TwoOpen { later }));
+        }
+        *open = Some(seen.clone());
+    }
+    found
+}
+
+/// The open bucket need not be the newest one: a writer may open an earlier one while there is none.
+/// Buckets of late records are always closed.
+fn in_time(open: &mut Option<Seen>, seen: &Seen) -> Vec<Suspicion> {
+    if seen.late || seen.marked != Some(false) {
+        return Vec::new();
+    }
+    let later = seen.id.clone();
+    let before = open.replace(seen.clone());
+    let two = |before: Seen| Suspicion::of_both(&before, seen, Problem::TwoOpen { later });
+    before.and_then(two).into_iter().collect()
+}
+
+fn open_before(earlier: &Seen, later: &Seen) -> Option<Suspicion> {
+    let problem = Problem::OpenBefore {
+        later: later.id.clone(),
+    };
+    Suspicion::of_both(earlier, later, problem)
+}
+
+fn number_of(seen: &Seen) -> Option<u64> {
+    u64::try_from(seen.place?.time).ok()
+}

@@ -1,0 +1,195 @@
+//! What two documents that were read at different moments seem to say: looked at again before it is
+//! reported.
+
+use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
+
+use super::{
+    Finding, Problem,
+    document::{Seen, head},
+};
+use crate::{
+    bucket::{
+        id::{Place, push_place},
+        record::Record,
+    },
+    codec::raw::RawWriter,
+    model::{
+        form::OrderedBy,
+        limits::Limits,
+        spec::{BucketSpec, ID, ID_INDEX},
+    },
+    read::{FindPlan, ReadLevel},
+};
+
+/// A finding about two documents, until both were seen again.
+#[derive(Debug, Clone)]
+pub struct Suspicion {
+    pub(super) finding: Finding,
+    /// The key fields as elements.
+    key: Vec<u8>,
+    look: Look,
+}
+
+/// What shows whether it still holds.
+#[derive(Debug, Clone)]
+enum Look {
+    /// Both documents.
+    Both(Bson, Bson),
+    /// The buckets of this window.
+    Window {
+        start: DateTime,
+        from: String,
+        to: String,
+        later: Bson,
+    },
+    /// The buckets with these numbers.
+    Numbers { from: i64, to: i64, later: Bson },
+}
+
+/// The most documents of a look.
+const MOST: i64 = 10_000;
+
+/// What a bucket says of itself besides its items.
+fn without_items(spec: &BucketSpec) -> Document {
+    let names = spec.names();
+    let own = spec.own_fields().map(|own| own.name(names));
+    let keys = spec.keys().iter().map(|key| key.path);
+    let all = [ID, names.count].into_iter().chain(keys).chain(own);
+    all.map(|name| (name.to_owned(), Bson::Int32(1))).collect()
+}
+
+impl Suspicion {
+    /// About a bucket and one after it.
+    pub(super) fn of_both(earlier: &Seen, later: &Seen, problem: Problem) -> Option<Self> {
+        Some(Self {
+            finding: earlier.finding(problem),
+            key: earlier.key.clone()?,
+            look: Look::Both(earlier.id.clone(), later.id.clone()),
+        })
+    }
+
+    /// That there are no buckets with these numbers, or no such parts of its window, before this
+    /// one.
+    pub(super) fn of_gap(spec: &BucketSpec, later: &Seen, from: u64, to: u64) -> Option<Self> {
+        let place = later.place?;
+        let id = |sequence| {
+            let mut id = later.prefix.clone();
+            push_place(&mut id, Place { sequence, ..place }, spec.id_unit());
+            id
+        };
+        let look = if spec.ordered_by() == OrderedBy::Number {
+            Look::Numbers {
+                from: i64::try_from(from).unwrap_or(i64::MAX),
+                to: i64::try_from(to).unwrap_or(i64::MAX),
+                later: later.id.clone(),
+            }
+        } else {
+            Look::Window {
+                start: later.start,
+                from: id(from),
+                to: id(to),
+                later: later.id.clone(),
+            }
+        };
+        Some(Self {
+            finding: later.finding(Problem::Gap { from, to }),
+            key: later.key.clone()?,
+            look,
+        })
+    }
+
+    /// Whether it is about buckets that are missing.
+    pub(super) fn is_gap(&self) -> bool {
+        matches!(self.finding.problem, Problem::Gap { .. })
+    }
+
+    /// What is wrong if it holds.
+    #[must_use]
+    pub fn into_finding(self) -> Finding {
+        self.finding
+    }
+
+    /// The read that shows whether it holds.
+    #[must_use]
+    pub fn plan(&self, spec: &BucketSpec) -> FindPlan {
+        let names = spec.names();
+        let is_ordered_by_id = spec.ordered_by() == OrderedBy::Id;
+        let (condition, hint) = match &self.look {
+            Look::Both(one, other) => (doc! { ID: { "$in": [one, other] } }, ID_INDEX.to_owned()),
+            Look::Window {
+                from, to, later, ..
+            } if is_ordered_by_id => {
+                let missing = doc! { ID: { "$gte": from, "$lte": to } };
+                (
+                    doc! { "$or": [missing, { ID: later }] },
+                    spec.pages_index_name(),
+                )
+            }
+            Look::Window { start, .. } => (doc! { names.start: start }, spec.pages_index_name()),
+            Look::Numbers { from, to, .. } => {
+                let numbers = doc! { "$gte": from, "$lte": to.saturating_add(1) };
+                (doc! { names.number: numbers }, spec.pages_index_name())
+            }
+        };
+        let filter = RawWriter::build(|writer| {
+            writer.elements(&self.key);
+            if let Ok(raw) = RawDocumentBuf::try_from(&condition) {
+                let bytes = raw.as_bytes();
+                // Between the length and the final NUL.
+                writer.elements(bytes.get(4..bytes.len() - 1).unwrap_or_default());
+            }
+        });
+        FindPlan {
+            filter,
+            sort: Document::new(),
+            skip: 0,
+            limit: MOST,
+            projection: without_items(spec),
+            hint,
+            level: ReadLevel::Local,
+        }
+    }
+
+    /// Whether it holds for what that read found.
+    #[must_use]
+    pub fn holds<T: Record>(
+        &self,
+        found: &[RawDocumentBuf],
+        limits: impl Fn(&T::Key) -> Option<Limits>,
+    ) -> bool {
+        let seen = |stored: &RawDocument| head::<T>(stored, &limits).seen;
+        let found: Vec<Seen> = found.iter().map(|stored| seen(stored)).collect();
+        let of = |id: &Bson| found.iter().find(|seen| seen.id == *id);
+        match (&self.look, &self.finding.problem) {
+            (Look::Both(one, other), problem) => {
+                let (Some(one), Some(other)) = (of(one), of(other)) else {
+                    return false;
+                };
+                match problem {
+                    Problem::OpenBefore { .. } => one.marked == Some(false),
+                    Problem::TwoOpen { .. } if T::SPEC.form().mark().is_some() => {
+                        one.marked == Some(false) && other.marked == Some(false)
+                    }
+                    Problem::TwoOpen { .. } => {
+                        one.has_room == Some(true) && other.has_room == Some(true)
+                    }
+                    _ => one.has_room == Some(true),
+                }
+            }
+            (Look::Window { later, .. } | Look::Numbers { later, .. }, problem) => {
+                let Problem::Gap { from, to } = *problem else {
+                    return false;
+                };
+                let place = |place: Place| match T::SPEC.ordered_by() {
+                    OrderedBy::Number => u64::try_from(place.time).unwrap_or(0),
+                    _ => place.sequence,
+                };
+                let is_missing = |seen: &Seen| {
+                    let place = seen.place.map(place);
+                    place.is_none_or(|place| place < from || place > to)
+                };
+                of(later).is_some() && found.iter().all(is_missing)
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The walk over all buckets, in the order of the index on the keys and their buckets.
+
+use std::{marker::PhantomData, mem};
+
+use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf};
+
+use super::{
+    CheckPosition, Finding, PositionError, Suspicion,
+    document::{document, head},
+    neighbours::Neighbours,
+    position::{index_fields, values},
+};
+use crate::{
+    bucket::record::Record,
+    codec::raw::RawWriter,
+    model::limits::Limits,
+    read::{ReadKey, can_hold},
+    time::range::TimeRange,
+};
+
+/// The read of a walk.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ScanPlan {
+    /// The filter: all, or the buckets of a key or of a span of time.
+    pub filter: RawDocumentBuf,
+    /// The fields of the index at the first document to read; none to begin with the first of all.
+    pub min: Option<Document>,
+    /// The order, which is that of the index.
+    pub sort: Document,
+    /// The name of the index.
+    pub hint: String,
+}
+
+/// Checks the buckets of a collection as they come.
+///
+/// ```
+/// # use bson::{DateTime, RawDocumentBuf};
+/// # use bucket_core::{Record, check::{Checker, Finding}};
+/// fn damages<T: Record>(stored: &[RawDocumentBuf]) -> Vec<Finding> {
+///     let mut checker = Checker::<T>::new(DateTime::now());
+///     for stored in stored {
+///         checker.take(stored, |_| None);
+///     }
+///     checker.end();
+///     // Without other writers, there is nothing to look at again.
+///     let again = checker.suspicions().into_iter();
+///     let mut findings = checker.findings();
+///     findings.extend(again.map(|suspicion| suspicion.into_finding()));
+///     findings
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Checker<T: Record> {
+    now: DateTime,
+    neighbours: Neighbours,
+    range: TimeRange,
+    after: Option<Document>,
+    position: Option<Document>,
+    buckets: u64,
+    records: u64,
+    record: PhantomData<fn() -> T>,
+}
+
+impl<T: Record> Checker<T> {
+    /// A walk over all buckets, at this time.
+    #[must_use]
+    pub fn new(now: DateTime) -> Self {
+        Self {
+            now,
+            neighbours: Neighbours::new(T::SPEC, now),
+            range: TimeRange::ALL,
+            after: None,
+            position: None,
+            buckets: 0,
+            records: 0,
+            record: PhantomData,
+        }
+    }
+
+    /// Only the buckets that can hold records of this span of time, or whose span is damaged.
+    #[must_use]
+    pub fn between(mut self, range: TimeRange) -> Self {
+        self.range = range;
+        // Where buckets have no span, their numbers say nothing about which of them are in this one.
+        self.neighbours.skips = range != TimeRange::ALL && !T::SPEC.form().has_span();
+        self
+    }
+
+    /// Goes on after this position.
+    ///
+    /// # Errors
+    ///
+    /// [`PositionError`] if it belongs to another model.
+    pub fn after(&mut self, position: &CheckPosition) -> Result<(), PositionError> {
+        let values = position.values(T::SPEC)?;
+        self.after = Some(values.clone());
+        self.position = Some(values);
+        Ok(())
+    }
+
+    /// The read: of all buckets of the span, or of those of a key.
+    #[must_use]
+    pub fn plan(&self, key: Option<&ReadKey>) -> ScanPlan {
+        let sort = index_fields(T::SPEC).into_iter();
+        let sort = sort.map(|(name, direction)| (name.to_owned(), Bson::Int32(direction)));
+        ScanPlan {
+            filter: RawWriter::build(|writer| {
+                writer.elements(key.map(ReadKey::elements).unwrap_or_default());
+                can_hold(writer, T::SPEC, self.range);
+            }),
+            // With the position itself: the next one is compared with it.
+            min: self.after.clone(),
+            sort: sort.collect(),
+            hint: T::SPEC.pages_index_name(),
+        }
+    }
+
+    /// Checks the next document.
+    pub fn take(&mut self, stored: &RawDocument, limits: impl Fn(&T::Key) -> Option<Limits>) {
+        let values = values(T::SPEC, stored);
+        if let Some(after) = self.after.take()
+            && values.as_ref() == Some(&after)
+        {
+            return self.neighbours.take(head::<T>(stored, &limits).seen, true);
+        }
+        let checked = document::<T>(stored, &limits, self.now);
+        self.buckets += 1;
+        self.records = self.records.saturating_add(checked.records);
+        let seen = checked.seen;
+        let findings = checked.problems.into_iter().map(|it| seen.finding(it));
+        self.neighbours.findings.extend(findings);
+        self.neighbours.take(seen, false);
+        if values.is_some() {
+            self.position = values;
+        }
+    }
+
+    /// No more will come.
+    pub fn end(&mut self) {
+        self.neighbours.end();
+    }
+
+    /// What was found since the last call.
+    #[must_use]
+    pub fn findings(&mut self) -> Vec<Finding> {
+        mem::take(&mut self.neighbours.findings)
+    }
+
+    /// How many suspicions wait.
+    #[must_use]
+    pub fn suspected(&self) -> usize {
+        self.neighbours.suspicions.len()
+    }
+
+    /// What has to be looked at again, since the last call.
+    #[must_use]
+    pub fn suspicions(&mut self) -> Vec<Suspicion> {
+        mem::take(&mut self.neighbours.suspicions)
+    }
+
+    /// The number of documents so far.
+    #[must_use]
+    pub fn buckets(&self) -> u64 {
+        self.buckets
+    }
+
+    /// The number of their items.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// The number of keys so far.
+    #[must_use]
+    pub fn keys(&self) -> u64 {
+        self.neighbours.keys
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn position(&self) -> Option<CheckPosition> {
+        CheckPosition::of(self.position.as_ref()?)
+    }
+}

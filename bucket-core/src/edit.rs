@@ -1,0 +1,46 @@
+//! Edits: one record or several of a stored bucket are replaced or removed, in one statement.
+//!
+//! | piece | file |
+//! | --- | --- |
+//! | the record that an edit is about | `which` |
+//! | a bucket that was read to be edited: its records, and the removal of some | `opened` |
+//! | a record in the place of another one | `replacement` |
+//! | a record that goes to another bucket | `moving` |
+//! | the state that an edit matches, and what it stores | `statement` |
+//! | why a record cannot be edited | `edit_error` |
+//! | the removal of all buckets of a key | `of_key` |
+//! | what the server did | `reply` |
+//! | an edit from its first read to its result | `machine` |
+//! | its result | `edited` |
+//!
+//! An edit reads the bucket, and its statement matches only the state that was read: the count, the number of
+//! the edit before it, and the items: all of them if the model has aggregates (in buckets of less than 8 MB),
+//! else those that it replaces. Appends change the count, edits the number. If another
+//! writer comes first, the statement changes nothing, and the edit begins again. So the aggregates that the
+//! statement stores are always those of exactly the items that the bucket has after it, by the same code that
+//! adds up single records in statistics.
+//!
+//! The statement changes nothing more when it comes again, so it may be sent any number of times.
+//!
+//! A removed record leaves a mark in its place; see `bucket/edits.rs`. So no other record changes its place:
+//! tokens and references stay valid, a full bucket stays full, and pages keep their numbers.
+
+mod edit_error;
+mod edited;
+mod machine;
+mod moving;
+mod of_key;
+mod opened;
+mod replacement;
+mod reply;
+mod statement;
+mod which;
+
+pub use self::{
+    edit_error::EditError,
+    edited::{Corrected, EditFailure, Edited},
+    machine::{Change, Edit, EditNext},
+    opened::{Found, OpenedBucket, OpenedRecord},
+    reply::{EditReply, made_by},
+    which::{Which, WhichError},
+};

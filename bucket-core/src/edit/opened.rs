@@ -1,0 +1,259 @@
+//! A bucket that was read to be edited: its records, and the removal of some of them.
+
+use std::collections::BTreeMap;
+
+use bson::{Bson, DateTime, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+
+use super::{
+    edit_error::EditError,
+    which::{Sought, Which},
+};
+use crate::{
+    attribute::RecordFilter,
+    bucket::{
+        self, Head, ItemReader,
+        edits::{KeptId, in_place_of},
+        record::Record,
+    },
+    codec::raw::printed_id,
+    error::{Damage, DamagedBucket},
+    model::spec::{BucketSpec, ID},
+    read::{Live, ReadKey, RecordRef, Referenced},
+    time::range::TimeRange,
+    write::identity,
+};
+
+/// A bucket that was read to be edited.
+#[derive(Debug)]
+pub struct OpenedBucket<'a, T: Record> {
+    pub(super) key: T::Key,
+    pub(super) stored: &'a RawDocument,
+    pub(super) head: Head,
+    pub(super) count: u32,
+    pub(super) reader: ItemReader<'a>,
+    pub(super) items: Vec<&'a RawDocument>,
+}
+
+/// A record in a bucket that was read to be edited.
+#[derive(Debug)]
+pub struct OpenedRecord<'a, T: Record> {
+    pub(super) bucket: OpenedBucket<'a, T>,
+    pub(super) index: usize,
+}
+
+/// What a search for a record found in a bucket.
+#[derive(Debug)]
+pub enum Found<'a, T: Record> {
+    /// The record.
+    Record(Box<OpenedRecord<'a, T>>),
+    /// It was removed.
+    Removed,
+    /// Its place has another record, or the record was edited since it was read.
+    Changed,
+    /// There is no such record.
+    Nothing,
+}
+
+impl<'a, T: Record> OpenedBucket<'a, T> {
+    /// Reads a bucket of this key.
+    ///
+    /// # Errors
+    ///
+    /// [`DamagedBucket`] if it is not a bucket of the model.
+    pub fn read(key: &T::Key, stored: &'a RawDocument) -> Result<Self, DamagedBucket> {
+        Self::read_parts(key, stored)
+            .map_err(|damage| DamagedBucket::new(printed_id(stored), damage))
+    }
+
+    fn read_parts(key: &T::Key, stored: &'a RawDocument) -> Result<Self, Damage> {
+        let spec = T::SPEC;
+        let head = bucket::head(spec, stored)?;
+        let mut items = Vec::with_capacity(head.capacity(spec));
+        for item in bucket::items(spec, stored)? {
+            match item.map_err(bucket::bson_damage)? {
+                RawBsonRef::Document(item) => items.push(item),
+                _ => return Err(bucket::wrong_field(spec.items(), "an array of documents")),
+            }
+        }
+        Ok(Self {
+            key: key.clone(),
+            stored,
+            count: head.check_count(items.len())?,
+            reader: ItemReader::new(spec, stored)?,
+            head,
+            items,
+        })
+    }
+
+    /// Finds a record in it, among those that are shown.
+    #[must_use]
+    pub fn find(self, which: &Which, live: &Live) -> Found<'a, T> {
+        let index = match &which.0 {
+            Sought::Id(_) => match self.index_of(which) {
+                Some(index) => index,
+                None => return Found::Nothing,
+            },
+            Sought::Reference(reference) => {
+                let key = ReadKey::of::<T>(&self.key);
+                let Ok(target) = reference.target(T::SPEC, &key) else {
+                    return Found::Nothing;
+                };
+                match self.items.get(target.index) {
+                    None => return Found::Nothing,
+                    Some(item) if self.is_removed(item) => return Found::Removed,
+                    Some(item) if !target.is(item) => return Found::Changed,
+                    Some(_) => target.index,
+                }
+            }
+            Sought::Unreadable(_) => return Found::Nothing,
+        };
+        if self
+            .items
+            .get(index)
+            .is_some_and(|item| self.is_removed(item))
+        {
+            return Found::Removed;
+        }
+        let time = item_time_of(T::SPEC, &self.items, index);
+        if time.is_some_and(|time| !self.shows(time, live)) {
+            return Found::Nothing;
+        }
+        Found::Record(Box::new(OpenedRecord {
+            bucket: self,
+            index,
+        }))
+    }
+
+    /// The index of the item, a record or a mark, with this record id.
+    pub(super) fn index_of(&self, which: &Which) -> Option<usize> {
+        let (Sought::Id(id), Some(name)) = (&which.0, T::SPEC.unique()) else {
+            return None;
+        };
+        let is_it = |item: &&RawDocument| {
+            item.get(name)
+                .ok()
+                .flatten()
+                .is_some_and(|own| is_id(own, id))
+        };
+        self.items.iter().position(is_it)
+    }
+
+    /// The records in a range of time that are shown and meet the filter, and where they are.
+    ///
+    /// # Errors
+    ///
+    /// [`DamagedBucket`] if one of the bucket's records does not decode.
+    pub fn between(
+        &self,
+        range: TimeRange,
+        filter: Option<&RecordFilter>,
+        live: &Live,
+    ) -> Result<Vec<(usize, T)>, DamagedBucket> {
+        let mut found = Vec::new();
+        for (index, item) in self.items.iter().enumerate() {
+            if self.is_removed(item) {
+                continue;
+            }
+            let record = self.record(index)?;
+            let shared = self.reader.shared_arrays();
+            let is_asked = filter.is_none_or(|filter| filter.matches(item, shared));
+            if is_asked && range.contains(record.time()) && self.shows(record.time(), live) {
+                found.push((index, record));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Its records, each with its reference.
+    ///
+    /// # Errors
+    ///
+    /// [`DamagedBucket`] if one of them does not decode.
+    pub fn referenced(&self) -> Result<Vec<Referenced<T>>, DamagedBucket> {
+        let key = ReadKey::of::<T>(&self.key);
+        let left = self.items.iter().enumerate();
+        let left = left.filter(|(_, item)| !self.is_removed(item));
+        left.map(|(index, item)| {
+            Ok(Referenced {
+                reference: RecordRef::new::<T>(&key, self.head.place, index, item),
+                record: self.record(index)?,
+            })
+        })
+        .collect()
+    }
+
+    /// The command that removes the records at these indexes.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError`]; nothing was sent.
+    pub fn remove(&self, indexes: &[usize]) -> Result<RawDocumentBuf, EditError> {
+        let mut changed = BTreeMap::new();
+        for index in indexes {
+            changed.insert(*index, (self.mark(*index, KeptId::Own)?, None));
+        }
+        self.command(&changed, None)
+    }
+
+    /// What is left in the place of a record once it is removed.
+    pub(super) fn mark(&self, index: usize, id: KeptId<'_>) -> Result<RawDocumentBuf, EditError> {
+        let mark = self.items.get(index);
+        let mark = mark.and_then(|item| in_place_of(T::SPEC, item, id));
+        mark.ok_or_else(|| {
+            let path = format!("{}.{index}.{}", T::SPEC.items(), T::SPEC.time().name);
+            self.damaged(bucket::wrong_field(&path, "a date"))
+        })
+    }
+
+    fn shows(&self, time: DateTime, live: &Live) -> bool {
+        live.shows(time, self.head.fields.expire_from)
+    }
+
+    pub(super) fn is_removed(&self, item: &RawDocument) -> bool {
+        self.reader.is_removed(RawBsonRef::Document(item))
+    }
+
+    pub(super) fn record(&self, index: usize) -> Result<T, DamagedBucket> {
+        let item = self.items.get(index).copied();
+        let item = item.map_or(RawBsonRef::Null, RawBsonRef::Document);
+        let item = self.reader.decode(index, item);
+        let item = item.map_err(|damage| DamagedBucket::new(printed_id(self.stored), damage))?;
+        Ok(T::assemble(self.key.clone(), item))
+    }
+
+    fn damaged(&self, damage: Damage) -> EditError {
+        EditError::Damaged(DamagedBucket::new(printed_id(self.stored), damage))
+    }
+}
+
+impl<T: Record> OpenedRecord<'_, T> {
+    /// The record.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError::Damaged`] if it does not decode.
+    pub fn record(&self) -> Result<T, EditError> {
+        self.bucket.record(self.index).map_err(EditError::Damaged)
+    }
+
+    /// The command that removes the record.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError`]; nothing was sent.
+    pub fn remove(&self) -> Result<RawDocumentBuf, EditError> {
+        self.bucket.remove(&[self.index])
+    }
+}
+
+/// Whether the server takes both for the same id.
+fn is_id(stored: RawBsonRef<'_>, id: &Bson) -> bool {
+    let id = RawDocumentBuf::try_from(&doc! { ID: id }).unwrap_or_default();
+    let id = id.get(ID).ok().flatten().and_then(identity);
+    id.is_some() && identity(stored) == id
+}
+
+/// The time of an item, if it has one.
+fn item_time_of(spec: &BucketSpec, items: &[&RawDocument], index: usize) -> Option<DateTime> {
+    items.get(index)?.get_datetime(spec.time().name).ok()
+}

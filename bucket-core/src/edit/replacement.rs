@@ -1,0 +1,179 @@
+//! A record in the place of the one that was read.
+
+use std::collections::BTreeMap;
+
+use bson::{DateTime, Document, RawBsonRef, RawDocument, RawDocumentBuf};
+
+use super::{
+    edit_error::EditError,
+    opened::{OpenedBucket, OpenedRecord},
+};
+use crate::{
+    bucket::record::Record,
+    codec::raw::{Element, RawWriter, elements},
+    error::EncodeError,
+    model::{form::Span, limits::Limits, size::MAX_DOCUMENT_BYTES, spec::BucketSpec},
+    write::{are_same, identity, one_item, unchecked_item},
+};
+
+/// What an edit may add to a document besides its item, in bytes: the number of edits, and aggregates that
+/// were not stored before.
+const GROWTH: usize = 4_096;
+
+impl<T: Record> OpenedRecord<'_, T> {
+    /// The command that stores this record in the place of the one that was read; `None` if it is the same.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError`]; nothing was sent.
+    pub fn replace(
+        &self,
+        record: &T,
+        limits: Option<Limits>,
+        now: DateTime,
+    ) -> Result<Option<RawDocumentBuf>, EditError> {
+        let (spec, bucket) = (T::SPEC, &self.bucket);
+        if record.key() != bucket.key {
+            return Err(EditError::Key);
+        }
+        let Some(old) = bucket.items.get(self.index) else {
+            return Ok(None);
+        };
+        let time = record.time();
+        let fields = &bucket.head.fields;
+        let takes = match spec.form().span() {
+            Span::None => true,
+            // The last window has the last time as well.
+            Span::Window => {
+                fields.start <= time && (time < fields.end || fields.end == DateTime::MAX)
+            }
+            Span::Records => fields.start <= time && time <= fields.end,
+        };
+        if !takes {
+            let (start, end) = (fields.start, fields.end);
+            return Err(EditError::Time { time, start, end });
+        }
+        let item = one_item(record, limits, now).map_err(EditError::Encode)?;
+        if !same_id(spec, &item, old) {
+            return Err(EditError::Id);
+        }
+        let item = self.with_unknown(&item, old)?;
+        let item = bucket.without_held(&item);
+        self.check_size(&item, old)?;
+        if item.as_bytes() == old.as_bytes() {
+            return Ok(None);
+        }
+        let mut own = Document::new();
+        if spec.max_bytes().is_some() {
+            let more = item.as_bytes().len().saturating_sub(old.as_bytes().len());
+            // A shorter item leaves the size as it was: a full bucket stays full.
+            let more = u64::try_from(more).unwrap_or(u64::MAX);
+            let bytes = fields.bytes.saturating_add(more);
+            own.insert(spec.names().bytes, i64::try_from(bytes).unwrap_or(i64::MAX));
+        }
+        if spec.dated_by().is_some() {
+            let date = time.min(now);
+            let date = fields.expire_from.map_or(date, |from| from.max(date));
+            own.insert(spec.names().expire_from, date);
+        }
+        let changed = BTreeMap::from([(self.index, (item, Some(record)))]);
+        bucket.command(&changed, Some(own)).map(Some)
+    }
+
+    /// Whether what is stored is this record, as an insert compares them.
+    pub(super) fn is_stored(&self, record: &T) -> Result<bool, EditError> {
+        let new = unchecked_item(record).map_err(EditError::Encode)?;
+        let old = self.bucket.items.get(self.index);
+        let encoded = old.map(|old| self.bucket.reader.encoded(old));
+        Ok(encoded.is_some_and(|old| are_same(&old, &new)))
+    }
+
+    /// The new item, and the fields of the old one that this version of the model does not know.
+    fn with_unknown(
+        &self,
+        item: &RawDocument,
+        old: &RawDocument,
+    ) -> Result<RawDocumentBuf, EditError> {
+        let unknown = self.unknown(old)?;
+        Ok(RawWriter::build(|writer| {
+            for element in elements(item).map_while(Result::ok) {
+                writer.raw(element.kind, element.name, element.bytes);
+            }
+            for element in unknown {
+                if !has(item, element.name) {
+                    writer.raw(element.kind, element.name, element.bytes);
+                }
+            }
+        }))
+    }
+
+    /// The fields of the stored item that this version of the model does not know.
+    pub(super) fn unknown<'i>(&self, old: &'i RawDocument) -> Result<Vec<Element<'i>>, EditError> {
+        // What is stored may be more than a write would take.
+        let known = unchecked_item(&self.record()?).map_err(EditError::Encode)?;
+        // Older items have attributes as plain fields.
+        let is_attribute = |name: &str| {
+            let mut arrays = T::SPEC.arrays().iter();
+            arrays.any(|array| array.field_names().any(|field| field == name))
+        };
+        let unknown = elements(old).map_while(Result::ok);
+        let unknown = unknown.filter(|element| {
+            let is_unknown = !has(&known, element.name) && !is_attribute(element.name);
+            // A field that serde reads under another name, too, is one that the model knows.
+            is_unknown && self.decodes_with(&known, element)
+        });
+        Ok(unknown.collect())
+    }
+
+    /// Whether the item can have this field as well.
+    fn decodes_with(&self, item: &RawDocument, field: &Element<'_>) -> bool {
+        let both = RawWriter::build(|writer| {
+            for element in elements(item).map_while(Result::ok) {
+                writer.raw(element.kind, element.name, element.bytes);
+            }
+            writer.raw(field.kind, field.name, field.bytes);
+        });
+        let reader = &self.bucket.reader;
+        let both = RawBsonRef::Document(&both);
+        reader.decode::<T::Item>(self.index, both).is_ok()
+    }
+
+    /// Refuses an item that makes the bucket too large for a document.
+    fn check_size(&self, item: &RawDocument, old: &RawDocument) -> Result<(), EditError> {
+        let (bytes, before) = (item.as_bytes().len(), old.as_bytes().len());
+        let others = self.bucket.stored.as_bytes().len().saturating_sub(before);
+        let limit = MAX_DOCUMENT_BYTES.saturating_sub(others + GROWTH);
+        if bytes > before && bytes > limit {
+            return Err(EditError::Encode(EncodeError::TooLarge { bytes, limit }));
+        }
+        Ok(())
+    }
+}
+
+/// Whether both have the same record id, or the model has none.
+pub(super) fn same_id(spec: &BucketSpec, item: &RawDocument, other: &RawDocument) -> bool {
+    let id = |item: &RawDocument| identity(item.get(spec.unique()?).ok()??);
+    id(item) == id(other)
+}
+
+fn has(item: &RawDocument, name: &str) -> bool {
+    matches!(item.get(name), Ok(Some(_)))
+}
+
+impl<T: Record> OpenedBucket<'_, T> {
+    /// The item without the arrays of attributes that the bucket holds for it.
+    fn without_held(&self, item: &RawDocument) -> RawDocumentBuf {
+        let shared = self.reader.shared_arrays();
+        RawWriter::build(|writer| {
+            // The encoder made it, so every element is valid.
+            for element in elements(item).map_while(Result::ok) {
+                let is_held = shared.iter().any(|held| {
+                    held.element.name == element.name && held.element.bytes == element.bytes
+                });
+                if !is_held {
+                    writer.raw(element.kind, element.name, element.bytes);
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! The statement of an edit: the state of the bucket that it matches, and what it stores.
+
+use std::collections::BTreeMap;
+
+use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
+
+use super::{edit_error::EditError, opened::OpenedBucket};
+use crate::{
+    bucket::{
+        edits::{self, Edits},
+        record::Record,
+    },
+    codec::raw::{RawWriter, elements},
+    model::{
+        size::MAX_DOCUMENT_BYTES,
+        spec::{ID, ID_INDEX},
+    },
+    read::ReadKey,
+    stats::{StoredStats, Total},
+};
+
+/// The items that an edit replaces, by their places: with a record, or with a mark.
+pub(super) type Changed<'a, T> = BTreeMap<usize, (RawDocumentBuf, Option<&'a T>)>;
+
+impl<T: Record> OpenedBucket<'_, T> {
+    /// The command that replaces these items, and sets these fields of the bucket.
+    pub(super) fn command(
+        &self,
+        changed: &Changed<'_, T>,
+        own_fields: Option<Document>,
+    ) -> Result<RawDocumentBuf, EditError> {
+        let spec = T::SPEC;
+        let edits = self.reader.edits();
+        let removed = changed.iter().filter(|(index, (_, record))| {
+            let item = self.items.get(**index);
+            record.is_none() && item.is_some_and(|item| !self.is_removed(item))
+        });
+        let removed = u32::try_from(removed.count()).unwrap_or(u32::MAX);
+        let mut set = own_fields.unwrap_or_default();
+        set.insert(
+            edits::EDITS,
+            doc! {
+                edits::NUMBER: edits.number.saturating_add(1),
+                edits::REMOVED: i64::from(edits.removed.saturating_add(removed)),
+            },
+        );
+        for name in self.held_for_none(changed) {
+            set.insert(name, Vec::<Bson>::new());
+        }
+        let mut unset = Document::new();
+        self.stats_after(changed)?
+            .each(spec, |path, value| match value {
+                Some(value) => drop(set.insert(path, value)),
+                None => drop(unset.insert(path, "")),
+            });
+        let command = RawWriter::build(|writer| {
+            writer.string("update", spec.collection());
+            writer.bool("ordered", true);
+            let updates = writer.begin_array("updates");
+            let update = writer.begin_element(0);
+            let filter = writer.begin_document("q");
+            self.write_filter(changed, edits, writer);
+            writer.end(filter);
+            let change = writer.begin_document("u");
+            let sets = writer.begin_document("$set");
+            for (index, (item, _)) in changed {
+                writer.document(&format!("{}.{index}", spec.items()), item);
+            }
+            write_all(writer, &set);
+            writer.end(sets);
+            if !unset.is_empty() {
+                let unsets = writer.begin_document("$unset");
+                write_all(writer, &unset);
+                writer.end(unsets);
+            }
+            writer.end(change);
+            writer.string("hint", ID_INDEX);
+            writer.end(update);
+            writer.end(updates);
+        });
+        Ok(command)
+    }
+
+    /// The state that was read. Appends change the count, edits their number. The items themselves show a bucket
+    /// that was removed and opened again, and what other tools have changed.
+    fn write_filter(&self, changed: &Changed<'_, T>, edits: Edits, writer: &mut RawWriter) {
+        let spec = T::SPEC;
+        for element in elements(self.stored).map_while(Result::ok) {
+            if element.name == ID {
+                writer.raw(element.kind, ID, element.bytes);
+            }
+        }
+        writer.elements(ReadKey::of::<T>(&self.key).elements());
+        writer.integer(spec.names().count, i64::from(self.count));
+        let number = format!("{}.{}", edits::EDITS, edits::NUMBER);
+        if edits == Edits::default() {
+            let none = writer.begin_document(edits::EDITS);
+            writer.bool("$exists", false);
+            writer.end(none);
+        } else {
+            writer.integer(&number, edits.number);
+        }
+        let bytes = self.stored.as_bytes().len();
+        if !spec.aggregates().is_empty() && bytes < MAX_DOCUMENT_BYTES / 2 {
+            // The aggregates are those of all of them.
+            let same = writer.begin_document(spec.items());
+            let all = writer.begin_array("$eq");
+            for (index, item) in self.items.iter().enumerate() {
+                writer.element(index, item.as_bytes());
+            }
+            writer.end(all);
+            writer.end(same);
+            return;
+        }
+        for index in changed.keys() {
+            if let Some(item) = self.items.get(*index) {
+                let same = writer.begin_document(&format!("{}.{index}", spec.items()));
+                writer.document("$eq", item);
+                writer.end(same);
+            }
+        }
+    }
+
+    /// The arrays of attributes that the bucket holds for no record any more: nothing of a removed record may
+    /// be left.
+    fn held_for_none(&self, changed: &Changed<'_, T>) -> Vec<&'static str> {
+        let left =
+            self.items
+                .iter()
+                .enumerate()
+                .filter_map(|(index, item)| match changed.get(&index) {
+                    Some((item, Some(_))) => Some(&**item),
+                    Some((_, None)) => None,
+                    None => (!self.is_removed(item)).then_some(*item),
+                });
+        let left: Vec<&RawDocument> = left.collect();
+        let lacks = |name: &str| {
+            let has_own = |item: &&RawDocument| matches!(item.get(name), Ok(Some(_)));
+            !left.iter().all(has_own)
+        };
+        let held = |name: &str| {
+            let mut shared = self.reader.shared_arrays().iter();
+            shared.any(|held| held.element.name == name && !held.element.is_empty())
+        };
+        let arrays = T::SPEC.shared_arrays().map(|array| array.name);
+        arrays.filter(|name| held(name) && !lacks(name)).collect()
+    }
+
+    /// The aggregates of the bucket after the edit.
+    fn stats_after(&self, changed: &Changed<'_, T>) -> Result<StoredStats, EditError> {
+        let mut total = Total::new(T::SPEC, T::SPEC.size());
+        if !T::SPEC.aggregates().is_empty() {
+            let mut add = |record: &T| {
+                total.add_record(record.time(), |sink| record.visit_inputs(sink));
+            };
+            for (index, item) in self.items.iter().enumerate() {
+                match changed.get(&index) {
+                    Some((_, Some(record))) => add(record),
+                    None if !self.is_removed(item) => {
+                        add(&self.record(index).map_err(EditError::Damaged)?);
+                    }
+                    Some((_, None)) | None => {}
+                }
+            }
+        }
+        total.finish().map_err(EditError::Overflow)
+    }
+}
+
+fn write_all(writer: &mut RawWriter, fields: &Document) {
+    if let Ok(raw) = RawDocumentBuf::try_from(fields) {
+        // Between the length and the final NUL.
+        let bytes = raw.as_bytes();
+        writer.elements(bytes.get(4..bytes.len() - 1).unwrap_or_default());
+    }
+}

@@ -1,0 +1,252 @@
+//! What shows that a collection holds the buckets of another model, of another form or with other key fields.
+//!
+//! Each form has indexes that no other form has. Unique ones refuse the buckets of other forms: those lack its
+//! fields, so that all of them have the same entry for a key.
+
+use bson::{Bson, Document, doc};
+
+use super::{
+    Drift,
+    listed::Listed,
+    plan::{OPEN_INDEX, plan},
+    same_index::{is_set, keys},
+};
+use crate::model::{
+    form::{Form, SPAN_INDEX},
+    spec::{BucketSpec, tutorial_name},
+};
+
+/// How many stored buckets are looked at, at most.
+const SAMPLE: u32 = 100;
+
+/// What an index says of the model that it belongs to. Of two models that set up one collection at the same
+/// moment, the lesser one keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Mark {
+    rank: u8,
+    /// Of a name that is not this library's: `None`, which is below all others.
+    limits: Option<(u64, u64)>,
+    name: String,
+}
+
+impl Mark {
+    pub(super) fn of(listed: &Listed<'_>) -> Option<Self> {
+        let name = listed.name()?;
+        let form = form_of(listed.definition, name)?;
+        Some(Self {
+            rank: RANKS.iter().position(|it| *it == form)?.try_into().ok()?,
+            limits: limits(name),
+            name: name.to_owned(),
+        })
+    }
+
+    /// That of the index by which others know this model, which `ensure` creates first.
+    pub(super) fn of_model(spec: &BucketSpec) -> Option<Self> {
+        let name = spec.mark_name()?;
+        let is_mark = |plan: &super::IndexPlan| plan.name == name;
+        let definition = plan(spec).into_iter().find(is_mark)?.definition();
+        Self::of(&Listed::of(&definition))
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether this is a smaller capacity of the manual's form than that one. A name that this library did
+    /// not make says nothing of a capacity.
+    pub(super) fn is_smaller_capacity_than(&self, other: &Self) -> bool {
+        let is_count = self.name.starts_with(OPEN_INDEX) && other.name.starts_with(OPEN_INDEX);
+        is_count && self.limits.is_some() && self.limits < other.limits
+    }
+}
+
+/// The forms, from the one that keeps a collection.
+const RANKS: [&str; 4] = ["count", "hybrid", "numbered", "window"];
+
+/// The capacity and the bytes in the name of an index on open buckets of the manual's form.
+fn limits(name: &str) -> Option<(u64, u64)> {
+    let limits = name.strip_prefix(OPEN_INDEX)?;
+    match limits.split_once('_') {
+        None => Some((limits.parse().ok()?, u64::MAX)),
+        Some((capacity, bytes)) => Some((capacity.parse().ok()?, bytes.parse().ok()?)),
+    }
+}
+
+impl BucketSpec {
+    /// The name of the index by which others know that the collection is this model's.
+    ///
+    /// ```
+    /// # use bucket_core::BucketSpec;
+    /// fn is_of_windows(spec: &BucketSpec) -> bool {
+    ///     spec.mark_name().as_deref() == Some("bucket_times")
+    /// }
+    /// ```
+    #[must_use]
+    #[doc(hidden)]
+    pub fn mark_name(&self) -> Option<String> {
+        self.open_index_name().or_else(|| self.span_index_name())
+    }
+}
+
+/// The form whose index this is, if it is one that only one form has.
+fn form_of(definition: &Document, name: &str) -> Option<&'static str> {
+    let count = Form::Count { capacity: 1 }.name();
+    if name.starts_with(OPEN_INDEX) {
+        return Some(count);
+    }
+    if name == SPAN_INDEX {
+        return Some("window");
+    }
+    if !is_set(definition, "unique") {
+        return None;
+    }
+    let fields = keys(definition);
+    // Whether the name is made from all fields but the last ones.
+    let is_named = |role: &str, others: usize| {
+        let length = fields.len().checked_sub(others).filter(|left| *left > 0);
+        length.is_some_and(|length| {
+            name == tutorial_name(fields.iter().take(length).map(|(name, _)| *name), role)
+        })
+    };
+    let partial = definition.get_document("partialFilterExpression").ok();
+    let marks = |partial: &Document| {
+        let mut fields = partial.iter();
+        let first = fields.next();
+        fields.next().is_none() && matches!(first, Some((_, Bson::Boolean(false))))
+    };
+    if partial.is_some_and(marks) {
+        return match () {
+            () if is_named("open", 0) => Some("hybrid"),
+            () if is_named("full", 1) => Some("numbered"),
+            () => None,
+        };
+    }
+    let descends = matches!(fields.last(), Some((_, Bson::Int32(-1))));
+    match partial {
+        None if is_named("order", 1) && descends => Some("numbered"),
+        None if is_named("time", 2) => Some("window"),
+        _ => None,
+    }
+}
+
+/// Whether an index that has a name of the model's form begins with the model's key fields; `None` if it says
+/// nothing about key fields.
+///
+/// The same fields in another order are the model's own: its buckets have them all.
+fn has_own_keys(spec: &BucketSpec, definition: &Document, name: &str) -> Option<bool> {
+    let fields = keys(definition);
+    let indexes = spec.form_indexes();
+    let is_open = |name: &str| name.starts_with(OPEN_INDEX);
+    let is_like = |own: &str| own == name || is_open(own) && is_open(name);
+    let index = indexes.iter().find(|index| is_like(&index.name))?;
+    let (found, rest) = fields.split_at_checked(fields.len().checked_sub(index.fields.len())?)?;
+    let rest = rest.iter().map(|(name, _)| *name);
+    if found.is_empty() || !rest.eq(index.fields.iter().map(|(name, _)| *name)) {
+        return None;
+    }
+    let is_own = |name: &str| spec.keys().iter().any(|key| key.path == name);
+    Some(found.len() == spec.keys().len() && found.iter().all(|(name, _)| is_own(name)))
+}
+
+/// The indexes of other models. Those of the manual's form with other limits are left to their own drift.
+pub(super) fn drift(spec: &BucketSpec, found: &[Listed<'_>]) -> Vec<Drift> {
+    let own: Vec<String> = plan(spec).into_iter().map(|it| it.name).collect();
+    let is_count = matches!(spec.form(), Form::Count { .. });
+    let keys_of = |listed: &Listed<'_>| has_own_keys(spec, listed.definition, listed.name()?);
+    // One index that somebody has changed does not make the collection another model's: the one that orders the
+    // buckets of a key decides, if it is there.
+    let pages = spec.pages_index_name();
+    let is_pages = |listed: &&Listed<'_>| listed.name() == Some(pages.as_str());
+    let of_pages = found.iter().find(is_pages).and_then(keys_of);
+    let of_any = || found.iter().any(|listed| keys_of(listed) == Some(true));
+    let has_own = of_pages.unwrap_or_else(of_any);
+    let others = found.iter().filter_map(|listed| {
+        let name = listed.name()?;
+        if !has_own && keys_of(listed) == Some(false) {
+            return Some(Drift::OtherModel {
+                index: Some(name.to_owned()),
+                form: spec.form().name(),
+            });
+        }
+        let form = form_of(listed.definition, name)?;
+        let is_own = own.iter().any(|own| own == name);
+        let is_capacity = is_count && name.starts_with(OPEN_INDEX);
+        (!is_own && !is_capacity).then(|| Drift::OtherModel {
+            index: Some(name.to_owned()),
+            form,
+        })
+    });
+    others.collect()
+}
+
+/// The field of a sample that says what kind a key field has.
+fn of_key(at: usize) -> String {
+    format!("_key_{at}")
+}
+
+/// A find for some buckets, to be passed to [`other_buckets`]: its projection, and the number of buckets.
+///
+/// ```
+/// # use bucket_core::{BucketSpec, index};
+/// fn looks_at(spec: &BucketSpec) -> u32 {
+///     index::sample(spec).1
+/// }
+/// ```
+#[must_use]
+#[doc(hidden)]
+pub fn sample(spec: &BucketSpec) -> (Document, u32) {
+    let names = spec.names();
+    let mut projection = doc! {
+        "_id": 0, names.count: 1, names.number: 1, names.closed: 1, names.start: 1,
+        // Only whether it is there.
+        spec.items(): { "$type": format!("${}", spec.items()) },
+    };
+    for (at, key) in spec.keys().iter().enumerate() {
+        projection.insert(of_key(at), doc! { "$type": format!("${}", key.path) });
+    }
+    (projection, SAMPLE)
+}
+
+/// The drift of a collection with buckets of another form and none of the model's, as far as a sample shows.
+///
+/// ```
+/// # use bucket_core::{BucketSpec, index};
+/// fn is_empty_of_others(spec: &BucketSpec) -> bool {
+///     index::other_buckets(spec, &[]).is_none()
+/// }
+/// ```
+#[must_use]
+#[doc(hidden)]
+pub fn other_buckets(spec: &BucketSpec, sample: &[Document]) -> Option<Drift> {
+    let names = spec.names();
+    let form = |stored: &Document| {
+        let has = |name: &str| stored.contains_key(name);
+        let is_bucket = has(names.count)
+            && stored
+                .get_str(spec.items())
+                .is_ok_and(|kind| kind == "array");
+        is_bucket.then(|| {
+            if has(names.number) {
+                "numbered"
+            } else if has(names.closed) {
+                "hybrid"
+            } else if has(names.start) {
+                "window"
+            } else {
+                "count"
+            }
+        })
+    };
+    let has_key = |stored: &Document| {
+        let mut kinds = (0..spec.keys().len()).map(|at| stored.get_str(of_key(at)));
+        kinds.all(|kind| kind.is_ok_and(|kind| kind != "missing"))
+    };
+    let buckets = sample
+        .iter()
+        .filter_map(|stored| Some((form(stored)?, has_key(stored))));
+    let forms: Vec<(&'static str, bool)> = buckets.collect();
+    // One without its own fields may be damaged.
+    let has_own = forms.contains(&(spec.form().name(), true));
+    let (form, _) = forms.first().copied().filter(|_| !has_own)?;
+    Some(Drift::OtherModel { index: None, form })
+}

@@ -1,0 +1,287 @@
+//! Which fields mend a problem, if they follow from the rest of the document.
+
+use bson::{DateTime, RawArrayBuf, RawBson, RawBsonRef, RawDocument, doc};
+
+use super::changes::Changes;
+use crate::{
+    bucket::{
+        ItemReader,
+        edits::{EDITS, NUMBER, REMOVED, is_removed},
+        id::{Place, is_of_key, parse_place, prefix},
+        item_time, items, key_of,
+        record::Record,
+    },
+    check::{Own, Problem},
+    model::{
+        form::{Form, OwnField},
+        limits::Limits,
+        spec::{BucketSpec, ID},
+        whole,
+    },
+    stats::Total,
+    time::window::is_window,
+};
+
+/// The fields that mend this problem; `None` if they would be a guess.
+pub(super) fn of<T: Record>(
+    problem: &Problem,
+    stored: &RawDocument,
+    limits: impl Fn(&T::Key) -> Option<Limits>,
+    now: DateTime,
+) -> Option<Changes> {
+    let spec = T::SPEC;
+    let names = spec.names();
+    let form = key_of::<T>(stored).ok().and_then(|key| limits(&key));
+    let form = form.and_then(|limits| limits.apply(spec.form()).ok());
+    let form = form.unwrap_or(spec.form());
+    let bucket = Bucket {
+        spec,
+        stored,
+        own: Own::read(spec, form, stored, &mut Vec::new()),
+        form,
+    };
+    match problem {
+        Problem::Count { .. } => bucket.count(),
+        Problem::Removed { .. } => bucket.edits(),
+        Problem::Aggregate { .. } | Problem::MissingAggregate { .. } => stats::<T>(&bucket),
+        Problem::Bytes { expected, .. } => {
+            Changes::one(names.bytes, i64::try_from(*expected).unwrap_or(i64::MAX))
+        }
+        Problem::NotMarked { mark } | Problem::OpenLate { mark } => Changes::one(mark, true),
+        Problem::RemovedEarly { .. } | Problem::RemovedLate { .. } => bucket.age(now),
+        Problem::AttributeForm { index, array } => bucket.array(*index, array),
+        Problem::Id { .. } | Problem::Window { .. } => bucket.start::<T>(),
+        Problem::Outside { .. } => bucket.end_of_records(),
+        Problem::LongSpan { end, .. } => {
+            let (first, _, latest) = bucket.times()?;
+            if *end > latest {
+                Changes::one(names.end, latest)
+            } else {
+                Changes::one(names.start, first)
+            }
+        }
+        Problem::Field { path, .. } => bucket.field::<T>(path, now),
+        // Only a person knows what was there, or nothing has to be done.
+        Problem::Malformed { .. }
+        | Problem::OtherType { .. }
+        | Problem::Key { .. }
+        | Problem::Item { .. }
+        | Problem::Attribute { .. }
+        | Problem::RepeatedId { .. }
+        | Problem::OverCapacity { .. }
+        | Problem::Empty
+        | Problem::MarkedWithRoom { .. }
+        | Problem::Gap { .. }
+        | Problem::RoomBefore { .. }
+        | Problem::OpenBefore { .. }
+        | Problem::TwoOpen { .. }
+        | Problem::SamePlace { .. }
+        | Problem::Position { .. } => None,
+    }
+}
+
+/// A document to mend.
+struct Bucket<'a> {
+    spec: &'static BucketSpec,
+    stored: &'a RawDocument,
+    own: Own,
+    /// With the limits of the key.
+    form: Form,
+}
+
+impl Bucket<'_> {
+    /// A field that is missing or has another type.
+    fn field<T: Record>(&self, path: &str, now: DateTime) -> Option<Changes> {
+        let (spec, names) = (self.spec, self.spec.names());
+        if path == names.count {
+            return self.count();
+        }
+        if path == EDITS
+            || path
+                .strip_prefix(EDITS)
+                .is_some_and(|it| it.starts_with('.'))
+        {
+            return self.edits();
+        }
+        if spec.aggregates().iter().any(|of| of.path == path) {
+            return stats::<T>(self);
+        }
+        let own = spec.own_fields().find(|own| own.name(names) == path)?;
+        match own {
+            // Closed is always safe: the next writer opens another bucket.
+            OwnField::Closed | OwnField::Full => Changes::one(path, true),
+            // The right size is then the next problem.
+            OwnField::Bytes => Changes::one(path, 0_i64),
+            OwnField::ExpireFrom => self.age(now),
+            OwnField::Start => self.start::<T>(),
+            OwnField::End if self.form.sorts() => Changes::one(path, self.times()?.2),
+            OwnField::Number => {
+                let number = self.place_of_id::<T>()?.time;
+                (number > 0).then(|| Changes::one(path, number)).flatten()
+            }
+            _ => None,
+        }
+    }
+
+    fn count(&self) -> Option<Changes> {
+        let items = items(self.spec, self.stored).ok()?;
+        let count = items.into_iter().try_fold(0_i32, |count, item| {
+            item.ok()?;
+            count.checked_add(1)
+        })?;
+        Changes::one(self.spec.names().count, count)
+    }
+
+    /// The number of removed records from their marks. With another number, an edit that has read the old state
+    /// changes nothing.
+    fn edits(&self) -> Option<Changes> {
+        let items = items(self.spec, self.stored).ok()?;
+        let mut marks = 0_i64;
+        for item in items {
+            let item = item.ok()?;
+            marks += i64::from(item.as_document().is_some_and(is_removed));
+        }
+        let number = match self.stored.get(EDITS) {
+            Ok(Some(RawBsonRef::Document(edits))) => {
+                let number = edits.get(NUMBER).ok().flatten();
+                number.and_then(whole::of_raw).unwrap_or_default()
+            }
+            _ => 0,
+        };
+        let edits = doc! { NUMBER: number.max(0).saturating_add(1), REMOVED: marks };
+        Changes::one(EDITS, edits)
+    }
+
+    /// The first, the earliest and the latest time of the items.
+    fn times(&self) -> Option<(DateTime, DateTime, DateTime)> {
+        let mut times = None;
+        for (index, item) in items(self.spec, self.stored).ok()?.into_iter().enumerate() {
+            let time = item_time(self.spec, index, item.ok()?).ok()?;
+            times = Some(match times {
+                None => (time, time, time),
+                Some((first, earliest, latest)) => (first, time.min(earliest), time.max(latest)),
+            });
+        }
+        times
+    }
+
+    /// A record in the future counts as one of now.
+    fn age(&self, now: DateTime) -> Option<Changes> {
+        let (_, _, latest) = self.times()?;
+        Changes::one(self.spec.names().expire_from, latest.min(now))
+    }
+
+    /// The place that the id names, if it is one of the key.
+    fn place_of_id<T: Record>(&self) -> Option<Place> {
+        let key = key_of::<T>(self.stored).ok()?;
+        let Ok(Some(RawBsonRef::String(id))) = self.stored.get(ID) else {
+            return None;
+        };
+        let is_own = is_of_key(self.spec, id, &prefix(self.spec, &key));
+        is_own.then(|| parse_place(self.spec, id).ok()).flatten()
+    }
+
+    /// The start of a window from the id, if it fits the end and all items; of a hybrid bucket from its first
+    /// record, if the id agrees.
+    fn start<T: Record>(&self) -> Option<Changes> {
+        let place = self.place_of_id::<T>()?;
+        let unit = self.spec.id_unit();
+        let (first, earliest, latest) = self.times()?;
+        let start = match self.form {
+            Form::Window { .. } => {
+                let end = self
+                    .own
+                    .is_readable(OwnField::End)
+                    .then_some(self.own.fields.end)?;
+                let start = DateTime::from_millis(place.time.checked_mul(unit.millis())?);
+                let fits = is_window(start, end) && start <= earliest && latest < end;
+                fits.then_some(start)?
+            }
+            Form::Hybrid { .. } => {
+                let is_first = Place::at(first, unit).time == place.time && first <= earliest;
+                (is_first && !self.own.fields.is_late).then_some(first)?
+            }
+            Form::Count { .. } | Form::Numbered { .. } => return None,
+        };
+        Changes::one(self.spec.names().start, start)
+    }
+
+    /// The end of a hybrid bucket is the time of its latest record, as long as it covers no more than one may.
+    fn end_of_records(&self) -> Option<Changes> {
+        let Form::Hybrid { max_duration, .. } = self.form else {
+            return None;
+        };
+        let (_, earliest, latest) = self.times()?;
+        let (start, end) = (self.own.fields.start, self.own.fields.end);
+        let span = latest
+            .timestamp_millis()
+            .checked_sub(start.timestamp_millis())?;
+        let fits = start <= earliest && end < latest && span <= max_duration;
+        fits.then(|| Changes::one(self.spec.names().end, latest))
+            .flatten()
+    }
+
+    /// An array of attributes as the library writes it, of an item or of the bucket.
+    fn array(&self, index: Option<u64>, name: &str) -> Option<Changes> {
+        let reader = ItemReader::new(self.spec, self.stored).ok()?;
+        let all = items(self.spec, self.stored).ok()?;
+        let right = |item: &RawDocument| -> Option<RawBson> {
+            let encoded = reader.encoded(item);
+            let value = encoded.get(name).ok()??;
+            Some(value.into())
+        };
+        let Some(index) = index else {
+            for item in all {
+                let RawBsonRef::Document(item) = item.ok()? else {
+                    continue;
+                };
+                let has_own = matches!(item.get(name), Ok(Some(_)));
+                if !has_own && !is_removed(item) {
+                    return Some(Changes::raw(name, right(item)?));
+                }
+            }
+            return None;
+        };
+        let mut mended = RawArrayBuf::new();
+        for (at, item) in all.into_iter().enumerate() {
+            let item = item.ok()?;
+            match item {
+                RawBsonRef::Document(of) if u64::try_from(at) == Ok(index) => {
+                    let changes = Changes::raw(name, right(of)?);
+                    mended.push(RawBson::Document(changes.apply(of)?));
+                }
+                item => mended.push(RawBson::from(item)),
+            }
+        }
+        Some(Changes::raw(self.spec.items(), RawBson::Array(mended)))
+    }
+}
+
+/// The aggregates of the items.
+fn stats<T: Record>(bucket: &Bucket<'_>) -> Option<Changes> {
+    let key = key_of::<T>(bucket.stored).ok()?;
+    let reader = ItemReader::new(bucket.spec, bucket.stored).ok()?;
+    let mut total = Total::new(bucket.spec, bucket.form.size());
+    for (index, item) in items(bucket.spec, bucket.stored)
+        .ok()?
+        .into_iter()
+        .enumerate()
+    {
+        let item = item.ok()?;
+        let time = item_time(bucket.spec, index, item).ok()?;
+        if item.as_document().is_some_and(is_removed) {
+            continue;
+        }
+        let record = T::assemble(key.clone(), reader.decode(index, item).ok()?);
+        total.add_record(time, |sink| record.visit_inputs(sink));
+    }
+    let expected = total.finish().ok()?;
+    let mut changes = Changes::default();
+    let mut is_possible = Some(());
+    expected.each(bucket.spec, |path, value| {
+        let set = changes.at_path(bucket.stored, path, value);
+        is_possible = is_possible.and(set);
+    });
+    is_possible?;
+    Some(changes)
+}

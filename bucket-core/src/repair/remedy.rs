@@ -1,0 +1,180 @@
+//! What to do about a document.
+
+use bson::{DateTime, RawDocument, RawDocumentBuf};
+
+use super::{changes::Changes, mends, statement};
+use crate::{
+    bucket::record::Record,
+    check::{Checked, Problem, document},
+    model::limits::Limits,
+};
+
+/// What to do about a document.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Nothing: it keeps its promises.
+    Nothing,
+    /// It gets other values of some fields, by this command.
+    #[non_exhaustive]
+    Mend {
+        /// The command. It matches only the document that was read.
+        command: RawDocumentBuf,
+        /// What is mended.
+        mended: Vec<Problem>,
+        /// The harmless rest.
+        left: Vec<Problem>,
+    },
+    /// It moves into the quarantine.
+    #[non_exhaustive]
+    Quarantine {
+        /// What cannot be mended.
+        problems: Vec<Problem>,
+    },
+    /// It stays as it is: what is wrong does no harm.
+    #[non_exhaustive]
+    Leave {
+        /// What is wrong.
+        problems: Vec<Problem>,
+    },
+}
+
+impl Remedy {
+    /// The move into the quarantine because of problems with other documents.
+    #[must_use]
+    pub const fn quarantine(problems: Vec<Problem>) -> Self {
+        Self::Quarantine { problems }
+    }
+}
+
+/// What to do about a document. `closed_for` is what asks for a bucket that takes no more records.
+///
+/// ```
+/// # use bson::{DateTime, RawDocument};
+/// # use bucket_core::{Record, repair::{Remedy, remedy}};
+/// fn is_fine<T: Record>(stored: &RawDocument) -> bool {
+///     matches!(remedy::<T>(stored, |_| None, DateTime::now(), None), Remedy::Nothing)
+/// }
+/// ```
+pub fn remedy<T: Record>(
+    stored: &RawDocument,
+    limits: impl Fn(&T::Key) -> Option<Limits>,
+    now: DateTime,
+    closed_for: Option<Problem>,
+) -> Remedy {
+    let check = |stored: &RawDocument| document::<T>(stored, &limits, now);
+    let before = check(stored).problems;
+    let mut mending = Mending {
+        changes: Changes::default(),
+        stored: stored.to_owned(),
+        checked: check(stored),
+    };
+    if closed_for.is_some()
+        && let Some(mark) = T::SPEC.form().mark()
+        && let Some(mark) = Changes::one(mark.name(T::SPEC.names()), true)
+    {
+        mending.take(mark, &check);
+    }
+    // One mend may show the next problem: without the right count, nothing else is compared.
+    let rounds = before.len() + MORE;
+    for _ in 0..rounds {
+        let harmful = mending.problems(true);
+        let mut all = Changes::default();
+        for problem in &harmful {
+            all.extend(mends::of::<T>(problem, &mending.stored, &limits, now).unwrap_or_default());
+        }
+        if all.is_empty() || !mending.take(all, &check) {
+            break;
+        }
+    }
+    let harmful = mending.problems(true);
+    if !harmful.is_empty() {
+        return Remedy::Quarantine { problems: harmful };
+    }
+    let mut tried = Vec::new();
+    while let Some(problem) = mending.next(&tried) {
+        if let Some(changes) = mends::of::<T>(&problem, &mending.stored, &limits, now) {
+            mending.try_one(changes, &problem, &check);
+        }
+        tried.push(problem);
+    }
+    let left = mending.checked.problems;
+    if mending.changes.is_empty() {
+        return if left.is_empty() {
+            Remedy::Nothing
+        } else {
+            Remedy::Leave { problems: left }
+        };
+    }
+    match statement::mend::<T>(stored, &mending.changes) {
+        Some(command) => Remedy::Mend {
+            command,
+            mended: closed_for
+                .into_iter()
+                .chain(before.into_iter().filter(|it| !left.contains(it)))
+                .collect(),
+            left,
+        },
+        // The document is too large for a statement that replaces its items, which only a harmless problem
+        // asks for.
+        None => Remedy::Leave { problems: before },
+    }
+}
+
+/// How many rounds there are besides one for each problem.
+const MORE: usize = 8;
+
+/// A document on its way to one that keeps its promises.
+struct Mending {
+    changes: Changes,
+    /// With the changes.
+    stored: RawDocumentBuf,
+    checked: Checked,
+}
+
+impl Mending {
+    fn problems(&self, harmful: bool) -> Vec<Problem> {
+        let problems = self.checked.problems.iter();
+        let problems = problems.filter(|it| it.kind().is_harmful() == harmful);
+        problems.cloned().collect()
+    }
+
+    /// The next harmless problem.
+    fn next(&self, tried: &[Problem]) -> Option<Problem> {
+        let mut problems = self.problems(false).into_iter();
+        problems.find(|problem| !tried.contains(problem))
+    }
+
+    /// Whether the changes change something.
+    fn take(&mut self, changes: Changes, check: &impl Fn(&RawDocument) -> Checked) -> bool {
+        let Some(stored) = changes.apply(&self.stored) else {
+            return false;
+        };
+        if stored == self.stored {
+            return false;
+        }
+        self.checked = check(&stored);
+        self.stored = stored;
+        self.changes.extend(changes);
+        true
+    }
+
+    /// Takes the changes if they do no harm, and the problem is gone.
+    fn try_one(
+        &mut self,
+        changes: Changes,
+        problem: &Problem,
+        check: &impl Fn(&RawDocument) -> Checked,
+    ) {
+        let Some(stored) = changes.apply(&self.stored) else {
+            return;
+        };
+        let checked = check(&stored);
+        let is_harmful = checked.problems.iter().any(|it| it.kind().is_harmful());
+        if !is_harmful && !checked.problems.contains(problem) {
+            self.stored = stored;
+            self.checked = checked;
+            self.changes.extend(changes);
+        }
+    }
+}

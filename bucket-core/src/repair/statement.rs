@@ -1,0 +1,140 @@
+//! The statements of a repair, which match only the document that was read.
+
+use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
+
+use super::changes::Changes;
+use crate::{
+    bucket::record::Record,
+    codec::raw::{Element, RawWriter, elements, kind::UNDEFINED},
+    model::{
+        size::MAX_DOCUMENT_BYTES,
+        spec::{BucketSpec, ID, ID_INDEX},
+    },
+    read::{FindPlan, ReadLevel},
+};
+
+/// A document up to this size can be in a statement twice.
+const MOST: usize = MAX_DOCUMENT_BYTES / 2 - 64 * 1_024;
+
+/// The read of the document with this id.
+///
+/// ```
+/// use bucket_core::repair::document_with_id;
+///
+/// assert_eq!(document_with_id(&"a_1".into()).limit, 1);
+/// ```
+#[must_use]
+pub fn document_with_id(id: &Bson) -> FindPlan {
+    let filter = doc! { ID: { "$eq": id } };
+    FindPlan {
+        filter: RawDocumentBuf::try_from(&filter).unwrap_or_default(),
+        sort: Document::new(),
+        skip: 0,
+        limit: 1,
+        projection: Document::new(),
+        hint: ID_INDEX.to_owned(),
+        level: ReadLevel::Local,
+    }
+}
+
+/// The command that mends the document; `None` if it is too large.
+pub(super) fn mend<T: Record>(stored: &RawDocument, changes: &Changes) -> Option<RawDocumentBuf> {
+    let spec = T::SPEC;
+    let is_large = stored.as_bytes().len() > MOST;
+    if is_large && changes.names().any(|name| name == spec.items()) {
+        return None;
+    }
+    Some(RawWriter::build(|writer| {
+        writer.string("update", spec.collection());
+        writer.bool("ordered", true);
+        let updates = writer.begin_array("updates");
+        let update = writer.begin_element(0);
+        write_filter(spec, stored, writer);
+        let change = writer.begin_document("u");
+        // The server refuses an empty operator before 5.0.
+        if changes.names().count() > changes.unset().count() {
+            let sets = writer.begin_document("$set");
+            changes.write_set(writer);
+            writer.end(sets);
+        }
+        if changes.unset().next().is_some() {
+            let unsets = writer.begin_document("$unset");
+            for name in changes.unset() {
+                writer.string(name, "");
+            }
+            writer.end(unsets);
+        }
+        writer.end(change);
+        writer.string("hint", ID_INDEX);
+        writer.end(update);
+        writer.end(updates);
+    }))
+}
+
+/// The command that removes the document from the collection.
+///
+/// ```
+/// # use bson::{RawDocument, RawDocumentBuf};
+/// # use bucket_core::{BucketSpec, repair};
+/// fn after_the_copy(spec: &BucketSpec, stored: &RawDocument) -> RawDocumentBuf {
+///     repair::move_out(spec, stored)
+/// }
+/// ```
+#[must_use]
+pub fn move_out(spec: &BucketSpec, stored: &RawDocument) -> RawDocumentBuf {
+    RawWriter::build(|writer| {
+        writer.string("delete", spec.collection());
+        writer.bool("ordered", true);
+        let deletes = writer.begin_array("deletes");
+        let delete = writer.begin_element(0);
+        write_filter(spec, stored, writer);
+        writer.int32("limit", 1);
+        writer.end(delete);
+        writer.end(deletes);
+    })
+}
+
+/// Whether a filter can ask for the element.
+fn can_be_named(element: &Element<'_>) -> bool {
+    // The server refuses a comparison with `undefined`.
+    !element.name.contains(['.', '$']) && element.kind != UNDEFINED
+}
+
+/// The document exactly as it was read. In place of a large one: its fields, and the number of its items, which
+/// every append changes; an edit changes its number of edits.
+fn write_filter(spec: &BucketSpec, stored: &RawDocument, writer: &mut RawWriter) {
+    let filter = writer.begin_document("q");
+    let is_large = stored.as_bytes().len() > MOST;
+    let is_key = |name: &str| spec.keys().iter().any(|key| key.path == name);
+    for element in elements(stored).map_while(Result::ok) {
+        let name = element.name;
+        if name == spec.items() && is_large {
+            if let Ok(Some(items)) = stored.get(name).map(|items| items?.as_array()) {
+                let size = writer.begin_document(name);
+                writer.integer(
+                    "$size",
+                    i64::try_from(items.into_iter().count()).unwrap_or(0),
+                );
+                writer.end(size);
+            }
+        } else if name == ID
+            || (is_key(name) && can_be_named(&element))
+            || (is_large && can_be_named(&element))
+        {
+            let equal = writer.begin_document(name);
+            writer.raw(element.kind, "$eq", element.bytes);
+            writer.end(equal);
+        }
+    }
+    if !is_large {
+        let compared = writer.begin_document("$expr");
+        let both = writer.begin_array("$eq");
+        writer.string("0", "$$ROOT");
+        let whole = writer.begin_element(1);
+        writer.document("$literal", stored);
+        writer.end(whole);
+        writer.end(both);
+        writer.end(compared);
+    }
+    writer.end(filter);
+}

@@ -1,0 +1,141 @@
+//! What records were before an event, for watches that ask for it.
+//!
+//! The server is asked for the bucket as it was just before the event. Events of one moment belong to one
+//! transaction, of which that read shows nothing: what they set in the items is kept until the next moment.
+
+use std::collections::HashMap;
+
+use bson::{RawArray, RawBsonRef, RawDocument, RawDocumentBuf, Timestamp};
+
+use super::{head::Head, known::Bucket};
+use crate::{
+    bucket::{
+        self, ItemReader,
+        edits::{Edits, is_removed},
+        record::Record,
+    },
+    model::spec::BucketSpec,
+};
+
+/// The items that an update set, by their indexes in ascending order.
+type Items<'a> = [(u32, RawBsonRef<'a>)];
+
+/// What the events of a moment have set so far.
+#[derive(Debug)]
+pub(super) struct Before {
+    moment: Timestamp,
+    /// Whether earlier events of the moment are missing.
+    is_partial: bool,
+    /// The items by their buckets and indexes.
+    set: HashMap<String, HashMap<u32, RawDocumentBuf>>,
+}
+
+impl Before {
+    /// At the beginning, when the events up to this moment were given.
+    pub(super) fn new(moment: Timestamp) -> Self {
+        Self {
+            moment,
+            is_partial: true,
+            set: HashMap::new(),
+        }
+    }
+
+    /// Goes on to the moment of an event.
+    pub(super) fn begin(&mut self, moment: Timestamp) {
+        if moment != self.moment {
+            *self = Self {
+                is_partial: false,
+                ..Self::new(moment)
+            };
+        }
+    }
+
+    /// The records that these items were before the event, where that is known.
+    pub(super) fn records<T: Record>(
+        &self,
+        bucket: &str,
+        key: &T::Key,
+        head: Option<&Head>,
+        items: &Items<'_>,
+    ) -> Vec<Option<T>> {
+        let former = Former::of(T::SPEC, head, items).filter(|_| !self.is_partial);
+        let set = self.set.get(bucket);
+        let records = items.iter().map(|(index, _)| {
+            let former = former.as_ref()?;
+            let item = match set.and_then(|set| set.get(index)) {
+                Some(item) => item,
+                None => former.item(*index)?,
+            };
+            if is_removed(item) {
+                return None;
+            }
+            let at = usize::try_from(*index).unwrap_or(usize::MAX);
+            let item = former.reader.decode(at, RawBsonRef::Document(item)).ok()?;
+            Some(T::assemble(key.clone(), item))
+        });
+        records.collect()
+    }
+
+    /// An event does not say what it has set.
+    pub(super) fn lose(&mut self) {
+        self.is_partial = true;
+    }
+
+    /// Keeps what the event has set.
+    pub(super) fn set(&mut self, bucket: &str, items: &Items<'_>) {
+        let of_bucket = self.set.entry(bucket.to_owned()).or_default();
+        for (index, item) in items {
+            if let RawBsonRef::Document(item) = item {
+                of_bucket.insert(*index, (*item).to_owned());
+            }
+        }
+    }
+
+    /// The number of records that a removed bucket had.
+    pub(super) fn number(
+        &self,
+        spec: &BucketSpec,
+        bucket: &str,
+        head: Option<&Head>,
+    ) -> Option<u32> {
+        let Some(Head::Before(head)) = head else {
+            return None;
+        };
+        if self.is_partial || self.set.contains_key(bucket) {
+            return None;
+        }
+        let count = Bucket::of(spec, head).count?;
+        Edits::read(head).ok().map(|edits| edits.left_of(count))
+    }
+}
+
+/// The index of the first of these items, and the number of items up to the last one.
+pub(super) fn part(items: &Items<'_>) -> Option<(u32, u32)> {
+    let ((first, _), (last, _)) = items.first().zip(items.last())?;
+    Some((*first, last - first + 1))
+}
+
+/// A bucket as it was before the event: the part of its items from the first to the last of those that are asked for.
+struct Former<'a> {
+    reader: ItemReader<'a>,
+    items: &'a RawArray,
+    first: u32,
+}
+
+impl<'a> Former<'a> {
+    fn of(spec: &'static BucketSpec, head: Option<&'a Head>, items: &Items<'_>) -> Option<Self> {
+        let (Some(Head::Before(stored)), Some((first, _))) = (head, items.first()) else {
+            return None;
+        };
+        Some(Self {
+            reader: ItemReader::new(spec, stored).ok()?,
+            items: bucket::items(spec, stored).ok()?,
+            first: *first,
+        })
+    }
+
+    fn item(&self, index: u32) -> Option<&'a RawDocument> {
+        let at = usize::try_from(index.checked_sub(self.first)?).ok()?;
+        self.items.into_iter().nth(at)?.ok()?.as_document()
+    }
+}

@@ -1,0 +1,122 @@
+//! The items that an update changed.
+
+use bson::{RawArray, RawBsonRef, RawDocument};
+
+use super::raw_change::{is_at_or_in, takes_from, updated_fields};
+use crate::{
+    bucket::{
+        bson_damage,
+        edits::{EDITS, REMOVED},
+    },
+    error::Damage,
+    model::{spec::BucketSpec, whole},
+};
+
+/// What an update did to a bucket.
+#[derive(Debug)]
+pub(super) struct Delta<'a> {
+    pub(super) items: Items<'a>,
+    /// The number of items after it, if that changed.
+    pub(super) count: Option<u32>,
+    /// Whether it changed what is remembered of a bucket: the key, or attributes that the bucket holds.
+    pub(super) changes_fields: bool,
+}
+
+/// What an update did to the items of a bucket. Items have their indexes, in ascending order.
+#[derive(Debug)]
+pub(super) enum Items<'a> {
+    Same,
+    Appended(Vec<(u32, RawBsonRef<'a>)>),
+    /// With whether any item of the bucket is in the place of a removed record.
+    Edited(Vec<(u32, RawBsonRef<'a>)>, bool),
+    /// All of them, old and new.
+    All(&'a RawArray),
+    /// The event does not say it.
+    Unclear,
+}
+
+impl<'a> Delta<'a> {
+    /// Reads an `updateDescription`.
+    pub(super) fn read(spec: &BucketSpec, update: &'a RawDocument) -> Result<Self, Damage> {
+        let mut read = Read {
+            is_unclear: takes_from(update, spec.items())?,
+            ..Read::default()
+        };
+        let mut changes_fields = false;
+        for field in updated_fields(update)? {
+            let (path, value) = field.map_err(bson_damage)?;
+            read.field(spec, path.as_str(), value);
+            let mut held = spec.shared_arrays().map(|array| array.name);
+            let mut keys = spec.keys().iter().map(|key| key.path);
+            changes_fields |= held.any(|name| is_at_or_in(path.as_str(), name))
+                || keys.any(|name| is_at_or_in(path.as_str(), name));
+        }
+        let count = read.count;
+        Ok(Self {
+            items: read.items(),
+            count,
+            changes_fields,
+        })
+    }
+}
+
+/// An update while it is read.
+#[derive(Debug, Default)]
+struct Read<'a> {
+    is_unclear: bool,
+    items: Vec<(u32, RawBsonRef<'a>)>,
+    all: Option<&'a RawArray>,
+    count: Option<u32>,
+    /// The number of removed records after an edit.
+    edited: Option<i64>,
+}
+
+impl<'a> Read<'a> {
+    fn field(&mut self, spec: &BucketSpec, path: &str, value: RawBsonRef<'a>) {
+        if path == spec.names().count {
+            self.count = whole::of_raw(value).and_then(|count| u32::try_from(count).ok());
+        } else if is_at_or_in(path, EDITS) {
+            let removed = value
+                .as_document()
+                .and_then(|edits| edits.get(REMOVED).ok()?);
+            // Where it does not say how many, each item is looked at.
+            self.edited = Some(removed.and_then(whole::of_raw).unwrap_or(i64::MAX));
+        } else if is_at_or_in(path, spec.items()) {
+            match (path.get(spec.items().len() + 1..), value) {
+                (None, RawBsonRef::Array(all)) => self.all = Some(all),
+                (Some(index), value) => match index.parse() {
+                    Ok(index) => self.items.push((index, value)),
+                    // A part of an item.
+                    Err(_) => self.is_unclear = true,
+                },
+                _ => self.is_unclear = true,
+            }
+        }
+    }
+
+    fn items(mut self) -> Items<'a> {
+        self.items.sort_by_key(|(index, _)| *index);
+        match (self.all, self.edited) {
+            _ if self.is_unclear => Items::Unclear,
+            (Some(all), None) if self.items.is_empty() => Items::All(all),
+            (None, _) if self.items.is_empty() => Items::Same,
+            (None, Some(removed)) => Items::Edited(self.items, removed > 0),
+            (None, None) if self.is_at_the_end() => Items::Appended(self.items),
+            (Some(_), _) | (None, None) => Items::Unclear,
+        }
+    }
+
+    /// Whether the items are the last ones, as the new count has it.
+    fn is_at_the_end(&self) -> bool {
+        let Some(count) = self.count else {
+            return false;
+        };
+        let number = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
+        let Some(first) = count.checked_sub(number) else {
+            return false;
+        };
+        (first..)
+            .zip(&self.items)
+            .all(|(at, (index, _))| at == *index)
+    }
+}

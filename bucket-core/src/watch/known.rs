@@ -1,0 +1,93 @@
+//! What is known of the buckets that changed lately.
+
+use std::{collections::HashMap, mem};
+
+use bson::{RawDocument, RawDocumentBuf};
+use foldhash::fast::RandomState;
+
+use crate::{
+    bucket::stored_count,
+    codec::raw::{RawWriter, elements},
+    model::spec::BucketSpec,
+};
+
+/// The most buckets of a generation; two are kept.
+const MOST: usize = 5_000;
+
+/// What is known of a bucket.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bucket {
+    /// The number of its items.
+    pub(super) count: Option<u32>,
+    /// Its key fields, and the arrays of attributes that it holds for its items.
+    pub(super) fields: Option<RawDocumentBuf>,
+}
+
+impl Bucket {
+    /// What a stored document says, or the parts of it that were read.
+    pub(super) fn of(spec: &BucketSpec, stored: &RawDocument) -> Self {
+        let is_kept = |name: &str| {
+            spec.keys().iter().any(|key| key.path == name)
+                || spec.shared_arrays().any(|array| array.name == name)
+        };
+        let fields = RawWriter::build(|writer| {
+            for element in elements(stored).map_while(Result::ok) {
+                if is_kept(element.name) {
+                    writer.raw(element.kind, element.name, element.bytes);
+                }
+            }
+        });
+        let count = stored_count(spec, stored).ok();
+        Self {
+            count: count.and_then(|count| u32::try_from(count).ok()),
+            fields: Some(fields),
+        }
+    }
+}
+
+/// What is known of the buckets that changed lately, in bounded memory: nothing depends on it, since the server
+/// can be asked.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    young: HashMap<String, Bucket, RandomState>,
+    old: HashMap<String, Bucket, RandomState>,
+}
+
+impl Known {
+    /// Takes what is known of this bucket.
+    pub(super) fn take(&mut self, id: &str) -> Bucket {
+        let young = self.young.remove(id);
+        let old = self.old.remove(id);
+        young.or(old).unwrap_or_default()
+    }
+
+    pub(super) fn keep(&mut self, id: &str, bucket: Bucket) {
+        if self.young.len() >= MOST {
+            self.old = mem::take(&mut self.young);
+        }
+        self.young.insert(id.to_owned(), bucket);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bucket, Known, MOST};
+
+    #[test]
+    fn memory_is_bounded_and_the_latest_are_kept() {
+        let mut known = Known::default();
+        for number in 0..10 * MOST {
+            let bucket = Bucket {
+                count: u32::try_from(number).ok(),
+                fields: None,
+            };
+            known.keep(&number.to_string(), bucket);
+            assert!(known.young.len() + known.old.len() <= 2 * MOST);
+        }
+        let last = 10 * MOST - 1;
+        let kept = known.take(&last.to_string()).count;
+        assert_eq!(kept, u32::try_from(last).ok());
+        assert_eq!(known.take(&last.to_string()).count, None);
+        assert_eq!(known.take("0").count, None);
+    }
+}

@@ -1,0 +1,86 @@
+//! The machine of edits: what it reads and sends next.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+#[path = "common/sample.rs"]
+mod sample;
+
+use bson::{DateTime, RawDocumentBuf, doc};
+use bucket_core::{
+    Which,
+    edit::{Edit, EditFailure, EditNext},
+    read::ReadLevel,
+    write::Answer,
+};
+
+use self::sample::{Sample, SampleKey};
+
+type Identified = Sample<{ sample::COUNT_IDS }>;
+
+fn key() -> SampleKey {
+    "a".into()
+}
+
+fn level(edit: &Edit<'_, Identified>) -> Option<ReadLevel> {
+    match edit.next() {
+        EditNext::Read(plan) => Some(plan.level),
+        _ => None,
+    }
+}
+
+/// A bucket of a key, opened by another tool: it has no record.
+fn empty() -> RawDocumentBuf {
+    let bucket = doc! { "_id": "a_1", "device": "a", "count": 0, "items": [] };
+    RawDocumentBuf::try_from(&bucket).unwrap()
+}
+
+#[test]
+fn an_edit_that_finds_nothing_asks_what_a_majority_has() {
+    let mut edit = Edit::<Identified>::delete(key(), &Which::id(&1_i64));
+    assert_eq!(level(&edit), Some(ReadLevel::Local));
+    edit.found(&[], DateTime::now());
+    assert_eq!(level(&edit), Some(ReadLevel::CausalMajority));
+    edit.found(&[], DateTime::now());
+    assert_eq!(edit.next(), EditNext::Done);
+    assert_eq!(edit.end().unwrap().records, 0);
+}
+
+#[test]
+fn an_edit_in_a_transaction_or_without_a_majority_reads_once() {
+    let mut edit = Edit::<Identified>::delete(key(), &Which::id(&1_i64)).weak();
+    edit.found(&[], DateTime::now());
+    assert_eq!(edit.next(), EditNext::Done);
+    let mut edit = Edit::<Identified>::delete_key(key()).dry_run();
+    edit.found(&[empty()], DateTime::now());
+    assert_eq!(edit.next(), EditNext::Done);
+    assert_eq!(edit.end().unwrap().buckets, 1);
+}
+
+#[test]
+fn an_edit_that_others_overtake_begins_again_until_the_deadline() {
+    let mut edit = Edit::<Identified>::delete_key(key());
+    let overtaken = || Answer::sure(doc! { "ok": 1, "n": 0 });
+    for attempt in 0..5 {
+        edit.found(&[empty()], DateTime::now());
+        assert!(matches!(edit.next(), EditNext::Send { statements: 1, .. }));
+        edit.answered(&overtaken(), attempt == 4);
+        if let EditNext::Pause { ceiling } = edit.next() {
+            assert!(attempt >= 2 && ceiling > 0);
+            edit.paused();
+        }
+    }
+    let failure = edit.end().unwrap_err();
+    assert!(
+        matches!(failure, EditFailure::Contention { attempts: 5 }),
+        "{failure:?}"
+    );
+}
+
+#[test]
+fn a_lost_try_leaves_the_outcome_open() {
+    let mut edit = Edit::<Identified>::delete_key(key());
+    edit.found(&[empty()], DateTime::now());
+    let mut answer = Answer::sure(doc! { "ok": 1, "n": 0 });
+    answer.repeated = true;
+    edit.answered(&answer, false);
+    assert!(matches!(edit.end(), Err(EditFailure::LostTry)));
+}

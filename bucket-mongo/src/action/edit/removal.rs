@@ -1,0 +1,95 @@
+//! The removal of many records of a key, bucket by bucket.
+
+use std::collections::HashSet;
+
+use bucket_core::{AttributeFilter, Record, TimeRange, Which, edit::Edit, read::WalkOrder};
+use futures_util::TryStreamExt;
+use mongodb::{
+    bson::doc,
+    options::{ReadConcern, ReadPreference, SelectionCriteria},
+};
+
+use super::{Removed, editing::Editing};
+use crate::{Error, Result, action::RecordStream, read::Request, trace};
+
+/// Which records of a key are removed.
+pub(super) struct Removal<T: Record> {
+    pub(super) operation: &'static str,
+    pub(super) key: T::Key,
+    pub(super) range: TimeRange,
+    pub(super) filter: Option<AttributeFilter>,
+    pub(super) is_dry: bool,
+}
+
+impl<T: Record> Removal<T> {
+    pub(super) async fn run(self, mut editing: Editing<'_, T>) -> Result<Removed> {
+        let filter = self.request(&editing).record_filter()?;
+        let mut removed = Removed::default();
+        for which in self.found(&mut editing).await? {
+            let edit = Edit::delete_some(self.key.clone(), &which, self.range, filter.clone());
+            let edited = editing.run(edit, self.is_dry).await?;
+            removed.records += edited.records;
+            removed.buckets += edited.buckets;
+        }
+        let operation = self.operation;
+        let Removed {
+            records, buckets, ..
+        } = removed;
+        tracing::debug!(target: trace::WRITE, records, buckets, "{operation}");
+        Ok(removed)
+    }
+
+    /// One record of each bucket with such records.
+    async fn found(&self, editing: &mut Editing<'_, T>) -> Result<Vec<Which>> {
+        let mut request = self.request(editing);
+        let database = editing.buckets.store().database();
+        let is_certain = editing.is_certain().await?;
+        let context = editing.context().clone();
+        let mut options = editing.options().await?;
+        let mut own;
+        if is_certain {
+            // The primary may show removals that a failover takes back, so the walk sees what a majority has;
+            // and for the records of weak writers not less than what the primary has now.
+            options.terms.concern = Some(ReadConcern::majority());
+            options.begin(&context).await?;
+            let failed = |fault| Error::read(fault, &context);
+            if options.session.is_none() {
+                let session = database.client().start_session();
+                let begun = options.terms.within(session.into_future()).await;
+                own = begun.map_err(failed)?;
+                options.session = Some(&mut own);
+            }
+            if let Some(session) = options.session.as_deref_mut() {
+                // The session remembers the time of the reply, and the walk waits for it.
+                let ping = database.run_command(options.terms.command(doc! { "ping": 1 }));
+                let primary = SelectionCriteria::ReadPreference(ReadPreference::Primary);
+                let ping = ping.selection_criteria(primary).session(session);
+                let ended = options.terms.within(ping.into_future()).await;
+                ended.map_err(failed)?;
+            }
+        }
+        request.options = options;
+        let request = request.with_refs();
+        let walk = request.walk()?;
+        let mut records = RecordStream::new(request.chunks(walk, None), None);
+        let (mut found, mut places) = (Vec::new(), HashSet::new());
+        while let Some(read) = records.try_next().await? {
+            // Records of several parts of a window alternate.
+            if places.insert(read.reference.bucket()) {
+                found.push(Which::from(read.reference));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The read of such records.
+    fn request<'r>(&self, editing: &Editing<'r, T>) -> Request<'r, T> {
+        let keys = vec![self.key.clone()];
+        let mut request = Request::new(editing.buckets, self.operation, keys, WalkOrder::Cursor);
+        request.range = self.range;
+        if let Some(filter) = &self.filter {
+            request.add_filter(filter.clone());
+        }
+        request
+    }
+}

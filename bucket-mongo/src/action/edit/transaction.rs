@@ -1,0 +1,125 @@
+//! A transaction of an edit: begun, committed, and begun again after a conflict with another writer.
+
+use mongodb::{
+    ClientSession, Database,
+    bson::doc,
+    options::{ReadPreference, SelectionCriteria, WriteConcern},
+};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::{
+    Error, ErrorKind, Result, backoff,
+    error::{Context, NotKnown},
+    writer::not_sent_in_time,
+};
+
+/// The longest pause before another attempt, in milliseconds.
+const PAUSE: u64 = 64;
+const TRANSIENT: &str = "TransientTransactionError";
+const UNKNOWN: &str = "UnknownTransactionCommitResult";
+
+/// The transaction of one edit, in a session of its own: if the call is dropped, nothing of it is left in a session
+/// of the caller.
+pub(super) struct Transaction {
+    session: ClientSession,
+    write_concern: Option<WriteConcern>,
+    deadline: Instant,
+    context: Context,
+}
+
+/// Whether the server takes transactions: members of replica sets and routers of sharded clusters do.
+async fn takes_transactions(database: &Database) -> mongodb::error::Result<bool> {
+    let hello = database.run_command(doc! { "hello": 1 }).await?;
+    Ok(hello.contains_key("setName") || hello.contains_key("msg"))
+}
+
+impl Transaction {
+    /// A session for transactions; `None` if the server has no transactions.
+    pub(super) async fn new(
+        database: &Database,
+        write_concern: Option<&WriteConcern>,
+        deadline: Instant,
+        context: Context,
+    ) -> Result<Option<Self>> {
+        let session = timeout_at(deadline, database.client().start_session()).await;
+        let session = session.map_err(|_| not_sent_in_time(&context))?;
+        let session = session.map_err(|error| Error::read(error, &context))?;
+        let takes = timeout_at(deadline, takes_transactions(database)).await;
+        let takes = takes.map_err(|_| not_sent_in_time(&context))?;
+        let takes = takes.map_err(|error| Error::read(error, &context))?;
+        Ok(takes.then(|| Self {
+            session,
+            write_concern: write_concern.cloned(),
+            deadline,
+            context,
+        }))
+    }
+
+    pub(super) fn session(&mut self) -> &mut ClientSession {
+        &mut self.session
+    }
+
+    pub(super) async fn begin(&mut self) -> Result<()> {
+        let primary = SelectionCriteria::ReadPreference(ReadPreference::Primary);
+        let start = self.session.start_transaction();
+        let start = start.selection_criteria(primary);
+        let started = match self.write_concern.clone() {
+            Some(concern) => start.write_concern(concern).await,
+            None => start.await,
+        };
+        started.map_err(|error| Error::read(error, &self.context))
+    }
+
+    /// Ends the transaction: commits it if all of it went well. `None` if it has to begin again.
+    pub(super) async fn end<R>(&mut self, done: Result<R>) -> Result<Option<R>> {
+        let error = match done {
+            Ok(done) => {
+                if self.commit().await? {
+                    return Ok(Some(done));
+                }
+                None
+            }
+            Err(error) => {
+                // If the abort gets no reply, the server ends the transaction by itself.
+                let abort = self.session.abort_transaction();
+                timeout_at(self.deadline, abort).await.ok();
+                // Nothing of a transaction that was not committed is stored.
+                if !error.contains_label(TRANSIENT) && !error.is_outcome_unknown() {
+                    return Err(error);
+                }
+                Some(error.not_sent())
+            }
+        };
+        if Instant::now() >= self.deadline {
+            let conflict = || Error::new(ErrorKind::Contention { attempts: 1 }, &self.context);
+            return Err(error.unwrap_or_else(conflict));
+        }
+        sleep(backoff::between(0, PAUSE)).await;
+        Ok(None)
+    }
+
+    /// Whether it is committed; otherwise nothing of it is stored.
+    async fn commit(&mut self) -> Result<bool> {
+        loop {
+            let commit = self.session.commit_transaction();
+            let Ok(committed) = timeout_at(self.deadline, commit).await else {
+                return Err(Error::not_known(NotKnown::NoReply, &self.context));
+            };
+            let Err(error) = committed else {
+                return Ok(true);
+            };
+            match (
+                error.contains_label(UNKNOWN),
+                error.contains_label(TRANSIENT),
+            ) {
+                // The server knows the transaction by its number, so the commit may come any number of times.
+                (true, _) if Instant::now() < self.deadline => {
+                    sleep(backoff::spread(PAUSE)).await;
+                }
+                (true, _) => return Err(Error::unknown(error, &self.context)),
+                (false, true) => return Ok(false),
+                (false, false) => return Err(Error::read(error, &self.context)),
+            }
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The walk over the buckets, and the second looks.
+
+use std::{collections::VecDeque, mem, time::Duration};
+
+use bucket_core::{
+    Record, TimeRange,
+    check::{CheckPosition, Checker, Finding, Suspicion},
+    index,
+    read::ReadKey,
+};
+use mongodb::{
+    Collection,
+    bson::{DateTime, Document, RawDocument, RawDocumentBuf},
+    options::{FindOptions, Hint},
+};
+use tokio::time::sleep;
+
+use super::verify_report::VerifyProgress;
+use crate::{
+    Buckets, Error, ErrorKind, Result,
+    collection::{list_indexes, simple_collation},
+    error::Context,
+    read::{Find, ReadOptions, Rows},
+};
+
+/// How many documents are checked between two pauses.
+const TOGETHER: usize = 100;
+/// How many suspicions wait until they are looked at again together.
+const MOST_SUSPECTED: usize = 256;
+/// How often a suspicion is looked at again.
+const LOOKS: usize = 2;
+/// Before each look. A writer's statement is done by then.
+const BEFORE_LOOK: Duration = Duration::from_millis(150);
+
+/// Takes how far a call is.
+pub(in crate::action) type OnProgress<'a> = Box<dyn FnMut(&VerifyProgress) + Send + 'a>;
+
+/// What a call was asked for.
+pub(in crate::action) struct Asked<'a, T: Record> {
+    pub(in crate::action) buckets: &'a Buckets<T>,
+    pub(in crate::action) key: Option<T::Key>,
+    pub(in crate::action) range: TimeRange,
+    pub(in crate::action) after: Option<CheckPosition>,
+    pub(in crate::action) pause: Duration,
+    pub(in crate::action) on_progress: Option<OnProgress<'a>>,
+    pub(in crate::action) options: ReadOptions<'a>,
+}
+
+/// A `verify` at work.
+pub(in crate::action) struct Verifying<'a, T: Record> {
+    buckets: Buckets<T>,
+    context: Context,
+    checker: Checker<T>,
+    key: Option<ReadKey>,
+    range: TimeRange,
+    after: Option<CheckPosition>,
+    pause: Duration,
+    on_progress: Option<OnProgress<'a>>,
+    options: ReadOptions<'a>,
+    /// A cursor in a session has the session, which the second looks need.
+    in_session: bool,
+    rows: Option<Rows<'a>>,
+    ready: VecDeque<Finding>,
+    found: u64,
+    ended: bool,
+}
+
+/// Where the indexes differ from the model's.
+pub(super) async fn indexes<T: Record>(buckets: &Buckets<T>) -> Result<Vec<String>> {
+    let context = Context::of_all::<T>("verify");
+    let listed = list_indexes(buckets.database(), T::SPEC.collection()).await;
+    let listed = match listed.map_err(|error| Error::read(error, &context)) {
+        Ok(listed) => listed,
+        Err(error) if matches!(error.kind(), ErrorKind::Unauthorized { .. }) => {
+            return Ok(Vec::new());
+        }
+        // There is no collection, so nothing is stored either.
+        Err(error) if error.code() == Some(NAMESPACE_NOT_FOUND) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let (missing, drift) = index::compare(T::SPEC, &listed);
+    let missing = missing.iter();
+    let missing = missing.map(|plan| format!("index `{}` is missing: call `ensure()`", plan.name));
+    Ok(missing
+        .chain(drift.iter().map(ToString::to_string))
+        .collect())
+}
+
+const NAMESPACE_NOT_FOUND: i32 = 26;
+
+impl<'a, T: Record> Verifying<'a, T> {
+    pub(in crate::action) fn new(asked: Asked<'a, T>) -> Self {
+        let context = match &asked.key {
+            Some(key) => Context::of::<T>("verify", key),
+            None => Context::of_all::<T>("verify"),
+        };
+        Self {
+            buckets: asked.buckets.clone(),
+            context,
+            checker: Checker::new(DateTime::now()).between(asked.range),
+            key: asked.key.as_ref().map(ReadKey::of::<T>),
+            range: asked.range,
+            after: asked.after,
+            pause: asked.pause,
+            on_progress: asked.on_progress,
+            in_session: asked.options.session.is_some(),
+            options: asked.options,
+            rows: None,
+            ready: VecDeque::new(),
+            found: 0,
+            ended: asked.range.is_empty() && !asked.range.is_reversed(),
+        }
+    }
+
+    /// The next finding. An error is the last.
+    pub(in crate::action) async fn next(&mut self) -> Option<Result<Finding>> {
+        loop {
+            if let Some(finding) = self.ready.pop_front() {
+                return Some(Ok(finding));
+            }
+            if self.ended {
+                return None;
+            }
+            if let Err(error) = self.go_on().await {
+                self.ended = true;
+                self.rows = None;
+                return Some(Err(error));
+            }
+        }
+    }
+
+    pub(super) fn progress(&self) -> VerifyProgress {
+        VerifyProgress {
+            buckets: self.checker.buckets(),
+            records: self.checker.records(),
+            keys: self.checker.keys(),
+            findings: self.found,
+            position: self.checker.position(),
+        }
+    }
+
+    /// Checks the next documents.
+    async fn go_on(&mut self) -> Result<()> {
+        let collection = self.collection().await?;
+        self.open(&collection).await?;
+        let is_over = self.take().await?;
+        if is_over {
+            self.checker.end();
+            self.close();
+        }
+        let found = self.checker.findings();
+        self.report(found);
+        if is_over || self.checker.suspected() >= MOST_SUSPECTED {
+            self.look_again(&collection).await?;
+        }
+        self.ended = is_over;
+        let progress = self.progress();
+        if let Some(tell) = &mut self.on_progress {
+            tell(&progress);
+        }
+        if !is_over && !self.pause.is_zero() {
+            sleep(self.pause).await;
+        }
+        Ok(())
+    }
+
+    async fn collection(&mut self) -> Result<Collection<RawDocumentBuf>> {
+        let store = self.buckets.store();
+        if self.rows.is_some() {
+            return Ok(store.collection());
+        }
+        store.readable(&mut self.options, &self.context).await
+    }
+
+    /// Opens a cursor, if there is none.
+    async fn open(&mut self, collection: &Collection<RawDocumentBuf>) -> Result<()> {
+        if self.rows.is_some() {
+            return Ok(());
+        }
+        let invalid = |message| Error::new(ErrorKind::InvalidArgument { message }, &self.context);
+        if self.range.is_reversed() {
+            return Err(invalid("the time range ends before it starts".to_owned()));
+        }
+        if let Some(position) = self.after.take() {
+            let after = self.checker.after(&position);
+            after.map_err(|error| invalid(error.to_string()))?;
+        }
+        let plan = self.checker.plan(self.key.as_ref());
+        let mut options = FindOptions::default();
+        options.sort = Some(plan.sort);
+        options.hint = Some(Hint::Name(plan.hint));
+        options.min = plan.min;
+        options.collation = Some(simple_collation());
+        // A key field that is an array makes the server sort.
+        options.allow_disk_use = Some(true);
+        if !self.pause.is_zero() {
+            options.batch_size = u32::try_from(TOGETHER).ok();
+        }
+        let failed = |fault| Error::read(fault, &self.context);
+        let filter = Document::try_from(plan.filter);
+        let filter = filter.map_err(|error| failed(mongodb::error::Error::from(error).into()))?;
+        let find = Find::new(filter, options);
+        let options = mem::take(&mut self.options);
+        // The second looks have the same terms and the same deadline.
+        self.options.terms = options.terms.clone();
+        let rows = Rows::found(collection, vec![find], options).await;
+        self.rows = Some(rows.map_err(failed)?);
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        if let Some(rows) = self.rows.take() {
+            self.options = rows.into_options();
+        }
+    }
+
+    /// Whether there are no more.
+    async fn take(&mut self) -> Result<bool> {
+        let Some(rows) = &mut self.rows else {
+            return Ok(true);
+        };
+        for _ in 0..TOGETHER {
+            let next = rows.next(|_| 0).await;
+            let Some(stored) = next.map_err(|fault| Error::read(fault, &self.context))? else {
+                return Ok(true);
+            };
+            let limits = |key: &T::Key| self.buckets.limits_of(key);
+            self.checker.take(stored, limits);
+        }
+        Ok(false)
+    }
+
+    fn report(&mut self, found: Vec<Finding>) {
+        self.found += u64::try_from(found.len()).unwrap_or(u64::MAX);
+        self.ready.extend(found);
+    }
+
+    /// Reports those of the suspicions that still hold.
+    async fn look_again(&mut self, collection: &Collection<RawDocumentBuf>) -> Result<()> {
+        if self.in_session && self.rows.is_some() {
+            // The cursor has the session: another one goes on from here.
+            self.close();
+            self.after = self.checker.position();
+        }
+        let mut suspicions = self.checker.suspicions();
+        for _ in 0..LOOKS {
+            if suspicions.is_empty() {
+                return Ok(());
+            }
+            sleep(BEFORE_LOOK).await;
+            let mut left = Vec::with_capacity(suspicions.len());
+            for suspicion in suspicions {
+                if self.holds(&suspicion, collection).await? {
+                    left.push(suspicion);
+                }
+            }
+            suspicions = left;
+        }
+        let found = suspicions.into_iter().map(Suspicion::into_finding);
+        self.report(found.collect());
+        Ok(())
+    }
+
+    async fn holds(
+        &mut self,
+        suspicion: &Suspicion,
+        collection: &Collection<RawDocumentBuf>,
+    ) -> Result<bool> {
+        let failed = |fault| Error::read(fault, &self.context);
+        let plan = suspicion.plan(T::SPEC);
+        let rows = Rows::open(collection, vec![plan], 0, self.options.lend()).await;
+        let mut rows = rows.map_err(failed)?;
+        let mut found = Vec::new();
+        while let Some(stored) = rows.next(|_| 0).await.map_err(failed)? {
+            found.push(RawDocument::to_owned(stored));
+        }
+        let limits = |key: &T::Key| self.buckets.limits_of(key);
+        Ok(suspicion.holds::<T>(&found, limits))
+    }
+}

@@ -1,0 +1,99 @@
+//! Payments in every form.
+
+use std::{collections::BTreeSet, fmt::Debug};
+
+use bucket_mongo::{Bucketed, bson::DateTime};
+use serde::{Deserialize, Serialize};
+
+pub(super) const ACCOUNTS: i64 = 3;
+/// Ids of one writer.
+pub(super) const IDS: i64 = 100_000;
+/// More than there are writers: no two of them have a record of the same time.
+const STEP: i64 = 400;
+
+/// What may change of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct State {
+    pub(super) account: i64,
+    pub(super) slot: i64,
+    pub(super) amount: i64,
+}
+
+impl State {
+    /// That of a record that was never changed.
+    pub(super) fn first(id: i64) -> Self {
+        Self {
+            account: id.rem_euclid(ACCOUNTS),
+            slot: id % IDS,
+            amount: id,
+        }
+    }
+}
+
+/// What a record may be; `None` where it may be absent.
+pub(super) type Possible = BTreeSet<Option<State>>;
+
+/// The time of a record with this id in this slot.
+pub(super) fn time_of(id: i64, slot: i64) -> DateTime {
+    DateTime::from_millis(1_700_000_000_000 + slot * STEP + id / IDS)
+}
+
+/// A record of any of the models.
+pub(super) trait Payment: Bucketed<Key: From<i64>> + Clone + Debug + PartialEq {
+    fn of(id: i64, state: State) -> Self;
+    fn id(&self) -> i64;
+    fn state(&self) -> State;
+
+    fn set(&mut self, state: State) {
+        *self = Self::of(self.id(), state);
+    }
+}
+
+macro_rules! models {
+    ($($name:ident: [$($site:tt)*] [$($more:tt)*] [$($attributes:tt)*])*) => {$(
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+        #[bucket(collection = "payments", items = "items", $($attributes)*)]
+        pub(super) struct $name {
+            #[bucket(key)]
+            account: i64,
+            #[bucket(time)]
+            at: DateTime,
+            #[bucket(unique)]
+            id: i64,
+            #[bucket(sum, min, max, last $($more)*)]
+            amount: i64,
+            $($site)*
+            site: String,
+        }
+
+        impl Payment for $name {
+            fn of(id: i64, state: State) -> Self {
+                let State { account, slot, amount } = state;
+                let site = if amount % 5 == 0 { "Rome" } else { "Ulm" }.to_owned();
+                Self { account, at: time_of(id, slot), id, amount, site }
+            }
+
+            fn id(&self) -> i64 {
+                self.id
+            }
+
+            fn state(&self) -> State {
+                let slot = self.at.timestamp_millis() - 1_700_000_000_000 - self.id / IDS;
+                State { account: self.account, slot: slot / STEP, amount: self.amount }
+            }
+        }
+    )*};
+}
+
+models! {
+    Counted: [] [] [capacity = 10]
+    Held: [#[bucket(attribute(array = "origin", k = "site"))]] []
+        [capacity = 10, attributes(array = "origin", store = "bucket")]
+    Windowed: [] [] [window = "20s", capacity = 10]
+    WindowedObjects: [#[bucket(attribute(array = "origin", k = "site"))]] [, avg = "avg"]
+        [window = "20s", object_ids]
+    Timed: [] [] [max_duration = "20s", capacity = 10]
+    Side: [] [, avg = "avg"] [max_duration = "20s", capacity = 10, late = "side"]
+    Numbered: [] [] [capacity = 10, numbered]
+    NumberedObjects: [] [] [capacity = 10, numbered, object_ids, max_bytes = "1KB"]
+}

@@ -1,0 +1,336 @@
+//! A writer that appends, corrects, moves, replaces and removes its own records, and what the answers say of them.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use bucket_mongo::{Bucketed, Buckets, Error, RecordOutcome, Result, Which};
+use bucket_tests::faults::random::Random;
+
+use super::models::{ACCOUNTS, IDS, Payment, Possible, State, time_of};
+
+/// The minimum number of operations of a writer, on any machine.
+const ROUNDS: u64 = 24;
+pub(super) const PATIENT: Duration = Duration::from_secs(20);
+
+/// Is given each change of what a record may be, before it is made.
+pub(super) type Journal = Box<dyn Fn(i64, &Possible) + Send>;
+
+/// A writer, and what the answers say of its records. No one else changes them.
+pub(super) struct Writer<T: Bucketed> {
+    buckets: Buckets<T>,
+    random: Random,
+    first: i64,
+    pub(super) known: BTreeMap<i64, Possible>,
+    journal: Option<Journal>,
+    amounts: i64,
+    pub(super) open: u64,
+    pub(super) done: BTreeMap<&'static str, u64>,
+}
+
+impl<T: Payment> Writer<T> {
+    pub(super) fn new(buckets: Buckets<T>, number: u64, seed: u64) -> Self {
+        let number = i64::try_from(number).unwrap();
+        Self {
+            buckets,
+            random: Random::new(seed, number.unsigned_abs() + 1),
+            first: (number + 1) * IDS,
+            known: BTreeMap::new(),
+            journal: None,
+            amounts: 0,
+            open: 0,
+            done: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn with_journal(mut self, journal: Journal) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
+    pub(super) async fn run(mut self, stop: Arc<AtomicBool>) -> Self {
+        let mut rounds = 0;
+        while rounds < ROUNDS || !stop.load(Relaxed) {
+            rounds += 1;
+            let known = i64::try_from(self.known.len()).unwrap();
+            let id = self.first + self.below(known.max(1));
+            match self.random.below(12) {
+                0..=2 => self.insert(known).await,
+                _ if known == 0 => self.insert(known).await,
+                3..=4 => self.update(id).await,
+                5..=7 => self.go(id).await,
+                8..=9 => self.replace(id).await,
+                10 => self.delete(id).await,
+                _ => self.delete_range(id).await,
+            }
+        }
+        self
+    }
+
+    fn below(&mut self, limit: i64) -> i64 {
+        i64::try_from(self.random.below(limit.unsigned_abs())).unwrap()
+    }
+
+    /// What the record may be from now on.
+    fn set(&mut self, id: i64, possible: Possible) {
+        if let Some(journal) = &self.journal {
+            journal(id, &possible);
+        }
+        self.known.insert(id, possible);
+    }
+
+    /// Before something is sent that may make the record one of these. Returns what it may be now.
+    fn begin(&mut self, id: i64, new: impl IntoIterator<Item = Option<State>>) -> Possible {
+        let before = self.known.get(&id).cloned();
+        let before = before.unwrap_or_else(|| [None].into());
+        self.set(id, before.iter().copied().chain(new).collect());
+        before
+    }
+
+    /// The report of something that has made the record this, if it was made.
+    fn end(&mut self, id: i64, before: Possible, told: Result<Possible>) {
+        match told {
+            Ok(now) => self.set(id, now),
+            Err(error) if error.is_outcome_unknown() => self.open += 1,
+            Err(error) => {
+                assert!(is_allowed(&error), "{id}: {error:?}");
+                self.set(id, before);
+            }
+        }
+    }
+
+    fn count(&mut self, what: &'static str) {
+        *self.done.entry(what).or_default() += 1;
+    }
+
+    async fn insert(&mut self, known: i64) {
+        let number = 1 + self.below(3);
+        // Some are late.
+        let ids: Vec<i64> = (known..known + number).map(|id| self.first + id).collect();
+        let states = ids.iter().map(|id| {
+            let mut state = State::first(*id);
+            state.slot = if id % 4 == 0 {
+                state.slot / 2
+            } else {
+                state.slot
+            };
+            state
+        });
+        let states: Vec<State> = states.collect();
+        for (id, state) in ids.iter().zip(&states) {
+            self.begin(*id, [Some(*state)]);
+        }
+        let records: Vec<T> = ids
+            .iter()
+            .zip(&states)
+            .map(|(id, it)| T::of(*id, *it))
+            .collect();
+        let report = self.buckets.insert_many(&records).await.unwrap();
+        for (index, (id, state)) in ids.iter().zip(&states).enumerate() {
+            match report.outcome(index) {
+                RecordOutcome::Stored | RecordOutcome::Duplicate => {
+                    self.count("stored");
+                    self.set(*id, [Some(*state)].into());
+                }
+                RecordOutcome::Failed => self.open += 1,
+                other => panic!("the outcome of {id} is {other:?}"),
+            }
+        }
+    }
+
+    /// An account in which the record may be, and what it may be there.
+    fn place(&mut self, id: i64) -> (i64, Vec<State>) {
+        let possible: Vec<State> = self.known[&id].iter().copied().flatten().collect();
+        if possible.is_empty() {
+            return (State::first(id).account, possible);
+        }
+        let at = self.random.below(possible.len() as u64);
+        let account = possible[usize::try_from(at).unwrap()].account;
+        let there = possible.into_iter().filter(|it| it.account == account);
+        (account, there.collect())
+    }
+
+    fn next_amount(&mut self) -> i64 {
+        self.amounts += 1;
+        -self.first * 1_000 - self.amounts
+    }
+
+    /// By its id, or by a reference that was just read.
+    async fn which(&mut self, id: i64, account: i64) -> Option<Which> {
+        if self.random.below(3) > 0 {
+            return Some(Which::id(&id));
+        }
+        let read = self.buckets.records(account).with_refs();
+        let all = read.deadline(PATIENT).collect().await.ok()?;
+        let own = all.into_iter().find(|read| read.record.id() == id)?;
+        Some(own.reference.into())
+    }
+
+    /// In its bucket.
+    async fn update(&mut self, id: i64) {
+        let (account, there) = self.place(id);
+        let amount = self.next_amount();
+        let new = there.into_iter().map(|it| State { amount, ..it });
+        self.correct(id, account, new.collect(), |it| State { amount, ..it })
+            .await;
+    }
+
+    /// To another time or another account.
+    async fn go(&mut self, id: i64) {
+        let (account, _) = self.place(id);
+        let target = State {
+            account: match self.random.below(2) {
+                0 => account,
+                _ => self.below(ACCOUNTS),
+            },
+            slot: self.below(200),
+            amount: self.next_amount(),
+        };
+        self.correct(id, account, vec![target], |_| target).await;
+    }
+
+    async fn correct(
+        &mut self,
+        id: i64,
+        account: i64,
+        new: Vec<State>,
+        change: impl Fn(State) -> State + Send + Sync,
+    ) {
+        let Some(which) = self.which(id, account).await else {
+            return;
+        };
+        let before = self.begin(id, new.iter().copied().map(Some));
+        let correct = |it: &mut T| it.set(change(it.state()));
+        let told = self.buckets.clone();
+        let told = told.update(account, which, correct).await;
+        let told = told.map(|now| match now {
+            Some(now) => {
+                assert!(new.contains(&now.state()), "{now:?} of {new:?}");
+                [Some(now.state())].into()
+            }
+            None => without(id, account, &before),
+        });
+        self.count(if told.is_ok() {
+            "corrected"
+        } else {
+            "not corrected"
+        });
+        self.end(id, before, told);
+    }
+
+    async fn replace(&mut self, id: i64) {
+        let (account, there) = self.place(id);
+        let all = self.known[&id].iter().flatten();
+        if all.clone().any(|it| it.account != account) {
+            return;
+        }
+        let slot = match there.first() {
+            Some(it) if self.random.below(2) == 0 => it.slot,
+            _ => self.below(200),
+        };
+        let new = State {
+            account,
+            slot,
+            amount: self.next_amount(),
+        };
+        let before = self.begin(id, [Some(new)]);
+        let record = T::of(id, new);
+        let told = self.buckets.insert(&record).replace().await;
+        let told = told.map(|inserted| match inserted.outcome {
+            RecordOutcome::Stored => {
+                assert!(before.contains(&None), "{id} was there: {before:?}");
+                [Some(new)].into()
+            }
+            RecordOutcome::Replaced => {
+                assert!(before.iter().any(Option::is_some), "{id} was not there");
+                [Some(new)].into()
+            }
+            // What is removed stays removed.
+            RecordOutcome::Duplicate if before == [None].into() => before.clone(),
+            // Or an earlier try of this call has stored it.
+            RecordOutcome::Duplicate => {
+                let none = before.contains(&None).then_some(None);
+                none.into_iter().chain([Some(new)]).collect()
+            }
+            other => panic!("the outcome of {record:?} is {other:?}"),
+        });
+        self.count(if told.is_ok() {
+            "replaced"
+        } else {
+            "not replaced"
+        });
+        self.end(id, before, told);
+    }
+
+    async fn delete(&mut self, id: i64) {
+        let (account, _) = self.place(id);
+        let Some(which) = self.which(id, account).await else {
+            return;
+        };
+        let before = self.begin(id, [None]);
+        let told = self.buckets.delete(account, which).await;
+        let told = told.map(|gone| match gone {
+            Some(gone) => {
+                let gone = gone.state();
+                assert!(before.contains(&Some(gone)), "{id}: {gone:?} of {before:?}");
+                [None].into()
+            }
+            None => without(id, account, &before),
+        });
+        self.count(if told.is_ok() {
+            "removed"
+        } else {
+            "not removed"
+        });
+        self.end(id, before, told);
+    }
+
+    /// A range of time that has only this record.
+    async fn delete_range(&mut self, id: i64) {
+        let (account, there) = self.place(id);
+        let [only] = there[..] else {
+            return;
+        };
+        let same = self.known.iter().filter(|(other, possible)| {
+            let mut all = possible.iter().flatten();
+            **other != id && all.any(|it| (it.account, it.slot) == (account, only.slot))
+        });
+        if same.count() > 0 {
+            return;
+        }
+        let before = self.begin(id, [None]);
+        let at = time_of(id, only.slot);
+        let told = self.buckets.delete_range(account, at..=at).await;
+        let told = told.map(|removed| match removed.records {
+            0 => without(id, account, &before),
+            1 => [None].into(),
+            more => panic!("{more} records have the place {at}"),
+        });
+        self.count(if told.is_ok() {
+            "range removed"
+        } else {
+            "range not removed"
+        });
+        self.end(id, before, told);
+    }
+}
+
+/// What a record may be that is not in this account.
+fn without(id: i64, account: i64, before: &Possible) -> Possible {
+    let is_elsewhere = |it: &Option<State>| it.is_none_or(|it| it.account != account);
+    // The try of an open insert may still arrive.
+    assert!(
+        before.iter().any(is_elsewhere),
+        "{id} is not there: {before:?}"
+    );
+    before.clone()
+}
+
+fn is_allowed(error: &Error) -> bool {
+    error.is_retryable() || error.is_changed() || error.is_timed_out()
+}

@@ -1,0 +1,216 @@
+//! Inserts that replace what is stored under a record id: the newest version wins, once.
+
+use std::{collections::BTreeMap, fmt::Debug};
+
+use bucket_mongo::{
+    Bucketed, Buckets, RecordOutcome, Which,
+    bson::{DateTime, doc},
+};
+use bucket_tests::database;
+use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::common::draw::Draw;
+
+/// A record of any of the models.
+trait Price: Bucketed<Key: for<'a> From<&'a str>> + Clone + Debug + PartialEq {
+    fn of(id: i64, version: i64, second: i64) -> Self;
+    fn id(&self) -> i64;
+    fn version(&self) -> i64;
+}
+
+macro_rules! models {
+    ($($test:ident $name:ident [$($attributes:tt)*];)*) => {$(
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+        #[bucket(collection = "prices", items = "items", stats = "stats", $($attributes)*)]
+        struct $name {
+            #[bucket(key)]
+            product: String,
+            #[bucket(time)]
+            at: DateTime,
+            #[bucket(unique)]
+            id: i64,
+            #[bucket(sum, max, avg = "avg")]
+            version: i64,
+        }
+
+        impl Price for $name {
+            fn of(id: i64, version: i64, second: i64) -> Self {
+                let at = DateTime::from_millis(1_698_335_220_000 + second * 1_000);
+                Self { product: "a".to_owned(), at, id, version }
+            }
+
+            fn id(&self) -> i64 {
+                self.id
+            }
+
+            fn version(&self) -> i64 {
+                self.version
+            }
+        }
+
+        #[tokio::test(flavor = "multi_thread")]
+        async fn $test() {
+            the_newest_version_wins::<$name>().await;
+        }
+    )*};
+}
+
+models! {
+    versions_in_counted_buckets Counted [capacity = 3];
+    versions_in_windows Windowed [window = "1m", capacity = 3];
+    versions_in_hybrid_buckets Hybrid [capacity = 3, max_duration = "1m", late = "side"];
+    versions_in_numbered_buckets Numbered [capacity = 3, numbered];
+}
+
+async fn stored<T: Price>(prices: &Buckets<T>) -> BTreeMap<i64, T> {
+    let found: Vec<T> = prices.records("a").collect().await.unwrap();
+    let number = found.len();
+    let found: BTreeMap<i64, T> = found.into_iter().map(|one| (one.id(), one)).collect();
+    assert_eq!(found.len(), number);
+    let report = prices.verify().await.unwrap();
+    assert!(report.findings.is_empty(), "{report}");
+    found
+}
+
+/// Four tasks deliver versions of the same records, each several times and in an order of its own.
+async fn the_newest_version_wins<T: Price>() {
+    const IDS: i64 = 12;
+    const VERSIONS: i64 = 5;
+    let database = database().await;
+    T::buckets(&database).ensure().await.unwrap();
+    let all = (0..IDS).flat_map(|id| (1..=VERSIONS).map(move |version| (id, version)));
+    let all: Vec<(i64, i64)> = all.collect();
+    let tasks = (0..4_u8).map(|task| {
+        let (database, all) = (database.clone(), all.clone());
+        tokio::spawn(async move {
+            let prices = T::buckets(&database);
+            let mut draw = Draw::new(task);
+            let order = draw.draw(Just(all).prop_shuffle());
+            for (id, version) in order {
+                // Some versions belong to another window.
+                let price = T::of(id, version, id + (version % 2) * 90);
+                let insert = prices.insert(&price);
+                let insert = insert.replace_if(|stored, new| new.version() > stored.version());
+                let outcome = insert.await.unwrap().outcome;
+                assert_ne!(outcome, RecordOutcome::Conflict);
+            }
+        })
+    });
+    let tasks: Vec<_> = tasks.collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let prices = T::buckets(&database);
+    let newest = (0..IDS).map(|id| (id, T::of(id, VERSIONS, id + 90)));
+    assert_eq!(stored(&prices).await, newest.collect());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_outcome_says_what_is_stored_now() {
+    let database = database().await;
+    let prices = Windowed::buckets(&database);
+    prices.ensure().await.unwrap();
+    let newer = |stored: &Windowed, new: &Windowed| new.version > stored.version;
+    for (version, expected, now) in [
+        (2, RecordOutcome::Stored, 2),
+        (2, RecordOutcome::Duplicate, 2),
+        (1, RecordOutcome::Superseded, 2),
+        (3, RecordOutcome::Replaced, 3),
+        (2, RecordOutcome::Superseded, 3),
+    ] {
+        let price = Windowed::of(1, version, 0);
+        let inserted = prices.insert(&price).replace_if(newer).await.unwrap();
+        assert_eq!(inserted.outcome, expected);
+        assert_eq!(stored(&prices).await[&1].version, now);
+    }
+    let old = Windowed::of(1, 1, 500);
+    assert!(prices.insert(&old).await.unwrap_err().is_conflict());
+    let replaced = prices.insert(&old).replace().await.unwrap();
+    assert_eq!(replaced.outcome, RecordOutcome::Replaced);
+    assert_eq!(stored(&prices).await[&1], old);
+    // A removed record stays removed.
+    prices
+        .delete("a", Which::id(&1_i64))
+        .await
+        .unwrap()
+        .unwrap();
+    let removed = prices.insert(&Windowed::of(1, 9, 500)).replace().await;
+    assert_eq!(removed.unwrap().outcome, RecordOutcome::Duplicate);
+    assert!(stored(&prices).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replacement_in_a_transaction_is_undone_with_it() {
+    let database = database().await;
+    let prices = Windowed::buckets(&database);
+    prices.ensure().await.unwrap();
+    let (old, new, other) = (
+        Windowed::of(1, 1, 0),
+        Windowed::of(1, 2, 300),
+        Windowed::of(2, 1, 0),
+    );
+    prices.insert(&old).await.unwrap();
+    let mut session = database.client().start_session().await.unwrap();
+    for commits in [false, true] {
+        session.start_transaction().await.unwrap();
+        let replaced = prices.insert(&new).replace().session(&mut session).await;
+        assert_eq!(replaced.unwrap().outcome, RecordOutcome::Replaced);
+        let added = prices.insert(&other).replace().session(&mut session).await;
+        assert_eq!(added.unwrap().outcome, RecordOutcome::Stored);
+        if commits {
+            session.commit_transaction().await.unwrap();
+        } else {
+            session.abort_transaction().await.unwrap();
+            assert_eq!(stored(&prices).await, [(1, old.clone())].into());
+        }
+    }
+    assert_eq!(stored(&prices).await, [(1, new), (2, other)].into());
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "prices", items = "items", capacity = 3)]
+struct WithoutIds {
+    #[bucket(key)]
+    product: String,
+    #[bucket(time)]
+    at: DateTime,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_record_ids_there_is_nothing_to_replace() {
+    let database = database().await;
+    let prices = WithoutIds::buckets(&database);
+    prices.ensure().await.unwrap();
+    let price = WithoutIds {
+        product: "a".to_owned(),
+        at: DateTime::now(),
+    };
+    let error = prices.insert(&price).replace().await.unwrap_err();
+    assert!(error.is_invalid_input(), "{error}");
+    let collection = database.collection::<WithoutIds>("prices");
+    assert_eq!(collection.count_documents(doc! {}).await.unwrap(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_sessions_replace_one_record_without_conflicts() {
+    let database = database().await;
+    Windowed::buckets(&database).ensure().await.unwrap();
+    let tasks = (0..4_i64).map(|task| {
+        let database = database.clone();
+        tokio::spawn(async move {
+            let prices = Windowed::buckets(&database);
+            let mut session = database.client().start_session().await.unwrap();
+            for version in 0..20 {
+                let price = Windowed::of(version % 3, task * 100 + version, 0);
+                let insert = prices.insert(&price).replace().session(&mut session);
+                insert.await.unwrap();
+            }
+        })
+    });
+    let tasks: Vec<_> = tasks.collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(stored(&Windowed::buckets(&database)).await.len(), 3);
+}

@@ -1,0 +1,19 @@
+use bucket_mongo::{Bucketed, bson::DateTime};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "trades", items = "history", capacity = 10, on_conflict = "replace")]
+struct Trade {
+    #[bucket(key)]
+    customer_id: i64,
+    #[bucket(time)]
+    date: DateTime,
+    #[bucket(unique)]
+    order: i64,
+    #[bucket(version)]
+    version: i64,
+    #[bucket(version)]
+    revision: i32,
+}
+
+fn main() {}
