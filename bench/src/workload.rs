@@ -7,6 +7,7 @@ mod append;
 mod batches;
 mod bulk;
 mod contention;
+mod edits;
 mod encode;
 mod ingest;
 mod ingestor;
@@ -15,6 +16,9 @@ mod pages;
 mod range;
 mod stats;
 mod storage;
+mod verify;
+mod watch;
+mod watch_delay;
 
 pub(crate) use self::all::{ALL, about, names};
 

@@ -3,8 +3,8 @@
 use clap::builder::PossibleValuesParser;
 
 use super::{
-    Workload, append, batches, bulk, contention, encode, ingest, ingestor, latest, pages, range,
-    stats, storage,
+    Workload, append, batches, bulk, contention, edits, encode, ingest, ingestor, latest, pages,
+    range, stats, storage, verify, watch, watch_delay,
 };
 
 /// In the order in which they are run and shown.
@@ -14,6 +14,9 @@ pub(crate) const ALL: &[Workload] = &[
     bulk::WORKLOAD,
     encode::WORKLOAD,
     append::WORKLOAD,
+    edits::WORKLOAD,
+    watch::WORKLOAD,
+    watch_delay::WORKLOAD,
     storage::WORKLOAD,
     contention::WORKLOAD,
     ingestor::WORKLOAD,
@@ -21,6 +24,7 @@ pub(crate) const ALL: &[Workload] = &[
     stats::WORKLOAD,
     pages::WORKLOAD,
     latest::WORKLOAD,
+    verify::WORKLOAD,
 ];
 
 /// What the page says about a workload; empty if no workload has this name any more.

@@ -3,13 +3,16 @@
 mod checked;
 mod select;
 
-use clap::{Parser, Subcommand};
+use bucket_mongo::bson::DateTime;
+use clap::{Args, Parser, Subcommand};
 use example_kit::{
     cli::{Format, Output},
+    csv_input::field,
     load::Input,
 };
 
 pub(crate) use self::select::{Rollup, Select};
+use crate::sensor::Sensor;
 
 const ENVIRONMENT: &str = "\
 Environment:
@@ -45,6 +48,11 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
+    /// Show how much space the readings take, and how full their buckets are
+    Sizes {
+        #[command(flatten)]
+        output: Output,
+    },
     /// Show the newest reading of each device and type
     #[command(mut_arg("json", |json| json.help(LINES)))]
     Latest {
@@ -56,12 +64,46 @@ pub(crate) enum Command {
     Readings(Select),
     /// Show the statistics of a sensor over any span of time
     Stats(Select),
+    /// Correct the value of a reading, in its place
+    Correct(Correct),
+    /// Remove all readings of a device: shows what would go, and removes it with `--yes`
+    Forget(Forget),
     /// Draw a sensor's average, smallest and largest value, step by step
     Rollup(Rollup),
 }
 
 /// The help of `--json` where that gives more than one object.
 const LINES: &str = "Print a JSON object for each reading, one per line, and one for an error";
+
+/// A reading, and what is right.
+#[derive(Debug, Args)]
+pub(crate) struct Correct {
+    #[command(flatten)]
+    pub(crate) sensor: Sensor,
+    /// The time of the reading, such as 2014-02-14T14:30:00Z
+    #[arg(long, value_name = "RFC3339", value_parser = field::date)]
+    pub(crate) at: DateTime,
+    /// The right value
+    #[arg(long, value_parser = field::number, allow_negative_numbers = true)]
+    pub(crate) value: f64,
+    /// Change nothing: show what would be done
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// A device to forget.
+#[derive(Debug, Args)]
+pub(crate) struct Forget {
+    /// The device, as `devices` shows it
+    pub(crate) device: String,
+    /// Remove the readings
+    #[arg(long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
 
 impl Arguments {
     pub(crate) fn format(&self) -> Format {
@@ -70,6 +112,9 @@ impl Arguments {
             Some(Command::Load(input)) => input.format(),
             Some(
                 Command::Devices { output }
+                | Command::Sizes { output }
+                | Command::Correct(Correct { output, .. })
+                | Command::Forget(Forget { output, .. })
                 | Command::Latest { output }
                 | Command::Readings(Select { output, .. })
                 | Command::Stats(Select { output, .. })

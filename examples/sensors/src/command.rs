@@ -1,11 +1,14 @@
 //! The commands, one per file.
 
+mod correct;
 mod demo;
 mod devices;
+mod forget;
 mod latest;
 mod load;
 mod readings;
 mod rollup;
+mod sizes;
 mod stats;
 
 use std::{io::Write, process::ExitCode};
@@ -27,6 +30,10 @@ pub(crate) async fn run<W: Write>(
             let format = output.format();
             read(format, async |it| devices::run(it, format, out).await).await?;
         }
+        Some(Command::Sizes { output }) => {
+            let format = output.format();
+            read(format, async |it| sizes::run(it, format, out).await).await?;
+        }
         Some(Command::Latest { output }) => {
             let format = output.format();
             read(format, async |it| latest::run(it, format, out).await).await?;
@@ -39,6 +46,14 @@ pub(crate) async fn run<W: Write>(
             let format = select.output.format();
             read(format, async |it| stats::run(it, select, out).await).await?;
         }
+        Some(Command::Correct(correct)) => {
+            let format = correct.output.format();
+            read(format, async |it| correct::run(it, correct, out).await).await?;
+        }
+        Some(Command::Forget(forget)) => {
+            let format = forget.output.format();
+            read(format, async |it| forget::run(it, forget, out).await).await?;
+        }
         Some(Command::Rollup(asked)) => {
             let format = asked.select.output.format();
             read(format, async |it| rollup::run(it, asked, out).await).await?;
@@ -47,7 +62,7 @@ pub(crate) async fn run<W: Write>(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads readings.
+/// Reads readings, or edits them.
 async fn read(
     format: Format,
     read: impl AsyncFnOnce(&Buckets<Reading>) -> Result<(), Error>,

@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand};
 use example_kit::{
     cli::{Format, Output},
+    csv_input::field,
     load::Input,
 };
 
@@ -48,6 +49,12 @@ pub(crate) enum Command {
     },
     /// Show a customer's trades, as many as you like, and what to type for more
     Feed(Feed),
+    /// Correct one trade, in its place
+    Amend(Amend),
+    /// Remove one trade
+    Cancel(Cancel),
+    /// Show the newest trades, and what happens to trades from then on, until Ctrl-C
+    Watch(Watch),
     /// Show a customer's documents as they are stored
     Show {
         /// The customer's number
@@ -81,8 +88,71 @@ pub(crate) struct Feed {
     /// The newest trade first
     #[arg(long)]
     pub(crate) newest_first: bool,
+    /// Show the reference of each trade, for `amend` and `cancel`
+    #[arg(long)]
+    pub(crate) refs: bool,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// What `watch` shows.
+#[derive(Debug, Args)]
+pub(crate) struct Watch {
+    /// The customer's number; all customers if it is missing
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) customer: Option<i64>,
+    /// Begin with this many of the newest trades of each customer, up to 10000
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = latest)]
+    pub(crate) latest: usize,
+    /// End after this many events
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// One trade of a customer.
+#[derive(Debug, Args)]
+pub(crate) struct OneTrade {
+    /// The customer's number
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) customer: i64,
+    /// The trade's reference, which `feed --refs` prints
+    #[arg(value_name = "REF", allow_hyphen_values = true)]
+    pub(crate) reference: String,
+    /// Change nothing: show what would be done
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// What `amend` corrects.
+#[derive(Debug, Args)]
+pub(crate) struct Amend {
+    #[command(flatten)]
+    pub(crate) trade: OneTrade,
+    #[command(flatten)]
+    pub(crate) new: NewValues,
+}
+
+/// The corrected values; the others stay.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub(crate) struct NewValues {
+    /// The right number of pieces
+    #[arg(long, value_parser = clap::value_parser!(i32).range(1..))]
+    pub(crate) qty: Option<i32>,
+    /// The right price of one piece
+    #[arg(long, value_parser = field::number)]
+    pub(crate) price: Option<f64>,
+}
+
+/// What `cancel` removes.
+#[derive(Debug, Args)]
+pub(crate) struct Cancel {
+    #[command(flatten)]
+    pub(crate) trade: OneTrade,
 }
 
 impl Arguments {
@@ -93,6 +163,14 @@ impl Arguments {
             Some(
                 Command::Page { output, .. }
                 | Command::Feed(Feed { output, .. })
+                | Command::Amend(Amend {
+                    trade: OneTrade { output, .. },
+                    ..
+                })
+                | Command::Cancel(Cancel {
+                    trade: OneTrade { output, .. },
+                })
+                | Command::Watch(Watch { output, .. })
                 | Command::Show { output, .. },
             ) => output.format(),
         }
@@ -114,6 +192,15 @@ fn limit(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number @ 1..=MOST) => Ok(number),
         _ => Err(format!("a limit is a whole number from 1 to {MOST}")),
+    }
+}
+
+fn latest(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number @ 0..=MOST) => Ok(number),
+        _ => Err(format!(
+            "the newest trades are a whole number from 0 to {MOST}"
+        )),
     }
 }
 

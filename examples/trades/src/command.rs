@@ -1,10 +1,13 @@
 //! The commands, one per file.
 
+mod amend;
+mod cancel;
 mod demo;
 mod feed;
 mod load;
 mod page;
 mod show;
+mod watch;
 
 use std::{io::Write, process::ExitCode};
 
@@ -33,6 +36,18 @@ pub(crate) async fn run(command: Option<Command>, out: &mut impl Write) -> Resul
             let format = feed.output.format();
             read(format, async |it| feed::run(it, feed, out).await).await?;
         }
+        Some(Command::Amend(amend)) => {
+            let format = amend.trade.output.format();
+            read(format, async |it| amend::run(it, amend, out).await).await?;
+        }
+        Some(Command::Cancel(cancel)) => {
+            let format = cancel.trade.output.format();
+            read(format, async |it| cancel::run(it, cancel, out).await).await?;
+        }
+        Some(Command::Watch(watch)) => {
+            let format = watch.output.format();
+            return read(format, async |it| watch::run(it, watch, out).await).await;
+        }
         Some(Command::Show { customer, output }) => {
             let format = output.format();
             read(format, async |it| {
@@ -44,11 +59,11 @@ pub(crate) async fn run(command: Option<Command>, out: &mut impl Write) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads trades.
-async fn read(
+/// Reads trades, or edits them.
+async fn read<R>(
     format: Format,
-    read: impl AsyncFnOnce(&Buckets<Trade>) -> Result<(), Error>,
-) -> Result<(), Error> {
+    read: impl AsyncFnOnce(&Buckets<Trade>) -> Result<R, Error>,
+) -> Result<R, Error> {
     Server::run(APP, async |server| {
         server.tell_if_built_in("trades", format);
         read(&filled(server).await?).await

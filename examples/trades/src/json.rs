@@ -2,6 +2,7 @@
 //!
 //! BSON's own JSON form is extended JSON, which is for databases and not for `jq`.
 
+use bucket_mongo::Referenced;
 use example_kit::text;
 use serde::Serialize;
 
@@ -14,6 +15,18 @@ pub(crate) struct Record<'a> {
     customer_id: i64,
     #[serde(flatten)]
     item: Item<'a>,
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
+    reference: Option<&'a str>,
+}
+
+impl<'a> Record<'a> {
+    /// The trade with its reference.
+    pub(crate) fn with_ref(found: &'a Referenced<Trade>) -> Self {
+        Self {
+            reference: Some(found.reference.as_str()),
+            ..Self::from(&found.record)
+        }
+    }
 }
 
 /// A trade in a bucket.
@@ -60,6 +73,7 @@ impl<'a> From<&'a Trade> for Record<'a> {
         Self {
             customer_id: *customer_id,
             item,
+            reference: None,
         }
     }
 }

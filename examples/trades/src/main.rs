@@ -6,6 +6,7 @@
 mod cli;
 mod command;
 mod csv_input;
+mod edited;
 mod json;
 mod model;
 mod stored;

@@ -6,6 +6,7 @@
 mod app;
 mod demo;
 mod devices;
+mod edit;
 mod latest;
 mod limits;
 mod load;
@@ -13,5 +14,6 @@ mod readings;
 mod readme;
 mod rollup;
 mod server;
+mod sizes;
 mod stats;
 mod usage;

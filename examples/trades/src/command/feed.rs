@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use bucket_mongo::{Buckets, RecordPage};
+use bucket_mongo::{Buckets, RecordPage, Referenced};
 use example_kit::{Error, cli::Format, json, text};
 use serde::Serialize;
 
@@ -27,6 +27,7 @@ pub(super) async fn run(
     let format = feed.output.format();
     let query = trades
         .records(feed.customer)
+        .with_refs()
         .limit(feed.limit)
         .after(feed.after)
         .before(feed.before);
@@ -35,21 +36,33 @@ pub(super) async fn run(
     } else {
         query.await?
     };
+    let record = |found| {
+        if feed.refs {
+            Record::with_ref(found)
+        } else {
+            Record::from(&found.record)
+        }
+    };
     match format {
         Format::Json => json::print(
             &Report {
                 customer: feed.customer,
-                records: page.records().iter().map(Record::from).collect(),
+                records: page.iter().map(record).collect(),
                 next: page.next_token().map(AsRef::as_ref),
                 prev: page.previous_token().map(AsRef::as_ref),
             },
             out,
         ),
-        Format::Text => write(feed.customer, &page, out),
+        Format::Text => write(feed.customer, &page, feed.refs, out),
     }
 }
 
-fn write(customer: i64, page: &RecordPage<Trade>, out: &mut impl Write) -> Result<(), Error> {
+fn write(
+    customer: i64,
+    page: &RecordPage<Referenced<Trade>>,
+    refs: bool,
+    out: &mut impl Write,
+) -> Result<(), Error> {
     if page.is_empty() {
         writeln!(out, "customer {customer} has no trades there")?;
         return Ok(());
@@ -57,7 +70,12 @@ fn write(customer: i64, page: &RecordPage<Trade>, out: &mut impl Write) -> Resul
     let number = u64::try_from(page.len()).unwrap_or(u64::MAX);
     let number = text::counted(number, "trade");
     writeln!(out, "customer {customer}: {number}\n")?;
-    write!(out, "{}", table::trades(page.records()))?;
+    let shown = if refs {
+        table::referenced(page.records())
+    } else {
+        table::trades(page.iter().map(|found| &found.record))
+    };
+    write!(out, "{shown}")?;
     let links = [
         ("before", page.previous_token()),
         ("after", page.next_token()),

@@ -50,7 +50,7 @@ pub(super) async fn run(
                 out,
                 "customer {customer}, page {number} of {pages}: {count} (`{id}`)\n"
             )?;
-            write!(out, "{}", table::trades(&bucket.into_records()))?;
+            write!(out, "{}", table::trades(bucket.into_records()))?;
         }
     }
     Ok(())

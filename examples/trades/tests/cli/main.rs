@@ -9,6 +9,7 @@
 
 mod app;
 mod demo;
+mod edit;
 mod feed;
 mod interrupted;
 mod load;
@@ -18,3 +19,4 @@ mod readme;
 mod server;
 mod show;
 mod usage;
+mod watch;

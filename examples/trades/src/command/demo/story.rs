@@ -89,7 +89,7 @@ async fn show_busiest(
     writeln!(
         out,
         "page 1 of customer {customer}:\n\n{}",
-        table::trades(&first.into_records())
+        table::trades(first.into_records())
     )?;
     Ok(())
 }
