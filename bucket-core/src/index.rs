@@ -22,7 +22,9 @@ pub use self::{
     other_model::{other_buckets, sample},
     plan::plan,
     removal::Removal,
-    retention::{RemovalPlan, UpdatePlan, date_buckets, removal},
+    retention::{
+        ExpiryReplacement, RemovalPlan, UpdatePlan, date_buckets, expiry_replacement, removal,
+    },
     rivals::{Rivalry, is_left_over, rivalry},
 };
 use self::{

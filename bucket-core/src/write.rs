@@ -119,7 +119,7 @@ pub use self::{
 };
 pub(crate) use self::{
     equality::are_same,
-    one_item::{one_item, unchecked_item},
+    one_item::{counted_bytes, one_item, unchecked_item},
     record_id::identity,
 };
 pub(crate) use crate::{bucket::ElementSink, model::form::Kind};

@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn a_test_compiles_generated_code_among_constants_of_each_name() {
         let path =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/tests/live/derive_names.rs");
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/tests/models/derive_names.rs");
         let text = fs::read_to_string(path).unwrap();
         let words: BTreeSet<&str> = text
             .split(|c: char| !c.is_alphanumeric() && c != '_')

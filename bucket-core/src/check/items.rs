@@ -16,14 +16,12 @@ use crate::{
     codec::raw::{element_parts, elements},
     error::Damage,
     model::{
-        aggregate::InputSink,
         form::OwnField,
-        key::KeyValue,
-        measure::Number,
         size::{ELEMENT_BYTES, RecordSize},
         spec::BucketSpec,
     },
-    stats::{Magnitudes, StoredStats, Total, differences, tally},
+    stats::{Magnitudes, StoredStats, Total, differences},
+    write::counted_bytes,
 };
 
 /// Checks them; returns their number. Aggregates are compared only if the key and all items can be
@@ -174,7 +172,7 @@ impl<'a> Items<'a> {
         let item: T::Item = self.reader.decode(index, raw)?;
         self.take_id(index, document, problems);
         let encoded = self.compare_arrays(at, document, problems);
-        let mut names = 0;
+        let mut size = encoded + ELEMENT_BYTES;
         if let Some(key) = key
             && !spec.inputs().is_empty()
         {
@@ -184,15 +182,12 @@ impl<'a> Items<'a> {
             self.magnitudes.begin();
             record.visit_inputs(&mut self.magnitudes);
             if spec.max_bytes().is_some() {
-                let mut lengths = Names::default();
-                record.visit_inputs(&mut lengths);
-                names = lengths.bytes;
+                size = counted_bytes(&record, encoded);
             }
         } else {
             // Aggregates of the time need no values.
             self.total.add_record(time, |_| {});
         }
-        let size = encoded + names + ELEMENT_BYTES;
         self.bytes += u64::try_from(size).unwrap_or(u64::MAX);
         Ok(())
     }
@@ -348,24 +343,5 @@ impl<'a> Items<'a> {
         } else if !is_possible {
             problems.push(Problem::RemovedEarly { from, latest });
         }
-    }
-}
-
-/// The length of the tallied values of a record.
-#[derive(Default)]
-struct Names {
-    text: String,
-    bytes: usize,
-}
-
-impl InputSink for Names {
-    fn number(&mut self, _: Option<Number>) {}
-
-    fn flag(&mut self, _: bool) {}
-
-    fn tally(&mut self, value: KeyValue<'_>) {
-        self.text.clear();
-        tally::push_name(&mut self.text, value);
-        self.bytes += self.text.len();
     }
 }

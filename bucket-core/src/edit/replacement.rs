@@ -13,7 +13,7 @@ use crate::{
     codec::raw::{Element, RawWriter, elements},
     error::EncodeError,
     model::{form::Span, limits::Limits, size::MAX_DOCUMENT_BYTES, spec::BucketSpec},
-    write::{are_same, identity, one_item, unchecked_item},
+    write::{are_same, counted_bytes, identity, one_item, unchecked_item},
 };
 
 /// What an edit may add to a document besides its item, in bytes: the number of edits, and aggregates that
@@ -58,6 +58,7 @@ impl<T: Record> OpenedRecord<'_, T> {
             return Err(EditError::Id);
         }
         let item = self.with_unknown(&item, old)?;
+        let size = counted_bytes(record, item.as_bytes().len());
         let item = bucket.without_held(&item);
         self.check_size(&item, old)?;
         if item.as_bytes() == old.as_bytes() {
@@ -65,7 +66,9 @@ impl<T: Record> OpenedRecord<'_, T> {
         }
         let mut own = Document::new();
         if spec.max_bytes().is_some() {
-            let more = item.as_bytes().len().saturating_sub(old.as_bytes().len());
+            let encoded = bucket.reader.encoded(old).as_bytes().len();
+            let before = self.record()?;
+            let more = size.saturating_sub(counted_bytes(&before, encoded));
             // A shorter item leaves the size as it was: a full bucket stays full.
             let more = u64::try_from(more).unwrap_or(u64::MAX);
             let bytes = fields.bytes.saturating_add(more);

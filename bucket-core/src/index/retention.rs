@@ -2,7 +2,12 @@
 
 use bson::{DateTime, Document, doc};
 
-use super::{Drift, IndexPlan, listed::Listed, removal::Removal, same_index::expire_after};
+use super::{
+    Drift, IndexPlan,
+    listed::Listed,
+    removal::Removal,
+    same_index::{self, expire_after, keys},
+};
 use crate::{
     model::{spec::BucketSpec, whole},
     read::has_records,
@@ -178,6 +183,41 @@ pub(super) fn without_consent(missing: &mut Vec<IndexPlan>, found: &[Listed<'_>]
         removes.is_none()
     });
     drift
+}
+
+/// What a call that replaces indexes does with an expiry index of another definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExpiryReplacement {
+    /// The server removes by the same date and limit: the new index follows the old one at once.
+    Replaced,
+    /// The server removes by the same date and another limit, which only a call that changes the expiry may change.
+    Kept,
+    /// It is no such index: it goes, and the model's is drift.
+    Dropped,
+}
+
+/// Compares an expiry index with the model's of the same name, where their definitions differ. `None` if the
+/// model has no expiry index of this name.
+///
+/// ```
+/// # use bucket_core::{BucketSpec, index::{self, ExpiryReplacement}};
+/// fn stays(spec: &BucketSpec, found: &bson::Document) -> bool {
+///     index::expiry_replacement(spec, found) == Some(ExpiryReplacement::Kept)
+/// }
+/// ```
+#[must_use]
+pub fn expiry_replacement(spec: &BucketSpec, found: &Document) -> Option<ExpiryReplacement> {
+    let name = same_index::name(found)?;
+    let own = plan(spec).into_iter().find(|plan| plan.name == name)?;
+    let is_same_date = keys(&own.definition()) == keys(found);
+    Some(match expire_after(found) {
+        Some(limit) if is_same_date && own.expire_after == Some(limit) => {
+            ExpiryReplacement::Replaced
+        }
+        Some(_) if is_same_date => ExpiryReplacement::Kept,
+        _ => ExpiryReplacement::Dropped,
+    })
 }
 
 /// This library's expiry indexes that the model does not have.

@@ -1,6 +1,6 @@
 //! Versions of records: the types that can be one.
 
-use crate::time::BucketTime;
+use bson::DateTime;
 
 /// A type that can be the version of a record: a whole number that BSON has, or a time type.
 ///
@@ -20,15 +20,11 @@ pub trait RecordVersion {
     fn is_later(&self, than: &Self) -> bool;
 }
 
-impl<T: BucketTime + Ord> RecordVersion for T {
-    fn is_later(&self, than: &Self) -> bool {
-        self > than
-    }
-}
-
+// One impl for each type and none for all of `BucketTime`: the compiler would name that trait in its errors.
 macro_rules! versions {
-    ($($number:ty)*) => {$(
-        impl RecordVersion for $number {
+    ($($(#[$feature:meta])? $version:ty;)*) => {$(
+        $(#[$feature])?
+        impl RecordVersion for $version {
             fn is_later(&self, than: &Self) -> bool {
                 self > than
             }
@@ -36,7 +32,13 @@ macro_rules! versions {
     )*};
 }
 
-versions!(i64 i32 i16 i8 u32 u16 u8);
+versions! {
+    i64; i32; i16; i8; u32; u16; u8;
+    DateTime;
+    #[cfg(feature = "chrono-0_4")] chrono::DateTime<chrono::Utc>;
+    #[cfg(feature = "time-0_3")] time::OffsetDateTime;
+    #[cfg(feature = "jiff-0_2")] jiff::Timestamp;
+}
 
 /// Whether the second record replaces the first one, which is stored under the same id.
 #[doc(hidden)]

@@ -3,7 +3,7 @@
 //! the same replies.
 //!
 //! It knows what the library sends, and is compared with a real server statement by statement
-//! (`tests/tests/live/server_model.rs`). It answers everything else with an error ([`UNKNOWN`])
+//! (`tests/tests/models/server_model.rs`). It answers everything else with an error ([`UNKNOWN`])
 //! that names what is unknown; the README of the package lists it.
 //!
 //! ```

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Drift;
-use crate::index::removal::Removal;
+use crate::index::{removal::Removal, same_index::expire_after};
 
 /// What to do about a description that does not fit the model.
 const RESOLVE: &str =
@@ -20,7 +20,16 @@ impl fmt::Display for Drift {
                 write!(
                     f,
                     "index `{name}` is {found}, but the model needs {expected}"
-                )
+                )?;
+                let limits = [found, expected].map(expire_after);
+                match limits {
+                    [Some(found), Some(expected)] if found != expected => write!(
+                        f,
+                        "; call `ensure().replace_indexes().change_expiry()` once to let the server remove by the \
+                         model's limit"
+                    ),
+                    _ => Ok(()),
+                }
             }
             Self::Capacity { name, expected } => {
                 let expected = expected.as_deref().unwrap_or("none");

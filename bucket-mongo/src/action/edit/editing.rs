@@ -152,7 +152,7 @@ impl<'a, T: Record> Editing<'a, T> {
             deadline: Some(patience),
             ..Settings::default()
         };
-        let context = Context::of::<T>("insert", &record.key());
+        let context = Context::of::<T>("update", &record.key());
         let session = self.session.as_deref_mut();
         // It replaces nothing that the other bucket's key has, whatever the model says of conflicts.
         let inserted = insert_one(self.buckets, record, session, &settings, context).await?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bucket_core::{
-    index::{self, Drift, IndexPlan, Removal, RemovalPlan, Rivalry},
+    index::{self, Drift, ExpiryReplacement, IndexPlan, Removal, RemovalPlan, Rivalry},
     write::codes::{DUPLICATE_KEY, INDEX_CONFLICTS, INDEX_NOT_FOUND, TIME_LIMIT},
 };
 use futures_util::TryStreamExt;
@@ -52,22 +52,27 @@ impl SetUp<'_> {
         let mark = self.store.spec().mark_name();
         // Others see it before anything else of the model refuses their buckets.
         missing.sort_by_key(|plan| Some(&plan.name) != mark.as_ref());
+        let mut replaced: Vec<String> = Vec::new();
         if self.replace {
-            let same_name = |drift: &Drift| match drift {
-                Drift::Index { name, .. } => Some(name.clone()),
+            let name = |index: &Document| index.get_str("name").unwrap_or_default().to_owned();
+            let expiry = |index: &Document| index::expiry_replacement(self.store.spec(), index);
+            // An index by which the server removes is replaced by one that removes by the same limit, or not at all.
+            let is_kept = |drift: &str| {
+                let mut found = found.iter().filter(|index| name(index) == drift);
+                !self.change_expiry
+                    && found.any(|index| expiry(index) == Some(ExpiryReplacement::Kept))
+            };
+            let replaces = |drift: &Drift| match drift {
+                Drift::Index { name, .. } if !is_kept(name) => Some(name.clone()),
                 _ => None,
             };
-            let replaced: Vec<String> = drift.iter().filter_map(same_name).collect();
-            self.drop_indexes(&replaced, report, context).await?;
-            missing.extend(
-                index::plan(self.store.spec())
-                    .into_iter()
-                    .filter(|plan| replaced.contains(&plan.name)),
-            );
-            drift.retain(|drift| same_name(drift).is_none());
+            replaced = drift.iter().filter_map(replaces).collect();
+            drift.retain(|drift| replaces(drift).is_none());
+            let own = index::plan(self.store.spec()).into_iter();
+            missing.extend(own.filter(|plan| replaced.contains(&plan.name)));
             found.retain(|index| {
-                let name = index.get_str("name").unwrap_or_default();
-                !replaced.iter().any(|replaced| replaced == name)
+                let is_expiry = expiry(index) == Some(ExpiryReplacement::Replaced);
+                is_expiry || !replaced.contains(&name(index))
             });
         } else {
             index::take_rivals(&mut missing, &drift);
@@ -94,7 +99,16 @@ impl SetUp<'_> {
                 report.found_indexes.push(plan.name);
             }
         }
+        // What is replaced in vain ends the call, so the indexes by which the server removes come last.
+        missing.sort_by_key(|plan| replaced.contains(&plan.name) && plan.expire_after.is_some());
+        let without_successor = |name: &&String| !missing.iter().any(|plan| plan.name == **name);
+        let gone: Vec<String> = replaced.iter().filter(without_successor).cloned().collect();
+        self.drop_indexes(&gone, report, context).await?;
         for plan in &missing {
+            if replaced.contains(&plan.name) {
+                self.drop_indexes(std::slice::from_ref(&plan.name), report, context)
+                    .await?;
+            }
             let command = doc! {
                 "createIndexes": collection.name(),
                 "indexes": [plan.definition()],

@@ -567,7 +567,7 @@ struct Large {
     text: String,
 }
 
-/// Prints figures: `cargo test -p bucket-tests --test live validator::the_cost -- --ignored --nocapture`.
+/// Prints figures: `cargo test -p bucket-tests --test models validator::the_cost -- --ignored --nocapture`.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "prints how long appends take with a validator and without one"]
 #[allow(clippy::print_stdout, reason = "figures")]

@@ -6,6 +6,7 @@ mod hidden;
 mod indexes;
 mod models;
 mod older_buckets;
+mod other_capacity;
 mod shown;
 mod stored;
 

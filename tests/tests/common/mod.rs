@@ -12,11 +12,11 @@ pub(crate) mod iot;
 pub(crate) mod reading;
 pub(crate) mod samples;
 
-#[path = "../../../../bucket-core/tests/common/drawn.rs"]
+#[path = "../../../bucket-core/tests/common/drawn.rs"]
 pub(crate) mod drawn;
-#[path = "../../../../bucket-core/tests/common/invariants.rs"]
+#[path = "../../../bucket-core/tests/common/invariants.rs"]
 pub(crate) mod invariants;
-#[path = "../../../../bucket-core/tests/common/naive.rs"]
+#[path = "../../../bucket-core/tests/common/naive.rs"]
 pub(crate) mod naive;
-#[path = "../../../../bucket-core/tests/common/sample.rs"]
+#[path = "../../../bucket-core/tests/common/sample.rs"]
 pub(crate) mod sample;

@@ -1,0 +1,56 @@
+//! Everything that stores, corrects and removes records, and what faults do to it, on a server: one module for each property.
+//!
+//! There are few binaries, because each one links the driver and starts a server: `models`, `reads` and `writes`.
+//! `cargo test -p bucket-tests --test writes NAME` runs the tests with NAME in their path, which begins with
+//! the module.
+
+#[allow(dead_code, reason = "each binary uses a part of it")]
+#[path = "../common/mod.rs"]
+mod common;
+
+mod away;
+mod bad_forms;
+mod bad_input;
+mod bad_server;
+mod bulk_load;
+mod changed_limits;
+mod client_settings;
+mod concurrency;
+mod edited_size;
+mod edits;
+mod erasure;
+mod faults_dropped;
+mod faults_edits;
+mod faults_failover;
+mod faults_proxy;
+mod faults_record_ids;
+mod faults_removals;
+mod faults_rollback;
+mod faults_sources;
+mod faults_transactions;
+mod forms;
+mod forms_sessions;
+mod groups;
+mod hidden_buckets;
+mod ingest;
+mod ingest_bounds;
+mod ingest_end;
+mod ingest_metrics;
+mod keys;
+mod large_replies;
+mod late_records;
+mod latest_wins;
+mod manual_trades;
+mod many_parts;
+mod moves;
+mod numbers;
+mod record_ids;
+mod remembered;
+mod replaced;
+mod replacing;
+mod sessions;
+mod settings_together;
+mod sources;
+mod stability;
+mod taken;
+mod yielding_reads;
