@@ -3,7 +3,7 @@
 //! A removed record leaves an item in its place: its time, its record id if the model has ids, and a mark. So
 //! the places of the other items, the count, the room of the bucket and the index on record ids stay as they
 //! were, and nothing else of the record is left. If the record went to another bucket of its key, that one has
-//! its id now, and the mark names its own place instead: `{ "at": .., "id": { "moved_from": .., "index": 1 },
+//! its id now; and a removal can forget the id. The mark then names its own place instead: `{ "at": .., "id": { "moved_from": .., "index": 1 },
 //! "_removed": true }`.
 //!
 //! ```json
@@ -76,8 +76,8 @@ pub(crate) fn is_removed(item: &RawDocument) -> bool {
 pub(crate) enum KeptId<'a> {
     /// The id itself: the record is a duplicate if it is delivered again.
     Own,
-    /// The place of the item instead of the id, because another bucket of the key has the record now. It is
-    /// stored as a document, which no record has as its id: each place has one entry in the index on ids.
+    /// The place of the item instead of the id, because another bucket of the key has the record now, or may
+    /// have it again. It is stored as a document, which no record has as its id: each place has one entry in the index on ids.
     Place {
         /// The bucket's `_id`.
         bucket: Element<'a>,

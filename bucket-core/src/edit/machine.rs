@@ -67,6 +67,7 @@ pub struct Edit<'a, T: Record> {
     what: What<'a, T>,
     is_dry: bool,
     is_for_good: bool,
+    forgets_ids: bool,
     /// The find that each attempt begins with.
     plan: FindPlan,
     state: State,
@@ -211,6 +212,7 @@ impl<'a, T: Record> Edit<'a, T> {
             what,
             is_dry: false,
             is_for_good: true,
+            forgets_ids: false,
             plan,
             state: match failure {
                 Some(_) => State::Over,
@@ -238,6 +240,13 @@ impl<'a, T: Record> Edit<'a, T> {
     #[must_use]
     pub fn weak(mut self) -> Self {
         self.is_for_good = false;
+        self
+    }
+
+    /// Of a removal: leaves no record id in the mark, so that the key can have a record of this id again.
+    #[must_use]
+    pub fn forget_ids(mut self) -> Self {
+        self.forgets_ids = true;
         self
     }
 
@@ -334,7 +343,7 @@ impl<'a, T: Record> Edit<'a, T> {
             _ => read::live(T::SPEC, now),
         };
         let bucket = OpenedBucket::read(&self.key, stored).map_err(damaged)?;
-        let is_dry = self.is_dry;
+        let (is_dry, forgets_ids) = (self.is_dry, self.forgets_ids);
         let (command, makes) = match &mut self.what {
             What::Some(range, filter) => {
                 let inside = bucket.between(*range, filter.as_ref(), &live);
@@ -344,15 +353,23 @@ impl<'a, T: Record> Edit<'a, T> {
                 if indexes.is_empty() || is_dry {
                     return Ok(Attempt::Nothing(makes));
                 }
-                (Some(bucket.remove(&indexes).map_err(refused)?), makes)
+                (
+                    Some(bucket.remove(&indexes, forgets_ids).map_err(refused)?),
+                    makes,
+                )
             }
             What::Delete(which) => {
-                let Some(found) = record_of(bucket.find(which, &live))? else {
-                    return nothing;
-                };
-                let record = found.record().map_err(refused)?;
-                let command = found.remove().map_err(refused)?;
-                (Some(command), Edited::of(record))
+                let released = forgets_ids.then(|| bucket.release(which));
+                if let Some(command) = released.transpose().map_err(refused)?.flatten() {
+                    (Some(command), Edited::default())
+                } else {
+                    let Some(found) = record_of(bucket.find(which, &live))? else {
+                        return nothing;
+                    };
+                    let record = found.record().map_err(refused)?;
+                    let command = found.remove(forgets_ids).map_err(refused)?;
+                    (Some(command), Edited::of(record))
+                }
             }
             What::Release(which) => {
                 let command = bucket.release(which).map_err(refused)?;

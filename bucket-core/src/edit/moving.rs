@@ -76,7 +76,7 @@ impl<T: Record> OpenedBucket<'_, T> {
     }
 
     /// The place of an item, instead of its record id.
-    fn place(&self, index: usize) -> Option<KeptId<'_>> {
+    pub(super) fn place(&self, index: usize) -> Option<KeptId<'_>> {
         let mut stored = elements(self.stored).map_while(Result::ok);
         let bucket = stored.find(|element| element.name == ID)?;
         Some(KeptId::Place { bucket, index })

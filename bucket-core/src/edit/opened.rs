@@ -187,10 +187,16 @@ impl<'a, T: Record> OpenedBucket<'a, T> {
     /// # Errors
     ///
     /// [`EditError`]; nothing was sent.
-    pub fn remove(&self, indexes: &[usize]) -> Result<RawDocumentBuf, EditError> {
+    pub fn remove(
+        &self,
+        indexes: &[usize],
+        forgets_ids: bool,
+    ) -> Result<RawDocumentBuf, EditError> {
         let mut changed = BTreeMap::new();
         for index in indexes {
-            changed.insert(*index, (self.mark(*index, KeptId::Own)?, None));
+            let place = forgets_ids.then(|| self.place(*index)).flatten();
+            let mark = self.mark(*index, place.unwrap_or(KeptId::Own))?;
+            changed.insert(*index, (mark, None));
         }
         self.command(&changed, None)
     }
@@ -241,8 +247,8 @@ impl<T: Record> OpenedRecord<'_, T> {
     /// # Errors
     ///
     /// [`EditError`]; nothing was sent.
-    pub fn remove(&self) -> Result<RawDocumentBuf, EditError> {
-        self.bucket.remove(&[self.index])
+    pub fn remove(&self, forgets_id: bool) -> Result<RawDocumentBuf, EditError> {
+        self.bucket.remove(&[self.index], forgets_id)
     }
 }
 

@@ -77,7 +77,7 @@ pub enum RecordChange<T: Record> {
         /// Its time.
         time: DateTime,
         /// Its id, in models with record ids (`#[bucket(unique)]`), as it is stored. `None` if the record went
-        /// to another bucket of its key.
+        /// to another bucket of its key, or if its removal forgot the id.
         id: Option<Bson>,
         /// The record before its removal; `None` under the same conditions as that of an edit.
         before: Option<T>,

@@ -1,10 +1,6 @@
 //! The stored size of buckets that are closed by bytes, after edits.
 
-use bucket_mongo::{
-    Bucketed, Which,
-    bson::{DateTime, doc},
-    testing::TestDatabase,
-};
+use bucket_mongo::{Bucketed, Which, bson::DateTime, testing::TestDatabase};
 use bucket_tests::{database, documents};
 use serde::{Deserialize, Serialize};
 
@@ -66,7 +62,7 @@ async fn tallied_values_and_shared_attributes_count_as_in_an_insert() {
         (2, &short, "another one"),
         (3, &long, &long),
     ] {
-        let update = visits.update("/", &Which::id(&id), |visit| {
+        let update = visits.update("/", Which::id(&id), |visit| {
             visit.browser.clone_from(browser);
             country.clone_into(&mut visit.country);
         });
@@ -86,7 +82,7 @@ async fn tallied_values_and_shared_attributes_count_as_in_an_insert() {
     assert_eq!(edited, size(&database).await);
     visits.insert(&visit(4, &short, "x")).await.unwrap();
     let before = size(&database).await;
-    let update = visits.update("/", &Which::id(&1_i64), |visit| {
+    let update = visits.update("/", Which::id(&1_i64), |visit| {
         visit.browser.clone_from(&short);
     });
     update.await.unwrap();

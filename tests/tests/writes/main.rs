@@ -28,6 +28,7 @@ mod faults_removals;
 mod faults_rollback;
 mod faults_sources;
 mod faults_transactions;
+mod forgotten_ids;
 mod forms;
 mod forms_sessions;
 mod groups;

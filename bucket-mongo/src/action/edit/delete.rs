@@ -23,9 +23,9 @@ impl<T: Record> Buckets<T> {
     /// valid. The aggregates of the bucket are those of the records that are left, in the same statement.
     ///
     /// A record that is delivered again after that, by its record id or its position in a source, is still a
-    /// duplicate.
+    /// duplicate; with `forget_ids`, its id is not.
     ///
-    /// Settings: `dry_run`, `session`, `write_concern`, `deadline`.
+    /// Settings: `dry_run`, `forget_ids`, `session`, `write_concern`, `deadline`.
     ///
     /// # Errors
     ///
@@ -47,6 +47,7 @@ impl<T: Record> Buckets<T> {
             key: key.into(),
             which: which.into(),
             is_dry: false,
+            forgets_ids: false,
             session: None,
             settings: Settings::default(),
         }
@@ -61,11 +62,20 @@ pub struct Delete<'a, T: Record> {
     key: T::Key,
     which: Which,
     is_dry: bool,
+    forgets_ids: bool,
     session: Option<&'a mut ClientSession>,
     settings: Settings,
 }
 
 impl<'a, T: Record> Delete<'a, T> {
+    /// Leaves no record id in the mark: a record that is delivered again under the id is stored anew. Of a
+    /// record that was removed before, forgets the id, and returns `None`. Without effect in models without
+    /// record ids, and on positions of sources.
+    pub fn forget_ids(mut self) -> Self {
+        self.forgets_ids = true;
+        self
+    }
+
     /// Only looks: returns the record that would be removed.
     pub fn dry_run(mut self) -> Self {
         self.is_dry = true;
@@ -84,7 +94,10 @@ impl<'a, T: Record> Delete<'a, T> {
     async fn run(self) -> Result<Option<T>> {
         let context = Context::of::<T>("delete", &self.key);
         let mut editing = Editing::new(self.buckets, self.session, &self.settings, context)?;
-        let edit = Edit::delete(self.key, &self.which);
+        let mut edit = Edit::delete(self.key, &self.which);
+        if self.forgets_ids {
+            edit = edit.forget_ids();
+        }
         let edited = editing.run(edit, self.is_dry).await?;
         let found = edited.record.is_some();
         tracing::debug!(target: trace::WRITE, found, "delete");

@@ -22,7 +22,7 @@ impl<T: Record> Buckets<T> {
     /// Each bucket is edited by one statement, as by [`delete`](Self::delete): pages, tokens and aggregates
     /// stay right. A call that ends with an error has removed the records of some buckets: call it again.
     ///
-    /// Settings: `dry_run`, `session`, `write_concern`, `deadline`. The deadline is that of the whole call.
+    /// Settings: `dry_run`, `forget_ids`, `session`, `write_concern`, `deadline`. The deadline is that of the whole call.
     ///
     /// # Errors
     ///
@@ -47,6 +47,7 @@ impl<T: Record> Buckets<T> {
             key: key.into(),
             range: range.into_time_range(),
             is_dry: false,
+            forgets_ids: false,
             session: None,
             settings: Settings::default(),
         }
@@ -61,11 +62,19 @@ pub struct DeleteRange<'a, T: Record> {
     key: T::Key,
     range: TimeRange,
     is_dry: bool,
+    forgets_ids: bool,
     session: Option<&'a mut ClientSession>,
     settings: Settings,
 }
 
 impl<'a, T: Record> DeleteRange<'a, T> {
+    /// Leaves no record ids in the marks: a record that is delivered again under one of them is stored anew.
+    /// Without effect in models without record ids, and on positions of sources.
+    pub fn forget_ids(mut self) -> Self {
+        self.forgets_ids = true;
+        self
+    }
+
     /// Only counts: returns what would be removed.
     pub fn dry_run(mut self) -> Self {
         self.is_dry = true;
@@ -90,6 +99,7 @@ impl<'a, T: Record> DeleteRange<'a, T> {
             range: self.range,
             filter: None,
             is_dry: self.is_dry,
+            forgets_ids: self.forgets_ids,
         };
         removal.run(editing).await
     }

@@ -23,8 +23,8 @@ impl<T: Record> Buckets<T> {
     /// aggregates stay right. A call that ends with an error has removed the records of some buckets: call it
     /// again.
     ///
-    /// Settings: `between`, `dry_run`, `session`, `write_concern`, `deadline`. The deadline is that of the whole
-    /// call.
+    /// Settings: `between`, `dry_run`, `forget_ids`, `session`, `write_concern`, `deadline`. The deadline is
+    /// that of the whole call.
     ///
     /// # Errors
     ///
@@ -55,6 +55,7 @@ impl<T: Record> Buckets<T> {
             filter: filter.into(),
             range: TimeRange::ALL,
             is_dry: false,
+            forgets_ids: false,
             session: None,
             settings: Settings::default(),
         }
@@ -70,6 +71,7 @@ pub struct DeleteWhere<'a, T: Record> {
     filter: AttributeFilter,
     range: TimeRange,
     is_dry: bool,
+    forgets_ids: bool,
     session: Option<&'a mut ClientSession>,
     settings: Settings,
 }
@@ -78,6 +80,13 @@ impl<'a, T: Record> DeleteWhere<'a, T> {
     /// Removes only records in this time range: `from..to`, `from..`, `..to`.
     pub fn between(mut self, range: impl IntoTimeRange) -> Self {
         self.range = range.into_time_range();
+        self
+    }
+
+    /// Leaves no record ids in the marks: a record that is delivered again under one of them is stored anew.
+    /// Without effect in models without record ids, and on positions of sources.
+    pub fn forget_ids(mut self) -> Self {
+        self.forgets_ids = true;
         self
     }
 
@@ -105,6 +114,7 @@ impl<'a, T: Record> DeleteWhere<'a, T> {
             range: self.range,
             filter: Some(self.filter),
             is_dry: self.is_dry,
+            forgets_ids: self.forgets_ids,
         };
         removal.run(editing).await
     }

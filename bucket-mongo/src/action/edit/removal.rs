@@ -19,6 +19,7 @@ pub(super) struct Removal<T: Record> {
     pub(super) range: TimeRange,
     pub(super) filter: Option<AttributeFilter>,
     pub(super) is_dry: bool,
+    pub(super) forgets_ids: bool,
 }
 
 impl<T: Record> Removal<T> {
@@ -26,7 +27,10 @@ impl<T: Record> Removal<T> {
         let filter = self.request(&editing).record_filter()?;
         let mut removed = Removed::default();
         for which in self.found(&mut editing).await? {
-            let edit = Edit::delete_some(self.key.clone(), &which, self.range, filter.clone());
+            let mut edit = Edit::delete_some(self.key.clone(), &which, self.range, filter.clone());
+            if self.forgets_ids {
+                edit = edit.forget_ids();
+            }
             let edited = editing.run(edit, self.is_dry).await?;
             removed.records += edited.records;
             removed.buckets += edited.buckets;

@@ -52,28 +52,9 @@ impl SetUp<'_> {
         let mark = self.store.spec().mark_name();
         // Others see it before anything else of the model refuses their buckets.
         missing.sort_by_key(|plan| Some(&plan.name) != mark.as_ref());
-        let mut replaced: Vec<String> = Vec::new();
+        let mut replaced = Vec::new();
         if self.replace {
-            let name = |index: &Document| index.get_str("name").unwrap_or_default().to_owned();
-            let expiry = |index: &Document| index::expiry_replacement(self.store.spec(), index);
-            // An index by which the server removes is replaced by one that removes by the same limit, or not at all.
-            let is_kept = |drift: &str| {
-                let mut found = found.iter().filter(|index| name(index) == drift);
-                !self.change_expiry
-                    && found.any(|index| expiry(index) == Some(ExpiryReplacement::Kept))
-            };
-            let replaces = |drift: &Drift| match drift {
-                Drift::Index { name, .. } if !is_kept(name) => Some(name.clone()),
-                _ => None,
-            };
-            replaced = drift.iter().filter_map(replaces).collect();
-            drift.retain(|drift| replaces(drift).is_none());
-            let own = index::plan(self.store.spec()).into_iter();
-            missing.extend(own.filter(|plan| replaced.contains(&plan.name)));
-            found.retain(|index| {
-                let is_expiry = expiry(index) == Some(ExpiryReplacement::Replaced);
-                is_expiry || !replaced.contains(&name(index))
-            });
+            replaced = self.take_replaced(&mut missing, &mut drift, &mut found);
         } else {
             index::take_rivals(&mut missing, &drift);
         }
@@ -139,6 +120,37 @@ impl SetUp<'_> {
         }
         report.drift.extend(drift);
         Ok(Attempt::Done)
+    }
+
+    /// Takes the indexes with another definition out of the drift and out of those that were found, and adds the
+    /// model's to the missing ones. Returns their names. An index by which the server removes is replaced by one
+    /// that removes by the same limit, or not at all.
+    fn take_replaced(
+        &self,
+        missing: &mut Vec<IndexPlan>,
+        drift: &mut Vec<Drift>,
+        found: &mut Vec<Document>,
+    ) -> Vec<String> {
+        let spec = self.store.spec();
+        let name = |index: &Document| index.get_str("name").unwrap_or_default().to_owned();
+        let is_kept = |drift: &str| {
+            let mut found = found.iter().filter(|index| name(index) == drift);
+            let kept = Some(ExpiryReplacement::Kept);
+            !self.change_expiry && found.any(|index| index::expiry_replacement(spec, index) == kept)
+        };
+        let taken = |drift: &Drift| match drift {
+            Drift::Index { name, .. } if !is_kept(name) => Some(name.clone()),
+            _ => None,
+        };
+        let replaced: Vec<String> = drift.iter().filter_map(taken).collect();
+        drift.retain(|drift| taken(drift).is_none());
+        let own = index::plan(spec).into_iter();
+        missing.extend(own.filter(|plan| replaced.contains(&plan.name)));
+        found.retain(|index| {
+            let follows = Some(ExpiryReplacement::Replaced);
+            index::expiry_replacement(spec, index) == follows || !replaced.contains(&name(index))
+        });
+        replaced
     }
 
     /// The drift of a collection whose buckets are another model's, where the model's mark is not there to say
