@@ -252,7 +252,7 @@ async fn a_read_that_the_server_does_not_answer_ends_soon_after_its_deadline() {
         "configureFailPoint": "failCommand",
         "mode": "alwaysOn",
         "data": {
-            "failCommands": ["find", "aggregate"], "blockConnection": true, "blockTimeMS": 120_000,
+            "failCommands": ["find", "aggregate"], "blockConnection": true, "blockTimeMS": 20_000,
         },
     };
     fail_point(&server, silent).await;
