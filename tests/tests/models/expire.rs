@@ -2,6 +2,7 @@
 
 mod consent;
 mod deliveries;
+mod edited;
 mod hidden;
 mod indexes;
 mod models;
