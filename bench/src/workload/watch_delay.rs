@@ -22,7 +22,7 @@ use crate::{
 
 pub(super) const WORKLOAD: Workload = Workload {
     name: "watch-delay",
-    title: "from the acknowledgement of a write to its event",
+    title: "from the call of a write to its event",
     about: include_str!("about/watch-delay.md"),
     plan,
 };
@@ -53,15 +53,13 @@ impl Contestant for Own {
             let mut delays = Vec::with_capacity(self.0.len());
             for reading in self.0.iter() {
                 let record = Hourly::of(reading);
-                let written = async {
-                    buckets.insert(&record).await?;
-                    Ok::<_, Error>(Instant::now())
-                };
+                let called = Instant::now();
+                let written = async { Ok::<_, Error>(buckets.insert(&record).await?) };
                 let came = async {
                     events.try_next().await?;
-                    Ok::<_, Error>(Instant::now())
+                    Ok::<_, Error>(called.elapsed())
                 };
-                delays.push(delay(tokio::try_join!(written, came)?));
+                delays.push(tokio::try_join!(written, came)?.1);
             }
             arena.clear(Hourly::SPEC.collection()).await?;
             Ok(median(delays))
@@ -87,25 +85,19 @@ impl Contestant for Flat {
             let mut events = collection.watch().await?;
             let mut delays = Vec::with_capacity(self.0.len());
             for reading in self.0.iter() {
-                let written = async {
-                    collection.insert_one(reading).await?;
-                    Ok::<_, Error>(Instant::now())
-                };
+                let called = Instant::now();
+                let written = async { Ok::<_, Error>(collection.insert_one(reading).await?) };
                 let came = async {
                     events.try_next().await?;
-                    Ok::<_, Error>(Instant::now())
+                    Ok::<_, Error>(called.elapsed())
                 };
-                delays.push(delay(tokio::try_join!(written, came)?));
+                delays.push(tokio::try_join!(written, came)?.1);
             }
             arena.clear(FLAT).await?;
             Ok(median(delays))
         }
         .boxed()
     }
-}
-
-fn delay((written, came): (Instant, Instant)) -> Duration {
-    came.saturating_duration_since(written)
 }
 
 /// In microseconds.
