@@ -39,7 +39,8 @@ use crate::model::{
     spec::{BucketSpec, UNIQUE_INDEX},
 };
 
-/// Finds what writes cannot do without: the unique indexes, and the index that finds the next bucket. Writes
+/// Finds what writes cannot do without: the unique indexes, the index that finds the next bucket, and the one by
+/// which others know the model. Writes
 /// also stop if an expiry index has another definition than the model's; another limit is allowed.
 ///
 /// Returns the collation of the collection, which its index on `_id` shows, or an index of another model's
@@ -54,8 +55,10 @@ use crate::model::{
 /// ```
 #[must_use]
 pub fn unmet(spec: &BucketSpec, found: &[Document]) -> Option<Unmet> {
-    let pages = spec.pages_index_name();
-    let is_needed = |plan: &&IndexPlan| plan.unique || plan.name == pages;
+    let (pages, mark) = (spec.pages_index_name(), spec.mark_name());
+    // Only the mark tells a window model's collection from one that another model uses.
+    let is_needed =
+        |plan: &&IndexPlan| plan.unique || plan.name == pages || Some(&plan.name) == mark.as_ref();
     let (missing, drift) = compare(spec, found);
     let listed = Listed::all(found);
     let other_model = other_model::drift(spec, &listed).into_iter().next();

@@ -76,7 +76,11 @@ fn mended(stored: &RawDocument, command: &RawDocument) -> RawDocumentBuf {
     let whole = filter
         .get_document("$expr")
         .unwrap()
-        .get_array("$eq")
+        .get_array("$not")
+        .unwrap()
+        .get_document(0)
+        .unwrap()
+        .get_array("$cmp")
         .unwrap();
     assert_eq!(whole.get_str(0).unwrap(), "$$ROOT");
     let whole = whole

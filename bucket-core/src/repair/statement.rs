@@ -128,12 +128,17 @@ fn write_filter(spec: &BucketSpec, stored: &RawDocument, writer: &mut RawWriter)
     }
     if !is_large {
         let compared = writer.begin_document("$expr");
-        let both = writer.begin_array("$eq");
+        // MongoDB 5.0 makes a match of an `$eq` with a literal, and fails at the whole document.
+        let same = writer.begin_array("$not");
+        let order = writer.begin_element(0);
+        let both = writer.begin_array("$cmp");
         writer.string("0", "$$ROOT");
         let whole = writer.begin_element(1);
         writer.document("$literal", stored);
         writer.end(whole);
         writer.end(both);
+        writer.end(order);
+        writer.end(same);
         writer.end(compared);
     }
     writer.end(filter);

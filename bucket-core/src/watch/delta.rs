@@ -1,6 +1,6 @@
 //! The items that an update changed.
 
-use bson::{RawArray, RawBsonRef, RawDocument};
+use bson::{RawArray, RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::raw_change::{is_at_or_in, takes_from, updated_fields};
 use crate::{
@@ -8,6 +8,7 @@ use crate::{
         bson_damage,
         edits::{EDITS, REMOVED},
     },
+    codec::raw::{RawWriter, elements, kind::ARRAY},
     error::Damage,
     model::{spec::BucketSpec, whole},
 };
@@ -20,6 +21,8 @@ pub(super) struct Delta<'a> {
     pub(super) count: Option<u32>,
     /// Whether it changed what is remembered of a bucket: the key, or attributes that the bucket holds.
     pub(super) changes_fields: bool,
+    /// The arrays of attributes that the bucket holds from now on; `None` if the change is not one of whole arrays.
+    held: Option<Vec<(&'static str, &'a RawArray)>>,
 }
 
 /// What an update did to the items of a bucket. Items have their indexes, in ascending order.
@@ -37,26 +40,55 @@ pub(super) enum Items<'a> {
 
 impl<'a> Delta<'a> {
     /// Reads an `updateDescription`.
-    pub(super) fn read(spec: &BucketSpec, update: &'a RawDocument) -> Result<Self, Damage> {
+    pub(super) fn read(spec: &'static BucketSpec, update: &'a RawDocument) -> Result<Self, Damage> {
         let mut read = Read {
             is_unclear: takes_from(update, spec.items())?,
             ..Read::default()
         };
         let mut changes_fields = false;
+        let mut whole = Some(Vec::new());
         for field in updated_fields(update)? {
             let (path, value) = field.map_err(bson_damage)?;
             read.field(spec, path.as_str(), value);
             let mut held = spec.shared_arrays().map(|array| array.name);
             let mut keys = spec.keys().iter().map(|key| key.path);
-            changes_fields |= held.any(|name| is_at_or_in(path.as_str(), name))
-                || keys.any(|name| is_at_or_in(path.as_str(), name));
+            let held = held.find(|name| is_at_or_in(path.as_str(), name));
+            if held.is_none() && !keys.any(|name| is_at_or_in(path.as_str(), name)) {
+                continue;
+            }
+            changes_fields = true;
+            match (held, value) {
+                (Some(name), RawBsonRef::Array(array)) if name == path.as_str() => {
+                    if let Some(whole) = &mut whole {
+                        whole.push((name, array));
+                    }
+                }
+                _ => whole = None,
+            }
         }
         let count = read.count;
         Ok(Self {
             items: read.items(),
             count,
             changes_fields,
+            held: whole,
         })
+    }
+
+    /// These fields of a bucket after the update; `None` if it does not say them.
+    pub(super) fn after(&self, fields: &RawDocument) -> Option<RawDocumentBuf> {
+        let held = self.held.as_ref()?;
+        let is_held = |name: &str| held.iter().any(|(held, _)| *held == name);
+        Some(RawWriter::build(|writer| {
+            for element in elements(fields).map_while(Result::ok) {
+                if !is_held(element.name) {
+                    writer.raw(element.kind, element.name, element.bytes);
+                }
+            }
+            for (name, array) in held {
+                writer.raw(ARRAY, name, array.as_bytes());
+            }
+        }))
     }
 }
 

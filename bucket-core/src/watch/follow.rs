@@ -307,8 +307,14 @@ impl<T: Record> Follow<T> {
             Some(Head::Now(head)) => (Bucket::of(T::SPEC, head), false),
         };
         // Of a transaction, the head shows nothing; its first events may be missing.
-        if !is_before || change.time == self.resumed {
+        let is_then = is_before && change.time != self.resumed;
+        if !is_then {
             told.count = None;
+        }
+        // The key of a bucket stays, the attributes that it holds do not.
+        let holds = T::SPEC.shared_arrays().next().is_some();
+        if holds && (!is_then || known.lost == Some(change.time)) {
+            told.fields = None;
         }
         known.count = known.count.or(told.count);
         known.fields = known.fields.take().or(told.fields);
@@ -348,7 +354,16 @@ impl<T: Record> Follow<T> {
                     None => Ok(self.rewritten(Some(key))),
                 }
             }
-            Kind::Updated(update) => self.updated(bucket, key, update, known, head),
+            Kind::Updated(update) => {
+                let delta = Delta::read(T::SPEC, update)?;
+                let changes_fields = delta.changes_fields;
+                let changes = self.updated(bucket, key, delta, known, head);
+                let is_asking = matches!(changes, Err(Obstacle::Head(_)));
+                if changes_fields && known.fields.is_none() && !is_asking {
+                    known.lost = Some(change.time);
+                }
+                changes
+            }
             Kind::Deleted => {
                 let key = key.or_else(|| known_key::<T>(known));
                 if self.is_other(key.as_ref()) {
@@ -370,11 +385,10 @@ impl<T: Record> Follow<T> {
         &mut self,
         bucket: &BucketId<T>,
         key: Option<T::Key>,
-        update: &RawDocument,
+        delta: Delta<'_>,
         known: &mut Bucket,
         head: Option<&Head>,
     ) -> Result<Changes<T>, Obstacle> {
-        let delta = Delta::read(T::SPEC, update)?;
         let needs_fields = key.is_none() || T::SPEC.shared_arrays().next().is_some();
         let needs_count = matches!(delta.items, Items::All(_));
         let changes_items = !matches!(delta.items, Items::Same);
@@ -396,7 +410,7 @@ impl<T: Record> Follow<T> {
         }
         let fields = known.fields.clone();
         if delta.changes_fields {
-            known.fields = None;
+            known.fields = fields.as_deref().and_then(|fields| delta.after(fields));
         }
         if !changes_items {
             return Ok(Vec::new());

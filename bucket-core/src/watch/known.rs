@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, mem};
 
-use bson::{RawDocument, RawDocumentBuf};
+use bson::{RawDocument, RawDocumentBuf, Timestamp};
 use foldhash::fast::RandomState;
 
 use crate::{
@@ -21,6 +21,9 @@ pub(super) struct Bucket {
     pub(super) count: Option<u32>,
     /// Its key fields, and the arrays of attributes that it holds for its items.
     pub(super) fields: Option<RawDocumentBuf>,
+    /// The time of a change after which the fields are not known. Later events of its transaction have the same time,
+    /// and what the server says of the moment before is from before the transaction.
+    pub(super) lost: Option<Timestamp>,
 }
 
 impl Bucket {
@@ -41,6 +44,7 @@ impl Bucket {
         Self {
             count: count.and_then(|count| u32::try_from(count).ok()),
             fields: Some(fields),
+            lost: None,
         }
     }
 }
@@ -80,6 +84,7 @@ mod tests {
             let bucket = Bucket {
                 count: u32::try_from(number).ok(),
                 fields: None,
+                lost: None,
             };
             known.keep(&number.to_string(), bucket);
             assert!(known.young.len() + known.old.len() <= 2 * MOST);

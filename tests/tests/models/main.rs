@@ -33,6 +33,7 @@ mod redacted;
 mod repair;
 mod server_model;
 mod set_up;
+mod set_up_races;
 mod sizes;
 mod unfinished_indexes;
 mod validator;

@@ -37,3 +37,4 @@ mod tutorial;
 mod typed_stats;
 mod watch;
 mod watch_faults;
+mod watch_held;

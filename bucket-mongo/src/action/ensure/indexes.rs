@@ -100,6 +100,9 @@ impl SetUp<'_> {
                 report.created_indexes.push(plan.name.clone());
             }
             let is_mark = mark.as_ref() == Some(&plan.name);
+            if plan.expire_after.is_some() && has_created(&created) {
+                drift.extend(self.expiry_in_vain(plan, report, context).await?);
+            }
             if is_mark && self.has_lost(&before, &created, context).await? {
                 report.created_indexes.retain(|name| *name != plan.name);
                 return Ok(Attempt::Again);
@@ -192,7 +195,17 @@ impl SetUp<'_> {
             let collection = self.store.collection::<Document>();
             let first = collection.find_one(doc! {}).projection(doc! { "_id": 1 });
             if first.await.map_err(driver)?.is_none() {
+                let found = list_indexes(self.store.database(), collection.name()).await;
+                let mut dropped = found.map_err(driver)?;
+                dropped.retain(|index| {
+                    index
+                        .get_str("name")
+                        .is_ok_and(|name| others.iter().any(|it| it == name))
+                });
                 self.drop_indexes(&others, report, context).await?;
+                if self.has_any(context).await? {
+                    self.put_back(dropped, report, context).await?;
+                }
                 return Ok(Attempt::Again);
             }
         }
@@ -264,11 +277,71 @@ impl SetUp<'_> {
         }
     }
 
+    /// Drops the expiry index that this call has just created, if others have stored meanwhile what the server would
+    /// remove by it and the caller has not agreed to that.
+    async fn expiry_in_vain(
+        &self,
+        plan: &IndexPlan,
+        report: &mut EnsureReport,
+        context: &Context,
+    ) -> Result<Option<Drift>> {
+        let spec = self.store.spec();
+        if self.change_expiry {
+            return Ok(None);
+        }
+        let Some(removal) = index::removal(spec, &plan.name, DateTime::now()) else {
+            return Ok(None);
+        };
+        let counted = self.counted(&removal).await;
+        if counted
+            .map_err(|error| Error::read(error, context))?
+            .buckets
+            == 0
+        {
+            return Ok(None);
+        }
+        let command = doc! { "dropIndexes": spec.collection(), "index": &plan.name };
+        match self.store.database().run_command(command).await {
+            Err(error) if code(&error) != Some(INDEX_NOT_FOUND) => {
+                return Err(Error::read(error, context));
+            }
+            _ => report.created_indexes.retain(|name| *name != plan.name),
+        }
+        let mut drift = index::take_removing(&mut vec![plan.clone()], &[]);
+        self.count_removals(&mut drift, context).await?;
+        Ok(drift.pop())
+    }
+
+    /// Creates the indexes again that this call has dropped, since the other model has stored something meanwhile.
+    async fn put_back(
+        &self,
+        dropped: Vec<Document>,
+        report: &mut EnsureReport,
+        context: &Context,
+    ) -> Result<()> {
+        let collection = self.store.spec().collection();
+        for mut index in dropped {
+            let name = index.get_str("name").unwrap_or_default().to_owned();
+            // Servers before 4.4 list the namespace, and take none.
+            index.remove("ns");
+            let command = doc! { "createIndexes": collection, "indexes": [index] };
+            let created = self.store.database().run_command(command).await;
+            created.map_err(|error| Error::read(error, context))?;
+            report.dropped_indexes.retain(|dropped| *dropped != name);
+        }
+        Ok(())
+    }
+
     /// Whether the collection has data that the server could remove.
     async fn has_data(&self, is_new: bool, context: &Context) -> Result<bool> {
         if is_new || self.store.spec().expire_index_name().is_none() {
             return Ok(false);
         }
+        self.has_any(context).await
+    }
+
+    /// Whether the collection has a document.
+    async fn has_any(&self, context: &Context) -> Result<bool> {
         let collection = self.store.collection::<Document>();
         let first = collection.find_one(doc! {}).projection(doc! { "_id": 1 });
         let first = first.await.map_err(|error| Error::read(error, context))?;
