@@ -36,7 +36,7 @@ fn hours_ago(hours: i64) -> DateTime {
     DateTime::from_millis(DateTime::now().timestamp_millis() - hours * 3_600_000)
 }
 
-/// A server whose commands can be told to wait.
+/// A server with fail points.
 async fn server() -> DevServer {
     let arguments = ["--setParameter", "enableTestCommands=1"];
     let server = DevServer::builder().own().arguments(arguments);
