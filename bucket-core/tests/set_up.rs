@@ -56,11 +56,11 @@ fn check<const F: usize>(needed: &[&str]) {
 }
 
 #[test]
-fn writes_depend_on_the_unique_indexes_and_on_the_one_that_orders_buckets() {
+fn writes_depend_on_the_unique_indexes_the_one_that_orders_buckets_and_the_mark() {
     check::<COUNT>(&["bucket_open_4", "bucket_pages"]);
-    check::<WINDOW>(&["bucket_pages"]);
-    check::<WINDOW_EXPIRE>(&["bucket_pages"]);
-    check::<WINDOW_OBJECT>(&["device_time_idx"]);
+    check::<WINDOW>(&["bucket_pages", "bucket_times"]);
+    check::<WINDOW_EXPIRE>(&["bucket_pages", "bucket_times"]);
+    check::<WINDOW_OBJECT>(&["device_time_idx", "bucket_times"]);
     check::<HYBRID_MERGE>(&["device_open_idx", "bucket_pages"]);
     check::<NUMBERED>(&["device_full_idx", "device_order_idx"]);
     check::<NUMBERED_OBJECT>(&["device_full_idx", "device_order_idx"]);

@@ -41,7 +41,10 @@ const MAY_LAST: [i32; 4] = [
     INDEX_CONFLICTS[1],
 ];
 /// How often `ensure` begins again for that reason.
-const MAX_RACES: u32 = 6;
+const MAX_RACES: u32 = 12;
+/// After this many refusals in a row that leave the same, the reason lasts. Of many calls at once with other limits,
+/// two may leave the same after another one has changed it in between.
+const SAME_REFUSALS: u32 = 4;
 
 /// What a refused attempt left.
 #[derive(PartialEq)]
@@ -72,7 +75,7 @@ impl SetUp<'_> {
         let context = Context::of_spec("ensure", self.store.spec());
         let mut report = EnsureReport::default();
         let mut pauses = Pauses::of(20, 500);
-        let mut seen = None;
+        let (mut seen, mut same) = (None, 0);
         loop {
             let error = match self.attempt(&mut report, &context).await {
                 Ok(Attempt::Done) => break,
@@ -93,10 +96,12 @@ impl SetUp<'_> {
                     listing: self.listing().await,
                     report: report.done(),
                 };
-                // Neither this call nor another client has changed anything since the last refusal: the next
+                // Neither this call nor another client has changed anything since the last refusals: the next
                 // attempt would be refused as well.
                 let is_there = matches!(now.listing, Some((Some(_), _)));
-                if is_there && seen.as_ref() == Some(&now) {
+                let is_same = is_there && seen.as_ref() == Some(&now);
+                same = if is_same { same + 1 } else { 1 };
+                if same == SAME_REFUSALS {
                     return Err(error);
                 }
                 seen = Some(now);
