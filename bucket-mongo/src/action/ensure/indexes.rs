@@ -100,7 +100,9 @@ impl SetUp<'_> {
                 report.created_indexes.push(plan.name.clone());
             }
             let is_mark = mark.as_ref() == Some(&plan.name);
-            if plan.expire_after.is_some() && has_created(&created) {
+            // One that replaces another of the same limit removes what was to be removed.
+            let is_first = plan.expire_after.is_some() && !replaced.contains(&plan.name);
+            if is_first && has_created(&created) {
                 drift.extend(self.expiry_in_vain(plan, report, context).await?);
             }
             if is_mark && self.has_lost(&before, &created, context).await? {
@@ -320,10 +322,8 @@ impl SetUp<'_> {
         context: &Context,
     ) -> Result<()> {
         let collection = self.store.spec().collection();
-        for mut index in dropped {
+        for index in dropped {
             let name = index.get_str("name").unwrap_or_default().to_owned();
-            // Servers before 4.4 list the namespace, and take none.
-            index.remove("ns");
             let command = doc! { "createIndexes": collection, "indexes": [index] };
             let created = self.store.database().run_command(command).await;
             created.map_err(|error| Error::read(error, context))?;

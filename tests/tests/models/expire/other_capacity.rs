@@ -61,6 +61,12 @@ async fn an_expiry_index_of_another_capacity_and_the_same_limit_is_replaced() {
     });
     large.insert_many(visits.collect::<Vec<_>>()).await.unwrap();
     assert_eq!(expiry(&database).await, Some((10, 30 * DAY)));
+    // Open under the larger capacity, so not removed yet; full and past the limit under the smaller one.
+    let old = (0..4).map(|_| Large {
+        page: "/old".to_owned(),
+        at: DateTime::from_millis(DateTime::now().timestamp_millis() - 60 * DAY * 1_000),
+    });
+    large.insert_many(old.collect::<Vec<_>>()).await.unwrap();
 
     let small = Small::buckets(&database).ensure().replace_indexes().await;
     let small = small.unwrap();
