@@ -3,7 +3,7 @@
 use bucket_core::index::Drift;
 use bucket_mongo::{
     Bucketed, ErrorKind,
-    bson::{DateTime, Document},
+    bson::{DateTime, Document, doc},
     mongodb::Database,
 };
 use bucket_tests::database;
@@ -64,9 +64,16 @@ async fn an_expiry_index_of_another_capacity_and_the_same_limit_is_replaced() {
     // Open under the larger capacity, so not removed yet; full and past the limit under the smaller one.
     let old = (0..4).map(|_| Large {
         page: "/old".to_owned(),
-        at: DateTime::from_millis(DateTime::now().timestamp_millis() - 60 * DAY * 1_000),
+        at: DateTime::now(),
     });
     large.insert_many(old.collect::<Vec<_>>()).await.unwrap();
+    let since = DateTime::from_millis(DateTime::now().timestamp_millis() - 60 * DAY * 1_000);
+    let visits = database.collection::<Document>("visits");
+    let dated = visits.update_one(
+        doc! { "page": "/old" },
+        doc! { "$set": { "expire_from": since } },
+    );
+    assert_eq!(dated.await.unwrap().modified_count, 1);
 
     let small = Small::buckets(&database).ensure().replace_indexes().await;
     let small = small.unwrap();
