@@ -29,8 +29,9 @@ pub enum Drift {
         /// The name of the model's index, if it has one.
         expected: Option<String>,
     },
-    /// The collection holds the buckets of another model: of another form, or with other key fields. Its unique
-    /// indexes refuse buckets of this model, and those of this model would refuse its buckets.
+    /// The collection holds the buckets of another model: of another form, with other key fields, or of windows of
+    /// which only one model has object ids. Its unique indexes refuse buckets of this model, and those of this model
+    /// would refuse its buckets.
     #[non_exhaustive]
     OtherModel {
         /// The name of an index that only the other form has; `None` if stored buckets show the form.

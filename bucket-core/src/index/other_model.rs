@@ -32,7 +32,7 @@ pub(super) struct Mark {
 impl Mark {
     pub(super) fn of(listed: &Listed<'_>) -> Option<Self> {
         let name = listed.name()?;
-        let form = form_of(listed.definition, name)?;
+        let Owner { form, .. } = owner_of(listed.definition, name)?;
         Some(Self {
             rank: RANKS.iter().position(|it| *it == form)?.try_into().ok()?,
             limits: limits(name),
@@ -88,17 +88,44 @@ impl BucketSpec {
     }
 }
 
-/// The form whose index this is, if it is one that only one form has.
-fn form_of(definition: &Document, name: &str) -> Option<&'static str> {
+/// What an index or a bucket says of the model that it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Owner {
+    form: &'static str,
+    /// Whether its ids are object ids, which models with other ids cannot read; `None` if it does not say.
+    object_ids: Option<bool>,
+}
+
+impl Owner {
+    fn of_form(form: &'static str) -> Self {
+        Self {
+            form,
+            object_ids: None,
+        }
+    }
+
+    fn of_model(spec: &BucketSpec) -> Self {
+        Self {
+            form: spec.form().name(),
+            object_ids: Some(spec.object_ids()),
+        }
+    }
+
+    fn may_be(self, other: Self) -> bool {
+        let ids = self.object_ids.zip(other.object_ids);
+        self.form == other.form && ids.is_none_or(|(own, other)| own == other)
+    }
+}
+
+/// The model whose index this is, if it is one that only models of one form have.
+fn owner_of(definition: &Document, name: &str) -> Option<Owner> {
+    let of_form = |form| Some(Owner::of_form(form));
     let count = Form::Count { capacity: 1 }.name();
     if name.starts_with(OPEN_INDEX) {
-        return Some(count);
+        return of_form(count);
     }
     if name == SPAN_INDEX {
-        return Some("window");
-    }
-    if !is_set(definition, "unique") {
-        return None;
+        return of_form("window");
     }
     let fields = keys(definition);
     // Whether the name is made from all fields but the last ones.
@@ -108,7 +135,14 @@ fn form_of(definition: &Document, name: &str) -> Option<&'static str> {
             name == tutorial_name(fields.iter().take(length).map(|(name, _)| *name), role)
         })
     };
+    let windows = |object_ids| Owner {
+        form: "window",
+        object_ids: Some(object_ids),
+    };
     let partial = definition.get_document("partialFilterExpression").ok();
+    if !is_set(definition, "unique") {
+        return (partial.is_none() && is_named("time", 1)).then_some(windows(false));
+    }
     let marks = |partial: &Document| {
         let mut fields = partial.iter();
         let first = fields.next();
@@ -116,15 +150,15 @@ fn form_of(definition: &Document, name: &str) -> Option<&'static str> {
     };
     if partial.is_some_and(marks) {
         return match () {
-            () if is_named("open", 0) => Some("hybrid"),
-            () if is_named("full", 1) => Some("numbered"),
+            () if is_named("open", 0) => of_form("hybrid"),
+            () if is_named("full", 1) => of_form("numbered"),
             () => None,
         };
     }
     let descends = matches!(fields.last(), Some((_, Bson::Int32(-1))));
     match partial {
-        None if is_named("order", 1) && descends => Some("numbered"),
-        None if is_named("time", 2) => Some("window"),
+        None if is_named("order", 1) && descends => of_form("numbered"),
+        None if is_named("time", 2) => Some(windows(true)),
         _ => None,
     }
 }
@@ -168,12 +202,12 @@ pub(super) fn drift(spec: &BucketSpec, found: &[Listed<'_>]) -> Vec<Drift> {
                 form: spec.form().name(),
             });
         }
-        let form = form_of(listed.definition, name)?;
-        let is_own = own.iter().any(|own| own == name);
+        let owner = owner_of(listed.definition, name)?;
+        let is_own = own.iter().any(|own| own == name) && owner.may_be(Owner::of_model(spec));
         let is_capacity = is_count && name.starts_with(OPEN_INDEX);
         (!is_own && !is_capacity).then(|| Drift::OtherModel {
             index: Some(name.to_owned()),
-            form,
+            form: owner.form,
         })
     });
     others.collect()
@@ -197,7 +231,7 @@ fn of_key(at: usize) -> String {
 pub fn sample(spec: &BucketSpec) -> (Document, u32) {
     let names = spec.names();
     let mut projection = doc! {
-        "_id": 0, names.count: 1, names.number: 1, names.closed: 1, names.start: 1,
+        "_id": { "$type": "$_id" }, names.count: 1, names.number: 1, names.closed: 1, names.start: 1,
         // Only whether it is there.
         spec.items(): { "$type": format!("${}", spec.items()) },
     };
@@ -219,22 +253,21 @@ pub fn sample(spec: &BucketSpec) -> (Document, u32) {
 #[doc(hidden)]
 pub fn other_buckets(spec: &BucketSpec, sample: &[Document]) -> Option<Drift> {
     let names = spec.names();
-    let form = |stored: &Document| {
+    let owner = |stored: &Document| {
         let has = |name: &str| stored.contains_key(name);
         let is_bucket = has(names.count)
             && stored
                 .get_str(spec.items())
                 .is_ok_and(|kind| kind == "array");
-        is_bucket.then(|| {
-            if has(names.number) {
-                "numbered"
-            } else if has(names.closed) {
-                "hybrid"
-            } else if has(names.start) {
-                "window"
-            } else {
-                "count"
-            }
+        let form = match () {
+            () if has(names.number) => "numbered",
+            () if has(names.closed) => "hybrid",
+            () if has(names.start) => "window",
+            () => "count",
+        };
+        is_bucket.then(|| Owner {
+            form,
+            object_ids: Some(stored.get_str("_id").is_ok_and(|kind| kind == "objectId")),
         })
     };
     let has_key = |stored: &Document| {
@@ -243,10 +276,10 @@ pub fn other_buckets(spec: &BucketSpec, sample: &[Document]) -> Option<Drift> {
     };
     let buckets = sample
         .iter()
-        .filter_map(|stored| Some((form(stored)?, has_key(stored))));
-    let forms: Vec<(&'static str, bool)> = buckets.collect();
+        .filter_map(|stored| Some((owner(stored)?, has_key(stored))));
+    let owners: Vec<(Owner, bool)> = buckets.collect();
     // One without its own fields may be damaged.
-    let has_own = forms.contains(&(spec.form().name(), true));
-    let (form, _) = forms.first().copied().filter(|_| !has_own)?;
+    let has_own = owners.contains(&(Owner::of_model(spec), true));
+    let (Owner { form, .. }, _) = owners.first().copied().filter(|_| !has_own)?;
     Some(Drift::OtherModel { index: None, form })
 }

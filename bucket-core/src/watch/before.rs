@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use bson::{RawArray, RawBsonRef, RawDocument, RawDocumentBuf, Timestamp};
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf, Timestamp};
 
 use super::{head::Head, known::Bucket};
 use crate::{
@@ -118,7 +118,8 @@ pub(super) fn part(items: &Items<'_>) -> Option<(u32, u32)> {
 /// A bucket as it was before the event: the part of its items from the first to the last of those that are asked for.
 struct Former<'a> {
     reader: ItemReader<'a>,
-    items: &'a RawArray,
+    /// An array is read from its beginning, so each item is looked up here.
+    items: Vec<Option<&'a RawDocument>>,
     first: u32,
 }
 
@@ -127,15 +128,19 @@ impl<'a> Former<'a> {
         let (Some(Head::Before(stored)), Some((first, _))) = (head, items.first()) else {
             return None;
         };
+        let stored_items = bucket::items(spec, stored).ok()?;
+        let items = stored_items
+            .into_iter()
+            .map(|item| item.ok()?.as_document());
         Some(Self {
             reader: ItemReader::new(spec, stored).ok()?,
-            items: bucket::items(spec, stored).ok()?,
+            items: items.collect(),
             first: *first,
         })
     }
 
     fn item(&self, index: u32) -> Option<&'a RawDocument> {
         let at = usize::try_from(index.checked_sub(self.first)?).ok()?;
-        self.items.into_iter().nth(at)?.ok()?.as_document()
+        self.items.get(at).copied()?
     }
 }

@@ -57,6 +57,8 @@ pub const TOO_LARGE: i32 = 10_334;
 pub const ADDS_NO_NUMBER: i32 = 16_554;
 /// An update would make a document too large.
 pub const RESULT_TOO_LARGE: i32 = 17_419;
+/// An index of the collection is being built.
+pub const INDEX_BUILD_IN_PROGRESS: i32 = 12_587;
 /// A unique index refused the statement.
 pub const DUPLICATE_KEY: i32 = 11_000;
 

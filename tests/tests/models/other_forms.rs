@@ -130,6 +130,10 @@ async fn a_collection_in_use_is_left_to_its_form() {
         leaves(Objects::of, Counted::of),
     );
     tokio::join!(
+        leaves(Parts::of, Objects::of),
+        leaves(Objects::of, Parts::of),
+    );
+    tokio::join!(
         leaves(Hybrid::of, Counted::of),
         leaves(Hybrid::of, Parts::of),
         leaves(Hybrid::of, UniqueNumbered::of),

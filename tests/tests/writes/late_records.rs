@@ -2,7 +2,7 @@
 
 use bucket_mongo::{
     Bucketed, Buckets,
-    bson::{DateTime, Document},
+    bson::{DateTime, Document, doc},
     testing::TestDatabase,
 };
 use bucket_tests::{database, documents};
@@ -138,5 +138,46 @@ async fn a_backfill_of_800_old_records_makes_a_handful_of_buckets() {
             "4 full ones of 200 and the live one: {:?}",
             counts(&found)
         );
+    }
+}
+
+/// A side bucket may have the id of the next bucket in order, once the newest of those was removed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_takes_records_where_side_buckets_have_the_next_ids() {
+    for side_buckets in [1, 3] {
+        for batched in [false, true] {
+            let (database, buckets) = set_up::<Side>().await;
+            buckets.insert(&Side::at(7_200)).await.unwrap();
+            let late: Vec<Side> = (0..200 * side_buckets - 100)
+                .map(|n| Side::at(1 + n))
+                .collect();
+            let report = buckets.insert_many(&late).await.unwrap();
+            report.into_result().unwrap();
+            let collection = database.collection::<Document>("hybrid_buckets");
+            let newest = doc! { "is_late": { "$exists": false } };
+            let removed = collection.delete_many(newest).await.unwrap();
+            assert_eq!(removed.deleted_count, 1);
+            // A handle that has seen nothing, and the one that remembers the removed bucket.
+            for buckets in [Side::buckets(&database), buckets] {
+                let before = buckets.count("device_001".to_owned()).await.unwrap();
+                if batched {
+                    let records = [Side::at(0), Side::at(1), Side::at(2)];
+                    let report = buckets.insert_many(records).await.unwrap();
+                    report.into_result().unwrap();
+                } else {
+                    for second in 0..3 {
+                        buckets.insert(&Side::at(second)).await.unwrap();
+                    }
+                }
+                let now = buckets.count("device_001".to_owned()).await.unwrap();
+                assert_eq!(now, before + 3, "{side_buckets} {batched}");
+            }
+            let found = documents(&database, "hybrid_buckets").await;
+            check(&found);
+            let in_order = counts(&found).iter().filter(|(_, late)| !late).count();
+            assert_eq!(in_order, 1, "{:?}", counts(&found));
+            let report = Side::buckets(&database).verify().await.unwrap();
+            assert!(report.is_clean(), "{report}");
+        }
     }
 }

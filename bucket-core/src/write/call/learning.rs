@@ -114,6 +114,7 @@ impl Learning {
             let has_looked_for_repeats = self.stage == Stage::Repeats && self.done > 0;
             let next = match self.stage.after() {
                 _ if self.has_met_later_positions(batch) => Stage::Confirm,
+                _ if self.has_looked_beside(batch) => Stage::Newest,
                 Some(stage) => stage,
                 None if has_looked_for_repeats => Stage::Confirm,
                 None => return None,
@@ -159,6 +160,12 @@ impl Learning {
             )
         };
         self.stage == Stage::Watermark && self.asking.iter().any(asks_again)
+    }
+
+    /// Whether a look was at buckets for late records only: then the newest one must be seen.
+    fn has_looked_beside(&self, batch: &Batch) -> bool {
+        let needs_newest = |at: &usize| batch.chains()[*at].has_looked_beside();
+        self.stage == Stage::Newest && self.asking.iter().any(needs_newest)
     }
 
     /// Takes the results of those reads, plan by plan.

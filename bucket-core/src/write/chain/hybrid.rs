@@ -4,11 +4,15 @@
 //! as closed and opens the next one. The unique index on buckets that are not closed requires the mark before
 //! the opening.
 
-use bson::DateTime;
+use bson::{DateTime, doc};
 
-use super::{Chain, Known, Step, Tail, rules::Rules};
+use super::{
+    Chain, Known, Step, Tail, behind,
+    rules::Rules,
+    state::{Beside, Taken},
+};
 use crate::{
-    bucket::id::Place,
+    bucket::id::{self, Place},
     error::DamagedBucket,
     model::form::InTime,
     read::{self, FindPlan},
@@ -17,7 +21,15 @@ use crate::{
 
 impl Rules for InTime {
     fn newest_bucket(&self, chain: &Chain) -> FindPlan {
-        read::newest_in_order(chain.spec, &chain.key)
+        let Some(taken) = chain.asks_beside() else {
+            return read::newest_in_order(chain.spec, &chain.key);
+        };
+        let first = chain.id(Place {
+            sequence: 0,
+            ..taken
+        });
+        let late = doc! { chain.spec.names().late: true };
+        read::newest_between(chain.spec, &chain.key, (&first, &behind(&first)), &late).of_majority()
     }
 
     fn saw(&self, _: &Chain, known: Known) -> Result<Tail, DamagedBucket> {
@@ -35,9 +47,9 @@ impl Rules for InTime {
             }
             Tail::Open(known) if time < known.start => return None,
             Tail::Open(known) => return Some(Chain::close(known)),
-            Tail::NoneOpen => own,
+            Tail::NoneOpen => chain.past_beside(own),
             Tail::Full(last) if time < last.start => return None,
-            Tail::Full(last) => own.after(last.place),
+            Tail::Full(last) => chain.past_beside(own.after(last.place)),
         };
         let known = Known::fresh(chain.id(place), place, self.size, time);
         Some(chain.put(&known, from))
@@ -45,6 +57,30 @@ impl Rules for InTime {
 }
 
 impl Chain {
+    /// The place that could not be opened, if it is time to look for buckets for late records there. One refusal is
+    /// most often a race.
+    pub(super) fn asks_beside(&self) -> Option<Place> {
+        let Taken {
+            id, times, beside, ..
+        } = self.taken.as_ref()?;
+        let is_asked = self.kind.in_time().is_some() && *times > 1 && *beside == Beside::Unasked;
+        is_asked.then(|| id::parse_place(self.spec, id).ok())?
+    }
+
+    /// Whether those buckets were the last ones that were looked at.
+    pub(in crate::write) fn has_looked_beside(&self) -> bool {
+        let beside = self.taken.as_ref().map(|taken| taken.beside);
+        self.tail == Tail::Unknown && beside.is_some_and(|beside| beside != Beside::Unasked)
+    }
+
+    /// This place, or the next one that no bucket for late records has.
+    fn past_beside(&self, place: Place) -> Place {
+        match self.taken.as_ref().map(|taken| taken.beside) {
+            Some(Beside::At(last)) if last.time == place.time => place.max(place.after(last)),
+            _ => place,
+        }
+    }
+
     /// The start of the newest bucket, if it is known.
     pub(in crate::write) fn newest_start(&self) -> Option<DateTime> {
         match &self.tail {

@@ -2,7 +2,10 @@
 
 use bson::RawDocument;
 
-use super::{Chain, Known, Tail, state::Refused};
+use super::{
+    Chain, Known, Tail,
+    state::{Beside, Refused},
+};
 use crate::error::{Damage, DamagedBucket};
 
 impl Chain {
@@ -56,6 +59,11 @@ impl Chain {
     /// As [`saw`](Self::saw).
     pub fn saw_newest(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
         self.forget_watermark();
+        if self.asks_beside().is_some() {
+            let place = self.known(stored)?.place;
+            self.saw_beside(Beside::At(place));
+            return Ok(());
+        }
         if self.kind.identity().is_some() {
             let known = self.known(stored)?;
             let passed_by = self.outgrown.as_ref() == Some(&known.id);
@@ -84,6 +92,18 @@ impl Chain {
     /// There is no open bucket.
     pub fn saw_none_open(&mut self) {
         self.forget_watermark();
+        if self.asks_beside().is_some() {
+            return self.saw_beside(Beside::Nothing);
+        }
         self.tail = Tail::NoneOpen;
+    }
+
+    /// The newest bucket in order must be seen next.
+    fn saw_beside(&mut self, beside: Beside) {
+        if let Some(taken) = &mut self.taken {
+            taken.beside = beside;
+        }
+        self.tail = Tail::Unknown;
+        self.look_behind = true;
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Chain, Step, Tail,
-    state::{EmptyBuckets, Recalled, Refused, Taken},
+    state::{Beside, EmptyBuckets, Recalled, Refused, Taken},
     suspects::has_ids,
 };
 use crate::write::{Action, HeldBack, Put, WriteFailure};
@@ -127,14 +127,17 @@ impl Chain {
             Some(behind),
         ) = (&step.action, behind)
         {
-            let times = match &self.taken {
-                Some(taken) if taken.id == *id && taken.behind == behind => taken.times,
-                _ => 0,
+            let (times, beside) = match &self.taken {
+                Some(taken) if taken.id == *id && taken.behind == behind => {
+                    (taken.times, taken.beside)
+                }
+                _ => (0, Beside::Unasked),
             };
             self.taken = Some(Taken {
                 id: id.clone(),
                 behind,
                 times: times.saturating_add(1),
+                beside,
             });
         }
     }

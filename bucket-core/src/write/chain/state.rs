@@ -1,5 +1,7 @@
 //! What a chain keeps between statements, besides its records and its tail.
 
+use crate::bucket::id::Place;
+
 /// The outcome of using a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Recalled {
@@ -52,6 +54,16 @@ pub(super) struct Taken {
     pub(super) id: String,
     pub(super) behind: Option<String>,
     pub(super) times: u32,
+    pub(super) beside: Beside,
+}
+
+/// The last bucket for late records of the time of a bucket that could not be opened. Buckets in order come first,
+/// so it has that time only if the newest of them was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beside {
+    Unasked,
+    Nothing,
+    At(Place),
 }
 
 /// A bucket that refused a statement, and the count and size up to which it should have taken it.

@@ -6,8 +6,8 @@ use bucket_core::{
     write::{
         Pauses,
         codes::{
-            INDEX_BUILD_ABORTED, INDEX_CONFLICTS, INDEX_NOT_FOUND, NAMESPACE_NOT_FOUND,
-            QUERY_PLAN_KILLED,
+            INDEX_BUILD_ABORTED, INDEX_BUILD_IN_PROGRESS, INDEX_CONFLICTS, INDEX_NOT_FOUND,
+            NAMESPACE_NOT_FOUND, QUERY_PLAN_KILLED,
         },
         collection_drift,
     },
@@ -25,13 +25,14 @@ use crate::{
 };
 
 /// What the server answers if another client drops the collection, or changes its indexes, in the meantime.
-const RACES: [i32; 6] = [
+const RACES: [i32; 7] = [
     NAMESPACE_NOT_FOUND,
     INDEX_NOT_FOUND,
     INDEX_CONFLICTS[0],
     INDEX_CONFLICTS[1],
     QUERY_PLAN_KILLED,
     INDEX_BUILD_ABORTED,
+    INDEX_BUILD_IN_PROGRESS,
 ];
 /// Those of them that can also have a lasting reason.
 const MAY_LAST: [i32; 4] = [
