@@ -7,6 +7,8 @@ pub mod id;
 mod items;
 mod key_fields;
 pub mod record;
+pub(crate) mod sealed;
+mod selected;
 mod shared;
 mod stored;
 mod typed;
@@ -27,6 +29,7 @@ pub(crate) use self::{
     },
     items::{ItemReader, item_time, items},
     key_fields::{ElementSink, StoredKey, key_of},
+    sealed::{each_packed, unsealed, with_items},
     shared::{SplitItem, has_exact_equality, write_all},
 };
 

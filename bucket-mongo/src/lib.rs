@@ -74,6 +74,7 @@
 //! | `jiff-0_2` | `jiff::Timestamp` as a record's time | no |
 //! | `time-zones` | calendar steps in time zones, with the zone data compiled in | no |
 //! | `uuid-1` | `uuid::Uuid` as a key | no |
+//! | `seal` | reads of buckets whose items are packed as columns by `bucket-columns` | no |
 //! | `metrics` | metrics of ingestors through the facade crate `metrics` | no |
 //! | `testing` | a development server for examples and tests | no |
 //! | `rustls-tls`, `dns-resolver` | the driver's TLS by `rustls`, and `mongodb+srv://` addresses | yes |

@@ -9,6 +9,7 @@ use super::{
     items::{ItemReader, item_time, items},
     key_fields::key_of,
     record::Record,
+    sealed::unsealed,
 };
 use crate::{
     codec::raw::printed_id,
@@ -64,6 +65,7 @@ fn decode_parts<T: Record>(
     range: TimeRange,
 ) -> Result<BucketParts<T>, Damage> {
     let spec = T::SPEC;
+    let stored = &*unsealed(spec, stored)?;
     let head = head(spec, stored)?;
     let id = match (field(stored, ID)?, spec.object_ids()) {
         (Some(RawBsonRef::ObjectId(id)), true) => BucketId::of_object(id, head.place),

@@ -13,6 +13,7 @@ use crate::{
         id::{self, Place},
         key_of,
         record::Record,
+        unsealed,
     },
     model::{
         form::Form,
@@ -118,6 +119,14 @@ pub(crate) fn document<T: Record>(
 ) -> Checked {
     let mut checked = head::<T>(stored, &limits);
     let spec = T::SPEC;
+    let unsealed = match unsealed(spec, stored) {
+        Ok(unsealed) => unsealed,
+        Err(damage) => {
+            checked.problems.push(problem(damage));
+            return checked;
+        }
+    };
+    let stored = &*unsealed;
     let key = key_of::<T>(stored).ok();
     let form = key
         .as_ref()

@@ -24,7 +24,7 @@ use crate::{
     write::counted_bytes,
 };
 
-/// Checks them; returns their number. Aggregates are compared only if the key and all items can be
+/// Checks them; returns the number of records, as far as it is known. Aggregates are compared only if the key and all items can be
 /// read.
 pub(super) fn check<T: Record>(
     stored: &RawDocument,
@@ -103,7 +103,7 @@ pub(super) fn check<T: Record>(
     if of_items.are_readable {
         of_items.finish(stored, number, key.is_some(), now, problems);
     }
-    number
+    number - marks
 }
 
 /// What the items have in common.

@@ -81,6 +81,12 @@ pub enum Damage {
         /// The server's message.
         message: String,
     },
+    /// The bucket is sealed, and its packed items cannot be read.
+    #[non_exhaustive]
+    Sealed {
+        /// Why not.
+        message: String,
+    },
     /// The document is not valid BSON.
     Bson(Arc<bson::error::Error>),
 }
@@ -149,6 +155,7 @@ impl fmt::Display for Damage {
                 Some(index) => write!(f, "its item {index}: {source}"),
                 None => write!(f, "{source}"),
             },
+            Self::Sealed { message } => write!(f, "its packed items cannot be read: {message}"),
             Self::Bson(source) => write!(f, "it is not valid BSON: {source}"),
         }
     }

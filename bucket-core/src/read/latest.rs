@@ -2,11 +2,18 @@
 //!
 //! For each bucket, the server sends the fields that identify the bucket and one item.
 
-use bson::{DateTime, Document, doc};
+use std::borrow::Cow;
+
+use bson::{DateTime, Document, RawDocument, RawDocumentBuf, doc};
 
 use super::{AggregatePlan, ReadKey, overlapping, tails::header};
 use crate::{
-    bucket::edits::left,
+    bucket::{
+        edits::{is_removed, left},
+        sealed,
+    },
+    codec::raw::RawWriter,
+    error::Damage,
     model::{form::Order, spec::BucketSpec},
     time::range::TimeRange,
 };
@@ -20,6 +27,8 @@ pub(super) const AT: &str = "at";
 pub(super) const LENGTH: &str = "length";
 /// How many of the items are records.
 pub(super) const LEFT: &str = "left";
+/// The packed items of a sealed bucket, from which the client makes the rest.
+pub(super) const PACKED: &str = "packed";
 
 /// A key whose newest record may not be in its last bucket.
 #[derive(Debug, Clone)]
@@ -82,12 +91,51 @@ pub(super) fn newest(spec: &BucketSpec) -> Document {
         AT: "$$at",
         LENGTH: of_array(doc! { "$size": &all }),
         LEFT: of_array(doc! { "$size": items }),
+        PACKED: sealed::aside(spec),
     };
     let at = of_array(place_of_newest(spec, items));
     let newest = doc! { "$let": { "vars": { "at": at }, "in": newest } };
     let is_array = doc! { "$isArray": &all };
     let left = doc! { "$cond": [is_array, left(&*all), null] };
     doc! { "$let": { "vars": { "left": left }, "in": newest } }
+}
+
+/// The result for a bucket, with what the server would have said of the items of a sealed one.
+pub(super) fn unpacked<'a>(
+    spec: &BucketSpec,
+    newest: &'a RawDocument,
+) -> Result<Cow<'a, RawDocument>, Damage> {
+    let Some(packed) = sealed::packed(PACKED, newest) else {
+        return Ok(Cow::Borrowed(newest));
+    };
+    let by_arrival = spec.form().order() == Order::Arrival;
+    let (mut length, mut left, mut all_have_one) = (0, 0, true);
+    let mut found: Option<(i32, DateTime, RawDocumentBuf)> = None;
+    sealed::each_packed(packed, |item| {
+        length += 1;
+        if is_removed(item) {
+            return;
+        }
+        let time = item.get_datetime(spec.time().name).ok();
+        all_have_one &= time.is_some();
+        let time = time.unwrap_or(DateTime::MIN);
+        if by_arrival || found.as_ref().is_none_or(|(_, latest, _)| time >= *latest) {
+            found = Some((left, time, item.to_owned()));
+        }
+        left += 1;
+    })?;
+    let found = found.filter(|_| by_arrival || all_have_one);
+    Ok(Cow::Owned(RawWriter::build(|writer| {
+        if let Ok(stored) = newest.get_document(STORED) {
+            writer.document(STORED, stored);
+        }
+        if let Some((at, _, item)) = found {
+            writer.document(ITEM, &item);
+            writer.int32(AT, at);
+        }
+        writer.int32(LENGTH, length);
+        writer.int32(LEFT, left);
+    })))
 }
 
 /// The index of the newest item of an array.

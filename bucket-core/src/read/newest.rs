@@ -4,7 +4,7 @@ use bson::{DateTime, RawBsonRef, RawDocument};
 
 use super::{
     Live, ReadKey,
-    latest::{AT, FurtherLook, ITEM, LEFT, LENGTH, NEWEST, STORED},
+    latest::{AT, FurtherLook, ITEM, LEFT, LENGTH, NEWEST, STORED, unpacked},
 };
 use crate::{
     bucket::{
@@ -53,7 +53,8 @@ impl<T: Record> Newest<T> {
         };
         let newest = found.get_document(NEWEST).map_err(|_| missing())?;
         let stored = newest.get_document(STORED).map_err(|_| missing())?;
-        Self::read_parts(newest, stored)
+        unpacked(T::SPEC, newest)
+            .and_then(|newest| Self::read_parts(&newest, stored))
             .map_err(|damage| DamagedBucket::new(printed_id(stored), damage))
     }
 
@@ -70,7 +71,7 @@ impl<T: Record> Newest<T> {
     /// ```
     #[must_use]
     pub fn without_records(found: &RawDocument) -> Option<T::Key> {
-        let newest = found.get_document(NEWEST).ok()?;
+        let newest = unpacked(T::SPEC, found.get_document(NEWEST).ok()?).ok()?;
         let stored = newest.get_document(STORED).ok()?;
         let (length, left) = (newest.get_i32(LENGTH).ok()?, newest.get_i32(LEFT).ok()?);
         let count = bucket::stored_count(T::SPEC, stored).ok()?;

@@ -1,6 +1,8 @@
 //! The buckets of a span of time for statistics: those fully inside the span without their items,
 //! the others with their items inside it. The server decides which is which.
 
+use std::borrow::Cow;
+
 use bson::{Bson, DateTime, Document, RawArray, RawBsonRef, RawDocument, doc};
 
 use super::{
@@ -9,11 +11,12 @@ use super::{
 };
 use crate::{
     bucket::{
-        BucketFields, ItemReader, bson_damage, date_field,
+        BucketFields, ItemReader, bson_damage, date_field, each_packed,
         edits::{EDITS, Edits, left},
         field,
         record::Record,
-        stored_count, whole_field, wrong_field,
+        sealed::is_packed,
+        stored_count, whole_field, with_items, wrong_field,
     },
     codec::raw::RawWriter,
     error::Damage,
@@ -38,7 +41,7 @@ const LAST: &str = "last";
 /// whose aggregates do not suffice. `longest` is the parameter of [`overlapping`].
 ///
 /// The items are replaced by `{n: their number, in: those in the range}`, or by null if they are
-/// not an array. They are omitted if the bucket's fields show that all its records are in the
+/// not an array; packed ones stay as they are, see [`unpacked`]. They are omitted if the bucket's fields show that all its records are in the
 /// range, and if the bucket has every aggregate to which each record contributes.
 pub(super) fn parts(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest: i64) -> FindPlan {
     let mut without_items = suffices(spec, range);
@@ -131,7 +134,8 @@ fn projection(
             opened.insert(name, doc! { "$cond": [is_longer, of_longer, "$$REMOVE"] });
         }
     }
-    let opened = doc! { "$cond": [{ "$isArray": [&items] }, opened, null] };
+    let other = doc! { "$cond": [is_packed(spec), &items, null] };
+    let opened = doc! { "$cond": [{ "$isArray": [&items] }, opened, other] };
     match without_items {
         Some(conditions) if conditions.is_empty() => {}
         Some(conditions) => {
@@ -296,6 +300,43 @@ fn times(spec: &BucketSpec, stored: &RawDocument) -> Result<BucketFields, Damage
         times.end = date_field(stored, spec.names().end)?;
     }
     Ok(times)
+}
+
+/// A sealed bucket as the server would have sent it if it were not sealed.
+pub(super) fn unpacked<'a>(
+    spec: &BucketSpec,
+    range: TimeRange,
+    stored: &'a RawDocument,
+) -> Result<Cow<'a, RawDocument>, Damage> {
+    with_items(spec, stored, |packed, writer| {
+        let mut number = 0;
+        let mut inside = RawWriter::default();
+        let mut inside_number = 0;
+        let mut times: Option<(DateTime, DateTime)> = None;
+        each_packed(packed, |item| {
+            number += 1;
+            let time = item.get_datetime(spec.time().name).ok();
+            if let Some(time) = time {
+                let (first, last) = times.unwrap_or((time, time));
+                times = Some((first.min(time), last.max(time)));
+            }
+            if time.is_none_or(|time| range.contains(time)) {
+                inside.element(inside_number, item.as_bytes());
+                inside_number += 1;
+            }
+        })?;
+        let items = writer.begin_document(spec.items());
+        writer.int32(NUMBER, number);
+        let array = writer.begin_array(INSIDE);
+        writer.elements(&inside.into_bytes());
+        writer.end(array);
+        if let Some((first, last)) = times {
+            writer.date(FIRST, first.timestamp_millis());
+            writer.date(LAST, last.timestamp_millis());
+        }
+        writer.end(items);
+        Ok(())
+    })
 }
 
 /// A bucket in the form that [`parts`] requests.

@@ -4,7 +4,7 @@ use bson::{DateTime, RawDocument};
 
 use super::{
     FindPlan, Live, ReadKey, longest,
-    parts::{Part, each_record, parts, parts_outside, span},
+    parts::{Part, each_record, parts, parts_outside, span, unpacked},
 };
 use crate::{
     bucket::record::Record,
@@ -112,11 +112,12 @@ impl<T: Record> StatsReader<T> {
     ///
     /// [`DamagedBucket`] if it is not a bucket of the model.
     pub fn take(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
-        let span = span(T::SPEC, stored);
-        let span = span.map_err(|damage| DamagedBucket::new(printed_id(stored), damage))?;
+        let damaged = |damage| DamagedBucket::new(printed_id(stored), damage);
+        let unpacked = unpacked(T::SPEC, self.range, stored).map_err(damaged)?;
+        let span = span(T::SPEC, &unpacked).map_err(damaged)?;
         self.longest_seen = self.longest_seen.max(span);
         let before = self.total.count();
-        let part = Part::read(T::SPEC, self.range, stored);
+        let part = Part::read(T::SPEC, self.range, &unpacked);
         let opened = part.and_then(|part| match part {
             Part::Whole(stats, reach) => {
                 self.last_time = self.last_time.max(reach.map(|(_, last)| last));
@@ -124,7 +125,7 @@ impl<T: Record> StatsReader<T> {
                 Ok(0)
             }
             Part::Opened(items) => {
-                each_record::<T>(&self.key, stored, items, |time, record| {
+                each_record::<T>(&self.key, &unpacked, items, |time, record| {
                     self.last_time = self.last_time.max(Some(time));
                     self.total
                         .add_record(time, |sink| record.visit_inputs(sink));
@@ -132,7 +133,7 @@ impl<T: Record> StatsReader<T> {
                 Ok(1)
             }
         });
-        let opened = opened.map_err(|damage| DamagedBucket::new(printed_id(stored), damage))?;
+        let opened = opened.map_err(damaged)?;
         // The range may cut a window where it has no records.
         if self.total.count() > before {
             self.buckets += 1;

@@ -4,7 +4,7 @@ use bson::{Bson, DateTime, RawBsonRef, RawDocument};
 
 use super::{
     FindPlan, Live, ReadKey, in_commands, longest,
-    parts::{Part, each_record, opened, opened_by_id, parts, parts_outside, span},
+    parts::{Part, each_record, opened, opened_by_id, parts, parts_outside, span, unpacked},
 };
 use crate::{
     bucket::{field, record::Record, wrong_field},
@@ -271,8 +271,9 @@ impl<'s, T: Record> RollupReader<'s, T> {
     }
 
     fn add(&mut self, stored: &RawDocument) -> Result<(), Damage> {
-        self.longest_seen = self.longest_seen.max(span(T::SPEC, stored)?);
         let range = self.range;
+        let stored = &*unpacked(T::SPEC, range, stored)?;
+        self.longest_seen = self.longest_seen.max(span(T::SPEC, stored)?);
         match Part::read(T::SPEC, range, stored)? {
             // Items were requested, but not returned.
             Part::Whole(..) if self.turn == Turn::Opened => {

@@ -13,6 +13,7 @@ use crate::{
         self,
         edits::{left, removed},
         record::Record,
+        sealed,
     },
     codec::raw::printed_id,
     error::{Damage, DamagedBucket},
@@ -28,6 +29,8 @@ const COUNT: &str = "count";
 const LENGTH: &str = "length";
 const REMOVED: &str = "removed";
 const TIMES: &str = "times";
+/// The first and the last time of a sealed bucket.
+const ENDS: &str = "ends";
 const SHOWN: &str = "shown";
 const WHOLE: &str = "whole";
 const BUCKETS: &str = "buckets";
@@ -64,12 +67,14 @@ fn arrays(spec: &BucketSpec) -> Document {
     } };
     let of_array =
         |value: Bson, other: Bson| doc! { "$cond": [{ "$isArray": &items }, value, other] };
+    let ends = [sealed::FIRST, sealed::LAST].map(|name| format!("${}.{name}", sealed::SEALED));
     doc! {
         KEY: key_fields(spec),
         COUNT: format!("${}", spec.names().count),
         LENGTH: of_array(doc! { "$size": &items }.into(), Bson::Int32(-1)),
         REMOVED: removed(),
         TIMES: of_array(times.into(), Bson::Array(Vec::new())),
+        ENDS: { "$cond": [sealed::is_packed(spec), Bson::from(ends.to_vec()), "$$REMOVE"] },
     }
 }
 
@@ -86,14 +91,34 @@ fn checked(live: &Live) -> Document {
         { "$eq": [&count, &length] },
         { "$eq": [{ "$add": [dates(&times), format!("${REMOVED}")] }, &length] },
     ] };
-    let shown = match live.range().start() {
+    let of_rows = match live.range().start() {
         None => Bson::String(times),
         Some(first) => {
             let is_shown = doc! { "$gte": ["$$this", first] };
             doc! { "$filter": { "input": times, "cond": is_shown } }.into()
         }
     };
-    doc! { KEY: 1, WHOLE: whole, SHOWN: shown }
+    // How many records of a sealed bucket are past the limit, only its items say.
+    let (ends, is_sealed) = (format!("${ENDS}"), doc! { "$isArray": format!("${ENDS}") });
+    let first = doc! { "$arrayElemAt": [&ends, 0] };
+    let mut of_sealed = vec![
+        doc! { "$eq": [dates(&ends), 2] },
+        doc! { "$gt": [&count, 0] },
+    ];
+    of_sealed.extend(
+        live.range()
+            .start()
+            .map(|limit| doc! { "$gte": [first, limit] }),
+    );
+    let number = doc! { "$cond": [{ "$isNumber": &count }, &count, 0] };
+    let left = doc! { "$subtract": [number, format!("${REMOVED}")] };
+    let rows = doc! { "$size": &of_rows };
+    doc! {
+        KEY: 1,
+        WHOLE: { "$cond": [&is_sealed, { "$and": of_sealed }, whole] },
+        RECORDS: { "$cond": [&is_sealed, left, rows] },
+        SHOWN: { "$cond": [is_sealed, ends, of_rows] },
+    }
 }
 
 fn totals() -> Document {
@@ -101,12 +126,16 @@ fn totals() -> Document {
     doc! {
         "_id": format!("${KEY}"),
         BUCKETS: { "$sum": 1_i64 },
-        RECORDS: { "$sum": { "$toLong": { "$size": &shown } } },
+        RECORDS: { "$sum": long(format!("${RECORDS}")) },
         FIRST: { "$min": { "$min": &shown } },
         LAST: { "$max": { "$max": &shown } },
         // One of them suffices.
         DAMAGED: { "$min": { "$cond": [whole, "$$REMOVE", { "_id": format!("${ID}") }] } },
     }
+}
+
+fn long(number: String) -> Document {
+    doc! { "$convert": { "input": number, "to": "long", "onError": 0_i64, "onNull": 0_i64 } }
 }
 
 /// What is stored of a key.

@@ -98,6 +98,7 @@ impl<T: Record> CatchUp<T> {
     }
 
     fn records(&self, stored: &RawDocument) -> Result<Vec<Result<WatchEvent<T>, Damage>>, Damage> {
+        let stored = &*bucket::unsealed(T::SPEC, stored)?;
         let bucket = match bucket::field(stored, ID)? {
             Some(id) => BucketId::<T>::of_stored(id),
             None => None,

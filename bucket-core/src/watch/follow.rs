@@ -337,6 +337,7 @@ impl<T: Record> Follow<T> {
         match change.kind {
             Kind::Inserted(stored) => {
                 *known = Bucket::of(T::SPEC, stored);
+                let stored = &*bucket::unsealed(T::SPEC, stored)?;
                 let key = bucket::key_of::<T>(stored)?;
                 self.stored(&key, stored, bucket::items(T::SPEC, stored)?, 0)
             }
@@ -347,6 +348,7 @@ impl<T: Record> Follow<T> {
                 }
                 self.lose_before();
                 *known = Bucket::of(T::SPEC, stored);
+                let stored = &*bucket::unsealed(T::SPEC, stored)?;
                 let key = bucket::key_of::<T>(stored)?;
                 let items = bucket::items(T::SPEC, stored)?;
                 match before.filter(|before| is_longer(items, *before)) {

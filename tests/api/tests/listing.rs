@@ -10,13 +10,14 @@ use public_api::PublicItem;
 const CRATES: [&str; 3] = ["bucket-core", "bucket-derive", "bucket-mongo"];
 
 /// All of ours, as in `.ci/run`.
-const FEATURES: [&str; 7] = [
+const FEATURES: [&str; 8] = [
     // Those that `bucket-core` has come first.
     "chrono-0_4",
     "time-0_3",
     "jiff-0_2",
     "time-zones",
     "uuid-1",
+    "seal",
     "metrics",
     "testing",
 ];

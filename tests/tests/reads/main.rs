@@ -29,6 +29,7 @@ mod ranges;
 mod read_settings;
 mod rollup;
 mod rollup_reads;
+mod sealed;
 mod selected_fields;
 mod taken_away;
 mod time_types;

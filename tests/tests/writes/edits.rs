@@ -336,7 +336,7 @@ async fn check_ranges<T: Event>(events: &Buckets<T>, expected: &[T], draw: &mut 
 /// What the stored buckets say by themselves: the count is the length of the array, and nothing is left of
 /// removed records but the time and the id.
 async fn check_stored<T: Event>(database: &TestDatabase, removed: &BTreeSet<i64>) {
-    let mut marks = 0;
+    let (mut marks, mut all) = (0, 0);
     for bucket in documents(database, "events").await {
         let items = bucket.get_array("items").unwrap();
         let count = bucket.get_i32("count").unwrap();
@@ -358,10 +358,12 @@ async fn check_stored<T: Event>(database: &TestDatabase, removed: &BTreeSet<i64>
         let counted = edits.map_or(0, |edits| edits.get_i64("removed").unwrap());
         assert_eq!(counted, own);
         marks += own;
+        all += items.len() as u64;
     }
     assert_eq!(marks as usize, removed.len());
     let report = T::buckets(database).verify().await.unwrap();
     assert!(report.is_clean(), "{:?}", report.findings);
+    assert_eq!(report.records, all - marks as u64);
 }
 
 async fn reference<T: Event>(events: &Buckets<T>, id: i64) -> Option<RecordRef> {

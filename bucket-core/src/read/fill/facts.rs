@@ -10,7 +10,7 @@ use super::{
     schedule::Schedule,
 };
 use crate::{
-    bucket::edits::removed,
+    bucket::{edits::removed, sealed::is_packed},
     model::{
         form::Form,
         spec::{BucketSpec, ID},
@@ -83,7 +83,9 @@ pub(super) fn stages(
 /// What a bucket says of itself.
 fn of_bucket(spec: &BucketSpec, form: Form, now: DateTime) -> Document {
     let items = format!("${}", spec.items());
-    let length = doc! { "$cond": [{ "$isArray": &items }, { "$size": &items }, -1] };
+    // The number of packed items is not stored beside them.
+    let packed = doc! { "$cond": [is_packed(spec), format!("${}", spec.names().count), -1] };
+    let length = doc! { "$cond": [{ "$isArray": &items }, { "$size": &items }, packed] };
     doc! {
         COUNT: format!("${}", spec.names().count),
         LENGTH: length,

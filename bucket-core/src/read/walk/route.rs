@@ -10,6 +10,7 @@ use crate::{
         edits::{EDITS, MARK},
         id::Place,
         record::Record,
+        sealed::{ASIDE, aside},
     },
     codec::raw::RawWriter,
     model::{attribute_array::AttributeArray, form::Order, spec::ID},
@@ -49,6 +50,8 @@ pub(super) struct Route<T: Record> {
     /// The requested records meet it.
     pub(super) filter: Option<RecordFilter>,
     projection: Document,
+    /// The requested paths in items; `None` for all.
+    pub(super) selected: Option<Vec<String>>,
     /// Key fields that are returned with the items.
     pub(super) key_fields: Vec<&'static str>,
 }
@@ -70,6 +73,7 @@ impl<T: Record> Route<T> {
             from: None,
             filter: None,
             projection: Document::new(),
+            selected: None,
             key_fields: Vec::new(),
         }
     }
@@ -125,10 +129,14 @@ impl<T: Record> Route<T> {
         let outermost = inner
             .iter()
             .filter(|path| !inner.iter().any(|other| holds(other, path)));
+        let outermost: Vec<&str> = outermost.copied().collect();
         let keys = spec.keys().iter().map(|key| key.path);
-        for path in keys.chain(outermost.copied()) {
+        for path in keys.chain(outermost.iter().copied()) {
             projection.insert(path, 1);
         }
+        let of_item = |path: &&str| path.strip_prefix(&*inside).map(str::to_owned);
+        self.selected = Some(outermost.iter().filter_map(of_item).collect());
+        projection.insert(ASIDE, aside(spec));
         self.projection = projection;
         let keys = spec.keys().iter().map(|key| key.path);
         self.key_fields = keys.filter(|path| paths.contains(path)).collect();
@@ -261,7 +269,9 @@ impl<T: Record> Route<T> {
         shown.insert(spec.items(), complete_items_of(spec, self.range));
         stages.push(doc! { "$project": shown });
         if !self.projection.is_empty() {
-            stages.push(doc! { "$project": self.projection.clone() });
+            let mut projection = self.projection.clone();
+            projection.remove(ASIDE);
+            stages.push(doc! { "$project": projection });
         }
         stages
     }

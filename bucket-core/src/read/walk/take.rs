@@ -10,6 +10,7 @@ use crate::{
         self, Head, ItemReader,
         id::{self, Place},
         record::Record,
+        sealed,
     },
     codec::raw::{RawWriter, printed_id},
     error::{Damage, DamagedBucket},
@@ -303,6 +304,13 @@ impl<T: Record, R> Walk<T, R> {
         stored: &RawDocument,
     ) -> Result<Decoded<R>, Damage> {
         let spec = T::SPEC;
+        let stored = &*match &self.route.selected {
+            None => bucket::unsealed(spec, stored)?,
+            Some(paths) => {
+                let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+                sealed::selected(spec, stored, &paths)?
+            }
+        };
         let place = head.place;
         let reader = ItemReader::new(spec, stored)?.at(place);
         let is_shown = self.route.shows(head);

@@ -19,7 +19,7 @@ use serde::Serialize;
 pub struct VerifyReport {
     /// The number of documents that were checked.
     pub buckets: u64,
-    /// The number of their items.
+    /// The number of their records, without those that were removed.
     pub records: u64,
     /// The number of their keys.
     pub keys: u64,
@@ -111,7 +111,7 @@ impl fmt::Display for VerifyReport {
 pub struct VerifyProgress {
     /// The number of documents so far.
     pub buckets: u64,
-    /// The number of their items.
+    /// The number of their records, without those that were removed.
     pub records: u64,
     /// The number of their keys.
     pub keys: u64,

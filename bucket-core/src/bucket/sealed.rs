@@ -1,0 +1,142 @@
+//! Sealed buckets: the items of a bucket that takes no more records, packed as columns.
+//!
+//! A sealed bucket has all fields that it had before, with the same values, but for its items. These are binary data
+//! of the subtype 128 in the format of `bucket-columns`, which has a version and a checksum of its own. So whatever does
+//! not ask for items finds the bucket as before, and whatever does meets no array.
+//!
+//! ```json
+//! { "_id": "7_1698335223", "sensor_id": 7, "count": 200, "_sealed": { "first": .., "last": .. },
+//!   "items": Binary(128, "..") }
+//! ```
+
+use std::borrow::Cow;
+
+use bson::{Document, RawBsonRef, RawDocument, doc, spec::BinarySubtype};
+
+use super::{head::wrong_field, selected};
+use crate::{
+    codec::raw::{RawWriter, elements},
+    error::Damage,
+    model::spec::BucketSpec,
+};
+
+/// The field that a bucket has while it is sealed: the times of its first and of its last record.
+pub(crate) const SEALED: &str = "_sealed";
+/// In it: the earliest time, and the latest one.
+pub(crate) const FIRST: &str = "first";
+pub(crate) const LAST: &str = "last";
+
+/// Where a read of selected fields has the packed items: nothing can be selected of them on the server.
+pub(crate) const ASIDE: &str = "_packed";
+
+/// The subtype of packed items, the first one that BSON leaves to its users.
+pub(crate) const PACKED: BinarySubtype = BinarySubtype::UserDefined(128);
+
+/// The packed items in this field, if it has any.
+pub(crate) fn packed<'a>(name: &str, stored: &'a RawDocument) -> Option<&'a [u8]> {
+    match stored.get(name) {
+        Ok(Some(RawBsonRef::Binary(packed))) if packed.subtype == PACKED => Some(packed.bytes),
+        _ => None,
+    }
+}
+
+/// The bucket as it was before it was sealed, and every other bucket as it is.
+pub(crate) fn unsealed<'a>(
+    spec: &BucketSpec,
+    stored: &'a RawDocument,
+) -> Result<Cow<'a, RawDocument>, Damage> {
+    with_items(spec, stored, |packed, writer| {
+        let array = writer.begin_array(spec.items());
+        let mut index = 0;
+        each_packed(packed, |item| {
+            writer.element(index, item.as_bytes());
+            index += 1;
+        })?;
+        writer.end(array);
+        Ok(())
+    })
+}
+
+/// The same with these fields of its items, where the server selected fields of other buckets.
+pub(crate) fn selected<'a>(
+    spec: &BucketSpec,
+    stored: &'a RawDocument,
+    paths: &[&str],
+) -> Result<Cow<'a, RawDocument>, Damage> {
+    with_items(spec, stored, |packed, writer| {
+        let array = writer.begin_array(spec.items());
+        let mut index = 0;
+        each_packed(packed, |item| {
+            let element = writer.begin_element(index);
+            selected::write(paths, item, writer);
+            writer.end(element);
+            index += 1;
+        })?;
+        writer.end(array);
+        Ok(())
+    })
+}
+
+/// A sealed bucket with what is written in the place of its packed items. Other buckets stay as they are.
+pub(crate) fn with_items<'a>(
+    spec: &BucketSpec,
+    stored: &'a RawDocument,
+    write: impl FnOnce(&[u8], &mut RawWriter) -> Result<(), Damage>,
+) -> Result<Cow<'a, RawDocument>, Damage> {
+    let mut names = [spec.items(), ASIDE].into_iter();
+    let Some((name, packed)) = names.find_map(|name| Some((name, packed(name, stored)?))) else {
+        return Ok(Cow::Borrowed(stored));
+    };
+    let mut write = Some(write);
+    let mut fields = RawWriter::default();
+    for element in elements(stored) {
+        let element = element.map_err(|_| wrong_field(spec.items(), "an array"))?;
+        if element.name == name {
+            if let Some(write) = write.take() {
+                write(packed, &mut fields)?;
+            }
+        } else if ![spec.items(), ASIDE, SEALED].contains(&element.name) {
+            fields.raw(element.kind, element.name, element.bytes);
+        }
+    }
+    let fields = fields.into_bytes();
+    Ok(Cow::Owned(RawWriter::build_of(fields.len(), |bucket| {
+        bucket.elements(&fields);
+    })))
+}
+
+/// The packed items, for a projection: nothing of other buckets.
+pub(crate) fn aside(spec: &BucketSpec) -> Document {
+    doc! { "$cond": [is_packed(spec), format!("${}", spec.items()), "$$REMOVE"] }
+}
+
+/// Whether a bucket has packed items, for the server.
+pub(crate) fn is_packed(spec: &BucketSpec) -> Document {
+    doc! { "$eq": [{ "$type": format!("${}", spec.items()) }, "binData"] }
+}
+
+/// Passes on each packed item.
+///
+/// # Errors
+///
+/// [`Damage::Sealed`] if the bytes are damaged, or of a later version; then nothing is passed on.
+#[cfg(feature = "seal")]
+pub(crate) fn each_packed(packed: &[u8], mut each: impl FnMut(&RawDocument)) -> Result<(), Damage> {
+    let columns = bucket_columns::Columns::read(packed);
+    let columns = columns.map_err(|error| Damage::Sealed {
+        message: error.to_string(),
+    })?;
+    let mut rows = columns.into_rows();
+    while let Some(item) = rows.next_row() {
+        each(item);
+    }
+    Ok(())
+}
+
+#[cfg(not(feature = "seal"))]
+pub(crate) fn each_packed(_: &[u8], _: impl FnMut(&RawDocument)) -> Result<(), Damage> {
+    let message = "this program is built without the feature `seal` of `bucket-mongo`";
+    Err(Damage::Sealed {
+        message: message.to_owned(),
+    })
+}
