@@ -31,8 +31,7 @@ pub(super) fn problem(damage: Damage) -> Problem {
         Damage::Bson(source) => Problem::Malformed {
             message: source.to_string(),
         },
-        Damage::Sealed { message } => Problem::Malformed { message },
         // Only writes are refused.
-        Damage::Refused { message } => Problem::Malformed { message },
+        Damage::Sealed { message } | Damage::Refused { message } => Problem::Malformed { message },
     }
 }

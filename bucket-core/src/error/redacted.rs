@@ -61,8 +61,8 @@ impl Damage {
     fn redacted(&self) -> Self {
         let message = REDACTED.to_owned();
         match self {
-            // A path is made of the model's names.
-            Self::Field { .. } | Self::CountMismatch { .. } => self.clone(),
+            // A path is made of the model's names, and what is wrong with packed bytes says nothing that they hold.
+            Self::Field { .. } | Self::CountMismatch { .. } | Self::Sealed { .. } => self.clone(),
             Self::Key { message: _ } => Self::Key { message },
             Self::Id { message: _ } => Self::Id { message },
             Self::Item { index, source: _ } => Self::Item {
@@ -74,8 +74,6 @@ impl Damage {
                 source: source.redacted(),
             },
             Self::Refused { message: _ } => Self::Refused { message },
-            // It says how the bytes are packed, and nothing that they hold.
-            Self::Sealed { .. } => self.clone(),
             Self::Bson(_) => Self::Bson(redacted_bson()),
         }
     }

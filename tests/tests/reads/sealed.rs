@@ -44,7 +44,7 @@ macro_rules! models {
                     sensor: 1,
                     at: date(number),
                     number,
-                    weight: (number % 3 > 0).then_some(0.5 * number as f64),
+                    weight: (number % 3 > 0).then_some(f64::from(i32::try_from(number).unwrap()) * 0.5),
                     note: (number % 4 == 0).then(|| format!("note {number}")),
                 }
             }
@@ -192,7 +192,7 @@ async fn all_reads<T: Event>(events: &Buckets<T>) -> BTreeMap<String, String> {
     }
     for number in 1..8 {
         let page = events.page(key(), number).await;
-        let page = page.map(|page| page.into_records());
+        let page = page.map(bucket_mongo::Page::into_records);
         shown(of, format!("page {number}"), page);
     }
     shown(of, "page_count".to_owned(), events.page_count(key()).await);
