@@ -19,6 +19,7 @@ use self::record::Record;
 pub use self::{
     bucket_fields::BucketFields,
     record::{BucketDocument, BucketParts, BucketRef},
+    sealed::BucketRows,
     stored::{deserialize_bucket, serialize_bucket},
     typed::{decode, decode_within},
 };

@@ -24,6 +24,7 @@ mod problem;
 mod suspect;
 mod walk;
 
+pub(crate) use self::position::index_order;
 pub(crate) use self::{
     document::{Checked, document, head},
     fields::Own,

@@ -24,6 +24,7 @@
 //! | many similar fields become arrays of attributes, and back | [`attribute`] |
 //! | stored records are corrected and removed | `edit` |
 //! | stored buckets are checked and repaired | `check`, `repair` |
+//! | buckets that take no more records become columns | `seal` |
 //! | what the server reports of changes becomes events of records | `watch` |
 //! | the collection gets its indexes | `index` |
 //! | the server refuses what would damage a bucket | `schema` |
@@ -50,6 +51,8 @@ pub mod read;
 pub mod repair;
 #[doc(hidden)]
 pub mod schema;
+#[doc(hidden)]
+pub mod seal;
 #[doc(hidden)]
 pub mod stats;
 #[doc(hidden)]

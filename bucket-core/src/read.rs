@@ -271,7 +271,7 @@ pub(crate) fn has_records(spec: &BucketSpec) -> Document {
 }
 
 /// Writes the fields of a document as elements of the open document.
-fn fields(writer: &mut RawWriter, document: &Document) {
+pub(crate) fn fields(writer: &mut RawWriter, document: &Document) {
     if let Ok(raw) = RawDocumentBuf::try_from(document) {
         // Between the length and the final NUL.
         let bytes = raw.as_bytes();

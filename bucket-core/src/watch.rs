@@ -6,6 +6,7 @@
 //! | a place in the change stream, and its text | `position`, `token` |
 //! | an event of the server, taken apart | `raw_change` |
 //! | the items that an update changed, as records | `delta`, `records` |
+//! | what an update of a sealed bucket is | `sealing` |
 //! | what records were before | `before` |
 //! | what is known of the buckets that changed lately | `known` |
 //! | the questions to the server, where an event does not say enough | `head` |
@@ -22,6 +23,8 @@
 //! | an append to a bucket without items | `update` | the whole array as `items` |
 //! | an append by a pipeline that is not shorter than the bucket | `update` or `replace` | the whole array as `items`, or all in `fullDocument` |
 //! | an edit | `update` | each whole, as `items.N`, with `_edits` |
+//! | an edit of a sealed bucket | `update` | all, packed, with `_edits` and `_sealed.edit` |
+//! | sealing, unsealing | `update` | all, with `_sealed` |
 //! | a mark, a reservation | `update` or `insert` | none |
 //! | a removed bucket | `delete` | none; of the bucket only its `_id` |
 //!
@@ -41,6 +44,7 @@ mod position;
 mod queue;
 mod raw_change;
 mod records;
+mod sealing;
 mod token;
 
 pub use self::{

@@ -28,6 +28,7 @@ pub(crate) const OBJECT_IDS: Symbol = Symbol("object_ids");
 pub(crate) const RAISED_FROM: Symbol = Symbol("raised_from");
 pub(crate) const COMPRESSION: Symbol = Symbol("compression");
 pub(crate) const EXPIRE_AFTER: Symbol = Symbol("expire_after");
+pub(crate) const SEAL_AFTER: Symbol = Symbol("seal_after");
 pub(crate) const ON_CONFLICT: Symbol = Symbol("on_conflict");
 
 pub(crate) const COUNT: Symbol = Symbol("count");
@@ -85,7 +86,7 @@ pub(crate) const BUCKET_ARRAY_KEYS: [Symbol; 6] = [ARRAY, K, V, U, INDEX, STORE]
 pub(crate) const DOCUMENT_KEYS: [Symbol; 3] = [COLLECTION, ATTRIBUTES, CRATE];
 
 /// Keys of `#[bucket(..)]` on a record struct.
-pub(crate) const CONTAINER_KEYS: [Symbol; 26] = [
+pub(crate) const CONTAINER_KEYS: [Symbol; 27] = [
     COLLECTION,
     ITEMS,
     CAPACITY,
@@ -100,6 +101,7 @@ pub(crate) const CONTAINER_KEYS: [Symbol; 26] = [
     RAISED_FROM,
     COMPRESSION,
     EXPIRE_AFTER,
+    SEAL_AFTER,
     ON_CONFLICT,
     CREATED_AT,
     STATS,

@@ -28,6 +28,9 @@ pub(crate) mod replaces;
 pub(crate) mod replacing;
 mod rollup;
 mod run_plan;
+mod scan;
+#[cfg(feature = "seal")]
+mod seal;
 mod sizes;
 mod stats;
 mod verify;
@@ -43,6 +46,8 @@ pub use bucket_core::{
     read::{Amount, CapacityUse, ExpiryReport, ExpiryStep, SizeClass},
 };
 
+#[cfg(feature = "seal")]
+pub use self::seal::{Seal, SealReport, Unseal};
 pub use self::{
     count::CountQuery,
     describe::{Describe, describe},

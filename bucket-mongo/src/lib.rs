@@ -61,6 +61,7 @@
 //! | read statistics by hour or by day | [`Buckets::rollup`] |
 //! | limit how long a read takes, choose its read concern and preference | [`deadline`](action::RecordsQuery::deadline), [`read_concern`](action::RecordsQuery::read_concern), [`read_preference`](action::RecordsQuery::read_preference), on every read |
 //! | check that what is stored keeps every promise | [`Buckets::verify`] |
+//! | store old buckets in a small part of the space | `Buckets::seal` (feature `seal`) |
 //! | store documents with many similar fields, and find them by these fields | [`Documents`] |
 //! | move a collection of many fields to arrays of attributes, or back | [`Documents::migrate_to_attributes`] |
 //! | test a service against a real server | `testing` (feature `testing`) |
@@ -74,7 +75,7 @@
 //! | `jiff-0_2` | `jiff::Timestamp` as a record's time | no |
 //! | `time-zones` | calendar steps in time zones, with the zone data compiled in | no |
 //! | `uuid-1` | `uuid::Uuid` as a key | no |
-//! | `seal` | reads of buckets whose items are packed as columns by `bucket-columns` | no |
+//! | `seal` | sealed buckets: their items are columns, packed by `bucket-columns` | no |
 //! | `metrics` | metrics of ingestors through the facade crate `metrics` | no |
 //! | `testing` | a development server for examples and tests | no |
 //! | `rustls-tls`, `dns-resolver` | the driver's TLS by `rustls`, and `mongodb+srv://` addresses | yes |
@@ -119,6 +120,9 @@ pub use bucket_core::{
 pub use bucket_derive::{AttributeValue, Attributed, BucketKey, Bucketed};
 pub use mongodb::{self, bson};
 
+#[cfg(feature = "seal")]
+#[doc(inline)]
+pub use self::action::SealReport;
 #[doc(inline)]
 pub use self::{
     action::{

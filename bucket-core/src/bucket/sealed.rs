@@ -11,12 +11,14 @@
 
 use std::borrow::Cow;
 
-use bson::{Document, RawBsonRef, RawDocument, doc, spec::BinarySubtype};
+use bson::{DateTime, Document, RawBsonRef, RawDocument, doc, spec::BinarySubtype};
+#[cfg(feature = "seal")]
+use bucket_columns::{Columns, UnpackError};
 
-use super::{head::wrong_field, selected};
+use super::{edits::is_removed, head::wrong_field, selected};
 use crate::{
-    codec::raw::{RawWriter, elements},
-    error::Damage,
+    codec::raw::{RawWriter, elements, printed_id},
+    error::{Damage, DamagedBucket},
     model::spec::BucketSpec,
 };
 
@@ -26,11 +28,20 @@ pub(crate) const SEALED: &str = "_sealed";
 pub(crate) const FIRST: &str = "first";
 pub(crate) const LAST: &str = "last";
 
+/// In it, after an edit: its number and the places of the items that it has changed. A change stream shows it.
+pub(crate) const EDIT: &str = "edit";
+pub(crate) const PLACES: &str = "places";
+
 /// Where a read of selected fields has the packed items: nothing can be selected of them on the server.
 pub(crate) const ASIDE: &str = "_packed";
 
 /// The subtype of packed items, the first one that BSON leaves to its users.
 pub(crate) const PACKED: BinarySubtype = BinarySubtype::UserDefined(128);
+
+/// Whether a bucket is sealed, or was: it takes no more records, because later ones may have gone to another bucket.
+pub(crate) fn was_sealed(stored: &RawDocument) -> bool {
+    !matches!(stored.get(SEALED), Ok(None))
+}
 
 /// The packed items in this field, if it has any.
 pub(crate) fn packed<'a>(name: &str, stored: &'a RawDocument) -> Option<&'a [u8]> {
@@ -115,16 +126,26 @@ pub(crate) fn is_packed(spec: &BucketSpec) -> Document {
     doc! { "$eq": [{ "$type": format!("${}", spec.items()) }, "binData"] }
 }
 
+/// The same as a filter.
+pub(crate) fn is_packed_filter(spec: &BucketSpec) -> Document {
+    doc! { spec.items(): { "$type": "binData" } }
+}
+
 /// Passes on each packed item.
 ///
 /// # Errors
 ///
-/// [`Damage::Sealed`] if the bytes are damaged, or of a later version; then nothing is passed on.
+/// [`Damage::Packed`] if the bytes are damaged, [`Damage::Sealed`] if this program does not know their format; then
+/// nothing is passed on.
 #[cfg(feature = "seal")]
 pub(crate) fn each_packed(packed: &[u8], mut each: impl FnMut(&RawDocument)) -> Result<(), Damage> {
-    let columns = bucket_columns::Columns::read(packed);
-    let columns = columns.map_err(|error| Damage::Sealed {
-        message: error.to_string(),
+    let columns = Columns::read(packed);
+    let columns = columns.map_err(|error| {
+        let message = error.to_string();
+        match error {
+            UnpackError::Version(_) => Damage::Sealed { message },
+            _ => Damage::Packed { message },
+        }
     })?;
     let mut rows = columns.into_rows();
     while let Some(item) = rows.next_row() {
@@ -139,4 +160,106 @@ pub(crate) fn each_packed(_: &[u8], _: impl FnMut(&RawDocument)) -> Result<(), D
     Err(Damage::Sealed {
         message: message.to_owned(),
     })
+}
+
+/// Packs items; `None` if this program cannot.
+#[cfg(feature = "seal")]
+#[expect(
+    single_use_lifetimes,
+    reason = "anonymous ones in `impl Trait` are unstable"
+)]
+pub(crate) fn pack<'a>(items: impl IntoIterator<Item = &'a RawDocument>) -> Option<Vec<u8>> {
+    bucket_columns::pack(items).ok()
+}
+
+#[cfg(not(feature = "seal"))]
+#[expect(
+    single_use_lifetimes,
+    reason = "anonymous ones in `impl Trait` are unstable"
+)]
+pub(crate) fn pack<'a>(_: impl IntoIterator<Item = &'a RawDocument>) -> Option<Vec<u8>> {
+    None
+}
+
+/// The earliest and the latest time of these items, which are records; `None` if there are none, or if one of them
+/// has no time.
+#[expect(
+    single_use_lifetimes,
+    reason = "anonymous ones in `impl Trait` are unstable"
+)]
+pub(crate) fn ends<'a>(
+    spec: &BucketSpec,
+    items: impl IntoIterator<Item = &'a RawDocument>,
+) -> Option<(DateTime, DateTime)> {
+    let mut ends = None;
+    for item in items {
+        let time = item.get_datetime(spec.time().name).ok()?;
+        let (first, last) = ends.unwrap_or((time, time));
+        ends = Some((first.min(time), last.max(time)));
+    }
+    ends
+}
+
+/// The same of a bucket whose items are rows; its removed records do not count.
+pub(crate) fn ends_of(spec: &BucketSpec, rows: &RawDocument) -> Option<(DateTime, DateTime)> {
+    let items = rows.get_array(spec.items()).ok()?;
+    let items = items.into_iter().map(|item| item.ok()?.as_document());
+    let items: Vec<&RawDocument> = items.collect::<Option<_>>()?;
+    ends(spec, items.into_iter().filter(|item| !is_removed(item)))
+}
+
+/// The records of packed items from a time on: their number, the earliest and the latest time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) records: u64,
+    pub(crate) ends: Option<(DateTime, DateTime)>,
+}
+
+impl Shown {
+    /// Adds those of these packed items.
+    pub(crate) fn add(
+        &mut self,
+        spec: &BucketSpec,
+        packed: &[u8],
+        from: DateTime,
+    ) -> Result<(), Damage> {
+        each_packed(packed, |item| {
+            let time = item.get_datetime(spec.time().name).ok();
+            let Some(time) = time.filter(|time| *time >= from && !is_removed(item)) else {
+                return;
+            };
+            let (first, last) = self.ends.unwrap_or((time, time));
+            self.ends = Some((first.min(time), last.max(time)));
+            self.records += 1;
+        })
+    }
+}
+
+/// Whether a sealed bucket has records from before this time, for the server.
+pub(crate) fn is_cut(spec: &BucketSpec, from: DateTime) -> Document {
+    let first = format!("${SEALED}.{FIRST}");
+    doc! { "$and": [is_packed(spec), { "$not": { "$gte": [first, from] } }] }
+}
+
+/// A stored bucket with its items as rows.
+#[derive(Debug)]
+pub struct BucketRows<'a> {
+    pub(crate) rows: Cow<'a, RawDocument>,
+    /// The items as they are stored, if they are packed.
+    pub(crate) packed: Option<&'a [u8]>,
+}
+
+impl<'a> BucketRows<'a> {
+    /// Unpacks the items, if they are packed.
+    ///
+    /// # Errors
+    ///
+    /// [`DamagedBucket`] if that cannot be done.
+    pub fn of(spec: &BucketSpec, stored: &'a RawDocument) -> Result<Self, DamagedBucket> {
+        let rows = unsealed(spec, stored);
+        Ok(Self {
+            rows: rows.map_err(|damage| DamagedBucket::new(printed_id(stored), damage))?,
+            packed: packed(spec.items(), stored),
+        })
+    }
 }

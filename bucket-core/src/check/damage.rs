@@ -31,7 +31,9 @@ pub(super) fn problem(damage: Damage) -> Problem {
         Damage::Bson(source) => Problem::Malformed {
             message: source.to_string(),
         },
+        Damage::Packed { message } => Problem::Packed { message },
+        Damage::Sealed { message } => Problem::Sealed { message },
         // Only writes are refused.
-        Damage::Sealed { message } | Damage::Refused { message } => Problem::Malformed { message },
+        Damage::Refused { message } => Problem::Malformed { message },
     }
 }

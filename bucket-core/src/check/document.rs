@@ -13,6 +13,7 @@ use crate::{
         id::{self, Place},
         key_of,
         record::Record,
+        sealed::{FIRST, LAST, SEALED, ends_of, packed},
         unsealed,
     },
     model::{
@@ -126,6 +127,9 @@ pub(crate) fn document<T: Record>(
             return checked;
         }
     };
+    checked
+        .problems
+        .extend(sealed_ends(spec, stored, &unsealed));
     let stored = &*unsealed;
     let key = key_of::<T>(stored).ok();
     let form = key
@@ -147,6 +151,18 @@ pub(crate) fn document<T: Record>(
         });
     }
     checked
+}
+
+/// Whether a sealed bucket says when its first and its last record are.
+fn sealed_ends(spec: &BucketSpec, stored: &RawDocument, rows: &RawDocument) -> Option<Problem> {
+    packed(spec.items(), stored)?;
+    let sealed = stored.get_document(SEALED).ok();
+    let date = |name| sealed.and_then(|sealed| sealed.get_datetime(name).ok());
+    let own = date(FIRST).zip(date(LAST));
+    (own.is_none() || own != ends_of(spec, rows)).then(|| Problem::Field {
+        path: SEALED.to_owned(),
+        expected: "the times of its first and its last record".to_owned(),
+    })
 }
 
 fn id_of(stored: &RawDocument) -> Bson {

@@ -7,6 +7,7 @@ use crate::{
     bucket::{
         BucketFields, check_id, field,
         id::{Place, parse_place},
+        sealed::was_sealed,
         stored_count, stored_place, wrong_field,
     },
     error::Damage,
@@ -28,6 +29,8 @@ pub(crate) struct Own {
     /// Those that cannot be read.
     unreadable: Vec<OwnField>,
     has_bytes: bool,
+    /// It takes no more records.
+    sealed: bool,
 }
 
 impl Own {
@@ -45,6 +48,7 @@ impl Own {
             count: None,
             unreadable: Vec::new(),
             has_bytes: false,
+            sealed: was_sealed(stored),
         };
         for of in spec.own_fields() {
             let read = own.fields.read(of, of.name(names), stored);
@@ -95,6 +99,9 @@ impl Own {
 
     /// Whether it takes a further record.
     pub(super) fn has_room(&self, spec: &BucketSpec) -> Option<bool> {
+        if self.sealed {
+            return Some(false);
+        }
         if !self.is_readable(OwnField::Size) {
             return None;
         }

@@ -12,7 +12,8 @@ impl ProblemKind {
     pub const fn is_harmful(self) -> bool {
         !matches!(
             self,
-            Self::OtherType
+            Self::Sealed
+                | Self::OtherType
                 | Self::AttributeForm
                 | Self::LongSpan
                 | Self::MissingAggregate
@@ -31,12 +32,14 @@ impl ProblemKind {
     pub const fn effect(self) -> &'static str {
         match self {
             Self::Malformed
+            | Self::Packed
             | Self::Field
             | Self::Key
             | Self::Id
             | Self::Count
             | Self::Item
             | Self::Attribute => "reads report it as damaged",
+            Self::Sealed => "this program cannot read it",
             Self::OtherType => "reads take it as missing",
             Self::AttributeForm => "reads are right, but indexes and filters may miss the entries",
             Self::Removed => "reads take marks for damage, and counts are wrong",
@@ -65,7 +68,8 @@ impl ProblemKind {
     #[must_use]
     pub const fn advice(self) -> &'static str {
         match self {
-            Self::Malformed => "restore it from a backup",
+            Self::Malformed | Self::Packed => "restore it from a backup",
+            Self::Sealed => "read it with a later release, built with the feature `seal`",
             Self::Field | Self::OtherType => "restore the field",
             Self::Key => "restore the key field, or move the document out of the collection",
             Self::Id => "insert the bucket again under the right id, and remove this one",
@@ -105,6 +109,8 @@ impl fmt::Display for ProblemKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Malformed => "not valid BSON",
+            Self::Packed => "unreadable packed items",
+            Self::Sealed => "unknown format of packed items",
             Self::Field => "wrong field",
             Self::OtherType => "other type",
             Self::Key => "wrong key",

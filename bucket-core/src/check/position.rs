@@ -61,6 +61,13 @@ pub(crate) fn index_fields(spec: &BucketSpec) -> Vec<(&'static str, i32)> {
     keys.chain(order.iter().copied()).collect()
 }
 
+/// The order of that index.
+pub(crate) fn index_order(spec: &BucketSpec) -> Document {
+    let order = index_fields(spec).into_iter();
+    let order = order.map(|(name, direction)| (name.to_owned(), Bson::Int32(direction)));
+    order.collect()
+}
+
 /// The values of these fields; `None` if one of them is an array, which has several places in the
 /// index, or cannot be read.
 pub(super) fn values(spec: &BucketSpec, stored: &RawDocument) -> Option<Document> {

@@ -68,6 +68,18 @@ pub enum Problem {
         /// The decoder's message.
         message: String,
     },
+    /// Its packed items are damaged.
+    #[non_exhaustive]
+    Packed {
+        /// What is wrong with them.
+        message: String,
+    },
+    /// This program does not know the format of its packed items. Nothing is wrong with the bucket.
+    #[non_exhaustive]
+    Sealed {
+        /// What the program lacks.
+        message: String,
+    },
     /// A field is missing or has another type.
     #[non_exhaustive]
     Field {
@@ -291,6 +303,8 @@ pub enum Problem {
 #[allow(missing_docs, reason = "each is documented at the problem of its name")]
 pub enum ProblemKind {
     Malformed,
+    Packed,
+    Sealed,
     Field,
     OtherType,
     Key,
@@ -328,6 +342,8 @@ impl Problem {
     pub const fn kind(&self) -> ProblemKind {
         match self {
             Self::Malformed { .. } => ProblemKind::Malformed,
+            Self::Packed { .. } => ProblemKind::Packed,
+            Self::Sealed { .. } => ProblemKind::Sealed,
             Self::Field { .. } => ProblemKind::Field,
             Self::OtherType { .. } => ProblemKind::OtherType,
             Self::Key { .. } => ProblemKind::Key,
@@ -366,6 +382,9 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Malformed { message } => write!(f, "it is not valid BSON: {message}"),
+            Self::Packed { message } | Self::Sealed { message } => {
+                write!(f, "its packed items cannot be read: {message}")
+            }
             Self::Field { path, expected } | Self::OtherType { path, expected } => {
                 write!(f, "its field `{path}` is missing or is not {expected}")
             }

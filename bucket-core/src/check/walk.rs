@@ -2,13 +2,13 @@
 
 use std::{marker::PhantomData, mem};
 
-use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf};
+use bson::{DateTime, Document, RawDocument, RawDocumentBuf};
 
 use super::{
     CheckPosition, Finding, PositionError, Suspicion,
     document::{document, head},
     neighbours::Neighbours,
-    position::{index_fields, values},
+    position::{index_order, values},
 };
 use crate::{
     bucket::record::Record,
@@ -102,8 +102,6 @@ impl<T: Record> Checker<T> {
     /// The read: of all buckets of the span, or of those of a key.
     #[must_use]
     pub fn plan(&self, key: Option<&ReadKey>) -> ScanPlan {
-        let sort = index_fields(T::SPEC).into_iter();
-        let sort = sort.map(|(name, direction)| (name.to_owned(), Bson::Int32(direction)));
         ScanPlan {
             filter: RawWriter::build(|writer| {
                 writer.elements(key.map(ReadKey::elements).unwrap_or_default());
@@ -111,7 +109,7 @@ impl<T: Record> Checker<T> {
             }),
             // With the position itself: the next one is compared with it.
             min: self.after.clone(),
-            sort: sort.collect(),
+            sort: index_order(T::SPEC),
             hint: T::SPEC.pages_index_name(),
         }
     }

@@ -8,7 +8,7 @@ pub(crate) mod kind;
 mod operand;
 mod printed_id;
 
-use bson::{RawDocument, RawDocumentBuf, oid::ObjectId};
+use bson::{RawDocument, RawDocumentBuf, oid::ObjectId, spec::BinarySubtype};
 
 pub(crate) use self::{
     element::{Element, Elements, element_parts, elements},
@@ -100,6 +100,16 @@ impl RawWriter {
     pub(crate) fn int64(&mut self, name: &str, value: i64) {
         self.name(kind::INT64, name);
         self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    /// Binary data of the subtype.
+    pub(crate) fn binary(&mut self, name: &str, subtype: BinarySubtype, value: &[u8]) {
+        self.name(kind::BINARY, name);
+        // A document has at most 16 MB.
+        let length = i32::try_from(value.len()).unwrap_or(i32::MAX);
+        self.bytes.extend_from_slice(&length.to_le_bytes());
+        self.bytes.push(subtype.into());
+        self.bytes.extend_from_slice(value);
     }
 
     pub(crate) fn null(&mut self, name: &str) {

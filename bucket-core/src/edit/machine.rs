@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     attribute::RecordFilter,
-    bucket::record::Record,
+    bucket::{BucketRows, record::Record},
     error::DamagedBucket,
     model::limits::Limits,
     read::{self, FindPlan, Live, ReadKey, ReadLevel},
@@ -342,7 +342,8 @@ impl<'a, T: Record> Edit<'a, T> {
             } => Live::default(),
             _ => read::live(T::SPEC, now),
         };
-        let bucket = OpenedBucket::read(&self.key, stored).map_err(damaged)?;
+        let rows = BucketRows::of(T::SPEC, stored).map_err(damaged)?;
+        let bucket = OpenedBucket::read(&self.key, &rows).map_err(damaged)?;
         let (is_dry, forgets_ids) = (self.is_dry, self.forgets_ids);
         let (command, makes) = match &mut self.what {
             What::Some(range, filter) => {

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     attribute::RecordFilter,
     bucket::{
-        self, Head, ItemReader,
+        self, BucketRows, Head, ItemReader,
         edits::{KeptId, in_place_of},
         record::Record,
     },
@@ -27,7 +27,10 @@ use crate::{
 #[derive(Debug)]
 pub struct OpenedBucket<'a, T: Record> {
     pub(super) key: T::Key,
+    /// With its items as rows.
     pub(super) stored: &'a RawDocument,
+    /// Its items as they are stored, if they are packed.
+    pub(super) packed: Option<&'a [u8]>,
     pub(super) head: Head,
     pub(super) count: u32,
     pub(super) reader: ItemReader<'a>,
@@ -60,12 +63,16 @@ impl<'a, T: Record> OpenedBucket<'a, T> {
     /// # Errors
     ///
     /// [`DamagedBucket`] if it is not a bucket of the model.
-    pub fn read(key: &T::Key, stored: &'a RawDocument) -> Result<Self, DamagedBucket> {
-        Self::read_parts(key, stored)
-            .map_err(|damage| DamagedBucket::new(printed_id(stored), damage))
+    pub fn read(key: &T::Key, bucket: &'a BucketRows<'a>) -> Result<Self, DamagedBucket> {
+        let read = Self::read_parts(key, &bucket.rows, bucket.packed);
+        read.map_err(|damage| DamagedBucket::new(printed_id(&bucket.rows), damage))
     }
 
-    fn read_parts(key: &T::Key, stored: &'a RawDocument) -> Result<Self, Damage> {
+    fn read_parts(
+        key: &T::Key,
+        stored: &'a RawDocument,
+        packed: Option<&'a [u8]>,
+    ) -> Result<Self, Damage> {
         let spec = T::SPEC;
         let head = bucket::head(spec, stored)?;
         let mut items = Vec::with_capacity(head.capacity(spec));
@@ -78,6 +85,7 @@ impl<'a, T: Record> OpenedBucket<'a, T> {
         Ok(Self {
             key: key.clone(),
             stored,
+            packed,
             count: head.check_count(items.len())?,
             reader: ItemReader::new(spec, stored)?,
             head,

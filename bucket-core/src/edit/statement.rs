@@ -7,8 +7,9 @@ use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use super::{edit_error::EditError, opened::OpenedBucket};
 use crate::{
     bucket::{
-        edits::{self, Edits},
+        edits::{self, Edits, is_removed},
         record::Record,
+        sealed::{EDIT, FIRST, LAST, PACKED, PLACES, SEALED, ends, pack},
     },
     codec::raw::{RawWriter, elements},
     model::{
@@ -63,8 +64,12 @@ impl<T: Record> OpenedBucket<'_, T> {
             writer.end(filter);
             let change = writer.begin_document("u");
             let sets = writer.begin_document("$set");
-            for (index, (item, _)) in changed {
-                writer.document(&format!("{}.{index}", spec.items()), item);
+            if self.packed.is_none() {
+                for (index, (item, _)) in changed {
+                    writer.document(&format!("{}.{index}", spec.items()), item);
+                }
+            } else {
+                self.write_sealed(changed, edits, writer);
             }
             write_all(writer, &set);
             writer.end(sets);
@@ -100,6 +105,10 @@ impl<T: Record> OpenedBucket<'_, T> {
         } else {
             writer.integer(&number, edits.number);
         }
+        if let Some(packed) = self.packed {
+            writer.binary(spec.items(), PACKED, packed);
+            return;
+        }
         let bytes = self.stored.as_bytes().len();
         if !spec.aggregates().is_empty() && bytes < MAX_DOCUMENT_BYTES / 2 {
             // The aggregates are those of all of them.
@@ -119,6 +128,40 @@ impl<T: Record> OpenedBucket<'_, T> {
                 writer.end(same);
             }
         }
+    }
+
+    /// All items, packed again. Where no record is left, or nothing packs them, they become rows.
+    fn write_sealed(&self, changed: &Changed<'_, T>, edits: Edits, writer: &mut RawWriter) {
+        let spec = T::SPEC;
+        let all = self.items.iter().enumerate();
+        let all = all.map(|(index, item)| changed.get(&index).map_or(*item, |(item, _)| item));
+        let all: Vec<&RawDocument> = all.collect();
+        let left = all.iter().copied().filter(|item| !is_removed(item));
+        let packed = ends(spec, left).and_then(|ends| Some((ends, pack(all.iter().copied())?)));
+        if let Some((_, packed)) = &packed {
+            writer.binary(spec.items(), PACKED, packed);
+        } else {
+            let rows = writer.begin_array(spec.items());
+            for (index, item) in all.iter().enumerate() {
+                writer.element(index, item.as_bytes());
+            }
+            writer.end(rows);
+        }
+        let sealed = writer.begin_document(SEALED);
+        if let Some(((first, last), _)) = packed {
+            writer.date(FIRST, first.timestamp_millis());
+            writer.date(LAST, last.timestamp_millis());
+        }
+        // A change stream shows only that all items are others.
+        let edit = writer.begin_document(EDIT);
+        writer.integer(edits::NUMBER, edits.number.saturating_add(1));
+        let places = writer.begin_array(PLACES);
+        for (at, index) in changed.keys().enumerate() {
+            writer.integer(&at.to_string(), i64::try_from(*index).unwrap_or(i64::MAX));
+        }
+        writer.end(places);
+        writer.end(edit);
+        writer.end(sealed);
     }
 
     /// The arrays of attributes that the bucket holds for no record any more: nothing of a removed record may

@@ -81,10 +81,17 @@ pub enum Damage {
         /// The server's message.
         message: String,
     },
-    /// The bucket is sealed, and its packed items cannot be read.
+    /// The bucket is sealed, and its packed items are damaged.
+    #[non_exhaustive]
+    Packed {
+        /// What is wrong with them.
+        message: String,
+    },
+    /// The bucket is sealed, and this program does not know the format of its packed items: a later release wrote it,
+    /// or the program is built without the feature `seal`. Nothing is wrong with the bucket.
     #[non_exhaustive]
     Sealed {
-        /// Why not.
+        /// What the program lacks.
         message: String,
     },
     /// The document is not valid BSON.
@@ -155,7 +162,9 @@ impl fmt::Display for Damage {
                 Some(index) => write!(f, "its item {index}: {source}"),
                 None => write!(f, "{source}"),
             },
-            Self::Sealed { message } => write!(f, "its packed items cannot be read: {message}"),
+            Self::Packed { message } | Self::Sealed { message } => {
+                write!(f, "its packed items cannot be read: {message}")
+            }
             Self::Bson(source) => write!(f, "it is not valid BSON: {source}"),
         }
     }

@@ -62,7 +62,10 @@ impl Damage {
         let message = REDACTED.to_owned();
         match self {
             // A path is made of the model's names, and what is wrong with packed bytes says nothing that they hold.
-            Self::Field { .. } | Self::CountMismatch { .. } | Self::Sealed { .. } => self.clone(),
+            Self::Field { .. }
+            | Self::CountMismatch { .. }
+            | Self::Packed { .. }
+            | Self::Sealed { .. } => self.clone(),
             Self::Key { message: _ } => Self::Key { message },
             Self::Id { message: _ } => Self::Id { message },
             Self::Item { index, source: _ } => Self::Item {

@@ -30,6 +30,7 @@ use super::{
 ///     max_bytes: None,
 ///     raised_from: None,
 ///     expire_after: None,
+///     seal_after: None,
 ///     object_ids: false,
 ///     compression: None,
 ///     inputs: &[],
@@ -62,6 +63,7 @@ pub struct SpecParts {
     pub max_bytes: Option<u32>,
     pub raised_from: Option<u32>,
     pub expire_after: Option<u32>,
+    pub seal_after: Option<u32>,
     pub object_ids: bool,
     pub compression: Option<&'static str>,
     pub inputs: &'static [Input],
@@ -272,6 +274,13 @@ impl BucketSpec {
     #[must_use]
     pub const fn expire_after(&self) -> Option<u32> {
         self.parts.expire_after
+    }
+
+    /// How long after its last record, or after its window, a bucket is due to be sealed, in seconds; `None` for
+    /// models whose buckets stay rows.
+    #[must_use]
+    pub const fn seal_after(&self) -> Option<u32> {
+        self.parts.seal_after
     }
 
     /// Whether the server makes the ids, as object ids. A unique index on the fields that identify

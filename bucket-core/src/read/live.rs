@@ -7,11 +7,18 @@ use bson::{Bson, DateTime, Document, doc};
 
 use super::{AggregatePlan, FindPlan, fields};
 use crate::{
-    bucket::edits::{left, removed},
-    codec::raw::RawWriter,
-    model::spec::BucketSpec,
+    bucket::{
+        edits::{left, removed},
+        sealed::{self, Shown},
+    },
+    codec::raw::{RawWriter, WITHOUT_ID},
+    error::{Damage, DamagedBucket},
+    model::{spec::BucketSpec, whole},
     time::range::TimeRange,
 };
+
+/// The packed items of the sealed buckets of which only a part is shown: the server cannot tell which.
+const CUT: &str = "_cut";
 
 /// What a read shows at one moment; see [`live`].
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -116,11 +123,42 @@ impl Live {
     pub fn record_count(&self, spec: &BucketSpec, key: &Document) -> AggregatePlan {
         let mut plan = super::record_count(spec, &self.shown(key));
         if let Some(first) = self.range.start() {
-            let count = doc! { spec.names().count: shown_count(spec, first) };
+            let (is_cut, items) = (sealed::is_cut(spec, first), format!("${}", spec.items()));
+            let count = doc! { "$cond": [is_cut.clone(), removed(), shown_count(spec, first)] };
+            let set = doc! {
+                spec.names().count: count,
+                CUT: { "$cond": [is_cut, items, "$$REMOVE"] },
+            };
+            if let Some(group) = plan.pipeline.last_mut()
+                && let Ok(group) = group.get_document_mut("$group")
+            {
+                group.insert(CUT, doc! { "$push": format!("${CUT}") });
+            }
             // After `$match`.
-            plan.pipeline.insert(1, doc! { "$set": count });
+            plan.pipeline.insert(1, doc! { "$set": set });
         }
         plan
+    }
+
+    /// The number of records that a result of [`record_count`](Self::record_count) says.
+    ///
+    /// # Errors
+    ///
+    /// [`DamagedBucket`] if a bucket has no count, or cannot be unpacked.
+    pub fn read_count(&self, spec: &BucketSpec, found: &Document) -> Result<u64, DamagedBucket> {
+        if let Some(id) = found.get_array("damaged").ok().and_then(|ids| ids.first()) {
+            let damage = Damage::__field(spec.names().count, "a number");
+            return Err(DamagedBucket::new(id.to_string(), damage));
+        }
+        let records = whole::field(found, "records").unwrap_or_default();
+        let mut shown = Shown::default();
+        if let (Ok(cut), Some(first)) = (found.get_array(CUT), self.range.start()) {
+            for packed in cut.iter().filter_map(packed_bytes) {
+                let added = shown.add(spec, packed, first);
+                added.map_err(|damage| DamagedBucket::new(WITHOUT_ID, damage))?;
+            }
+        }
+        Ok(u64::try_from(records).unwrap_or_default() + shown.records)
     }
 
     fn shown(&self, key: &Document) -> Document {
@@ -153,6 +191,14 @@ fn shown_count(spec: &BucketSpec, first: DateTime) -> Document {
     // What counts records takes the removed ones off.
     let shown = doc! { "$add": [{ "$size": shown }, removed()] };
     doc! { "$cond": [{ "$and": is_counted }, shown, count] }
+}
+
+/// The bytes of packed items.
+pub(super) fn packed_bytes(value: &Bson) -> Option<&[u8]> {
+    match value {
+        Bson::Binary(packed) => Some(&packed.bytes),
+        _ => None,
+    }
 }
 
 /// How many of these values are dates.

@@ -2,7 +2,7 @@
 //!
 //! The server reads every bucket of the keys and sends one document for each key.
 
-use bson::{Bson, DateTime, Document, RawDocument, doc};
+use bson::{Bson, DateTime, Document, RawBsonRef, RawDocument, doc};
 
 use super::{
     AggregatePlan, Live, ReadKey, aggregate, any_key, has_records, keys::of_key,
@@ -13,7 +13,7 @@ use crate::{
         self,
         edits::{left, removed},
         record::Record,
-        sealed,
+        sealed::{self, Shown},
     },
     codec::raw::printed_id,
     error::{Damage, DamagedBucket},
@@ -31,6 +31,8 @@ const REMOVED: &str = "removed";
 const TIMES: &str = "times";
 /// The first and the last time of a sealed bucket.
 const ENDS: &str = "ends";
+/// The packed items of a sealed bucket of which only a part is shown.
+const CUT: &str = "cut";
 const SHOWN: &str = "shown";
 const WHOLE: &str = "whole";
 const BUCKETS: &str = "buckets";
@@ -51,7 +53,7 @@ pub fn summaries(spec: &BucketSpec, live: &Live, keys: &[ReadKey]) -> AggregateP
         spec,
         vec![
             doc! { "$match": filter },
-            doc! { "$project": arrays(spec) },
+            doc! { "$project": arrays(spec, live) },
             doc! { "$project": checked(live) },
             doc! { "$group": totals() },
         ],
@@ -60,13 +62,17 @@ pub fn summaries(spec: &BucketSpec, live: &Live, keys: &[ReadKey]) -> AggregateP
 
 /// Of each bucket: its key, its count, the length of its array, and the times of its items. The
 /// expressions never fail on the server, whatever is stored.
-fn arrays(spec: &BucketSpec) -> Document {
+fn arrays(spec: &BucketSpec, live: &Live) -> Document {
     let items = format!("${}", spec.items());
     let times = doc! { "$map": {
         "input": left(&*items), "in": format!("$$this.{}", spec.time().name),
     } };
     let of_array =
         |value: Bson, other: Bson| doc! { "$cond": [{ "$isArray": &items }, value, other] };
+    let cut = match live.range().start() {
+        None => Bson::from("$$REMOVE"),
+        Some(first) => doc! { "$cond": [sealed::is_cut(spec, first), &items, "$$REMOVE"] }.into(),
+    };
     let ends = [sealed::FIRST, sealed::LAST].map(|name| format!("${}.{name}", sealed::SEALED));
     doc! {
         KEY: key_fields(spec),
@@ -75,6 +81,7 @@ fn arrays(spec: &BucketSpec) -> Document {
         REMOVED: removed(),
         TIMES: of_array(times.into(), Bson::Array(Vec::new())),
         ENDS: { "$cond": [sealed::is_packed(spec), Bson::from(ends.to_vec()), "$$REMOVE"] },
+        CUT: cut,
     }
 }
 
@@ -98,26 +105,22 @@ fn checked(live: &Live) -> Document {
             doc! { "$filter": { "input": times, "cond": is_shown } }.into()
         }
     };
-    // How many records of a sealed bucket are past the limit, only its items say.
     let (ends, is_sealed) = (format!("${ENDS}"), doc! { "$isArray": format!("${ENDS}") });
-    let first = doc! { "$arrayElemAt": [&ends, 0] };
-    let mut of_sealed = vec![
+    let of_sealed = [
         doc! { "$eq": [dates(&ends), 2] },
         doc! { "$gt": [&count, 0] },
     ];
-    of_sealed.extend(
-        live.range()
-            .start()
-            .map(|limit| doc! { "$gte": [first, limit] }),
-    );
+    // How many records of it are past the limit, only its items say.
+    let is_cut = doc! { "$ne": [{ "$type": format!("${CUT}") }, "missing"] };
     let number = doc! { "$cond": [{ "$isNumber": &count }, &count, 0] };
     let left = doc! { "$subtract": [number, format!("${REMOVED}")] };
     let rows = doc! { "$size": &of_rows };
     doc! {
         KEY: 1,
-        WHOLE: { "$cond": [&is_sealed, { "$and": of_sealed }, whole] },
-        RECORDS: { "$cond": [&is_sealed, left, rows] },
-        SHOWN: { "$cond": [is_sealed, ends, of_rows] },
+        CUT: 1,
+        WHOLE: { "$cond": [&is_sealed, { "$and": of_sealed.to_vec() }, whole] },
+        RECORDS: { "$cond": [&is_cut, 0, { "$cond": [&is_sealed, left, rows] }] },
+        SHOWN: { "$cond": [is_cut, [], { "$cond": [is_sealed, ends, of_rows] }] },
     }
 }
 
@@ -129,6 +132,7 @@ fn totals() -> Document {
         RECORDS: { "$sum": long(format!("${RECORDS}")) },
         FIRST: { "$min": { "$min": &shown } },
         LAST: { "$max": { "$max": &shown } },
+        CUT: { "$push": format!("${CUT}") },
         // One of them suffices.
         DAMAGED: { "$min": { "$cond": [whole, "$$REMOVE", { "_id": format!("${ID}") }] } },
     }
@@ -168,6 +172,7 @@ pub struct KeySummary<K> {
 /// [`DamagedBucket`] if a bucket of the key is damaged.
 pub fn read_summary<T: Record>(
     found: &RawDocument,
+    live: &Live,
 ) -> Result<Option<KeySummary<T::Key>>, DamagedBucket> {
     if let Ok(damaged) = found.get_document(DAMAGED) {
         let damage = Damage::Field {
@@ -185,7 +190,21 @@ pub fn read_summary<T: Record>(
         .get_document(ID)
         .map_err(|_| field(ID, "a document"))?;
     let key = bucket::key_of::<T>(key).map_err(|damage| of_key(key, damage))?;
-    let (Ok(first), Ok(last)) = (found.get_datetime(FIRST), found.get_datetime(LAST)) else {
+    let mut cut = Shown {
+        records: 0,
+        ends: found
+            .get_datetime(FIRST)
+            .ok()
+            .zip(found.get_datetime(LAST).ok()),
+    };
+    if let (Ok(packed), Some(limit)) = (found.get_array(CUT), live.range().start()) {
+        for packed in packed.into_iter().flatten() {
+            if let RawBsonRef::Binary(packed) = packed {
+                cut.add(T::SPEC, packed.bytes, limit).map_err(unreadable)?;
+            }
+        }
+    }
+    let Some((first, last)) = cut.ends else {
         return Ok(None);
     };
     let number = |name| {
@@ -196,7 +215,7 @@ pub fn read_summary<T: Record>(
     Ok(Some(KeySummary {
         key,
         buckets: number(BUCKETS)?,
-        records: number(RECORDS)?,
+        records: number(RECORDS)? + cut.records,
         first,
         last,
     }))

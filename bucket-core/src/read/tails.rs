@@ -4,7 +4,10 @@ use bson::{Bson, DateTime, Document, doc};
 
 use super::{FindPlan, ReadKey, any_key, fields, find, key_filter, order};
 use crate::{
-    bucket::id::{Place, push_place},
+    bucket::{
+        id::{Place, push_place},
+        sealed::{SEALED, is_packed_filter},
+    },
     codec::raw::RawWriter,
     model::{
         form::OrderedBy,
@@ -160,7 +163,7 @@ pub(crate) fn bucket_at(spec: &BucketSpec, key: &ReadKey, place: Place) -> FindP
     }
 }
 
-/// This bucket with its items, if one of them has this time.
+/// This bucket with its items, if one of them has this time or they are packed.
 #[must_use]
 pub(crate) fn items_at(
     spec: &BucketSpec,
@@ -171,7 +174,14 @@ pub(crate) fn items_at(
         bucket.write(spec, writer);
         if let Some(time) = time {
             let path = format!("{}.{}", spec.items(), spec.time().name);
+            let any = writer.begin_array("$or");
+            let of_rows = writer.begin_element(0);
             writer.date(&path, time.timestamp_millis());
+            writer.end(of_rows);
+            let packed = writer.begin_element(1);
+            fields(writer, &is_packed_filter(spec));
+            writer.end(packed);
+            writer.end(any);
         }
     });
     let mut projection = doc! { spec.items(): 1 };
@@ -240,7 +250,7 @@ pub(crate) fn remembered(
 /// The fields of a bucket that a writer relies on, and what it holds for its items.
 pub(super) fn header(spec: &BucketSpec) -> Document {
     let names = spec.names();
-    let mut header = doc! { ID: 1, names.count: 1 };
+    let mut header = doc! { ID: 1, names.count: 1, SEALED: 1 };
     let form = spec.form().own_fields().iter().map(|own| own.name(names));
     let bytes = spec.max_bytes().map(|_| names.bytes);
     let shared = spec.shared_arrays().map(|array| array.name);

@@ -10,6 +10,8 @@ use crate::{
         id::{Place, is_of_key, parse_place, prefix},
         item_time, items, key_of,
         record::Record,
+        sealed::{FIRST, LAST, SEALED, ends_of},
+        unsealed,
     },
     check::{Own, Problem},
     model::{
@@ -31,6 +33,7 @@ pub(super) fn of<T: Record>(
 ) -> Option<Changes> {
     let spec = T::SPEC;
     let names = spec.names();
+    let stored = &*unsealed(spec, stored).ok()?;
     let form = key_of::<T>(stored).ok().and_then(|key| limits(&key));
     let form = form.and_then(|limits| limits.apply(spec.form()).ok());
     let form = form.unwrap_or(spec.form());
@@ -63,6 +66,8 @@ pub(super) fn of<T: Record>(
         Problem::Field { path, .. } => bucket.field::<T>(path, now),
         // Only a person knows what was there, or nothing has to be done.
         Problem::Malformed { .. }
+        | Problem::Packed { .. }
+        | Problem::Sealed { .. }
         | Problem::OtherType { .. }
         | Problem::Key { .. }
         | Problem::Item { .. }
@@ -102,6 +107,10 @@ impl Bucket<'_> {
                 .is_some_and(|it| it.starts_with('.'))
         {
             return self.edits();
+        }
+        if path == SEALED {
+            let (first, last) = ends_of(spec, self.stored)?;
+            return Changes::one(SEALED, doc! { FIRST: first, LAST: last });
         }
         if spec.aggregates().iter().any(|of| of.path == path) {
             return stats::<T>(self);

@@ -7,7 +7,10 @@
 use bson::{Bson, Document, doc};
 
 use crate::{
-    bucket::edits::{self, EDITS},
+    bucket::{
+        edits::{self, EDITS},
+        sealed,
+    },
     model::{
         aggregate::AggregateKind,
         form::OwnField,
@@ -61,20 +64,36 @@ pub(super) fn validator(spec: &BucketSpec) -> Document {
         "properties": { edits::NUMBER: at_least(0), edits::REMOVED: at_least(0) },
     };
     fields.allow(EDITS, edits);
-    fields.require(
-        spec.items(),
-        doc! { "bsonType": "array", "items": item(spec) },
-    );
+    let mut items = doc! { "bsonType": "array", "items": item(spec) };
+    if spec.seal_after().is_some() {
+        items.insert("bsonType", ["array", "binData"]);
+        let date = of_types(&["date"]);
+        let ends = doc! { sealed::FIRST: date.clone(), sealed::LAST: date };
+        fields.allow(
+            sealed::SEALED,
+            doc! { "bsonType": "object", "properties": ends },
+        );
+    }
+    fields.require(spec.items(), items);
     let mut schema = doc! { "title": format!("{TITLE}{FORMAT}") };
     schema.extend(fields.into_schema());
     doc! { "$jsonSchema": schema, "$expr": is_counted(spec) }
 }
 
-/// Whether the count is the length of the array; a value that is no array never has it.
+/// Whether the count is the length of the array; a value that is no array never has it. Of packed items the server
+/// cannot count.
 fn is_counted(spec: &BucketSpec) -> Document {
-    let items = format!("${}", spec.items());
-    let length = doc! { "$cond": [{ "$isArray": [&items] }, { "$size": &items }, -1] };
-    doc! { "$eq": [format!("${}", spec.names().count), length] }
+    let (items, count) = (
+        format!("${}", spec.items()),
+        format!("${}", spec.names().count),
+    );
+    let other = if spec.seal_after().is_some() {
+        doc! { "$cond": [sealed::is_packed(spec), &count, -1] }.into()
+    } else {
+        Bson::Int32(-1)
+    };
+    let length = doc! { "$cond": [{ "$isArray": [&items] }, { "$size": &items }, other] };
+    doc! { "$eq": [count, length] }
 }
 
 fn own_field(fields: &mut Fields, own: OwnField, name: &str) {

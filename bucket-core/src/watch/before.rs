@@ -10,7 +10,7 @@ use bson::{RawBsonRef, RawDocument, RawDocumentBuf, Timestamp};
 use super::{head::Head, known::Bucket};
 use crate::{
     bucket::{
-        self, ItemReader,
+        self, BucketRows, ItemReader,
         edits::{Edits, is_removed},
         record::Record,
     },
@@ -58,7 +58,12 @@ impl Before {
         head: Option<&Head>,
         items: &Items<'_>,
     ) -> Vec<Option<T>> {
-        let former = Former::of(T::SPEC, head, items).filter(|_| !self.is_partial);
+        let rows = match head {
+            Some(Head::Before(stored)) => BucketRows::of(T::SPEC, stored).ok(),
+            _ => None,
+        };
+        let former = rows.as_ref().filter(|_| !self.is_partial);
+        let former = former.and_then(|rows| Former::of(T::SPEC, rows, items));
         let set = self.set.get(bucket);
         let records = items.iter().map(|(index, _)| {
             let former = former.as_ref()?;
@@ -124,9 +129,12 @@ struct Former<'a> {
 }
 
 impl<'a> Former<'a> {
-    fn of(spec: &'static BucketSpec, head: Option<&'a Head>, items: &Items<'_>) -> Option<Self> {
-        let (Some(Head::Before(stored)), Some((first, _))) = (head, items.first()) else {
-            return None;
+    fn of(spec: &'static BucketSpec, rows: &'a BucketRows<'_>, items: &Items<'_>) -> Option<Self> {
+        let stored = &*rows.rows;
+        // Of packed items the server cannot give a part.
+        let first = match rows.packed {
+            Some(_) => 0,
+            None => items.first()?.0,
         };
         let stored_items = bucket::items(spec, stored).ok()?;
         let items = stored_items
@@ -135,7 +143,7 @@ impl<'a> Former<'a> {
         Some(Self {
             reader: ItemReader::new(spec, stored).ok()?,
             items: items.collect(),
-            first: *first,
+            first,
         })
     }
 

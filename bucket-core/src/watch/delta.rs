@@ -2,7 +2,10 @@
 
 use bson::{RawArray, RawBsonRef, RawDocument, RawDocumentBuf};
 
-use super::raw_change::{is_at_or_in, takes_from, updated_fields};
+use super::{
+    raw_change::{is_at_or_in, takes_from, updated_fields},
+    sealing::Sealing,
+};
 use crate::{
     bucket::{
         bson_damage,
@@ -39,15 +42,20 @@ pub(super) enum Items<'a> {
 }
 
 impl<'a> Delta<'a> {
-    /// Reads an `updateDescription`.
-    pub(super) fn read(spec: &'static BucketSpec, update: &'a RawDocument) -> Result<Self, Damage> {
+    /// Reads an `updateDescription`, whose updated fields are [`unpacked`].
+    pub(super) fn read(
+        spec: &'static BucketSpec,
+        update: &'a RawDocument,
+        unpacked: &'a RawDocument,
+    ) -> Result<Self, Damage> {
         let mut read = Read {
             is_unclear: takes_from(update, spec.items())?,
+            sealing: Sealing::read(updated_fields(update)?),
             ..Read::default()
         };
         let mut changes_fields = false;
         let mut whole = Some(Vec::new());
-        for field in updated_fields(update)? {
+        for field in unpacked {
             let (path, value) = field.map_err(bson_damage)?;
             read.field(spec, path.as_str(), value);
             let mut held = spec.shared_arrays().map(|array| array.name);
@@ -101,6 +109,7 @@ struct Read<'a> {
     count: Option<u32>,
     /// The number of removed records after an edit.
     edited: Option<i64>,
+    sealing: Sealing,
 }
 
 impl<'a> Read<'a> {
@@ -128,6 +137,18 @@ impl<'a> Read<'a> {
 
     fn items(mut self) -> Items<'a> {
         self.items.sort_by_key(|(index, _)| *index);
+        match (&self.sealing, self.all, self.edited) {
+            (Sealing::Same, _, None) => return Items::Same,
+            (Sealing::Edit(places), Some(all), Some(removed)) => {
+                let items = (0_u32..).zip(all).filter(|(at, _)| places.contains(at));
+                let items: Option<Vec<_>> =
+                    items.map(|(at, item)| Some((at, item.ok()?))).collect();
+                let items = items.filter(|items| items.len() == places.len());
+                return items.map_or(Items::Unclear, |items| Items::Edited(items, removed > 0));
+            }
+            (Sealing::Nothing, ..) => {}
+            _ => return Items::Unclear,
+        }
         match (self.all, self.edited) {
             _ if self.is_unclear => Items::Unclear,
             (Some(all), None) if self.items.is_empty() => Items::All(all),

@@ -13,6 +13,7 @@ use super::{
     position::{Position, Start},
     raw_change::{Kind, RawChange},
     records::{Changes, appended, decoded, edited, is_longer},
+    sealing::unpacked,
     token::{WatchToken, WatchTokenError},
 };
 use crate::{
@@ -357,7 +358,8 @@ impl<T: Record> Follow<T> {
                 }
             }
             Kind::Updated(update) => {
-                let delta = Delta::read(T::SPEC, update)?;
+                let unpacked = unpacked(T::SPEC, update)?;
+                let delta = Delta::read(T::SPEC, update, &unpacked)?;
                 let changes_fields = delta.changes_fields;
                 let changes = self.updated(bucket, key, delta, known, head);
                 let is_asking = matches!(changes, Err(Obstacle::Head(_)));

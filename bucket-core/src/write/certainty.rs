@@ -16,7 +16,7 @@ use bson::{DateTime, RawDocument, RawDocumentBuf};
 
 use super::{Action, Batch, Chain, Step, equality, own_ids::document};
 use crate::{
-    bucket::{ItemReader, id::Place},
+    bucket::{self, ItemReader, id::Place},
     read::{self, FindPlan, Remembered},
 };
 
@@ -93,8 +93,11 @@ impl Batch {
             .filter_map(|place| document(&self.encoded().items, place))
             .collect();
         found.iter().any(|bucket| {
+            let Ok(bucket) = bucket::unsealed(self.spec(), bucket) else {
+                return true;
+            };
             let items = bucket.get_array(self.spec().items());
-            let (Ok(items), Ok(reader)) = (items, ItemReader::new(self.spec(), bucket)) else {
+            let (Ok(items), Ok(reader)) = (items, ItemReader::new(self.spec(), &bucket)) else {
                 // It is damaged: nothing says what it holds.
                 return true;
             };

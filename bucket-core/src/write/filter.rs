@@ -5,6 +5,7 @@ use super::{
     change::{Change, Part, Render},
 };
 use crate::{
+    bucket::sealed::SEALED,
     codec::raw::RawWriter,
     model::{form::OwnField, spec::ID},
 };
@@ -76,6 +77,12 @@ impl Statement<'_> {
                     }
                     None => self.write_room(writer, put.size),
                     Some(count) => self.write_exactly(writer, count),
+                }
+                if self.spec.seal_after().is_some() && !self.kind.closes_in_order() {
+                    // It has room, but a later record may be in the bucket after it.
+                    let none = writer.begin_document(SEALED);
+                    writer.bool("$exists", false);
+                    writer.end(none);
                 }
             }
             Action::Close { id, number } => {

@@ -258,6 +258,7 @@ const fn parts_of(
             raised_from(form)
         },
         expire_after: None,
+        seal_after: None,
         object_ids,
         compression: None,
         inputs: INPUTS,

@@ -32,6 +32,8 @@ pub(crate) struct Model {
     pub(crate) compression: Option<&'static str>,
     /// In seconds.
     pub(crate) expire_after: Option<u32>,
+    /// In seconds.
+    pub(crate) seal_after: Option<u32>,
     /// A record replaces the one that is stored under its id.
     pub(crate) replaces: bool,
     pub(crate) own_fields: Vec<OwnField>,

@@ -17,7 +17,8 @@ use crate::{
     symbol::{
         ATTRIBUTES, BUCKET, BUCKET_ARRAY_KEYS, BYTES, CAPACITY, CLOSED, COLLECTION, COMPRESSION,
         COUNT, CRATE, CREATED_AT, END, EXPIRE_AFTER, EXPIRE_FROM, FULL, ID, ITEMS, LATE, MAX_BYTES,
-        MAX_DURATION, NUMBERED, OBJECT_IDS, ON_CONFLICT, RAISED_FROM, SIZE, START, STATS, WINDOW,
+        MAX_DURATION, NUMBERED, OBJECT_IDS, ON_CONFLICT, RAISED_FROM, SEAL_AFTER, SIZE, START,
+        STATS, WINDOW,
     },
     syntax::{
         attribute_array::ArrayAttr,
@@ -85,6 +86,9 @@ impl ContainerAttrs {
         } else if entry.is(EXPIRE_AFTER) {
             let value = duration::expire_after(cx, entry);
             self.expire_after.fill(cx, entry, value);
+        } else if entry.is(SEAL_AFTER) {
+            let value = duration::seal_after(cx, entry);
+            self.seal_after.fill(cx, entry, value);
         } else if entry.is(ON_CONFLICT) {
             let value = choice::parse(cx, entry, ON_CONFLICT, &choice::ON_CONFLICT);
             self.on_conflict.fill(cx, entry, value);
@@ -154,6 +158,7 @@ impl ContainerAttrs {
             Some(meant) if meant == NUMBERED.as_str() => self.numbered.presume(entry),
             Some(meant) if meant == MAX_BYTES.as_str() => self.max_bytes.presume(entry),
             Some(meant) if meant == EXPIRE_AFTER.as_str() => self.expire_after.presume(entry),
+            Some(meant) if meant == SEAL_AFTER.as_str() => self.seal_after.presume(entry),
             Some(meant) if meant == ON_CONFLICT.as_str() => self.on_conflict.presume(entry),
             _ => {}
         }

@@ -4,7 +4,7 @@ use syn::Lit;
 
 use crate::{
     diagnostics::{Diagnostics, did_you_mean, suggest},
-    symbol::{EXPIRE_AFTER, MAX_DURATION, Symbol, WINDOW},
+    symbol::{EXPIRE_AFTER, MAX_DURATION, SEAL_AFTER, Symbol, WINDOW},
     syntax::{entry::Entry, value},
 };
 
@@ -37,7 +37,7 @@ const BUCKET: Span = Span {
     usual: "1h",
 };
 
-/// How long records are kept: at most what the server accepts, 2^31 - 1 seconds (68 years).
+/// The age of records: at most what the server accepts, 2^31 - 1 seconds (68 years).
 const KEPT: Span = Span {
     longest: 2_147_483_647,
     text: "24855d",
@@ -93,7 +93,17 @@ pub(crate) fn max_duration(cx: &mut Diagnostics, entry: &Entry) -> Option<u32> {
 
 /// The value of `expire_after = "30d"`, in seconds.
 pub(crate) fn expire_after(cx: &mut Diagnostics, entry: &Entry) -> Option<u32> {
-    read(cx, entry, EXPIRE_AFTER, KEPT, |text| {
+    age(cx, entry, EXPIRE_AFTER)
+}
+
+/// The value of `seal_after = "7d"`, in seconds.
+pub(crate) fn seal_after(cx: &mut Diagnostics, entry: &Entry) -> Option<u32> {
+    age(cx, entry, SEAL_AFTER)
+}
+
+/// An age of records.
+fn age(cx: &mut Diagnostics, entry: &Entry, symbol: Symbol) -> Option<u32> {
+    read(cx, entry, symbol, KEPT, |text| {
         let instead = match text {
             "day" => "1d",
             "week" => "1w",

@@ -139,6 +139,7 @@ pub(crate) fn reserved(name: &str) -> Option<&'static str> {
     match name {
         "_id" => Some("`_id` is the id of the bucket"),
         "_edits" => Some("`_edits` counts the edits of the bucket"),
+        "_sealed" => Some("`_sealed` says that the bucket is sealed"),
         _ => None,
     }
 }

@@ -1,10 +1,10 @@
 //! `count`: how many records a key has.
 
-use bucket_core::{Damage, DamagedBucket, Record, read};
+use bucket_core::{Record, read};
 use mongodb::bson::DateTime;
 use tracing::Instrument;
 
-use super::{ActionFuture, number, run_plan};
+use super::{ActionFuture, run_plan};
 use crate::{
     Buckets, Error, ErrorKind, Result, error::Context, read::ReadOptions,
     read_setters::read_setters, trace,
@@ -51,17 +51,14 @@ impl<'a, T: Record> CountQuery<'a, T> {
         let key = read::key_document::<T>(&self.key);
         let store = self.buckets.store();
         let collection = store.readable(&mut self.options, &context).await?;
-        let plan = read::live(T::SPEC, DateTime::now()).record_count(T::SPEC, &key);
+        let live = read::live(T::SPEC, DateTime::now());
+        let plan = live.record_count(T::SPEC, &key);
         let found = run_plan::aggregate(&collection, plan, self.options)
             .await
             .map_err(|error| Error::read(error, &context))?;
         let Some(found) = found else { return Ok(0) };
-        if let Some(id) = found.get_array("damaged").ok().and_then(|ids| ids.first()) {
-            let damage = Damage::__field(T::SPEC.names().count, "a number");
-            let damage = DamagedBucket::new(id.to_string(), damage);
-            return Err(Error::new(ErrorKind::Damaged(damage), &context));
-        }
-        let records = number(&found, "records");
+        let records = live.read_count(T::SPEC, &found);
+        let records = records.map_err(|damage| Error::new(ErrorKind::Damaged(damage), &context))?;
         tracing::debug!(target: trace::READ, records, "count");
         Ok(records)
     }

@@ -253,11 +253,12 @@ impl Sums<'_> {
         summaries: &mut Vec<Result<KeySummary<T::Key>>>,
     ) -> Result<()> {
         let failed = |fault: ReadFault| Error::read(fault, &self.context);
-        let plan = read::summaries(T::SPEC, &read::live(T::SPEC, DateTime::now()), keys);
+        let live = read::live(T::SPEC, DateTime::now());
+        let plan = read::summaries(T::SPEC, &live, keys);
         let found = self.options.aggregate(&self.collection, plan).await;
         let mut found = found.map_err(failed)?;
         while let Some(found) = found.next().await.map_err(failed)? {
-            match read::read_summary::<T>(&found) {
+            match read::read_summary::<T>(&found, &live) {
                 Ok(None) => {}
                 Ok(Some(summary)) => summaries.push(Ok(summary)),
                 Err(damage) => {

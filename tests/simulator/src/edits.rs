@@ -202,7 +202,8 @@ impl<T: Model> World<'_, T> {
             let document = pick(random, &documents);
             let stored = bucket_core::bucket::decode::<T>(document).ok()?;
             let key = bucket_core::BucketDocument::as_ref(&stored).key;
-            let opened = OpenedBucket::<T>::read(&key, document).ok()?;
+            let rows = bucket_core::bucket::BucketRows::of(T::SPEC, document).ok()?;
+            let opened = OpenedBucket::<T>::read(&key, &rows).ok()?;
             let step = self.ledger.step();
             let known = opened.referenced().ok()?.into_iter().map(|read| Known {
                 reference: read.reference,

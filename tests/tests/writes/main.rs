@@ -49,6 +49,7 @@ mod record_ids;
 mod remembered;
 mod replaced;
 mod replacing;
+mod sealing;
 mod sessions;
 mod settings_together;
 mod sources;

@@ -164,6 +164,11 @@ impl Kind {
         matches!(self, Self::Late(_))
     }
 
+    /// Whether a bucket that is sealed has no room, or a mark that says so.
+    pub(crate) const fn closes_in_order(self) -> bool {
+        !matches!(self, Self::Window(_) | Self::Late(_))
+    }
+
     /// Whether records only go into buckets for late records.
     pub(crate) const fn is_set_aside(self) -> bool {
         matches!(self, Self::Late(Late { merge: false, .. }))

@@ -34,6 +34,7 @@ impl Chain {
                 && refused.id == known.id
                 && known.count <= refused.count
                 && known.bytes <= refused.bytes
+                && !known.sealed
                 && (!known.marked || self.kind.is_late())
         };
         if self.refused.as_ref().is_some_and(should_have) {

@@ -5,6 +5,7 @@ use bson::{DateTime, Document, RawBsonRef, RawDocument, doc};
 use crate::{
     bucket::{
         id::{self, Place},
+        sealed::{SEALED, was_sealed},
         stored_count, stored_fields, stored_place,
     },
     codec::raw::printed_id,
@@ -62,6 +63,8 @@ pub(in crate::write) struct Known {
     pub(super) fresh: bool,
     /// It has no records yet, and its opener may place whole buckets before it.
     pub(super) reserved: bool,
+    /// It is or was sealed, and takes no more records, whatever its count says.
+    pub(super) sealed: bool,
 }
 
 impl Known {
@@ -79,6 +82,7 @@ impl Known {
             late: false,
             fresh: true,
             reserved: false,
+            sealed: false,
         }
     }
 
@@ -131,6 +135,7 @@ impl Known {
             late: fields.is_late,
             fresh: false,
             reserved: is_reserved(spec, stored),
+            sealed: was_sealed(stored),
         })
     }
 
@@ -152,7 +157,7 @@ impl Known {
     pub(super) fn room_condition(spec: &BucketSpec, size: u32) -> Document {
         let names = spec.names();
         let size = i32::try_from(size).unwrap_or(i32::MAX);
-        let mut room = doc! { names.count: { "$lt": size } };
+        let mut room = doc! { names.count: { "$lt": size }, SEALED: { "$exists": false } };
         if let Some(max) = spec.max_bytes() {
             room.insert(names.bytes, doc! { "$lt": i64::from(max) });
         }
@@ -161,7 +166,8 @@ impl Known {
 
     /// Whether a record fits by number and by bytes.
     pub(super) fn has_room(&self, spec: &BucketSpec) -> bool {
-        self.count < self.size
+        !self.sealed
+            && self.count < self.size
             && spec
                 .max_bytes()
                 .is_none_or(|max| self.bytes < u64::from(max))

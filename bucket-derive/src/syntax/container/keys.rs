@@ -35,6 +35,8 @@ pub(crate) struct ContainerAttrs {
     pub(crate) compression: Slot<&'static str>,
     /// In seconds.
     pub(crate) expire_after: Slot<u32>,
+    /// In seconds.
+    pub(crate) seal_after: Slot<u32>,
     pub(crate) on_conflict: Slot<OnConflict>,
     pub(crate) created_at: Slot<Named>,
     pub(crate) stats: Slot<LitStr>,

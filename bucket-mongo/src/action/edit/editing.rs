@@ -93,7 +93,7 @@ impl<'a, T: Record> Editing<'a, T> {
     }
 
     /// The same, with this deadline.
-    pub(super) fn until(mut self, deadline: Instant) -> Self {
+    pub(in crate::action) fn until(mut self, deadline: Instant) -> Self {
         self.settings.deadline = Some(deadline.saturating_duration_since(self.begun));
         self.deadline = deadline;
         self

@@ -10,17 +10,17 @@ use bucket_core::{
 };
 use mongodb::{
     Collection,
-    bson::{DateTime, Document, RawDocument, RawDocumentBuf},
-    options::{FindOptions, Hint},
+    bson::{DateTime, RawDocument, RawDocumentBuf},
 };
 use tokio::time::sleep;
 
 use super::verify_report::VerifyProgress;
 use crate::{
     Buckets, Error, ErrorKind, Result,
-    collection::{list_indexes, simple_collation},
+    action::scan,
+    collection::list_indexes,
     error::Context,
-    read::{Find, ReadOptions, Rows},
+    read::{ReadOptions, Rows},
 };
 
 /// How many documents are checked between two pauses.
@@ -186,25 +186,13 @@ impl<'a, T: Record> Verifying<'a, T> {
             after.map_err(|error| invalid(error.to_string()))?;
         }
         let plan = self.checker.plan(self.key.as_ref());
-        let mut options = FindOptions::default();
-        options.sort = Some(plan.sort);
-        options.hint = Some(Hint::Name(plan.hint));
-        options.min = plan.min;
-        options.collation = Some(simple_collation());
-        // A key field that is an array makes the server sort.
-        options.allow_disk_use = Some(true);
-        if !self.pause.is_zero() {
-            options.batch_size = u32::try_from(TOGETHER).ok();
-        }
-        let failed = |fault| Error::read(fault, &self.context);
-        let filter = Document::try_from(plan.filter);
-        let filter = filter.map_err(|error| failed(mongodb::error::Error::from(error).into()))?;
-        let find = Find::new(filter, options);
+        let together = (!self.pause.is_zero()).then_some(TOGETHER);
+        let together = together.and_then(|together| u32::try_from(together).ok());
         let options = mem::take(&mut self.options);
         // The second looks have the same terms and the same deadline.
         self.options.terms = options.terms.clone();
-        let rows = Rows::found(collection, vec![find], options).await;
-        self.rows = Some(rows.map_err(failed)?);
+        let rows = scan::open(collection, plan, together, options, &self.context).await?;
+        self.rows = Some(rows);
         Ok(())
     }
 

@@ -1,0 +1,23 @@
+//! Sealing: the items of buckets that take no more records become packed columns, and rows again.
+//!
+//! | piece | file |
+//! | --- | --- |
+//! | which buckets are read | `scan` |
+//! | whether a bucket takes no more records | `due` |
+//! | what a bucket becomes | `sealing` |
+//! | the statements, several in a command | `statement` |
+//!
+//! What a sealed bucket is stored as: `bucket/sealed.rs`. A statement matches only the bucket that was read, with all
+//! its items. If another writer came first, it changes nothing, and a later call seals the bucket.
+
+mod due;
+mod scan;
+mod sealing;
+mod statement;
+
+pub use self::{
+    due::Due,
+    scan::{sealed_buckets, unsealed_buckets},
+    sealing::{Sealing, seal, unseal},
+    statement::{SealStatement, command},
+};

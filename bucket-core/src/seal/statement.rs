@@ -1,0 +1,159 @@
+//! The statements: the bucket as it was read, and what its items become.
+
+use bson::{DateTime, RawDocument, RawDocumentBuf};
+
+use crate::{
+    bucket::{
+        edits::EDITS,
+        record::Record,
+        sealed::{FIRST, LAST, PACKED, SEALED},
+    },
+    codec::raw::{
+        RawWriter, elements,
+        kind::{ARRAY, UNDEFINED},
+    },
+    model::spec::{BucketSpec, ID, ID_INDEX},
+    read::key_elements,
+};
+
+/// A statement that seals or unseals one bucket.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct SealStatement {
+    statement: RawDocumentBuf,
+    /// The number of its items, with the marks of removed records.
+    pub records: u64,
+    /// The size of the items before it, in bytes.
+    pub before: u64,
+    /// The size after it.
+    pub after: u64,
+}
+
+/// What the items become.
+pub(super) enum Change<'a> {
+    Seal {
+        rows: &'a [u8],
+        packed: &'a [u8],
+        ends: (DateTime, DateTime),
+    },
+    Unseal {
+        packed: &'a [u8],
+        rows: &'a [u8],
+    },
+}
+
+impl SealStatement {
+    pub(super) fn new<T: Record>(
+        key: &T::Key,
+        stored: &RawDocument,
+        count: u32,
+        change: &Change<'_>,
+    ) -> Self {
+        let spec = T::SPEC;
+        let statement = RawWriter::build(|writer| {
+            let filter = writer.begin_document("q");
+            write_state(spec, stored, &key_elements::<T>(key), count, writer);
+            change.write_before(spec, writer);
+            writer.end(filter);
+            let update = writer.begin_document("u");
+            let set = writer.begin_document("$set");
+            change.write_after(spec, writer);
+            writer.end(set);
+            writer.end(update);
+            writer.string("hint", ID_INDEX);
+        });
+        let (before, after) = change.sizes();
+        Self {
+            statement,
+            records: u64::from(count),
+            before,
+            after,
+        }
+    }
+
+    /// Its size in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.statement.as_bytes().len()
+    }
+}
+
+/// Its id, its key, its count and the state of its edits.
+fn write_state(
+    spec: &BucketSpec,
+    stored: &RawDocument,
+    key: &[u8],
+    count: u32,
+    writer: &mut RawWriter,
+) {
+    let mut has_edits = false;
+    for element in elements(stored).map_while(Result::ok) {
+        if element.name == ID || (element.name == EDITS && element.kind != UNDEFINED) {
+            let same = writer.begin_document(element.name);
+            writer.raw(element.kind, "$eq", element.bytes);
+            writer.end(same);
+        }
+        has_edits |= element.name == EDITS;
+    }
+    writer.elements(key);
+    writer.integer(spec.names().count, i64::from(count));
+    if !has_edits {
+        let none = writer.begin_document(EDITS);
+        writer.bool("$exists", false);
+        writer.end(none);
+    }
+}
+
+impl Change<'_> {
+    fn write_before(&self, spec: &BucketSpec, writer: &mut RawWriter) {
+        match self {
+            Self::Seal { rows, .. } => {
+                let same = writer.begin_document(spec.items());
+                writer.raw(ARRAY, "$eq", rows);
+                writer.end(same);
+            }
+            Self::Unseal { packed, .. } => writer.binary(spec.items(), PACKED, packed),
+        }
+    }
+
+    fn write_after(&self, spec: &BucketSpec, writer: &mut RawWriter) {
+        match self {
+            Self::Seal { packed, ends, .. } => {
+                writer.binary(spec.items(), PACKED, packed);
+                let sealed = writer.begin_document(SEALED);
+                writer.date(FIRST, ends.0.timestamp_millis());
+                writer.date(LAST, ends.1.timestamp_millis());
+                writer.end(sealed);
+            }
+            Self::Unseal { rows, .. } => {
+                writer.raw(ARRAY, spec.items(), rows);
+                // It takes no more records: later ones may be in the bucket after it.
+                let sealed = writer.begin_document(SEALED);
+                writer.end(sealed);
+            }
+        }
+    }
+
+    fn sizes(&self) -> (u64, u64) {
+        let bytes = |bytes: &[u8]| u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        match self {
+            Self::Seal { rows, packed, .. } => (bytes(rows), bytes(packed)),
+            Self::Unseal { packed, rows } => (bytes(packed), bytes(rows)),
+        }
+    }
+}
+
+/// The command of these statements. Each is about another bucket, so one that another writer came before does not
+/// stop the others.
+#[must_use]
+pub fn command(spec: &BucketSpec, statements: &[SealStatement]) -> RawDocumentBuf {
+    RawWriter::build(|writer| {
+        writer.string("update", spec.collection());
+        writer.bool("ordered", false);
+        let updates = writer.begin_array("updates");
+        for (index, statement) in statements.iter().enumerate() {
+            writer.element(index, statement.statement.as_bytes());
+        }
+        writer.end(updates);
+    })
+}

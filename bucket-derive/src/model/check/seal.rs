@@ -1,0 +1,42 @@
+//! Rules about models whose buckets are sealed: nothing that is packed may be needed by an index.
+
+use crate::{
+    diagnostics::Diagnostics,
+    model::Model,
+    symbol::{EXPIRE_AFTER, SEAL_AFTER, UNIQUE},
+    syntax::container::ContainerAttrs,
+};
+
+pub(crate) fn check(cx: &mut Diagnostics, model: &Model, attrs: &ContainerAttrs) {
+    let Some(given) = attrs.seal_after.given() else {
+        return;
+    };
+    if let Some(field) = model.unique() {
+        let message = format!(
+            "`{SEAL_AFTER}` packs the records of a bucket, and the unique index on `{}` would not see them",
+            field.ident
+        );
+        let help = format!(
+            "remove `{SEAL_AFTER}`, or `{UNIQUE}` from `{}`",
+            field.ident
+        );
+        cx.error(given, message, help);
+    }
+    if let Some(array) = model.arrays.first() {
+        let message = format!(
+            "`{SEAL_AFTER}` packs the records of a bucket, and the index on the attributes in `{}` would not see them",
+            array.name
+        );
+        let help = format!("remove `{SEAL_AFTER}`, or make the attributes plain fields");
+        cx.error(given, message, help);
+    }
+    if let (Some(seal), Some(expire)) = (model.seal_after, model.expire_after)
+        && seal >= expire
+    {
+        let message = format!(
+            "`{SEAL_AFTER}` is not shorter than `{EXPIRE_AFTER}`: every bucket is removed before it is sealed"
+        );
+        let help = format!("make `{SEAL_AFTER}` shorter, or remove it");
+        cx.error(given, message, help);
+    }
+}

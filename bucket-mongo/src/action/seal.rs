@@ -1,0 +1,170 @@
+//! `seal` and `unseal`: the items of buckets that take no more records as packed columns, and as rows again.
+
+mod packing;
+mod seal_report;
+
+use std::time::Duration;
+
+use bucket_core::{IntoTimeRange, Record, TimeRange};
+use mongodb::options::WriteConcern;
+use tracing::Instrument;
+
+use self::packing::{Asked, Packing, What};
+pub use self::seal_report::SealReport;
+use super::ActionFuture;
+use crate::{Buckets, Result, trace, writer::Settings};
+
+impl<T: Record> Buckets<T> {
+    /// Packs the items of buckets that take no more records as columns, which take a small part of the space.
+    ///
+    /// A bucket is due once it is full or closed, or its window is over, and its last record is older than the model's
+    /// `seal_after`. Reads, statistics, edits and `watch` go on as before; see the chapter on sealed buckets of the
+    /// [book](https://docs.rs/bucket-mongo). [`unseal`](Self::unseal) gives the rows back.
+    ///
+    /// Each bucket is sealed by one statement, which changes nothing if another writer came first. Several processes
+    /// may call this at once. A call that ends with an error has sealed some buckets: call it again.
+    ///
+    /// Settings: `key`, `between`, `after`, `dry_run`, `pause`; `deadline`, `write_concern`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`](crate::ErrorKind) if the model has no `seal_after`, or for a span that ends before
+    /// it starts; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind) if buckets may be sealed and there was no reply before
+    /// the deadline; those of the server and of the connection. Damaged buckets are no error: the report has them.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn every_night<T: Bucketed>(buckets: &Buckets<T>) -> Result<()> {
+    ///     let report = buckets.seal().await?;
+    ///     println!("{report}");
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn seal(&self) -> Seal<'_, T> {
+        Seal {
+            asked: self.asked(What::Seal(None)),
+        }
+    }
+
+    /// Gives sealed buckets their rows back. They still take no more records: later ones may be in other buckets.
+    ///
+    /// Settings: `key`, `between`, `dry_run`, `pause`; `deadline`, `write_concern`.
+    ///
+    /// # Errors
+    ///
+    /// As [`seal`](Self::seal). A model without `seal_after` is no error here.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn back_to_rows<T: Bucketed>(buckets: &Buckets<T>) -> Result<u64> {
+    ///     Ok(buckets.unseal().await?.buckets)
+    /// }
+    /// ```
+    pub fn unseal(&self) -> Unseal<'_, T> {
+        Unseal {
+            asked: self.asked(What::Unseal),
+        }
+    }
+
+    fn asked(&self, what: What) -> Asked<'_, T> {
+        Asked {
+            buckets: self,
+            what,
+            key: None,
+            range: TimeRange::ALL,
+            is_dry: false,
+            pause: Duration::ZERO,
+            settings: Settings::default(),
+        }
+    }
+}
+
+/// Packs buckets as columns; see [`Buckets::seal`].
+#[must_use = "nothing is sealed until this is awaited"]
+#[derive(Debug)]
+pub struct Seal<'a, T: Record> {
+    asked: Asked<'a, T>,
+}
+
+/// Gives sealed buckets their rows back; see [`Buckets::unseal`].
+#[must_use = "nothing is unsealed until this is awaited"]
+#[derive(Debug)]
+pub struct Unseal<'a, T: Record> {
+    asked: Asked<'a, T>,
+}
+
+impl<T: Record> Seal<'_, T> {
+    /// Buckets are due this long after their last record, or after their window, instead of after the model's
+    /// `seal_after`. With [`Duration::ZERO`] all that take no more records are sealed.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// # use std::time::Duration;
+    /// async fn at_once<T: Bucketed>(buckets: &Buckets<T>, key: T::Key) -> Result<()> {
+    ///     buckets.seal().key(key).after(Duration::ZERO).await?;
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn after(mut self, duration: Duration) -> Self {
+        self.asked.what = What::Seal(Some(duration));
+        self
+    }
+}
+
+macro_rules! setters {
+    ($($builder:ident)+) => {$(
+        impl<T: Record> $builder<'_, T> {
+            /// Only the buckets of this key. A second call replaces the key of the first one.
+            pub fn key(mut self, key: impl Into<T::Key>) -> Self {
+                self.asked.key = Some(key.into());
+                self
+            }
+
+            /// Only the buckets that can hold records of this span of time. A second call replaces the span of the first
+            /// one.
+            pub fn between(mut self, range: impl IntoTimeRange) -> Self {
+                self.asked.range = range.into_time_range();
+                self
+            }
+
+            /// Only reads and packs: returns what would be done.
+            pub fn dry_run(mut self) -> Self {
+                self.asked.is_dry = true;
+                self
+            }
+
+            /// Waits this long after every command, so that others get more of the server. None if not set.
+            pub fn pause(mut self, pause: Duration) -> Self {
+                self.asked.pause = pause;
+                self
+            }
+
+            /// Sets how long the whole call may take. If not set, it takes as long as it needs, and each of its commands
+            /// at most the handle's [deadline](Buckets::with_deadline).
+            pub fn deadline(mut self, deadline: Duration) -> Self {
+                self.asked.settings.deadline = Some(deadline);
+                self
+            }
+
+            /// Sets the write concern instead of the handle's.
+            pub fn write_concern(mut self, write_concern: WriteConcern) -> Self {
+                self.asked.settings.write_concern = Some(write_concern);
+                self
+            }
+        }
+
+        impl<'a, T: Record> IntoFuture for $builder<'a, T> {
+            type Output = Result<SealReport>;
+            type IntoFuture = ActionFuture<'a, Self::Output>;
+
+            fn into_future(self) -> Self::IntoFuture {
+                let (collection, operation) = (T::SPEC.collection(), self.asked.what.operation());
+                let span =
+                    tracing::debug_span!(target: trace::WRITE, "seal", operation, collection);
+                Box::pin(Packing::new(self.asked).run().instrument(span))
+            }
+        }
+    )+};
+}
+
+setters!(Seal Unseal);

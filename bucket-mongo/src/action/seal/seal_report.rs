@@ -1,0 +1,77 @@
+//! What a call has sealed or unsealed.
+
+use std::fmt;
+
+use bucket_core::DamagedBucket;
+
+/// What [`Buckets::seal`](crate::Buckets::seal) or [`Buckets::unseal`](crate::Buckets::unseal) has done, or would do.
+///
+/// ```
+/// fn print(report: &bucket_mongo::SealReport) {
+///     // sealed 120 buckets with 24000 records: from 1214400 bytes to 98304; 2 stay as they are
+///     println!("{report}");
+/// }
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct SealReport {
+    /// The number of buckets that were sealed, or got their rows back.
+    pub buckets: u64,
+    /// The number of their records and of those of `changed` buckets, with the marks of removed ones.
+    pub records: u64,
+    /// The size of the items of the same buckets before, in bytes of BSON: the server compresses them further.
+    pub bytes_before: u64,
+    /// Their size after.
+    pub bytes_after: u64,
+    /// The number of buckets that stay as they are, because they would not be smaller or have more than 8 MB.
+    pub stay: u64,
+    /// The number of buckets that another writer changed before their statement came: another call takes them.
+    pub changed: u64,
+    /// The number of damaged buckets, which stay as they are.
+    pub damaged: u64,
+    /// The first of them, at most 100.
+    pub damages: Vec<DamagedBucket>,
+    pub(super) is_unsealed: bool,
+}
+
+/// How many damages are kept.
+const KEPT: usize = 100;
+
+impl SealReport {
+    pub(super) fn damaged(&mut self, damage: DamagedBucket) {
+        self.damaged += 1;
+        if self.damages.len() < KEPT {
+            self.damages.push(damage);
+        }
+    }
+}
+
+impl fmt::Display for SealReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            buckets,
+            records,
+            bytes_before,
+            bytes_after,
+            ..
+        } = self;
+        let done = if self.is_unsealed {
+            "unsealed"
+        } else {
+            "sealed"
+        };
+        write!(
+            f,
+            "{done} {buckets} buckets with {records} records: from {bytes_before} bytes to {bytes_after}"
+        )?;
+        let rest = [
+            (self.stay, "stay as they are"),
+            (self.changed, "were changed by others meanwhile"),
+            (self.damaged, "are damaged: call `verify()`"),
+        ];
+        for (count, what) in rest.into_iter().filter(|(count, _)| *count > 0) {
+            write!(f, "; {count} {what}")?;
+        }
+        Ok(())
+    }
+}
