@@ -6,7 +6,9 @@ mod head;
 pub mod id;
 mod items;
 mod key_fields;
+pub(crate) mod packed;
 pub mod record;
+mod rows;
 pub(crate) mod sealed;
 mod selected;
 mod shared;
@@ -19,7 +21,7 @@ use self::record::Record;
 pub use self::{
     bucket_fields::BucketFields,
     record::{BucketDocument, BucketParts, BucketRef},
-    sealed::BucketRows,
+    rows::BucketRows,
     stored::{deserialize_bucket, serialize_bucket},
     typed::{decode, decode_within},
 };
@@ -30,7 +32,8 @@ pub(crate) use self::{
     },
     items::{ItemReader, item_time, items},
     key_fields::{ElementSink, StoredKey, key_of},
-    sealed::{each_packed, unsealed, with_items},
+    packed::each_packed,
+    sealed::{unsealed, with_items},
     shared::{SplitItem, has_exact_equality, write_all},
 };
 

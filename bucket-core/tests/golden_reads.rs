@@ -62,7 +62,7 @@ fn the_open_buckets_of_many_keys_of_one_field_are_one_scan() {
     assert_eq!(filter(&plan), wanted);
     assert_eq!(
         plan.projection,
-        doc! { "_id": 1, "count": 1, "customerId": 1 }
+        doc! { "_id": 1, "count": 1, "_sealed": 1, "customerId": 1 }
     );
     assert_eq!(plan.hint, "bucket_open_10");
 }

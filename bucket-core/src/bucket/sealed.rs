@@ -12,13 +12,11 @@
 use std::borrow::Cow;
 
 use bson::{DateTime, Document, RawBsonRef, RawDocument, doc, spec::BinarySubtype};
-#[cfg(feature = "seal")]
-use bucket_columns::{Columns, UnpackError};
 
-use super::{edits::is_removed, head::wrong_field, selected};
+use super::{head::wrong_field, packed::each_packed, selected};
 use crate::{
-    codec::raw::{RawWriter, elements, printed_id},
-    error::{Damage, DamagedBucket},
+    codec::raw::{RawWriter, elements},
+    error::Damage,
     model::spec::BucketSpec,
 };
 
@@ -131,135 +129,8 @@ pub(crate) fn is_packed_filter(spec: &BucketSpec) -> Document {
     doc! { spec.items(): { "$type": "binData" } }
 }
 
-/// Passes on each packed item.
-///
-/// # Errors
-///
-/// [`Damage::Packed`] if the bytes are damaged, [`Damage::Sealed`] if this program does not know their format; then
-/// nothing is passed on.
-#[cfg(feature = "seal")]
-pub(crate) fn each_packed(packed: &[u8], mut each: impl FnMut(&RawDocument)) -> Result<(), Damage> {
-    let columns = Columns::read(packed);
-    let columns = columns.map_err(|error| {
-        let message = error.to_string();
-        match error {
-            UnpackError::Version(_) => Damage::Sealed { message },
-            _ => Damage::Packed { message },
-        }
-    })?;
-    let mut rows = columns.into_rows();
-    while let Some(item) = rows.next_row() {
-        each(item);
-    }
-    Ok(())
-}
-
-#[cfg(not(feature = "seal"))]
-pub(crate) fn each_packed(_: &[u8], _: impl FnMut(&RawDocument)) -> Result<(), Damage> {
-    let message = "this program is built without the feature `seal` of `bucket-mongo`";
-    Err(Damage::Sealed {
-        message: message.to_owned(),
-    })
-}
-
-/// Packs items; `None` if this program cannot.
-#[cfg(feature = "seal")]
-#[expect(
-    single_use_lifetimes,
-    reason = "anonymous ones in `impl Trait` are unstable"
-)]
-pub(crate) fn pack<'a>(items: impl IntoIterator<Item = &'a RawDocument>) -> Option<Vec<u8>> {
-    bucket_columns::pack(items).ok()
-}
-
-#[cfg(not(feature = "seal"))]
-#[expect(
-    single_use_lifetimes,
-    reason = "anonymous ones in `impl Trait` are unstable"
-)]
-pub(crate) fn pack<'a>(_: impl IntoIterator<Item = &'a RawDocument>) -> Option<Vec<u8>> {
-    None
-}
-
-/// The earliest and the latest time of these items, which are records; `None` if there are none, or if one of them
-/// has no time.
-#[expect(
-    single_use_lifetimes,
-    reason = "anonymous ones in `impl Trait` are unstable"
-)]
-pub(crate) fn ends<'a>(
-    spec: &BucketSpec,
-    items: impl IntoIterator<Item = &'a RawDocument>,
-) -> Option<(DateTime, DateTime)> {
-    let mut ends = None;
-    for item in items {
-        let time = item.get_datetime(spec.time().name).ok()?;
-        let (first, last) = ends.unwrap_or((time, time));
-        ends = Some((first.min(time), last.max(time)));
-    }
-    ends
-}
-
-/// The same of a bucket whose items are rows; its removed records do not count.
-pub(crate) fn ends_of(spec: &BucketSpec, rows: &RawDocument) -> Option<(DateTime, DateTime)> {
-    let items = rows.get_array(spec.items()).ok()?;
-    let items = items.into_iter().map(|item| item.ok()?.as_document());
-    let items: Vec<&RawDocument> = items.collect::<Option<_>>()?;
-    ends(spec, items.into_iter().filter(|item| !is_removed(item)))
-}
-
-/// The records of packed items from a time on: their number, the earliest and the latest time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Shown {
-    pub(crate) records: u64,
-    pub(crate) ends: Option<(DateTime, DateTime)>,
-}
-
-impl Shown {
-    /// Adds those of these packed items.
-    pub(crate) fn add(
-        &mut self,
-        spec: &BucketSpec,
-        packed: &[u8],
-        from: DateTime,
-    ) -> Result<(), Damage> {
-        each_packed(packed, |item| {
-            let time = item.get_datetime(spec.time().name).ok();
-            let Some(time) = time.filter(|time| *time >= from && !is_removed(item)) else {
-                return;
-            };
-            let (first, last) = self.ends.unwrap_or((time, time));
-            self.ends = Some((first.min(time), last.max(time)));
-            self.records += 1;
-        })
-    }
-}
-
 /// Whether a sealed bucket has records from before this time, for the server.
 pub(crate) fn is_cut(spec: &BucketSpec, from: DateTime) -> Document {
     let first = format!("${SEALED}.{FIRST}");
     doc! { "$and": [is_packed(spec), { "$not": { "$gte": [first, from] } }] }
-}
-
-/// A stored bucket with its items as rows.
-#[derive(Debug)]
-pub struct BucketRows<'a> {
-    pub(crate) rows: Cow<'a, RawDocument>,
-    /// The items as they are stored, if they are packed.
-    pub(crate) packed: Option<&'a [u8]>,
-}
-
-impl<'a> BucketRows<'a> {
-    /// Unpacks the items, if they are packed.
-    ///
-    /// # Errors
-    ///
-    /// [`DamagedBucket`] if that cannot be done.
-    pub fn of(spec: &BucketSpec, stored: &'a RawDocument) -> Result<Self, DamagedBucket> {
-        let rows = unsealed(spec, stored);
-        Ok(Self {
-            rows: rows.map_err(|damage| DamagedBucket::new(printed_id(stored), damage))?,
-            packed: packed(spec.items(), stored),
-        })
-    }
 }

@@ -12,8 +12,9 @@ use crate::{
     bucket::{
         id::{self, Place},
         key_of,
+        packed::ends_of,
         record::Record,
-        sealed::{FIRST, LAST, SEALED, ends_of, packed},
+        sealed::{FIRST, LAST, SEALED, packed},
         unsealed,
     },
     model::{

@@ -8,8 +8,9 @@ use super::{edit_error::EditError, opened::OpenedBucket};
 use crate::{
     bucket::{
         edits::{self, Edits, is_removed},
+        packed::{ends, pack},
         record::Record,
-        sealed::{EDIT, FIRST, LAST, PACKED, PLACES, SEALED, ends, pack},
+        sealed::{EDIT, FIRST, LAST, PACKED, PLACES, SEALED},
     },
     codec::raw::{RawWriter, elements},
     model::{

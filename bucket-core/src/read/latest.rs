@@ -9,6 +9,7 @@ use bson::{DateTime, Document, RawDocument, RawDocumentBuf, doc};
 use super::{AggregatePlan, ReadKey, overlapping, tails::header};
 use crate::{
     bucket::{
+        each_packed,
         edits::{is_removed, left},
         sealed,
     },
@@ -111,7 +112,7 @@ pub(super) fn unpacked<'a>(
     let by_arrival = spec.form().order() == Order::Arrival;
     let (mut length, mut left, mut all_have_one) = (0, 0, true);
     let mut found: Option<(i32, DateTime, RawDocumentBuf)> = None;
-    sealed::each_packed(packed, |item| {
+    each_packed(packed, |item| {
         length += 1;
         if is_removed(item) {
             return;

@@ -9,7 +9,8 @@ use super::{AggregatePlan, FindPlan, fields};
 use crate::{
     bucket::{
         edits::{left, removed},
-        sealed::{self, Shown},
+        packed::Shown,
+        sealed,
     },
     codec::raw::{RawWriter, WITHOUT_ID},
     error::{Damage, DamagedBucket},

@@ -12,8 +12,9 @@ use crate::{
     bucket::{
         self,
         edits::{left, removed},
+        packed::Shown,
         record::Record,
-        sealed::{self, Shown},
+        sealed,
     },
     codec::raw::printed_id,
     error::{Damage, DamagedBucket},

@@ -7,8 +7,8 @@ use crate::{
     bucket::{
         self, BucketRows,
         edits::{Edits, is_removed},
+        packed::{ends, pack},
         record::Record,
-        sealed::{ends, pack},
     },
     codec::raw::printed_id,
     error::{Damage, DamagedBucket},

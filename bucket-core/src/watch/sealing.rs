@@ -1,6 +1,6 @@
 //! What an update says of sealed buckets.
 //!
-//! Sealing and unsealing replace the items as a whole and change no record. An edit of a sealed bucket replaces them
+//! Sealing and unsealing replace all items and change no record. An edit of a sealed bucket replaces them
 //! too: it says which of them it has changed.
 
 use std::borrow::Cow;

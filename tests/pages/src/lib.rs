@@ -63,6 +63,7 @@ pages! {
     rollups: "docs/book/src/rollups.md";
     sessions: "docs/book/src/sessions.md";
     setting_up: "docs/book/src/setting-up.md";
+    sealed: "docs/book/src/sealed.md";
     sizes: "docs/book/src/sizes.md";
     sources: "docs/book/src/sources.md";
     spans: "docs/book/src/spans.md";

@@ -477,6 +477,79 @@ async fn a_damaged_bucket_stays_and_is_reported() {
     assert_eq!(events.unseal().await.unwrap().damaged, 1);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_stored_form_of_a_sealed_bucket_never_changes() {
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+    #[bucket(
+        collection = "events",
+        items = "items",
+        window = "1m",
+        seal_after = "1s"
+    )]
+    struct Event {
+        #[bucket(key)]
+        device: i32,
+        #[bucket(time)]
+        at: DateTime,
+        #[bucket(sum)]
+        number: i64,
+    }
+    let database = database().await;
+    let events = Event::buckets(&database);
+    events.ensure().validator().await.unwrap();
+    let records = (0..12).map(|number| Event {
+        device: 1,
+        at: date(number),
+        number: 7,
+    });
+    events.insert_many(records).await.unwrap();
+    let stored = async || documents(&database, "events").await.remove(0);
+    let rows = stored().await;
+    events.seal().await.unwrap();
+    let mut sealed = stored().await;
+    let Some(Bson::Binary(packed)) = sealed.remove("items") else {
+        panic!("{sealed}")
+    };
+    assert_eq!(packed.subtype, BinarySubtype::UserDefined(128));
+    let mut expected = rows.clone();
+    expected.remove("items");
+    expected.insert("_sealed", doc! { "first": date(0), "last": date(11) });
+    assert_eq!(sealed, expected);
+
+    let found = events.range(1, ..).with_refs().await.unwrap();
+    events.delete(1, &found[0].reference).await.unwrap();
+    let mut edited = stored().await;
+    assert!(matches!(edited.remove("items"), Some(Bson::Binary(_))));
+    expected.insert("stats", doc! { "sum": 77_i64 });
+    expected.insert("_edits", doc! { "number": 1, "removed": 1_i64 });
+    let edit = doc! { "number": 1, "places": [0] };
+    expected.insert(
+        "_sealed",
+        doc! { "first": date(1), "last": date(11), "edit": edit },
+    );
+    assert_eq!(edited, expected);
+
+    events.unseal().await.unwrap();
+    let mut unsealed = stored().await;
+    let items = unsealed.remove("items").unwrap();
+    let items = items.as_array().unwrap();
+    assert_eq!(
+        items[0],
+        Bson::from(doc! { "at": date(0), "_removed": true })
+    );
+    assert_eq!(items[1..], rows.get_array("items").unwrap()[1..]);
+    expected.insert("_sealed", doc! {});
+    assert_eq!(unsealed, expected);
+
+    // Where no record is left, the marks are rows.
+    events.seal().await.unwrap();
+    events.delete_range(1, ..).await.unwrap();
+    let mut empty = stored().await;
+    let items = empty.remove("items").unwrap();
+    assert_eq!(items.as_array().map(Vec::len), Some(12));
+    assert!(events.verify().await.unwrap().is_clean());
+}
+
 macro_rules! retention {
     ($($test:ident [$($attributes:tt)*];)*) => {$(
         #[tokio::test(flavor = "multi_thread")]

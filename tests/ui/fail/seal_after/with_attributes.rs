@@ -8,7 +8,7 @@ struct Trade {
     customer_id: i64,
     #[bucket(time)]
     date: DateTime,
-    #[bucket(attribute)]
+    #[bucket(attribute(array = "specs", k = "volume", u = "ml"))]
     volume: Option<i64>,
 }
 
