@@ -258,7 +258,7 @@ pub fn other_buckets(spec: &BucketSpec, sample: &[Document]) -> Option<Drift> {
         let is_bucket = has(names.count)
             && stored
                 .get_str(spec.items())
-                .is_ok_and(|kind| kind == "array");
+                .is_ok_and(|kind| kind == "array" || kind == "binData");
         let form = match () {
             () if has(names.number) => "numbered",
             () if has(names.closed) => "hybrid",

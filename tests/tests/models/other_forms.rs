@@ -2,7 +2,7 @@
 
 use std::{fmt::Debug, time::Duration};
 
-use bucket_core::index::Drift;
+use bucket_core::{index::Drift, schema::Validation};
 use bucket_mongo::{
     Bucketed, Error, ErrorKind,
     action::EnsureReport,
@@ -10,6 +10,7 @@ use bucket_mongo::{
     testing::TestDatabase,
 };
 use bucket_tests::{database, documents};
+use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
@@ -224,7 +225,7 @@ async fn an_empty_collection_changes_its_form_if_indexes_may_be_replaced() {
 async fn of_several_forms_at_once_one_gets_the_collection_and_the_others_report_it() {
     async fn set_up<T: Bucketed>(database: &TestDatabase, millis: u64) -> EnsureReport {
         sleep(Duration::from_millis(millis)).await;
-        T::buckets(database).ensure().await.unwrap()
+        T::buckets(database).ensure().validator().await.unwrap()
     }
     let database = database().await;
     for round in 0..12_u64 {
@@ -255,6 +256,11 @@ async fn of_several_forms_at_once_one_gets_the_collection_and_the_others_report_
         own.push("_id_".to_owned());
         own.sort();
         assert_eq!(indexes(&database).await, own, "round {round}");
+        let listed = doc! { "listCollections": 1, "filter": { "name": "readings" } };
+        let mut listed = database.run_cursor_command(listed).await.unwrap();
+        let found = listed.try_next().await.unwrap().unwrap();
+        let validation = Validation::of_listed(owner, &found);
+        assert!(matches!(validation, Validation::Same), "{validation:?}");
         for (spec, report) in &reports {
             let is_other = spec.form() != owner.form();
             // It may have met the index of a call that gave way after that.

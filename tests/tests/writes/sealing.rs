@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Debug, time::Duration};
 
+use bucket_core::index::Drift;
 use bucket_mongo::{
     Bucketed, Buckets, ErrorKind, SealReport, VerifyReport, Which,
     bson::{Bson, DateTime, doc, spec::BinarySubtype},
@@ -28,7 +29,7 @@ macro_rules! models {
 
             #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
             #[bucket(collection = "events", items = "items", seal_after = "1h", $($attributes)*)]
-            struct Record {
+            pub(super) struct Record {
                 #[bucket(key)]
                 device: String,
                 #[bucket(time, first, last)]
@@ -475,6 +476,34 @@ async fn a_damaged_bucket_stays_and_is_reported() {
     assert!(matches!(error.kind(), ErrorKind::Damaged(_)), "{error}");
     assert_eq!(events.verify().await.unwrap().harmful(), 2);
     assert_eq!(events.unseal().await.unwrap().damaged, 1);
+}
+
+#[tokio::test]
+async fn a_model_of_another_form_sees_whose_the_sealed_buckets_are() {
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+    #[bucket(collection = "events", items = "items", capacity = 5)]
+    struct Counted {
+        #[bucket(key)]
+        device: String,
+        #[bucket(time)]
+        at: DateTime,
+    }
+    let database = database().await;
+    let events = windows::Record::buckets(&database);
+    events.ensure().await.unwrap();
+    let records = (0..100).map(|number| windows::Record::of("a", number));
+    events.insert_many(records).await.unwrap();
+    assert!(seal(&events).await.buckets > 0);
+    let collection = database.collection::<bucket_mongo::bson::Document>("events");
+    collection
+        .delete_many(doc! { "items": { "$type": "array" } })
+        .await
+        .unwrap();
+    collection.drop_indexes().await.unwrap();
+    let report = Counted::buckets(&database).ensure().await.unwrap();
+    let shows = |drift: &Drift| matches!(drift, Drift::OtherModel { form: "window", .. });
+    assert!(report.drift.iter().any(shows), "{report}");
+    assert_eq!(collection.list_index_names().await.unwrap(), ["_id_"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,6 @@
 //! Creates the collection, and checks that it is what the model needs.
 
-use bucket_core::{index, schema, size, write::codes::NAMESPACE_EXISTS};
+use bucket_core::{index, size, write::codes::NAMESPACE_EXISTS};
 use futures_util::TryStreamExt;
 use mongodb::bson::{DateTime, Document, doc};
 
@@ -46,9 +46,6 @@ impl SetUp<'_> {
                 "storageEngine",
                 doc! { "wiredTiger": { "configString": options } },
             );
-        }
-        if self.validator.is_asked_for() {
-            command.extend(schema::validation(self.store.spec()));
         }
         let created = self.store.database().run_command(command).await;
         match created {

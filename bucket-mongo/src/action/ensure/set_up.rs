@@ -18,7 +18,7 @@ use tokio::time::sleep;
 use super::{
     asked::Validator,
     checks::{check_size, compression_drift},
-    ensure_report::{EnsureReport, Validated},
+    ensure_report::EnsureReport,
 };
 use crate::{
     Error, Result, backoff::spread, collection::list_indexes, error::Context, store::Store, trace,
@@ -149,9 +149,6 @@ impl SetUp<'_> {
         } else {
             is_new = self.create_collection().await.map_err(driver)?;
             report.created_collection |= is_new;
-            if is_new && self.validator.is_asked_for() {
-                report.validator = Validated::Installed;
-            }
         }
         let record_bytes = self.record_bytes().await.map_err(driver)?;
         report.size_warning = check_size(self.store.spec(), record_bytes, context)?;

@@ -1,4 +1,7 @@
 //! Installs the validator of the model, or says what is in its place.
+//!
+//! It comes after the indexes, which decide whose a new collection is: of two models that set it up at the same moment,
+//! only the one that keeps it installs its validator.
 
 use bucket_core::{
     index::Drift,
@@ -18,14 +21,11 @@ impl SetUp<'_> {
         found: &Document,
         report: &mut EnsureReport,
     ) -> mongodb::error::Result<()> {
-        if report.validator == Validated::Installed {
-            // By the command that created the collection.
-            return Ok(());
-        }
         let spec = self.store.spec();
         match Validation::of_listed(spec, found) {
             // By this call, if it had to begin again.
-            Validation::Same if report.validator == Validated::Replaced => {}
+            Validation::Same
+                if matches!(report.validator, Validated::Installed | Validated::Replaced) => {}
             Validation::Same if self.validator.is_asked_for() => {
                 report.validator = Validated::Found;
             }
