@@ -87,6 +87,18 @@ fn a_flattened_name_that_is_a_place_in_the_array_is_refused_before_it_blocks_the
     }
 }
 
+#[test]
+fn a_flattened_name_that_marks_removed_records_is_refused() {
+    let error = item(&open("_removed", 7)).unwrap_err().to_string();
+    assert!(
+        error.contains("`_removed`, which marks removed records"),
+        "{error}"
+    );
+    for name in ["removed", "__removed", "_removed_at"] {
+        assert!(item(&open(name, 7)).is_ok(), "{name}");
+    }
+}
+
 #[derive(Debug, Clone, Deserialize, Bucketed)]
 #[bucket(collection = "odd", items = "items", capacity = 3, crate = ::bucket_core)]
 struct Odd {

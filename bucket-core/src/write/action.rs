@@ -160,6 +160,14 @@ impl Action {
         }
     }
 
+    /// Whether its filter matches the buckets that sort after the new one, of which there may be none.
+    pub(super) fn opens_last(&self) -> bool {
+        matches!(
+            self,
+            Self::Open { .. } | Self::Reserve { .. } | Self::Place { .. }
+        )
+    }
+
     /// Whether it opens the bucket if it does not exist.
     pub(super) fn upserts(&self) -> bool {
         match self {

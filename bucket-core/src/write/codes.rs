@@ -39,6 +39,8 @@ pub const OPTION_NOT_FOR_VIEWS: i32 = 167;
 pub const INVALID_OPERATOR: i32 = 168;
 /// A read was stopped because its collection or index was dropped.
 pub const QUERY_PLAN_KILLED: i32 = 175;
+/// What a pipeline joins with an array is none.
+pub const NO_ARRAYS: i32 = 28_664;
 /// The number of a command is an old one.
 pub const TRANSACTION_TOO_OLD: i32 = 225;
 /// A text cannot be converted or added to.

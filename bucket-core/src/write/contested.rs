@@ -1,4 +1,5 @@
-//! Records that were not stored because the key has another record of their id, kept as they were encoded.
+//! Records that were not stored because the key has another record of their id, or may have one, kept as they were
+//! encoded.
 //!
 //! A call that replaces takes them up after its batch, one after the other. A batch keeps only bytes, and the
 //! caller's records are gone by then, so such a record is read back as reads would give it.

@@ -16,7 +16,7 @@ use serde::{
 
 use crate::{
     attribute::fold_item,
-    bucket::record::Record,
+    bucket::{edits::MARK, record::Record},
     codec::encode::{
         Constants, DataNames, Encoder, Error, Findings, ITEM_LEVELS, KnownNames, check_read,
         is_special, no_document,
@@ -85,16 +85,29 @@ fn fold_behind<T: Record>(buffer: &mut Vec<u8>, start: usize) -> Result<(), Enco
     Ok(())
 }
 
-/// Refuses a field whose name is the index in the array, `items.3`, that the filter uses to check for room.
-/// With such a field in each item, no further record would find room.
-fn not_a_place<T: Record>(name: &str) -> Result<(), Error> {
+/// Refuses the names of fields that mean something else in an item: the index in the array, `items.3`, that the
+/// filter uses to check for room, and the mark of a removed record. The derive refuses them for the struct's own
+/// fields.
+///
+/// With an index in each item, no further record would find room. An item with the mark would be taken for a removed
+/// record.
+#[inline]
+fn is_free<T: Record>(name: &str) -> Result<(), Error> {
+    if name == MARK {
+        return Err(taken(name, "marks removed records"));
+    }
     let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
     if is_number && T::SPEC.asks_for_places() {
-        return Err(Error::custom(format_args!(
-            "a flattened field adds the name `{name}`, which is an index of the items array"
-        )));
+        return Err(taken(name, "is an index of the items array"));
     }
     Ok(())
+}
+
+#[cold]
+fn taken(name: &str, why: &str) -> Error {
+    Error::custom(format_args!(
+        "a flattened field adds the name `{name}`, which {why}"
+    ))
 }
 
 /// What happens to a field.
@@ -322,6 +335,10 @@ impl<R: Record> SerializeStruct for ItemFields<'_, R> {
         if let Fate::Drop = fate {
             return Ok(());
         }
+        // Of a `Serialize` that is written by hand.
+        if name == MARK {
+            return Err(taken(name, "marks removed records"));
+        }
         self.names.add(name);
         self.encoder.name(name)?;
         if let Fate::Date = fate {
@@ -355,7 +372,7 @@ impl<R: Record> SerializeMap for ItemEntries<'_, R> {
         let (_, name) = fields.encoder.last_name();
         // It was text when it was written.
         let name = std::str::from_utf8(name).unwrap_or_default();
-        not_a_place::<R>(name)?;
+        is_free::<R>(name)?;
         let Some(fate) = fields.filter.fate(name) else {
             let name = name.to_owned();
             return Err(fields.encoder.repeats(&name));

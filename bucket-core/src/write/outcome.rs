@@ -5,7 +5,7 @@ use bson::{Bson, Document};
 use super::{
     Step,
     codes::{
-        BAD_VALUE, CONVERSION_FAILURE, DUPLICATE_KEY, IMMUTABLE_FIELD, OTHER_COLLECTION,
+        BAD_VALUE, CONVERSION_FAILURE, DUPLICATE_KEY, IMMUTABLE_FIELD, NO_ARRAYS, OTHER_COLLECTION,
         RESULT_TOO_LARGE, SET_TWICE, TOO_LARGE, is_transient, names_no_index, other_kind,
     },
 };
@@ -96,7 +96,12 @@ impl Reply {
             let Some(at) = index.filter(|index| *index < outcomes.len()) else {
                 continue;
             };
-            outcomes[at] = refused(spec, WriteFailure::read(error));
+            let failure = WriteFailure::read(error);
+            outcomes[at] = if steps[at].action().opens_last() && failure.meets_packed_items() {
+                Outcome::Missed
+            } else {
+                refused(spec, failure)
+            };
             if ordered {
                 outcomes[at + 1..].fill(Outcome::NotTried);
             }
@@ -177,6 +182,18 @@ impl WriteFailure {
         match self.code {
             TOO_LARGE | RESULT_TOO_LARGE | CONVERSION_FAILURE => true,
             BAD_VALUE => self.message.contains("Failed to apply $inc"),
+            _ => false,
+        }
+    }
+
+    /// Whether the statement matched a sealed bucket: the server found binary data in the place of the array, before
+    /// it came to what else refuses the statement.
+    fn meets_packed_items(&self) -> bool {
+        match self.code {
+            NO_ARRAYS => true,
+            BAD_VALUE => self
+                .message
+                .contains("must be an array but is of type binData"),
             _ => false,
         }
     }

@@ -1,7 +1,7 @@
 //! Stores a record, or replaces the one that is stored under its id.
 
 use bucket_core::{
-    Record, Which,
+    EncodeError, Record, Which,
     edit::{Change, Corrected},
 };
 use mongodb::ClientSession;
@@ -21,6 +21,10 @@ use crate::{
 
 /// How often a record may conflict with one that a look does not find.
 const ATTEMPTS: u32 = 4;
+
+fn is_late(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Encode(EncodeError::Late { .. }))
+}
 
 /// What comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +81,8 @@ impl<T: Record> InsertOrReplace<'_, T> {
                 Err(error) if error.is_conflict() && attempts < ATTEMPTS && !in_transaction => {
                     looks = true;
                 }
+                // Too late for a record that is new, not for a version of one that is stored.
+                Err(error) if is_late(&error) && !looks => looks = true,
                 inserted => return inserted,
             }
         }

@@ -29,6 +29,8 @@ pub(crate) enum NotKnown<'a> {
     GroupNotDone,
     /// The caller has aborted the ingestor.
     Aborted,
+    /// Code of the caller panicked in the ingestor.
+    Panicked,
     /// The runtime of the ingestor was shut down.
     IngestorStopped,
 }
@@ -47,6 +49,9 @@ impl fmt::Display for NotKnown<'_> {
             Self::GroupStopped => "the runtime that wrote it was shut down",
             Self::GroupNotDone => "its group of calls did not finish before the deadline",
             Self::Aborted => "the ingestor was aborted",
+            Self::Panicked => {
+                "the record's `Deserialize`, or the function that decides which record is kept, panicked"
+            }
             Self::IngestorStopped => "the runtime of the ingestor was shut down",
         })
     }

@@ -1,9 +1,12 @@
 //! The task of a shard: takes its batches and writes them.
 
-use std::{pin::pin, sync::Arc};
+use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc};
 
 use bson::DateTime;
-use futures_util::future::{Either, select};
+use futures_util::{
+    FutureExt,
+    future::{Either, select},
+};
 use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
 
@@ -79,7 +82,11 @@ impl Worker {
             .meters
             .begun(&gathered, &self.shared.gate, begun);
         let mut writing = Writing::new(&self.shared, gathered);
-        let ended = self.store(&mut writing.gathered).await;
+        // Code of the caller: `Deserialize` of a record, and what decides whether it replaces another one. A panic ends
+        // the batch, which is read no more, and not the worker.
+        let storing = AssertUnwindSafe(self.store(&mut writing.gathered));
+        let ended = storing.catch_unwind().await;
+        let ended = ended.unwrap_or_else(|_| Err(self.shared.unknown(NotKnown::Panicked)));
         self.shared.meters.ended(&ended, begun.elapsed());
         writing.end(ended);
     }

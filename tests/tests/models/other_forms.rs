@@ -177,6 +177,41 @@ other_keys! {
     HybridDevices device: [capacity = 4, max_duration = "1h"] []
     NumberedIds sensor_id: [capacity = 4, numbered] []
     IdObjects sensor_id: [window = "1h", capacity = 4, object_ids] []
+    NumberedObjects sensor: [capacity = 4, numbered, object_ids] []
+}
+
+/// Both have the same indexes: their buckets show whose the collection is.
+#[tokio::test(flavor = "multi_thread")]
+async fn numbered_buckets_with_and_without_object_ids_are_those_of_two_models() {
+    async fn leaves<T: Bucketed + Debug, U: Bucketed + Debug>(
+        first: fn(&str, i64) -> T,
+        second: fn(&str, i64) -> U,
+    ) {
+        let database = database().await;
+        let (owner, guest) = (T::buckets(&database), U::buckets(&database));
+        owner.ensure().await.unwrap();
+        owner.insert_many(batch(first, 0)).await.unwrap();
+        let before = documents(&database, "readings").await;
+        for report in [
+            guest.ensure().await.unwrap(),
+            guest.ensure().replace_indexes().await.unwrap(),
+        ] {
+            assert!(is_of(&report, "numbered"), "{report}");
+            assert!(report.dropped_indexes.is_empty(), "{report}");
+        }
+        let error = guest.insert(&second("a", 1)).await.unwrap_err();
+        assert!(
+            error.is_damaged() && !error.is_outcome_unknown(),
+            "{error:?}"
+        );
+        let report = guest.insert_many(batch(second, 0)).await.unwrap();
+        assert_eq!((report.stored(), report.failed().len()), (0, 15));
+        assert_eq!(documents(&database, "readings").await, before);
+        let report = T::buckets(&database).ensure().await.unwrap();
+        assert!(report.drift.is_empty(), "{report}");
+    }
+    leaves(Numbered::of, NumberedObjects::of).await;
+    leaves(NumberedObjects::of, Numbered::of).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

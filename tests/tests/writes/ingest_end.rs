@@ -5,10 +5,12 @@ use std::{collections::BTreeSet, time::Duration};
 
 use bucket_mongo::{
     Bucketed, ErrorKind,
+    bson::DateTime,
     mongodb::{Client, options::ClientOptions},
 };
 use bucket_tests::database;
 use futures_util::FutureExt;
+use serde::{Deserialize, Serialize};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::common::samples::{
@@ -158,6 +160,56 @@ async fn a_batch_that_cannot_be_sent_fails_with_its_cause_and_the_next_one_is_tr
         assert!(matches!(kind, ErrorKind::Unreachable { .. }), "{error:?}");
         assert!(report.into_result().is_err());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_of_the_caller_s_code_ends_its_batch_and_no_other() {
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+    #[bucket(collection = "prices", items = "items", capacity = 10)]
+    struct Price {
+        #[bucket(key)]
+        shop: i32,
+        #[bucket(time)]
+        at: DateTime,
+        #[bucket(unique)]
+        id: i32,
+        value: i64,
+    }
+    let price = |id, value| Price {
+        shop: 1,
+        at: DateTime::from_millis(1_700_000_000_000),
+        id,
+        value,
+    };
+    let database = database().await;
+    let prices = Price::buckets(&database);
+    prices.ensure().await.unwrap();
+    let ingestor = prices.ingestor().replace_if(|_, new| {
+        assert!(new.value < 100, "expected by the test");
+        true
+    });
+    let ingestor = ingestor.start().unwrap();
+    let push = async |record: Price| {
+        let receipt = ingestor.push(&record).await.unwrap();
+        ingestor.flush().await;
+        receipt.await
+    };
+    push(price(1, 1)).await.unwrap();
+    let error = push(price(1, 100)).await.unwrap_err();
+    assert!(error.is_outcome_unknown(), "{error:?}");
+    assert!(error.to_string().contains("panicked"), "{error}");
+    push(price(1, 2)).await.unwrap();
+    push(price(2, 3)).await.unwrap();
+    let report = ingestor.shutdown().await;
+    assert_eq!(
+        (report.accepted(), report.failed().len()),
+        (4, 1),
+        "{report:?}"
+    );
+    assert_eq!(
+        prices.range(1, ..).await.unwrap(),
+        [price(1, 2), price(2, 3)]
+    );
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt::Debug};
 
 use bucket_mongo::{
-    Bucketed, Buckets, RecordOutcome, Which,
+    Bucketed, Buckets, EncodeError, Error, ErrorKind, RecordOutcome, Which,
     bson::{DateTime, doc},
 };
 use bucket_tests::database;
@@ -213,4 +213,69 @@ async fn several_sessions_replace_one_record_without_conflicts() {
         task.await.unwrap();
     }
     assert_eq!(stored(&Windowed::buckets(&database)).await.len(), 3);
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "prices",
+    items = "items",
+    capacity = 10,
+    max_duration = "1m",
+    late = "reject",
+    on_conflict = "replace"
+)]
+struct InTime {
+    #[bucket(key)]
+    product: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(unique)]
+    id: i64,
+    #[bucket(version)]
+    version: i64,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_later_version_is_not_late_and_a_new_record_is() {
+    let database = database().await;
+    let prices = InTime::buckets(&database);
+    prices.ensure().await.unwrap();
+    let of = |id, second: i64, version| InTime {
+        product: "a".to_owned(),
+        at: DateTime::from_millis(1_700_000_000_000 + second * 1_000),
+        id,
+        version,
+    };
+    let is_late =
+        |error: &Error| matches!(error.kind(), ErrorKind::Encode(EncodeError::Late { .. }));
+    prices
+        .insert_many([of(1, 0, 1), of(2, 100, 1)])
+        .await
+        .unwrap();
+    let outcome = async |record: InTime| prices.insert(&record).await.map(|it| it.outcome);
+    assert_eq!(outcome(of(1, 0, 2)).await.unwrap(), RecordOutcome::Replaced);
+    assert_eq!(
+        outcome(of(1, 0, 2)).await.unwrap(),
+        RecordOutcome::Duplicate
+    );
+    assert_eq!(
+        outcome(of(1, 0, 1)).await.unwrap(),
+        RecordOutcome::Superseded
+    );
+    assert!(is_late(&outcome(of(3, 0, 1)).await.unwrap_err()));
+    let batch = [of(1, 0, 4), of(4, 0, 1), of(5, 110, 1), of(1, 0, 3)];
+    let report = prices.insert_many(batch).await.unwrap();
+    assert_eq!(
+        (report.stored(), report.replaced()),
+        (1, &[0][..]),
+        "{report:?}"
+    );
+    assert_eq!(report.superseded(), [3]);
+    let [failed] = report.failed() else {
+        panic!("{report:?}")
+    };
+    assert!(failed.index == 1 && is_late(&failed.error), "{failed:?}");
+    let stored = prices.records("a").collect().await.unwrap();
+    assert_eq!(stored, [of(1, 0, 4), of(2, 100, 1), of(5, 110, 1)]);
+    assert!(prices.verify().await.unwrap().is_clean());
 }

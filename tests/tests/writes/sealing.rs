@@ -80,6 +80,12 @@ macro_rules! models {
             }
 
             #[tokio::test(flavor = "multi_thread")]
+            async fn a_handle_that_has_not_seen_the_last_bucket_sealed_stores_its_records() {
+                super::a_handle_that_has_not_seen_the_last_bucket_sealed_stores_its_records::<Record>()
+                    .await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
             async fn a_follower_sees_each_change_once() {
                 super::a_follower_sees_each_change_once::<Record>().await;
             }
@@ -364,6 +370,51 @@ async fn writers_editors_and_sealers_disturb_nobody<T: Event>() {
     assert_eq!(stored(&events, "a").await, expected);
     statistics_are_those_of(&events, "a", &expected).await;
     is_sound(&events).await;
+}
+
+async fn a_handle_that_has_not_seen_the_last_bucket_sealed_stores_its_records<T: Event>() {
+    let database = database().await;
+    let (one, other) = (T::buckets(&database), T::buckets(&database));
+    one.ensure().await.unwrap();
+    let of = |numbers: std::ops::Range<i64>| numbers.map(|number| T::of("a", number));
+    one.insert_many(of(0..40))
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
+    other
+        .insert_many(of(200..300))
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
+    assert!(seal(&other).await.buckets > 0);
+    // It takes the first buckets for the last ones of the key: by itself, in a small batch and in a large one.
+    one.insert(&T::of("a", 60)).await.unwrap();
+    one.insert_many(of(61..65))
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
+    let (third, many) = (T::buckets(&database), of(100..180));
+    third.insert(&T::of("a", 65)).await.unwrap();
+    other
+        .insert_many(of(300..400))
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
+    seal(&other).await;
+    third
+        .insert_many(many)
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
+    let numbers: Vec<i64> = stored(&one, "a").await.into_keys().collect();
+    let expected = (0..40).chain(60..66).chain(100..180).chain(200..400);
+    assert_eq!(numbers, expected.collect::<Vec<i64>>());
+    is_sound(&one).await;
 }
 
 async fn a_follower_sees_each_change_once<T: Event>() {

@@ -44,7 +44,14 @@ impl fmt::Display for Drift {
                     Some(name) => write!(f, "index `{name}` belongs to {form} buckets")?,
                     None => write!(f, "the collection holds {form} buckets")?,
                 }
-                f.write_str(" of another model; give each model a collection of its own")
+                f.write_str(" of another model; give each model a collection of its own")?;
+                match index {
+                    Some(name) => write!(
+                        f,
+                        ", or drop `{name}` if a call that was killed left it there"
+                    ),
+                    None => Ok(()),
+                }
             }
             Self::RecordIds { name } => write!(
                 f,

@@ -34,6 +34,8 @@ impl Batch {
             for slot in late {
                 let time = slot.time;
                 if in_time.refuses_late() {
+                    // It may be a later version of a record that is stored.
+                    self.contest(at, &slot);
                     let refused = EncodeError::Late { time, start };
                     sorted_out.refused.push((slot.index, refused));
                     self.chains[at].are_unstored(&[slot.index]);

@@ -101,6 +101,13 @@ impl Known {
         let count = stored_count(spec, stored).map_err(damaged)?;
         let fields = stored_fields(spec, stored).map_err(damaged)?;
         let (id, place) = if spec.object_ids() {
+            // Another model, whose ids are texts, could not read a bucket with an object id of the same key.
+            if !matches!(stored.get(ID), Ok(None | Some(RawBsonRef::ObjectId(_)))) {
+                return Err(damaged(Damage::Field {
+                    path: ID.to_owned(),
+                    expected: "an object id",
+                }));
+            }
             let place = stored_place(spec, &fields, stored).map_err(damaged)?;
             let mut id = prefix.to_owned();
             id::push_place(&mut id, place, spec.id_unit());

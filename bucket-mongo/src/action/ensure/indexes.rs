@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bucket_core::{
+    Form,
     index::{self, Drift, ExpiryReplacement, IndexPlan, Removal, RemovalPlan, Rivalry},
     write::codes::{DUPLICATE_KEY, INDEX_CONFLICTS, INDEX_NOT_FOUND, TIME_LIMIT},
 };
@@ -158,8 +159,8 @@ impl SetUp<'_> {
         replaced
     }
 
-    /// The drift of a collection whose buckets are another model's, where the model's mark is not there to say
-    /// that it holds the model's.
+    /// The drift of a collection whose buckets are another model's, where no mark says that it holds the model's. Numbered
+    /// models with and without object ids have the same mark.
     async fn other_buckets(
         &self,
         missing: &[IndexPlan],
@@ -167,7 +168,8 @@ impl SetUp<'_> {
     ) -> Result<Option<Drift>> {
         let spec = self.store.spec();
         let mark = spec.mark_name();
-        if !missing.iter().any(|plan| Some(&plan.name) == mark.as_ref()) {
+        let is_missing = |plan: &IndexPlan| Some(&plan.name) == mark.as_ref();
+        if !matches!(spec.form(), Form::Numbered { .. }) && !missing.iter().any(is_missing) {
             return Ok(None);
         }
         let (projection, buckets) = index::sample(spec);
