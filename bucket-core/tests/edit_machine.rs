@@ -7,7 +7,7 @@ mod sample;
 use bson::{DateTime, RawDocumentBuf, doc};
 use bucket_core::{
     Which,
-    edit::{Edit, EditFailure, EditNext},
+    edit::{Change, Edit, EditError, EditFailure, EditNext},
     read::ReadLevel,
     write::Answer,
 };
@@ -15,6 +15,7 @@ use bucket_core::{
 use self::sample::{Sample, SampleKey};
 
 type Identified = Sample<{ sample::COUNT_IDS }>;
+type Windowed = Sample<{ sample::WINDOW_IDS }>;
 
 fn key() -> SampleKey {
     "a".into()
@@ -83,4 +84,26 @@ fn a_lost_try_leaves_the_outcome_open() {
     answer.repeated = true;
     edit.answered(&answer, false);
     assert!(matches!(edit.end(), Err(EditFailure::LostTry)));
+}
+
+#[test]
+fn a_record_goes_to_no_other_bucket_under_another_id() {
+    let times = [0, 1_000, 2_000].map(DateTime::from_millis);
+    let item = doc! { "at": times[0], "unique": 1_i64, "value": 1_i64, "level": 1.0, "code": "" };
+    let bucket = doc! {
+        "_id": "a_0", "device": "a", "bucket_start": times[0], "bucket_end": times[1], "count": 1,
+        "items": [item],
+    };
+    let bucket = RawDocumentBuf::try_from(&bucket).unwrap();
+    for (id, is_refused) in [(1, false), (2, true)] {
+        let change = Change::Update(Box::new(move |record: &mut Windowed| {
+            record.at = times[2];
+            record.unique = id;
+        }));
+        let mut edit = Edit::update(key(), &Which::id(&1_i64), None, change).may_move();
+        edit.found(std::slice::from_ref(&bucket), DateTime::now());
+        assert_eq!(edit.next() == EditNext::Done, is_refused);
+        let id_changes = matches!(edit.end(), Err(EditFailure::Edit(EditError::Id)));
+        assert_eq!(id_changes, is_refused);
+    }
 }

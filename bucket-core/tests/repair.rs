@@ -145,6 +145,7 @@ fn moves<T: Record>(damaged: &Document, kind: ProblemKind) {
     assert_eq!(copied_document(copy).unwrap().as_bytes(), stored.as_bytes());
     let of_id = copy.get_document("_id").unwrap();
     assert_eq!(of_id.as_bytes(), id.as_bytes());
+    assert_eq!(of_id.get_i32("number").unwrap(), 3);
     assert_eq!(of_id.get("id").unwrap(), stored.get("_id").unwrap());
     assert_eq!(command.get_str("insert").unwrap(), "moved");
     let reasons = copy.get_array("reasons").unwrap().into_iter();

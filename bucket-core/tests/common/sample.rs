@@ -6,6 +6,7 @@ use bucket_core::{
     BucketDocument, BucketId, BucketKey, BucketSpec, Form, KeyValue, LatePolicy, Record, RecordKey,
     Window,
     aggregate::{Aggregate, AggregateKind, Input, InputSink, NonFinite},
+    attribute::{ArrayPlace, AttributeArray, AttributeField, EntryNames, ValueKind},
     bucket::{BucketFields, BucketParts, BucketRef},
     key::{KeySink, KeySource},
     private::SpecParts,
@@ -81,6 +82,11 @@ pub const HYBRID_EXPIRE: usize = 25;
 pub const NUMBERED_EXPIRE: usize = 26;
 pub const COUNT_AVG_EXPIRE: usize = 27;
 pub const COUNT_BYTES_EXPIRE: usize = 28;
+/// With record ids and attributes: one array in each item, and one that a bucket holds for its items.
+pub const COUNT_ATTRIBUTES: usize = 29;
+pub const WINDOW_ATTRIBUTES: usize = 30;
+pub const HYBRID_ATTRIBUTES: usize = 31;
+pub const NUMBERED_ATTRIBUTES: usize = 32;
 
 /// The limit, in seconds.
 pub const EXPIRE_AFTER: u32 = 3_600;
@@ -180,6 +186,45 @@ const fn with_ids(form: Form, max_bytes: Option<u32>) -> BucketSpec {
     let parts = parts_of(form, max_bytes, aggregates, false);
     BucketSpec::__new(SpecParts {
         unique: Some("unique"),
+        ..parts
+    })
+}
+
+const fn attribute(name: &'static str, kind: ValueKind) -> AttributeField {
+    AttributeField {
+        name,
+        k: name,
+        u: None,
+        kind,
+        text: false,
+        null: false,
+    }
+}
+
+/// The array of attributes in each item.
+pub const TAGS: AttributeArray = AttributeArray::new(
+    "tags",
+    EntryNames::KVU,
+    &[attribute("code", ValueKind::String)],
+    None,
+)
+.at(ArrayPlace::Items("items"));
+
+/// The array of attributes that a bucket holds for its items.
+pub const STATE: AttributeArray = AttributeArray::new(
+    "state",
+    EntryNames::KVU,
+    &[attribute("level", ValueKind::Double)],
+    None,
+)
+.at(ArrayPlace::Bucket("items"));
+
+/// With record ids and attributes.
+const fn with_attributes(form: Form, aggregates: &'static [Aggregate]) -> BucketSpec {
+    let parts = parts_of(form, None, aggregates, false);
+    BucketSpec::__new(SpecParts {
+        unique: Some("unique"),
+        arrays: &[TAGS, STATE],
         ..parts
     })
 }
@@ -286,7 +331,7 @@ const fn hybrid(late: LatePolicy) -> Form {
 
 const WINDOW_OF_ONE: Window = Window::Seconds(1);
 
-const SPECS: [BucketSpec; 29] = [
+const SPECS: [BucketSpec; 33] = [
     spec(Form::Count { capacity: CAPACITY }, None),
     spec(
         Form::Window {
@@ -374,6 +419,16 @@ const SPECS: [BucketSpec; 29] = [
     expiring(Form::Numbered { capacity: CAPACITY }, None, AGGREGATES),
     expiring(Form::Count { capacity: CAPACITY }, None, AVERAGED),
     expiring(Form::Count { capacity: 100 }, Some(MAX_BYTES), AGGREGATES),
+    with_attributes(Form::Count { capacity: CAPACITY }, AVERAGED),
+    with_attributes(
+        Form::Window {
+            window: WINDOW_OF_ONE,
+            capacity: Some(CAPACITY),
+        },
+        AGGREGATES,
+    ),
+    with_attributes(hybrid(LatePolicy::Side), AGGREGATES),
+    with_attributes(Form::Numbered { capacity: CAPACITY }, AGGREGATES),
 ];
 
 impl From<&str> for SampleKey {

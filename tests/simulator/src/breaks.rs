@@ -1,4 +1,4 @@
-//! Changes of single lines that histories must detect.
+//! Changes of single lines that histories, or other tests, must detect.
 
 use std::fmt::Write;
 
@@ -17,6 +17,8 @@ pub struct Break {
     pub broken: String,
     /// The rest of the line.
     pub after: String,
+    /// What `cargo test` runs, unless histories must detect it.
+    pub tests: Option<String>,
 }
 
 impl Break {
@@ -27,15 +29,17 @@ impl Break {
     /// If an entry is malformed.
     #[must_use]
     pub fn all(list: &str) -> Vec<Self> {
-        let lines = list
-            .lines()
-            .filter(|line| !line.starts_with('#') && !line.is_empty());
-        let lines: Vec<&str> = lines.collect();
-        lines.chunks(3).map(Self::read).collect()
+        let is_code = |line: &&str| !line.starts_with('#') && !line.is_empty();
+        let entries = list
+            .split("\n\n")
+            .map(|entry| entry.lines().filter(is_code));
+        let entries = entries.map(Iterator::collect::<Vec<&str>>);
+        let entries = entries.filter(|entry| !entry.is_empty());
+        entries.map(|entry| Self::read(&entry)).collect()
     }
 
     fn read(entry: &[&str]) -> Self {
-        let [file, what, line] = entry else {
+        let [file, what, line, tests @ ..] = entry else {
             panic!("no entry: {entry:?}")
         };
         let parts = line.split_once("[[").and_then(|(before, rest)| {
@@ -54,6 +58,7 @@ impl Break {
             sound,
             broken,
             after,
+            tests: tests.first().map(|&tests| tests.to_owned()),
         }
     }
 

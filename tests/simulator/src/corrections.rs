@@ -1,12 +1,12 @@
 //! Which edits were made, what was reported about them, and whether what is stored agrees.
 
-use std::collections::BTreeMap;
+mod checks;
 
 use bson::{DateTime, RawBsonRef, RawDocument, RawDocumentBuf};
 use bucket_core::bucket;
 
 use crate::{
-    ledger::{Entry, Ledger, Told},
+    ledger::{Entry, Ledger},
     model::Model,
     plan::EditKind,
 };
@@ -20,6 +20,8 @@ pub(crate) enum Target {
     Id(i64),
     /// Those of a bucket from the first time up to the second.
     Between(DateTime, DateTime),
+    /// Those of a bucket that meet the filter with this number.
+    Where(usize),
     Key,
 }
 
@@ -40,8 +42,12 @@ pub(crate) enum Outcome {
 #[derive(Debug)]
 pub(crate) struct Correction {
     kind: EditKind,
+    /// It leaves no record ids.
+    forgets: bool,
     key: String,
     target: Target,
+    /// Of a removal from a bucket: the record that names the bucket, and the step at which it did.
+    named: (usize, u64),
     began: u64,
     ended: Option<u64>,
     outcome: Outcome,
@@ -58,7 +64,12 @@ impl Correction {
     }
 
     fn is_removal(&self) -> bool {
-        matches!(self.kind, EditKind::Delete | EditKind::DeleteBetween)
+        self.kind.is_removal()
+    }
+
+    /// Whether it may have taken a record id, of a record or of the mark of one.
+    fn may_forget(&self) -> bool {
+        self.forgets && self.outcome != Outcome::NotMade
     }
 
     /// Whether this record is one that it is about.
@@ -73,36 +84,27 @@ impl Correction {
             Target::Record(own, _) => own == number,
             Target::Id(id) => record.id().is_some_and(|(_, own)| own == id),
             Target::Between(from, to) => from <= record.time() && record.time() < to,
-            Target::Key => true,
+            Target::Where(_) | Target::Key => true,
         }
     }
 }
 
-/// The least and the most of something.
-#[derive(Debug, Clone, Copy, Default)]
-struct Bounds {
-    least: u64,
-    most: u64,
-}
-
-impl Bounds {
-    fn add(&mut self, is_made: bool, number: u64) {
-        self.most += number;
-        self.least += if is_made { number } else { 0 };
-    }
-
-    fn has(self, number: u64) -> bool {
-        self.least <= number && number <= self.most
-    }
-}
-
 impl<T: Model> Ledger<T> {
-    pub(crate) fn begin_edit(&mut self, kind: EditKind, key: String, target: Target) -> usize {
+    pub(crate) fn begin_edit(
+        &mut self,
+        kind: EditKind,
+        forgets: bool,
+        key: String,
+        target: Target,
+        (named, read): (usize, Option<u64>),
+    ) -> usize {
         let began = self.step();
         self.corrections.push(Correction {
             kind,
+            forgets,
             key,
             target,
+            named: (named, read.unwrap_or(began)),
             began,
             ended: None,
             outcome: Outcome::Unknown,
@@ -133,7 +135,56 @@ impl<T: Model> Ledger<T> {
     pub(crate) fn may_be_taken(&self, number: usize) -> bool {
         let record = &self.entries[number].record;
         let mut removals = self.corrections.iter().filter(|it| it.is_removal());
-        removals.any(|it| it.is_possible() && it.is_about(number, record))
+        removals.any(|it| {
+            let is_possible = it.is_possible() && it.is_about(number, record);
+            let is_met = |filter| self.may_meet(number, filter);
+            is_possible && !matches!(it.target, Target::Where(filter) if !is_met(filter))
+        })
+    }
+
+    /// Whether the record meets a filter, as it was sent or as an edit may have left it.
+    fn may_meet(&self, number: usize, filter: usize) -> bool {
+        let mut versions = self.versions(number);
+        versions.any(|version| version.meets(filter))
+    }
+
+    /// Whether it does so however edits may have left it.
+    fn must_meet(&self, number: usize, filter: usize) -> bool {
+        let mut versions = self.versions(number);
+        versions.all(|version| version.meets(filter))
+    }
+
+    /// The record as it was sent, and as edits may have left it.
+    fn versions(&self, number: usize) -> impl Iterator<Item = T> {
+        let record = &self.entries[number].record;
+        let edits = self.corrections.iter().enumerate();
+        let edits = edits.filter(move |(_, it)| {
+            it.kind.is_correction() && it.is_possible() && it.is_about(number, record)
+        });
+        let edited = edits.map(|(at, _)| {
+            let mut version = record.clone();
+            version.correct(at);
+            version
+        });
+        std::iter::once(record.clone()).chain(edited)
+    }
+
+    /// Whether a removal may have taken the id of this record, so that it can be stored anew.
+    pub(crate) fn may_be_forgotten(&self, number: usize) -> bool {
+        self.is_forgotten_by(number, |_| true)
+    }
+
+    /// The same for a removal that was not over before this step.
+    pub(crate) fn may_be_forgotten_since(&self, number: usize, step: u64) -> bool {
+        self.is_forgotten_by(number, |it| {
+            it.outcome == Outcome::Unknown || it.ended.is_none_or(|ended| ended > step)
+        })
+    }
+
+    fn is_forgotten_by(&self, number: usize, which: impl Fn(&Correction) -> bool) -> bool {
+        let record = &self.entries[number].record;
+        let mut all = self.corrections.iter();
+        all.any(|it| it.may_forget() && which(it) && it.is_about(number, record))
     }
 
     /// Whether an edit may have changed what has the id of this record.
@@ -154,7 +205,7 @@ impl<T: Model> Ledger<T> {
         let Some(entry) = self.entries.get(number) else {
             return false;
         };
-        let anew = self.may_be_anew(entry);
+        let anew = self.may_be_anew(number);
         let of = |it: &&(usize, &Correction)| {
             it.1.kind.is_correction() && it.1.is_possible() && it.1.is_about(number, &entry.record)
         };
@@ -175,117 +226,10 @@ impl<T: Model> Ledger<T> {
         })
     }
 
-    /// Without its bucket or its index, the record may have been stored again after the edits.
-    fn may_be_anew(&self, entry: &Entry<T>) -> bool {
-        entry.removed || self.is_untold(entry)
-    }
-
-    /// What is stored although an edit says that it is gone, or says that it was not there.
-    pub(crate) fn check_gone(&mut self, found: &[u32]) {
-        for (number, entry) in self.entries.iter().enumerate() {
-            if found[number] == 0 || self.may_be_anew(entry) {
-                continue;
-            }
-            for (at, it) in self.corrections.iter().enumerate() {
-                if !it.is_about(number, &entry.record) {
-                    continue;
-                }
-                let is_taken = it.kind == EditKind::Delete && it.is_made();
-                if is_taken {
-                    let record = &entry.record;
-                    self.wrong.push(format!(
-                        "{record:?} is stored, and edit {at} has removed it"
-                    ));
-                }
-            }
-        }
-        self.check_not_there(found);
-    }
-
-    /// A record about which nothing was open when an edit began, and which the edit did not find.
-    fn check_not_there(&mut self, found: &[u32]) {
-        for (number, entry) in self.entries.iter().enumerate() {
-            if found[number] == 0 || self.is_untold(entry) || self.disturbed.miscounted {
-                continue;
-            }
-            let is_settled = |it: &Correction| {
-                let from = match it.target {
-                    // A failover may have taken back the place that was read.
-                    Target::Record(_, read) => read,
-                    _ => it.began,
-                };
-                entry.last < from && !entry.told.contains(&Told::Unknown)
-            };
-            // Stored again after its bucket was removed, it may be at another place than its reference says.
-            let is_moved =
-                |it: &Correction| entry.removed && matches!(it.target, Target::Record(..));
-            let says_so = |it: &Correction| {
-                matches!(
-                    (it.kind, it.outcome),
-                    (
-                        EditKind::Update | EditKind::Replace | EditKind::Delete,
-                        Outcome::Nothing
-                    ) | (EditKind::DeleteKey, Outcome::Nothing | Outcome::Made { .. })
-                )
-            };
-            let mut all = self.corrections.iter();
-            let other = all.position(|it| {
-                says_so(it) && !is_moved(it) && it.is_about(number, &entry.record) && is_settled(it)
-            });
-            if let Some(at) = other {
-                let record = &entry.record;
-                self.wrong.push(format!(
-                    "{record:?} is stored, and edit {at} says that it is not"
-                ));
-            }
-        }
-    }
-
-    /// Each edit was made once: the numbers of edits and of removed records, by key.
-    pub(crate) fn check_edits(&mut self, documents: &[RawDocumentBuf]) {
-        let mut stored: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-        for document in documents {
-            let Some((number, removed)) = edits(document) else {
-                continue;
-            };
-            self.disturbed.edited |= number > 0 || removed > 0;
-            if let Ok(bucket) = bucket::decode::<T>(document) {
-                let own = stored.entry(T::order(&bucket).0).or_default();
-                own.0 += number;
-                own.1 += removed;
-            }
-        }
-        if self.disturbed.removed {
-            return;
-        }
-        let mut keys: Vec<String> = self.corrections.iter().map(|it| it.key.clone()).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        for key in keys {
-            let (mut edits, mut removed) = (Bounds::default(), Bounds::default());
-            let own = self.corrections.iter();
-            for it in own.filter(|it| it.key == key && it.is_possible()) {
-                edits.add(it.is_made(), 1);
-                match (it.kind, it.outcome) {
-                    (EditKind::Delete, _) => removed.add(it.is_made(), 1),
-                    (EditKind::DeleteBetween, Outcome::Made { records, .. }) => {
-                        removed.add(true, records);
-                    }
-                    (EditKind::DeleteBetween, _) => {
-                        let about = self.entries.iter().enumerate();
-                        let about = about.filter(|(at, other)| it.is_about(*at, &other.record));
-                        removed.add(false, about.count() as u64);
-                    }
-                    _ => {}
-                }
-            }
-            let (number, marks) = stored.get(&key).copied().unwrap_or_default();
-            if !edits.has(number) || !removed.has(marks) {
-                self.wrong.push(format!(
-                    "the key {key} has {number} edits of {edits:?}, {marks} removed records of {removed:?}"
-                ));
-            }
-        }
+    /// Without its bucket, its id or its index, the record may have been stored again after the edits.
+    fn may_be_anew(&self, number: usize) -> bool {
+        let entry = &self.entries[number];
+        entry.removed || self.is_untold(entry) || self.may_be_forgotten(number)
     }
 
     /// Marks are gone with these buckets: their records may be stored again.
@@ -307,16 +251,6 @@ impl<T: Model> Ledger<T> {
     }
 }
 
-/// The numbers of edits and of removed records of a bucket, if it was edited.
-fn edits(document: &RawDocument) -> Option<(u64, u64)> {
-    let edits = document.get_document("_edits").ok()?;
-    let number = |name| edits.get(name).ok()??.as_i64();
-    Some((
-        number("number")?.unsigned_abs(),
-        number("removed")?.unsigned_abs(),
-    ))
-}
-
 /// Whether a bucket of its key has the mark of this record, or one that looks the same.
 pub(crate) fn has_mark<T: Model>(document: &RawDocument, record: &T) -> bool {
     let Ok(items) = document.get_array(T::SPEC.items()) else {
@@ -331,6 +265,8 @@ pub(crate) fn has_mark<T: Model>(document: &RawDocument, record: &T) -> bool {
         let is_same = match unique {
             Some(name) => match (item.get(name), record.id()) {
                 (Ok(Some(RawBsonRef::Int64(own))), Some((_, id))) => own == id,
+                // The place of a mark whose id is forgotten.
+                (Ok(Some(RawBsonRef::Document(_))), _) => false,
                 (own, id) => panic!("{own:?} is no id like {id:?}"),
             },
             None => item.get_datetime(T::SPEC.time().name).ok() == Some(record.time()),

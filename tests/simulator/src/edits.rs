@@ -34,9 +34,11 @@ pub(crate) struct Known<T> {
 }
 
 impl<T> Known<T> {
-    fn choice(self, kind: EditKind) -> Choice<T> {
+    fn choice(self, plan: EditPlan, filter: usize) -> Choice<T> {
         Choice {
-            kind,
+            kind: plan.kind,
+            forgets: plan.forgets,
+            filter,
             record: self.record,
             which: self.reference.into(),
             by: By::Reference(self.step),
@@ -59,6 +61,9 @@ pub(crate) struct Choice<T> {
     record: T,
     which: Which,
     by: By,
+    forgets: bool,
+    /// The number of a filter.
+    filter: usize,
 }
 
 /// An edit under way.
@@ -123,12 +128,16 @@ impl<T: Model> World<'_, T> {
             record,
             which,
             by,
+            forgets,
+            filter,
         } = choice.clone();
         // Another record than this one may have the id.
         let kind = match (kind, by) {
             (EditKind::Replace, By::Id(_)) => EditKind::Update,
             _ => kind,
         };
+        // Without record ids there are none to forget.
+        let forgets = forgets && T::SPEC.unique().is_some();
         let key = record.key();
         let own = usize::try_from(record.number()).unwrap_or_default();
         let time = record.time().timestamp_millis();
@@ -137,10 +146,17 @@ impl<T: Model> World<'_, T> {
         let target = match (kind, by) {
             (EditKind::DeleteKey, _) => Target::Key,
             (EditKind::DeleteBetween, _) => Target::Between(from, to),
+            (EditKind::DeleteWhere, _) => Target::Where(filter),
             (_, By::Id(id)) => Target::Id(id),
             (_, By::Reference(step)) => Target::Record(own, step),
         };
-        let number = self.ledger.begin_edit(kind, record.key_text(), target);
+        let read = match by {
+            By::Reference(step) => Some(step),
+            By::Id(_) => None,
+        };
+        let number = self
+            .ledger
+            .begin_edit(kind, forgets, record.key_text(), target, (own, read));
         let edit = match kind {
             EditKind::Update => {
                 let correct = move |record: &mut T| record.correct(number);
@@ -163,10 +179,15 @@ impl<T: Model> World<'_, T> {
             EditKind::DeleteBetween => {
                 Edit::delete_some(key, &which, (from..to).into_time_range(), None)
             }
+            EditKind::DeleteWhere => {
+                let filter = Some(T::filter(filter));
+                Edit::delete_some(key, &which, (..).into_time_range(), filter)
+            }
             EditKind::DeleteKey => Edit::delete_key(key),
         };
+        let edit = if forgets { edit.forget_ids() } else { edit };
         let at = self.calls.len();
-        self.tell(|| format!("writer {writer} makes call {at}: edit {number}, {kind:?} of {record:?} by {which:?}"));
+        self.tell(|| format!("writer {writer} makes call {at}: edit {number}, {kind:?} of {record:?} by {which:?}{}", if forgets { ", and its ids" } else { "" }));
         let task = Task::Edit(Box::new(Editing {
             edit,
             choice,
@@ -182,6 +203,10 @@ impl<T: Model> World<'_, T> {
 
     /// What an edit does, to which record.
     fn choose(&mut self, random: &mut Random, plan: EditPlan) -> Option<Choice<T>> {
+        let filter = match plan.kind {
+            EditKind::DeleteWhere => usize::try_from(random.below(2)).unwrap_or_default(),
+            _ => 0,
+        };
         let is_by_id = T::SPEC.unique().is_some() && !plan.by_reference;
         if is_by_id && self.ledger.next() > 0 {
             let number = random.below(self.ledger.next() as u64);
@@ -192,6 +217,8 @@ impl<T: Model> World<'_, T> {
                 record,
                 which: Which::id(&id),
                 by: By::Id(id),
+                forgets: plan.forgets,
+                filter,
             });
         }
         if !plan.is_stale || self.references.is_empty() {
@@ -216,10 +243,10 @@ impl<T: Model> World<'_, T> {
             }
             let picked = pick(random, &known).clone();
             self.references.push(picked.clone());
-            return Some(picked.choice(plan.kind));
+            return Some(picked.choice(plan, filter));
         }
         let known = pick(random, &self.references).clone();
-        Some(known.choice(plan.kind))
+        Some(known.choice(plan, filter))
     }
 
     /// Does what the edit asks for, until it waits.

@@ -17,6 +17,7 @@ pub(crate) struct Sent {
     at: usize,
     /// The buckets did not hold it any more, and this many losses had happened.
     gone_after: Option<u32>,
+    step: u64,
 }
 
 /// The report on a delivery.
@@ -114,15 +115,18 @@ impl<T: Model> Ledger<T> {
         number: usize,
         documents: impl FnOnce() -> Option<Vec<RawDocumentBuf>>,
     ) -> Sent {
-        let is_gone = self.entries[number].removed
-            && documents().is_some_and(|documents| !self.is_held(number, &documents));
-        self.entries[number].last = self.step();
+        let was_there = self.entries[number].removed || self.may_be_forgotten(number);
+        let is_gone =
+            was_there && documents().is_some_and(|documents| !self.is_held(number, &documents));
+        let step = self.step();
+        self.entries[number].last = step;
         let told = &mut self.entries[number].told;
         told.push(Told::Unknown);
         Sent {
             number,
             at: told.len() - 1,
             gone_after: is_gone.then_some(self.losses),
+            step,
         }
     }
 
@@ -138,10 +142,12 @@ impl<T: Model> Ledger<T> {
         sent: Sent,
         documents: impl FnOnce() -> Vec<RawDocumentBuf>,
     ) {
-        if sent.gone_after == Some(self.losses) && !self.is_held(sent.number, &documents()) {
+        let is_gone = sent.gone_after == Some(self.losses)
+            && !self.may_be_forgotten_since(sent.number, sent.step);
+        if is_gone && !self.is_held(sent.number, &documents()) {
             let record = &self.entries[sent.number].record;
             self.wrong.push(format!(
-                "{record:?} is called a duplicate after its bucket was removed"
+                "{record:?} is called a duplicate after its bucket or its id was removed"
             ));
         }
     }
@@ -304,7 +310,7 @@ impl<T: Model> Ledger<T> {
         if found == 0 && was_stored && !self.may_be_taken(number) {
             return Some("is lost");
         }
-        if said(Told::Stored) > most {
+        if said(Told::Stored) > most && !self.may_be_forgotten(number) {
             return Some("was called stored twice");
         }
         let id = entry.record.id();
@@ -405,6 +411,8 @@ impl<T: Model> Ledger<T> {
                     None if entry.told[..] != [Told::Stored] || self.disturbed.miscounted => {
                         continue;
                     }
+                    // It waits for what comes of the first record of its id, which may be in another window.
+                    None if self.has_id_of_call(number) => continue,
                     None => (false, entry.call),
                 };
                 let at = match entry.source {
@@ -419,6 +427,14 @@ impl<T: Model> Ledger<T> {
                 }
             }
         }
+    }
+
+    /// Whether an earlier record of its call has the same id.
+    fn has_id_of_call(&self, number: usize) -> bool {
+        let Entry { record, call, .. } = &self.entries[number];
+        let id = record.id();
+        let mut earlier = self.entries[..number].iter();
+        id.is_some() && earlier.any(|other| other.call == *call && other.record.id() == id)
     }
 }
 

@@ -2,7 +2,10 @@
 //! buckets.
 
 use bson::RawDocument;
-use bucket_core::Record;
+use bucket_core::{
+    FieldPath, Record,
+    attribute::{Attribute, RecordFilter, Unit},
+};
 
 use crate::{
     plan::{Fault, Plan},
@@ -36,6 +39,12 @@ pub(crate) trait Model: Record + Clone + PartialEq + std::fmt::Debug + 'static {
 
     /// Corrects it, in a way that no other correction does. The number and the id stay.
     fn correct(&mut self, edit: usize);
+
+    /// The filter with this number.
+    fn filter(number: usize) -> RecordFilter;
+
+    /// Whether the record meets it.
+    fn meets(&self, number: usize) -> bool;
 
     /// Asserts the invariants of this form's buckets, whoever wrote them. They come in the order of
     /// their keys, numbers and ids.
@@ -80,8 +89,13 @@ impl Disturbed {
 }
 
 /// The validator that refuses records with [`REFUSED`].
-pub(crate) fn validator(items: &str) -> bson::Document {
-    bson::doc! { items: { "$not": { "$elemMatch": { "code": REFUSED } } } }
+pub(crate) fn validator<T: Model>() -> bson::Document {
+    let refused = if T::SPEC.arrays().is_empty() {
+        bson::doc! { "code": REFUSED }
+    } else {
+        bson::doc! { sample::TAGS.name: { "$elemMatch": { "v": REFUSED } } }
+    };
+    bson::doc! { T::SPEC.items(): { "$not": { "$elemMatch": refused } } }
 }
 
 /// The positions of sources that a bucket keeps.
@@ -164,6 +178,24 @@ impl<const F: usize> Model for Sample<F> {
             codes[edit % 4]
         };
         code.clone_into(&mut self.code);
+    }
+
+    fn filter(number: usize) -> RecordFilter {
+        let has_attributes = !Self::SPEC.arrays().is_empty();
+        let filter = match (number % 2, has_attributes) {
+            (0, false) => FieldPath::new("items.code").eq("200"),
+            (0, true) => Attribute::<String>::new(&sample::TAGS, "code", Unit::None).eq("200"),
+            (_, false) => FieldPath::new("items.level").gte(0.25),
+            (_, true) => Attribute::<f64>::new(&sample::STATE, "level", Unit::None).gte(0.25),
+        };
+        RecordFilter::new(Self::SPEC, &filter).expect("a filter of the model")
+    }
+
+    fn meets(&self, number: usize) -> bool {
+        match number % 2 {
+            0 => self.code == "200",
+            _ => self.level.is_some_and(|level| level >= 0.25),
+        }
     }
 
     fn check(buckets: &[SampleBucket<F>], disturbed: Disturbed) {

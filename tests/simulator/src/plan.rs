@@ -1,7 +1,8 @@
 //! The plan of a history: clients, writers, their calls, and the faults. All of it is data drawn
 //! from a seed, so that a history can be repeated and shrunk.
 
-use std::fmt;
+mod shown;
+mod wider;
 
 use crate::random::Random;
 
@@ -15,6 +16,10 @@ const EDITORS: usize = 2;
 const CALLS: u64 = 12;
 /// The approximate number of messages in a history. A fault beyond them hits nothing.
 const MESSAGES: u64 = 220;
+/// The forms among which the first draw picks. Histories with others come from the stream [`WIDER`].
+const FIRST_FORMS: u64 = 8;
+/// The stream of what makes a history wider: more tasks, other forms and edits.
+const WIDER: u64 = 5;
 /// The stream of the random numbers of edits: of their own, so that histories without edits stay as they are.
 const EDITS: u64 = 4;
 
@@ -93,6 +98,8 @@ pub struct EditPlan {
     pub by_reference: bool,
     /// It takes a reference that somebody has read before, if there is one.
     pub is_stale: bool,
+    /// Of a removal: it leaves no record ids.
+    pub forgets: bool,
 }
 
 /// What an edit does.
@@ -106,6 +113,8 @@ pub enum EditKind {
     Delete,
     /// It removes the records of a bucket that are about as old as this one.
     DeleteBetween,
+    /// It removes those records of a bucket that meet a filter.
+    DeleteWhere,
     /// It removes everything of the key of the record.
     DeleteKey,
 }
@@ -114,6 +123,11 @@ impl EditKind {
     /// Whether it leaves another record in the place of one.
     pub(crate) fn is_correction(self) -> bool {
         matches!(self, Self::Update | Self::Replace)
+    }
+
+    /// Whether it leaves marks in the places of records.
+    pub(crate) fn is_removal(self) -> bool {
+        matches!(self, Self::Delete | Self::DeleteBetween | Self::DeleteWhere)
     }
 }
 
@@ -186,7 +200,7 @@ impl Plan {
     #[must_use]
     pub fn draw(seed: u64, forms: usize) -> Self {
         let mut random = Random::new(seed, 1);
-        let form = usize::try_from(random.below(forms as u64)).unwrap_or_default();
+        let form = usize::try_from(random.below(FIRST_FORMS)).unwrap_or_default();
         let clients = (0..=random.below(3)).map(|_| client(&mut random)).collect();
         let mut plan = Self {
             seed,
@@ -221,28 +235,32 @@ impl Plan {
         plan.faults.sort_by_key(|fault| fault.at);
         let mut edits = Random::new(seed, EDITS);
         if edits.below(2) == 0 {
-            plan.add_editors(&mut edits);
+            let erases = edits.below(6) == 0;
+            for _ in 0..EDITORS {
+                plan.add_editor(&mut edits, erases);
+            }
+        }
+        let mut wider = Random::new(seed, WIDER);
+        if wider.below(2) == 0 {
+            plan.widen(&mut wider, forms as u64, sources, miscounts);
         }
         plan
     }
 
-    fn add_editors(&mut self, random: &mut Random) {
-        let erases = random.below(6) == 0;
-        for _ in 0..EDITORS {
-            let mut editor = writer(random, self.clients.len(), false);
-            for call in &mut editor.calls {
-                call.again = 0;
-                call.is_shared = false;
-                call.records = 0;
-                call.wait = u16::try_from(random.below(120)).unwrap_or_default();
-                if random.below(4) == 0 {
-                    // Outcomes stay unknown.
-                    call.deadline = u16::try_from(30 + random.below(200)).unwrap_or_default();
-                }
-                call.edit = Some(edit(random, erases));
+    fn add_editor(&mut self, random: &mut Random, erases: bool) {
+        let mut editor = writer(random, self.clients.len(), false);
+        for call in &mut editor.calls {
+            call.again = 0;
+            call.is_shared = false;
+            call.records = 0;
+            call.wait = u16::try_from(random.below(120)).unwrap_or_default();
+            if random.below(4) == 0 {
+                // Outcomes stay unknown.
+                call.deadline = u16::try_from(30 + random.below(200)).unwrap_or_default();
             }
-            self.writers.push(editor);
+            call.edit = Some(edit(random, erases));
         }
+        self.writers.push(editor);
     }
 
     /// Lets all writers deliver sources whose keys are removed under their calls. Few histories have all of
@@ -293,6 +311,7 @@ fn edit(random: &mut Random, erases: bool) -> EditPlan {
         },
         by_reference: random.below(2) == 0,
         is_stale: random.below(4) == 0,
+        forgets: false,
     }
 }
 
@@ -383,56 +402,5 @@ fn harmless(random: &mut Random) -> Fault {
         5 => Fault::Slow(span(random)),
         6 => Fault::RemoveBucket(small(random)),
         _ => Fault::Leave,
-    }
-}
-
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "form {}, {} keys{}",
-            crate::forms::name(self.form),
-            self.keys,
-            if self.validates {
-                ", some records are refused"
-            } else {
-                ""
-            }
-        )?;
-        for (at, client) in self.clients.iter().enumerate() {
-            writeln!(f, "client {at}: {client:?}")?;
-        }
-        for (at, writer) in self.writers.iter().enumerate() {
-            writeln!(
-                f,
-                "writer {at} of client {}, source {:?}, in a session: {}",
-                writer.client, writer.source, writer.in_session
-            )?;
-            for call in &writer.calls {
-                if let Some(edit) = call.edit {
-                    let (wait, deadline) = (call.wait, call.deadline);
-                    writeln!(f, "    after {wait} ms {edit:?} within {deadline} ms")?;
-                    continue;
-                }
-                writeln!(
-                    f,
-                    "    after {} ms {} records{}{}{} within {} ms",
-                    call.wait,
-                    call.records,
-                    if call.of_one_key { " of one key" } else { "" },
-                    if call.again > 0 { ", some again" } else { "" },
-                    if call.is_shared {
-                        ", of two callers"
-                    } else {
-                        ""
-                    },
-                    call.deadline
-                )?;
-            }
-        }
-        for fault in &self.faults {
-            writeln!(f, "at message {}: {:?}", fault.at, fault.fault)?;
-        }
-        Ok(())
     }
 }

@@ -5,6 +5,7 @@ use bucket_core::index;
 use server_model::{Answer, Interruption, State};
 
 use crate::{
+    calls::is_ok,
     model::{Model, validator},
     plan::Fault,
     world::{Arrival, Event, Request, Sender, World},
@@ -230,9 +231,12 @@ impl<T: Model> World<'_, T> {
     pub(crate) fn set_up(&mut self) {
         let mut create = doc! { "create": T::SPEC.collection() };
         if self.plan.validates {
-            create.insert("validator", validator(T::SPEC.items()));
+            create.insert("validator", validator::<T>());
         }
-        self.ask(&create);
+        let is_new = is_ok(&self.ask(&create));
+        // Until it is known whether the server takes a collection's UUID, commands in sessions do not name it.
+        let has_sessions = self.plan.writers.iter().any(|writer| writer.in_session);
+        self.ledger.disturbed.unindexed |= !is_new && has_sessions;
         self.index();
     }
 
@@ -243,7 +247,7 @@ impl<T: Model> World<'_, T> {
     }
 
     /// A command from another client.
-    fn ask(&mut self, command: &Document) {
+    fn ask(&mut self, command: &Document) -> Document {
         let mut command = command.clone();
         command.insert("writeConcern", doc! { "w": 1 });
         let raw = RawDocumentBuf::try_from(&command).unwrap_or_default();
@@ -262,6 +266,7 @@ impl<T: Model> World<'_, T> {
                 .take(600)
                 .collect()
         });
+        reply
     }
 }
 

@@ -282,6 +282,25 @@ async fn of_several_records_with_one_id_in_a_batch_the_last_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_two_records_of_one_version_the_first_stays() {
+    let database = database().await;
+    let prices = Counted::buckets(&database);
+    prices.ensure().await.unwrap();
+    let first = Counted::of("a", 1, 1);
+    let second = Counted {
+        market: None,
+        ..first.clone()
+    };
+    for (price, expected) in [
+        (&first, RecordOutcome::Stored),
+        (&second, RecordOutcome::Superseded),
+    ] {
+        assert_eq!(prices.insert(price).await.unwrap().outcome, expected);
+        assert_eq!(stored(&prices, "a").await[&1], first);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn of_several_records_with_one_id_in_a_batch_the_greatest_version_wins() {
     use RecordOutcome::{Conflict, Duplicate, Replaced, Stored, Superseded};
     let prices = plain().await;

@@ -601,7 +601,7 @@ async fn the_stored_form_of_a_sealed_bucket_never_changes() {
     let mut edited = stored().await;
     assert!(matches!(edited.remove("items"), Some(Bson::Binary(_))));
     expected.insert("stats", doc! { "sum": 77_i64 });
-    expected.insert("_edits", doc! { "number": 1, "removed": 1_i64 });
+    expected.insert("_edits", doc! { "number": 1_i64, "removed": 1_i64 });
     let edit = doc! { "number": 1, "places": [0] };
     expected.insert(
         "_sealed",

@@ -1,11 +1,13 @@
 //! Breaks the library line by line in a copy of the workspace, and reports which breaks a minute of
-//! histories finds.
+//! histories finds, or for statements that no history sends: the tests that the list names.
 //!
-//! `cargo run --release -p simulator --bin breaks` tries all of `breaks.txt`; with numbers, only
-//! those. All lines are built once: each checks at run time whether it is the broken one.
+//! `cargo run --release -p simulator --bin breaks` tries all of `breaks.txt` and then of
+//! `breaks-elsewhere.txt`; with numbers, only those. All lines are built once: each checks at run time
+//! whether it is the broken one.
 #![allow(clippy::print_stdout, clippy::panic, clippy::expect_used)]
 
 use std::{
+    collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
@@ -25,7 +27,8 @@ pub fn broken(number: u32) -> bool {
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let breaks = Break::all(include_str!("../../breaks.txt"));
+    let mut breaks = Break::all(include_str!("../../breaks.txt"));
+    breaks.extend(Break::all(include_str!("../../breaks-elsewhere.txt")));
     let copy = copy(&root);
     for (at, line) in breaks.iter().enumerate() {
         let path = copy.join(&line.file);
@@ -39,49 +42,91 @@ fn main() -> ExitCode {
     let text = fs::read_to_string(&lib).expect("the core");
     fs::write(&lib, text + SWITCH).expect("a copy that can be written");
 
-    let binary = build(&copy);
     let picked: Vec<usize> = env::args()
         .skip(1)
         .filter_map(|it| it.parse().ok())
         .collect();
     let picked = if picked.is_empty() {
-        (0..=breaks.len()).collect()
+        (1..=breaks.len()).collect()
     } else {
         picked
     };
+    let picked = picked.into_iter().filter_map(|number| {
+        let line = breaks.get(number.checked_sub(1)?)?;
+        Some((number, line))
+    });
+    let mut runs: BTreeMap<Option<&str>, Run> = BTreeMap::new();
     let mut missed = 0;
-    for number in picked {
-        let what = number
-            .checked_sub(1)
-            .map_or("nothing is broken", |at| &breaks[at].what);
-        let is_sound = number == 0;
-        let run = Command::new(&binary)
-            .arg("--nocapture")
-            .env("SIM_BREAK", number.to_string())
-            .env("SIM_SHRINK", "0")
-            .output()
-            .expect("histories that run");
-        let told = String::from_utf8_lossy(&run.stderr);
-        let histories = told
-            .lines()
-            .find(|line| line.contains(" histories in "))
-            .unwrap_or("none ended");
-        let verdict = if run.status.success() { "green" } else { "red" };
-        println!("{number:>3} {verdict:<5} {what}\n          {histories}");
-        let complaint = told.lines().find(|line| line.starts_with("SIM_SEED="));
-        if let Some(complaint) = complaint {
-            println!(
-                "          {}",
-                complaint.chars().take(200).collect::<String>()
-            );
-        }
-        missed += usize::from(run.status.success() != is_sound);
+    for (number, line) in picked {
+        let tests = line.tests.as_deref();
+        let run = runs.entry(tests).or_insert_with(|| {
+            let run = Run::new(&copy, tests);
+            let is_green = run.tries(0, tests.unwrap_or("nothing is broken"));
+            missed += usize::from(!is_green);
+            run
+        });
+        missed += usize::from(run.tries(number, &line.what));
     }
     println!("{missed} are not as they should be");
     if missed == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
+    }
+}
+
+/// What must find a break.
+enum Run {
+    /// Histories: their binary.
+    Histories(PathBuf),
+    /// `cargo test` with these arguments, in this copy.
+    Tests(Vec<String>, PathBuf),
+}
+
+impl Run {
+    fn new(copy: &Path, tests: Option<&str>) -> Self {
+        match tests {
+            None => Self::Histories(build(copy)),
+            Some(tests) => {
+                let tests = tests.split(' ').map(str::to_owned).collect();
+                Self::Tests(tests, copy.to_owned())
+            }
+        }
+    }
+
+    /// Whether nothing is found.
+    fn tries(&self, number: usize, what: &str) -> bool {
+        let mut command = match self {
+            Self::Histories(binary) => {
+                let mut command = Command::new(binary);
+                command.arg("--nocapture").env("SIM_SHRINK", "0");
+                command
+            }
+            Self::Tests(tests, copy) => {
+                let mut command = Command::new(env!("CARGO"));
+                command.arg("test").args(tests).current_dir(copy);
+                command.env("CARGO_TARGET_DIR", copy.join("../target"));
+                command
+            }
+        };
+        command.env("SIM_BREAK", number.to_string());
+        let run = command.output().expect("tests that run");
+        let is_green = run.status.success();
+        let verdict = if is_green { "green" } else { "red" };
+        println!("{number:>3} {verdict:<5} {what}");
+        let mut told = String::from_utf8_lossy(&run.stderr).into_owned();
+        told += &String::from_utf8_lossy(&run.stdout);
+        // How many histories, and the first that failed; or which tests.
+        let is_result = |line: &&str| {
+            line.contains(" histories in ")
+                || line.starts_with("SIM_SEED=")
+                || line.ends_with("... FAILED")
+                || line.starts_with("error")
+        };
+        for line in told.lines().filter(is_result).take(3) {
+            println!("          {}", line.chars().take(200).collect::<String>());
+        }
+        is_green
     }
 }
 
