@@ -158,11 +158,11 @@ impl<'a, T: Record> VerifyQuery<'a, T> {
 
     async fn run(self) -> Result<VerifyReport> {
         let keep = self.keep;
+        let mut verifying = Verifying::new(self.asked);
         let mut report = VerifyReport {
-            indexes: verifying::indexes(self.asked.buckets).await?,
+            indexes: verifying.indexes().await?,
             ..VerifyReport::default()
         };
-        let mut verifying = Verifying::new(self.asked);
         while let Some(finding) = verifying.next().await {
             report.add(finding?, keep);
         }

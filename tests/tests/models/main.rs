@@ -34,6 +34,7 @@ mod repair;
 mod server_model;
 mod set_up;
 mod set_up_races;
+mod shared_ids;
 mod sizes;
 mod unfinished_indexes;
 mod validator;

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, mem, time::Duration};
 use bucket_core::{
     Record, TimeRange,
     check::{CheckPosition, Checker, Finding, Suspicion},
-    index,
+    index::{self, Drift},
     read::ReadKey,
 };
 use mongodb::{
@@ -63,27 +63,54 @@ pub(in crate::action) struct Verifying<'a, T: Record> {
     ready: VecDeque<Finding>,
     found: u64,
     ended: bool,
+    has_seen_indexes: bool,
+}
+
+/// How the indexes of the collection differ from the model's.
+struct Indexes {
+    /// In words.
+    differences: Vec<String>,
+    /// Whether one forbids a record id in two buckets of a key.
+    forbid_shared_ids: bool,
+}
+
+impl Indexes {
+    const fn unknown(forbid_shared_ids: bool) -> Self {
+        Self {
+            differences: Vec::new(),
+            forbid_shared_ids,
+        }
+    }
 }
 
 /// Where the indexes differ from the model's.
-pub(super) async fn indexes<T: Record>(buckets: &Buckets<T>) -> Result<Vec<String>> {
+async fn indexes<T: Record>(buckets: &Buckets<T>) -> Result<Indexes> {
     let context = Context::of_all::<T>("verify");
     let listed = list_indexes(buckets.database(), T::SPEC.collection()).await;
     let listed = match listed.map_err(|error| Error::read(error, &context)) {
         Ok(listed) => listed,
         Err(error) if matches!(error.kind(), ErrorKind::Unauthorized { .. }) => {
-            return Ok(Vec::new());
+            return Ok(Indexes::unknown(false));
         }
         // There is no collection, so nothing is stored either.
-        Err(error) if error.code() == Some(NAMESPACE_NOT_FOUND) => return Ok(Vec::new()),
+        Err(error) if error.code() == Some(NAMESPACE_NOT_FOUND) => {
+            return Ok(Indexes::unknown(true));
+        }
         Err(error) => return Err(error),
     };
     let (missing, drift) = index::compare(T::SPEC, &listed);
+    let ids = T::SPEC.unique_index_name();
+    let is_missing = missing.iter().any(|plan| Some(&plan.name) == ids.as_ref());
+    let differs =
+        |drift: &Drift| matches!(drift, Drift::Index { name, .. } if Some(name) == ids.as_ref());
+    let forbid_shared_ids = !is_missing && !drift.iter().any(differs);
     let missing = missing.iter();
     let missing = missing.map(|plan| format!("index `{}` is missing: call `ensure()`", plan.name));
-    Ok(missing
-        .chain(drift.iter().map(ToString::to_string))
-        .collect())
+    let differences = missing.chain(drift.iter().map(ToString::to_string));
+    Ok(Indexes {
+        differences: differences.collect(),
+        forbid_shared_ids,
+    })
 }
 
 const NAMESPACE_NOT_FOUND: i32 = 26;
@@ -108,8 +135,23 @@ impl<'a, T: Record> Verifying<'a, T> {
             rows: None,
             ready: VecDeque::new(),
             found: 0,
+            has_seen_indexes: false,
             ended: asked.range.is_empty() && !asked.range.is_reversed(),
         }
+    }
+
+    /// Where the indexes differ from the model's. If none forbids a record id in two buckets of a key, the walk looks
+    /// for that.
+    pub(super) async fn indexes(&mut self) -> Result<Vec<String>> {
+        self.has_seen_indexes = true;
+        let Indexes {
+            differences,
+            forbid_shared_ids,
+        } = indexes(&self.buckets).await?;
+        if !forbid_shared_ids {
+            self.checker.compare_record_ids();
+        }
+        Ok(differences)
     }
 
     /// The next finding. An error is the last.
@@ -136,11 +178,15 @@ impl<'a, T: Record> Verifying<'a, T> {
             keys: self.checker.keys(),
             findings: self.found,
             position: self.checker.position(),
+            parts_of_ids: self.checker.parts_of_ids(),
         }
     }
 
     /// Checks the next documents.
     async fn go_on(&mut self) -> Result<()> {
+        if !self.has_seen_indexes && T::SPEC.unique().is_some() {
+            self.indexes().await?;
+        }
         let collection = self.collection().await?;
         self.open(&collection).await?;
         let is_over = self.take().await?;
