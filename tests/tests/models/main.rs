@@ -31,6 +31,7 @@ mod migrate_faults;
 mod other_forms;
 mod redacted;
 mod repair;
+mod repair_indexes;
 mod server_model;
 mod set_up;
 mod set_up_races;

@@ -5,7 +5,6 @@ use std::{collections::VecDeque, mem, time::Duration};
 use bucket_core::{
     Record, TimeRange,
     check::{CheckPosition, Checker, Finding, Suspicion},
-    index::{self, Drift},
     read::ReadKey,
 };
 use mongodb::{
@@ -14,11 +13,10 @@ use mongodb::{
 };
 use tokio::time::sleep;
 
-use super::verify_report::VerifyProgress;
+use super::{indexes::Indexes, verify_report::VerifyProgress};
 use crate::{
     Buckets, Error, ErrorKind, Result,
     action::scan,
-    collection::list_indexes,
     error::Context,
     read::{ReadOptions, Rows},
 };
@@ -66,55 +64,6 @@ pub(in crate::action) struct Verifying<'a, T: Record> {
     has_seen_indexes: bool,
 }
 
-/// How the indexes of the collection differ from the model's.
-struct Indexes {
-    /// In words.
-    differences: Vec<String>,
-    /// Whether one forbids a record id in two buckets of a key.
-    forbid_shared_ids: bool,
-}
-
-impl Indexes {
-    const fn unknown(forbid_shared_ids: bool) -> Self {
-        Self {
-            differences: Vec::new(),
-            forbid_shared_ids,
-        }
-    }
-}
-
-/// Where the indexes differ from the model's.
-async fn indexes<T: Record>(buckets: &Buckets<T>) -> Result<Indexes> {
-    let context = Context::of_all::<T>("verify");
-    let listed = list_indexes(buckets.database(), T::SPEC.collection()).await;
-    let listed = match listed.map_err(|error| Error::read(error, &context)) {
-        Ok(listed) => listed,
-        Err(error) if matches!(error.kind(), ErrorKind::Unauthorized { .. }) => {
-            return Ok(Indexes::unknown(false));
-        }
-        // There is no collection, so nothing is stored either.
-        Err(error) if error.code() == Some(NAMESPACE_NOT_FOUND) => {
-            return Ok(Indexes::unknown(true));
-        }
-        Err(error) => return Err(error),
-    };
-    let (missing, drift) = index::compare(T::SPEC, &listed);
-    let ids = T::SPEC.unique_index_name();
-    let is_missing = missing.iter().any(|plan| Some(&plan.name) == ids.as_ref());
-    let differs =
-        |drift: &Drift| matches!(drift, Drift::Index { name, .. } if Some(name) == ids.as_ref());
-    let forbid_shared_ids = !is_missing && !drift.iter().any(differs);
-    let missing = missing.iter();
-    let missing = missing.map(|plan| format!("index `{}` is missing: call `ensure()`", plan.name));
-    let differences = missing.chain(drift.iter().map(ToString::to_string));
-    Ok(Indexes {
-        differences: differences.collect(),
-        forbid_shared_ids,
-    })
-}
-
-const NAMESPACE_NOT_FOUND: i32 = 26;
-
 impl<'a, T: Record> Verifying<'a, T> {
     pub(in crate::action) fn new(asked: Asked<'a, T>) -> Self {
         let context = match &asked.key {
@@ -144,14 +93,12 @@ impl<'a, T: Record> Verifying<'a, T> {
     /// for that.
     pub(super) async fn indexes(&mut self) -> Result<Vec<String>> {
         self.has_seen_indexes = true;
-        let Indexes {
-            differences,
-            forbid_shared_ids,
-        } = indexes(&self.buckets).await?;
-        if !forbid_shared_ids {
+        let indexes = Indexes::of(&self.buckets, "verify").await?;
+        let indexes = indexes.unwrap_or_default();
+        if !indexes.forbid_shared_ids {
             self.checker.compare_record_ids();
         }
-        Ok(differences)
+        Ok(indexes.without(&[]))
     }
 
     /// The next finding. An error is the last.
