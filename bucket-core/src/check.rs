@@ -6,7 +6,7 @@
 //! | whether one document keeps its promises | `document` |
 //! | its id, its own fields, its marks and dates | `fields` |
 //! | its items, and what it stores of them | `items` |
-//! | whether the buckets of a key keep theirs | `neighbours` |
+//! | whether the buckets of a key keep theirs | `neighbours`, `ids` |
 //! | what a writer may have been in the middle of | `suspect` |
 //! | the order of the walk, and where it goes on | `position`, `walk` |
 //!
@@ -16,6 +16,7 @@
 mod damage;
 mod document;
 mod fields;
+mod ids;
 mod items;
 mod kind;
 mod neighbours;
@@ -28,6 +29,7 @@ pub(crate) use self::position::index_order;
 pub(crate) use self::{
     document::{Checked, document, head},
     fields::Own,
+    ids::share_one,
     position::index_fields,
 };
 pub use self::{

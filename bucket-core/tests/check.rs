@@ -316,3 +316,49 @@ fn a_position_goes_on_after_its_document_and_reads_back() {
     assert_eq!((next.buckets(), next.suspected()), (2, 1));
     assert!(Checker::<Counted>::new(NOW).after(&position).is_err());
 }
+
+#[test]
+fn a_record_id_in_two_buckets_is_found_where_it_is_looked_for() {
+    let windows = windows();
+    let ids = |documents: &[Document]| {
+        let mut checker = Checker::<Windowed>::new(NOW);
+        checker.compare_record_ids();
+        for document in documents {
+            checker.take(&RawDocumentBuf::try_from(document).unwrap(), |_| None);
+        }
+        checker.end();
+        assert_eq!(checker.parts_of_ids(), 0);
+        let suspicions = checker.suspicions().into_iter();
+        let mut findings = checker.findings();
+        findings.extend(suspicions.map(Suspicion::into_finding));
+        findings
+    };
+    assert_eq!(ids(&windows), []);
+    let mut twice = windows.clone();
+    let first = twice[0].get_array("items").unwrap()[0].clone();
+    let id = first.as_document().unwrap().get_i32("id").unwrap();
+    let last = twice.last_mut().unwrap();
+    let items = last.get_array_mut("items").unwrap();
+    // Equal numbers are one id, whatever their type.
+    items[0]
+        .as_document_mut()
+        .unwrap()
+        .insert("id", i64::from(id));
+    finds::<Windowed>(&twice, &[]);
+    let found = ids(&twice);
+    let [Finding { id, problem, .. }] = &found[..] else {
+        panic!("{found:?}");
+    };
+    let Problem::SharedId {
+        other, index, ids, ..
+    } = problem
+    else {
+        panic!("{problem:?}");
+    };
+    assert_eq!(
+        (Some(id), Some(other)),
+        (twice.last().unwrap().get("_id"), twice[0].get("_id"))
+    );
+    assert_eq!((*index, *ids), (0, 1));
+    assert!(found[0].is_harmful());
+}

@@ -57,7 +57,7 @@ pub(super) fn check<T: Record>(
             Err(source) => {
                 problems.push(problem(Damage::Bson(source.into())));
                 // Nothing after it can be found.
-                return number;
+                return number - marks;
             }
         };
         number += 1;
@@ -89,7 +89,7 @@ pub(super) fn check<T: Record>(
     if removed != marks {
         problems.push(Problem::Removed { removed, marks });
         // What is counted as removed decides which items are records.
-        return number;
+        return number - marks;
     }
     if number == 0 && !spec.form().reserves() {
         problems.push(Problem::Empty);

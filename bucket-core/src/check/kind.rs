@@ -48,7 +48,7 @@ impl ProblemKind {
             Self::LongSpan => "reads of a span of time look at it in vain",
             Self::Aggregate => "statistics are wrong",
             Self::MissingAggregate => "statistics read the items instead",
-            Self::RepeatedId => "reads give the record twice",
+            Self::RepeatedId | Self::SharedId => "reads give the record twice",
             Self::Bytes => "it is closed too early or too late",
             Self::OverCapacity => "a page is longer than others",
             Self::Empty => "it takes space",
@@ -86,6 +86,9 @@ impl ProblemKind {
             }
             Self::RepeatedId => {
                 "take one of them out, together with its part of the count and aggregates"
+            }
+            Self::SharedId => {
+                "take each out of one of the two, together with its part of the count and aggregates"
             }
             Self::Bytes => "set it to the size of the items",
             Self::OverCapacity => "nothing, if the capacity was lowered",
@@ -139,6 +142,7 @@ impl fmt::Display for ProblemKind {
             Self::OpenBefore => "open before a later bucket",
             Self::TwoOpen => "two open buckets",
             Self::SamePlace => "two buckets at one place",
+            Self::SharedId => "record id in two buckets",
             Self::Position => "positions that do not rise",
         })
     }

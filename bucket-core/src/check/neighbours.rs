@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use bson::{Bson, DateTime, Document};
+use bson::{Bson, DateTime, Document, RawDocument};
 
-use super::{Finding, Problem, Suspicion, document::Seen};
+use super::{Finding, Problem, Suspicion, document::Seen, ids::Ids};
 use crate::model::{form::Form, spec::BucketSpec};
 
 /// The most suspicions of a key that are kept until its last bucket has come.
@@ -20,6 +20,10 @@ pub(super) struct Neighbours {
     run: Option<Run>,
     /// Whether buckets in between are left out.
     pub(super) skips: bool,
+    /// Whether the record ids of the buckets of a key are compared.
+    pub(super) compares_ids: bool,
+    /// Of how many keys only a part of the ids was compared.
+    pub(super) parts_of_ids: u64,
     /// How many keys have come.
     pub(super) keys: u64,
     /// What was found.
@@ -39,6 +43,8 @@ struct Run {
     positions: HashMap<String, Told>,
     /// Some have no place, so the places of others seem to be missing.
     has_misplaced: bool,
+    /// `None` if they are not compared.
+    ids: Option<Ids>,
     suspicions: Vec<Suspicion>,
 }
 
@@ -58,6 +64,8 @@ impl Neighbours {
             now,
             run: None,
             skips: false,
+            compares_ids: false,
+            parts_of_ids: 0,
             keys: 0,
             findings: Vec::new(),
             suspicions: Vec::new(),
@@ -65,7 +73,7 @@ impl Neighbours {
     }
 
     /// The next document. `is_known` says that an earlier walk has taken it.
-    pub(super) fn take(&mut self, seen: Seen, is_known: bool) {
+    pub(super) fn take(&mut self, seen: Seen, stored: &RawDocument, is_known: bool) {
         let Some(key) = seen.key.clone() else {
             // It belongs to no key.
             return;
@@ -79,6 +87,7 @@ impl Neighbours {
                 open: None,
                 positions: HashMap::new(),
                 has_misplaced: false,
+                ids: self.compares_ids.then(Ids::new),
                 suspicions: Vec::new(),
             });
         }
@@ -89,6 +98,11 @@ impl Neighbours {
         if is_known && run.last.as_ref().is_some_and(|last| last.id == seen.id) {
             self.run = Some(run);
             return;
+        }
+        if let Some(ids) = &mut run.ids {
+            let shared = ids.take(self.spec, &seen.id, stored).into_iter();
+            let shared = shared.filter_map(|shared| Suspicion::of_ids(&seen, shared));
+            run.suspicions.extend(shared);
         }
         if seen.place.is_none() {
             run.has_misplaced = true;
@@ -108,6 +122,7 @@ impl Neighbours {
         let Some(mut run) = self.run.take() else {
             return;
         };
+        self.parts_of_ids += u64::from(run.ids.as_ref().is_some_and(Ids::is_a_part));
         // The lowest number comes last.
         if let (Form::Numbered { .. }, Some(first)) = (self.spec.form(), &run.last)
             && let Some(number) = number_of(first)

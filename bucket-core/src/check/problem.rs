@@ -284,6 +284,16 @@ pub enum Problem {
         /// The other bucket.
         other: Bson,
     },
+    /// The bucket has record ids of another bucket of its key.
+    #[non_exhaustive]
+    SharedId {
+        /// The other bucket.
+        other: Bson,
+        /// The index of the first item with such an id.
+        index: u64,
+        /// How many ids both have.
+        ids: u64,
+    },
     /// The positions of a source do not rise from bucket to bucket.
     #[non_exhaustive]
     Position {
@@ -333,6 +343,7 @@ pub enum ProblemKind {
     OpenBefore,
     TwoOpen,
     SamePlace,
+    SharedId,
     Position,
 }
 
@@ -372,6 +383,7 @@ impl Problem {
             Self::OpenBefore { .. } => ProblemKind::OpenBefore,
             Self::TwoOpen { .. } => ProblemKind::TwoOpen,
             Self::SamePlace { .. } => ProblemKind::SamePlace,
+            Self::SharedId { .. } => ProblemKind::SharedId,
             Self::Position { .. } => ProblemKind::Position,
         }
     }
@@ -490,6 +502,12 @@ impl fmt::Display for Problem {
             Self::TwoOpen { later } => write!(f, "it takes records, and so does {later}"),
             Self::SamePlace { other } => {
                 write!(f, "{other} has the same key and the same number or window")
+            }
+            Self::SharedId { other, index, ids } => {
+                write!(
+                    f,
+                    "it has {ids} of the record ids of {other}, the first in its item {index}"
+                )
             }
             Self::Position {
                 path,

@@ -6,6 +6,7 @@ use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 use super::{
     Finding, Problem,
     document::{Seen, head},
+    ids::{Shared, share_one},
 };
 use crate::{
     bucket::{
@@ -35,6 +36,8 @@ pub struct Suspicion {
 enum Look {
     /// Both documents.
     Both(Bson, Bson),
+    /// The record ids of both documents.
+    Ids(Bson, Bson),
     /// The buckets of this window.
     Window {
         start: DateTime,
@@ -58,6 +61,13 @@ fn without_items(spec: &BucketSpec) -> Document {
     all.map(|name| (name.to_owned(), Bson::Int32(1))).collect()
 }
 
+/// The record ids of a bucket.
+fn only_ids(spec: &BucketSpec) -> Document {
+    let names = [Some(ID.to_owned()), spec.unique_path()].into_iter();
+    let names = names.flatten();
+    names.map(|name| (name, Bson::Int32(1))).collect()
+}
+
 impl Suspicion {
     /// About a bucket and one after it.
     pub(super) fn of_both(earlier: &Seen, later: &Seen, problem: Problem) -> Option<Self> {
@@ -65,6 +75,17 @@ impl Suspicion {
             finding: earlier.finding(problem),
             key: earlier.key.clone()?,
             look: Look::Both(earlier.id.clone(), later.id.clone()),
+        })
+    }
+
+    /// That a bucket has record ids of an earlier one.
+    pub(super) fn of_ids(later: &Seen, shared: Shared) -> Option<Self> {
+        let Shared { other, index, ids } = shared;
+        let look = Look::Ids(other.clone(), later.id.clone());
+        Some(Self {
+            finding: later.finding(Problem::SharedId { other, index, ids }),
+            key: later.key.clone()?,
+            look,
         })
     }
 
@@ -115,7 +136,9 @@ impl Suspicion {
         let names = spec.names();
         let is_ordered_by_id = spec.ordered_by() == OrderedBy::Id;
         let (condition, hint) = match &self.look {
-            Look::Both(one, other) => (doc! { ID: { "$in": [one, other] } }, ID_INDEX.to_owned()),
+            Look::Both(one, other) | Look::Ids(one, other) => {
+                (doc! { ID: { "$in": [one, other] } }, ID_INDEX.to_owned())
+            }
             Look::Window {
                 from, to, later, ..
             } if is_ordered_by_id => {
@@ -144,7 +167,10 @@ impl Suspicion {
             sort: Document::new(),
             skip: 0,
             limit: MOST,
-            projection: without_items(spec),
+            projection: match &self.look {
+                Look::Ids(..) => only_ids(spec),
+                _ => without_items(spec),
+            },
             hint,
             level: ReadLevel::Local,
         }
@@ -157,6 +183,12 @@ impl Suspicion {
         found: &[RawDocumentBuf],
         limits: impl Fn(&T::Key) -> Option<Limits>,
     ) -> bool {
+        if let Look::Ids(one, other) = &self.look {
+            let id = |stored: &RawDocument| Bson::try_from(stored.get(ID).ok()??).ok();
+            let of = |of: &Bson| found.iter().find(|stored| id(stored).as_ref() == Some(of));
+            let both = of(one).zip(of(other));
+            return both.is_some_and(|(one, other)| share_one(T::SPEC, one, other));
+        }
         let seen = |stored: &RawDocument| head::<T>(stored, &limits).seen;
         let found: Vec<Seen> = found.iter().map(|stored| seen(stored)).collect();
         let of = |id: &Bson| found.iter().find(|seen| seen.id == *id);
@@ -176,6 +208,7 @@ impl Suspicion {
                     _ => one.has_room == Some(true),
                 }
             }
+            (Look::Ids(..), _) => false,
             (Look::Window { later, .. } | Look::Numbers { later, .. }, problem) => {
                 let Problem::Gap { from, to } = *problem else {
                     return false;

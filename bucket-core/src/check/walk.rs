@@ -87,6 +87,12 @@ impl<T: Record> Checker<T> {
         self
     }
 
+    /// Compares the record ids of the buckets of each key too: where the unique index on them is missing, or where
+    /// nobody knows whether it is.
+    pub fn compare_record_ids(&mut self) {
+        self.neighbours.compares_ids = T::SPEC.unique().is_some();
+    }
+
     /// Goes on after this position.
     ///
     /// # Errors
@@ -120,7 +126,8 @@ impl<T: Record> Checker<T> {
         if let Some(after) = self.after.take()
             && values.as_ref() == Some(&after)
         {
-            return self.neighbours.take(head::<T>(stored, &limits).seen, true);
+            let seen = head::<T>(stored, &limits).seen;
+            return self.neighbours.take(seen, stored, true);
         }
         let checked = document::<T>(stored, &limits, self.now);
         self.buckets += 1;
@@ -128,7 +135,7 @@ impl<T: Record> Checker<T> {
         let seen = checked.seen;
         let findings = checked.problems.into_iter().map(|it| seen.finding(it));
         self.neighbours.findings.extend(findings);
-        self.neighbours.take(seen, false);
+        self.neighbours.take(seen, stored, false);
         if values.is_some() {
             self.position = values;
         }
@@ -163,7 +170,7 @@ impl<T: Record> Checker<T> {
         self.buckets
     }
 
-    /// The number of their items.
+    /// The number of their records, without those that were removed.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.records
@@ -173,6 +180,12 @@ impl<T: Record> Checker<T> {
     #[must_use]
     pub fn keys(&self) -> u64 {
         self.neighbours.keys
+    }
+
+    /// Of how many keys only a part of the record ids was compared: those with more than a million of them.
+    #[must_use]
+    pub fn parts_of_ids(&self) -> u64 {
+        self.neighbours.parts_of_ids
     }
 
     /// Where it is.

@@ -82,6 +82,7 @@ pub(super) fn of<T: Record>(
         | Problem::OpenBefore { .. }
         | Problem::TwoOpen { .. }
         | Problem::SamePlace { .. }
+        | Problem::SharedId { .. }
         | Problem::Position { .. } => None,
     }
 }

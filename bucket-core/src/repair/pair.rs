@@ -4,7 +4,7 @@ use bson::{Bson, RawDocument};
 
 use crate::{
     bucket::{id::Place, record::Record},
-    check::{Checked, Problem, head},
+    check::{Checked, Problem, head, share_one},
     model::{form::OrderedBy, limits::Limits},
 };
 
@@ -31,7 +31,7 @@ pub enum BetweenTwo {
 pub fn other_document(problem: &Problem) -> Option<&Bson> {
     match problem {
         Problem::OpenBefore { later } | Problem::TwoOpen { later } => Some(later),
-        Problem::SamePlace { other } => Some(other),
+        Problem::SamePlace { other } | Problem::SharedId { other, .. } => Some(other),
         _ => None,
     }
 }
@@ -51,6 +51,7 @@ pub fn between_two<T: Record>(
     other: &RawDocument,
     limits: impl Fn(&T::Key) -> Option<Limits>,
 ) -> BetweenTwo {
+    let shares_id = matches!(problem, Problem::SharedId { .. }) && share_one(T::SPEC, one, other);
     let (Checked { seen: one, .. }, Checked { seen: other, .. }) =
         (head::<T>(one, &limits), head::<T>(other, &limits));
     let have_one_key = one.key.is_some() && one.key == other.key && one.id != other.id;
@@ -73,6 +74,7 @@ pub fn between_two<T: Record>(
             }
             Problem::TwoOpen { .. } => are_open(),
             Problem::SamePlace { .. } => places.is_some_and(|(own, other)| own == other),
+            Problem::SharedId { .. } => shares_id,
             _ => false,
         };
     match problem {

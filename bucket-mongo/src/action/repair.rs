@@ -1,5 +1,6 @@
 //! `repair`: mends what a check found, or moves it into a quarantine.
 
+mod missing_indexes;
 mod repair_report;
 mod repairing;
 
@@ -34,6 +35,9 @@ impl<T: Record> Buckets<T> {
     /// aggregates and counts from the items, marks, dates and sizes. A bucket with harm that cannot be mended without
     /// a guess moves into a quarantine collection, with the reasons. The [book](https://docs.rs/bucket-mongo) says
     /// what is done about each problem.
+    ///
+    /// At the end, indexes of the model that are missing are created as [`ensure`](Self::ensure) does. None is dropped or
+    /// replaced, and none is created that makes the server remove buckets.
     ///
     /// No record is removed. A bucket is copied into the quarantine with the write concern `majority` before it leaves
     /// the collection; a call that ends in between leaves it in both, and the next call goes on. The collection
@@ -205,7 +209,9 @@ impl<T: Record> Repair<'_, T> {
             let kept = u64::try_from(self.report.findings.len()).unwrap_or(u64::MAX);
             repairing.report.not_kept = self.report.total().saturating_sub(kept);
         }
-        let report = repairing.report;
+        let mut report = repairing.report;
+        // Two open buckets, or a record id in two, were in the way of an index.
+        missing_indexes::create(self.buckets, &mut report).await?;
         tracing::debug!(
             target: trace::WRITE,
             mended = report.mended,

@@ -1,6 +1,7 @@
 //! `verify`: whether the stored buckets keep every promise.
 
 mod finding_stream;
+mod indexes;
 mod verify_report;
 mod verifying;
 
@@ -9,10 +10,13 @@ use std::{fmt, time::Duration};
 use bucket_core::{IntoTimeRange, Record, TimeRange, check::CheckPosition};
 use tracing::Instrument;
 
-pub(super) use self::verifying::{Asked, Verifying};
 pub use self::{
     finding_stream::FindingStream,
     verify_report::{VerifyProgress, VerifyReport},
+};
+pub(super) use self::{
+    indexes::Indexes,
+    verifying::{Asked, Verifying},
 };
 use super::ActionFuture;
 use crate::{Buckets, Result, read::ReadOptions, read_setters::read_setters, trace};
@@ -158,11 +162,11 @@ impl<'a, T: Record> VerifyQuery<'a, T> {
 
     async fn run(self) -> Result<VerifyReport> {
         let keep = self.keep;
+        let mut verifying = Verifying::new(self.asked);
         let mut report = VerifyReport {
-            indexes: verifying::indexes(self.asked.buckets).await?,
+            indexes: verifying.indexes().await?,
             ..VerifyReport::default()
         };
-        let mut verifying = Verifying::new(self.asked);
         while let Some(finding) = verifying.next().await {
             report.add(finding?, keep);
         }

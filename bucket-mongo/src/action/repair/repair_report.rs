@@ -35,7 +35,10 @@ pub struct RepairReport {
     pub fine: u64,
     /// The number of findings that the report of the check counts but did not keep. They were not looked at.
     pub not_kept: u64,
-    /// Where the indexes differed from the model's, as the check reported it. Call `ensure()` after the repair.
+    /// The names of the missing indexes that were created.
+    pub created_indexes: Vec<String>,
+    /// Where the indexes still differ from the model's, and why one could not be built. As the check reported it, if
+    /// the user may not list them.
     pub indexes: Vec<String>,
     /// The first buckets that were not fine, as many as the call keeps.
     pub buckets: Vec<RepairedBucket>,
@@ -106,6 +109,9 @@ impl fmt::Display for RepairReport {
                 "\n{} findings were not kept and not looked at: use `verify_again()`",
                 self.not_kept
             )?;
+        }
+        for name in &self.created_indexes {
+            write!(f, "\nindex `{name}` created")?;
         }
         for index in &self.indexes {
             write!(f, "\n{index}")?;

@@ -30,6 +30,9 @@ pub struct VerifyReport {
     /// Where the indexes differ from the model's. What an index forbids, the server prevents only with it: two
     /// buckets of a key with one record id, or with one number. Empty if the user may not list them.
     pub indexes: Vec<String>,
+    /// Of how many keys only a part of the record ids was compared across buckets. That is done only without the
+    /// index on them, and fully for keys with up to a million ids.
+    pub parts_of_ids: u64,
     /// The last document that was checked; `None` if there was none.
     pub position: Option<CheckPosition>,
 }
@@ -47,6 +50,7 @@ impl VerifyReport {
         self.buckets = progress.buckets;
         self.records = progress.records;
         self.keys = progress.keys;
+        self.parts_of_ids = progress.parts_of_ids;
         self.position.clone_from(&progress.position);
     }
 
@@ -80,6 +84,13 @@ impl fmt::Display for VerifyReport {
             ..
         } = self;
         write!(f, "{records} records in {buckets} buckets of {keys} keys")?;
+        if self.parts_of_ids > 0 {
+            write!(
+                f,
+                "\nonly a part of the record ids was compared in {} keys with more than a million",
+                self.parts_of_ids
+            )?;
+        }
         if self.is_clean() {
             return f.write_str("\nnothing is wrong");
         }
@@ -117,6 +128,9 @@ pub struct VerifyProgress {
     pub keys: u64,
     /// The number of problems so far. Some are reported only after they were looked at again.
     pub findings: u64,
+    /// Of how many keys only a part of the record ids was compared, as in
+    /// [`VerifyReport::parts_of_ids`].
+    pub parts_of_ids: u64,
     /// The last document that was checked, from which another call can go on.
     pub position: Option<CheckPosition>,
 }

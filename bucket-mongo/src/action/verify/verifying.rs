@@ -5,7 +5,6 @@ use std::{collections::VecDeque, mem, time::Duration};
 use bucket_core::{
     Record, TimeRange,
     check::{CheckPosition, Checker, Finding, Suspicion},
-    index,
     read::ReadKey,
 };
 use mongodb::{
@@ -14,11 +13,10 @@ use mongodb::{
 };
 use tokio::time::sleep;
 
-use super::verify_report::VerifyProgress;
+use super::{indexes::Indexes, verify_report::VerifyProgress};
 use crate::{
     Buckets, Error, ErrorKind, Result,
     action::scan,
-    collection::list_indexes,
     error::Context,
     read::{ReadOptions, Rows},
 };
@@ -63,30 +61,8 @@ pub(in crate::action) struct Verifying<'a, T: Record> {
     ready: VecDeque<Finding>,
     found: u64,
     ended: bool,
+    has_seen_indexes: bool,
 }
-
-/// Where the indexes differ from the model's.
-pub(super) async fn indexes<T: Record>(buckets: &Buckets<T>) -> Result<Vec<String>> {
-    let context = Context::of_all::<T>("verify");
-    let listed = list_indexes(buckets.database(), T::SPEC.collection()).await;
-    let listed = match listed.map_err(|error| Error::read(error, &context)) {
-        Ok(listed) => listed,
-        Err(error) if matches!(error.kind(), ErrorKind::Unauthorized { .. }) => {
-            return Ok(Vec::new());
-        }
-        // There is no collection, so nothing is stored either.
-        Err(error) if error.code() == Some(NAMESPACE_NOT_FOUND) => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let (missing, drift) = index::compare(T::SPEC, &listed);
-    let missing = missing.iter();
-    let missing = missing.map(|plan| format!("index `{}` is missing: call `ensure()`", plan.name));
-    Ok(missing
-        .chain(drift.iter().map(ToString::to_string))
-        .collect())
-}
-
-const NAMESPACE_NOT_FOUND: i32 = 26;
 
 impl<'a, T: Record> Verifying<'a, T> {
     pub(in crate::action) fn new(asked: Asked<'a, T>) -> Self {
@@ -108,8 +84,21 @@ impl<'a, T: Record> Verifying<'a, T> {
             rows: None,
             ready: VecDeque::new(),
             found: 0,
+            has_seen_indexes: false,
             ended: asked.range.is_empty() && !asked.range.is_reversed(),
         }
+    }
+
+    /// Where the indexes differ from the model's. If none forbids a record id in two buckets of a key, the walk looks
+    /// for that.
+    pub(super) async fn indexes(&mut self) -> Result<Vec<String>> {
+        self.has_seen_indexes = true;
+        let indexes = Indexes::of(&self.buckets, "verify").await?;
+        let indexes = indexes.unwrap_or_default();
+        if !indexes.forbid_shared_ids {
+            self.checker.compare_record_ids();
+        }
+        Ok(indexes.without(&[]))
     }
 
     /// The next finding. An error is the last.
@@ -136,11 +125,15 @@ impl<'a, T: Record> Verifying<'a, T> {
             keys: self.checker.keys(),
             findings: self.found,
             position: self.checker.position(),
+            parts_of_ids: self.checker.parts_of_ids(),
         }
     }
 
     /// Checks the next documents.
     async fn go_on(&mut self) -> Result<()> {
+        if !self.has_seen_indexes && T::SPEC.unique().is_some() {
+            self.indexes().await?;
+        }
         let collection = self.collection().await?;
         self.open(&collection).await?;
         let is_over = self.take().await?;
