@@ -514,3 +514,28 @@ fn a_removed_bucket_has_what_the_events_of_it_had_of_its_span() {
         (Some([300, 801]), Some(true))
     );
 }
+
+#[test]
+fn at_the_place_where_a_watch_began_nothing_of_a_transaction_is_given() {
+    // The first event can have the time from which the watch starts.
+    let whole = update(ID, at(5, 1), doc! { "count": 5, "items": items(0..5) });
+    let began = Follow::<Counted>::from_time(None, at(5, 1));
+    let mut idle = Follow::<Counted>::from_time(None, at(5, 1));
+    // As the server names a place where no event was.
+    let mark = doc! { "_data": "8200000005000000012B0229296E04" };
+    idle.idle(&RawDocumentBuf::try_from(&mark).unwrap());
+    for token in [began.position().token(), idle.position().token()] {
+        let mut later = Follow::<Counted>::after(None, &token).unwrap();
+        asked(later.take(&whole, None));
+        let of_whole = later.take(&whole, Some(Head::Before(head(3))));
+        assert_eq!(shown(of_whole), ["+3@3", "+4@4"]);
+    }
+    // After an event it may be a transaction.
+    let mut idle = Follow::<Counted>::from_time(None, at(5, 1));
+    let event = doc! { "_data": "8200000005000000012B022C0100296E5A1004" };
+    idle.idle(&RawDocumentBuf::try_from(&event).unwrap());
+    let mut later = Follow::<Counted>::after(None, &idle.position().token()).unwrap();
+    asked(later.take(&whole, None));
+    let of_whole = later.take(&whole, Some(Head::Before(head(3))));
+    assert_eq!(shown(of_whole), ["rewritten a"]);
+}

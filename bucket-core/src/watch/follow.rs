@@ -104,15 +104,7 @@ impl<T: Record> Follow<T> {
             given: 0,
             time,
         };
-        // No event before it was given.
-        let resumed = Timestamp {
-            time: 0,
-            increment: 0,
-        };
-        Self {
-            resumed,
-            ..Self::at(key, position)
-        }
+        Self::at(key, position)
     }
 
     /// Follows from the place of this token.
@@ -133,7 +125,7 @@ impl<T: Record> Follow<T> {
         Self {
             key,
             known: Known::default(),
-            resumed: position.time,
+            resumed: position.last_given(),
             position,
             before: None,
         }
