@@ -39,3 +39,4 @@ mod typed_stats;
 mod watch;
 mod watch_faults;
 mod watch_held;
+mod watch_ledger;
