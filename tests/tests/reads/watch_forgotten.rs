@@ -115,7 +115,7 @@ async fn forget<T: Visit>(database: &Database, visits: &Buckets<T>, token: &str)
     panic!("the oplog never comes to its end");
 }
 
-/// Stores records, one after the other, and corrects each, until it is told to stop. Returns them.
+/// Stores records, one after the other, and corrects each, until the test stops it. Returns them.
 async fn write_on<T: Visit>(visits: Buckets<T>, first: i64, stop: Arc<AtomicBool>) -> Vec<T> {
     let mut all = Vec::new();
     for id in first.. {
@@ -156,7 +156,7 @@ async fn catches_up<T: Visit>(server: &DevServer) {
     let error = forget(&database, &visits, token.as_str()).await;
     let lost = since(&error).unwrap_or_else(|| panic!("{error:?}"));
     assert!(!error.is_retryable(), "{error:?}");
-    // The last thing that was given as a whole is the second record.
+    // The last call of which all records were given stored the second record.
     let second = |date: DateTime| date.timestamp_millis().div_euclid(1_000);
     assert_eq!(second(lost), second(places[1].0));
     assert_eq!(lost.timestamp_millis() % 1_000, 0);

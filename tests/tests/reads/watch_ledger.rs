@@ -154,7 +154,11 @@ async fn killed_readers(uri: &str, mut tokens: Vec<WatchToken>) -> Vec<Vec<Seen>
         // As `kill -9` does.
         reader.kill().unwrap();
         reader.wait().unwrap();
-        for (form, token, seen) in written.await.unwrap() {
+        let mut written = written.await.unwrap();
+        // As if it had been killed a little earlier, in the middle of a bucket.
+        let lost = random.below(written.len().min(40) as u64);
+        written.truncate(written.len() - usize::try_from(lost).unwrap());
+        for (form, token, seen) in written {
             tokens[form] = token;
             all[form].push(seen);
         }

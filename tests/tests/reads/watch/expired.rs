@@ -114,7 +114,7 @@ async fn fill<T: Visit>(visits: &Buckets<T>, page: &str, first: i64, id: i64) {
 struct Expected {
     /// From the events of a bucket, and from the question for it.
     span: [bool; 2],
-    /// From the id alone.
+    /// From the id, if no event was seen.
     start: bool,
 }
 

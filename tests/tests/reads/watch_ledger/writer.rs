@@ -132,8 +132,13 @@ impl<T: Entry> Writer<T> {
             },
             amount: self.amount(),
         };
-        let replaced = self.buckets.insert(&T::of(id, to)).replace().await;
-        let outcome = replaced.unwrap().outcome;
+        let record = T::of(id, to);
+        let outcome = loop {
+            match self.buckets.insert(&record).replace().await {
+                Ok(replaced) => break replaced.outcome,
+                Err(error) => assert!(error.is_retryable(), "{error:?}"),
+            }
+        };
         assert!(
             matches!(outcome, RecordOutcome::Replaced | RecordOutcome::Duplicate),
             "{outcome:?}"
@@ -153,8 +158,12 @@ impl<T: Entry> Writer<T> {
     }
 
     async fn remove(&mut self, id: i64, state: State) -> u64 {
-        let removed = self.buckets.delete(state.account, Which::id(&id)).await;
-        let removed = removed.unwrap().map(|record| record.state());
+        let removed = loop {
+            match self.buckets.delete(state.account, Which::id(&id)).await {
+                Ok(removed) => break removed.map(|record| record.state()),
+                Err(error) => assert!(error.is_retryable(), "{error:?}"),
+            }
+        };
         assert_eq!(removed, Some(state));
         self.records.remove(&id);
         self.done.push(Done::Removed(id));
