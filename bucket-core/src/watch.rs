@@ -9,6 +9,7 @@
 //! | what an update of a sealed bucket is | `sealing` |
 //! | what records were before | `before` |
 //! | what is known of the buckets that changed lately | `known` |
+//! | what is known of the times of their records | `times` |
 //! | the questions to the server, where an event does not say enough | `head` |
 //! | what is stored at the start, as the first events | `catch_up` |
 //! | events that wait for a slow reader | `queue` |
@@ -45,6 +46,7 @@ mod queue;
 mod raw_change;
 mod records;
 mod sealing;
+mod times;
 mod token;
 
 pub use self::{

@@ -46,6 +46,8 @@ trait Event: Record {
 models! {
     Counted: [capacity = 100];
     Objects: [window = "1h", object_ids];
+    Expiring: [capacity = 2, expire_after = "1h"];
+    Hybrid: [capacity = 9, max_duration = "1h", expire_after = "1h"];
 }
 
 const ID: &str = "a_1698335220";
@@ -449,4 +451,91 @@ fn a_removed_bucket_asks_for_its_key_and_the_number_of_its_records() {
         (key.map(|key| key.key), records),
         (Some("a".to_owned()), Some(7))
     );
+}
+
+/// The span of a removed bucket in milliseconds, and whether it had expired.
+fn gone<T: Event>(
+    of: &mut Follow<T>,
+    id: &str,
+    time: Timestamp,
+) -> (Option<[i64; 2]>, Option<bool>) {
+    let Taken::Events(mut events) = of.take(&deleted(id, time), None) else {
+        panic!("events");
+    };
+    let event = events.pop_front().unwrap().event.unwrap();
+    let RecordChange::BucketRemoved { span, expired, .. } = event.change else {
+        panic!("a removed bucket");
+    };
+    let millis = |side: Option<DateTime>| side.map_or(-1, DateTime::timestamp_millis);
+    (
+        span.map(|span| [millis(span.start()), millis(span.end())]),
+        expired,
+    )
+}
+
+#[test]
+fn a_removed_bucket_had_expired_if_the_second_of_the_event_has_its_limit() {
+    let end_of_second = 3_605_999;
+    for (late, expired) in [(0, true), (1, false)] {
+        let date = DateTime::from_millis(end_of_second - 3_600_000 + late);
+        let stored =
+            doc! { "_id": ID, "key": "a", "count": 1, "items": [item(1)], "expire_from": date };
+        let inserted = event("insert", ID, at(5, 1), doc! { "fullDocument": stored });
+        let mut of = follow::<Expiring>();
+        shown(of.take(&inserted, None));
+        assert_eq!(gone(&mut of, ID, at(3_605, 1)), (None, Some(expired)));
+        // Of another bucket under this id nothing is known.
+        assert_eq!(gone(&mut of, ID, at(3_605, 2)), (None, None));
+    }
+}
+
+#[test]
+fn a_removed_bucket_has_what_the_events_of_it_had_of_its_span() {
+    let end = |millis: i64| DateTime::from_millis(millis);
+    let append = update(
+        ID,
+        at(5, 1),
+        doc! { "count": 2, "items.1": item(1), "bucket_end": end(800) },
+    );
+    // Its start is not known.
+    let mut of = follow::<Hybrid>();
+    shown(of.take(&append, None));
+    assert_eq!(gone(&mut of, ID, at(6, 1)), (Some([-1, 801]), Some(false)));
+    let stored = doc! {
+        "_id": ID, "key": "a", "count": 1, "items": [item(0)],
+        "bucket_start": end(300), "bucket_end": end(700),
+    };
+    let inserted = event("insert", ID, at(4, 1), doc! { "fullDocument": stored });
+    let mut of = follow::<Hybrid>();
+    shown(of.take(&inserted, None));
+    shown(of.take(&append, None));
+    assert_eq!(
+        gone(&mut of, ID, at(3_601, 1)),
+        (Some([300, 801]), Some(true))
+    );
+}
+
+#[test]
+fn at_the_place_where_a_watch_began_nothing_of_a_transaction_is_given() {
+    // The first event can have the time from which the watch starts.
+    let whole = update(ID, at(5, 1), doc! { "count": 5, "items": items(0..5) });
+    let began = Follow::<Counted>::from_time(None, at(5, 1));
+    let mut idle = Follow::<Counted>::from_time(None, at(5, 1));
+    // As the server names a place where no event was.
+    let mark = doc! { "_data": "8200000005000000012B0229296E04" };
+    idle.idle(&RawDocumentBuf::try_from(&mark).unwrap());
+    for token in [began.position().token(), idle.position().token()] {
+        let mut later = Follow::<Counted>::after(None, &token).unwrap();
+        asked(later.take(&whole, None));
+        let of_whole = later.take(&whole, Some(Head::Before(head(3))));
+        assert_eq!(shown(of_whole), ["+3@3", "+4@4"]);
+    }
+    // After an event it may be a transaction.
+    let mut idle = Follow::<Counted>::from_time(None, at(5, 1));
+    let event = doc! { "_data": "8200000005000000012B022C0100296E5A1004" };
+    idle.idle(&RawDocumentBuf::try_from(&event).unwrap());
+    let mut later = Follow::<Counted>::after(None, &idle.position().token()).unwrap();
+    asked(later.take(&whole, None));
+    let of_whole = later.take(&whole, Some(Head::Before(head(3))));
+    assert_eq!(shown(of_whole), ["rewritten a"]);
 }

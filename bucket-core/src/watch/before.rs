@@ -96,22 +96,25 @@ impl Before {
         }
     }
 
-    /// The number of records that a removed bucket had.
-    pub(super) fn number(
+    /// A removed bucket, if it is known as it was just before that.
+    pub(super) fn removed<'a>(
         &self,
-        spec: &BucketSpec,
         bucket: &str,
-        head: Option<&Head>,
-    ) -> Option<u32> {
-        let Some(Head::Before(head)) = head else {
-            return None;
-        };
-        if self.is_partial || self.set.contains_key(bucket) {
-            return None;
+        head: Option<&'a Head>,
+    ) -> Option<&'a RawDocument> {
+        match head {
+            Some(Head::Before(head)) if !self.is_partial && !self.set.contains_key(bucket) => {
+                Some(head)
+            }
+            _ => None,
         }
-        let count = Bucket::of(spec, head).count?;
-        Edits::read(head).ok().map(|edits| edits.left_of(count))
     }
+}
+
+/// The number of records of a bucket.
+pub(super) fn records_of(spec: &BucketSpec, head: &RawDocument) -> Option<u32> {
+    let count = Bucket::of(spec, head).count?;
+    Edits::read(head).ok().map(|edits| edits.left_of(count))
 }
 
 /// The index of the first of these items, and the number of items up to the last one.

@@ -5,6 +5,7 @@ use bson::{RawArray, RawBsonRef, RawDocument, RawDocumentBuf};
 use super::{
     raw_change::{is_at_or_in, takes_from, updated_fields},
     sealing::Sealing,
+    times::Times,
 };
 use crate::{
     bucket::{
@@ -22,6 +23,8 @@ pub(super) struct Delta<'a> {
     pub(super) items: Items<'a>,
     /// The number of items after it, if that changed.
     pub(super) count: Option<u32>,
+    /// The times that it set.
+    pub(super) times: Times,
     /// Whether it changed what is remembered of a bucket: the key, or attributes that the bucket holds.
     pub(super) changes_fields: bool,
     /// The arrays of attributes that the bucket holds from now on; `None` if the change is not one of whole arrays.
@@ -55,9 +58,11 @@ impl<'a> Delta<'a> {
         };
         let mut changes_fields = false;
         let mut whole = Some(Vec::new());
+        let mut times = Times::default();
         for field in unpacked {
             let (path, value) = field.map_err(bson_damage)?;
             read.field(spec, path.as_str(), value);
+            times.set(spec, path.as_str(), value);
             let mut held = spec.shared_arrays().map(|array| array.name);
             let mut keys = spec.keys().iter().map(|key| key.path);
             let held = held.find(|name| is_at_or_in(path.as_str(), name));
@@ -78,6 +83,7 @@ impl<'a> Delta<'a> {
         Ok(Self {
             items: read.items(),
             count,
+            times,
             changes_fields,
             held: whole,
         })

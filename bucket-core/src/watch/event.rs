@@ -8,6 +8,7 @@ use super::{position::Position, token::WatchToken};
 use crate::{
     bucket::{id::BucketId, record::Record},
     read::InBucket,
+    time::range::TimeRange,
 };
 
 /// A change of a stored record or of a bucket, as [`watch`](https://docs.rs/bucket-mongo) reports it.
@@ -85,11 +86,26 @@ pub enum RecordChange<T: Record> {
         index: u32,
     },
     /// A whole bucket was removed with all its records: by retention, by `delete_key`, or by another tool.
+    ///
+    /// The server reports all of these alike: its retention deletes a document as any client does, and the event has
+    /// only the id of it. [`expired`](RecordChange::BucketRemoved::expired) says whether it can have been retention.
     #[non_exhaustive]
     BucketRemoved {
         /// Its key. The server reports only the id: in models with object ids the key is missing unless a recent
         /// event had it.
         key: Option<T::Key>,
+        /// A span of time that has all of its records: the window, or the times from the first record to the last one.
+        /// Other buckets may have records of that span too. A side that is not known is open.
+        ///
+        /// It is known if the watch [asks](https://docs.rs/bucket-mongo) for what was before, under the same conditions
+        /// as `records`. Without that, what recent events of the bucket had of its start and end, in windows and hybrid
+        /// buckets; the start of a window is in its typed id. `None` if nothing is known of it, or no record was left.
+        span: Option<TimeRange>,
+        /// Whether the records had passed the `expire_after` of the model by then, so that reads did not show them any
+        /// more. With `Some(false)` it was not retention, but `delete_key` or another tool; so in models without
+        /// a limit. With `Some(true)` it can have been any of them. `None` if the age of the bucket is not known: neither
+        /// the watch asks for what was before, nor had a recent event of the bucket its end or its `expire_from`.
+        expired: Option<bool>,
         /// How many records it had; `None` under the same conditions as a record before an edit.
         records: Option<u32>,
     },
@@ -197,9 +213,16 @@ impl<T: Record + fmt::Debug> fmt::Debug for RecordChange<T> {
                 .field("before", before)
                 .field("index", index)
                 .finish(),
-            Self::BucketRemoved { key, records } => f
+            Self::BucketRemoved {
+                key,
+                span,
+                expired,
+                records,
+            } => f
                 .debug_struct("BucketRemoved")
                 .field("key", key)
+                .field("span", span)
+                .field("expired", expired)
                 .field("records", records)
                 .finish(),
             Self::Rewritten { key } => f.debug_struct("Rewritten").field("key", key).finish(),
@@ -247,8 +270,15 @@ impl<T: Record + Clone> Clone for RecordChange<T> {
                 before: before.clone(),
                 index: *index,
             },
-            Self::BucketRemoved { key, records } => Self::BucketRemoved {
+            Self::BucketRemoved {
+                key,
+                span,
+                expired,
+                records,
+            } => Self::BucketRemoved {
                 key: key.clone(),
+                span: *span,
+                expired: *expired,
                 records: *records,
             },
             Self::Rewritten { key } => Self::Rewritten { key: key.clone() },

@@ -5,15 +5,16 @@ use std::collections::VecDeque;
 use bson::{Bson, Document, RawArray, RawBsonRef, RawDocument, Timestamp, doc};
 
 use super::{
-    before::{Before, part},
+    before::{Before, part, records_of},
     delta::{Delta, Items},
     event::{RecordChange, WatchEvent},
-    head::{Head, HeadLookup},
+    head::{Head, HeadLookup, OfItems},
     known::{Bucket, Known},
     position::{Position, Start},
     raw_change::{Kind, RawChange},
     records::{Changes, appended, decoded, edited, is_longer},
     sealing::unpacked,
+    times::{self, Times},
     token::{WatchToken, WatchTokenError},
 };
 use crate::{
@@ -82,8 +83,8 @@ type Events<T> = Vec<Result<WatchEvent<T>, DamagedBucket>>;
 
 /// Why an event cannot be read as it is.
 enum Obstacle {
-    /// The head of the bucket is needed, and these of its items.
-    Head(Option<(u32, u32)>),
+    /// The head of the bucket is needed, and this of its items.
+    Head(OfItems),
     Damage(Damage),
 }
 
@@ -103,15 +104,7 @@ impl<T: Record> Follow<T> {
             given: 0,
             time,
         };
-        // No event before it was given.
-        let resumed = Timestamp {
-            time: 0,
-            increment: 0,
-        };
-        Self {
-            resumed,
-            ..Self::at(key, position)
-        }
+        Self::at(key, position)
     }
 
     /// Follows from the place of this token.
@@ -132,7 +125,7 @@ impl<T: Record> Follow<T> {
         Self {
             key,
             known: Known::default(),
-            resumed: position.time,
+            resumed: position.last_given(),
             position,
             before: None,
         }
@@ -283,9 +276,9 @@ impl<T: Record> Follow<T> {
         }
         let changes = match read {
             Ok(changes) => changes,
-            Err(Obstacle::Head(items)) => {
+            Err(Obstacle::Head(of_items)) => {
                 let (id, time) = (id(), change.time);
-                return Err(HeadLookup { id, time, items });
+                return Err(HeadLookup { id, time, of_items });
             }
             Err(Obstacle::Damage(damage)) => vec![Err(damage)],
         };
@@ -311,6 +304,7 @@ impl<T: Record> Follow<T> {
         let is_then = is_before && change.time != self.resumed;
         if !is_then {
             told.count = None;
+            told.times = Times::default();
         }
         // The key of a bucket stays, the attributes that it holds do not.
         let holds = T::SPEC.shared_arrays().next().is_some();
@@ -318,6 +312,7 @@ impl<T: Record> Follow<T> {
             told.fields = None;
         }
         known.count = known.count.or(told.count);
+        known.times = known.times.or(told.times);
         known.fields = known.fields.take().or(told.fields);
     }
 
@@ -345,7 +340,7 @@ impl<T: Record> Follow<T> {
             Kind::Replaced(stored) => {
                 let before = known.count;
                 if before.is_none() && head.is_none() {
-                    return Err(Obstacle::Head(None));
+                    return Err(Obstacle::Head(OfItems::Nothing));
                 }
                 self.lose_before();
                 *known = Bucket::of(T::SPEC, stored);
@@ -374,12 +369,18 @@ impl<T: Record> Follow<T> {
                     return Ok(Vec::new());
                 }
                 if self.before.is_some() && head.is_none() {
-                    return Err(Obstacle::Head(None));
+                    return Err(Obstacle::Head(OfItems::Times));
                 }
-                let before = self.before.as_ref();
-                let records =
-                    before.and_then(|before| before.number(T::SPEC, bucket.as_str(), head));
-                Ok(vec![Ok(RecordChange::BucketRemoved { key, records })])
+                let removed = self.before.as_ref();
+                let removed = removed.and_then(|before| before.removed(bucket.as_str(), head));
+                let times = known.times.or_of_id(bucket);
+                let of_items = removed.and_then(times::span_of_items);
+                Ok(vec![Ok(RecordChange::BucketRemoved {
+                    key,
+                    span: times.span(T::SPEC).or(of_items),
+                    expired: times.is_expired(T::SPEC, change.until),
+                    records: removed.and_then(|removed| records_of(T::SPEC, removed)),
+                })])
             }
             Kind::Ended | Kind::Other => Ok(Vec::new()),
         }
@@ -406,8 +407,12 @@ impl<T: Record> Follow<T> {
             _ => None,
         };
         if changes_items && (lacks || items.is_some()) && head.is_none() {
+            let items = items.map_or(OfItems::Nothing, |(first, number)| {
+                OfItems::Part(first, number)
+            });
             return Err(Obstacle::Head(items));
         }
+        known.times = delta.times.or(known.times);
         let before = known.count;
         if changes_items || delta.count.is_some() {
             known.count = delta.count;

@@ -2,20 +2,30 @@
 
 use bson::{Bson, Document, RawDocumentBuf, Timestamp, doc};
 
+use super::times;
 use crate::{
     bucket::edits::EDITS,
     model::spec::{BucketSpec, ID},
 };
 
-/// A question for the head of a bucket: its key, its count, and the attributes that it holds for its items; for
-/// records before an edit, their items too.
+/// A question for the head of a bucket: its key, its count, its times, and the attributes that it holds for its items;
+/// for records before an edit, their items too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeadLookup {
     pub(super) id: Bson,
     /// When the event happened.
     pub(super) time: Timestamp,
-    /// The items that are asked for as well: the index of the first one, and their number.
-    pub(super) items: Option<(u32, u32)>,
+    pub(super) of_items: OfItems,
+}
+
+/// What is asked for of the items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OfItems {
+    Nothing,
+    /// Some of them: the index of the first one, and their number.
+    Part(u32, u32),
+    /// The first and the last time of all of them.
+    Times,
 }
 
 /// What the server said.
@@ -67,9 +77,16 @@ impl HeadLookup {
         for array in spec.shared_arrays() {
             projection.insert(array.name, 1);
         }
-        if let Some((first, number)) = self.items {
-            let part = doc! { "$slice": [i64::from(first), i64::from(number)] };
-            projection.insert(spec.items(), part);
+        for field in times::fields(spec) {
+            projection.insert(field, 1);
+        }
+        match self.of_items {
+            OfItems::Nothing => {}
+            OfItems::Part(first, number) => {
+                let part = doc! { "$slice": [i64::from(first), i64::from(number)] };
+                projection.insert(spec.items(), part);
+            }
+            OfItems::Times => times::project_items(spec, &mut projection),
         }
         doc! {
             "find": spec.collection(),

@@ -5,6 +5,7 @@ use std::{collections::HashMap, mem};
 use bson::{RawDocument, RawDocumentBuf, Timestamp};
 use foldhash::fast::RandomState;
 
+use super::times::Times;
 use crate::{
     bucket::stored_count,
     codec::raw::{RawWriter, elements},
@@ -24,6 +25,8 @@ pub(super) struct Bucket {
     /// The time of a change after which the fields are not known. Later events of its transaction have the same time,
     /// and what the server says of the moment before is from before the transaction.
     pub(super) lost: Option<Timestamp>,
+    /// The times of its records.
+    pub(super) times: Times,
 }
 
 impl Bucket {
@@ -45,6 +48,7 @@ impl Bucket {
             count: count.and_then(|count| u32::try_from(count).ok()),
             fields: Some(fields),
             lost: None,
+            times: Times::of(spec, stored),
         }
     }
 }
@@ -83,8 +87,7 @@ mod tests {
         for number in 0..10 * MOST {
             let bucket = Bucket {
                 count: u32::try_from(number).ok(),
-                fields: None,
-                lost: None,
+                ..Bucket::default()
             };
             known.keep(&number.to_string(), bucket);
             assert!(known.young.len() + known.old.len() <= 2 * MOST);

@@ -42,11 +42,31 @@ impl Position {
         i64::from(self.time.time) * 1_000
     }
 
+    /// When the event happened that was given last; the beginning of time if the place is not after an event.
+    /// A change stream can start at a time without one, and the first event can have that time.
+    pub(super) fn last_given(&self) -> Timestamp {
+        match &self.start {
+            Start::After(token) if !is_mark(token) => self.time,
+            _ => Timestamp {
+                time: 0,
+                increment: 0,
+            },
+        }
+    }
+
     /// The same place among events of records, which the server names so now.
     pub(super) fn rename(&mut self, token: &RawDocument) {
         self.start = Start::After(Arc::new(token.to_owned()));
         self.time = time_of(token).unwrap_or(self.time);
     }
+}
+
+/// Whether a token of the server is not that of an event: after the time come a version and a kind, both as numbers,
+/// and the kind is 0.
+fn is_mark(token: &RawDocument) -> bool {
+    let data = token.get_str("_data").ok();
+    let kind = data.and_then(|data| data.get(18..)?.strip_prefix("2B")?.get(2..4));
+    kind == Some("29")
 }
 
 /// The time in a token of the server: after the byte 82, eight hexadecimal digits of seconds and eight that count

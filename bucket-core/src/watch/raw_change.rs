@@ -17,6 +17,8 @@ pub(super) struct RawChange<'a> {
     pub(super) time: Timestamp,
     /// The same by the clock of the server.
     pub(super) at: DateTime,
+    /// Not before it by that clock, whatever its precision is.
+    pub(super) until: DateTime,
     /// The `_id` of the document.
     pub(super) id: Option<RawBsonRef<'a>>,
     pub(super) kind: Kind<'a>,
@@ -52,6 +54,9 @@ impl<'a> RawChange<'a> {
             return Err(wrong_field("clusterTime", "a timestamp"));
         };
         let by_clock = field(event, "wallTime")?.and_then(RawBsonRef::as_datetime);
+        let of_second = |millis: i64| {
+            DateTime::from_millis(i64::from(time.time).saturating_mul(1_000) + millis)
+        };
         let id = match field(event, "documentKey")? {
             Some(RawBsonRef::Document(key)) => field(key, ID)?,
             _ => None,
@@ -59,9 +64,8 @@ impl<'a> RawChange<'a> {
         Ok(Self {
             token: document(ID)?,
             time,
-            at: by_clock.unwrap_or_else(|| {
-                DateTime::from_millis(i64::from(time.time).saturating_mul(1_000))
-            }),
+            at: by_clock.unwrap_or_else(|| of_second(0)),
+            until: by_clock.unwrap_or_else(|| of_second(999)),
             id,
             kind,
         })

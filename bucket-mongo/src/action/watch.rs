@@ -160,7 +160,7 @@ impl<T: Record> WatchQuery<'_, T> {
 
     /// Gives the record before it was edited with [`Updated`](crate::RecordChange::Updated), the one before its
     /// removal with [`Removed`](crate::RecordChange::Removed), and the number of records with
-    /// [`BucketRemoved`](crate::RecordChange::BucketRemoved), and of that always the key.
+    /// [`BucketRemoved`](crate::RecordChange::BucketRemoved), and of that always the key and the span of the records.
     ///
     /// The watch reads each as it was just before the event: one `find` by `_id` for each edited or removed bucket,
     /// which brings the edited items. Writers pay nothing for it, and the collection needs no pre-images. `None` where

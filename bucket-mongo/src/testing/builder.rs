@@ -53,7 +53,8 @@ impl DevServerBuilder {
     /// Adds one argument to the command line of `mongod`, after the fixed arguments.
     ///
     /// The server must stay in the foreground and write its log to the standard output, so no
-    /// `--fork`, `--logpath` or `--syslog`.
+    /// `--fork`, `--logpath` or `--syslog`. `--oplogSize`, with its value as the next argument, replaces the size of
+    /// 1,024 MB.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), bucket_mongo::testing::Error> {

@@ -106,6 +106,9 @@ fn drawn_number() -> u16 {
     u16::from_be_bytes([high, low])
 }
 
+/// `mongod` takes it only once.
+const OPLOG_SIZE: &str = "--oplogSize";
+
 fn command(binary: &Path, folder: &Path, port: u16, options: &Options) -> Command {
     let mut command = Command::new(binary);
     command.arg("--dbpath").arg(folder);
@@ -118,8 +121,11 @@ fn command(binary: &Path, folder: &Path, port: u16, options: &Options) -> Comman
     let cache_gib = f64::from(options.cache_mib) / 1024.0;
     command.args(["--wiredTigerCacheSizeGB", &cache_gib.to_string()]);
     if options.topology == Topology::ReplicaSet {
-        // Without a size the oplog may grow to 5 % of the disk.
-        command.args(["--replSet", replica_set::NAME, "--oplogSize", "1024"]);
+        command.args(["--replSet", replica_set::NAME]);
+        if !options.arguments.iter().any(|it| it == OPLOG_SIZE) {
+            // Without a size the oplog may grow to 5 % of the disk.
+            command.args([OPLOG_SIZE, "1024"]);
+        }
     }
     command.args(&options.arguments);
     command

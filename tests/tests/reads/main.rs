@@ -38,4 +38,6 @@ mod tutorial;
 mod typed_stats;
 mod watch;
 mod watch_faults;
+mod watch_forgotten;
 mod watch_held;
+mod watch_ledger;

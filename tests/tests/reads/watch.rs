@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::common::draw::Draw;
 
 mod before;
+mod expired;
 mod tail;
 
 /// A record of any of the models.

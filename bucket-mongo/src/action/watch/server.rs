@@ -19,6 +19,10 @@ use crate::{
 /// The server has removed the place from its oplog.
 const HISTORY_LOST: [i32; 2] = [286, 280];
 
+/// An open cursor has lost its place in the oplog. Whether the place after the last event is lost too, the server says
+/// when the change stream is opened there.
+const CURSOR_LOST: i32 = 136;
+
 /// The server does not remember the state of that time.
 const SNAPSHOT_LOST: [i32; 2] = [239, 246];
 
@@ -123,7 +127,8 @@ impl<T: Record> Server<T> {
 /// Whether the change stream can be opened again after it.
 pub(super) fn may_go_on(error: &Error) -> bool {
     let is_lost = matches!(error.kind(), ErrorKind::HistoryLost { .. });
-    !is_lost && (error.is_retryable() || error.contains_label(RESUMABLE))
+    let is_resumable = error.contains_label(RESUMABLE) || error.code() == Some(CURSOR_LOST);
+    !is_lost && (error.is_retryable() || is_resumable)
 }
 
 fn forgets(error: &Error) -> bool {
