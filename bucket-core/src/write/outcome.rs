@@ -191,9 +191,7 @@ impl WriteFailure {
     fn meets_packed_items(&self) -> bool {
         match self.code {
             NO_ARRAYS => true,
-            BAD_VALUE => self
-                .message
-                .contains("must be an array but is of type binData"),
+            BAD_VALUE => self.message.contains("must be an array but"),
             _ => false,
         }
     }

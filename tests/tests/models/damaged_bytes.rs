@@ -98,8 +98,8 @@ async fn another_byte_of_packed_items_is_always_found() {
     let collection = database.collection::<Document>("events");
     let right = documents(&database, "events").await;
     let mut random = Random(3);
-    let mut damages = 0;
-    while damages < 1_000 {
+    let mut number = 0;
+    while number < 1_000 {
         let mut wrong = BTreeSet::new();
         let mut damaged = Vec::new();
         for bucket in &right {
@@ -109,14 +109,15 @@ async fn another_byte_of_packed_items_is_always_found() {
                 continue;
             };
             let mut bytes = items.bytes.clone();
-            // Behind the version of the format: another version is none that a program knows.
+            // After the version of the format: another version is none that a program knows.
             let at = 8 + random.below(bytes.len() - 8);
             match random.below(4) {
                 0 => bytes.truncate(at),
                 1 => bytes.push(7),
                 2 => bytes[at] ^= 1 << random.below(8),
                 _ => {
-                    bytes[at] = bytes[at].wrapping_add(u8::try_from(1 + random.below(255)).unwrap())
+                    bytes[at] =
+                        bytes[at].wrapping_add(u8::try_from(1 + random.below(255)).unwrap());
                 }
             }
             let subtype = items.subtype;
@@ -124,7 +125,7 @@ async fn another_byte_of_packed_items_is_always_found() {
             wrong.insert(bucket.get("_id").unwrap().to_string());
             damaged.push(bucket);
         }
-        damages += wrong.len();
+        number += wrong.len();
         collection.delete_many(doc! {}).await.unwrap();
         collection.insert_many(&damaged).await.unwrap();
         let report = events.verify().await.unwrap();
@@ -216,7 +217,7 @@ async fn other_bytes_lose_no_item<T: Event>() {
     let right = documents(&database, "events").await;
     let collection = database.collection::<Document>("events");
     let mut random = Random(41);
-    let mut damages = 0;
+    let mut number = 0;
     for _ in 0..14 {
         let before = collection.delete_many(doc! {}).await.unwrap();
         assert!(before.deleted_count > 0);
@@ -228,7 +229,7 @@ async fn other_bytes_lose_no_item<T: Event>() {
                 None => false,
             };
             if is_stored {
-                damages += 1;
+                number += 1;
                 damaged.insert(bucket.get("_id").unwrap().to_string());
             } else {
                 // What is damaged may have an id of its items.
@@ -262,5 +263,5 @@ async fn other_bytes_lose_no_item<T: Event>() {
             .await
             .unwrap();
     }
-    assert!(damages > 100, "{damages}");
+    assert!(number > 100, "{number}");
 }

@@ -74,6 +74,7 @@ models! {
     windows_with_object_ids Objects [window = "1m", capacity = 4, object_ids] [#[bucket(unique)]];
     hybrid Hybrid [capacity = 5, max_duration = "2m", late = "side"] [#[bucket(unique)]];
     numbered Numbered [capacity = 5, numbered] [#[bucket(unique)]];
+    sealed_counted SealedCounted [capacity = 12, seal_after = "1h"] [];
     sealed_windows SealedWindows [window = "2m", capacity = 12, seal_after = "1h"] [];
     sealed_hybrid SealedHybrid [capacity = 12, max_duration = "2m", late = "merge", seal_after = "1h"] [];
     sealed_numbered SealedNumbered [capacity = 12, numbered, seal_after = "1h"] [];

@@ -102,7 +102,9 @@ async fn forget<T: Visit>(database: &Database, visits: &Buckets<T>, token: &str)
     let others = database.collection::<Document>("others");
     let mut random = Random::new(5, 5);
     for _ in 0..2_000 {
-        let bytes = (0..100_000).map(|_| random.below(256) as u8).collect();
+        let bytes = (0..100_000)
+            .map(|_| u8::try_from(random.below(256)).unwrap())
+            .collect();
         let bytes = Binary {
             subtype: BinarySubtype::Generic,
             bytes,
@@ -162,24 +164,24 @@ async fn catches_up<T: Visit>(server: &DevServer) {
     assert_eq!(lost.timestamp_millis() % 1_000, 0);
 
     // A reader that is open and does not read gets the same, after what was already on its way.
-    let (mut last, mut found) = (0, None);
+    let (mut newest, mut found) = (0, None);
     while found.is_none() {
         match next(&mut slow).await {
             Ok(event) => match event.change {
                 RecordChange::Stored { record, .. } => {
-                    assert_eq!(record.id(), last + 1);
-                    last = record.id();
+                    assert_eq!(record.id(), newest + 1);
+                    newest = record.id();
                 }
                 other => panic!("{other:?}"),
             },
             Err(error) => {
                 let lost = since(&error).unwrap_or_else(|| panic!("{error:?}"));
-                let given = all.iter().find(|visit| visit.id() == last).unwrap();
+                let given = all.iter().find(|visit| visit.id() == newest).unwrap();
                 assert!(lost <= given.at(), "{lost} is after {given:?}");
                 found = Some(lost);
             }
         }
-        if last == 13 {
+        if newest == 13 {
             break;
         }
     }

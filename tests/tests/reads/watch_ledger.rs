@@ -126,7 +126,7 @@ async fn killed_readers(uri: &str, mut tokens: Vec<WatchToken>) -> Vec<Vec<Seen>
     let mut number = 0;
     let is_over = |all: &[Vec<Seen>]| {
         let ends = |of: &Vec<Seen>| of.iter().filter(|seen| seen.is_end()).count();
-        all.iter().all(|of| ends(of) as i64 == WRITERS)
+        all.iter().all(|of| i64::try_from(ends(of)) == Ok(WRITERS))
     };
     while !is_over(&all) {
         let mut reader = start_reader(uri, &tokens);

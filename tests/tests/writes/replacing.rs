@@ -2,8 +2,9 @@
 
 use std::{collections::BTreeMap, fmt::Debug};
 
+use bucket_core::EncodeError;
 use bucket_mongo::{
-    Bucketed, Buckets, EncodeError, Error, ErrorKind, RecordOutcome, Which,
+    Bucketed, Buckets, Error, ErrorKind, RecordOutcome, Which,
     bson::{DateTime, doc},
 };
 use bucket_tests::database;

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Debug, time::Duration};
 
 use bucket_core::index::Drift;
 use bucket_mongo::{
-    Bucketed, Buckets, ErrorKind, SealReport, VerifyReport, Which,
+    Bucketed, Buckets, ErrorKind, RecordChange as Of, SealReport, VerifyReport, Which,
     bson::{Bson, DateTime, doc, spec::BinarySubtype},
     testing::TestDatabase,
 };
@@ -220,45 +220,7 @@ async fn every_call_goes_on_as_before<T: Event>() {
     statistics_are_those_of(&events, "a", &ledger).await;
     is_sound(&events).await;
 
-    // Edits.
-    for (which, record) in references_before.iter().step_by(7) {
-        let corrected = events
-            .update(T::key_of("a"), which, |it| *it.value() += 100.0)
-            .await
-            .unwrap();
-        let mut expected = record.clone();
-        *expected.value() += 100.0;
-        assert_eq!(corrected.as_ref(), Some(&expected));
-        ledger.insert(record.number(), expected);
-    }
-    let changed = events
-        .update(T::key_of("a"), &references_before[0].0, |it| {
-            *it.value() = 0.0
-        })
-        .await;
-    assert!(matches!(changed.unwrap_err().kind(), ErrorKind::Changed));
-    for (which, record) in references_before.iter().skip(3).step_by(11) {
-        match events.delete(T::key_of("a"), which).await {
-            Ok(removed) => {
-                assert_eq!(removed.as_ref().map(Event::number), Some(record.number()));
-                ledger.remove(&record.number());
-            }
-            Err(error) => assert!(matches!(error.kind(), ErrorKind::Changed), "{error}"),
-        }
-    }
-    let removed = events
-        .delete_range(T::key_of("a"), date(60)..date(90))
-        .await
-        .unwrap();
-    let before = ledger.len();
-    ledger.retain(|number, _| !(60..90).contains(number));
-    assert_eq!(
-        removed.records,
-        u64::try_from(before - ledger.len()).unwrap()
-    );
-    assert_eq!(stored(&events, "a").await, ledger);
-    statistics_are_those_of(&events, "a", &ledger).await;
-    is_sound(&events).await;
+    edits_go_on_as_before(&events, &references_before, &mut ledger).await;
 
     // Late and new records.
     for number in 1_000..1_020 {
@@ -296,6 +258,51 @@ async fn every_call_goes_on_as_before<T: Event>() {
     assert!(events.delete_key(T::key_of("a")).await.unwrap().buckets > 0);
     assert!(stored(&events, "a").await.is_empty());
     assert_eq!(stored(&events, "b").await.len(), 50);
+}
+
+async fn edits_go_on_as_before<T: Event>(
+    events: &Buckets<T>,
+    references: &[(Which, T)],
+    ledger: &mut Ledger<T>,
+) {
+    for (which, record) in references.iter().step_by(7) {
+        let corrected = events
+            .update(T::key_of("a"), which, |it| *it.value() += 100.0)
+            .await
+            .unwrap();
+        let mut expected = record.clone();
+        *expected.value() += 100.0;
+        assert_eq!(corrected.as_ref(), Some(&expected));
+        ledger.insert(record.number(), expected);
+    }
+    let changed = events
+        .update(T::key_of("a"), &references[0].0, |it| {
+            *it.value() = 0.0;
+        })
+        .await;
+    assert!(matches!(changed.unwrap_err().kind(), ErrorKind::Changed));
+    for (which, record) in references.iter().skip(3).step_by(11) {
+        match events.delete(T::key_of("a"), which).await {
+            Ok(removed) => {
+                assert_eq!(removed.as_ref().map(Event::number), Some(record.number()));
+                ledger.remove(&record.number());
+            }
+            Err(error) => assert!(matches!(error.kind(), ErrorKind::Changed), "{error}"),
+        }
+    }
+    let removed = events
+        .delete_range(T::key_of("a"), date(60)..date(90))
+        .await
+        .unwrap();
+    let before = ledger.len();
+    ledger.retain(|number, _| !(60..90).contains(number));
+    assert_eq!(
+        removed.records,
+        u64::try_from(before - ledger.len()).unwrap()
+    );
+    assert_eq!(stored(events, "a").await, *ledger);
+    statistics_are_those_of(events, "a", ledger).await;
+    is_sound(events).await;
 }
 
 async fn writers_editors_and_sealers_disturb_nobody<T: Event>() {
@@ -454,7 +461,6 @@ async fn a_follower_sees_each_change_once<T: Event>() {
     for wanted in expected {
         let change = tokio::time::timeout(Duration::from_secs(20), changes.next()).await;
         let change = change.expect(&wanted).unwrap().unwrap().change;
-        use bucket_mongo::RecordChange as Of;
         let shown = match change {
             Of::Stored { record, .. } => format!("stored {}", record.number()),
             Of::Updated {

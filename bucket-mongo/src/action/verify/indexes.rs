@@ -50,7 +50,8 @@ impl Indexes {
         let differs = |drift: &Drift| matches!(drift, Drift::Index { name, .. } if is_of_ids(name));
         let mut to_create = missing.clone();
         index::take_rivals(&mut to_create, &drift);
-        index::take_removing(&mut to_create, &listed);
+        // What they are is a drift of `ensure()`.
+        let _ = index::take_removing(&mut to_create, &listed);
         if index::is_left_over(spec, &listed) {
             // One of them would be dropped.
             to_create.clear();

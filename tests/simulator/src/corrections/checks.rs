@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bson::{RawDocument, RawDocumentBuf};
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use bucket_core::{attribute::ArrayPlace, bucket};
 
 use super::{Correction, Outcome, Target, has_mark};
@@ -215,7 +215,7 @@ impl<T: Model> Ledger<T> {
             return;
         };
         let left = items.into_iter().filter_map(Result::ok);
-        let left = left.filter_map(|item| item.as_document());
+        let left = left.filter_map(RawBsonRef::as_document);
         let left: Vec<_> = left
             .filter(|item| !matches!(item.get_bool("_removed"), Ok(true)))
             .collect();
