@@ -284,6 +284,15 @@ fn the_fields_of_an_update_distinguish_appends_edits_and_other_changes() {
             doc! { "_edits": edits(1), "items.1": mark.clone(), "items.2": item(2) },
             vec!["-1@1", "~2@2"],
         ),
+        // No record was removed: a mark was one before, and has another id now.
+        (
+            doc! { "_edits.number": 4, "items.1": mark.clone(), "items.2": item(2) },
+            vec!["~2@2"],
+        ),
+        (
+            doc! { "_edits.number": 4, "_edits.removed": 2, "items.1": mark.clone() },
+            vec!["-1@1"],
+        ),
         (
             doc! { "count": 2, "items.1": item(1), "stats.sum": 1 },
             vec!["+1@1"],

@@ -39,13 +39,15 @@ impl<T: Record> OpenedBucket<'_, T> {
         });
         let removed = u32::try_from(removed.count()).unwrap_or(u32::MAX);
         let mut set = own_fields.unwrap_or_default();
-        set.insert(
-            edits::EDITS,
-            doc! {
-                edits::NUMBER: edits.number.saturating_add(1),
-                edits::REMOVED: i64::from(edits.removed.saturating_add(removed)),
-            },
-        );
+        let number = edits.number.saturating_add(1);
+        if removed == 0 && edits != Edits::default() {
+            // So a change stream shows that no record was removed: a mark among the items was one before.
+            set.insert(format!("{}.{}", edits::EDITS, edits::NUMBER), number);
+        } else {
+            let removed = i64::from(edits.removed.saturating_add(removed));
+            let all = doc! { edits::NUMBER: number, edits::REMOVED: removed };
+            set.insert(edits::EDITS, all);
+        }
         for name in self.held_for_none(changed) {
             set.insert(name, Vec::<Bson>::new());
         }

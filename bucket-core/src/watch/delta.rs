@@ -10,7 +10,7 @@ use super::{
 use crate::{
     bucket::{
         bson_damage,
-        edits::{EDITS, REMOVED},
+        edits::{EDITS, NUMBER, REMOVED},
     },
     codec::raw::{RawWriter, elements, kind::ARRAY},
     error::Damage,
@@ -36,12 +36,39 @@ pub(super) struct Delta<'a> {
 pub(super) enum Items<'a> {
     Same,
     Appended(Vec<(u32, RawBsonRef<'a>)>),
-    /// With whether any item of the bucket is in the place of a removed record.
-    Edited(Vec<(u32, RawBsonRef<'a>)>, bool),
+    Edited(Vec<(u32, RawBsonRef<'a>)>, Marks),
     /// All of them, old and new.
     All(&'a RawArray),
     /// The event does not say it.
     Unclear,
+}
+
+/// Which of the edited items can be in the place of a removed record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Marks {
+    /// None of the bucket is.
+    None,
+    /// Those of records that were removed before.
+    Old,
+    /// Any.
+    New,
+}
+
+impl Marks {
+    /// What a new value in the field that counts the edits says.
+    fn of(path: &str, value: RawBsonRef<'_>) -> Self {
+        match path.get(EDITS.len() + 1..) {
+            Some(NUMBER) => return Self::Old,
+            Some(_) => return Self::New,
+            None => {}
+        }
+        let removed = value.as_document();
+        let removed = removed.and_then(|edits| edits.get(REMOVED).ok()?);
+        match removed.and_then(whole::of_raw) {
+            Some(0) => Self::None,
+            _ => Self::New,
+        }
+    }
 }
 
 impl<'a> Delta<'a> {
@@ -113,8 +140,7 @@ struct Read<'a> {
     items: Vec<(u32, RawBsonRef<'a>)>,
     all: Option<&'a RawArray>,
     count: Option<u32>,
-    /// The number of removed records after an edit.
-    edited: Option<i64>,
+    edited: Option<Marks>,
     sealing: Sealing,
 }
 
@@ -123,11 +149,7 @@ impl<'a> Read<'a> {
         if path == spec.names().count {
             self.count = whole::of_raw(value).and_then(|count| u32::try_from(count).ok());
         } else if is_at_or_in(path, EDITS) {
-            let removed = value
-                .as_document()
-                .and_then(|edits| edits.get(REMOVED).ok()?);
-            // Where it does not say how many, each item is looked at.
-            self.edited = Some(removed.and_then(whole::of_raw).unwrap_or(i64::MAX));
+            self.edited = self.edited.max(Some(Marks::of(path, value)));
         } else if is_at_or_in(path, spec.items()) {
             match (path.get(spec.items().len() + 1..), value) {
                 (None, RawBsonRef::Array(all)) => self.all = Some(all),
@@ -145,12 +167,12 @@ impl<'a> Read<'a> {
         self.items.sort_by_key(|(index, _)| *index);
         match (&self.sealing, self.all, self.edited) {
             (Sealing::Same, _, None) => return Items::Same,
-            (Sealing::Edit(places), Some(all), Some(removed)) => {
+            (Sealing::Edit(places), Some(all), Some(marks)) => {
                 let items = (0_u32..).zip(all).filter(|(at, _)| places.contains(at));
                 let items: Option<Vec<_>> =
                     items.map(|(at, item)| Some((at, item.ok()?))).collect();
                 let items = items.filter(|items| items.len() == places.len());
-                return items.map_or(Items::Unclear, |items| Items::Edited(items, removed > 0));
+                return items.map_or(Items::Unclear, |items| Items::Edited(items, marks));
             }
             (Sealing::Nothing, ..) => {}
             _ => return Items::Unclear,
@@ -159,7 +181,7 @@ impl<'a> Read<'a> {
             _ if self.is_unclear => Items::Unclear,
             (Some(all), None) if self.items.is_empty() => Items::All(all),
             (None, _) if self.items.is_empty() => Items::Same,
-            (None, Some(removed)) => Items::Edited(self.items, removed > 0),
+            (None, Some(marks)) => Items::Edited(self.items, marks),
             (None, None) if self.is_at_the_end() => Items::Appended(self.items),
             (Some(_), _) | (None, None) => Items::Unclear,
         }

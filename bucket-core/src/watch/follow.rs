@@ -449,14 +449,14 @@ impl<T: Record> Follow<T> {
                 }
                 Ok(appended(&ItemReader::new(T::SPEC, &fields)?, &key, items))
             }
-            Items::Edited(items, has_removed) => {
+            Items::Edited(items, marks) => {
                 let reader = ItemReader::new(T::SPEC, &fields)?;
                 let mut former = Vec::new();
                 if let Some(before) = &mut self.before {
                     former = before.records::<T>(bucket.as_str(), &key, head, &items);
                     before.set(bucket.as_str(), &items);
                 }
-                Ok(edited(&reader, &key, items, has_removed, former))
+                Ok(edited(&reader, &key, items, marks, former))
             }
             Items::All(items) => match before.filter(|before| is_longer(items, *before)) {
                 Some(before) => self.stored(&key, &fields, items, before),

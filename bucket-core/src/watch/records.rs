@@ -2,7 +2,7 @@
 
 use bson::{Bson, RawArray, RawBsonRef};
 
-use super::event::RecordChange;
+use super::{delta::Marks, event::RecordChange};
 use crate::{
     bucket::{self, ItemReader, edits::is_removed, record::Record},
     error::Damage,
@@ -32,21 +32,23 @@ pub(super) fn edited<T: Record>(
     reader: &ItemReader<'_>,
     key: &T::Key,
     items: Items<'_>,
-    has_removed: bool,
+    marks: Marks,
     former: Vec<Option<T>>,
 ) -> Changes<T> {
     let mut former = former.into_iter();
-    let records = items.into_iter().map(|(index, item)| {
+    let records = items.into_iter().filter_map(|(index, item)| {
         let before = former.next().flatten();
-        if has_removed && is_mark(item) {
-            return removed::<T>(key, index, item, before);
+        match marks {
+            Marks::New if is_mark(item) => return Some(removed::<T>(key, index, item, before)),
+            Marks::Old if is_mark(item) => return None,
+            _ => {}
         }
-        let record = decoded::<T>(reader, key, index, item)?;
-        Ok(RecordChange::Updated {
+        let record = decoded::<T>(reader, key, index, item);
+        Some(record.map(|record| RecordChange::Updated {
             record,
             before,
             index,
-        })
+        }))
     });
     records.collect()
 }
