@@ -3,6 +3,7 @@
 //! is true, and `verify` finds nothing.
 
 mod audit;
+mod eraser;
 mod models;
 mod writer;
 
@@ -33,8 +34,8 @@ use tokio::{task::spawn_blocking, time};
 use self::{
     audit::{Replayed, check, stored},
     models::{
-        Counted, Held, Numbered, NumberedObjects, Payment, Possible, Side, State, Timed, Windowed,
-        WindowedObjects,
+        Counted, CountedWithAttributes, Held, Numbered, NumberedHeld, NumberedObjects, Payment,
+        Possible, Side, State, Strict, Timed, TimedHeld, Windowed, WindowedHeld, WindowedObjects,
     },
     writer::{PATIENT, Writer},
 };
@@ -75,6 +76,7 @@ async fn writers<T: Payment>(
             *done.entry(what).or_insert(0) += number;
         }
         book.extend(writer.known);
+        book.extend(writer.erased);
     }
     eprintln!("{:?}: {done:?}, {open} outcomes open", T::SPEC.form());
     book
@@ -89,7 +91,12 @@ async fn calm<T: Payment>() {
     let mut changes = buckets.watch().await.unwrap();
     let before = T::of(1, State::first(1));
     // Whatever comes before this one is in the watch.
-    let after = T::of(2, State::first(2));
+    let after = State {
+        // Nobody else's, so it is not late.
+        account: 1_000,
+        ..State::first(2)
+    };
+    let after = T::of(2, after);
     let watched = async {
         let mut replayed = Replayed::new();
         while !replayed.has(2) {
@@ -134,12 +141,17 @@ macro_rules! forms {
 
 forms! {
     eight_writers_of_counted_buckets Counted,
-    eight_writers_of_buckets_with_attributes Held,
+    eight_writers_of_buckets_with_attributes CountedWithAttributes,
+    eight_writers_of_buckets_that_hold_attributes Held,
     eight_writers_of_windows Windowed,
     eight_writers_of_windows_with_attributes WindowedObjects,
+    eight_writers_of_windows_that_hold_attributes WindowedHeld,
     eight_writers_of_hybrid_buckets Timed,
+    eight_writers_of_hybrid_buckets_that_hold_attributes TimedHeld,
     eight_writers_of_hybrid_buckets_and_late_ones Side,
+    eight_writers_of_hybrid_buckets_that_reject_late_records Strict,
     eight_writers_of_numbered_buckets Numbered,
+    eight_writers_of_numbered_buckets_that_hold_attributes NumberedHeld,
     eight_writers_of_numbered_buckets_with_object_ids NumberedObjects,
 }
 

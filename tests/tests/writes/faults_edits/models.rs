@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt::Debug};
 
-use bucket_mongo::{Bucketed, bson::DateTime};
+use bucket_mongo::{AttributeFilter, Bucketed, bson::DateTime};
 use serde::{Deserialize, Serialize};
 
 pub(super) const ACCOUNTS: i64 = 3;
@@ -43,6 +43,8 @@ pub(super) trait Payment: Bucketed<Key: From<i64>> + Clone + Debug + PartialEq {
     fn of(id: i64, state: State) -> Self;
     fn id(&self) -> i64;
     fn state(&self) -> State;
+    /// The records of this amount.
+    fn amount_is(amount: i64) -> AttributeFilter;
 
     fn set(&mut self, state: State) {
         *self = Self::of(self.id(), state);
@@ -50,7 +52,7 @@ pub(super) trait Payment: Bucketed<Key: From<i64>> + Clone + Debug + PartialEq {
 }
 
 macro_rules! models {
-    ($($name:ident: [$($site:tt)*] [$($more:tt)*] [$($attributes:tt)*])*) => {$(
+    ($($name:ident $item:ident: [$($site:tt)*] [$($more:tt)*] [$($attributes:tt)*])*) => {$(
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
         #[bucket(collection = "payments", items = "items", $($attributes)*)]
         pub(super) struct $name {
@@ -60,7 +62,7 @@ macro_rules! models {
             at: DateTime,
             #[bucket(unique)]
             id: i64,
-            #[bucket(sum, min, max, last $($more)*)]
+            #[bucket(sum = "total", min = "least", max = "greatest", last = "latest" $($more)*)]
             amount: i64,
             $($site)*
             site: String,
@@ -81,19 +83,34 @@ macro_rules! models {
                 let slot = self.at.timestamp_millis() - 1_700_000_000_000 - self.id / IDS;
                 State { account: self.account, slot: slot / STEP, amount: self.amount }
             }
+
+            fn amount_is(amount: i64) -> AttributeFilter {
+                $item::FIELDS.amount.eq(amount)
+            }
         }
     )*};
 }
 
 models! {
-    Counted: [] [] [capacity = 10]
-    Held: [#[bucket(attribute(array = "origin", k = "site"))]] []
+    Counted CountedItem: [] [] [capacity = 10]
+    CountedWithAttributes CountedWithAttributesItem: [#[bucket(attribute(array = "origin", k = "site"))]] []
+        [capacity = 10, attributes(array = "origin")]
+    Held HeldItem: [#[bucket(attribute(array = "origin", k = "site"))]] []
         [capacity = 10, attributes(array = "origin", store = "bucket")]
-    Windowed: [] [] [window = "20s", capacity = 10]
-    WindowedObjects: [#[bucket(attribute(array = "origin", k = "site"))]] [, avg = "avg"]
+    Windowed WindowedItem: [] [] [window = "20s", capacity = 10]
+    WindowedObjects WindowedObjectsItem: [#[bucket(attribute(array = "origin", k = "site"))]] [, avg = "avg"]
         [window = "20s", object_ids]
-    Timed: [] [] [max_duration = "20s", capacity = 10]
-    Side: [] [, avg = "avg"] [max_duration = "20s", capacity = 10, late = "side"]
-    Numbered: [] [] [capacity = 10, numbered]
-    NumberedObjects: [] [] [capacity = 10, numbered, object_ids, max_bytes = "1KB"]
+    WindowedHeld WindowedHeldItem: [#[bucket(attribute(array = "origin", k = "site"))]] []
+        [window = "20s", capacity = 10, attributes(array = "origin", store = "bucket")]
+    Timed TimedItem: [] [] [max_duration = "20s", capacity = 10]
+    TimedHeld TimedHeldItem: [#[bucket(attribute(array = "origin", k = "site"))]] [, avg = "avg"]
+        [max_duration = "20s", capacity = 10, attributes(array = "origin", store = "bucket")]
+    Side SideItem: [#[bucket(attribute(array = "origin", k = "site"))]] [, avg = "avg"]
+        [max_duration = "20s", capacity = 10, late = "side"]
+    Strict StrictItem: [] [] [max_duration = "20s", capacity = 10, late = "reject"]
+    Numbered NumberedItem: [] [] [capacity = 10, numbered]
+    NumberedHeld NumberedHeldItem: [#[bucket(attribute(array = "origin", k = "site"))]] [, avg = "avg"]
+        [capacity = 10, numbered, attributes(array = "origin", store = "bucket")]
+    NumberedObjects NumberedObjectsItem: [#[bucket(attribute(array = "origin", k = "site"))]] []
+        [capacity = 10, numbered, object_ids, max_bytes = "1KB"]
 }

@@ -9,7 +9,8 @@ use std::{
     time::Duration,
 };
 
-use bucket_mongo::{Bucketed, Buckets, Error, RecordOutcome, Result, Which};
+use bucket_core::EncodeError;
+use bucket_mongo::{Bucketed, Buckets, Error, ErrorKind, RecordOutcome, Result, Which};
 use bucket_tests::faults::random::Random;
 
 use super::models::{ACCOUNTS, IDS, Payment, Possible, State, time_of};
@@ -23,11 +24,14 @@ pub(super) type Journal = Box<dyn Fn(i64, &Possible) + Send>;
 
 /// A writer, and what the answers say of its records. No one else changes them.
 pub(super) struct Writer<T: Bucketed> {
-    buckets: Buckets<T>,
+    pub(super) buckets: Buckets<T>,
     random: Random,
-    first: i64,
+    pub(super) first: i64,
+    /// An account of its own, which it erases now and then, and how many ids it has had.
+    pub(super) own: (i64, i64),
+    pub(super) erased: BTreeMap<i64, Possible>,
     pub(super) known: BTreeMap<i64, Possible>,
-    journal: Option<Journal>,
+    pub(super) journal: Option<Journal>,
     amounts: i64,
     pub(super) open: u64,
     pub(super) done: BTreeMap<&'static str, u64>,
@@ -40,6 +44,8 @@ impl<T: Payment> Writer<T> {
             buckets,
             random: Random::new(seed, number.unsigned_abs() + 1),
             first: (number + 1) * IDS,
+            own: (ACCOUNTS + number, 0),
+            erased: BTreeMap::new(),
             known: BTreeMap::new(),
             journal: None,
             amounts: 0,
@@ -59,20 +65,22 @@ impl<T: Payment> Writer<T> {
             rounds += 1;
             let known = i64::try_from(self.known.len()).unwrap();
             let id = self.first + self.below(known.max(1));
-            match self.random.below(12) {
+            match self.random.below(14) {
                 0..=2 => self.insert(known).await,
                 _ if known == 0 => self.insert(known).await,
                 3..=4 => self.update(id).await,
                 5..=7 => self.go(id).await,
                 8..=9 => self.replace(id).await,
                 10 => self.delete(id).await,
-                _ => self.delete_range(id).await,
+                11 => self.delete_range(id).await,
+                12 => self.delete_where(id).await,
+                _ => self.erase().await,
             }
         }
         self
     }
 
-    fn below(&mut self, limit: i64) -> i64 {
+    pub(super) fn below(&mut self, limit: i64) -> i64 {
         i64::try_from(self.random.below(limit.unsigned_abs())).unwrap()
     }
 
@@ -104,7 +112,7 @@ impl<T: Payment> Writer<T> {
         }
     }
 
-    fn count(&mut self, what: &'static str) {
+    pub(super) fn count(&mut self, what: &'static str) {
         *self.done.entry(what).or_default() += 1;
     }
 
@@ -122,8 +130,9 @@ impl<T: Payment> Writer<T> {
             state
         });
         let states: Vec<State> = states.collect();
+        let mut befores = BTreeMap::new();
         for (id, state) in ids.iter().zip(&states) {
-            self.begin(*id, [Some(*state)]);
+            befores.insert(*id, self.begin(*id, [Some(*state)]));
         }
         let records: Vec<T> = ids
             .iter()
@@ -136,6 +145,11 @@ impl<T: Payment> Writer<T> {
                 RecordOutcome::Stored | RecordOutcome::Duplicate => {
                     self.count("stored");
                     self.set(*id, [Some(*state)].into());
+                }
+                RecordOutcome::Failed if report.error(index).is_some_and(is_late) => {
+                    self.count("late");
+                    let before = befores.remove(id).unwrap();
+                    self.set(*id, before);
                 }
                 RecordOutcome::Failed => self.open += 1,
                 other => panic!("the outcome of {id} is {other:?}"),
@@ -318,6 +332,29 @@ impl<T: Payment> Writer<T> {
         });
         self.end(id, before, told);
     }
+
+    /// The only one that has this amount.
+    async fn delete_where(&mut self, id: i64) {
+        let (account, there) = self.place(id);
+        let [only] = there[..] else {
+            return;
+        };
+        let before = self.begin(id, [None]);
+        let told = self
+            .buckets
+            .delete_where(account, T::amount_is(only.amount));
+        let told = told.await.map(|removed| match removed.records {
+            0 => without(id, account, &before),
+            1 => [None].into(),
+            more => panic!("{more} records have the amount {}", only.amount),
+        });
+        self.count(if told.is_ok() {
+            "removed by a condition"
+        } else {
+            "not removed by a condition"
+        });
+        self.end(id, before, told);
+    }
 }
 
 /// What a record may be that is not in this account.
@@ -331,6 +368,11 @@ fn without(id: i64, account: i64, before: &Possible) -> Possible {
     before.clone()
 }
 
-fn is_allowed(error: &Error) -> bool {
-    error.is_retryable() || error.is_changed() || error.is_timed_out()
+pub(super) fn is_allowed(error: &Error) -> bool {
+    error.is_retryable() || error.is_changed() || error.is_timed_out() || is_late(error)
+}
+
+/// Only models with `late = "reject"` refuse a record, and then nothing is changed.
+fn is_late(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Encode(EncodeError::Late { .. }))
 }
