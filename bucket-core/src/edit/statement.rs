@@ -109,7 +109,21 @@ impl<T: Record> OpenedBucket<'_, T> {
             writer.integer(&number, edits.number);
         }
         if let Some(packed) = self.packed {
-            writer.binary(spec.items(), PACKED, packed);
+            if packed.len() < MAX_DOCUMENT_BYTES / 3 {
+                writer.binary(spec.items(), PACKED, packed);
+                return;
+            }
+            // With the new ones they may not fit into a command.
+            let same = writer.begin_document(spec.items());
+            writer.string("$type", "binData");
+            writer.end(same);
+            for element in elements(self.stored).map_while(Result::ok) {
+                if element.name == SEALED {
+                    let same = writer.begin_document(SEALED);
+                    writer.raw(element.kind, "$eq", element.bytes);
+                    writer.end(same);
+                }
+            }
             return;
         }
         let bytes = self.stored.as_bytes().len();

@@ -9,6 +9,7 @@ use super::{
     same_index::{self, expire_after, keys},
 };
 use crate::{
+    bucket::sealed::{LAST, SEALED},
     model::{spec::BucketSpec, whole},
     read::has_records,
 };
@@ -94,7 +95,9 @@ pub fn date_buckets(spec: &BucketSpec, now: DateTime) -> Option<UpdatePlan> {
 /// The date for a bucket that has none.
 fn latest(spec: &BucketSpec, now: DateTime) -> Document {
     let times = format!("${}.{}", spec.items(), spec.time().name);
-    doc! { "$min": [{ "$max": times }, now] }
+    // Packed items have no field that the server could read.
+    let packed = format!("${SEALED}.{LAST}");
+    doc! { "$min": [{ "$ifNull": [{ "$max": times }, packed] }, now] }
 }
 
 /// The aggregation that counts what the server would remove; see [`removal`].

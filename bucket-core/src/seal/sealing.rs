@@ -26,7 +26,8 @@ pub enum Sealing {
     Statement(SealStatement),
     /// It is not due yet, or has no records.
     NotDue,
-    /// It stays as it is: packed it would not be smaller, or it has more than 8 MB.
+    /// It stays as it is: packed it would not be smaller, or it is too large. The statement has its items as rows and as
+    /// columns, in 16 MB.
     Stays,
 }
 
@@ -83,7 +84,7 @@ fn of<T: Record>(
                 packed: &packed,
                 ends,
             };
-            Sealing::Statement(SealStatement::new::<T>(&key, stored, count, &change))
+            sendable(SealStatement::new::<T>(&key, stored, count, &change))
         }
         _ => Sealing::Stays,
     })
@@ -108,6 +109,15 @@ pub fn unseal<T: Record>(stored: &RawDocument) -> Result<Sealing, DamagedBucket>
         packed,
         rows: rows.as_bytes(),
     };
-    let statement = SealStatement::new::<T>(&key, stored, count, &change);
-    Ok(Sealing::Statement(statement))
+    Ok(sendable(SealStatement::new::<T>(
+        &key, stored, count, &change,
+    )))
+}
+
+/// A statement, if it fits into a command: it has the items before and after it.
+fn sendable(statement: SealStatement) -> Sealing {
+    if statement.size() > MAX_DOCUMENT_BYTES {
+        return Sealing::Stays;
+    }
+    Sealing::Statement(statement)
 }

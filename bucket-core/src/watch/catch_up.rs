@@ -4,7 +4,12 @@ use bson::{Bson, DateTime, Document, RawDocument, Timestamp, doc};
 
 use super::event::WatchEvent;
 use crate::{
-    bucket::{self, ItemReader, id::BucketId, record::Record},
+    bucket::{
+        self, ItemReader,
+        id::BucketId,
+        record::Record,
+        sealed::{LAST, SEALED},
+    },
     check::index_fields,
     codec::raw::printed_id,
     error::{Damage, DamagedBucket},
@@ -62,7 +67,11 @@ impl<T: Record> CatchUp<T> {
             filter.insert(spec.names().end, before);
         } else {
             let path = format!("{}.{}", spec.items(), spec.time().name);
-            filter.insert(path, doc! { "$gte": self.from });
+            let of_rows = doc! { path: { "$gte": self.from } };
+            // Packed items, and what is damaged.
+            let last = format!("{SEALED}.{LAST}");
+            let of_others = doc! { spec.items(): { "$not": { "$type": "array" } }, last: before };
+            filter.insert("$or", [of_rows, of_others]);
         }
         // The index on numbers has the newest first.
         let sign = if spec.ordered_by() == OrderedBy::Number {

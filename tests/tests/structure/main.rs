@@ -56,6 +56,7 @@ const GROUPS: [&str; 16] = [
     "schema",
     "edit",
     "check",
+    "seal",
     "repair",
     "watch",
 ];

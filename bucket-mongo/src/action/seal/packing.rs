@@ -28,8 +28,8 @@ use crate::{
 
 /// The most statements of a command.
 const TOGETHER: usize = 100;
-/// The most bytes of statements in a command: a message has at most 48 MB.
-const MOST_BYTES: usize = 16 * 1024 * 1024;
+/// The most bytes of statements in a command of several: a command has at most 16 MB.
+const MOST_BYTES: usize = 12 * 1024 * 1024;
 
 /// What a call was asked for.
 #[derive(Debug)]
@@ -102,10 +102,9 @@ impl<'a, T: Record> Packing<'a, T> {
             let next = rows.next(|_| 0).await;
             let next = next.map_err(|fault| Error::read(fault, &self.context))?;
             let is_last = next.is_none();
-            if let Some(stored) = next {
-                self.take(stored, due.as_ref());
-            }
-            let is_much = self.statements.len() >= TOGETHER || self.bytes >= MOST_BYTES;
+            let statement = next.and_then(|stored| self.of(stored, due.as_ref()));
+            let bytes = statement.as_ref().map_or(0, SealStatement::size);
+            let is_much = self.statements.len() >= TOGETHER || self.bytes + bytes > MOST_BYTES;
             if is_much || is_last {
                 self.send().await?;
             }
@@ -115,6 +114,8 @@ impl<'a, T: Record> Packing<'a, T> {
             if is_much && !self.asked.pause.is_zero() {
                 sleep(self.asked.pause).await;
             }
+            self.bytes += bytes;
+            self.statements.extend(statement);
         }
     }
 
@@ -153,21 +154,20 @@ impl<'a, T: Record> Packing<'a, T> {
         scan::open(&collection, plan, together, options, &self.context).await
     }
 
-    fn take(&mut self, stored: &RawDocument, due: Option<&Due>) {
+    /// The statement for a bucket, if it is due.
+    fn of(&mut self, stored: &RawDocument, due: Option<&Due>) -> Option<SealStatement> {
         let limits = |key: &T::Key| self.asked.buckets.limits_of(key);
         let sealing = match due {
             Some(due) => seal::seal::<T>(stored, limits, *due),
             None => seal::unseal::<T>(stored),
         };
         match sealing {
-            Ok(Sealing::Statement(statement)) => {
-                self.bytes += statement.size();
-                self.statements.push(statement);
-            }
+            Ok(Sealing::Statement(statement)) => return Some(statement),
             Ok(Sealing::Stays) => self.report.stay += 1,
             Ok(_) => {}
             Err(damage) => self.report.damaged(damage),
         }
+        None
     }
 
     /// Sends what was gathered.
