@@ -52,6 +52,7 @@ mod remembered;
 mod removed_positions;
 mod replaced;
 mod replacing;
+mod sealed_elsewhere;
 mod sealing;
 mod sessions;
 mod settings_together;
