@@ -88,6 +88,7 @@ async fn sealed_buckets_get_the_date_of_their_latest_record() {
         .map(|bucket| *bucket.get_datetime("expire_from").unwrap())
         .collect();
     assert_eq!(dates, [date(9), date(19), date(29)]);
+    events.insert(&Aging::of(30)).await.unwrap();
     assert!(events.verify().await.unwrap().is_clean());
 }
 
