@@ -21,8 +21,19 @@ static SERVER: OnceCell<DevServer> = OnceCell::const_new();
 ///
 /// If no server can be started.
 pub async fn server() -> &'static DevServer {
-    let start = || async { DevServer::start().await.expect("a development server") };
     SERVER.get_or_init(start).await
+}
+
+async fn start() -> DevServer {
+    let server = DevServer::start().await.expect("a development server");
+    if server.is_started() {
+        // Once a minute it would remove old buckets, whichever test they belong to.
+        let off = doc! { "setParameter": 1, "ttlMonitorEnabled": false };
+        let client = server.client().await.expect("a client");
+        let admin = client.database("admin");
+        admin.run_command(off).await.expect("no TTL monitor");
+    }
+    server
 }
 
 /// Whether the server of all tests has this release or a later one: `MONGOD` may be an older one.

@@ -213,7 +213,8 @@ fn comparable(reply: &Document, command: &str, sent: &Document) -> Document {
     }
     if let Ok(cursor) = kept.get_document_mut("cursor") {
         let mut batch = cursor.get_array("firstBatch").unwrap().clone();
-        if command == "find" && !sent.contains_key("sort") {
+        let sorted = sent.get_document("sort").is_ok_and(|it| !it.is_empty());
+        if command == "find" && !sorted {
             // Without a sort, the order is undefined.
             batch.sort_by_key(Bson::to_string);
         }
