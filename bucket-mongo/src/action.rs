@@ -47,7 +47,7 @@ pub use bucket_core::{
 };
 
 #[cfg(feature = "seal")]
-pub use self::seal::{Seal, SealReport, Unseal};
+pub use self::seal::{Seal, SealReport, Sealer, SealerBuilder, SealerReport, Unseal};
 pub use self::{
     count::CountQuery,
     describe::{Describe, describe},

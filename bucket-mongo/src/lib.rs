@@ -61,7 +61,7 @@
 //! | read statistics by hour or by day | [`Buckets::rollup`] |
 //! | limit how long a read takes, choose its read concern and preference | [`deadline`](action::RecordsQuery::deadline), [`read_concern`](action::RecordsQuery::read_concern), [`read_preference`](action::RecordsQuery::read_preference), on every read |
 //! | check that what is stored keeps every promise | [`Buckets::verify`] |
-//! | store old buckets in a small part of the space | `Buckets::seal` (feature `seal`) |
+//! | store old buckets in a small part of the space | `Buckets::seal`, `Buckets::sealer` (feature `seal`) |
 //! | store documents with many similar fields, and find them by these fields | [`Documents`] |
 //! | move a collection of many fields to arrays of attributes, or back | [`Documents::migrate_to_attributes`] |
 //! | test a service against a real server | `testing` (feature `testing`) |
@@ -122,7 +122,7 @@ pub use mongodb::{self, bson};
 
 #[cfg(feature = "seal")]
 #[doc(inline)]
-pub use self::action::SealReport;
+pub use self::action::{SealReport, Sealer, SealerReport};
 #[doc(inline)]
 pub use self::{
     action::{

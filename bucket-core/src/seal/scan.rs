@@ -48,6 +48,12 @@ fn scan(
     range: TimeRange,
     condition: &Document,
 ) -> ScanPlan {
+    // Of all keys, windows are read in the order of their ends: their index leads to those that are due.
+    let by_time = spec.span_index_name().filter(|_| key.is_none());
+    let sort = match by_time {
+        Some(_) => doc! { spec.names().end: 1, spec.names().start: 1 },
+        None => index_order(spec),
+    };
     ScanPlan {
         filter: RawWriter::build(|writer| {
             writer.elements(key.map(ReadKey::elements).unwrap_or_default());
@@ -61,7 +67,7 @@ fn scan(
             writer.end(both);
         }),
         min: None,
-        sort: index_order(spec),
-        hint: spec.pages_index_name(),
+        sort,
+        hint: by_time.unwrap_or_else(|| spec.pages_index_name()),
     }
 }

@@ -1,7 +1,19 @@
-//! `seal` and `unseal`: the items of buckets that take no more records as packed columns, and as rows again.
+//! `seal`, `unseal` and sealers: the items of buckets that take no more records as packed columns, and as rows again.
+//!
+//! | piece | file |
+//! | --- | --- |
+//! | the walk over the buckets, and the commands | `packing` |
+//! | a sealer: its settings and its handle | `sealer` |
+//! | the rounds of a sealer | `rounds` |
+//! | who may end a walk, and see how far it is | `watcher` |
+//! | the reports | `seal_report`, `sealer_report` |
 
 mod packing;
+mod rounds;
 mod seal_report;
+mod sealer;
+mod sealer_report;
+mod watcher;
 
 use std::time::Duration;
 
@@ -10,7 +22,11 @@ use mongodb::options::WriteConcern;
 use tracing::Instrument;
 
 use self::packing::{Asked, Packing, What};
-pub use self::seal_report::SealReport;
+pub use self::{
+    seal_report::SealReport,
+    sealer::{Sealer, SealerBuilder},
+    sealer_report::SealerReport,
+};
 use super::ActionFuture;
 use crate::{Buckets, Result, trace, writer::Settings};
 

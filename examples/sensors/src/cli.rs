@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Correct(Correct),
     /// Remove all readings of a device: shows what would go, and removes it with `--yes`
     Forget(Forget),
+    /// Pack the readings of windows that ended a week ago, or give their rows back
+    Seal(Seal),
     /// Draw a sensor's average, smallest and largest value, step by step
     Rollup(Rollup),
 }
@@ -105,6 +107,19 @@ pub(crate) struct Forget {
     pub(crate) output: Output,
 }
 
+/// What to pack.
+#[derive(Debug, Args)]
+pub(crate) struct Seal {
+    /// Give packed readings their rows back instead
+    #[arg(long)]
+    pub(crate) undo: bool,
+    /// Change nothing: show what would be done
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
 impl Arguments {
     pub(crate) fn format(&self) -> Format {
         match &self.command {
@@ -115,6 +130,7 @@ impl Arguments {
                 | Command::Sizes { output }
                 | Command::Correct(Correct { output, .. })
                 | Command::Forget(Forget { output, .. })
+                | Command::Seal(Seal { output, .. })
                 | Command::Latest { output }
                 | Command::Readings(Select { output, .. })
                 | Command::Stats(Select { output, .. })

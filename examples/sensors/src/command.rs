@@ -8,6 +8,7 @@ mod latest;
 mod load;
 mod readings;
 mod rollup;
+mod seal;
 mod sizes;
 mod stats;
 
@@ -53,6 +54,10 @@ pub(crate) async fn run<W: Write>(
         Some(Command::Forget(forget)) => {
             let format = forget.output.format();
             read(format, async |it| forget::run(it, forget, out).await).await?;
+        }
+        Some(Command::Seal(seal)) => {
+            let format = seal.output.format();
+            read(format, async |it| seal::run(it, seal, out).await).await?;
         }
         Some(Command::Rollup(asked)) => {
             let format = asked.select.output.format();

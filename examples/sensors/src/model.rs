@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
     capacity = 100,
     stats = "stats",
     created_at,
-    compression = "zstd"
+    compression = "zstd",
+    seal_after = "7d"
 )]
 pub(crate) struct Reading {
     #[bucket(key)]

@@ -53,6 +53,7 @@ mod removed_positions;
 mod replaced;
 mod replacing;
 mod sealed_elsewhere;
+mod sealer;
 mod sealing;
 mod sessions;
 mod settings_together;

@@ -12,16 +12,19 @@ use mongodb::{
     bson::{DateTime, RawDocument},
     options::{ReadConcern, ReadPreference, SelectionCriteria},
 };
-use tokio::time::{Instant, sleep};
+use tokio::{
+    select,
+    time::{Instant, sleep, timeout},
+};
 
-use super::SealReport;
+use super::{SealReport, watcher::Watcher};
 use crate::{
     Buckets, Error, ErrorKind, Result,
     action::{
         edit::{Editing, Sent},
         scan,
     },
-    error::Context,
+    error::{Context, ReadFault},
     read::{ReadOptions, Rows},
     writer::Settings,
 };
@@ -60,6 +63,34 @@ impl What {
     }
 }
 
+/// How long after its last record a bucket is due, in milliseconds.
+///
+/// # Errors
+///
+/// A text for the user if the model's buckets stay rows.
+pub(super) fn after<T: Record>(after: Option<Duration>) -> Result<i64, &'static str> {
+    let Some(own) = T::SPEC.seal_after() else {
+        return Err(
+            "the buckets of this model stay rows: write `#[bucket(seal_after = \"7d\")]` on the struct",
+        );
+    };
+    let own = i64::from(own).saturating_mul(1_000);
+    Ok(after.map_or(own, |after| {
+        i64::try_from(after.as_millis()).unwrap_or(i64::MAX)
+    }))
+}
+
+/// How a walk ended without an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// It has come to all buckets.
+    Whole,
+    /// It was stopped.
+    Stopped,
+    /// Another call is at work in the same place, and seals the rest.
+    Taken,
+}
+
 /// A call at work.
 pub(super) struct Packing<'a, T: Record> {
     asked: Asked<'a, T>,
@@ -92,31 +123,55 @@ impl<'a, T: Record> Packing<'a, T> {
         }
     }
 
+    /// Walks to the end.
     pub(super) async fn run(mut self) -> Result<SealReport> {
+        self.walk(Watcher::default()).await?;
+        Ok(self.report)
+    }
+
+    /// Walks until the end, or until the watcher stops it: never between a command and its reply.
+    pub(super) async fn walk(&mut self, mut watcher: Watcher<'_>) -> Result<Ended> {
         if self.asked.range.is_reversed() {
             return Err(self.invalid("the time range ends before it starts"));
         }
         let due = self.due()?;
         let mut rows = self.open(due.as_ref()).await?;
+        let patience = self.asked.buckets.store().deadline();
         loop {
-            let next = rows.next(|_| 0).await;
+            let next = select! {
+                biased;
+                () = watcher.stopped() => return Ok(Ended::Stopped),
+                next = timeout(patience, rows.next(|_| 0)) => next,
+            };
+            let next = next.unwrap_or(Err(ReadFault::Late));
             let next = next.map_err(|fault| Error::read(fault, &self.context))?;
             let is_last = next.is_none();
             let statement = next.and_then(|stored| self.of(stored, due.as_ref()));
             let bytes = statement.as_ref().map_or(0, SealStatement::size);
             let is_much = self.statements.len() >= TOGETHER || self.bytes + bytes > MOST_BYTES;
             if is_much || is_last {
-                self.send().await?;
+                let is_taken = self.send().await?;
+                watcher.saw(&self.report);
+                if is_taken && watcher.leaves_the_rest() {
+                    return Ok(Ended::Taken);
+                }
             }
             if is_last {
-                return Ok(self.report);
+                return Ok(Ended::Whole);
             }
             if is_much && !self.asked.pause.is_zero() {
-                sleep(self.asked.pause).await;
+                select! {
+                    () = watcher.stopped() => return Ok(Ended::Stopped),
+                    () = sleep(self.asked.pause) => {}
+                }
             }
             self.bytes += bytes;
             self.statements.extend(statement);
         }
+    }
+
+    pub(super) fn into_report(self) -> SealReport {
+        self.report
     }
 
     /// Which buckets are due; `None` to unseal.
@@ -124,14 +179,7 @@ impl<'a, T: Record> Packing<'a, T> {
         let What::Seal(after) = self.asked.what else {
             return Ok(None);
         };
-        let Some(own) = T::SPEC.seal_after() else {
-            let message = "the buckets of this model stay rows: write `#[bucket(seal_after = \"7d\")]` on the struct";
-            return Err(self.invalid(message));
-        };
-        let own = i64::from(own).saturating_mul(1_000);
-        let after = after.map_or(own, |after| {
-            i64::try_from(after.as_millis()).unwrap_or(i64::MAX)
-        });
+        let after = self::after::<T>(after).map_err(|message| self.invalid(message))?;
         Ok(Some(Due::after(after, DateTime::now())))
     }
 
@@ -170,12 +218,12 @@ impl<'a, T: Record> Packing<'a, T> {
         None
     }
 
-    /// Sends what was gathered.
-    async fn send(&mut self) -> Result<()> {
+    /// Sends what was gathered. Returns whether another call has sealed all of it before.
+    async fn send(&mut self) -> Result<bool> {
         let statements = mem::take(&mut self.statements);
         self.bytes = 0;
         if statements.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let number = u64::try_from(statements.len()).unwrap_or(u64::MAX);
         let made = if self.asked.is_dry {
@@ -202,7 +250,8 @@ impl<'a, T: Record> Packing<'a, T> {
             report.bytes_before += statement.before;
             report.bytes_after += statement.after;
         }
-        Ok(())
+        // A single one is more likely an edit.
+        Ok(made == 0 && number > 1)
     }
 
     fn invalid(&self, message: &str) -> Error {

@@ -13,6 +13,7 @@ mod load;
 mod readings;
 mod readme;
 mod rollup;
+mod seal;
 mod server;
 mod sizes;
 mod stats;
