@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::{
     arena::{Arena, durability},
     contestant::{create_time_series, manual_bucket},
-    error::Result,
+    error::{Error, Result},
     model::{ITEMS, Model, records},
     reading::{Reading, Readings},
 };
@@ -36,6 +36,7 @@ pub(crate) trait Data: Send + Sync {
 /// This library's buckets of a model.
 pub(crate) struct Buckets<M> {
     readings: Readings,
+    sealed: bool,
     model: PhantomData<fn() -> M>,
 }
 
@@ -43,7 +44,16 @@ impl<M> Buckets<M> {
     pub(crate) fn of(readings: &Readings) -> Self {
         Self {
             readings: Readings::clone(readings),
+            sealed: false,
             model: PhantomData,
+        }
+    }
+
+    /// The same, and sealed where no more records are taken.
+    pub(crate) fn sealed(readings: &Readings) -> Self {
+        Self {
+            sealed: true,
+            ..Self::of(readings)
         }
     }
 }
@@ -61,7 +71,16 @@ impl<M: Model> Data for Buckets<M> {
             buckets.insert_many(&records).await?.into_result()?;
             arena
                 .expect_items(self.collection(), ITEMS, records.len())
-                .await
+                .await?;
+            if self.sealed {
+                let report = buckets.seal().await?;
+                let sealed = usize::try_from(report.records).unwrap_or_default();
+                // What may be open is not sealed.
+                if sealed + BATCH < records.len() {
+                    return Err(Error::NotSealed(report.to_string()));
+                }
+            }
+            Ok(())
         }
         .boxed()
     }

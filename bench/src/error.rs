@@ -34,6 +34,8 @@ pub(crate) enum Error {
         /// What was accepted and not settled.
         most: usize,
     },
+    /// Buckets that take no more records were not sealed: what the call reports.
+    NotSealed(String),
     /// A process that should have printed a figure did not.
     Child,
     /// A file cannot be read or written.
@@ -77,6 +79,7 @@ impl fmt::Display for Error {
             Self::Encode(error) => error.fmt(f),
             Self::Bson(error) => error.fmt(f),
             Self::Stuck => f.write_str("a batch has records left and no statement for them"),
+            Self::NotSealed(report) => write!(f, "not all full buckets were sealed: {report}"),
             Self::TooMuchBuffered { limit, most } => {
                 write!(f, "{most} bytes are buffered, the limit is {limit}")
             }

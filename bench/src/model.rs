@@ -98,4 +98,19 @@ models! {
     #[derive(Bucketed)]
     #[bucket(collection = "hourly_stats", items = "readings", window = "1h", capacity = 1_000)]
     HourlyStats: "an hour a bucket with min, max and sum", bucket(min, max, sum, avg);
+
+    /// The manual's form with buckets of some 44 KB, which are sealed once they are full.
+    #[derive(Bucketed)]
+    #[bucket(collection = "sealed_1000", items = "readings", capacity = 1_000, seal_after = "1h")]
+    Sealed1000: "1,000 a bucket, sealed";
+
+    /// A sealed bucket for each hour.
+    #[derive(Bucketed)]
+    #[bucket(collection = "sealed_hourly", items = "readings", window = "1h", capacity = 1_000, seal_after = "1h")]
+    SealedHourly: "an hour a bucket, sealed";
+
+    /// A sealed bucket for each hour, with aggregates.
+    #[derive(Bucketed)]
+    #[bucket(collection = "sealed_hourly_stats", items = "readings", window = "1h", capacity = 1_000, seal_after = "1h")]
+    SealedHourlyStats: "an hour a bucket with min, max and sum, sealed", bucket(min, max, sum, avg);
 }

@@ -94,4 +94,19 @@ models! {
     #[derive(Bucketed)]
     #[bucket(collection = "sensors_hourly", items = "readings", window = "1h", capacity = 100, compression = "zstd")]
     SensorsHourly: "an hour a bucket";
+
+    /// The manual's form with buckets of some 44 KB, which are sealed once they are full.
+    #[derive(Bucketed)]
+    #[bucket(collection = "sensors_1000_sealed", items = "readings", capacity = 1_000, compression = "zstd", seal_after = "1h")]
+    Sensors1000Sealed: "1,000 a bucket, sealed";
+
+    /// A sealed bucket for each week: some 2,000 of most of these readings.
+    #[derive(Bucketed)]
+    #[bucket(collection = "sensors_weekly_sealed", items = "readings", window = "7d", capacity = 10_000, compression = "zstd", seal_after = "1h")]
+    SensorsWeeklySealed: "a week a bucket, sealed";
+
+    /// A sealed bucket for each hour: no more than twelve of these readings.
+    #[derive(Bucketed)]
+    #[bucket(collection = "sensors_hourly_sealed", items = "readings", window = "1h", capacity = 100, compression = "zstd", seal_after = "1h")]
+    SensorsHourlySealed: "an hour a bucket, sealed";
 }

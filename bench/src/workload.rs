@@ -14,6 +14,7 @@ mod ingestor;
 mod latest;
 mod pages;
 mod range;
+mod seal;
 mod stats;
 mod storage;
 mod verify;

@@ -4,7 +4,7 @@ use clap::builder::PossibleValuesParser;
 
 use super::{
     Workload, append, batches, bulk, contention, edits, encode, ingest, ingestor, latest, pages,
-    range, stats, storage, verify, watch, watch_delay,
+    range, seal, stats, storage, verify, watch, watch_delay,
 };
 
 /// In the order in which they are run and shown.
@@ -18,6 +18,7 @@ pub(crate) const ALL: &[Workload] = &[
     watch::WORKLOAD,
     watch_delay::WORKLOAD,
     storage::WORKLOAD,
+    seal::WORKLOAD,
     contention::WORKLOAD,
     ingestor::WORKLOAD,
     range::WORKLOAD,

@@ -1,6 +1,6 @@
 //! Corrections and removals of single records.
 
-use std::time::Duration;
+use std::{marker::PhantomData, time::Duration};
 
 use bucket_mongo::{
     Bucketed, RecordRef,
@@ -22,39 +22,77 @@ use crate::{
 
 pub(super) const WORKLOAD: Workload = Workload {
     name: "edits",
-    title: "one correction and one removal in buckets of 100",
+    title: "one correction and one removal",
     about: include_str!("about/edits.md"),
     plan,
 };
 
-/// A reading in buckets with aggregates.
-#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
-#[bucket(collection = "edited", items = "readings", capacity = 100)]
-struct Edited {
-    #[bucket(key)]
-    sensor_id: String,
-    #[bucket(time)]
-    ts: DateTime,
-    #[bucket(min, max, sum)]
-    v: f64,
-    q: f64,
+/// A model whose buckets are edited.
+trait Edits: Bucketed<Key: From<String>> + Clone {
+    /// What closes a bucket, for the tables.
+    const NAME: &'static str;
+
+    fn of(reading: &Reading) -> Self;
+
+    fn value(&mut self) -> &mut f64;
+}
+
+/// Readings in buckets with aggregates.
+macro_rules! models {
+    ($($(#[$bucket:meta])+ $model:ident: $name:literal;)+) => {$(
+        $(#[$bucket])+
+        #[derive(Debug, Clone, Serialize, Deserialize)]
+        struct $model {
+            #[bucket(key)]
+            sensor_id: String,
+            #[bucket(time)]
+            ts: DateTime,
+            #[bucket(min, max, sum)]
+            v: f64,
+            q: f64,
+        }
+
+        impl Edits for $model {
+            const NAME: &'static str = $name;
+
+            fn of(reading: &Reading) -> Self {
+                let Reading { sensor_id, ts, v, q } = reading.clone();
+                Self { sensor_id, ts, v, q }
+            }
+
+            fn value(&mut self) -> &mut f64 {
+                &mut self.v
+            }
+        }
+    )+};
+}
+
+models! {
+    #[derive(Bucketed)]
+    #[bucket(collection = "edited", items = "readings", capacity = 100)]
+    Edited100: "buckets of 100";
+
+    #[derive(Bucketed)]
+    #[bucket(collection = "edited_1000", items = "readings", capacity = 1_000)]
+    Edited1000: "buckets of 1,000";
+
+    #[derive(Bucketed)]
+    #[bucket(collection = "edited_sealed", items = "readings", capacity = 1_000, seal_after = "1h")]
+    EditedSealed: "sealed buckets of 1,000";
 }
 
 fn plan(scale: Scale) -> Plan {
     let edits = scale.pick(500, 30);
     let readings = readings_of(1, scale.pick(5_000, 200));
+    let of_1000 = readings_of(1, scale.pick(20_500, 2_030));
     let mut plan = Plan::new(Unit::Microseconds);
-    let mut own = |deed| {
-        let readings = readings.clone();
-        plan.own(Own {
-            readings,
-            edits,
-            deed,
-        })
-    };
-    let inserts = own(Deed::Insert);
-    let updates = own(Deed::Update);
-    let deletes = own(Deed::Delete);
+    let inserts = plan.own(Own::<Edited100>::new(&readings, edits, Deed::Insert));
+    let updates = plan.own(Own::<Edited100>::new(&readings, edits, Deed::Update));
+    let deletes = plan.own(Own::<Edited100>::new(&readings, edits, Deed::Delete));
+    let of_rows = [Deed::Update, Deed::Delete]
+        .map(|deed| plan.own(Own::<Edited1000>::new(&of_1000, edits, deed)));
+    let of_columns = [Deed::Update, Deed::Delete]
+        .map(|deed| plan.own(Own::<EditedSealed>::new(&of_1000, edits, deed)));
     let flat = [Deed::Update, Deed::Delete].map(|deed| {
         let readings = readings.clone();
         plan.peer(Flat {
@@ -67,6 +105,9 @@ fn plan(scale: Scale) -> Plan {
     plan.compare(deletes, inserts, Goal::AtMost(3.0));
     plan.compare(updates, flat[0], None);
     plan.compare(deletes, flat[1], None);
+    for (columns, rows) in of_columns.into_iter().zip(of_rows) {
+        plan.compare(columns, rows, Goal::AtMost(3.0));
+    }
     plan
 }
 
@@ -88,29 +129,45 @@ impl Deed {
 }
 
 /// The library.
-struct Own {
+struct Own<M> {
     readings: Readings,
     edits: usize,
     deed: Deed,
+    model: PhantomData<fn() -> M>,
 }
 
-impl Contestant for Own {
+impl<M> Own<M> {
+    fn new(readings: &Readings, edits: usize, deed: Deed) -> Self {
+        Self {
+            readings: readings.clone(),
+            edits,
+            deed,
+            model: PhantomData,
+        }
+    }
+}
+
+impl<M: Edits> Contestant for Own<M> {
     fn name(&self) -> String {
-        format!("buckets of 100, {}", self.deed.name())
+        format!("{}, {}", M::NAME, self.deed.name())
     }
 
     fn round<'a>(&'a self, arena: &'a Arena) -> BoxFuture<'a, Result<f64>> {
         async {
-            arena.clear(Edited::SPEC.collection()).await?;
-            let buckets = Edited::buckets(arena.database()).with_write_concern(durability());
+            arena.clear(M::SPEC.collection()).await?;
+            let buckets = M::buckets(arena.database()).with_write_concern(durability());
             buckets.ensure().await?;
-            let all: Vec<Edited> = self.readings.iter().map(record).collect();
+            let all: Vec<M> = self.readings.iter().map(M::of).collect();
             let (stored, more) = all.split_at(all.len() - self.edits);
             buckets.insert_many(stored).await?.into_result()?;
-            let Some(key) = stored.first().map(|record| record.sensor_id.clone()) else {
+            if M::SPEC.seal_after().is_some() {
+                buckets.seal().await?;
+            }
+            let Some(first) = self.readings.first() else {
                 return Ok(0.0);
             };
-            let read = buckets.records(&*key).with_refs().collect().await?;
+            let key = || first.sensor_id.clone();
+            let read = buckets.records(key()).with_refs().collect().await?;
             let step = (read.len() / self.edits).max(1);
             let refs: Vec<RecordRef> = read
                 .into_iter()
@@ -127,20 +184,20 @@ impl Contestant for Own {
                     }
                     Deed::Update => {
                         for reference in &refs {
-                            let update = |record: &mut Edited| record.v += 0.5;
-                            buckets.update(&*key, reference, update).await?;
+                            let update = |record: &mut M| *record.value() += 0.5;
+                            buckets.update(key(), reference, update).await?;
                         }
                     }
                     Deed::Delete => {
                         for reference in &refs {
-                            buckets.delete(&*key, reference).await?;
+                            buckets.delete(key(), reference).await?;
                         }
                     }
                 }
                 Ok(())
             };
             let (time, ()) = arena.clock(edits).await?;
-            arena.clear(Edited::SPEC.collection()).await?;
+            arena.clear(M::SPEC.collection()).await?;
             Ok(micros(time, self.edits))
         }
         .boxed()
@@ -165,11 +222,11 @@ impl Contestant for Flat {
         async {
             arena.clear(FLAT).await?;
             arena.index(FLAT, doc! { "sensor_id": 1, "ts": 1 }).await?;
-            let all: Vec<Edited> = self.readings.iter().map(record).collect();
-            arena.collection::<Edited>(FLAT).insert_many(&all).await?;
+            let all = self.readings.as_slice();
+            arena.collection::<Reading>(FLAT).insert_many(all).await?;
             let collection = arena.collection::<Document>(FLAT);
             let step = (all.len() / self.edits).max(1);
-            let edited: Vec<&Edited> = all.iter().step_by(step).take(self.edits).collect();
+            let edited: Vec<&Reading> = all.iter().step_by(step).take(self.edits).collect();
             let edits = async {
                 for record in edited {
                     let one = doc! { "sensor_id": &record.sensor_id, "ts": record.ts };
@@ -187,21 +244,6 @@ impl Contestant for Flat {
             Ok(micros(time, self.edits))
         }
         .boxed()
-    }
-}
-
-fn record(reading: &Reading) -> Edited {
-    let Reading {
-        sensor_id,
-        ts,
-        v,
-        q,
-    } = reading.clone();
-    Edited {
-        sensor_id,
-        ts,
-        v,
-        q,
     }
 }
 

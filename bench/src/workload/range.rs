@@ -12,7 +12,7 @@ use crate::{
     data::{Buckets, FLAT, Flat, TIME_SERIES, TimeSeries},
     error::Result,
     goal::{Goal, Unit},
-    model::{Count200, Hourly, Model},
+    model::{Count200, Hourly, Model, SealedHourly},
     plan::Plan,
     reading::Reading,
     scale::Scale,
@@ -32,6 +32,7 @@ fn plan(scale: Scale) -> Plan {
     let mut plan = Plan::new(Unit::RecordsPerSecond);
     plan.store(Buckets::<Hourly>::of(&all));
     plan.store(Buckets::<Count200>::of(&all));
+    plan.store(Buckets::<SealedHourly>::sealed(&all));
     plan.store(Flat {
         readings: all.clone(),
         index: index.clone(),
@@ -49,6 +50,8 @@ fn plan(scale: Scale) -> Plan {
         length,
         times,
     ));
+    let sealed = FromBuckets::<SealedHourly>::of(&span);
+    let sealed = plan.own(Timed::new(sealed, length, times));
     let documents = |name, collection| Documents {
         name,
         collection,
@@ -64,6 +67,9 @@ fn plan(scale: Scale) -> Plan {
     plan.compare(hourly, time_series, Goal::AtLeast(4.0));
     plan.compare(count, flat, None);
     plan.compare(count, time_series, None);
+    plan.compare(sealed, flat, Goal::AtLeast(15.0));
+    plan.compare(sealed, time_series, Goal::AtLeast(15.0));
+    plan.compare(sealed, hourly, Goal::AtLeast(1.7));
     plan
 }
 

@@ -1,7 +1,9 @@
 //! Count, smallest, largest, sum and mean of a key's records in a span of time.
 
+use std::marker::PhantomData;
+
 use bucket_mongo::{
-    Bucketed as _,
+    RangeStats,
     bson::{Document, doc},
     mongodb::Collection,
 };
@@ -15,7 +17,7 @@ use crate::{
     data::{Buckets, FLAT, Flat, TIME_SERIES, TimeSeries},
     error::Result,
     goal::{Goal, Unit},
-    model::{HourlyStats, Model as _},
+    model::{HourlyStats, Model, SealedHourlyStats},
     plan::Plan,
     scale::Scale,
     span::{SENSOR, Span, span},
@@ -33,6 +35,7 @@ fn plan(scale: Scale) -> Plan {
     let index = doc! { "sensor_id": 1, "ts": 1 };
     let mut plan = Plan::new(Unit::RecordsPerSecond);
     plan.store(Buckets::<HourlyStats>::of(&all));
+    plan.store(Buckets::<SealedHourlyStats>::sealed(&all));
     plan.store(Flat {
         readings: all.clone(),
         index: index.clone(),
@@ -43,8 +46,10 @@ fn plan(scale: Scale) -> Plan {
     });
 
     let length = span.readings.len();
-    let own = Stats { span: span.clone() };
-    let own = plan.own(Timed::new(own, length, scale.pick(100, 5)));
+    let times = scale.pick(100, 5);
+    let own = plan.own(Timed::new(Stats::<HourlyStats>::of(&span), length, times));
+    let sealed = Stats::<SealedHourlyStats>::of(&span);
+    let sealed = plan.own(Timed::new(sealed, length, times));
     let mut grouped = |name, collection| {
         let span = span.clone();
         let read = Grouped {
@@ -58,6 +63,8 @@ fn plan(scale: Scale) -> Plan {
     let time_series = grouped("time series", TIME_SERIES);
     plan.compare(own, flat, Goal::AtLeast(8.0));
     plan.compare(own, time_series, Goal::AtLeast(3.0));
+    plan.compare(sealed, flat, None);
+    plan.compare(sealed, own, Goal::AtLeast(1.0));
     plan
 }
 
@@ -89,40 +96,65 @@ impl Totals {
 }
 
 /// The library's `stats`.
-struct Stats {
+struct Stats<M> {
     span: Span,
+    model: PhantomData<fn() -> M>,
 }
 
-impl Read for Stats {
-    type Source = bucket_mongo::Buckets<HourlyStats>;
+impl<M> Stats<M> {
+    fn of(span: &Span) -> Self {
+        Self {
+            span: span.clone(),
+            model: PhantomData,
+        }
+    }
+}
+
+impl<M: WithStats> Read for Stats<M> {
+    type Source = bucket_mongo::Buckets<M>;
     type Found = Option<Totals>;
 
     fn name(&self) -> String {
-        format!("buckets, {}, stats", HourlyStats::NAME)
+        format!("buckets, {}, stats", M::NAME)
     }
 
     fn open(&self, arena: &Arena) -> Self::Source {
-        HourlyStats::buckets(arena.database())
+        M::buckets(arena.database())
     }
 
     async fn read(&self, source: &Self::Source) -> Result<Option<Totals>> {
         let stats = source.stats(SENSOR, self.span.from..self.span.to).await?;
-        Ok(stats.and_then(|stats| {
-            let v = stats.v();
-            Some(Totals {
-                count: i64::try_from(stats.count()).ok()?,
-                min: v.min()?,
-                max: v.max()?,
-                sum: v.sum()?,
-                avg: v.avg()?,
-            })
-        }))
+        Ok(stats.and_then(|stats| M::totals(&stats)))
     }
 
     fn is_right(&self, found: Option<Totals>) -> bool {
         found.is_some_and(|totals| totals.are_of(&self.span))
     }
 }
+
+/// A model with the aggregates of the value.
+trait WithStats: Model<Key: From<&'static str>> {
+    fn totals(stats: &RangeStats<Self>) -> Option<Totals>;
+}
+
+macro_rules! with_stats {
+    ($($model:ident)+) => {$(
+        impl WithStats for $model {
+            fn totals(stats: &RangeStats<Self>) -> Option<Totals> {
+                let v = stats.v();
+                Some(Totals {
+                    count: i64::try_from(stats.count()).ok()?,
+                    min: v.min()?,
+                    max: v.max()?,
+                    sum: v.sum()?,
+                    avg: v.avg()?,
+                })
+            }
+        }
+    )+};
+}
+
+with_stats!(HourlyStats SealedHourlyStats);
 
 /// `$match` and `$group`.
 struct Grouped {

@@ -22,7 +22,8 @@ use crate::{
     plan::Plan,
     scale::Scale,
     sensors::{
-        SensorModel, SensorReading, Sensors200, Sensors1000, SensorsHourly, sensor_readings,
+        SensorModel, SensorReading, Sensors200, Sensors1000, Sensors1000Sealed, SensorsHourly,
+        SensorsHourlySealed, SensorsWeeklySealed, sensor_readings,
     },
 };
 
@@ -44,6 +45,12 @@ fn plan(_: Scale) -> Plan {
         large_pages: true,
         ..Buckets::default()
     });
+    let sealed = [
+        plan.own(Buckets::<Sensors1000Sealed>::sealed(false)),
+        plan.own(Buckets::<Sensors1000Sealed>::sealed(true)),
+        plan.own(Buckets::<SensorsWeeklySealed>::sealed(true)),
+    ];
+    plan.own(Buckets::<SensorsHourlySealed>::sealed(false));
     let flat = [true, false].map(|zstd| plan.peer(Flat { zstd }));
     let time_series = [
         plan.peer(time_series(None, false)),
@@ -59,6 +66,12 @@ fn plan(_: Scale) -> Plan {
     for peer in time_series {
         plan.compare(buckets, peer, None);
     }
+    for sealed in sealed {
+        plan.compare(sealed, flat[0], Goal::AtMost(1.0 / 18.0));
+        for peer in time_series {
+            plan.compare(sealed, peer, Goal::AtMost(0.75));
+        }
+    }
     plan
 }
 
@@ -66,13 +79,26 @@ fn plan(_: Scale) -> Plan {
 struct Buckets<M> {
     /// In a collection that was created in advance, with pages that hold many buckets.
     large_pages: bool,
+    sealed: bool,
     model: PhantomData<fn() -> M>,
+}
+
+impl<M> Buckets<M> {
+    /// Sealed where no more records are taken.
+    fn sealed(large_pages: bool) -> Self {
+        Self {
+            large_pages,
+            sealed: true,
+            ..Self::default()
+        }
+    }
 }
 
 impl<M> Default for Buckets<M> {
     fn default() -> Self {
         Self {
             large_pages: false,
+            sealed: false,
             model: PhantomData,
         }
     }
@@ -101,6 +127,9 @@ impl<M: SensorModel> Contestant for Buckets<M> {
             let records: Vec<M> = sensor_readings()?.iter().map(M::of).collect();
             buckets.insert_many(&records).await?.into_result()?;
             arena.expect_items(collection, ITEMS, records.len()).await?;
+            if self.sealed {
+                buckets.seal().await?;
+            }
             each(arena, collection, records.len()).await
         }
         .boxed()

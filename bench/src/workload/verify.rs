@@ -8,7 +8,7 @@ use crate::{
     contestant::{Read, Timed},
     data::Buckets,
     error::Result,
-    goal::Unit,
+    goal::{Goal, Unit},
     model::{Count10, Hourly, HourlyStats, Model, Numbered10},
     plan::Plan,
     reading::readings_of,
@@ -33,18 +33,23 @@ fn plan(scale: Scale) -> Plan {
     plan.store(Buckets::<Numbered10>::of(&all));
     plan.store(Buckets::<Count10>::of(&all));
     let (records, times) = (all.len(), scale.pick(3, 2));
-    plan.own(Timed::new(Verified::<Hourly>::of(records), records, times));
-    plan.own(Timed::new(
-        Verified::<HourlyStats>::of(records),
-        records,
-        times,
-    ));
-    plan.own(Timed::new(
-        Verified::<Numbered10>::of(records),
-        records,
-        times,
-    ));
-    plan.own(Timed::new(Verified::<Count10>::of(records), records, times));
+    let verified = [
+        plan.own(Timed::new(Verified::<Hourly>::of(records), records, times)),
+        plan.own(Timed::new(
+            Verified::<HourlyStats>::of(records),
+            records,
+            times,
+        )),
+        plan.own(Timed::new(
+            Verified::<Numbered10>::of(records),
+            records,
+            times,
+        )),
+        plan.own(Timed::new(Verified::<Count10>::of(records), records, times)),
+    ];
+    for verified in verified {
+        plan.expect(verified, Goal::AtLeast(1e6));
+    }
     plan
 }
 

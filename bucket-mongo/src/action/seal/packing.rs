@@ -3,7 +3,7 @@
 use std::{mem, time::Duration};
 
 use bucket_core::{
-    Record, TimeRange,
+    DamagedBucket, Record, TimeRange,
     check::ScanPlan,
     read::ReadKey,
     seal::{self, Due, SealStatement, Sealing},
@@ -13,7 +13,7 @@ use mongodb::{
     options::{ReadConcern, ReadPreference, SelectionCriteria},
 };
 use tokio::{
-    select,
+    join, select,
     time::{Instant, sleep, timeout},
 };
 
@@ -97,9 +97,33 @@ pub(super) struct Packing<'a, T: Record> {
     context: Context,
     /// When the whole call ends, if it was given a deadline.
     until: Option<Instant>,
-    statements: Vec<SealStatement>,
-    bytes: usize,
     report: SealReport,
+}
+
+/// What was read for one command.
+#[derive(Default)]
+struct Gathered {
+    statements: Vec<SealStatement>,
+    /// The size of them.
+    bytes: usize,
+    /// The first statement of the next command.
+    next: Option<SealStatement>,
+    stay: u64,
+    damages: Vec<DamagedBucket>,
+    is_last: bool,
+}
+
+impl Gathered {
+    /// Takes a statement, if the command has room for it.
+    fn take(&mut self, statement: SealStatement) {
+        let bytes = self.bytes + statement.size();
+        if self.statements.len() < TOGETHER && bytes <= MOST_BYTES || self.statements.is_empty() {
+            self.bytes = bytes;
+            self.statements.push(statement);
+        } else {
+            self.next = Some(statement);
+        }
+    }
 }
 
 impl<'a, T: Record> Packing<'a, T> {
@@ -113,8 +137,6 @@ impl<'a, T: Record> Packing<'a, T> {
         Self {
             context,
             until: deadline.and_then(|deadline| Instant::now().checked_add(deadline)),
-            statements: Vec::new(),
-            bytes: 0,
             report: SealReport {
                 is_unsealed: matches!(asked.what, What::Unseal),
                 ..SealReport::default()
@@ -136,38 +158,75 @@ impl<'a, T: Record> Packing<'a, T> {
         }
         let due = self.due()?;
         let mut rows = self.open(due.as_ref()).await?;
-        let patience = self.asked.buckets.store().deadline();
+        let mut gathered = Gathered::default();
         loop {
-            let next = select! {
-                biased;
-                () = watcher.stopped() => return Ok(Ended::Stopped),
-                next = timeout(patience, rows.next(|_| 0)) => next,
-            };
-            let next = next.unwrap_or(Err(ReadFault::Late));
-            let next = next.map_err(|fault| Error::read(fault, &self.context))?;
-            let is_last = next.is_none();
-            let statement = next.and_then(|stored| self.of(stored, due.as_ref()));
-            let bytes = statement.as_ref().map_or(0, SealStatement::size);
-            let is_much = self.statements.len() >= TOGETHER || self.bytes + bytes > MOST_BYTES;
-            if is_much || is_last {
-                let is_taken = self.send().await?;
-                watcher.saw(&self.report);
-                if is_taken && watcher.leaves_the_rest() {
-                    return Ok(Ended::Taken);
+            // While a command is under way, the buckets of the next one are read and packed.
+            let statements = mem::take(&mut gathered.statements);
+            let first = gathered.next.take();
+            let is_last = gathered.is_last;
+            let is_end = is_last && first.is_none();
+            let gathering = async {
+                select! {
+                    biased;
+                    () = watcher.stopped() => None,
+                    next = self.gather(&mut rows, due.as_ref(), first, is_last) => Some(next),
                 }
-            }
-            if is_last {
+            };
+            let (made, next) = join!(self.send(&statements), gathering);
+            let is_taken = self.sent(&statements, made?);
+            watcher.saw(&self.report);
+            let Some(next) = next else {
+                return Ok(Ended::Stopped);
+            };
+            gathered = next?;
+            if is_end {
                 return Ok(Ended::Whole);
             }
-            if is_much && !self.asked.pause.is_zero() {
+            self.report.stay += gathered.stay;
+            for damage in gathered.damages.drain(..) {
+                self.report.damaged(damage);
+            }
+            if is_taken && watcher.leaves_the_rest() {
+                return Ok(Ended::Taken);
+            }
+            if !statements.is_empty() && !self.asked.pause.is_zero() {
                 select! {
                     () = watcher.stopped() => return Ok(Ended::Stopped),
                     () = sleep(self.asked.pause) => {}
                 }
             }
-            self.bytes += bytes;
-            self.statements.extend(statement);
         }
+    }
+
+    /// Reads and packs until there is enough for a command.
+    async fn gather(
+        &self,
+        rows: &mut Rows<'_>,
+        due: Option<&Due>,
+        first: Option<SealStatement>,
+        is_last: bool,
+    ) -> Result<Gathered> {
+        let patience = self.asked.buckets.store().deadline();
+        let mut gathered = Gathered {
+            is_last,
+            ..Gathered::default()
+        };
+        if let Some(first) = first {
+            gathered.take(first);
+        }
+        while gathered.next.is_none() && !gathered.is_last {
+            let next = timeout(patience, rows.next(|_| 0)).await;
+            let next = next.unwrap_or(Err(ReadFault::Late));
+            let next = next.map_err(|fault| Error::read(fault, &self.context))?;
+            match next.map(|stored| self.of(stored, due)) {
+                None => gathered.is_last = true,
+                Some(Ok(Sealing::Statement(statement))) => gathered.take(statement),
+                Some(Ok(Sealing::Stays)) => gathered.stay += 1,
+                Some(Ok(_)) => {}
+                Some(Err(damage)) => gathered.damages.push(damage),
+            }
+        }
+        Ok(gathered)
     }
 
     pub(super) fn into_report(self) -> SealReport {
@@ -202,56 +261,51 @@ impl<'a, T: Record> Packing<'a, T> {
         scan::open(&collection, plan, together, options, &self.context).await
     }
 
-    /// The statement for a bucket, if it is due.
-    fn of(&mut self, stored: &RawDocument, due: Option<&Due>) -> Option<SealStatement> {
+    /// What a bucket becomes.
+    fn of(
+        &self,
+        stored: &RawDocument,
+        due: Option<&Due>,
+    ) -> std::result::Result<Sealing, DamagedBucket> {
         let limits = |key: &T::Key| self.asked.buckets.limits_of(key);
-        let sealing = match due {
+        match due {
             Some(due) => seal::seal::<T>(stored, limits, *due),
             None => seal::unseal::<T>(stored),
-        };
-        match sealing {
-            Ok(Sealing::Statement(statement)) => return Some(statement),
-            Ok(Sealing::Stays) => self.report.stay += 1,
-            Ok(_) => {}
-            Err(damage) => self.report.damaged(damage),
         }
-        None
     }
 
-    /// Sends what was gathered. Returns whether another call has sealed all of it before.
-    async fn send(&mut self) -> Result<bool> {
-        let statements = mem::take(&mut self.statements);
-        self.bytes = 0;
-        if statements.is_empty() {
-            return Ok(false);
-        }
+    /// Sends these; returns how many of them have changed their bucket.
+    async fn send(&self, statements: &[SealStatement]) -> Result<u64> {
         let number = u64::try_from(statements.len()).unwrap_or(u64::MAX);
-        let made = if self.asked.is_dry {
-            number
-        } else {
-            let command = seal::command(T::SPEC, &statements);
-            let context = self.context.clone();
-            let mut editing =
-                Editing::new(self.asked.buckets, None, &self.asked.settings, context)?;
-            if let Some(until) = self.until {
-                editing = editing.until(until);
-            }
-            match editing.send(command, statements.len()).await? {
-                Sent::Made(made) => made.min(number),
-                Sent::Lost => 0,
-            }
-        };
+        if self.asked.is_dry || statements.is_empty() {
+            return Ok(number);
+        }
+        let command = seal::command(T::SPEC, statements);
+        let context = self.context.clone();
+        let mut editing = Editing::new(self.asked.buckets, None, &self.asked.settings, context)?;
+        if let Some(until) = self.until {
+            editing = editing.until(until);
+        }
+        Ok(match editing.send(command, statements.len()).await? {
+            Sent::Made(made) => made.min(number),
+            Sent::Lost => 0,
+        })
+    }
+
+    /// Counts what was sent. Returns whether another call has sealed all of it before.
+    fn sent(&mut self, statements: &[SealStatement], made: u64) -> bool {
+        let number = u64::try_from(statements.len()).unwrap_or(u64::MAX);
         let report = &mut self.report;
         report.buckets += made;
         report.changed += number - made;
-        for statement in &statements {
+        for statement in statements {
             // Which of them came too late is not known, only how many.
             report.records += statement.records;
             report.bytes_before += statement.before;
             report.bytes_after += statement.after;
         }
         // A single one is more likely an edit.
-        Ok(made == 0 && number > 1)
+        made == 0 && number > 1
     }
 
     fn invalid(&self, message: &str) -> Error {
