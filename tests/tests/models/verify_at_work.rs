@@ -191,6 +191,40 @@ async fn seal<T: Work>(events: Buckets<T>, mut random: Random, done: &AtomicI64)
     }
 }
 
+/// A check that has passed the last bucket of a key meets a later one, which a writer has opened since: both seem to take
+/// records, until it looks again.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_others_do_between_two_batches_is_looked_at_again() {
+    let database = database().await;
+    let events = Counted::buckets(&database);
+    events.ensure().await.unwrap();
+    // A check pauses after a hundred buckets: the last one of them has room.
+    let records = |numbers: std::ops::Range<i64>| numbers.map(|n| Counted::of("a", date(n), n));
+    let store = async |numbers| {
+        let report = events.insert_many(records(numbers)).await.unwrap();
+        report.into_result().unwrap();
+    };
+    store(0..499).await;
+    let (passed, has_passed) = tokio::sync::oneshot::channel();
+    let mut passed = Some(passed);
+    let check = events.verify().pause(Duration::from_secs(3));
+    let check = check.on_progress(|progress| {
+        if let Some(passed) = passed.take() {
+            assert_eq!(progress.buckets, 100);
+            passed.send(()).unwrap();
+        }
+    });
+    let write = async {
+        has_passed.await.unwrap();
+        store(499..502).await;
+    };
+    let (report, ()) = tokio::join!(check, write);
+    let report = report.unwrap();
+    assert!(report.is_clean(), "{report}");
+    // One more, unless the writer took longer than the pause.
+    assert!((100..=101).contains(&report.buckets), "{report}");
+}
+
 async fn nothing_is_reported<T: Work>() {
     let database = database().await;
     T::buckets(&database).ensure().await.unwrap();

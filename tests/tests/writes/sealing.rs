@@ -23,7 +23,7 @@ trait Event: Bucketed + Clone + Debug + PartialEq + Send + Sync + Unpin {
 }
 
 macro_rules! models {
-    ($($module:ident [$($attributes:tt)*];)*) => {$(
+    ($($module:ident [$($attributes:tt)*] $([$($average:tt)*])?;)*) => {$(
         mod $module {
             use super::*;
 
@@ -36,7 +36,7 @@ macro_rules! models {
                 at: DateTime,
                 #[bucket(sum, min, max)]
                 number: i64,
-                #[bucket(sum = "value_sum", avg)]
+                #[bucket(sum = "value_sum" $(, $($average)*)?)]
                 value: f64,
                 note: Option<String>,
             }
@@ -95,9 +95,12 @@ macro_rules! models {
 
 models! {
     counted [capacity = 20];
+    // A stored average makes each write a pipeline, which meets packed items in its own way.
+    counted_with_a_stored_average [capacity = 20] [avg = "value_avg"];
     counted_of_few_bytes [capacity = 100, max_bytes = "1KB"];
     windows [window = "1m"];
     windows_of_parts [window = "2m", capacity = 9];
+    windows_with_a_stored_average [window = "2m", capacity = 9] [avg = "value_avg"];
     windows_with_object_ids [window = "2m", capacity = 15, object_ids];
     hybrid_merging [capacity = 20, max_duration = "3m", late = "merge"];
     hybrid_beside [capacity = 20, max_duration = "3m", late = "side"];
