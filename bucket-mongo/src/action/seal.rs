@@ -174,9 +174,11 @@ macro_rules! setters {
             type IntoFuture = ActionFuture<'a, Self::Output>;
 
             fn into_future(self) -> Self::IntoFuture {
-                let (collection, operation) = (T::SPEC.collection(), self.asked.what.operation());
-                let span =
-                    tracing::debug_span!(target: trace::WRITE, "seal", operation, collection);
+                let collection = T::SPEC.collection();
+                let span = match self.asked.what {
+                    What::Seal(_) => tracing::debug_span!(target: trace::WRITE, "seal", collection),
+                    What::Unseal => tracing::debug_span!(target: trace::WRITE, "unseal", collection),
+                };
                 Box::pin(Packing::new(self.asked).run().instrument(span))
             }
         }

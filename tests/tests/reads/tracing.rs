@@ -19,7 +19,12 @@ use tracing::{
 const TABLE: &str = include_str!("../../../docs/tracing.md");
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
-#[bucket(collection = "letters", items = "letters", capacity = 3)]
+#[bucket(
+    collection = "letters",
+    items = "letters",
+    capacity = 3,
+    seal_after = "1h"
+)]
 struct Letter {
     #[bucket(key)]
     recipient: String,
@@ -278,13 +283,22 @@ async fn corrections_and_removals_are_traced_as_documented() {
     let moved = |letter: &mut Letter| letter.recipient = "secret other".into();
     let update = letters.update(to, &read[0].reference, moved);
     update.await.unwrap().unwrap();
+    letters.seal().await.unwrap();
+    letters.unseal().await.unwrap();
     let deleted = letters.delete(to, &read[1].reference);
     deleted.await.unwrap().unwrap();
     letters.delete_range(to, ..all[4].at).await.unwrap();
     letters.delete_key(to).await.unwrap();
     drop(guard);
     let seen = recorder.seen.lock().unwrap().clone();
-    for name in ["update", "delete", "delete_range", "delete_key"] {
+    for name in [
+        "update",
+        "delete",
+        "delete_range",
+        "delete_key",
+        "seal",
+        "unseal",
+    ] {
         check(&seen, name);
     }
     assert!(!format!("{seen:?}").contains("secret"), "{seen:?}");

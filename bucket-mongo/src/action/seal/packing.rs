@@ -26,6 +26,7 @@ use crate::{
     },
     error::{Context, ReadFault},
     read::{ReadOptions, Rows},
+    trace,
     writer::Settings,
 };
 
@@ -148,6 +149,7 @@ impl<'a, T: Record> Packing<'a, T> {
     /// Walks to the end.
     pub(super) async fn run(mut self) -> Result<SealReport> {
         self.walk(Watcher::default()).await?;
+        self.trace(self.asked.what.operation());
         Ok(self.report)
     }
 
@@ -227,6 +229,21 @@ impl<'a, T: Record> Packing<'a, T> {
             }
         }
         Ok(gathered)
+    }
+
+    /// The event that ends a call, or a round of a sealer.
+    pub(super) fn trace(&self, operation: &str) {
+        let SealReport {
+            buckets,
+            records,
+            stay,
+            changed,
+            damaged,
+            ..
+        } = self.report;
+        tracing::debug!(
+            target: trace::WRITE, buckets, records, stay, missed = changed, damaged, "{operation}"
+        );
     }
 
     pub(super) fn into_report(self) -> SealReport {

@@ -53,9 +53,8 @@ impl<T: Record> Rounds<T> {
         let every = u64::try_from(self.with.every.as_millis()).unwrap_or(u64::MAX);
         let mut pause = backoff::spread(FIRST.min(every));
         while !self.is_stopped_within(pause).await {
-            let span = tracing::debug_span!(
-                target: trace::WRITE, "seal", operation = "sealer", collection = T::SPEC.collection()
-            );
+            let collection = T::SPEC.collection();
+            let span = tracing::debug_span!(target: trace::WRITE, "sealer", collection);
             // The limits of a key are code of the caller. If it panics, the round ends.
             let round = AssertUnwindSafe(self.round().instrument(span)).catch_unwind();
             let ended = round.await.unwrap_or_else(|_| Err(panicked::<T>()));
@@ -85,15 +84,21 @@ impl<T: Record> Rounds<T> {
         });
         let watcher = Watcher::new(self.stop.clone(), &self.totals);
         let ended = packing.walk(watcher).await?;
-        if matches!(ended, Ended::Whole) {
-            if range == TimeRange::ALL {
-                self.whole = Some(Instant::now());
-                self.totals.lock().ended.left(packing.into_report());
-            }
+        packing.trace("sealer");
+        if ended != Ended::Whole {
+            return Ok(());
+        }
+        let report = packing.into_report();
+        // What others have changed meanwhile may still be due.
+        if report.changed == 0 {
             // `start` has checked that there is such a time.
             let after = packing::after::<T>(self.with.after).unwrap_or_default();
             let until = now.timestamp_millis().saturating_sub(after);
             self.until = Some(DateTime::from_millis(until));
+        }
+        if range == TimeRange::ALL {
+            self.whole = Some(Instant::now());
+            self.totals.lock().ended.left(report);
         }
         Ok(())
     }
