@@ -64,6 +64,11 @@ models! {
     #[bucket(collection = "count_10", items = "readings", capacity = 10)]
     Count10: "10 a bucket";
 
+    /// The manual's form with five times as many buckets.
+    #[derive(Bucketed)]
+    #[bucket(collection = "count_2", items = "readings", capacity = 2)]
+    Count2: "2 a bucket";
+
     /// The manual's form with buckets of some 9 KB.
     #[derive(Bucketed)]
     #[bucket(collection = "count_200", items = "readings", capacity = 200)]

@@ -41,10 +41,12 @@ use crate::model::{
 
 /// Finds what writes cannot do without: the unique indexes, the index that finds the next bucket, and the one by
 /// which others know the model. Writes
-/// also stop if an expiry index has another definition than the model's; another limit is allowed.
+/// also stop if an expiry index has another definition than the model's; another limit is allowed. And they stop
+/// while the index on open buckets of another capacity is beside the model's.
 ///
 /// Returns the collation of the collection, which its index on `_id` shows, or an index of another model's
-/// form. Otherwise it returns the first missing index, else the first index that differs, else the first unfinished build.
+/// form. Otherwise it returns the first missing index, else an index of another capacity, else the first index that
+/// differs, else the first unfinished build.
 ///
 /// ```
 /// use bucket_core::index::Unmet;
@@ -82,6 +84,18 @@ pub fn unmet(spec: &BucketSpec, found: &[Document]) -> Option<Unmet> {
             Some(other) => Unmet::Differs(other),
             None => Unmet::Missing { name },
         });
+    }
+    // Writers of both would open buckets, and each would be refused by the other's index.
+    let is_beside = |drift: &Drift| match drift {
+        Drift::Capacity { name, .. } => {
+            let has_the_name = |it: &&Listed<'_>| it.name() == Some(name.as_str());
+            let mut others = listed.iter().filter(has_the_name);
+            others.any(|it| !it.is_unfinished)
+        }
+        _ => false,
+    };
+    if let Some(at) = drift.iter().position(is_beside) {
+        return drift.into_iter().nth(at).map(Unmet::Differs);
     }
     let plans = plan(spec);
     let counts = |drift: &Drift| match drift {

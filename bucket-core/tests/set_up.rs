@@ -67,6 +67,25 @@ fn writes_depend_on_the_unique_indexes_the_one_that_orders_buckets_and_the_mark(
     check::<NUMBERED_IDS>(&["device_full_idx", "device_order_idx", "bucket_unique"]);
 }
 
+#[test]
+fn writes_stop_while_the_open_index_of_another_capacity_is_beside_the_models() {
+    let spec = Sample::<COUNT>::SPEC;
+    let own = definitions::<COUNT>();
+    for capacity in [3, 5] {
+        let mut other = own[0].clone();
+        other.insert("name", format!("bucket_open_{capacity}"));
+        let found: Vec<Document> = own.iter().cloned().chain([other.clone()]).collect();
+        let unmet = index::unmet(spec, &found);
+        let is_other = matches!(&unmet, Some(Unmet::Differs(Drift::Capacity { .. })));
+        assert!(is_other, "{unmet:?}");
+        // A call that replaces the model's index is at work, which takes long where there is much.
+        for unfinished in unfinished(&other) {
+            let found: Vec<Document> = own.iter().cloned().chain([unfinished]).collect();
+            assert_eq!(index::unmet(spec, &found), None);
+        }
+    }
+}
+
 /// How servers list an index whose build is not finished; the second form is used if more details
 /// are requested.
 fn unfinished(definition: &Document) -> [Document; 2] {

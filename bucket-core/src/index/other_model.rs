@@ -40,11 +40,11 @@ impl Mark {
         })
     }
 
-    /// That of the index by which others know this model, which `ensure` creates first.
+    /// That of the index that `ensure` creates first.
     pub(super) fn of_model(spec: &BucketSpec) -> Option<Self> {
-        let name = spec.mark_name()?;
-        let is_mark = |plan: &super::IndexPlan| plan.name == name;
-        let definition = plan(spec).into_iter().find(is_mark)?.definition();
+        let name = spec.first_index_name()?;
+        let is_first = |plan: &super::IndexPlan| plan.name == name;
+        let definition = plan(spec).into_iter().find(is_first)?.definition();
         Self::of(&Listed::of(&definition))
     }
 
@@ -85,6 +85,22 @@ impl BucketSpec {
     #[doc(hidden)]
     pub fn mark_name(&self) -> Option<String> {
         self.open_index_name().or_else(|| self.span_index_name())
+    }
+
+    /// The name of the index that `ensure` creates before all others: of several models that set up one collection
+    /// at the same moment, each sees those of the others. So it is one that only models with the same form and key
+    /// have. All windows have the same mark.
+    ///
+    /// ```
+    /// # use bucket_core::BucketSpec;
+    /// fn is_created_first(spec: &BucketSpec, index: &str) -> bool {
+    ///     spec.first_index_name().as_deref() == Some(index)
+    /// }
+    /// ```
+    #[must_use]
+    #[doc(hidden)]
+    pub fn first_index_name(&self) -> Option<String> {
+        self.open_index_name().or_else(|| self.time_index_name())
     }
 }
 

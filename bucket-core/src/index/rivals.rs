@@ -1,4 +1,4 @@
-//! Indexes that models of several capacities or forms create at the same moment.
+//! Indexes that models of several capacities, forms or key fields create at the same moment.
 
 use bson::Document;
 
@@ -12,19 +12,19 @@ use crate::model::spec::BucketSpec;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rivalry {
-    /// No other capacity or form has got an index since.
+    /// No other model has got an index since.
     None,
-    /// A larger capacity, or a form that gives way to this one, has got one: its call drops it, unless it was done
-    /// before.
+    /// A larger capacity, or a form or a key that gives way to this one, has got one: its call drops it, unless it
+    /// was done before.
     Waits,
-    /// A smaller capacity, or a form that keeps the collection, has got one: this call drops its own.
+    /// A smaller capacity, or a form or a key that keeps the collection, has got one: this call drops its own.
     GivesWay,
     /// The model's own index is gone.
     Lost,
 }
 
-/// Compares the indexes from before the model's mark was created with those from after that. The mark is the
-/// index on open buckets, or that on the spans of windows.
+/// Compares the indexes from before the model's first one was created with those from after that. The first one is
+/// the index on open buckets, or that on the times of a key's windows.
 ///
 /// ```
 /// # use bucket_core::{BucketSpec, index::{self, Rivalry}};
@@ -42,7 +42,7 @@ pub fn rivalry(spec: &BucketSpec, before: &[Document], after: &[Document]) -> Ri
     if !after.iter().any(|(mark, _)| mark.name() == own.name()) {
         return Rivalry::Lost;
     }
-    // The model may have several.
+    // The model may have several, and share some with others.
     let plans = super::plan::plan(spec);
     let is_own = |mark: &Mark| plans.iter().any(|plan| plan.name == mark.name());
     let is_rival = |(mark, _): &&(Mark, bool)| {
@@ -96,7 +96,7 @@ mod tests {
         spec::{BucketSpec, IdSegment, KeyField, Names, SpecParts, TimeField, TimeUnit},
     };
 
-    const SPEC: BucketSpec = BucketSpec::__new(SpecParts {
+    const PARTS: SpecParts = SpecParts {
         record: "Trade",
         collection: "trades",
         items: "history",
@@ -126,7 +126,8 @@ mod tests {
         unique: None,
         arrays: &[],
         fields: &[],
-    });
+    };
+    const SPEC: BucketSpec = BucketSpec::__new(PARTS);
 
     fn named(names: &[&str]) -> Vec<Document> {
         names.iter().map(|name| doc! { "name": name }).collect()
@@ -169,6 +170,55 @@ mod tests {
         let mut after = named(&[own]);
         after.push(doc! { "spec": { "name": "bucket_open_20" }, "buildUUID": 1 });
         assert_eq!(rivalry(spec, &[], &after), Rivalry::None);
+    }
+
+    #[test]
+    fn of_two_windows_with_other_keys_the_later_name_gives_way_and_the_shared_index_is_no_rival() {
+        let times = |key: &str, is_unique: bool| {
+            let mut index = doc! {
+                "name": format!("{key}_time_idx"), "key": { key: 1, "bucket_start": 1 },
+            };
+            if is_unique {
+                index.insert("unique", true);
+                index.insert("key", doc! { key: 1, "bucket_start": 1, "bucket_part": 1 });
+            }
+            index
+        };
+        let shared = doc! { "name": "bucket_times", "key": { "bucket_end": 1, "bucket_start": 1 } };
+        for is_unique in [false, true] {
+            let spec = BucketSpec::__new(SpecParts {
+                form: Form::Window {
+                    window: crate::Window::Seconds(3_600),
+                    capacity: None,
+                },
+                object_ids: is_unique,
+                ..PARTS
+            });
+            let first = spec.first_index_name();
+            let mut plans = crate::index::plan(&spec).into_iter();
+            let own = plans.find(|plan| Some(&plan.name) == first.as_ref());
+            let own = own.map(|plan| plan.definition()).unwrap_or_default();
+            let with = |others: &[&Document]| {
+                let others = others.iter().map(|it| (*it).clone());
+                let after: Vec<Document> = [own.clone()].into_iter().chain(others).collect();
+                rivalry(&spec, &[], &after)
+            };
+            assert_eq!(with(&[]), Rivalry::None);
+            assert_eq!(with(&[&shared]), Rivalry::None);
+            for other in [false, true] {
+                let (before, after) = (times("area", other), times("unit", other));
+                assert_eq!(with(&[&before, &shared]), Rivalry::GivesWay);
+                assert_eq!(with(&[&after, &shared]), Rivalry::Waits);
+                // What was there before is drift.
+                let found = [own.clone(), before.clone()];
+                assert_eq!(rivalry(&spec, &[before], &found), Rivalry::None);
+            }
+            assert_eq!(rivalry(&spec, &[], &[shared.clone()]), Rivalry::Lost);
+            assert_eq!(
+                with(&[&doc! { "name": "bucket_open_9" }]),
+                Rivalry::GivesWay
+            );
+        }
     }
 
     #[test]

@@ -235,24 +235,23 @@ async fn a_changed_capacity_is_drift_and_writers_with_the_other_one_stay_exact()
     assert_eq!(counts, [10, 10, 6]);
 }
 
+/// A writer that has looked at the indexes meets the other one when it opens a bucket.
 #[tokio::test]
 async fn a_conflicting_index_of_a_larger_capacity_is_named() {
     let database = database().await;
-    let events = Event::buckets(&database);
+    let (events, wider) = (Event::buckets(&database), Wider::buckets(&database));
     events.ensure().await.unwrap();
-    // `ensure` creates no second index on open buckets.
-    let index = doc! {
-        "key": { "source": 1 }, "name": "bucket_open_20", "unique": true,
-        "partialFilterExpression": { "count": { "$lt": 20 } },
-    };
-    let create = doc! { "createIndexes": "events", "indexes": [index] };
-    database.run_command(create).await.unwrap();
-    let wider = Wider::buckets(&database);
+    events.insert(&event(2, 1_698_335_223)).await.unwrap();
+    wider.ensure().replace_indexes().await.unwrap();
     let at = DateTime::from_millis(1_698_335_223_000);
     wider
         .insert_many(vec![Wider { source: 1, at }; 15])
         .await
         .unwrap();
+    // `ensure` creates no second index on open buckets.
+    let open = index::plan(&Event::SPEC)[0].definition();
+    let create = doc! { "createIndexes": "events", "indexes": [open] };
+    database.run_command(create).await.unwrap();
     let error = events.insert(&event(1, 1_700_000_000)).await.unwrap_err();
     let ErrorKind::OtherCapacity { index, .. } = error.kind() else {
         panic!("{error:?}")
@@ -279,6 +278,12 @@ async fn an_index_that_was_left_beside_that_of_a_smaller_capacity_goes_away() {
     events.ensure().await.unwrap();
     leave_behind(&database).await;
     let wider = Wider::buckets(&database);
+    // Neither stores while both have an index.
+    let at = DateTime::from_millis(1_698_335_223_000);
+    let error = wider.insert(&Wider { source: 1, at }).await.unwrap_err();
+    assert!(error.is_drift(), "{error:?}");
+    let error = events.insert(&event(1, 1_698_335_223)).await.unwrap_err();
+    assert!(error.is_drift(), "{error:?}");
     let report = wider.ensure().await.unwrap();
     assert_eq!(report.dropped_indexes, ["bucket_open_20"]);
     assert!(

@@ -287,7 +287,7 @@ async fn of_several_forms_at_once_one_gets_the_collection_and_the_others_report_
             .into_iter()
             .map(|plan| plan.name)
             .collect();
-        assert_eq!(report.created_indexes, own, "round {round}");
+        assert_eq!(report.created_indexes, own, "round {round}: {report}");
         own.push("_id_".to_owned());
         own.sort();
         assert_eq!(indexes(&database).await, own, "round {round}");

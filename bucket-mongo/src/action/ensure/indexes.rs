@@ -25,6 +25,8 @@ const MOST_TIME_TO_COUNT: Duration = Duration::from_secs(10);
 /// How often a call looks whether an index that another call just made goes away. That call has only to list the
 /// indexes and to drop its own.
 const LOOKS_AT_A_RIVAL: u32 = 20;
+/// The same for an index that a call seems to have left: it must not give up before one that waits for a rival.
+const LOOKS_AT_A_LEFT_OVER: u32 = 2 * LOOKS_AT_A_RIVAL;
 /// The pause between two looks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
@@ -50,9 +52,9 @@ impl SetUp<'_> {
             return Ok(Attempt::Again);
         }
         let all_missing = missing.clone();
-        let mark = self.store.spec().mark_name();
+        let first = self.store.spec().first_index_name();
         // Others see it before anything else of the model refuses their buckets.
-        missing.sort_by_key(|plan| Some(&plan.name) != mark.as_ref());
+        missing.sort_by_key(|plan| Some(&plan.name) != first.as_ref());
         let mut replaced = Vec::new();
         if self.replace {
             replaced = self.take_replaced(&mut missing, &mut drift, &mut found);
@@ -100,13 +102,13 @@ impl SetUp<'_> {
             if !report.created_indexes.contains(&plan.name) {
                 report.created_indexes.push(plan.name.clone());
             }
-            let is_mark = mark.as_ref() == Some(&plan.name);
+            let shows_model = first.as_ref() == Some(&plan.name);
             // One that replaces another of the same limit removes what was to be removed.
             let is_first = plan.expire_after.is_some() && !replaced.contains(&plan.name);
             if is_first && has_created(&created) {
                 drift.extend(self.expiry_in_vain(plan, report, context).await?);
             }
-            if is_mark && self.has_lost(&before, &created, context).await? {
+            if shows_model && self.has_lost(&before, &created, context).await? {
                 report.created_indexes.retain(|name| *name != plan.name);
                 return Ok(Attempt::Again);
             }
@@ -228,13 +230,13 @@ impl SetUp<'_> {
         let spec = self.store.spec();
         let driver = |error| Error::read(error, context);
         let Some(name) = spec
-            .mark_name()
+            .first_index_name()
             .filter(|_| index::is_left_over(spec, found))
         else {
             return Ok(false);
         };
         // Another call may be about to replace the smaller capacity, or to give way.
-        for _ in 0..LOOKS_AT_A_RIVAL {
+        for _ in 0..LOOKS_AT_A_LEFT_OVER {
             sleep(BETWEEN_LOOKS).await;
             let now = list_indexes(self.store.database(), spec.collection()).await;
             if !index::is_left_over(spec, &now.map_err(driver)?) {
@@ -250,7 +252,7 @@ impl SetUp<'_> {
         Ok(true)
     }
 
-    /// Whether the call of another capacity or form, at the same moment, keeps its index. This call's own is then
+    /// Whether the call of another capacity, form or key, at the same moment, keeps its index. This call's own is then
     /// dropped, if this call made it.
     async fn has_lost(
         &self,
@@ -271,7 +273,7 @@ impl SetUp<'_> {
                 _ => break,
             }
         }
-        let Some(name) = spec.mark_name().filter(|_| has_created(created)) else {
+        let Some(name) = spec.first_index_name().filter(|_| has_created(created)) else {
             return Ok(true);
         };
         let command = doc! { "dropIndexes": spec.collection(), "index": name };
