@@ -105,7 +105,10 @@ pub use self::{
     },
     command::{Command, CommandBuilder, MAX_COMMAND_BYTES, MAX_STATEMENTS},
     contested::Contested,
-    delivery::{Answer, COLLECTION_UUID, Deed, Delivery, Ended, Event, Fault, asks_again, part_of},
+    delivery::{
+        Answer, COLLECTION_UUID, Deed, Delivery, Ended, Event, Fault, asks_again, part_of,
+        refuses_naming,
+    },
     ground::{Ground, Listing, Look, collection_drift},
     holds::{HeldBack, Holds},
     new_documents::{NewDocument, NewDocuments, StoredDocuments},

@@ -6,7 +6,10 @@ use mongodb::{
     Collection, Database,
     bson::Document,
     error::{Error, Result},
-    options::{Acknowledgment, Collation, CollectionOptions},
+    options::{
+        Acknowledgment, Collation, CollectionOptions, ReadConcern, ReadPreference,
+        SelectionCriteria,
+    },
 };
 
 use crate::{write_concern::durable, writer::faults::code};
@@ -29,6 +32,19 @@ pub(crate) fn collection<D: Send + Sync>(database: &Database, name: &str) -> Col
     let options = CollectionOptions::builder()
         .write_concern(durable())
         .build();
+    database.collection_with_options(name, options)
+}
+
+/// The same for reads of the primary, with the read concern `local`.
+pub(crate) fn collection_on_primary<D: Send + Sync>(
+    database: &Database,
+    name: &str,
+) -> Collection<D> {
+    let as_it_is = collection::<D>(database, name);
+    let mut options = CollectionOptions::default();
+    options.write_concern = as_it_is.write_concern().cloned();
+    options.read_concern = Some(ReadConcern::local());
+    options.selection_criteria = Some(SelectionCriteria::ReadPreference(ReadPreference::Primary));
     database.collection_with_options(name, options)
 }
 

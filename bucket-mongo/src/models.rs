@@ -5,20 +5,16 @@ use mongodb::{
     Collection, Database,
     bson::{Document, doc},
     error::Result,
-    options::{ReadPreference, SelectionCriteria},
 };
 
-use crate::collection::collection;
+use crate::collection::collection_on_primary;
 
-/// The driver's handle to it.
+/// The driver's handle to it, which reads the primary.
 pub(crate) fn models(database: &Database) -> Collection<Document> {
-    collection(database, MODELS)
+    collection_on_primary(database, MODELS)
 }
 
 /// What is stored about the collection of this name, on the primary.
 pub(crate) async fn stored(database: &Database, name: &str) -> Result<Option<Document>> {
-    let primary = SelectionCriteria::ReadPreference(ReadPreference::Primary);
-    let models = models(database);
-    let found = models.find_one(doc! { "_id": name });
-    found.selection_criteria(primary).await
+    models(database).find_one(doc! { "_id": name }).await
 }

@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use bucket_core::BucketSpec;
-use mongodb::{Collection, Database, options::WriteConcern};
+use mongodb::{Collection, Database, bson::Document, options::WriteConcern};
 
 use crate::{
-    collection::collection,
+    collection::{collection, collection_on_primary},
     group::waiting::Groups,
     write_concern::durable,
     writer::{cache::SharedCache, deadline::DEADLINE},
@@ -65,6 +65,12 @@ impl Store {
     /// The collection, for the library's own reads and writes.
     pub(crate) fn collection<D: Send + Sync>(&self) -> Collection<D> {
         collection(&self.database, self.spec.collection())
+    }
+
+    /// The collection as the primary has it now, whatever the client's settings say of reads: what a set-up decides
+    /// by what another member shows may remove what that member does not have yet.
+    pub(crate) fn primary(&self) -> Collection<Document> {
+        collection_on_primary(&self.database, self.spec.collection())
     }
 
     pub(crate) fn cache(&self) -> &Arc<SharedCache> {

@@ -27,7 +27,7 @@ use bson::Document;
 
 pub use self::{
     exchange::{Answer, Deed, Ended, Event},
-    fault::{COLLECTION_UUID, Fault},
+    fault::{COLLECTION_UUID, Fault, refuses_naming},
     parts::part_of,
     reply::asks_again,
 };
@@ -313,6 +313,9 @@ impl Delivery {
     }
 
     fn replied(&mut self, reply: Document) {
+        if self.named && refuses_naming(&reply) {
+            return self.failed(Fault::NoNaming);
+        }
         if self.number.is_none() {
             return self.ends_with(reply, Vec::new());
         }

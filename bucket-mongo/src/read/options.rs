@@ -40,7 +40,9 @@ impl ReadOptions<'_> {
             Ok(true) => refused(
                 "a transaction has one read concern and one read preference: set them where it is started",
             ),
-            Ok(false) if self.terms.concern.is_some() && reads_a_snapshot(session).await => {
+            Ok(false)
+                if self.terms.has_concern_but_snapshot() && reads_a_snapshot(session).await =>
+            {
                 refused("a session that reads a snapshot has no other read concern")
             }
             Ok(false) => Ok(()),

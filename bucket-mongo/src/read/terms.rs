@@ -34,6 +34,14 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
+    /// Whether the caller set a read concern other than that of a snapshot.
+    pub(super) fn has_concern_but_snapshot(&self) -> bool {
+        let snapshot = ReadConcern::snapshot();
+        self.concern
+            .as_ref()
+            .is_some_and(|concern| concern.level != snapshot.level)
+    }
+
     /// Starts the clock. Returns false if it was running already.
     pub(super) fn begin(&mut self) -> bool {
         let begins = self.begun.is_none();

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use bson::{Binary, Document, RawDocument, RawDocumentBuf, doc, oid::ObjectId, raw::cstr};
-use bucket_core::write::{self, Deed, Delivered, Ended, Event, Fault, part_of};
+use bucket_core::write::{self, Deed, Delivered, Ended, Event, Fault, part_of, refuses_naming};
 use mongodb::{ClientSession, Database};
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -124,7 +124,9 @@ impl Delivery<'_> {
                 }
                 let is_named = collection.is_some();
                 let reply = self.send(body, number).await?;
-                if is_named && !self.cache.lock().has_tried_naming() {
+                if is_named && refuses_naming(&reply) {
+                    self.cache.lock().saw_naming_unknown();
+                } else if is_named && !self.cache.lock().has_tried_naming() {
                     self.cache.lock().saw_naming_taken();
                 }
                 Ok(Event::Reply(reply))

@@ -27,6 +27,7 @@ mod expire;
 mod faults_set_up;
 mod fill;
 mod generic_attributes;
+mod lagging_member;
 mod migrate_concurrent;
 mod migrate_documents;
 mod migrate_faults;

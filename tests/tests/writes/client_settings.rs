@@ -36,10 +36,12 @@ struct Bottle {
     volume_ml: Option<i32>,
 }
 
-const SETTINGS: [&str; 6] = [
+const SETTINGS: [&str; 8] = [
     "w=0",
     "w=1&journal=false",
     "readConcernLevel=majority",
+    "readConcernLevel=local",
+    "readConcernLevel=snapshot",
     "readConcernLevel=linearizable",
     "readConcernLevel=available",
     "readPreference=secondaryPreferred",
@@ -84,6 +86,30 @@ async fn with_buckets(database: &Database) {
     assert!(!rollup.rows().is_empty());
 }
 
+/// What is done with stored records, by edits that begin a transaction too, and how it is followed.
+async fn with_edits(database: &Database) {
+    let readings = Reading::buckets(database);
+    let mut watched = readings.watch().await.unwrap();
+    let stored = readings.range(1, ..).with_refs().await.unwrap();
+    let moved = readings.update(1, &stored[1].reference, |it| it.device = 2);
+    assert!(moved.await.unwrap().is_some());
+    let removed = readings.delete(1, &stored[2].reference).await.unwrap();
+    assert_eq!(removed.unwrap().value, 2);
+    for _ in 0..2 {
+        assert!(watched.try_next().await.unwrap().is_some());
+    }
+    let mut tails = [
+        readings.tail().await.unwrap(),
+        readings.tail_key(1).await.unwrap(),
+    ];
+    for tail in &mut tails {
+        assert!(tail.try_next().await.unwrap().is_some());
+    }
+    assert_eq!(readings.keys().await.unwrap().len(), 2);
+    assert!(readings.verify().await.unwrap().is_clean());
+    assert_eq!(readings.delete_key(2).await.unwrap().records, 1);
+}
+
 async fn with_documents(database: &Database) {
     let bottles = Bottle::documents(database);
     bottles.ensure().await.unwrap();
@@ -114,6 +140,7 @@ async fn every_call_keeps_its_guarantees_under_any_concern_and_preference_of_the
         let theirs = client.database(mine.name());
         with_buckets(&theirs).await;
         with_documents(&theirs).await;
+        with_edits(&theirs).await;
         let stored = mine.collection::<Document>("readings");
         assert_eq!(stored.count_documents(doc! {}).await.unwrap(), 4);
         // The caller's own commands use the client's settings.

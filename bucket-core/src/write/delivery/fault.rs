@@ -1,5 +1,7 @@
 //! Why an attempt of a command brought no usable reply.
 
+use bson::{Bson, Document};
+
 use crate::write::codes;
 
 /// The field of a command that names its collection by UUID.
@@ -46,9 +48,7 @@ impl Fault {
                 newer: newer_number(message),
             },
             codes::ILLEGAL_OPERATION => Self::NoNumbers,
-            code if codes::is_unknown_field(code) && message.contains(COLLECTION_UUID) => {
-                Self::NoNaming
-            }
+            code if takes_no_naming(code) && message.contains(COLLECTION_UUID) => Self::NoNaming,
             code if codes::is_not_started(code) => Self::Refused,
             code => Self::BrokenOff {
                 transient: codes::is_transient(code)
@@ -72,6 +72,25 @@ impl Fault {
     pub fn leaves_open(self) -> bool {
         matches!(self, Self::Lost | Self::BrokenOff { .. })
     }
+}
+
+/// Whether a server with the feature compatibility version of an older release has refused each statement because the
+/// command names its collection by UUID; nothing was executed.
+#[must_use]
+pub fn refuses_naming(reply: &Document) -> bool {
+    let refuses = |error: &Bson| {
+        error.as_document().is_some_and(|error| {
+            let message = error.get_str("errmsg").unwrap_or_default();
+            error.get_i32("code").is_ok_and(takes_no_naming) && message.contains(COLLECTION_UUID)
+        })
+    };
+    let errors = reply.get_array("writeErrors").map(Vec::as_slice);
+    errors.is_ok_and(|errors| !errors.is_empty() && errors.iter().all(refuses))
+}
+
+/// Whether the server refused a command because of one of its fields.
+fn takes_no_naming(code: i32) -> bool {
+    codes::is_unknown_field(code) || code == codes::INVALID_OPTIONS
 }
 
 /// The number that a refusal (225, "because a newer .. with txnNumber 17 has already started") names.
@@ -103,6 +122,10 @@ mod tests {
         assert_eq!(of_code(20), Fault::NoNumbers);
         let unknown = "BSON field 'update.collectionUUID' is an unknown field.";
         assert_eq!(Fault::of_error(40_415, unknown), Fault::NoNaming);
+        // MongoDB 6.0 with the feature compatibility version 5.0.
+        let not_enabled = "The collectionUUID parameter is not enabled";
+        assert_eq!(Fault::of_error(72, not_enabled), Fault::NoNaming);
+        assert_eq!(Fault::of_error(72, "another option"), Fault::Refused);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use mongodb::{
     ClientSession, Database,
     bson::doc,
-    options::{ReadPreference, SelectionCriteria, WriteConcern},
+    options::{ReadConcern, ReadPreference, SelectionCriteria, WriteConcern},
 };
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -62,7 +62,9 @@ impl Transaction {
     pub(super) async fn begin(&mut self) -> Result<()> {
         let primary = SelectionCriteria::ReadPreference(ReadPreference::Primary);
         let start = self.session.start_transaction();
+        // A transaction takes not every level that a client may have.
         let start = start.selection_criteria(primary);
+        let start = start.read_concern(ReadConcern::local());
         let started = match self.write_concern.clone() {
             Some(concern) => start.write_concern(concern).await,
             None => start.await,

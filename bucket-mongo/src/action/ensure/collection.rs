@@ -29,7 +29,7 @@ impl SetUp<'_> {
         let Some(plan) = index::date_buckets(self.store.spec(), DateTime::now()) else {
             return Ok(0);
         };
-        let collection = self.store.collection::<Document>();
+        let collection = self.store.primary();
         let dated = collection
             .update_many(plan.filter, plan.pipeline)
             .write_concern(self.store.write_concern().clone())
@@ -71,7 +71,7 @@ impl SetUp<'_> {
         let pipeline = [doc! { "$limit": SAMPLE }, doc! { "$group": group }];
         let found = self
             .store
-            .collection::<Document>()
+            .primary()
             .aggregate(pipeline)
             .await?
             .try_next()

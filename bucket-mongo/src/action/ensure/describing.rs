@@ -165,7 +165,7 @@ impl SetUp<'_> {
     }
 
     async fn has_buckets(&self, context: &Context) -> Result<bool> {
-        let buckets = self.store.collection::<Document>();
+        let buckets = self.store.primary();
         let first = buckets.find_one(doc! {}).projection(doc! { "_id": 1 });
         let first = first.await.map_err(|error| Error::read(error, context))?;
         Ok(first.is_some())
@@ -176,7 +176,7 @@ impl SetUp<'_> {
         let Some(filter) = filter else {
             return Ok(true);
         };
-        let buckets = self.store.collection::<Document>();
+        let buckets = self.store.primary();
         let first = buckets.find_one(filter.clone());
         let first = first.projection(doc! { "_id": 1 });
         match first.max_time(MOST_TIME_TO_LOOK).await {

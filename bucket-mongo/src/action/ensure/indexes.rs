@@ -37,7 +37,7 @@ impl SetUp<'_> {
         report: &mut EnsureReport,
         context: &Context,
     ) -> Result<Attempt> {
-        let collection = self.store.collection::<Document>();
+        let collection = self.store.primary();
         let found = list_indexes(self.store.database(), collection.name()).await;
         let mut found = found.map_err(|error| Error::read(error, context))?;
         let before = found.clone();
@@ -176,7 +176,7 @@ impl SetUp<'_> {
         }
         let (projection, buckets) = index::sample(spec);
         let driver = |error| Error::read(error, context);
-        let collection = self.store.collection::<Document>();
+        let collection = self.store.primary();
         let sample = collection.find(doc! {}).projection(projection);
         let sample = sample.limit(buckets.into()).await.map_err(driver)?;
         let sample: Vec<Document> = sample.try_collect().await.map_err(driver)?;
@@ -198,7 +198,7 @@ impl SetUp<'_> {
         };
         let others: Vec<String> = drift.iter().filter_map(other).collect();
         if self.replace && !others.is_empty() {
-            let collection = self.store.collection::<Document>();
+            let collection = self.store.primary();
             let first = collection.find_one(doc! {}).projection(doc! { "_id": 1 });
             if first.await.map_err(driver)?.is_none() {
                 let found = list_indexes(self.store.database(), collection.name()).await;
@@ -346,7 +346,7 @@ impl SetUp<'_> {
 
     /// Whether the collection has a document.
     async fn has_any(&self, context: &Context) -> Result<bool> {
-        let collection = self.store.collection::<Document>();
+        let collection = self.store.primary();
         let first = collection.find_one(doc! {}).projection(doc! { "_id": 1 });
         let first = first.await.map_err(|error| Error::read(error, context))?;
         Ok(first.is_some())
@@ -380,7 +380,7 @@ impl SetUp<'_> {
     }
 
     async fn counted(&self, plan: &RemovalPlan) -> mongodb::error::Result<Removal> {
-        let collection = self.store.collection::<Document>();
+        let collection = self.store.primary();
         let mut found = collection
             .aggregate(plan.pipeline.clone())
             .max_time(MOST_TIME_TO_COUNT)

@@ -5,7 +5,7 @@ use futures_util::TryStreamExt;
 use mongodb::{
     Collection, Database,
     bson::{Bson, Document, RawDocumentBuf, doc},
-    options::{ReadPreference, SelectionCriteria},
+    options::{ReadConcern, ReadPreference, SelectionCriteria},
 };
 
 use super::{
@@ -41,7 +41,9 @@ impl Walk<'_> {
     /// About how many documents there are.
     pub(super) async fn expected(&self) -> Result<u64> {
         self.patiently(|| {
+            // The command knows no snapshot.
             let count = self.documents.estimated_document_count();
+            let count = count.read_concern(ReadConcern::local());
             count.selection_criteria(primary()).into_future()
         })
         .await

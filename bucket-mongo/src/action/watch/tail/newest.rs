@@ -5,7 +5,7 @@ use futures_util::{StreamExt, stream};
 use mongodb::{
     ClientSession,
     bson::{DateTime, Timestamp},
-    options::SessionOptions,
+    options::{ReadConcern, SessionOptions},
 };
 
 use super::channel::Sender;
@@ -41,7 +41,9 @@ impl<T: Record> Newest<T> {
             stream::iter([Ok(key.clone())]).left_stream()
         } else {
             let keys = self.buckets.keys().session(&mut session);
-            keys.stream().right_stream()
+            keys.read_concern(ReadConcern::snapshot())
+                .stream()
+                .right_stream()
         };
         let of_keys = keys.skip(*done).map(async |key| self.of_key(key?).await);
         let mut of_keys = of_keys.buffered(SIDE_BY_SIDE).boxed();
@@ -63,10 +65,12 @@ impl<T: Record> Newest<T> {
     /// The events of the newest records of a key, the newest last.
     async fn of_key(&self, key: T::Key) -> Result<Vec<WatchEvent<T>>> {
         let mut session = self.session().await?;
-        let options = ReadOptions {
+        let mut options = ReadOptions {
             session: Some(&mut session),
             ..ReadOptions::default()
         };
+        // The driver keeps the level that the client has, and a moment goes with this one only.
+        options.terms.concern = Some(ReadConcern::snapshot());
         let newest = newest_in_buckets(&self.buckets, OPERATION, key, self.number, options).await?;
         let events = newest.into_iter().rev();
         Ok(events
