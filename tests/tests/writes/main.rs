@@ -20,6 +20,7 @@ mod edited_size;
 mod edits;
 mod edits_explain;
 mod edits_keep_places;
+mod edits_persist;
 mod erasure;
 mod faults_dropped;
 mod faults_edits;

@@ -18,7 +18,7 @@ use super::SealReport;
 use crate::{
     Buckets, Error, ErrorKind, Result,
     action::{
-        edit::{Editing, Sent},
+        edit::{Editing, Sent, deadline, passes},
         scan,
     },
     error::Context,
@@ -97,19 +97,66 @@ impl<'a, T: Record> Packing<'a, T> {
             return Err(self.invalid("the time range ends before it starts"));
         }
         let due = self.due()?;
-        let mut rows = self.open(due.as_ref()).await?;
+        // Until when it begins again after errors that pass; `None` since a bucket has come.
+        let mut patience = None;
+        while let Err(error) = self.walk(due.as_ref(), &mut patience).await? {
+            let until = *patience.get_or_insert_with(|| self.patience());
+            passes(error, until).await?;
+            self.forget_what_comes_again();
+        }
+        Ok(self.report)
+    }
+
+    /// Until when a read is tried that fails now.
+    fn patience(&self) -> Instant {
+        let own = || deadline(self.asked.buckets, &self.asked.settings);
+        self.until.unwrap_or_else(own)
+    }
+
+    /// A walk that begins again meets those buckets once more of which nothing was changed.
+    fn forget_what_comes_again(&mut self) {
+        self.statements.clear();
+        self.bytes = 0;
+        let is_unsealed = self.report.is_unsealed;
+        let before = mem::take(&mut self.report);
+        self.report = SealReport {
+            stay: 0,
+            damaged: 0,
+            damages: Vec::new(),
+            is_unsealed,
+            ..if self.asked.is_dry {
+                SealReport::default()
+            } else {
+                before
+            }
+        };
+    }
+
+    /// Takes all buckets from the beginning; the inner error is that of a read.
+    async fn walk(
+        &mut self,
+        due: Option<&Due>,
+        patience: &mut Option<Instant>,
+    ) -> Result<Result<()>> {
+        let mut rows = match self.open(due).await {
+            Ok(rows) => rows,
+            Err(error) => return Ok(Err(error)),
+        };
         loop {
-            let next = rows.next(|_| 0).await;
-            let next = next.map_err(|fault| Error::read(fault, &self.context))?;
+            let next = match rows.next(|_| 0).await {
+                Ok(next) => next,
+                Err(fault) => return Ok(Err(Error::read(fault, &self.context))),
+            };
+            *patience = None;
             let is_last = next.is_none();
-            let statement = next.and_then(|stored| self.of(stored, due.as_ref()));
+            let statement = next.and_then(|stored| self.of(stored, due));
             let bytes = statement.as_ref().map_or(0, SealStatement::size);
             let is_much = self.statements.len() >= TOGETHER || self.bytes + bytes > MOST_BYTES;
             if is_much || is_last {
                 self.send().await?;
             }
             if is_last {
-                return Ok(self.report);
+                return Ok(Ok(()));
             }
             if is_much && !self.asked.pause.is_zero() {
                 sleep(self.asked.pause).await;
