@@ -49,6 +49,7 @@ mod many_parts;
 mod moves;
 mod numbers;
 mod record_ids;
+mod refs_of_reads;
 mod remembered;
 mod removed_positions;
 mod replaced;
