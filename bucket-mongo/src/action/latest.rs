@@ -97,15 +97,19 @@ pub struct LatestNQuery<'a, T: Record, R = T> {
     number: usize,
 }
 
+/// What a read gives of each record.
+pub(super) type Asked<T, R> = for<'r> fn(Request<'r, T>) -> Request<'r, T, R>;
+
 /// The newest record of a key, as a part of another read.
-pub(super) async fn latest_within<T: Record>(
+pub(super) async fn latest_within<T: Record, R>(
     buckets: &Buckets<T>,
     key: T::Key,
+    asked: Asked<T, R>,
     options: ReadOptions<'_>,
-) -> Result<Option<T>> {
+) -> Result<Option<R>> {
     let mut request = request(buckets, "latest", key);
     request.options = options;
-    Ok(newest(request, 1).await?.pop())
+    Ok(newest(asked(request), 1).await?.pop())
 }
 
 /// The newest records of a key with their places, the newest first, as a part of another call.

@@ -131,6 +131,14 @@ async fn the_references_of_all_reads_name_the_record<T: Event>() {
         );
         assert_eq!(records(newest), events.latest_n(key(), 15).await.unwrap());
 
+        // The newest bucket of one key has a removed record, that of the other one has none.
+        let newest = events.latest_per_key().with_refs().await.unwrap();
+        assert_eq!(newest.len(), 2);
+        let other = events.latest(T::key_of("b")).with_refs().await.unwrap();
+        for device in [events.latest(key()).with_refs().await.unwrap(), other] {
+            assert!(newest.contains(&device.unwrap()), "{newest:?}");
+        }
+
         let mut of_pages = Vec::new();
         let pages = events.page_count(key()).await.unwrap();
         for number in 1..=pages + 1 {
