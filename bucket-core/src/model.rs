@@ -3,6 +3,7 @@
 #[doc(hidden)]
 pub mod aggregate;
 pub(crate) mod attribute_array;
+pub(crate) mod bounds;
 pub(crate) mod derived;
 pub(crate) mod expiry;
 #[doc(hidden)]

@@ -34,6 +34,7 @@ mod parts;
 mod places;
 mod range_stats;
 mod record_ref;
+mod references;
 mod rollup;
 mod sizes;
 mod span;
@@ -55,6 +56,7 @@ pub use self::{
     pages::{key_document, last_page, page, page_count, pages, record_count},
     range_stats::{RangeTotals, StatsReader},
     record_ref::{RecordRef, Referenced},
+    references::references,
     rollup::{RollupReader, RollupSteps, RollupTotals, StepTotals},
     sizes::{Sizes, sizes},
     span::{is_whole, longest, overlapping},

@@ -10,6 +10,7 @@
 //! What a sealed bucket is stored as: `bucket/sealed.rs`. A statement matches only the bucket that was read, with all
 //! its items. If another writer came first, it changes nothing, and a later call seals the bucket.
 
+mod bounded;
 mod due;
 mod scan;
 mod sealing;

@@ -251,7 +251,10 @@ impl StoredStats {
 }
 
 /// The value at a dotted path; an error if a value on the path is not a document.
-fn at_path<'a>(stored: &'a RawDocument, path: &str) -> Result<Option<RawBsonRef<'a>>, ()> {
+pub(crate) fn at_path<'a>(
+    stored: &'a RawDocument,
+    path: &str,
+) -> Result<Option<RawBsonRef<'a>>, ()> {
     let mut document = stored;
     let (parents, name) = path.rsplit_once('.').unwrap_or(("", path));
     for parent in parents.split('.').filter(|parent| !parent.is_empty()) {

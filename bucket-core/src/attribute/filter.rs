@@ -10,6 +10,7 @@ use std::{
 
 use bson::{Bson, DateTime, Document, doc};
 
+mod beyond;
 mod comparison;
 mod converted;
 mod exact;

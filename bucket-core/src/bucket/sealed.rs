@@ -129,6 +129,13 @@ pub(crate) fn is_packed_filter(spec: &BucketSpec) -> Document {
     doc! { spec.items(): { "$type": "binData" } }
 }
 
+/// The same for buckets that say that they are sealed: binary data without that is damage.
+pub(crate) fn sealed_filter(spec: &BucketSpec) -> Document {
+    let mut filter = is_packed_filter(spec);
+    filter.insert(format!("{SEALED}.{FIRST}"), doc! { "$type": "date" });
+    filter
+}
+
 /// Whether a sealed bucket has records from before this time, for the server.
 pub(crate) fn is_cut(spec: &BucketSpec, from: DateTime) -> Document {
     let first = format!("${SEALED}.{FIRST}");

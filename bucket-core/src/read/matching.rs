@@ -4,7 +4,10 @@ use bson::{Bson, Document, RawDocumentBuf, doc};
 
 use super::{FindPlan, parts::is_longer, span::date_bounds};
 use crate::{
-    attribute::RecordFilter, bucket::edits::MARK, model::spec::BucketSpec, time::range::TimeRange,
+    attribute::RecordFilter,
+    bucket::{edits::MARK, sealed::sealed_filter},
+    model::spec::BucketSpec,
+    time::range::TimeRange,
 };
 
 /// The condition for a bucket to have a record of the range that may meet the filter. Empty if every bucket may.
@@ -35,10 +38,16 @@ pub(super) fn may_match(
     }
     let no_date = doc! { time: { "$not": { "$type": "date" } } };
     let no_document = doc! { "$not": { "$type": "object" } };
+    let mut no_rows = doc! { items: { "$not": { "$type": "array" } } };
+    if let Some(beyond) = filter.beyond(spec) {
+        // The server cannot look into packed items. Of rows it looks at each, so that it needs no aggregates, which
+        // may be those of some records only.
+        no_rows.insert("$nor", [doc! { "$and": [sealed_filter(spec), beyond] }]);
+    }
     let mut may_match = vec![
         doc! { "$and": has_one },
         doc! { items: { "$elemMatch": no_date } },
-        doc! { items: { "$not": { "$type": "array" } } },
+        no_rows,
         doc! { items: { "$elemMatch": no_document } },
         doc! { items: { "$size": 0 } },
     ];

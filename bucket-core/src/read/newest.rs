@@ -3,7 +3,7 @@
 use bson::{DateTime, RawBsonRef, RawDocument};
 
 use super::{
-    Live, ReadKey,
+    Live, ReadKey, RecordRef, Referenced,
     latest::{AT, FurtherLook, ITEM, LEFT, LENGTH, NEWEST, STORED, unpacked},
 };
 use crate::{
@@ -34,6 +34,7 @@ pub struct Newest<T: Record> {
     dated: Option<DateTime>,
     place: Place,
     span: i64,
+    reference: Option<RecordRef>,
 }
 
 impl<T: Record> Newest<T> {
@@ -56,6 +57,46 @@ impl<T: Record> Newest<T> {
         unpacked(T::SPEC, newest)
             .and_then(|newest| Self::read_parts(&newest, stored))
             .map_err(|damage| DamagedBucket::new(printed_id(stored), damage))
+    }
+
+    /// The same, with the reference to the record where the result tells it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`read`](Self::read).
+    pub fn read_with_ref(found: &RawDocument) -> Result<Self, DamagedBucket> {
+        let mut newest = Self::read(found)?;
+        newest.reference = newest.reference_in(found);
+        Ok(newest)
+    }
+
+    /// The reference to the record. The result has the index of the item among those that are left, so it tells the index
+    /// in the bucket only if none is removed.
+    fn reference_in(&self, found: &RawDocument) -> Option<RecordRef> {
+        let newest = unpacked(T::SPEC, found.get_document(NEWEST).ok()?).ok()?;
+        let length = newest.get_i32(LENGTH).ok()?;
+        if newest.get_i32(LEFT).ok()? != length {
+            return None;
+        }
+        let index = usize::try_from(newest.get_i32(AT).ok()?).ok()?;
+        let item = newest.get_document(ITEM).ok()?;
+        let key = ReadKey::of::<T>(&self.key);
+        Some(RecordRef::new::<T>(&key, self.place, index, item))
+    }
+
+    /// The record with its reference.
+    ///
+    /// # Errors
+    ///
+    /// The key, if the reference is not known.
+    pub fn into_referenced(self) -> Result<Referenced<T>, T::Key> {
+        match self.reference {
+            Some(reference) => Ok(Referenced {
+                reference,
+                record: self.record,
+            }),
+            None => Err(self.key),
+        }
     }
 
     /// The key of a result whose bucket has no records. In the manual's form the last bucket may be
@@ -116,6 +157,7 @@ impl<T: Record> Newest<T> {
             key,
             record,
             place: head.place,
+            reference: None,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use bson::{RawBsonRef, RawDocument};
 
-use super::{Due, SealStatement, statement};
+use super::{Due, SealStatement, bounded::are_bounded, statement};
 use crate::{
     bucket::{
         self, BucketRows,
@@ -26,8 +26,8 @@ pub enum Sealing {
     Statement(SealStatement),
     /// It is not due yet, or has no records.
     NotDue,
-    /// It stays as it is: packed it would not be smaller, or it is too large. The statement has its items as rows and as
-    /// columns, in 16 MB.
+    /// It stays as it is: packed it would not be smaller, it is too large, or its aggregates do not bound its records.
+    /// The statement has its items as rows and as columns, in 16 MB.
     Stays,
 }
 
@@ -63,8 +63,12 @@ fn of<T: Record>(
     }
     let count = head.check_count(items.len())?;
     Edits::read(stored)?;
-    let left = items.iter().copied().filter(|item| !is_removed(item));
-    let Some(ends) = ends(spec, left) else {
+    let left: Vec<_> = items
+        .iter()
+        .copied()
+        .filter(|item| !is_removed(item))
+        .collect();
+    let Some(ends) = ends(spec, left.iter().copied()) else {
         return Ok(Sealing::NotDue);
     };
     // Limits that are refused are those of no bucket.
@@ -73,7 +77,7 @@ fn of<T: Record>(
     if !due.is_met(spec, form, &head, (count, ends.1)) {
         return Ok(Sealing::NotDue);
     }
-    if stored.as_bytes().len() > MOST {
+    if stored.as_bytes().len() > MOST || !are_bounded(spec, stored, &left) {
         return Ok(Sealing::Stays);
     }
     let rows = array.as_bytes();

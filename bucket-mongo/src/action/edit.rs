@@ -1,5 +1,6 @@
 //! The edits of stored records: one file for each, and what they share.
 
+mod again;
 mod copies;
 mod correction;
 mod delete;
@@ -12,7 +13,10 @@ mod removed;
 mod transaction;
 mod update;
 
-pub(super) use self::editing::{Editing, Sent};
+pub(super) use self::{
+    again::passes,
+    editing::{Editing, Sent},
+};
 pub(crate) use self::{correction::Correction, editing::deadline};
 pub use self::{
     delete::Delete, delete_key::DeleteKey, delete_range::DeleteRange, delete_where::DeleteWhere,

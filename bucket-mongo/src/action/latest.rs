@@ -1,7 +1,7 @@
 //! `latest` and `latest_n`: the newest records of a key.
 
 use bucket_core::{
-    Record,
+    Record, Referenced,
     read::{InBucket, WalkOrder},
 };
 use tracing::Instrument;
@@ -85,27 +85,31 @@ fn request<'a, T: Record>(
 /// A read of the newest record of a key; see [`Buckets::latest`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
-pub struct LatestQuery<'a, T: Record> {
-    request: Request<'a, T>,
+pub struct LatestQuery<'a, T: Record, R = T> {
+    request: Request<'a, T, R>,
 }
 
 /// A read of the newest records of a key; see [`Buckets::latest_n`].
 #[must_use = "nothing is read until this is awaited"]
 #[derive(Debug)]
-pub struct LatestNQuery<'a, T: Record> {
-    request: Request<'a, T>,
+pub struct LatestNQuery<'a, T: Record, R = T> {
+    request: Request<'a, T, R>,
     number: usize,
 }
 
+/// What a read gives of each record.
+pub(super) type Asked<T, R> = for<'r> fn(Request<'r, T>) -> Request<'r, T, R>;
+
 /// The newest record of a key, as a part of another read.
-pub(super) async fn latest_within<T: Record>(
+pub(super) async fn latest_within<T: Record, R>(
     buckets: &Buckets<T>,
     key: T::Key,
+    asked: Asked<T, R>,
     options: ReadOptions<'_>,
-) -> Result<Option<T>> {
+) -> Result<Option<R>> {
     let mut request = request(buckets, "latest", key);
     request.options = options;
-    Ok(newest(request, 1).await?.pop())
+    Ok(newest(asked(request), 1).await?.pop())
 }
 
 /// The newest records of a key with their places, the newest first, as a part of another call.
@@ -132,13 +136,32 @@ async fn newest<T: Record, R>(request: Request<'_, T, R>, number: usize) -> Resu
 }
 
 impl<'a, T: Record> LatestQuery<'a, T> {
-    read_setters!(request.options);
+    /// Gives the record with a reference; see [`RecordsQuery::with_refs`](super::RecordsQuery::with_refs).
+    pub fn with_refs(self) -> LatestQuery<'a, T, Referenced<T>> {
+        LatestQuery {
+            request: self.request.with_refs(),
+        }
+    }
 }
 
 impl<'a, T: Record> LatestNQuery<'a, T> {
+    /// Gives a reference with each record; see [`RecordsQuery::with_refs`](super::RecordsQuery::with_refs).
+    pub fn with_refs(self) -> LatestNQuery<'a, T, Referenced<T>> {
+        LatestNQuery {
+            request: self.request.with_refs(),
+            number: self.number,
+        }
+    }
+}
+
+impl<'a, T: Record, R: Send + 'a> LatestQuery<'a, T, R> {
+    read_setters!(request.options);
+}
+
+impl<'a, T: Record, R: Send + 'a> LatestNQuery<'a, T, R> {
     read_setters!(request.options);
 
-    async fn run(self) -> Result<Vec<T>> {
+    async fn run(self) -> Result<Vec<R>> {
         if self.number == 0 || self.number > MAX {
             let message = format!("the number of newest records must be from 1 to {MAX}");
             return Err(self.request.invalid(&message));
@@ -147,8 +170,8 @@ impl<'a, T: Record> LatestNQuery<'a, T> {
     }
 }
 
-impl<'a, T: Record> IntoFuture for LatestQuery<'a, T> {
-    type Output = Result<Option<T>>;
+impl<'a, T: Record, R: Send + 'a> IntoFuture for LatestQuery<'a, T, R> {
+    type Output = Result<Option<R>>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
@@ -159,8 +182,8 @@ impl<'a, T: Record> IntoFuture for LatestQuery<'a, T> {
     }
 }
 
-impl<'a, T: Record> IntoFuture for LatestNQuery<'a, T> {
-    type Output = Result<Vec<T>>;
+impl<'a, T: Record, R: Send + 'a> IntoFuture for LatestNQuery<'a, T, R> {
+    type Output = Result<Vec<R>>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {

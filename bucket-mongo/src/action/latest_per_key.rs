@@ -1,20 +1,23 @@
 //! `latest_per_key`: the newest record of every key.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use bucket_core::{
-    Record,
+    DamagedBucket, Record, Referenced,
     read::{self, FurtherLook, KeyScan, Newest},
 };
 use futures_core::Stream;
 use futures_util::{StreamExt, TryFutureExt, TryStreamExt, stream};
 use mongodb::{
     Collection,
-    bson::{DateTime, RawDocumentBuf},
+    bson::{DateTime, RawDocument, RawDocumentBuf},
 };
 use tracing::Instrument;
 
-use super::{ActionFuture, RecordStream, latest::latest_within};
+use super::{
+    ActionFuture, RecordStream,
+    latest::{Asked, latest_within},
+};
 use crate::{
     Buckets, Error, ErrorKind, Result,
     error::{Context, ReadFault},
@@ -64,19 +67,56 @@ impl<T: Record> Buckets<T> {
         LatestPerKeyQuery {
             buckets: self,
             options: ReadOptions::default(),
+            gives: Gives {
+                read: Newest::read,
+                take: |newest| Ok(newest.record),
+                asked: |request| request,
+            },
         }
     }
 }
 
 /// A read of the newest record of every key; see [`Buckets::latest_per_key`].
 #[must_use = "nothing is read until this is awaited"]
-#[derive(Debug)]
-pub struct LatestPerKeyQuery<'a, T: Record> {
+pub struct LatestPerKeyQuery<'a, T: Record, R = T> {
     buckets: &'a Buckets<T>,
     options: ReadOptions<'a>,
+    gives: Gives<T, R>,
+}
+
+impl<T: Record, R> fmt::Debug for LatestPerKeyQuery<'_, T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LatestPerKeyQuery")
+            .field("collection", &T::SPEC.collection())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the read gives of each record.
+struct Gives<T: Record, R> {
+    read: fn(&RawDocument) -> Result<Newest<T>, DamagedBucket>,
+    /// The key, if the result for its newest bucket does not tell.
+    take: fn(Newest<T>) -> Result<R, T::Key>,
+    asked: Asked<T, R>,
 }
 
 impl<'a, T: Record> LatestPerKeyQuery<'a, T> {
+    /// Gives a reference with each record; see [`RecordsQuery::with_refs`](super::RecordsQuery::with_refs). A key from
+    /// whose newest bucket records were removed takes a find of its own.
+    pub fn with_refs(self) -> LatestPerKeyQuery<'a, T, Referenced<T>> {
+        LatestPerKeyQuery {
+            buckets: self.buckets,
+            options: self.options,
+            gives: Gives {
+                read: Newest::read_with_ref,
+                take: Newest::into_referenced,
+                asked: |request| request.with_refs(),
+            },
+        }
+    }
+}
+
+impl<'a, T: Record, R: Send + 'a> LatestPerKeyQuery<'a, T, R> {
     read_setters!(options);
 
     /// The records as a stream, whose first command is sent when it is first polled.
@@ -94,14 +134,15 @@ impl<'a, T: Record> LatestPerKeyQuery<'a, T> {
     ///     Ok(keys)
     /// }
     /// ```
-    pub fn stream(self) -> RecordStream<'a, T> {
+    pub fn stream(self) -> RecordStream<'a, R> {
         RecordStream::plain(self.open().try_flatten_stream().fuse())
     }
 
-    async fn open(self) -> Result<impl Stream<Item = Result<Vec<T>>> + Send + 'a> {
+    async fn open(self) -> Result<impl Stream<Item = Result<Vec<R>>> + Send + 'a> {
         let Self {
             buckets,
             mut options,
+            gives,
         } = self;
         let context = Context::of_all::<T>("latest_per_key");
         let collection = buckets.store().readable(&mut options, &context).await?;
@@ -115,6 +156,7 @@ impl<'a, T: Record> LatestPerKeyQuery<'a, T> {
             collection: collection.clone(),
             options: options.clone(),
             context: context.clone(),
+            gives,
         });
         let scan = KeyScan::newest_items();
         let keys = every_key(T::SPEC, scan, collection, options, context).await?;
@@ -140,8 +182,8 @@ impl<'a, T: Record> LatestPerKeyQuery<'a, T> {
         Ok(of_one_collection(records, began, of_end, of_context))
     }
 
-    async fn run(self) -> Result<Vec<T>> {
-        let records: Vec<T> = self.stream().try_collect().await?;
+    async fn run(self) -> Result<Vec<R>> {
+        let records: Vec<R> = self.stream().try_collect().await?;
         tracing::debug!(target: trace::READ, records = records.len(), "latest_per_key");
         Ok(records)
     }
@@ -178,18 +220,21 @@ fn without_records<T: Record>(
 }
 
 /// Finds what the newest bucket of a key does not tell.
-struct Look<'a, T: Record> {
+struct Look<'a, T: Record, R> {
     buckets: Buckets<T>,
     collection: Collection<RawDocumentBuf>,
     options: SharedOptions<'a>,
     context: Context,
+    gives: Gives<T, R>,
 }
 
-impl<T: Record> Look<'_, T> {
+impl<T: Record, R: Send> Look<'_, T, R> {
     /// The newest record of this key that is shown.
-    async fn latest(&self, key: T::Key) -> Result<Option<T>> {
-        let latest =
-            async |options: ReadOptions<'_>| latest_within(&self.buckets, key, options).await;
+    async fn latest(&self, key: T::Key) -> Result<Option<R>> {
+        let asked = self.gives.asked;
+        let latest = async |options: ReadOptions<'_>| {
+            latest_within(&self.buckets, key, asked, options).await
+        };
         self.options.lend(latest).await
     }
 
@@ -220,11 +265,12 @@ impl<T: Record> Look<'_, T> {
     }
 
     fn read(&self, found: &RawDocumentBuf) -> Result<Newest<T>> {
-        Newest::read(found).map_err(|damage| Error::new(ErrorKind::Damaged(damage), &self.context))
+        let read = (self.gives.read)(found);
+        read.map_err(|damage| Error::new(ErrorKind::Damaged(damage), &self.context))
     }
 
     /// Leaves out records past the model's limit.
-    async fn shown(&self, records: Vec<Result<Newest<T>>>) -> Vec<Result<T>> {
+    async fn shown(&self, records: Vec<Result<Newest<T>>>) -> Vec<Result<R>> {
         let live = read::live(T::SPEC, DateTime::now());
         let mut shown = Vec::with_capacity(records.len());
         for newest in records {
@@ -235,7 +281,11 @@ impl<T: Record> Look<'_, T> {
                         shown.extend(self.latest(newest.key).await.transpose());
                     }
                 }
-                newest => shown.push(newest.map(|newest| newest.record)),
+                Ok(newest) => match (self.gives.take)(newest) {
+                    Ok(record) => shown.push(Ok(record)),
+                    Err(key) => shown.extend(self.latest(key).await.transpose()),
+                },
+                Err(error) => shown.push(Err(error)),
             }
         }
         shown
@@ -298,8 +348,8 @@ impl<T: Record> Look<'_, T> {
     }
 }
 
-impl<'a, T: Record> IntoFuture for LatestPerKeyQuery<'a, T> {
-    type Output = Result<Vec<T>>;
+impl<'a, T: Record, R: Send + 'a> IntoFuture for LatestPerKeyQuery<'a, T, R> {
+    type Output = Result<Vec<R>>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {

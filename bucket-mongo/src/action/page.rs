@@ -1,7 +1,9 @@
 //! `page`: the manual's page, one bucket.
 
-use bucket_core::{BucketDocument, Record, bucket, read};
-use mongodb::bson::{DateTime, RawDocumentBuf};
+use std::fmt;
+
+use bucket_core::{BucketDocument, DamagedBucket, Record, Referenced, TimeRange, bucket, read};
+use mongodb::bson::{DateTime, RawDocument};
 use tracing::Instrument;
 
 use super::ActionFuture;
@@ -42,18 +44,35 @@ impl<T: Record> Buckets<T> {
             key: key.into(),
             number,
             options: ReadOptions::default(),
+            decode: |number, stored, range| {
+                let bucket = stored.map(|stored| bucket::decode_within::<T>(stored, range));
+                let bucket = bucket.transpose()?;
+                Ok(Page { number, bucket })
+            },
         }
     }
 }
 
 /// A read of a page; see [`Buckets::page`].
 #[must_use = "nothing is read until this is awaited"]
-#[derive(Debug)]
-pub struct PageQuery<'a, T: Record> {
+pub struct PageQuery<'a, T: Record, R = Page<T>> {
     buckets: &'a Buckets<T>,
     key: T::Key,
     number: u64,
     options: ReadOptions<'a>,
+    decode: Decode<R>,
+}
+
+/// Reads the bucket of a page, if there is one: its records in the range.
+type Decode<R> = fn(u64, Option<&RawDocument>, TimeRange) -> Result<R, DamagedBucket>;
+
+impl<T: Record, R> fmt::Debug for PageQuery<'_, T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PageQuery")
+            .field("key", &self.key)
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A page of a key: one bucket, or nothing past the end.
@@ -72,11 +91,11 @@ pub struct Page<T: Record> {
     bucket: Option<T::Bucket>,
 }
 
-impl<T: Record> std::fmt::Debug for Page<T>
+impl<T: Record> fmt::Debug for Page<T>
 where
-    T::Bucket: std::fmt::Debug,
+    T::Bucket: fmt::Debug,
 {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Page")
             .field("number", &self.number)
             .field("bucket", &self.bucket)
@@ -147,9 +166,36 @@ impl<T: Record> IntoIterator for Page<T> {
 }
 
 impl<'a, T: Record> PageQuery<'a, T> {
+    /// Gives the records of the page, each with a reference, instead of the bucket; none past the end. See
+    /// [`RecordsQuery::with_refs`](super::RecordsQuery::with_refs).
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn forget_page<T: Bucketed>(buckets: &Buckets<T>, key: T::Key) -> Result<()> {
+    ///     for found in buckets.page(key.clone(), 1).with_refs().await? {
+    ///         buckets.delete(key.clone(), &found.reference).await?;
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn with_refs(self) -> PageQuery<'a, T, Vec<Referenced<T>>> {
+        PageQuery {
+            buckets: self.buckets,
+            key: self.key,
+            number: self.number,
+            options: self.options,
+            decode: |_, stored, range| {
+                let found = stored.map(|stored| read::references(stored, range));
+                Ok(found.transpose()?.unwrap_or_default())
+            },
+        }
+    }
+}
+
+impl<'a, T: Record, R: Send + 'a> PageQuery<'a, T, R> {
     read_setters!(options);
 
-    async fn run(mut self) -> Result<Page<T>> {
+    async fn run(mut self) -> Result<R> {
         let context = Context::of::<T>("page", &self.key);
         if self.number == 0 {
             let message = "pages are counted from 1".to_owned();
@@ -165,19 +211,15 @@ impl<'a, T: Record> PageQuery<'a, T> {
             .map_err(|error| Error::read(error, &context))?;
         // The last bucket may have no records yet; then it is not a page.
         let found = found.filter(|stored| bucket::has_records::<T>(stored));
-        let decode = |stored: RawDocumentBuf| bucket::decode_within::<T>(&stored, live.range());
-        let bucket = found.map(decode).transpose();
-        let bucket = bucket.map_err(|damage| Error::new(ErrorKind::Damaged(damage), &context))?;
-        tracing::debug!(target: trace::READ, found = bucket.is_some(), "page");
-        Ok(Page {
-            number: self.number,
-            bucket,
-        })
+        let page = (self.decode)(self.number, found.as_deref(), live.range());
+        let page = page.map_err(|damage| Error::new(ErrorKind::Damaged(damage), &context))?;
+        tracing::debug!(target: trace::READ, found = found.is_some(), "page");
+        Ok(page)
     }
 }
 
-impl<'a, T: Record> IntoFuture for PageQuery<'a, T> {
-    type Output = Result<Page<T>>;
+impl<'a, T: Record, R: Send + 'a> IntoFuture for PageQuery<'a, T, R> {
+    type Output = Result<R>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {

@@ -2,11 +2,12 @@
 
 use std::{
     fmt,
+    marker::PhantomData,
     pin::Pin,
     task::{self, Poll},
 };
 
-use bucket_core::{Record, bucket, read};
+use bucket_core::{DamagedBucket, Record, Referenced, TimeRange, bucket, read};
 use futures_core::{Stream, stream::BoxStream};
 use futures_util::{StreamExt, TryStreamExt};
 use mongodb::bson::{DateTime, RawDocument};
@@ -47,26 +48,37 @@ impl<T: Record> Buckets<T> {
             buckets: self,
             key: key.into(),
             options: ReadOptions::default(),
+            decode: bucket::decode_within::<T>,
         }
     }
 }
 
 /// A read of all pages; see [`Buckets::pages`].
 #[must_use = "nothing is read until this is awaited"]
-#[derive(Debug)]
-pub struct PagesQuery<'a, T: Record> {
+pub struct PagesQuery<'a, T: Record, R = <T as Record>::Bucket> {
     buckets: &'a Buckets<T>,
     key: T::Key,
     options: ReadOptions<'a>,
+    /// Reads a bucket: its records in the range.
+    decode: fn(&RawDocument, TimeRange) -> Result<R, DamagedBucket>,
+}
+
+impl<T: Record, R> fmt::Debug for PagesQuery<'_, T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PagesQuery")
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A stream over the buckets of a key; see [`Buckets::pages`].
 #[must_use = "streams do nothing unless polled"]
-pub struct PageStream<'a, T: Record> {
-    buckets: BoxStream<'a, Result<T::Bucket>>,
+pub struct PageStream<'a, T: Record, R = <T as Record>::Bucket> {
+    pages: BoxStream<'a, Result<R>>,
+    record: PhantomData<fn() -> T>,
 }
 
-impl<T: Record> fmt::Debug for PageStream<'_, T> {
+impl<T: Record, R> fmt::Debug for PageStream<'_, T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PageStream")
             .field("collection", &T::SPEC.collection())
@@ -75,14 +87,28 @@ impl<T: Record> fmt::Debug for PageStream<'_, T> {
 }
 
 impl<'a, T: Record> PagesQuery<'a, T> {
+    /// Gives the records of each page, each with a reference, instead of the bucket. See
+    /// [`RecordsQuery::with_refs`](super::RecordsQuery::with_refs).
+    pub fn with_refs(self) -> PagesQuery<'a, T, Vec<Referenced<T>>> {
+        PagesQuery {
+            buckets: self.buckets,
+            key: self.key,
+            options: self.options,
+            decode: read::references,
+        }
+    }
+}
+
+impl<'a, T: Record, R: Send + 'a> PagesQuery<'a, T, R> {
     read_setters!(options);
 
     /// The pages as a stream over one cursor, which is opened when the stream is first polled.
-    pub fn stream(self) -> PageStream<'a, T> {
+    pub fn stream(self) -> PageStream<'a, T, R> {
         let Self {
             buckets,
             key,
             mut options,
+            decode: read,
         } = self;
         let context = Context::of::<T>("pages", &key);
         let live = read::live(T::SPEC, DateTime::now());
@@ -100,33 +126,34 @@ impl<'a, T: Record> PagesQuery<'a, T> {
         let decode = {
             let context = context.clone();
             move |stored: &RawDocument| {
-                bucket::decode_within::<T>(stored, shown)
+                read(stored, shown)
                     .map_err(|damage| Error::new(ErrorKind::Damaged(damage), &context))
             }
         };
         let failed = move |fault: ReadFault| Error::read(fault, &context);
         PageStream {
-            buckets: each(open, decode, failed),
+            pages: each(open, decode, failed),
+            record: PhantomData,
         }
     }
 
-    async fn run(self) -> Result<Vec<T::Bucket>> {
-        let pages: Vec<T::Bucket> = self.stream().try_collect().await?;
+    async fn run(self) -> Result<Vec<R>> {
+        let pages: Vec<R> = self.stream().try_collect().await?;
         tracing::debug!(target: trace::READ, pages = pages.len(), "pages");
         Ok(pages)
     }
 }
 
-impl<T: Record> Stream for PageStream<'_, T> {
-    type Item = Result<T::Bucket>;
+impl<T: Record, R> Stream for PageStream<'_, T, R> {
+    type Item = Result<R>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Self::Item>> {
-        self.buckets.poll_next_unpin(cx)
+        self.pages.poll_next_unpin(cx)
     }
 }
 
-impl<'a, T: Record> IntoFuture for PagesQuery<'a, T> {
-    type Output = Result<Vec<T::Bucket>>;
+impl<'a, T: Record, R: Send + 'a> IntoFuture for PagesQuery<'a, T, R> {
+    type Output = Result<Vec<R>>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {

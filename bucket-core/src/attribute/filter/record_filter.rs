@@ -37,7 +37,7 @@ pub struct RecordFilter {
 
 /// A condition on one document: an item, or an entry of an array.
 #[derive(Debug, Clone, PartialEq)]
-enum Condition {
+pub(super) enum Condition {
     All(Vec<Self>),
     Any(Vec<Self>),
     None(Vec<Self>),
@@ -46,7 +46,7 @@ enum Condition {
 
 /// A condition on the value of a field. If the value is an array, one of its elements may meet it.
 #[derive(Debug, Clone, PartialEq)]
-enum Test {
+pub(super) enum Test {
     Compares(Operator, Bson),
     IsIn(Vec<Bson>),
     /// It is neither missing nor null.
@@ -137,6 +137,13 @@ impl RecordFilter {
     /// would be missing.
     pub(crate) fn of_item(&self) -> Document {
         self.condition.of_item(&self.held).unwrap_or_default()
+    }
+
+    /// What a bucket meets only if its smallest and largest values show that none of its records meets the filter.
+    /// `None` if they never do.
+    pub(crate) fn beyond(&self, spec: &BucketSpec) -> Option<Document> {
+        let bounds: Vec<_> = spec.bounds().collect();
+        self.condition.beyond(&bounds)
     }
 
     /// The condition for the server on what a bucket and its items have of the arrays that it may hold for them.

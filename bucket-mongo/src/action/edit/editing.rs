@@ -13,6 +13,7 @@ use mongodb::{
 };
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::again;
 use crate::{
     Buckets, Error, ErrorKind, RecordOutcome, Result,
     action::insert_one::insert_one,
@@ -23,9 +24,6 @@ use crate::{
     write_concern::raw_write_concern,
     writer::{Channel, LONGEST_DEADLINE, Settings, Writer, is_in_transaction, not_sent_in_time},
 };
-
-/// The longest pause before another try of a read, in milliseconds.
-const PAUSE: u64 = 64;
 
 /// When a call with these settings ends.
 pub(crate) fn deadline<T: Record>(buckets: &Buckets<T>, settings: &Settings) -> Instant {
@@ -206,16 +204,9 @@ impl<'a, T: Record> Editing<'a, T> {
     /// Reads what a plan finds, on the primary.
     pub(in crate::action) async fn read(&mut self, plan: FindPlan) -> Result<Vec<RawDocumentBuf>> {
         loop {
-            let found = self.read_once(plan.clone()).await;
-            match found {
-                Err(error)
-                    if error.is_retryable()
-                        && self.session.is_none()
-                        && Instant::now() < self.deadline =>
-                {
-                    sleep(backoff::spread(PAUSE)).await;
-                }
-                found => return found,
+            match self.read_once(plan.clone()).await {
+                Ok(found) => return Ok(found),
+                Err(error) => self.passes(error).await?,
             }
         }
     }
@@ -240,6 +231,14 @@ impl<'a, T: Record> Editing<'a, T> {
             options.terms.criteria = Some(primary);
         }
         Ok(options)
+    }
+
+    /// Waits, if this error of a read passes. A transaction has to begin again.
+    pub(super) async fn passes(&mut self, error: Error) -> Result<()> {
+        if self.is_in_transaction().await? {
+            return Err(error);
+        }
+        again::passes(error, self.deadline).await
     }
 
     async fn read_once(&mut self, plan: FindPlan) -> Result<Vec<RawDocumentBuf>> {

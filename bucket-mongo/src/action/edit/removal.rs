@@ -26,7 +26,13 @@ impl<T: Record> Removal<T> {
     pub(super) async fn run(self, mut editing: Editing<'_, T>) -> Result<Removed> {
         let filter = self.request(&editing).record_filter()?;
         let mut removed = Removed::default();
-        for which in self.found(&mut editing).await? {
+        let found = loop {
+            match self.found(&mut editing).await {
+                Ok(found) => break found,
+                Err(error) => editing.passes(error).await?,
+            }
+        };
+        for which in found {
             let mut edit = Edit::delete_some(self.key.clone(), &which, self.range, filter.clone());
             if self.forgets_ids {
                 edit = edit.forget_ids();

@@ -7,6 +7,7 @@ use mongodb::{
 };
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::again::passes;
 use crate::{
     Error, ErrorKind, Result, backoff,
     error::{Context, NotKnown},
@@ -44,9 +45,13 @@ impl Transaction {
         let session = timeout_at(deadline, database.client().start_session()).await;
         let session = session.map_err(|_| not_sent_in_time(&context))?;
         let session = session.map_err(|error| Error::read(error, &context))?;
-        let takes = timeout_at(deadline, takes_transactions(database)).await;
-        let takes = takes.map_err(|_| not_sent_in_time(&context))?;
-        let takes = takes.map_err(|error| Error::read(error, &context))?;
+        let takes = loop {
+            let takes = timeout_at(deadline, takes_transactions(database)).await;
+            match takes.map_err(|_| not_sent_in_time(&context))? {
+                Ok(takes) => break takes,
+                Err(error) => passes(Error::read(error, &context), deadline).await?,
+            }
+        };
         Ok(takes.then(|| Self {
             session,
             write_concern: write_concern.cloned(),
@@ -86,7 +91,10 @@ impl Transaction {
                 let abort = self.session.abort_transaction();
                 timeout_at(self.deadline, abort).await.ok();
                 // Nothing of a transaction that was not committed is stored.
-                if !error.contains_label(TRANSIENT) && !error.is_outcome_unknown() {
+                let passes = error.contains_label(TRANSIENT)
+                    || error.is_outcome_unknown()
+                    || error.is_retryable();
+                if !passes {
                     return Err(error);
                 }
                 Some(error.not_sent())

@@ -21,7 +21,7 @@ use super::{SealReport, watcher::Watcher};
 use crate::{
     Buckets, Error, ErrorKind, Result,
     action::{
-        edit::{Editing, Sent},
+        edit::{Editing, Sent, deadline, passes},
         scan,
     },
     error::{Context, ReadFault},
@@ -159,7 +159,57 @@ impl<'a, T: Record> Packing<'a, T> {
             return Err(self.invalid("the time range ends before it starts"));
         }
         let due = self.due()?;
-        let mut rows = self.open(due.as_ref()).await?;
+        // Until when it begins again after errors that pass; `None` since a bucket has come.
+        let mut patience = None;
+        loop {
+            match self.pass(due.as_ref(), &mut watcher, &mut patience).await? {
+                Ok(ended) => return Ok(ended),
+                Err(error) => {
+                    let until = *patience.get_or_insert_with(|| self.patience());
+                    select! {
+                        () = watcher.stopped() => return Ok(Ended::Stopped),
+                        passed = passes(error, until) => passed?,
+                    }
+                    self.forget_what_comes_again();
+                }
+            }
+        }
+    }
+
+    /// Until when a read is tried that fails now.
+    fn patience(&self) -> Instant {
+        let own = || deadline(self.asked.buckets, &self.asked.settings);
+        self.until.unwrap_or_else(own)
+    }
+
+    /// A pass that begins again meets those buckets once more of which nothing was changed.
+    fn forget_what_comes_again(&mut self) {
+        let is_unsealed = self.report.is_unsealed;
+        let before = mem::take(&mut self.report);
+        self.report = SealReport {
+            stay: 0,
+            damaged: 0,
+            damages: Vec::new(),
+            is_unsealed,
+            ..if self.asked.is_dry {
+                SealReport::default()
+            } else {
+                before
+            }
+        };
+    }
+
+    /// Takes all buckets from the beginning; the inner error is that of a read.
+    async fn pass(
+        &mut self,
+        due: Option<&Due>,
+        watcher: &mut Watcher<'_>,
+        patience: &mut Option<Instant>,
+    ) -> Result<Result<Ended>> {
+        let mut rows = match self.open(due).await {
+            Ok(rows) => rows,
+            Err(error) => return Ok(Err(error)),
+        };
         let mut gathered = Gathered::default();
         loop {
             // While a command is under way, the buckets of the next one are read and packed.
@@ -171,29 +221,31 @@ impl<'a, T: Record> Packing<'a, T> {
                 select! {
                     biased;
                     () = watcher.stopped() => None,
-                    next = self.gather(&mut rows, due.as_ref(), first, is_last) => Some(next),
+                    next = self.gather(&mut rows, due, first, is_last) => Some(next),
                 }
             };
             let (made, next) = join!(self.send(&statements), gathering);
             let is_taken = self.sent(&statements, made?);
             watcher.saw(&self.report);
-            let Some(next) = next else {
-                return Ok(Ended::Stopped);
+            gathered = match next {
+                None => return Ok(Ok(Ended::Stopped)),
+                Some(Err(error)) => return Ok(Err(error)),
+                Some(Ok(next)) => next,
             };
-            gathered = next?;
+            *patience = None;
             if is_end {
-                return Ok(Ended::Whole);
+                return Ok(Ok(Ended::Whole));
             }
             self.report.stay += gathered.stay;
             for damage in gathered.damages.drain(..) {
                 self.report.damaged(damage);
             }
             if is_taken && watcher.leaves_the_rest() {
-                return Ok(Ended::Taken);
+                return Ok(Ok(Ended::Taken));
             }
             if !statements.is_empty() && !self.asked.pause.is_zero() {
                 select! {
-                    () = watcher.stopped() => return Ok(Ended::Stopped),
+                    () = watcher.stopped() => return Ok(Ok(Ended::Stopped)),
                     () = sleep(self.asked.pause) => {}
                 }
             }

@@ -23,7 +23,8 @@ pub struct SealReport {
     pub bytes_before: u64,
     /// Their size after.
     pub bytes_after: u64,
-    /// The number of buckets that stay as they are, because they would not be smaller or have more than 8 MB.
+    /// The number of buckets that stay as they are, because they would not be smaller, have more than 8 MB, or
+    /// have values outside their own smallest and largest ones.
     pub stay: u64,
     /// The number of buckets that another writer changed before their statement came: another call takes them.
     pub changed: u64,
