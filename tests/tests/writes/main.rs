@@ -59,4 +59,5 @@ mod settings_together;
 mod sources;
 mod stability;
 mod taken;
+mod time_limits;
 mod yielding_reads;
