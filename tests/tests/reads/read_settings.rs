@@ -20,8 +20,8 @@ use futures_util::{StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
 
-/// Far more than anything here takes that ends by itself.
-const AMPLE: Duration = Duration::from_secs(20);
+/// Longer than anything here takes on a busy machine: only what never ends takes that long.
+const AMPLE: Duration = Duration::from_secs(300);
 const SHORT: Duration = Duration::from_millis(300);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
@@ -173,7 +173,7 @@ async fn every_command_says_how_much_time_is_left_if_the_call_has_a_limit() {
     let limited = limits(&take(&seen));
     assert_eq!(limited.len(), free.len());
     assert!(
-        limited.iter().all(|limit| (1..=20_100).contains(limit)),
+        limited.iter().all(|limit| (1..=300_100).contains(limit)),
         "{limited:?}"
     );
 
@@ -213,7 +213,7 @@ async fn the_deadline_of_a_stream_counts_from_its_first_poll_and_nothing_is_sent
     let (client, seen) = watched(server().await.uri()).await;
     let database = client.database(database.name());
     let (cells, bottles) = (Cell::buckets(&database), Bottle::documents(&database));
-    let deadline = Duration::from_secs(2);
+    let deadline = Duration::from_secs(4);
     let pages = cells.pages(key()).deadline(deadline).stream();
     let records = cells.records(key()).deadline(deadline).stream();
     let range = cells.range(key(), span()).deadline(deadline).stream();
@@ -288,11 +288,11 @@ async fn one_deadline_counts_for_all_commands_of_a_call() {
         "configureFailPoint": "failCommand",
         "mode": "alwaysOn",
         "data": {
-            "failCommands": ["find", "aggregate"], "blockConnection": true, "blockTimeMS": 600,
+            "failCommands": ["find", "aggregate"], "blockConnection": true, "blockTimeMS": 2_000,
         },
     };
     fail_point(&server, slow).await;
-    let deadline = Duration::from_secs(1);
+    let deadline = Duration::from_millis(3_500);
     cells.count(key()).deadline(deadline).await.unwrap();
     let before = cells
         .rollup(key(), span(), Interval::hours(1))

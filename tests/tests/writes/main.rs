@@ -62,4 +62,5 @@ mod settings_together;
 mod sources;
 mod stability;
 mod taken;
+mod time_limits;
 mod yielding_reads;
