@@ -12,20 +12,29 @@ use tokio::{
 use tracing::Instrument;
 
 use super::{
-    SealerBuilder,
     packing::{self, Asked, Ended, Packing, What},
     watcher::{Totals, Watcher},
 };
-use crate::{Error, ErrorKind, Result, backoff, error::Context, trace};
+use crate::{Buckets, Error, ErrorKind, Result, backoff, error::Context, trace, writer::Settings};
 
 /// How often a round looks at the whole collection: it seals what is late in old windows.
 const WHOLE: Duration = Duration::from_secs(24 * 3_600);
 /// The longest time before the first round, in milliseconds, so that sealers that are started together do not begin together.
 const FIRST: u64 = 2_000;
 
+/// What a sealer was asked for.
+#[derive(Debug)]
+pub(super) struct Order<T: Record> {
+    pub(super) buckets: Buckets<T>,
+    pub(super) every: Duration,
+    pub(super) after: Option<Duration>,
+    pub(super) pause: Duration,
+    pub(super) settings: Settings,
+}
+
 /// The rounds of a sealer.
 pub(super) struct Rounds<T: Record> {
-    with: SealerBuilder<T>,
+    order: Order<T>,
     stop: watch::Receiver<bool>,
     totals: Arc<Totals>,
     /// The newest round over the whole collection that nothing has interrupted.
@@ -35,13 +44,9 @@ pub(super) struct Rounds<T: Record> {
 }
 
 impl<T: Record> Rounds<T> {
-    pub(super) fn new(
-        with: SealerBuilder<T>,
-        stop: watch::Receiver<bool>,
-        totals: Arc<Totals>,
-    ) -> Self {
+    pub(super) fn new(order: Order<T>, stop: watch::Receiver<bool>, totals: Arc<Totals>) -> Self {
         Self {
-            with,
+            order,
             stop,
             totals,
             whole: None,
@@ -50,7 +55,7 @@ impl<T: Record> Rounds<T> {
     }
 
     pub(super) async fn run(mut self) {
-        let every = u64::try_from(self.with.every.as_millis()).unwrap_or(u64::MAX);
+        let every = u64::try_from(self.order.every.as_millis()).unwrap_or(u64::MAX);
         let mut pause = backoff::spread(FIRST.min(every));
         while !self.is_stopped_within(pause).await {
             let collection = T::SPEC.collection();
@@ -74,13 +79,13 @@ impl<T: Record> Rounds<T> {
         let now = DateTime::now();
         let range = self.range();
         let mut packing = Packing::new(Asked {
-            buckets: &self.with.buckets,
-            what: What::Seal(self.with.after),
+            buckets: &self.order.buckets,
+            what: What::Seal(self.order.after),
             key: None,
             range,
             is_dry: false,
-            pause: self.with.pause,
-            settings: self.with.settings.clone(),
+            pause: self.order.pause,
+            settings: self.order.settings.clone(),
         });
         let watcher = Watcher::new(self.stop.clone(), &self.totals);
         let ended = packing.walk(watcher).await?;
@@ -92,7 +97,7 @@ impl<T: Record> Rounds<T> {
         // What others have changed meanwhile may still be due.
         if report.changed == 0 {
             // `start` has checked that there is such a time.
-            let after = packing::after::<T>(self.with.after).unwrap_or_default();
+            let after = packing::after::<T>(self.order.after).unwrap_or_default();
             let until = now.timestamp_millis().saturating_sub(after);
             self.until = Some(DateTime::from_millis(until));
         }

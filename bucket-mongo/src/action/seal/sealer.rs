@@ -6,7 +6,11 @@ use bucket_core::Record;
 use mongodb::options::WriteConcern;
 use tokio::{runtime::Handle, sync::watch, task::JoinHandle};
 
-use super::{SealerReport, packing, rounds::Rounds, watcher::Totals};
+use super::{
+    SealerReport, packing,
+    rounds::{Order, Rounds},
+    watcher::Totals,
+};
 use crate::{Buckets, Error, ErrorKind, Result, error::Context, writer::Settings};
 
 /// The longest time between two rounds if none is set.
@@ -31,11 +35,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[must_use = "nothing is sealed until it is started"]
 #[derive(Debug)]
 pub struct SealerBuilder<T: Record> {
-    pub(super) buckets: Buckets<T>,
-    pub(super) every: Duration,
-    pub(super) after: Option<Duration>,
-    pub(super) pause: Duration,
-    pub(super) settings: Settings,
+    order: Order<T>,
 }
 
 impl<T: Record> Buckets<T> {
@@ -57,11 +57,13 @@ impl<T: Record> Buckets<T> {
     /// ```
     pub fn sealer(&self) -> SealerBuilder<T> {
         SealerBuilder {
-            buckets: self.clone(),
-            every: EVERY,
-            after: None,
-            pause: PAUSE,
-            settings: Settings::default(),
+            order: Order {
+                buckets: self.clone(),
+                every: EVERY,
+                after: None,
+                pause: PAUSE,
+                settings: Settings::default(),
+            },
         }
     }
 }
@@ -70,27 +72,27 @@ impl<T: Record> SealerBuilder<T> {
     /// Sets the longest time from one round to the next: an hour if not set, at least a second. Each time is drawn from
     /// the second half of it, so that several sealers do not begin at the same moment.
     pub fn every(mut self, every: Duration) -> Self {
-        self.every = every;
+        self.order.every = every;
         self
     }
 
     /// Buckets are due this long after their last record, or after their window, instead of after the model's
     /// `seal_after`.
     pub fn after(mut self, duration: Duration) -> Self {
-        self.after = Some(duration);
+        self.order.after = Some(duration);
         self
     }
 
     /// Waits this long after every command of up to 100 buckets, so that others get more of the server: 100 milliseconds
     /// if not set.
     pub fn pause(mut self, pause: Duration) -> Self {
-        self.pause = pause;
+        self.order.pause = pause;
         self
     }
 
     /// Sets the write concern instead of the handle's.
     pub fn write_concern(mut self, write_concern: WriteConcern) -> Self {
-        self.settings.write_concern = Some(write_concern);
+        self.order.settings.write_concern = Some(write_concern);
         self
     }
 
@@ -105,14 +107,14 @@ impl<T: Record> SealerBuilder<T> {
             let context = Context::of_all::<T>("seal");
             Error::new(ErrorKind::InvalidArgument { message }, &context)
         };
-        packing::after::<T>(self.after).map_err(|message| invalid(message.to_owned()))?;
-        if self.every < Duration::from_secs(1) {
+        packing::after::<T>(self.order.after).map_err(|message| invalid(message.to_owned()))?;
+        if self.order.every < Duration::from_secs(1) {
             return Err(invalid("`every` must be at least a second".to_owned()));
         }
         let runtime = Handle::try_current().map_err(|source| invalid(source.to_string()))?;
         let (stop, stopped) = watch::channel(false);
         let totals = Arc::new(Totals::default());
-        let rounds = Rounds::new(self, stopped, totals.clone());
+        let rounds = Rounds::new(self.order, stopped, totals.clone());
         Ok(Sealer {
             stop,
             totals,
