@@ -1,4 +1,4 @@
-//! `ensure()` decides by what the primary has, also for a client that reads another member, which is behind.
+//! `ensure()` decides by what the primary has, also for a client that reads another member, which lags.
 
 use std::time::Duration;
 
@@ -30,6 +30,7 @@ macro_rules! models {
 
         impl $name {
             /// Records from 40 days ago.
+            #[allow(dead_code, reason = "not all models store some")]
             fn old() -> Vec<Self> {
                 let begin = DateTime::now().timestamp_millis() - 40 * 86_400_000;
                 let record = |number| Self {
@@ -66,13 +67,13 @@ async fn lagging() -> (DevServer, Client) {
     let mut config = reply.get_document("config").unwrap().clone();
     let primary = server.primary().await.unwrap().address();
     let members = config.get_array_mut("members").unwrap().iter_mut();
-    let behind = members
+    let lagging = members
         .filter_map(|member| member.as_document_mut())
         .find(|member| member.get_str("host").is_ok_and(|host| host != primary))
         .unwrap();
     // Without a vote, so that nothing waits for it.
-    behind.extend(doc! { "priority": 0, "votes": 0, "tags": { "is": "behind" } });
-    let host = behind.get_str("host").unwrap().to_owned();
+    lagging.extend(doc! { "priority": 0, "votes": 0, "tags": { "is": "late" } });
+    let host = lagging.get_str("host").unwrap().to_owned();
     let version = config.get_i32("version").unwrap();
     config.insert("version", version + 1);
     admin
@@ -85,7 +86,7 @@ async fn lagging() -> (DevServer, Client) {
     direct.database("admin").run_command(stop).await.unwrap();
     let uri = server.uri();
     let separator = if uri.contains('?') { '&' } else { '?' };
-    let reads = "readPreference=secondary&readPreferenceTags=is:behind";
+    let reads = "readPreference=secondary&readPreferenceTags=is:late";
     let reader = Client::with_uri_str(format!("{uri}{separator}{reads}"));
     (server, reader.await.unwrap())
 }
@@ -162,7 +163,7 @@ async fn a_set_up_needs_no_other_member() {
     let separator = if uri.contains('?') { '&' } else { '?' };
     let secondary = "readPreference=secondary&serverSelectionTimeoutMS=500";
     let client = Client::with_uri_str(format!("{uri}{separator}{secondary}"));
-    let database = client.await.unwrap().database("alone");
+    let database = client.await.unwrap().database("single");
     let begun = Instant::now();
     let report = Numbered::buckets(&database).ensure().await.unwrap();
     assert!(report.drift.is_empty(), "{report}");

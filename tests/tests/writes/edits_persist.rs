@@ -107,6 +107,7 @@ macro_rules! calls {
     };
 }
 
+#[allow(clippy::ref_option, reason = "as `shown` hands it on")]
 fn cents(found: &Option<Payment>) -> String {
     format!("{:?}", found.as_ref().map(|payment| payment.cents))
 }
