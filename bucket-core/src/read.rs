@@ -61,7 +61,7 @@ pub use self::{
     sizes::{Sizes, sizes},
     span::{is_whole, longest, overlapping},
     stats_pipeline::stats_pipeline,
-    summaries::{KeySummary, read_summary, summaries},
+    summaries::{KeySummary, read_summary, summaries, summarised_key},
     tails::{newest, open_buckets},
     token::{CursorToken, IntoCursorToken, TokenError},
     walk::{Placed, Ready, RecordPlace, Tokens, Turns, Walk, WalkOrder},

@@ -17,7 +17,7 @@ pub(crate) use self::{
     keys::{SIDE_BY_SIDE, every_key},
     options::ReadOptions,
     request::{MOST_REPLACED, Request},
-    rows::{Find, Rows},
+    rows::{Find, Rows, opened},
     same_collection::{Met, SameCollection, of_one_collection, taken_away, uuid},
     shared::{Aggregated, SharedOptions},
     stream::Chunks,

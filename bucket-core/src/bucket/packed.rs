@@ -104,9 +104,14 @@ impl Shown {
             let Some(time) = time.filter(|time| *time >= from && !is_removed(item)) else {
                 return;
             };
-            let (first, last) = self.ends.unwrap_or((time, time));
-            self.ends = Some((first.min(time), last.max(time)));
+            self.reach(time);
             self.records += 1;
         })
+    }
+
+    /// There is a record of this time.
+    pub(crate) fn reach(&mut self, time: DateTime) {
+        let (first, last) = self.ends.unwrap_or((time, time));
+        self.ends = Some((first.min(time), last.max(time)));
     }
 }

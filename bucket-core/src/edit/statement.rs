@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
+use bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc};
 
 use super::{edit_error::EditError, opened::OpenedBucket};
 use crate::{
@@ -12,10 +12,10 @@ use crate::{
         record::Record,
         sealed::{EDIT, FIRST, LAST, PACKED, PLACES, SEALED},
     },
-    codec::raw::{RawWriter, elements},
+    codec::raw::{RawWriter, elements, kind::ARRAY},
     model::{
         size::MAX_DOCUMENT_BYTES,
-        spec::{ID, ID_INDEX},
+        spec::{BucketSpec, ID, ID_INDEX},
     },
     read::ReadKey,
     stats::{StoredStats, Total},
@@ -57,22 +57,24 @@ impl<T: Record> OpenedBucket<'_, T> {
                 Some(value) => drop(set.insert(path, value)),
                 None => drop(unset.insert(path, "")),
             });
+        let repacked = self.packed.map(|_| self.repacked(changed));
         let command = RawWriter::build(|writer| {
             writer.string("update", spec.collection());
             writer.bool("ordered", true);
             let updates = writer.begin_array("updates");
             let update = writer.begin_element(0);
             let filter = writer.begin_document("q");
-            self.write_filter(changed, edits, writer);
+            let after = repacked.as_ref().map_or(0, Repacked::size);
+            self.write_filter(changed, edits, after, writer);
             writer.end(filter);
             let change = writer.begin_document("u");
             let sets = writer.begin_document("$set");
-            if self.packed.is_none() {
+            if let Some(repacked) = &repacked {
+                repacked.write(spec, changed.keys().copied(), edits, writer);
+            } else {
                 for (index, (item, _)) in changed {
                     writer.document(&format!("{}.{index}", spec.items()), item);
                 }
-            } else {
-                self.write_sealed(changed, edits, writer);
             }
             write_all(writer, &set);
             writer.end(sets);
@@ -91,7 +93,13 @@ impl<T: Record> OpenedBucket<'_, T> {
 
     /// The state that was read. Appends change the count, edits their number. The items themselves show a bucket
     /// that was removed and opened again, and what other tools have changed.
-    fn write_filter(&self, changed: &Changed<'_, T>, edits: Edits, writer: &mut RawWriter) {
+    fn write_filter(
+        &self,
+        changed: &Changed<'_, T>,
+        edits: Edits,
+        after: usize,
+        writer: &mut RawWriter,
+    ) {
         let spec = T::SPEC;
         for element in elements(self.stored).map_while(Result::ok) {
             if element.name == ID {
@@ -109,11 +117,11 @@ impl<T: Record> OpenedBucket<'_, T> {
             writer.integer(&number, edits.number);
         }
         if let Some(packed) = self.packed {
-            if packed.len() < MAX_DOCUMENT_BYTES / 3 {
+            if packed.len() + after < MAX_DOCUMENT_BYTES * 2 / 3 {
                 writer.binary(spec.items(), PACKED, packed);
                 return;
             }
-            // With the new ones they may not fit into a command.
+            // With those after it they may not fit into a command.
             let same = writer.begin_document(spec.items());
             writer.string("$type", "binData");
             writer.end(same);
@@ -147,38 +155,21 @@ impl<T: Record> OpenedBucket<'_, T> {
         }
     }
 
-    /// All items, packed again. Where no record is left, or nothing packs them, they become rows.
-    fn write_sealed(&self, changed: &Changed<'_, T>, edits: Edits, writer: &mut RawWriter) {
-        let spec = T::SPEC;
+    /// All items, packed again. Where no record is left, or nothing packs them, they are rows.
+    fn repacked(&self, changed: &Changed<'_, T>) -> Repacked {
         let all = self.items.iter().enumerate();
         let all = all.map(|(index, item)| changed.get(&index).map_or(*item, |(item, _)| item));
         let all: Vec<&RawDocument> = all.collect();
         let left = all.iter().copied().filter(|item| !is_removed(item));
-        let packed = ends(spec, left).and_then(|ends| Some((ends, pack(all.iter().copied())?)));
-        if let Some((_, packed)) = &packed {
-            writer.binary(spec.items(), PACKED, packed);
-        } else {
-            let rows = writer.begin_array(spec.items());
-            for (index, item) in all.iter().enumerate() {
-                writer.element(index, item.as_bytes());
-            }
-            writer.end(rows);
+        let packed = ends(T::SPEC, left).and_then(|ends| Some((ends, pack(all.iter().copied())?)));
+        match packed {
+            Some((ends, packed)) => Repacked::Columns { packed, ends },
+            None => Repacked::Rows(RawWriter::build(|writer| {
+                for (index, item) in all.iter().enumerate() {
+                    writer.element(index, item.as_bytes());
+                }
+            })),
         }
-        let sealed = writer.begin_document(SEALED);
-        if let Some(((first, last), _)) = packed {
-            writer.date(FIRST, first.timestamp_millis());
-            writer.date(LAST, last.timestamp_millis());
-        }
-        // A change stream shows only that all items are others.
-        let edit = writer.begin_document(EDIT);
-        writer.integer(edits::NUMBER, edits.number.saturating_add(1));
-        let places = writer.begin_array(PLACES);
-        for (at, index) in changed.keys().enumerate() {
-            writer.integer(&at.to_string(), i64::try_from(*index).unwrap_or(i64::MAX));
-        }
-        writer.end(places);
-        writer.end(edit);
-        writer.end(sealed);
     }
 
     /// The arrays of attributes that the bucket holds for no record any more: nothing of a removed record may
@@ -232,5 +223,55 @@ fn write_all(writer: &mut RawWriter, fields: &Document) {
         // Between the length and the final NUL.
         let bytes = raw.as_bytes();
         writer.elements(bytes.get(4..bytes.len() - 1).unwrap_or_default());
+    }
+}
+/// The items of a sealed bucket after an edit.
+enum Repacked {
+    Columns {
+        packed: Vec<u8>,
+        ends: (DateTime, DateTime),
+    },
+    /// As the elements of an array.
+    Rows(RawDocumentBuf),
+}
+
+impl Repacked {
+    fn size(&self) -> usize {
+        match self {
+            Self::Columns { packed, .. } => packed.len(),
+            Self::Rows(rows) => rows.as_bytes().len(),
+        }
+    }
+
+    fn write(
+        &self,
+        spec: &BucketSpec,
+        places: impl Iterator<Item = usize>,
+        edits: Edits,
+        writer: &mut RawWriter,
+    ) {
+        match self {
+            Self::Columns { packed, .. } => writer.binary(spec.items(), PACKED, packed),
+            Self::Rows(rows) => writer.raw(ARRAY, spec.items(), rows.as_bytes()),
+        }
+        let sealed = writer.begin_document(SEALED);
+        if let Self::Columns {
+            ends: (first, last),
+            ..
+        } = self
+        {
+            writer.date(FIRST, first.timestamp_millis());
+            writer.date(LAST, last.timestamp_millis());
+        }
+        // A change stream shows only that all items are others.
+        let edit = writer.begin_document(EDIT);
+        writer.integer(edits::NUMBER, edits.number.saturating_add(1));
+        let list = writer.begin_array(PLACES);
+        for (at, index) in places.enumerate() {
+            writer.integer(&at.to_string(), i64::try_from(index).unwrap_or(i64::MAX));
+        }
+        writer.end(list);
+        writer.end(edit);
+        writer.end(sealed);
     }
 }

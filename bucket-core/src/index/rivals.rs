@@ -213,7 +213,10 @@ mod tests {
                 let found = [own.clone(), before.clone()];
                 assert_eq!(rivalry(&spec, &[before], &found), Rivalry::None);
             }
-            assert_eq!(rivalry(&spec, &[], &[shared.clone()]), Rivalry::Lost);
+            assert_eq!(
+                rivalry(&spec, &[], std::slice::from_ref(&shared)),
+                Rivalry::Lost
+            );
             assert_eq!(
                 with(&[&doc! { "name": "bucket_open_9" }]),
                 Rivalry::GivesWay

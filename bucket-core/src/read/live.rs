@@ -14,7 +14,10 @@ use crate::{
     },
     codec::raw::{RawWriter, WITHOUT_ID},
     error::{Damage, DamagedBucket},
-    model::{spec::BucketSpec, whole},
+    model::{
+        spec::{BucketSpec, ID},
+        whole,
+    },
     time::range::TimeRange,
 };
 
@@ -133,6 +136,11 @@ impl Live {
             if let Some(group) = plan.pipeline.last_mut()
                 && let Ok(group) = group.get_document_mut("$group")
             {
+                // Each of them in a result of its own: together they may be larger than a document.
+                group.insert(
+                    "_id",
+                    doc! { "$cond": [has_cut(), format!("${ID}"), Bson::Null] },
+                );
                 group.insert(CUT, doc! { "$push": format!("${CUT}") });
             }
             // After `$match`.
@@ -141,7 +149,8 @@ impl Live {
         plan
     }
 
-    /// The number of records that a result of [`record_count`](Self::record_count) says.
+    /// The number of records that a result of [`record_count`](Self::record_count) says. It has several results if sealed
+    /// buckets hold expired records: the numbers are added up.
     ///
     /// # Errors
     ///
@@ -167,6 +176,11 @@ impl Live {
         filter.extend(self.condition.clone());
         filter
     }
+}
+
+/// Whether a bucket has packed items of which a part is shown.
+fn has_cut() -> Document {
+    doc! { "$ne": [{ "$type": format!("${CUT}") }, "missing"] }
 }
 
 /// The number of items of a bucket from `first` on; the stored count if that must be equal, or if

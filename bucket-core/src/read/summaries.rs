@@ -2,7 +2,7 @@
 //!
 //! The server reads every bucket of the keys and sends one document for each key.
 
-use bson::{Bson, DateTime, Document, RawBsonRef, RawDocument, doc};
+use bson::{Bson, DateTime, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 
 use super::{
     AggregatePlan, Live, ReadKey, aggregate, any_key, has_records, keys::of_key,
@@ -42,7 +42,8 @@ const FIRST: &str = "first";
 const LAST: &str = "last";
 const DAMAGED: &str = "damaged";
 
-/// What is shown of these keys: a document for each of them that has buckets, for [`read_summary`].
+/// What is shown of these keys: a document for each of them that has buckets, and one for each sealed bucket of which
+/// only a part is shown. Those with the same [`summarised_key`] are for [`read_summary`].
 #[must_use]
 pub fn summaries(spec: &BucketSpec, live: &Live, keys: &[ReadKey]) -> AggregatePlan {
     let keys: Vec<&[u8]> = keys.iter().map(ReadKey::elements).collect();
@@ -56,7 +57,7 @@ pub fn summaries(spec: &BucketSpec, live: &Live, keys: &[ReadKey]) -> AggregateP
             doc! { "$match": filter },
             doc! { "$project": arrays(spec, live) },
             doc! { "$project": checked(live) },
-            doc! { "$group": totals() },
+            doc! { "$group": totals(live) },
         ],
     )
 }
@@ -125,10 +126,19 @@ fn checked(live: &Live) -> Document {
     }
 }
 
-fn totals() -> Document {
+fn totals(live: &Live) -> Document {
     let (whole, shown) = (format!("${WHOLE}"), format!("${SHOWN}"));
+    let mut id = doc! { KEY: format!("${KEY}") };
+    if live.range().start().is_some() {
+        // Packed items in a result of their own: together they may be larger than a document.
+        let has_none = doc! { "$eq": [{ "$type": format!("${CUT}") }, "missing"] };
+        id.insert(
+            CUT,
+            doc! { "$cond": [has_none, "$$REMOVE", format!("${ID}")] },
+        );
+    }
     doc! {
-        "_id": format!("${KEY}"),
+        "_id": id,
         BUCKETS: { "$sum": 1_i64 },
         RECORDS: { "$sum": long(format!("${RECORDS}")) },
         FIRST: { "$min": { "$min": &shown } },
@@ -166,57 +176,70 @@ pub struct KeySummary<K> {
     pub last: DateTime,
 }
 
-/// Reads a result of [`summaries`]. `None` if no record of the key is shown.
+/// The key of a result of [`summaries`], as BSON.
+#[must_use]
+pub fn summarised_key(found: &RawDocument) -> Option<&[u8]> {
+    let id = found.get_document(ID).ok()?;
+    id.get_document(KEY).ok().map(RawDocument::as_bytes)
+}
+
+/// Reads the results of [`summaries`] for one key. `None` if no record of it is shown.
 ///
 /// # Errors
 ///
 /// [`DamagedBucket`] if a bucket of the key is damaged.
 pub fn read_summary<T: Record>(
-    found: &RawDocument,
+    found: &[RawDocumentBuf],
     live: &Live,
 ) -> Result<Option<KeySummary<T::Key>>, DamagedBucket> {
-    if let Ok(damaged) = found.get_document(DAMAGED) {
-        let damage = Damage::Field {
-            path: T::SPEC.items().to_owned(),
-            expected: "an array with as many items as the count says, each with a date",
+    let mut shown = Shown::default();
+    let (mut key, mut buckets, mut records) = (None, 0, 0);
+    for found in found {
+        if let Ok(damaged) = found.get_document(DAMAGED) {
+            let damage = Damage::Field {
+                path: T::SPEC.items().to_owned(),
+                expected: "an array with as many items as the count says, each with a date",
+            };
+            return Err(DamagedBucket::new(printed_id(damaged), damage));
+        }
+        let unreadable = |damage| DamagedBucket::new(printed_id(found), damage);
+        let field = |path: &str, expected| {
+            let path = path.to_owned();
+            unreadable(Damage::Field { path, expected })
         };
-        return Err(DamagedBucket::new(printed_id(damaged), damage));
-    }
-    let unreadable = |damage| DamagedBucket::new(printed_id(found), damage);
-    let field = |path: &str, expected| {
-        let path = path.to_owned();
-        unreadable(Damage::Field { path, expected })
-    };
-    let key = found
-        .get_document(ID)
-        .map_err(|_| field(ID, "a document"))?;
-    let key = bucket::key_of::<T>(key).map_err(|damage| of_key(key, damage))?;
-    let mut cut = Shown {
-        records: 0,
-        ends: found
-            .get_datetime(FIRST)
-            .ok()
-            .zip(found.get_datetime(LAST).ok()),
-    };
-    if let (Ok(packed), Some(limit)) = (found.get_array(CUT), live.range().start()) {
-        for packed in packed.into_iter().flatten() {
-            if let RawBsonRef::Binary(packed) = packed {
-                cut.add(T::SPEC, packed.bytes, limit).map_err(unreadable)?;
+        if key.is_none() {
+            let id = found.get_document(ID).and_then(|id| id.get_document(KEY));
+            let of = id.map_err(|_| field(ID, "a document"))?;
+            key = Some(bucket::key_of::<T>(of).map_err(|damage| of_key(of, damage))?);
+        }
+        let number = |name| {
+            let number = found.get(name).ok().flatten().and_then(whole::of_raw);
+            let number = number.and_then(|number| u64::try_from(number).ok());
+            number.ok_or_else(|| field(name, "a number"))
+        };
+        buckets += number(BUCKETS)?;
+        records += number(RECORDS)?;
+        for end in [FIRST, LAST] {
+            if let Ok(end) = found.get_datetime(end) {
+                shown.reach(end);
+            }
+        }
+        if let (Ok(packed), Some(limit)) = (found.get_array(CUT), live.range().start()) {
+            for packed in packed.into_iter().flatten() {
+                if let RawBsonRef::Binary(packed) = packed {
+                    let added = shown.add(T::SPEC, packed.bytes, limit);
+                    added.map_err(unreadable)?;
+                }
             }
         }
     }
-    let Some((first, last)) = cut.ends else {
+    let (Some(key), Some((first, last))) = (key, shown.ends) else {
         return Ok(None);
-    };
-    let number = |name| {
-        let number = found.get(name).ok().flatten().and_then(whole::of_raw);
-        let number = number.and_then(|number| u64::try_from(number).ok());
-        number.ok_or_else(|| field(name, "a number"))
     };
     Ok(Some(KeySummary {
         key,
-        buckets: number(BUCKETS)?,
-        records: number(RECORDS)? + cut.records,
+        buckets,
+        records: records + shown.records,
         first,
         last,
     }))

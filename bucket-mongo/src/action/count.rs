@@ -1,13 +1,16 @@
 //! `count`: how many records a key has.
 
 use bucket_core::{Record, read};
-use mongodb::bson::DateTime;
+use mongodb::bson::{DateTime, Document};
 use tracing::Instrument;
 
-use super::{ActionFuture, run_plan};
+use super::ActionFuture;
 use crate::{
-    Buckets, Error, ErrorKind, Result, error::Context, read::ReadOptions,
-    read_setters::read_setters, trace,
+    Buckets, Error, ErrorKind, Result,
+    error::{Context, ReadFault},
+    read::{ReadOptions, SharedOptions},
+    read_setters::read_setters,
+    trace,
 };
 
 impl<T: Record> Buckets<T> {
@@ -53,12 +56,18 @@ impl<'a, T: Record> CountQuery<'a, T> {
         let collection = store.readable(&mut self.options, &context).await?;
         let live = read::live(T::SPEC, DateTime::now());
         let plan = live.record_count(T::SPEC, &key);
-        let found = run_plan::aggregate(&collection, plan, self.options)
-            .await
-            .map_err(|error| Error::read(error, &context))?;
-        let Some(found) = found else { return Ok(0) };
-        let records = live.read_count(T::SPEC, &found);
-        let records = records.map_err(|damage| Error::new(ErrorKind::Damaged(damage), &context))?;
+        let failed = |fault| Error::read(fault, &context);
+        let options = SharedOptions::new(self.options);
+        let found = options.aggregate(&collection, plan).await;
+        let mut found = found.map_err(failed)?;
+        let mut records = 0;
+        while let Some(found) = found.next().await.map_err(failed)? {
+            let found = Document::try_from(&*found);
+            let found = found.map_err(|error| failed(ReadFault::Driver(error.into())))?;
+            let counted = live.read_count(T::SPEC, &found);
+            records +=
+                counted.map_err(|damage| Error::new(ErrorKind::Damaged(damage), &context))?;
+        }
         tracing::debug!(target: trace::READ, records, "count");
         Ok(records)
     }

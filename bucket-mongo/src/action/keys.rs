@@ -1,6 +1,7 @@
 //! `keys`: every key of the collection, and how much is stored of it.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     pin::Pin,
     sync::Arc,
@@ -257,7 +258,12 @@ impl Sums<'_> {
         let plan = read::summaries(T::SPEC, &live, keys);
         let found = self.options.aggregate(&self.collection, plan).await;
         let mut found = found.map_err(failed)?;
+        let mut of_keys: BTreeMap<Option<Vec<u8>>, Vec<RawDocumentBuf>> = BTreeMap::new();
         while let Some(found) = found.next().await.map_err(failed)? {
+            let key = read::summarised_key(&found).map(<[u8]>::to_vec);
+            of_keys.entry(key).or_default().push(found);
+        }
+        for found in of_keys.into_values() {
             match read::read_summary::<T>(&found, &live) {
                 Ok(None) => {}
                 Ok(Some(summary)) => summaries.push(Ok(summary)),

@@ -73,9 +73,9 @@ impl Find {
 /// Opens a cursor in a task of its own. If the caller dropped the find before its reply came, nobody would
 /// know the cursor that the server opened, and it would stay open for ten minutes. So the task waits for the
 /// reply and closes that cursor.
-pub(super) async fn opened(
-    opening: impl Future<Output = Result<Cursor<RawDocumentBuf>, Error>> + Send + 'static,
-) -> Result<Cursor<RawDocumentBuf>, Error> {
+pub(crate) async fn opened<C: Send + 'static>(
+    opening: impl Future<Output = Result<C, Error>> + Send + 'static,
+) -> Result<C, Error> {
     let (waiting, gone) = oneshot::channel::<()>();
     let task = tokio::spawn(async move {
         let mut opening = pin!(opening);

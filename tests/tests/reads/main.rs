@@ -38,6 +38,7 @@ mod tracing;
 mod tutorial;
 mod typed_stats;
 mod watch;
+mod watch_dropped;
 mod watch_faults;
 mod watch_forgotten;
 mod watch_held;

@@ -203,3 +203,102 @@ async fn large_buckets_are_sealed_edited_and_unsealed() {
     let packed = collection.count_documents(doc! { "items": { "$type": "binData" } });
     assert_eq!(packed.await.unwrap(), 9);
 }
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "pairs", items = "items", capacity = 2, seal_after = "1s")]
+struct Pair {
+    #[bucket(key)]
+    site: i32,
+    #[bucket(time)]
+    at: DateTime,
+    text: String,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_makes_a_sealed_bucket_much_larger() {
+    let database = database().await;
+    let pairs = Pair::buckets(&database);
+    pairs.ensure().await.unwrap();
+    let pair = |number: i64, length| Pair {
+        site: 1,
+        at: date(number),
+        text: text(number, length),
+    };
+    let all = [pair(1, 5_100_000), pair(2, 10)];
+    pairs
+        .insert_many(&all)
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
+    assert_eq!(pairs.seal().await.unwrap().buckets, 1);
+    let found = pairs.records(1).with_refs().collect().await.unwrap();
+    // The columns before it and those after it are more than a command takes.
+    let longer = pair(3, 8_300_000).text;
+    let update = pairs.update(1, &found[1].reference, |it| it.text.clone_from(&longer));
+    assert!(update.await.unwrap().is_some());
+    let left = pairs.records(1).collect().await.unwrap();
+    assert_eq!((&left[0].text, &left[1].text), (&all[0].text, &longer));
+    assert!(pairs.verify().await.unwrap().is_clean());
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "beats",
+    items = "items",
+    window = "30m",
+    capacity = 100,
+    expire_after = "1h",
+    seal_after = "1m"
+)]
+struct Beat {
+    #[bucket(key)]
+    device: i32,
+    #[bucket(time)]
+    at: DateTime,
+    text: String,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_are_counted_where_the_columns_are_larger_than_a_document() {
+    const BUCKETS: i64 = 20;
+    let database = database().await;
+    let beats = Beat::buckets(&database);
+    beats.ensure().await.unwrap();
+    // The first one of each bucket is past the limit in a moment.
+    let limit = DateTime::now().timestamp_millis() - 3_600_000;
+    for bucket in 0..BUCKETS {
+        let beat = |number: i64| Beat {
+            device: 1,
+            at: DateTime::from_millis(limit + if number == 0 { 15_000 } else { 60_000 + number }),
+            text: text(bucket * 100 + number, 10_000),
+        };
+        let all: Vec<Beat> = (0..100).map(beat).collect();
+        beats
+            .insert_many(&all)
+            .await
+            .unwrap()
+            .into_result()
+            .unwrap();
+    }
+    let report = beats.seal().after(Duration::ZERO).await.unwrap();
+    assert!(
+        report.buckets >= 20 && report.bytes_after > 14_000_000,
+        "{report}"
+    );
+    let begun = tokio::time::Instant::now();
+    loop {
+        let counted = beats.count(1).await.unwrap();
+        let summaries = beats.keys().summaries().await.unwrap();
+        assert_eq!(summaries.len(), 1);
+        if counted == 99 * 20 {
+            assert_eq!(
+                (summaries[0].records, summaries[0].buckets),
+                (counted, report.buckets)
+            );
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(120), "{counted}");
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+}

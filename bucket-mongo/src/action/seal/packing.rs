@@ -206,7 +206,13 @@ impl<'a, T: Record> Packing<'a, T> {
         watcher: &mut Watcher<'_>,
         patience: &mut Option<Instant>,
     ) -> Result<Result<Ended>> {
-        let mut rows = match self.open(due).await {
+        let opening = timeout(self.asked.buckets.store().deadline(), self.open(due));
+        let opened = select! {
+            () = watcher.stopped() => return Ok(Ok(Ended::Stopped)),
+            opened = opening => opened,
+        };
+        let late = |_| Err(Error::read(ReadFault::Late, &self.context));
+        let mut rows = match opened.unwrap_or_else(late) {
             Ok(rows) => rows,
             Err(error) => return Ok(Err(error)),
         };

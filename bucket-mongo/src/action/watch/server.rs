@@ -8,12 +8,13 @@ use mongodb::{
     bson::{self, Bson, DateTime, Document, RawDocumentBuf, doc},
     change_stream::{ChangeStream, event::ResumeToken},
     error::Error as DriverError,
-    options::ReadConcern,
+    options::{ChangeStreamOptions, ReadConcern},
 };
 
 use crate::{
     Buckets, Error, ErrorKind, Result,
     error::{Context, ReadFault},
+    read::opened,
 };
 
 /// The server has removed the place from its oplog.
@@ -39,21 +40,24 @@ impl<T: Record> Server<T> {
     /// Opens the change stream at the place.
     pub(super) async fn opened(&self, follow: &Follow<T>) -> Result<ChangeStream<RawDocumentBuf>> {
         let collection = self.buckets.store().collection::<Document>();
-        let watch = collection
-            .watch()
-            .pipeline(follow.pipeline())
-            .read_concern(ReadConcern::majority());
-        let watch = match follow.position().start() {
-            Start::At(time) => watch.start_at_operation_time(*time),
+        let mut options = ChangeStreamOptions::default();
+        options.read_concern = Some(ReadConcern::majority());
+        match follow.position().start() {
+            Start::At(time) => options.start_at_operation_time = Some(*time),
             Start::After(token) => match token_of(token) {
-                Some(token) => watch.start_after(token),
+                Some(token) => options.start_after = Some(token),
                 None => return Err(self.invalid("the token holds no place of the server")),
             },
             _ => return Err(self.invalid("the token has another version")),
+        }
+        let pipeline = follow.pipeline();
+        // If the call is dropped meanwhile, the stream is closed once the server has opened it.
+        let opening = async move {
+            let watch = collection.watch().pipeline(pipeline);
+            watch.with_options(options).await
         };
-        let stream = watch
-            .await
-            .map_err(|error| self.fault(error, follow.position()))?;
+        let stream = opened(opening).await;
+        let stream = stream.map_err(|error| self.fault(error, follow.position()))?;
         Ok(stream.with_type())
     }
 
