@@ -13,10 +13,9 @@ mod removed;
 mod transaction;
 mod update;
 
-pub(super) use self::{
-    again::passes,
-    editing::{Editing, Sent},
-};
+#[cfg(feature = "seal")]
+pub(super) use self::again::passes;
+pub(super) use self::editing::{Editing, Sent};
 pub(crate) use self::{correction::Correction, editing::deadline};
 pub use self::{
     delete::Delete, delete_key::DeleteKey, delete_range::DeleteRange, delete_where::DeleteWhere,
