@@ -119,6 +119,11 @@ pub(crate) fn aside(spec: &BucketSpec) -> Document {
     doc! { "$cond": [is_packed(spec), format!("${}", spec.items()), "$$REMOVE"] }
 }
 
+/// Whether a document of a pipeline has this field, for the server.
+pub(crate) fn has(field: &str) -> Document {
+    doc! { "$ne": [{ "$type": format!("${field}") }, "missing"] }
+}
+
 /// Whether a bucket has packed items, for the server.
 pub(crate) fn is_packed(spec: &BucketSpec) -> Document {
     doc! { "$eq": [{ "$type": format!("${}", spec.items()) }, "binData"] }

@@ -225,6 +225,7 @@ fn write_all(writer: &mut RawWriter, fields: &Document) {
         writer.elements(bytes.get(4..bytes.len() - 1).unwrap_or_default());
     }
 }
+
 /// The items of a sealed bucket after an edit.
 enum Repacked {
     Columns {

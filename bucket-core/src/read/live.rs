@@ -139,7 +139,7 @@ impl Live {
                 // Each of them in a result of its own: together they may be larger than a document.
                 group.insert(
                     "_id",
-                    doc! { "$cond": [has_cut(), format!("${ID}"), Bson::Null] },
+                    doc! { "$cond": [sealed::has(CUT), format!("${ID}"), Bson::Null] },
                 );
                 group.insert(CUT, doc! { "$push": format!("${CUT}") });
             }
@@ -176,11 +176,6 @@ impl Live {
         filter.extend(self.condition.clone());
         filter
     }
-}
-
-/// Whether a bucket has packed items of which a part is shown.
-fn has_cut() -> Document {
-    doc! { "$ne": [{ "$type": format!("${CUT}") }, "missing"] }
 }
 
 /// The number of items of a bucket from `first` on; the stored count if that must be equal, or if

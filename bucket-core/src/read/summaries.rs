@@ -113,7 +113,7 @@ fn checked(live: &Live) -> Document {
         doc! { "$gt": [&count, 0] },
     ];
     // How many records of it are past the limit, only its items say.
-    let is_cut = doc! { "$ne": [{ "$type": format!("${CUT}") }, "missing"] };
+    let is_cut = sealed::has(CUT);
     let number = doc! { "$cond": [{ "$isNumber": &count }, &count, 0] };
     let left = doc! { "$subtract": [number, format!("${REMOVED}")] };
     let rows = doc! { "$size": &of_rows };
@@ -131,10 +131,9 @@ fn totals(live: &Live) -> Document {
     let mut id = doc! { KEY: format!("${KEY}") };
     if live.range().start().is_some() {
         // Packed items in a result of their own: together they may be larger than a document.
-        let has_none = doc! { "$eq": [{ "$type": format!("${CUT}") }, "missing"] };
         id.insert(
             CUT,
-            doc! { "$cond": [has_none, "$$REMOVE", format!("${ID}")] },
+            doc! { "$cond": [sealed::has(CUT), format!("${ID}"), "$$REMOVE"] },
         );
     }
     doc! {

@@ -374,8 +374,8 @@ async fn one_that_is_dropped_stops() {
     let database = database().await;
     let events = filled(&database, 1).await;
     drop(start(&events));
-    let stopping = start(&events).stop().now_or_never();
-    assert!(stopping.is_none(), "a task ends later");
+    // Also if nobody waits for its end.
+    drop(start(&events).stop().now_or_never());
     let count = sealed(&database).await;
     sleep(Duration::from_millis(1_500)).await;
     assert_eq!(sealed(&database).await, count);

@@ -109,8 +109,8 @@ struct Gathered {
     bytes: usize,
     /// The first statement of the next command.
     next: Option<SealStatement>,
-    stay: u64,
-    damages: Vec<DamagedBucket>,
+    /// What stays as it is.
+    left: SealReport,
     is_last: bool,
 }
 
@@ -242,10 +242,7 @@ impl<'a, T: Record> Packing<'a, T> {
             if is_end {
                 return Ok(Ok(Ended::Whole));
             }
-            self.report.stay += gathered.stay;
-            for damage in gathered.damages.drain(..) {
-                self.report.damaged(damage);
-            }
+            self.report.leaves(mem::take(&mut gathered.left));
             if is_taken && watcher.leaves_the_rest() {
                 return Ok(Ok(Ended::Taken));
             }
@@ -281,9 +278,9 @@ impl<'a, T: Record> Packing<'a, T> {
             match next.map(|stored| self.of(stored, due)) {
                 None => gathered.is_last = true,
                 Some(Ok(Sealing::Statement(statement))) => gathered.take(statement),
-                Some(Ok(Sealing::Stays)) => gathered.stay += 1,
+                Some(Ok(Sealing::Stays)) => gathered.left.stay += 1,
                 Some(Ok(_)) => {}
-                Some(Err(damage)) => gathered.damages.push(damage),
+                Some(Err(damage)) => gathered.left.damaged(damage),
             }
         }
         Ok(gathered)

@@ -45,6 +45,14 @@ impl SealReport {
             self.damages.push(damage);
         }
     }
+
+    /// Adds the buckets that stay as they are.
+    pub(super) fn leaves(&mut self, left: Self) {
+        self.stay += left.stay;
+        self.damaged += left.damaged;
+        self.damages.extend(left.damages);
+        self.damages.truncate(KEPT);
+    }
 }
 
 impl fmt::Display for SealReport {
