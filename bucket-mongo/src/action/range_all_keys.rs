@@ -1,7 +1,9 @@
 //! `range_all_keys`: the records of every key in a time range.
 
+use std::fmt;
+
 use bucket_core::{
-    IntoTimeRange, Record, TimeRange, bucket,
+    DamagedBucket, IntoTimeRange, Record, Referenced, TimeRange, bucket,
     read::{self, FindPlan},
 };
 use futures_util::{TryStreamExt, stream};
@@ -30,7 +32,7 @@ impl<T: Record> Buckets<T> {
     /// windows of the year after the range, unless [`with_longest_span`](Self::with_longest_span) sets how
     /// long windows are.
     ///
-    /// Settings: `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
+    /// Settings: `with_refs`; `session`, `deadline`, `max_time`, `read_concern`, `read_preference`.
     ///
     /// # Errors
     ///
@@ -51,20 +53,42 @@ impl<T: Record> Buckets<T> {
             buckets: self,
             range: range.into_time_range(),
             options: ReadOptions::default(),
+            decode: records,
         }
     }
 }
 
 /// A read of a time range of all keys; see [`Buckets::range_all_keys`].
 #[must_use = "nothing is read until this is awaited"]
-#[derive(Debug)]
-pub struct RangeAllKeysQuery<'a, T: Record> {
+pub struct RangeAllKeysQuery<'a, T: Record, R = T> {
     buckets: &'a Buckets<T>,
     range: TimeRange,
     options: ReadOptions<'a>,
+    /// Reads a bucket: its records in the range, in time order.
+    decode: fn(&RawDocument, TimeRange) -> Result<Vec<R>, DamagedBucket>,
+}
+
+impl<T: Record, R> fmt::Debug for RangeAllKeysQuery<'_, T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RangeAllKeysQuery")
+            .field("range", &self.range)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'a, T: Record> RangeAllKeysQuery<'a, T> {
+    /// Gives a reference with each record; see [`RecordsQuery::with_refs`](super::RecordsQuery::with_refs).
+    pub fn with_refs(self) -> RangeAllKeysQuery<'a, T, Referenced<T>> {
+        RangeAllKeysQuery {
+            buckets: self.buckets,
+            range: self.range,
+            options: self.options,
+            decode: referenced,
+        }
+    }
+}
+
+impl<'a, T: Record, R: Send + 'a> RangeAllKeysQuery<'a, T, R> {
     read_setters!(options);
 
     /// The records as a stream over one cursor, which is opened when the stream is first polled.
@@ -82,7 +106,7 @@ impl<'a, T: Record> RangeAllKeysQuery<'a, T> {
     ///     Ok(number)
     /// }
     /// ```
-    pub fn stream(self) -> RecordStream<'a, T> {
+    pub fn stream(self) -> RecordStream<'a, R> {
         let context = Context::of_all::<T>("range_all_keys");
         let shown = read::live(T::SPEC, DateTime::now()).range();
         let range = self.range.and(shown);
@@ -96,6 +120,7 @@ impl<'a, T: Record> RangeAllKeysQuery<'a, T> {
         let Self {
             buckets,
             mut options,
+            decode,
             ..
         } = self;
         let hint = plan.hint.clone();
@@ -112,7 +137,10 @@ impl<'a, T: Record> RangeAllKeysQuery<'a, T> {
                 rows.map_err(failed)
             }
         };
-        let decode = move |stored: &RawDocument| records::<T>(stored, range, &context);
+        let decode = move |stored: &RawDocument| {
+            let records = decode(stored, range);
+            records.map_err(|damage| Error::new(ErrorKind::Damaged(damage), &context))
+        };
         RecordStream::plain(each(open, decode, failed))
     }
 
@@ -144,24 +172,33 @@ impl<'a, T: Record> RangeAllKeysQuery<'a, T> {
         })
     }
 
-    async fn run(self) -> Result<Vec<T>> {
-        let records: Vec<T> = self.stream().try_collect().await?;
+    async fn run(self) -> Result<Vec<R>> {
+        let records: Vec<R> = self.stream().try_collect().await?;
         tracing::debug!(target: trace::READ, records = records.len(), "range_all_keys");
         Ok(records)
     }
 }
 
 /// The records of a bucket inside the range, in time order.
-fn records<T: Record>(stored: &RawDocument, range: TimeRange, context: &Context) -> Result<Vec<T>> {
-    let bucket = bucket::decode_within::<T>(stored, range)
-        .map_err(|damage| Error::new(ErrorKind::Damaged(damage), context))?;
+fn records<T: Record>(stored: &RawDocument, range: TimeRange) -> Result<Vec<T>, DamagedBucket> {
+    let bucket = bucket::decode_within::<T>(stored, range)?;
     let mut records = bucket::assemble_records(bucket);
     records.sort_by_key(Record::time);
     Ok(records)
 }
 
-impl<'a, T: Record> IntoFuture for RangeAllKeysQuery<'a, T> {
-    type Output = Result<Vec<T>>;
+/// The same, each with a reference.
+fn referenced<T: Record>(
+    stored: &RawDocument,
+    range: TimeRange,
+) -> Result<Vec<Referenced<T>>, DamagedBucket> {
+    let mut records = read::references::<T>(stored, range)?;
+    records.sort_by_key(|of| of.record.time());
+    Ok(records)
+}
+
+impl<'a, T: Record, R: Send + 'a> IntoFuture for RangeAllKeysQuery<'a, T, R> {
+    type Output = Result<Vec<R>>;
     type IntoFuture = ActionFuture<'a, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {

@@ -162,6 +162,14 @@ async fn the_references_of_all_reads_name_the_record<T: Event>() {
             .unwrap();
         assert_eq!(by_number(&streamed.concat()), known);
 
+        // Only windows can be read across keys.
+        if let Ok(found) = events.range_all_keys(..).with_refs().await {
+            let plain = events.range_all_keys(..).await.unwrap();
+            assert_eq!(records(found.clone()), plain);
+            let of_a = found.into_iter().filter(|one| one.record.key() == key());
+            assert_eq!(by_number(&of_a.collect::<Vec<_>>()), known);
+        }
+
         // They can be used, once.
         for one in [&of_pages[3], &of_pages[20]] {
             let update = || events.update(key(), &one.reference, |event| *event.value() = -1);
