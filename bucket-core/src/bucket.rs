@@ -1,5 +1,6 @@
 //! Typed buckets: from stored bytes to the derived struct, and back.
 
+pub(crate) mod archived;
 pub(crate) mod bucket_fields;
 pub(crate) mod edits;
 mod head;

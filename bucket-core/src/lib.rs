@@ -25,12 +25,15 @@
 //! | stored records are corrected and removed | `edit` |
 //! | stored buckets are checked and repaired | `check`, `repair` |
 //! | buckets that take no more records become columns | `seal` |
+//! | columns move to another collection, and are read from there | `archive` |
 //! | what the server reports of changes becomes events of records | `watch` |
 //! | the collection gets its indexes | `index` |
 //! | the server refuses what would damage a bucket | `schema` |
 //! | how large buckets may be | [`model::size`] |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[doc(hidden)]
+pub mod archive;
 pub mod attribute;
 #[doc(hidden)]
 pub mod bucket;

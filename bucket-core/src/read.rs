@@ -240,7 +240,7 @@ fn key_filter(key: &[u8]) -> RawDocumentBuf {
     RawWriter::build(|writer| writer.elements(key))
 }
 
-fn find(spec: &BucketSpec, filter: RawDocumentBuf) -> FindPlan {
+pub(crate) fn find(spec: &BucketSpec, filter: RawDocumentBuf) -> FindPlan {
     FindPlan {
         filter,
         sort: order(spec, 1),

@@ -12,9 +12,9 @@
 
 mod bounded;
 mod due;
-mod scan;
+pub(crate) mod scan;
 mod sealing;
-mod statement;
+pub(crate) mod statement;
 
 pub use self::{
     due::Due,

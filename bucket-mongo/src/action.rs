@@ -2,6 +2,8 @@
 //!
 //! Every builder does nothing until it is awaited, and a stream nothing until it is polled.
 
+#[cfg(feature = "seal")]
+mod archive;
 mod count;
 mod describe;
 mod edit;
@@ -46,6 +48,8 @@ pub use bucket_core::{
     read::{Amount, CapacityUse, ExpiryReport, ExpiryStep, SizeClass},
 };
 
+#[cfg(feature = "seal")]
+pub use self::archive::{ArchiveReport, ArchiveTo, RestoreFrom};
 #[cfg(feature = "seal")]
 pub use self::seal::{Seal, SealReport, Sealer, SealerBuilder, SealerReport, Unseal};
 pub use self::{

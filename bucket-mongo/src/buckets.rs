@@ -8,6 +8,8 @@ use bucket_core::{BucketSpec, Limits, Record};
 use mongodb::{Collection, Database, options::WriteConcern};
 
 pub use self::bucketed::Bucketed;
+#[cfg(feature = "seal")]
+use crate::Archive;
 use crate::{store::Store, writer::cache::SharedCache};
 
 /// The buckets of `T` in one database.
@@ -108,6 +110,29 @@ impl<T: Record> Buckets<T> {
     ) -> Self {
         self.limits = Some(Arc::new(limits));
         self.store.leave_group();
+        self
+    }
+
+    /// Says where the items of archived buckets are: those that [`archive_to`](Self::archive_to) has moved there.
+    ///
+    /// Every read then gives what is archived, too, each record once, also while buckets move: ranges, pages, records by
+    /// token, the newest ones, statistics, rollups, [`verify`](Self::verify). It sends nothing to the archive unless it
+    /// needs archived items: statistics of whole buckets, keys and counts do not. [`delete_key`](Self::delete_key) reaches
+    /// the archive. Edits do not: [`restore_from`](Self::restore_from) it first.
+    ///
+    /// Reads of the archive have the settings of its handle and the deadline of the call. They are outside of its session.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, mongodb::Database};
+    /// # fn f<T: Bucketed>(database: &Database, archive: &Database) -> Buckets<T> {
+    /// T::buckets(database).with_archive(archive)
+    /// # }
+    /// ```
+    #[cfg(feature = "seal")]
+    #[must_use]
+    pub fn with_archive(mut self, archive: impl Into<Archive>) -> Self {
+        let copies = archive.into().collection(T::SPEC);
+        self.store.set_archive(copies);
         self
     }
 

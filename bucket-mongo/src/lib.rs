@@ -62,6 +62,7 @@
 //! | limit how long a read takes, choose its read concern and preference | [`deadline`](action::RecordsQuery::deadline), [`read_concern`](action::RecordsQuery::read_concern), [`read_preference`](action::RecordsQuery::read_preference), on every read |
 //! | check that what is stored keeps every promise | [`Buckets::verify`] |
 //! | store old buckets in a small part of the space | `Buckets::seal`, `Buckets::sealer` (feature `seal`) |
+//! | move them to another database or cluster, and read across both | `Buckets::archive_to`, `Buckets::with_archive` (feature `seal`) |
 //! | store documents with many similar fields, and find them by these fields | [`Documents`] |
 //! | move a collection of many fields to arrays of attributes, or back | [`Documents::migrate_to_attributes`] |
 //! | test a service against a real server | `testing` (feature `testing`) |
@@ -86,6 +87,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod action;
+#[cfg(feature = "seal")]
+mod archive;
 mod backoff;
 mod buckets;
 mod chunks;
@@ -122,7 +125,10 @@ pub use mongodb::{self, bson};
 
 #[cfg(feature = "seal")]
 #[doc(inline)]
-pub use self::action::{SealReport, Sealer, SealerReport};
+pub use self::{
+    action::{ArchiveReport, SealReport, Sealer, SealerReport},
+    archive::Archive,
+};
 #[doc(inline)]
 pub use self::{
     action::{

@@ -1,7 +1,10 @@
 //! Runs core's finds and walks with the driver: the common part of the reads.
 
+mod ahead;
+mod archived;
 mod each;
 mod keys;
+mod opened;
 mod options;
 mod other_kind;
 mod request;
@@ -13,13 +16,17 @@ mod terms;
 mod until_failed;
 
 pub(crate) use self::{
+    ahead::{Ahead, Stored},
+    archived::Archived,
     each::each,
     keys::{SIDE_BY_SIDE, every_key},
+    opened::opened,
     options::ReadOptions,
     request::{MOST_REPLACED, Request},
-    rows::{Find, Rows, opened},
+    rows::{Find, Rows},
     same_collection::{Met, SameCollection, of_one_collection, taken_away, uuid},
     shared::{Aggregated, SharedOptions},
     stream::Chunks,
+    terms::Terms,
     until_failed::until_failed,
 };

@@ -3,11 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use bucket_core::BucketSpec;
+#[cfg(feature = "seal")]
+use mongodb::bson::RawDocumentBuf;
 use mongodb::{Collection, Database, bson::Document, options::WriteConcern};
 
 use crate::{
     collection::{collection, collection_on_primary},
     group::waiting::Groups,
+    read::Archived,
     write_concern::durable,
     writer::{cache::SharedCache, deadline::DEADLINE},
 };
@@ -25,6 +28,7 @@ pub(crate) struct Store {
     cache: Arc<SharedCache>,
     /// Shared by handles that write with the same settings.
     groups: Arc<Groups>,
+    archived: Option<Arc<Archived>>,
 }
 
 impl Store {
@@ -36,6 +40,7 @@ impl Store {
             deadline: DEADLINE,
             cache: Arc::default(),
             groups: Arc::default(),
+            archived: None,
         }
     }
 
@@ -54,12 +59,32 @@ impl Store {
         self.leave_group();
     }
 
+    #[cfg(feature = "seal")]
+    pub(crate) fn set_archive(&mut self, copies: Collection<RawDocumentBuf>) {
+        self.archived = Some(Arc::new(Archived {
+            spec: self.spec,
+            copies,
+            buckets: self.collection(),
+        }));
+    }
+
+    /// Where the items of archived buckets are, if the handle knows it.
+    pub(crate) fn archived(&self) -> Option<&Arc<Archived>> {
+        self.archived.as_ref()
+    }
+
     pub(crate) fn spec(&self) -> &'static BucketSpec {
         self.spec
     }
 
     pub(crate) fn database(&self) -> &Database {
         &self.database
+    }
+
+    /// The names of the database and of the collection.
+    #[cfg(feature = "seal")]
+    pub(crate) fn namespace(&self) -> String {
+        format!("{}.{}", self.database.name(), self.spec.collection())
     }
 
     /// The collection, for the library's own reads and writes.

@@ -4,17 +4,20 @@ use bson::{DateTime, RawDocument};
 #[cfg(feature = "seal")]
 use bucket_columns::{Columns, UnpackError};
 
-use super::edits::is_removed;
+use super::{archived::Instead, edits::is_removed};
 use crate::{error::Damage, model::spec::BucketSpec};
 
 /// Passes on each packed item.
 ///
 /// # Errors
 ///
-/// [`Damage::Packed`] if the bytes are damaged, [`Damage::Sealed`] if this program does not know their format; then
-/// nothing is passed on.
+/// [`Damage::Packed`] if the bytes are damaged, [`Damage::Sealed`] if this program does not know their format,
+/// [`Damage::Archived`] if they are elsewhere; then nothing is passed on.
 #[cfg(feature = "seal")]
 pub(crate) fn each_packed(packed: &[u8], mut each: impl FnMut(&RawDocument)) -> Result<(), Damage> {
+    if let Some(instead) = Instead::read(packed) {
+        return of_archived(instead);
+    }
     let columns = Columns::read(packed);
     let columns = columns.map_err(|error| {
         let message = error.to_string();
@@ -30,8 +33,28 @@ pub(crate) fn each_packed(packed: &[u8], mut each: impl FnMut(&RawDocument)) -> 
     Ok(())
 }
 
+/// What a reader says of items that are not here.
+fn of_archived(instead: Instead<'_>) -> Result<(), Damage> {
+    let packed = |message: &str| {
+        let message = message.to_owned();
+        Err(Damage::Packed { message })
+    };
+    match instead {
+        Instead::Reference(_) => Err(Damage::Archived),
+        Instead::Missing => packed("they are archived, and the archive has no copy of the bucket"),
+        Instead::Different => packed("they are archived, and the copy in the archive has others"),
+        Instead::Gone => Ok(()),
+        Instead::Changed => {
+            packed("the bucket was restored and changed while it was read: read again")
+        }
+    }
+}
+
 #[cfg(not(feature = "seal"))]
-pub(crate) fn each_packed(_: &[u8], _: impl FnMut(&RawDocument)) -> Result<(), Damage> {
+pub(crate) fn each_packed(packed: &[u8], _: impl FnMut(&RawDocument)) -> Result<(), Damage> {
+    if let Some(instead) = Instead::read(packed) {
+        return of_archived(instead);
+    }
     let message = "this program is built without the feature `seal` of `bucket-mongo`";
     Err(Damage::Sealed {
         message: message.to_owned(),

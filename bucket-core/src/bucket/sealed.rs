@@ -26,6 +26,9 @@ pub(crate) const SEALED: &str = "_sealed";
 pub(crate) const FIRST: &str = "first";
 pub(crate) const LAST: &str = "last";
 
+/// In it, if the bucket is archived: since when.
+pub(crate) const ARCHIVED: &str = "archived";
+
 /// In it, after an edit: its number and the places of the items that it has changed. A change stream shows it.
 pub(crate) const EDIT: &str = "edit";
 pub(crate) const PLACES: &str = "places";
@@ -139,6 +142,11 @@ pub(crate) fn sealed_filter(spec: &BucketSpec) -> Document {
     let mut filter = is_packed_filter(spec);
     filter.insert(format!("{SEALED}.{FIRST}"), doc! { "$type": "date" });
     filter
+}
+
+/// The path of the time at which a bucket was archived.
+pub(crate) fn archived_path() -> String {
+    format!("{SEALED}.{ARCHIVED}")
 }
 
 /// Whether a sealed bucket has records from before this time, for the server.

@@ -33,6 +33,10 @@ pub(super) fn problem(damage: Damage) -> Problem {
         },
         Damage::Packed { message } => Problem::Packed { message },
         Damage::Sealed { message } => Problem::Sealed { message },
+        // Its own text has the reason.
+        Damage::Archived => Problem::Sealed {
+            message: Damage::Archived.to_string(),
+        },
         // Only writes are refused.
         Damage::Refused { message } => Problem::Malformed { message },
     }

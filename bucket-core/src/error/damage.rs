@@ -94,6 +94,9 @@ pub enum Damage {
         /// What the program lacks.
         message: String,
     },
+    /// The bucket is archived: its items are in another collection, which the handle does not know, or which the
+    /// operation does not go to. Nothing is wrong with the bucket.
+    Archived,
     /// The document is not valid BSON.
     Bson(Arc<bson::error::Error>),
 }
@@ -141,7 +144,10 @@ impl Damage {
 impl fmt::Display for DamagedBucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let id = Shortened(&self.id);
-        write!(f, "bucket {id} is damaged: {}", self.damage)
+        match self.damage {
+            Damage::Archived => write!(f, "bucket {id} is archived: {}", self.damage),
+            _ => write!(f, "bucket {id} is damaged: {}", self.damage),
+        }
     }
 }
 
@@ -165,6 +171,10 @@ impl fmt::Display for Damage {
             Self::Packed { message } | Self::Sealed { message } => {
                 write!(f, "its packed items cannot be read: {message}")
             }
+            Self::Archived => f.write_str(
+                "its items are in another collection: to read them, give the handle its archive \
+                 (`with_archive`); to change them, call `restore_from` first",
+            ),
             Self::Bson(source) => write!(f, "it is not valid BSON: {source}"),
         }
     }

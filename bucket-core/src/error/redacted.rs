@@ -65,7 +65,8 @@ impl Damage {
             Self::Field { .. }
             | Self::CountMismatch { .. }
             | Self::Packed { .. }
-            | Self::Sealed { .. } => self.clone(),
+            | Self::Sealed { .. }
+            | Self::Archived => self.clone(),
             Self::Key { message: _ } => Self::Key { message },
             Self::Id { message: _ } => Self::Id { message },
             Self::Item { index, source: _ } => Self::Item {

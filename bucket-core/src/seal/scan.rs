@@ -4,7 +4,7 @@ use bson::{Document, doc};
 
 use super::Due;
 use crate::{
-    bucket::sealed::is_packed_filter,
+    bucket::sealed::{archived_path, is_packed_filter},
     check::{ScanPlan, index_order},
     codec::raw::RawWriter,
     model::{
@@ -36,13 +36,16 @@ pub fn unsealed_buckets(
     scan(spec, key, range, &condition)
 }
 
-/// The sealed buckets of a key, or of all, that can hold records of the span.
+/// The sealed buckets of a key, or of all, that can hold records of the span and are not archived.
 #[must_use]
 pub fn sealed_buckets(spec: &BucketSpec, key: Option<&ReadKey>, range: TimeRange) -> ScanPlan {
-    scan(spec, key, range, &is_packed_filter(spec))
+    let mut condition = is_packed_filter(spec);
+    condition.insert(archived_path(), doc! { "$exists": false });
+    scan(spec, key, range, &condition)
 }
 
-fn scan(
+/// Buckets that meet a condition.
+pub(crate) fn scan(
     spec: &BucketSpec,
     key: Option<&ReadKey>,
     range: TimeRange,

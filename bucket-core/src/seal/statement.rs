@@ -6,7 +6,7 @@ use crate::{
     bucket::{
         edits::EDITS,
         record::Record,
-        sealed::{FIRST, LAST, PACKED, SEALED},
+        sealed::{ARCHIVED, FIRST, LAST, PACKED, SEALED},
     },
     codec::raw::{
         RawWriter, elements,
@@ -30,7 +30,7 @@ pub struct SealStatement {
 }
 
 /// What the items become.
-pub(super) enum Change<'a> {
+pub(crate) enum Change<'a> {
     Seal {
         rows: &'a [u8],
         packed: &'a [u8],
@@ -40,10 +40,22 @@ pub(super) enum Change<'a> {
         packed: &'a [u8],
         rows: &'a [u8],
     },
+    /// The items are in the archive from now on.
+    Archive {
+        packed: &'a [u8],
+        reference: &'a [u8],
+        ends: (DateTime, DateTime),
+        at: DateTime,
+    },
+    Restore {
+        reference: &'a [u8],
+        packed: &'a [u8],
+        ends: (DateTime, DateTime),
+    },
 }
 
 impl SealStatement {
-    pub(super) fn new<T: Record>(
+    pub(crate) fn new<T: Record>(
         key: &T::Key,
         stored: &RawDocument,
         count: u32,
@@ -112,19 +124,24 @@ impl Change<'_> {
                 writer.raw(ARRAY, "$eq", rows);
                 writer.end(same);
             }
-            Self::Unseal { packed, .. } => writer.binary(spec.items(), PACKED, packed),
+            Self::Unseal { packed, .. } | Self::Archive { packed, .. } => {
+                writer.binary(spec.items(), PACKED, packed);
+            }
+            Self::Restore { reference, .. } => writer.binary(spec.items(), PACKED, reference),
         }
     }
 
     fn write_after(&self, spec: &BucketSpec, writer: &mut RawWriter) {
         match self {
-            Self::Seal { packed, ends, .. } => {
-                writer.binary(spec.items(), PACKED, packed);
-                let sealed = writer.begin_document(SEALED);
-                writer.date(FIRST, ends.0.timestamp_millis());
-                writer.date(LAST, ends.1.timestamp_millis());
-                writer.end(sealed);
+            Self::Seal { packed, ends, .. } | Self::Restore { packed, ends, .. } => {
+                write_packed(spec, packed, *ends, None, writer);
             }
+            Self::Archive {
+                reference,
+                ends,
+                at,
+                ..
+            } => write_packed(spec, reference, *ends, Some(*at), writer),
             Self::Unseal { rows, .. } => {
                 writer.raw(ARRAY, spec.items(), rows);
                 // It takes no more records: later ones may be in the bucket after it.
@@ -139,19 +156,50 @@ impl Change<'_> {
         match self {
             Self::Seal { rows, packed, .. } => (bytes(rows), bytes(packed)),
             Self::Unseal { packed, rows } => (bytes(packed), bytes(rows)),
+            Self::Archive {
+                packed, reference, ..
+            } => (bytes(packed), bytes(reference)),
+            Self::Restore {
+                reference, packed, ..
+            } => (bytes(reference), bytes(packed)),
         }
     }
+}
+
+/// Packed items or a reference to them, and what a sealed bucket says of itself.
+fn write_packed(
+    spec: &BucketSpec,
+    packed: &[u8],
+    ends: (DateTime, DateTime),
+    archived: Option<DateTime>,
+    writer: &mut RawWriter,
+) {
+    writer.binary(spec.items(), PACKED, packed);
+    let sealed = writer.begin_document(SEALED);
+    writer.date(FIRST, ends.0.timestamp_millis());
+    writer.date(LAST, ends.1.timestamp_millis());
+    if let Some(at) = archived {
+        writer.date(ARCHIVED, at.timestamp_millis());
+    }
+    writer.end(sealed);
 }
 
 /// The command of these statements. Each is about another bucket, so one that another writer came before does not
 /// stop the others.
 #[must_use]
-pub fn command(spec: &BucketSpec, statements: &[SealStatement]) -> RawDocumentBuf {
+#[expect(
+    single_use_lifetimes,
+    reason = "anonymous ones in `impl Trait` are unstable"
+)]
+pub fn command<'s>(
+    spec: &BucketSpec,
+    statements: impl IntoIterator<Item = &'s SealStatement>,
+) -> RawDocumentBuf {
     RawWriter::build(|writer| {
         writer.string("update", spec.collection());
         writer.bool("ordered", false);
         let updates = writer.begin_array("updates");
-        for (index, statement) in statements.iter().enumerate() {
+        for (index, statement) in statements.into_iter().enumerate() {
             writer.element(index, statement.statement.as_bytes());
         }
         writer.end(updates);

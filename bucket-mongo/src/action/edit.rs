@@ -1,6 +1,7 @@
 //! The edits of stored records: one file for each, and what they share.
 
 mod again;
+mod archived_key;
 mod copies;
 mod correction;
 mod delete;

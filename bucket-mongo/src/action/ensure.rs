@@ -7,6 +7,8 @@ pub use self::ensure_report::{Described, EnsureReport, SizeWarning, Validated};
 use self::{asked::Validator, set_up::SetUp};
 use super::ActionFuture;
 use crate::{Buckets, Result, trace};
+#[cfg(feature = "seal")]
+use crate::{action::archive::mirror, error::Context};
 
 mod asked;
 mod checks;
@@ -36,6 +38,8 @@ impl<T: Record> Buckets<T> {
     /// ([`describe`](crate::describe)), so that a model with other names or types is noticed, and an aggregate that is
     /// newer than some buckets ([`Drift::PartialAggregate`](bucket_core::index::Drift::PartialAggregate)). Without the
     /// right to do so it goes on, and reports that.
+    ///
+    /// A handle with an archive gives that the same limits by which it removes what has expired, if it exists.
     ///
     /// It takes no session: a transaction cannot build indexes on a collection that exists, nor change its options.
     ///
@@ -194,6 +198,18 @@ impl<'a, T: Record> IntoFuture for Ensure<'a, T> {
             validator: self.validator,
             replace_description: self.replace_description,
         };
-        Box::pin(set_up.run().instrument(span))
+        #[cfg(feature = "seal")]
+        let store = self.buckets.store();
+        let ensure = async move {
+            let report = set_up.run().await?;
+            #[cfg(feature = "seal")]
+            if let Some(archived) = store.archived() {
+                // The archive must not remove what the collection keeps from now on.
+                let context = Context::of_all::<T>("ensure");
+                mirror(store, &archived.copies, false, &context).await?;
+            }
+            Ok(report)
+        };
+        Box::pin(ensure.instrument(span))
     }
 }

@@ -1,5 +1,7 @@
 //! What a program branches on.
 
+use bucket_core::Damage;
+
 use super::{Error, ErrorKind};
 
 /// Questions with yes or no. An interrupted move of a collection answers as its cause does.
@@ -111,8 +113,24 @@ impl Error {
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         match self.cause() {
-            ErrorKind::Damaged(_) => true,
+            ErrorKind::Damaged(_) => !self.is_archived(),
             ErrorKind::Document(error) => error.is_stored(),
+            _ => false,
+        }
+    }
+
+    /// Whether a bucket is archived, and the handle does not know the archive (`with_archive`), or the operation does not
+    /// go there (`restore_from` first). Nothing is wrong with the bucket.
+    ///
+    /// ```
+    /// fn hint(error: &bucket_mongo::Error) -> Option<&'static str> {
+    ///     error.is_archived().then_some("its items are in the archive")
+    /// }
+    /// ```
+    #[must_use]
+    pub fn is_archived(&self) -> bool {
+        match self.cause() {
+            ErrorKind::Damaged(bucket) => matches!(bucket.damage(), Damage::Archived),
             _ => false,
         }
     }
@@ -239,13 +257,13 @@ mod tests {
 
     use super::*;
     use crate::error::{
-        Context,
+        Context, DamagedBucket,
         samples::{NAMES, kinds, place},
     };
 
     type Predicate = (&'static str, fn(&Error) -> bool);
 
-    const PREDICATES: [Predicate; 14] = [
+    const PREDICATES: [Predicate; 15] = [
         ("is_retryable", Error::is_retryable),
         ("is_outcome_unknown", Error::is_outcome_unknown),
         ("is_invalid_input", Error::is_invalid_input),
@@ -253,6 +271,7 @@ mod tests {
         ("is_conflict", Error::is_conflict),
         ("is_changed", Error::is_changed),
         ("is_damaged", Error::is_damaged),
+        ("is_archived", Error::is_archived),
         ("needs_ensure", Error::needs_ensure),
         ("is_drift", Error::is_drift),
         ("is_unreachable", Error::is_unreachable),
@@ -310,6 +329,10 @@ mod tests {
                     code: 11_602,
                     message: String::new(),
                 });
+            }
+            if *name == "Damaged" {
+                let archived = DamagedBucket::new("", Damage::Archived);
+                samples.push(ErrorKind::Damaged(archived));
             }
             for kind in samples {
                 let error = error(kind);

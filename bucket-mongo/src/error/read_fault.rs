@@ -16,6 +16,17 @@ pub(crate) enum ReadFault {
     Drift(Box<Drift>),
 }
 
+impl ReadFault {
+    /// An error of the driver, for callers that know no other.
+    pub(crate) fn into_driver(self) -> Error {
+        match self {
+            Self::Driver(error) | Self::Stopped(error) => error,
+            Self::Late => Error::custom("no reply came before the deadline"),
+            Self::Drift(drift) => Error::custom(drift.to_string()),
+        }
+    }
+}
+
 impl From<Error> for ReadFault {
     fn from(error: Error) -> Self {
         Self::Driver(error)

@@ -1,28 +1,25 @@
 //! The documents of one plan or of several, one after the other, inside or outside a session.
 
-use std::{cmp::Reverse, collections::BinaryHeap, pin::pin, time::Duration};
+use std::{cmp::Reverse, collections::BinaryHeap};
 
-use bucket_core::read::FindPlan;
-use futures_util::{
-    StreamExt, TryStreamExt,
-    future::{Either, select},
-    stream,
+use super::{
+    ahead::{Ahead, Stored},
+    opened::opened,
+    options::ReadOptions,
+    other_kind,
+    terms::Terms,
 };
+use crate::{collection::simple_collation, error::ReadFault};
+use bucket_core::read::FindPlan;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use mongodb::{
     ClientSession, Collection, Cursor, SessionCursor,
     bson::{Document, RawDocument, RawDocumentBuf},
     error::Error,
     options::{FindOptions, Hint},
 };
-use tokio::{sync::oneshot, time::timeout};
-
-use super::{options::ReadOptions, other_kind, terms::Terms};
-use crate::{collection::simple_collation, error::ReadFault};
 
 type Result<R, E = ReadFault> = std::result::Result<R, E>;
-
-/// How long to wait for the reply to a read that is no longer wanted.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// The most cursors that are opened at the same time.
 const SIDE_BY_SIDE: usize = 4;
@@ -70,36 +67,16 @@ impl Find {
     }
 }
 
-/// Opens a cursor in a task of its own. If the caller dropped the find before its reply came, nobody would
-/// know the cursor that the server opened, and it would stay open for ten minutes. So the task waits for the
-/// reply and closes that cursor.
-pub(crate) async fn opened<C: Send + 'static>(
-    opening: impl Future<Output = Result<C, Error>> + Send + 'static,
-) -> Result<C, Error> {
-    let (waiting, gone) = oneshot::channel::<()>();
-    let task = tokio::spawn(async move {
-        let mut opening = pin!(opening);
-        match select(&mut opening, gone).await {
-            Either::Left((opened, _)) => opened.map(Some),
-            Either::Right(_) => {
-                // Dropped at once, and so closed. The wait is bounded, because it holds a connection.
-                drop(timeout(LONGEST_WAIT, opening).await);
-                Ok(None)
-            }
-        }
-    });
-    let opened = task.await;
-    drop(waiting);
-    match opened {
-        Ok(Ok(Some(cursor))) => Ok(cursor),
-        Ok(Ok(None)) => Err(Error::custom("the read was dropped")),
-        Ok(Err(error)) => Err(error),
-        Err(stopped) => Err(Error::custom(format!("the runtime stopped: {stopped}"))),
-    }
-}
-
 /// Cursors over stored documents, which are not copied.
 pub(crate) struct Rows<'a> {
+    stored: Merged<'a>,
+    ahead: Ahead,
+    /// The document that was given last, if the read has an archive.
+    given: Option<RawDocumentBuf>,
+}
+
+/// The documents of several cursors in one order.
+struct Merged<'a> {
     cursors: Cursors<'a>,
     terms: Terms,
     /// The turns of the cursors' documents, each with the number of its cursor.
@@ -140,10 +117,14 @@ impl<'a> Rows<'a> {
             Err(fault) => return Err(other_kind::explained(fault, collection, &terms).await),
         };
         Ok(Self {
-            cursors,
-            terms,
-            heads: BinaryHeap::new(),
-            to_advance: (0..number).collect(),
+            stored: Merged {
+                cursors,
+                terms,
+                heads: BinaryHeap::new(),
+                to_advance: (0..number).collect(),
+            },
+            ahead: Ahead::default(),
+            given: None,
         })
     }
 
@@ -194,13 +175,13 @@ impl<'a> Rows<'a> {
 
     /// The session and the terms, to be used for another plan.
     pub(crate) fn into_options(self) -> ReadOptions<'a> {
-        let session = match self.cursors {
+        let session = match self.stored.cursors {
             Cursors::Plain(_) => None,
             Cursors::InSession(_, session) => Some(session),
         };
         ReadOptions {
             session,
-            terms: self.terms,
+            terms: self.stored.terms,
         }
     }
 
@@ -208,8 +189,38 @@ impl<'a> Rows<'a> {
     /// the earlier plan.
     pub(crate) async fn next(
         &mut self,
-        turn: impl Fn(&RawDocument) -> i64,
+        turn: impl Fn(&RawDocument) -> i64 + Send + Sync,
     ) -> Result<Option<&RawDocument>> {
+        let Self {
+            stored,
+            ahead,
+            given,
+        } = self;
+        let terms = stored.terms.clone();
+        let Some(archived) = &terms.archived else {
+            return stored.next(&turn).await;
+        };
+        let mut rows = InTurn { stored, turn };
+        *given = ahead.next(archived, &terms, &mut rows).await?;
+        Ok(given.as_deref())
+    }
+}
+
+/// Documents in the order of their turns.
+struct InTurn<'m, 'a, F> {
+    stored: &'m mut Merged<'a>,
+    turn: F,
+}
+
+impl<F: Fn(&RawDocument) -> i64 + Send + Sync> Stored for InTurn<'_, '_, F> {
+    async fn next_row(&mut self) -> Result<Option<RawDocumentBuf>> {
+        let next = self.stored.next(&self.turn).await?;
+        Ok(next.map(RawDocument::to_owned))
+    }
+}
+
+impl Merged<'_> {
+    async fn next(&mut self, turn: &impl Fn(&RawDocument) -> i64) -> Result<Option<&RawDocument>> {
         while let Some(at) = self.to_advance.last().copied() {
             if let Some(head) = self.terms.within(self.cursors.advance(at)).await? {
                 self.heads.push(Reverse((turn(head), at)));

@@ -14,7 +14,13 @@ use mongodb::{
 };
 use tokio::sync::Mutex;
 
-use super::{options::ReadOptions, other_kind, rows::opened, terms::Terms};
+use super::{
+    ahead::{Ahead, Stored},
+    opened::opened,
+    options::ReadOptions,
+    other_kind,
+    terms::Terms,
+};
 use crate::{collection::simple_collation, error::ReadFault};
 
 /// The session and the terms of a call, for all places that send its commands.
@@ -110,6 +116,7 @@ impl<'a> SharedOptions<'a> {
         Ok(Aggregated {
             cursor,
             terms: self.terms.clone(),
+            ahead: Ahead::default(),
         })
     }
 }
@@ -118,6 +125,7 @@ impl<'a> SharedOptions<'a> {
 pub(crate) struct Aggregated<'a> {
     cursor: AnyCursor<'a>,
     terms: Terms,
+    ahead: Ahead,
 }
 
 enum AnyCursor<'a> {
@@ -128,23 +136,51 @@ enum AnyCursor<'a> {
     ),
 }
 
-impl<'a> Aggregated<'a> {
-    /// The next document.
-    pub(crate) async fn next(&mut self) -> Result<Option<RawDocumentBuf>, ReadFault> {
-        let Self { cursor, terms } = self;
+/// The documents of a cursor on the terms of its call.
+struct OnTerms<'c, 'a> {
+    cursor: &'c mut AnyCursor<'a>,
+    terms: &'c Terms,
+}
+
+impl Stored for OnTerms<'_, '_> {
+    async fn next_row(&mut self) -> Result<Option<RawDocumentBuf>, ReadFault> {
+        self.cursor.next(self.terms).await
+    }
+}
+
+impl AnyCursor<'_> {
+    async fn next(&mut self, terms: &Terms) -> Result<Option<RawDocumentBuf>, ReadFault> {
         let next = async {
-            Ok(match cursor {
-                AnyCursor::Plain(cursor) => {
+            Ok(match self {
+                Self::Plain(cursor) => {
                     let is_there = cursor.advance().await?;
                     is_there.then(|| cursor.current().to_owned())
                 }
-                AnyCursor::InSession(cursor, session) => {
+                Self::InSession(cursor, session) => {
                     let is_there = cursor.advance(&mut **session.lock().await).await?;
                     is_there.then(|| cursor.current().to_owned())
                 }
             })
         };
         terms.within(next).await
+    }
+}
+
+impl<'a> Aggregated<'a> {
+    /// The next document.
+    pub(crate) async fn next(&mut self) -> Result<Option<RawDocumentBuf>, ReadFault> {
+        let Self {
+            cursor,
+            terms,
+            ahead,
+        } = self;
+        match &terms.archived {
+            None => cursor.next(terms).await,
+            Some(archived) => {
+                let mut rows = OnTerms { cursor, terms };
+                ahead.next(archived, terms, &mut rows).await
+            }
+        }
     }
 
     /// All that are left, one after the other.

@@ -1,6 +1,6 @@
 //! How long a read may take, and on which terms it sees what is stored.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use mongodb::{
     bson::{Document, doc},
@@ -9,6 +9,7 @@ use mongodb::{
 };
 use tokio::time::{Instant, timeout_at};
 
+use super::archived::Archived;
 use crate::{
     error::ReadFault,
     writer::{
@@ -29,6 +30,8 @@ pub(crate) struct Terms {
     pub(crate) max_time: Option<Duration>,
     pub(crate) concern: Option<ReadConcern>,
     pub(crate) criteria: Option<SelectionCriteria>,
+    /// Where the items of archived buckets are. Without it, such a bucket is an error once its items are needed.
+    pub(crate) archived: Option<Arc<Archived>>,
     /// Since when the deadline counts; none before the first command.
     begun: Option<Instant>,
 }
@@ -65,9 +68,14 @@ impl Terms {
         Some(limit.clamp(SHORTEST, LONGEST))
     }
 
+    /// The time limit of a find that is sent now.
+    pub(super) fn set_time_for_find(&self, find: &mut FindOptions) {
+        find.max_time = self.limit();
+    }
+
     /// For a find that is sent now.
     pub(super) fn set_for_find(&self, find: &mut FindOptions) {
-        find.max_time = self.limit();
+        self.set_time_for_find(find);
         find.read_concern.clone_from(&self.concern);
         find.selection_criteria.clone_from(&self.criteria);
     }

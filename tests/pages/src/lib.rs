@@ -28,6 +28,7 @@ pages! {
     architecture: "docs/architecture.md";
     aggregates: "docs/book/src/aggregates.md";
     all_keys: "docs/book/src/all-keys.md";
+    archive: "docs/book/src/archive.md";
     attributes: "docs/book/src/attributes.md";
     attributes_in_buckets: "docs/book/src/attributes-in-buckets.md";
     benchmarks: "docs/book/src/benchmarks.md";

@@ -1,4 +1,4 @@
-//! Sealed buckets: every read gives what it gave before they were sealed.
+//! Sealed and archived buckets: every read gives what it gave before.
 
 use std::{collections::BTreeMap, fmt::Debug};
 
@@ -260,11 +260,24 @@ async fn every_read_is_the_same<T: Event>() {
     }
     let before = all_reads(&events).await;
     assert!(seal(&database).await > 4);
-    for events in [T::buckets(&database), events] {
+    for events in [T::buckets(&database), events.clone()] {
         let after = all_reads(&events).await;
         for (read, found) in &after {
             assert_eq!(Some(found), before.get(read), "{read}");
         }
         assert_eq!(after.len(), before.len());
+    }
+    // Their items elsewhere, of half of them and of all.
+    let archive = database.collection::<Document>("archive");
+    for span in [TimeRange::new(None, Some(date(20))), TimeRange::ALL] {
+        let moved = events.archive_to(&archive).between(span).await.unwrap();
+        assert!(moved.buckets > 0, "{moved}");
+        for events in [T::buckets(&database), events.clone()] {
+            let after = all_reads(&events.with_archive(&archive)).await;
+            for (read, found) in &after {
+                assert_eq!(Some(found), before.get(read), "{read}");
+            }
+            assert_eq!(after.len(), before.len());
+        }
     }
 }

@@ -41,7 +41,7 @@ fn imports_of(name: &str) -> Imports {
 }
 
 /// The groups of core from the ground up, as in `docs/architecture.md`.
-const GROUPS: [&str; 17] = [
+const GROUPS: [&str; 18] = [
     "text",
     "error",
     "time",
@@ -57,6 +57,7 @@ const GROUPS: [&str; 17] = [
     "edit",
     "check",
     "seal",
+    "archive",
     "repair",
     "watch",
 ];

@@ -8,6 +8,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod archive;
 mod away;
 mod bad_forms;
 mod bad_input;

@@ -6,7 +6,7 @@ use bucket_core::{Record, edit::Edit};
 use mongodb::{ClientSession, options::WriteConcern};
 use tracing::Instrument;
 
-use super::{Removed, copies::Copies, editing::Editing};
+use super::{Removed, archived_key::ArchivedKey, copies::Copies, editing::Editing};
 use crate::{
     Buckets, Error, ErrorKind, Result,
     action::{ActionFuture, repair::default_quarantine},
@@ -18,7 +18,7 @@ use crate::{
 
 impl<T: Record> Buckets<T> {
     /// Removes all buckets of a key, so that no trace of the key or of its records is left in the collection, nor in
-    /// the quarantine of [`repair`](Self::repair). Returns how many records and buckets there were.
+    /// the quarantine of [`repair`](Self::repair), nor in the archive that the handle knows. Returns how many records and buckets there were.
     ///
     /// Unlike [`delete`](Self::delete), nothing is left in the place of a record: record ids and positions of
     /// sources are forgotten, and a record that is delivered again is stored again. Stop the writers of the key
@@ -34,7 +34,9 @@ impl<T: Record> Buckets<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] if the quarantine is the collection itself;
+    /// [`ErrorKind::InvalidArgument`] if the quarantine is the collection itself, or in a transaction if the handle has an
+    /// archive; [`ErrorKind::Damaged`] if buckets of the key are archived and the handle has no archive, before anything
+    /// is removed;
     /// [`ErrorKind::OutcomeUnknown`] if some buckets may be removed and there was no reply before the deadline: call it
     /// again. If the user may not read the quarantine or remove from it, the error is the server's
     /// ([`is_unauthorized`](Error::is_unauthorized)), and the collection itself has nothing of the key any more.
@@ -101,9 +103,14 @@ impl<'a, T: Record> DeleteKey<'a, T> {
             return Err(Error::new(ErrorKind::InvalidArgument { message }, &context));
         }
         let mut editing = Editing::new(self.buckets, self.session, &self.settings, context)?;
+        let archived = ArchivedKey::find(&self.key, &mut editing).await?;
         let edit = Edit::delete_key(self.key.clone());
         let edited = editing.run(edit, self.is_dry).await?;
         let (records, buckets) = (edited.records, edited.buckets);
+        // After the collection, which says where the copies are.
+        let archived = archived
+            .remove(&self.key, self.is_dry, &mut editing)
+            .await?;
         // After the collection: a repair copies a bucket before it removes it.
         let copies = Copies {
             key: &self.key,
@@ -111,11 +118,12 @@ impl<'a, T: Record> DeleteKey<'a, T> {
             is_dry: self.is_dry,
         };
         let quarantined = copies.run(&mut editing).await?;
-        tracing::debug!(target: trace::WRITE, records, buckets, quarantined, "delete_key");
+        tracing::debug!(target: trace::WRITE, records, buckets, quarantined, archived, "delete_key");
         Ok(Removed {
             records,
             buckets,
             quarantined,
+            archived,
         })
     }
 }

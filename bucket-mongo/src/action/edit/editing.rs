@@ -171,7 +171,7 @@ impl<'a, T: Record> Editing<'a, T> {
     }
 
     /// Whether what it says must outlast a failover. A transaction does that at its commit.
-    pub(super) async fn is_certain(&mut self) -> Result<bool> {
+    pub(in crate::action) async fn is_certain(&mut self) -> Result<bool> {
         Ok(!self.is_in_transaction().await? && self.writer()?.is_for_good())
     }
 
@@ -212,7 +212,10 @@ impl<'a, T: Record> Editing<'a, T> {
     }
 
     /// Reads what a majority has, and not less than what the primary has now.
-    pub(super) async fn certain(&mut self, plan: FindPlan) -> Result<Vec<RawDocumentBuf>> {
+    pub(in crate::action) async fn certain(
+        &mut self,
+        plan: FindPlan,
+    ) -> Result<Vec<RawDocumentBuf>> {
         self.writer()?.certain(plan).await
     }
 
@@ -249,7 +252,12 @@ impl<'a, T: Record> Editing<'a, T> {
             options.terms.concern = Some(ReadConcern::local());
         }
         let collection: Collection<RawDocumentBuf> = match other {
-            None => store.readable(&mut options, &context).await?,
+            None => {
+                let collection = store.readable(&mut options, &context).await?;
+                // A statement has to match what the bucket itself has.
+                options.terms.archived = None;
+                collection
+            }
             Some(other) => {
                 options.begin(&context).await?;
                 collection(store.database(), other)

@@ -17,4 +17,7 @@ pub struct Removed {
     /// Of [`delete_key`](crate::Buckets::delete_key): the number of buckets that were removed from the quarantine of
     /// [`repair`](crate::Buckets::repair). Their records are not counted. 0 of other removals.
     pub quarantined: u64,
+    /// Of [`delete_key`](crate::Buckets::delete_key): the number of buckets whose items were removed from the archive.
+    /// 0 of other removals.
+    pub archived: u64,
 }

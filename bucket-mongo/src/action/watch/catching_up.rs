@@ -2,12 +2,25 @@
 
 use bucket_core::{DamagedBucket, Record, WatchEvent, watch::CatchUp};
 use futures_util::TryStreamExt;
-use mongodb::{Cursor, Database, bson::RawDocumentBuf, error::Result};
+use mongodb::{Cursor, bson::RawDocumentBuf, error::Result};
+
+use crate::{
+    error::ReadFault,
+    read::{Ahead, Stored, Terms},
+    store::Store,
+};
 
 /// A read of the stored records in progress.
 pub(super) struct CatchingUp<T: Record> {
     catch_up: CatchUp<T>,
     cursor: Option<Cursor<RawDocumentBuf>>,
+    ahead: Ahead,
+}
+
+impl Stored for Cursor<RawDocumentBuf> {
+    async fn next_row(&mut self) -> std::result::Result<Option<RawDocumentBuf>, ReadFault> {
+        Ok(self.try_next().await?)
+    }
 }
 
 impl<T: Record> CatchingUp<T> {
@@ -15,6 +28,7 @@ impl<T: Record> CatchingUp<T> {
         Self {
             catch_up,
             cursor: None,
+            ahead: Ahead::default(),
         }
     }
 
@@ -25,19 +39,28 @@ impl<T: Record> CatchingUp<T> {
     /// Those of the driver. The next call goes on after the buckets that were given.
     pub(super) async fn next(
         &mut self,
-        database: &Database,
+        store: &Store,
     ) -> Result<Option<Vec<std::result::Result<WatchEvent<T>, DamagedBucket>>>> {
         let cursor = match &mut self.cursor {
             Some(cursor) => cursor,
             none => {
-                let cursor = database.run_cursor_command(self.catch_up.command()).await?;
+                let cursor = store.database().run_cursor_command(self.catch_up.command());
+                let cursor = cursor.await?;
                 none.insert(cursor.with_type())
             }
         };
-        match cursor.try_next().await {
+        let next = match store.archived() {
+            None => cursor.try_next().await,
+            Some(archived) => {
+                let next = self.ahead.next(archived, &Terms::default(), cursor).await;
+                next.map_err(ReadFault::into_driver)
+            }
+        };
+        match next {
             Ok(stored) => Ok(stored.map(|stored| self.catch_up.take(&stored))),
             Err(error) => {
                 self.cursor = None;
+                self.ahead = Ahead::default();
                 Err(error)
             }
         }

@@ -81,7 +81,7 @@ impl<T: Record> Watching<T> {
                 return Ok((Some(event), position));
             }
             if let Some(stored) = &mut self.stored {
-                match stored.next(self.server.buckets.database()).await {
+                match stored.next(self.server.buckets.store()).await {
                     Ok(events) => {
                         self.failing = None;
                         match events {

@@ -1,0 +1,146 @@
+//! What a sealed bucket becomes in the archive, and what is left of it; and the way back.
+
+use bson::{Bson, DateTime, RawDocument, RawDocumentBuf, oid::ObjectId};
+
+use crate::{
+    bucket::{
+        self, BucketRows,
+        archived::{self, Instead},
+        record::Record,
+        sealed::{FIRST, LAST, SEALED, packed},
+        wrong_field,
+    },
+    codec::raw::printed_id,
+    error::{Damage, DamagedBucket},
+    model::spec::{BucketSpec, ID},
+    seal::{SealStatement, statement::Change},
+};
+
+/// A bucket on its way into the archive.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Moving {
+    /// The document of the archive.
+    pub copy: RawDocumentBuf,
+    /// Its id.
+    pub id: ObjectId,
+    /// The id of the bucket.
+    pub bucket: Bson,
+    /// Leaves a reference in the place of the items, if the bucket is as it was copied.
+    pub statement: SealStatement,
+}
+
+/// A sealed bucket on its way into the archive; `None` if it is not sealed, or archived already. `id` is made anew for
+/// each attempt: nobody else knows the copy until the bucket refers to it. `of` is the name of the database and of the
+/// collection.
+///
+/// # Errors
+///
+/// [`DamagedBucket`] if its items cannot be unpacked, or it is not a bucket of the model.
+pub fn archive<T: Record>(
+    stored: &RawDocument,
+    id: ObjectId,
+    of: &str,
+    now: DateTime,
+) -> Result<Option<Moving>, DamagedBucket> {
+    let spec = T::SPEC;
+    let damaged = |damage| DamagedBucket::new(printed_id(stored), damage);
+    let Some(packed) = packed(spec.items(), stored) else {
+        return Ok(None);
+    };
+    if Instead::read(packed).is_some() {
+        return Ok(None);
+    }
+    let rows = BucketRows::of(spec, stored)?;
+    let (key, count) = state::<T>(stored).map_err(damaged)?;
+    let items = bucket::items(spec, &rows.rows).map_err(damaged)?;
+    let items = items.into_iter().count();
+    if usize::try_from(count) != Ok(items) {
+        let count = i64::from(count);
+        return Err(damaged(Damage::CountMismatch { count, items }));
+    }
+    let ends = ends(stored).map_err(damaged)?;
+    let no_id = || damaged(wrong_field(ID, "there"));
+    let reference = archived::reference(stored, packed, id).ok_or_else(no_id)?;
+    let change = Change::Archive {
+        packed,
+        reference: &reference,
+        ends,
+        at: now,
+    };
+    Ok(Some(Moving {
+        copy: archived::copy(stored, id, of),
+        id,
+        bucket: bucket_id(stored).ok_or_else(no_id)?,
+        statement: SealStatement::new::<T>(&key, stored, count, &change),
+    }))
+}
+
+/// The statement that gives an archived bucket its items back; `None` if it is not archived.
+///
+/// # Errors
+///
+/// [`DamagedBucket`] if the copy has other items, or the bucket is not one of the model.
+pub fn restore<T: Record>(
+    stored: &RawDocument,
+    copy: Option<&RawDocument>,
+) -> Result<Option<SealStatement>, DamagedBucket> {
+    let spec = T::SPEC;
+    let damaged = |damage| DamagedBucket::new(printed_id(stored), damage);
+    let own = packed(spec.items(), stored);
+    let Some(Instead::Reference(reference)) = own.and_then(Instead::read) else {
+        return Ok(None);
+    };
+    let of_copy = copy.and_then(|copy| packed(spec.items(), copy));
+    let Some(packed) = of_copy.filter(|packed| reference.is_of(packed)) else {
+        let message = match copy {
+            None => "they are archived, and the archive has no copy of the bucket",
+            Some(_) => "they are archived, and the copy in the archive has others",
+        };
+        let message = message.to_owned();
+        return Err(damaged(Damage::Packed { message }));
+    };
+    let (key, count) = state::<T>(stored).map_err(damaged)?;
+    let change = Change::Restore {
+        reference: reference.bytes,
+        packed,
+        ends: ends(stored).map_err(damaged)?,
+    };
+    Ok(Some(SealStatement::new::<T>(&key, stored, count, &change)))
+}
+
+/// The id of the copy that a bucket refers to, if it is archived.
+#[must_use]
+pub fn copy_of(spec: &BucketSpec, stored: &RawDocument) -> Option<ObjectId> {
+    match Instead::read(packed(spec.items(), stored)?)? {
+        Instead::Reference(reference) => Some(reference.copy()),
+        _ => None,
+    }
+}
+
+/// The error of whatever needs the items of this archived bucket and has no archive.
+#[must_use]
+pub fn is_elsewhere(stored: &RawDocument) -> DamagedBucket {
+    DamagedBucket::new(printed_id(stored), Damage::Archived)
+}
+
+fn state<T: Record>(stored: &RawDocument) -> Result<(T::Key, u32), Damage> {
+    let key = bucket::key_of::<T>(stored)?;
+    let count = bucket::stored_count(T::SPEC, stored)?;
+    let count = u32::try_from(count);
+    let count = count.map_err(|_| wrong_field(T::SPEC.names().count, "a number of records"))?;
+    Ok((key, count))
+}
+
+/// The times of the first and of the last record.
+fn ends(stored: &RawDocument) -> Result<(DateTime, DateTime), Damage> {
+    let sealed = stored.get_document(SEALED).ok();
+    let date = |name| sealed.and_then(|sealed| sealed.get_datetime(name).ok());
+    date(FIRST)
+        .zip(date(LAST))
+        .ok_or_else(|| wrong_field(SEALED, "the times of its first and its last record"))
+}
+
+fn bucket_id(stored: &RawDocument) -> Option<Bson> {
+    Bson::try_from(stored.get(ID).ok()??).ok()
+}

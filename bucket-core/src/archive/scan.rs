@@ -1,0 +1,79 @@
+//! The reads of buckets to archive, and of archived ones.
+
+use bson::{Bson, DateTime, Document, doc};
+
+use crate::{
+    bucket::sealed::{FIRST, LAST, SEALED, archived_path, sealed_filter},
+    check::ScanPlan,
+    codec::raw::RawWriter,
+    model::spec::{BucketSpec, ID, ID_INDEX},
+    read::{FindPlan, ReadKey, fields, find},
+    seal::scan::scan,
+    time::range::TimeRange,
+};
+
+/// The sealed buckets of a key, or of all, that can hold records of the span, and whose last record is not after a
+/// time.
+#[must_use]
+pub fn archivable_buckets(
+    spec: &BucketSpec,
+    key: Option<&ReadKey>,
+    range: TimeRange,
+    until: DateTime,
+) -> ScanPlan {
+    let mut condition = within(spec, range);
+    condition.insert(format!("{SEALED}.{LAST}"), {
+        let mut last = doc! { "$lte": until };
+        last.extend(range.start().map(|start| ("$gte".to_owned(), start.into())));
+        last
+    });
+    condition.insert(archived_path(), doc! { "$exists": false });
+    scan(spec, key, range, &condition)
+}
+
+/// The archived buckets of a key, or of all, that can hold records of the span.
+#[must_use]
+pub fn archived_buckets(spec: &BucketSpec, key: Option<&ReadKey>, range: TimeRange) -> ScanPlan {
+    let mut condition = within(spec, range);
+    condition.insert(archived_path(), doc! { "$exists": true });
+    scan(spec, key, range, &condition)
+}
+
+/// Sealed buckets with a record of the span, as they say themselves: not every form has other fields for that.
+fn within(spec: &BucketSpec, range: TimeRange) -> Document {
+    let mut condition = sealed_filter(spec);
+    if let Some(start) = range.start() {
+        condition.insert(format!("{SEALED}.{LAST}"), doc! { "$gte": start });
+    }
+    if let Some(end) = range.end() {
+        let first = doc! { "$type": "date", "$lt": end };
+        condition.insert(format!("{SEALED}.{FIRST}"), first);
+    }
+    condition
+}
+
+/// These buckets.
+#[must_use]
+pub fn buckets(spec: &BucketSpec, ids: Vec<Bson>) -> FindPlan {
+    let filter = RawWriter::build(|writer| fields(writer, &doc! { ID: { "$in": ids } }));
+    FindPlan {
+        sort: Document::new(),
+        projection: doc! { ID: 1, spec.items(): 1 },
+        hint: ID_INDEX.to_owned(),
+        ..find(spec, filter)
+    }
+    .of_majority()
+}
+
+/// The archived buckets of the key: their ids and their references.
+#[must_use]
+pub fn references_of_key(spec: &BucketSpec, key: &ReadKey) -> FindPlan {
+    let filter = RawWriter::build(|writer| {
+        writer.elements(key.elements());
+        fields(writer, &doc! { archived_path(): { "$exists": true } });
+    });
+    FindPlan {
+        projection: doc! { ID: 1, spec.items(): 1 },
+        ..find(spec, filter)
+    }
+}

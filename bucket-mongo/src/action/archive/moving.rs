@@ -1,0 +1,396 @@
+//! The walk over the buckets whose items move, and their statements.
+
+use std::{collections::HashSet, time::Duration};
+
+use bucket_core::{
+    Record, TimeRange,
+    archive::{self, Moving as Copied},
+    read::{FindPlan, ReadKey},
+    seal::{self, SealStatement},
+};
+use mongodb::{
+    bson::{Bson, DateTime, RawDocument, RawDocumentBuf, oid::ObjectId},
+    options::{ReadConcern, ReadPreference, SelectionCriteria},
+};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{ArchiveReport, Copies, mirror};
+use crate::{
+    Archive, Buckets, Error, ErrorKind, Result,
+    action::{
+        edit::{Editing, Sent, deadline, passes},
+        scan,
+    },
+    error::{Context, ReadFault},
+    read::{ReadOptions, Rows},
+    trace,
+    writer::Settings,
+};
+
+/// The most buckets of a command.
+const TOGETHER: usize = 100;
+/// The most bytes of buckets in a command of several: a command has at most 16 MB.
+const MOST_BYTES: usize = 12 * 1024 * 1024;
+
+/// Takes what a call has moved so far.
+pub(super) type OnProgress<'a> = Box<dyn FnMut(&ArchiveReport) + Send + 'a>;
+
+/// What a call was asked for.
+pub(super) struct Asked<'a, T: Record> {
+    pub(super) buckets: &'a Buckets<T>,
+    pub(super) archive: Archive,
+    pub(super) what: What,
+    pub(super) key: Option<T::Key>,
+    pub(super) range: TimeRange,
+    pub(super) is_dry: bool,
+    pub(super) pause: Duration,
+    pub(super) settings: Settings,
+}
+
+/// Where the items go.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum What {
+    /// Those of buckets whose last record is older than this go into the archive.
+    Archive(Duration),
+    Restore,
+}
+
+/// A call at work.
+pub(super) struct Moving<'a, T: Record> {
+    asked: Asked<'a, T>,
+    context: Context,
+    copies: Copies,
+    /// The names of the database and of the collection.
+    of: String,
+    /// When the whole call ends, if it was given a deadline.
+    until: Option<Instant>,
+    report: ArchiveReport,
+}
+
+impl<'a, T: Record> Moving<'a, T> {
+    pub(super) fn new(asked: Asked<'a, T>) -> Self {
+        let operation = match asked.what {
+            What::Archive(_) => "archive_to",
+            What::Restore => "restore_from",
+        };
+        let context = match &asked.key {
+            Some(key) => Context::of::<T>(operation, key),
+            None => Context::of_all::<T>(operation),
+        };
+        let store = asked.buckets.store();
+        let patience = store.deadline();
+        let deadline = asked.settings.deadline;
+        Self {
+            copies: Copies::new(
+                &asked.archive.collection(T::SPEC),
+                deadline.map_or(patience, |deadline| deadline.min(patience)),
+                context.clone(),
+            ),
+            of: store.namespace(),
+            until: deadline.and_then(|deadline| Instant::now().checked_add(deadline)),
+            report: ArchiveReport {
+                is_restored: matches!(asked.what, What::Restore),
+                ..ArchiveReport::default()
+            },
+            context,
+            asked,
+        }
+    }
+
+    pub(super) async fn run(
+        mut self,
+        mut on_progress: Option<OnProgress<'a>>,
+    ) -> Result<ArchiveReport> {
+        if self.asked.range.is_reversed() {
+            let message = "the time range ends before it starts".to_owned();
+            return Err(Error::new(
+                ErrorKind::InvalidArgument { message },
+                &self.context,
+            ));
+        }
+        let mut is_set_up = self.asked.is_dry;
+        // Until when it begins again after errors that pass; `None` since buckets have moved.
+        let mut patience = None;
+        loop {
+            match self
+                .attempt(&mut is_set_up, &mut patience, &mut on_progress)
+                .await
+            {
+                Ok(()) => break,
+                Err(error) if error.is_outcome_unknown() => return Err(error),
+                Err(error) => {
+                    let until = *patience.get_or_insert_with(|| self.patience());
+                    passes(error, until).await?;
+                    self.forget_what_comes_again();
+                }
+            }
+        }
+        let ArchiveReport {
+            buckets,
+            records,
+            changed,
+            damaged,
+            ..
+        } = self.report;
+        let operation = self.context.operation;
+        tracing::debug!(
+            target: trace::WRITE, buckets, records, missed = changed, damaged, "{operation}"
+        );
+        Ok(self.report)
+    }
+
+    /// Until when a command is tried that fails now.
+    fn patience(&self) -> Instant {
+        let own = || deadline(self.asked.buckets, &self.asked.settings);
+        self.until.unwrap_or_else(own)
+    }
+
+    /// A walk that begins again meets those buckets once more that stay as they are.
+    fn forget_what_comes_again(&mut self) {
+        if self.asked.is_dry {
+            self.report = ArchiveReport {
+                is_restored: self.report.is_restored,
+                ..ArchiveReport::default()
+            };
+        }
+        self.report.damaged = 0;
+        self.report.damages.clear();
+    }
+
+    /// Takes all buckets from the beginning. Those that have moved are not among them.
+    async fn attempt(
+        &mut self,
+        is_set_up: &mut bool,
+        patience: &mut Option<Instant>,
+        on_progress: &mut Option<OnProgress<'_>>,
+    ) -> Result<()> {
+        if !*is_set_up && matches!(self.asked.what, What::Archive(_)) {
+            let copies = self.asked.archive.collection(T::SPEC);
+            mirror(self.asked.buckets.store(), &copies, true, &self.context).await?;
+            *is_set_up = true;
+        }
+        let mut rows = self.in_time(self.open()).await?;
+        loop {
+            let gathered = self.gather(&mut rows).await?;
+            let Some(found) = gathered else {
+                return Ok(());
+            };
+            match self.asked.what {
+                What::Archive(_) => self.archive(&found).await?,
+                What::Restore => self.restore(&found).await?,
+            }
+            *patience = None;
+            if let Some(tell) = on_progress {
+                tell(&self.report);
+            }
+            if !self.asked.pause.is_zero() {
+                sleep(self.asked.pause).await;
+            }
+        }
+    }
+
+    /// Waits for a read, at most as long as a command may take.
+    async fn in_time<R>(&self, read: impl Future<Output = Result<R>>) -> Result<R> {
+        let ended = timeout(self.asked.buckets.store().deadline(), read).await;
+        ended.unwrap_or_else(|_| Err(Error::read(ReadFault::Late, &self.context)))
+    }
+
+    async fn open<'r>(&self) -> Result<Rows<'r>> {
+        let Asked { key, range, .. } = &self.asked;
+        let key = key.as_ref().map(ReadKey::of::<T>);
+        let plan = match self.asked.what {
+            What::Archive(age) => {
+                let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+                let until = DateTime::now().timestamp_millis().saturating_sub(age);
+                let until = DateTime::from_millis(until);
+                archive::archivable_buckets(T::SPEC, key.as_ref(), *range, until)
+            }
+            What::Restore => archive::archived_buckets(T::SPEC, key.as_ref(), *range),
+        };
+        let mut options = ReadOptions::default();
+        // The statements match what the primary has.
+        let primary = SelectionCriteria::ReadPreference(ReadPreference::Primary);
+        options.terms.criteria = Some(primary);
+        options.terms.concern = Some(ReadConcern::local());
+        options.terms.deadline = self.until.map(|until| until - Instant::now());
+        let store = self.asked.buckets.store();
+        let collection = store.readable(&mut options, &self.context).await?;
+        options.terms.archived = None;
+        let together = u32::try_from(TOGETHER).ok();
+        scan::open(&collection, plan, together, options, &self.context).await
+    }
+
+    /// The buckets of the next command; `None` if there are no more.
+    async fn gather(&self, rows: &mut Rows<'_>) -> Result<Option<Vec<RawDocumentBuf>>> {
+        let (mut found, mut bytes) = (Vec::new(), 0);
+        while found.len() < TOGETHER && bytes < MOST_BYTES / 2 {
+            let next = async {
+                let next = rows.next(|_| 0).await;
+                let next = next.map_err(|fault| Error::read(fault, &self.context))?;
+                Ok(next.map(RawDocument::to_owned))
+            };
+            let Some(stored) = self.in_time(next).await? else {
+                break;
+            };
+            bytes += stored.as_bytes().len();
+            found.push(stored);
+        }
+        Ok((!found.is_empty()).then_some(found))
+    }
+
+    /// Moves the items of these into the archive.
+    async fn archive(&mut self, found: &[RawDocumentBuf]) -> Result<()> {
+        let mut moving = Vec::with_capacity(found.len());
+        for stored in found {
+            match archive::archive::<T>(stored, ObjectId::new(), &self.of, DateTime::now()) {
+                Ok(of) => moving.extend(of),
+                Err(damage) => self.report.damaged(damage),
+            }
+        }
+        if moving.is_empty() {
+            return Ok(());
+        }
+        if self.asked.is_dry {
+            let all = moving.iter().map(|of| (&of.statement, of.statement.before));
+            self.moved(all);
+            return Ok(());
+        }
+        self.copies.insert(moving.iter().map(|of| &of.copy)).await?;
+        let copies = self.copies.of(moving.iter().map(|of| of.id)).await?;
+        let (same, others): (Vec<Copied>, Vec<Copied>) = moving
+            .into_iter()
+            .partition(|of| copies.get(&of.id) == Some(&of.copy));
+        let sent = self.send(same.iter().map(|of| &of.statement)).await?;
+        let referred = if sent == same.len() {
+            same.iter().map(|of| of.id).collect()
+        } else {
+            self.referred(same.iter().map(|of| of.bucket.clone()).collect())
+                .await?
+        };
+        let (moved, stay): (Vec<&Copied>, Vec<&Copied>) =
+            same.iter().partition(|of| referred.contains(&of.id));
+        let all = moved.iter().map(|of| (&of.statement, of.statement.before));
+        self.moved(all);
+        let stay: Vec<ObjectId> = stay.into_iter().chain(&others).map(|of| of.id).collect();
+        self.report.changed += number(stay.len());
+        // No bucket refers to them.
+        self.copies.remove(stay).await?;
+        if others.is_empty() {
+            return Ok(());
+        }
+        let message = "the archive does not give back what was written to it".to_owned();
+        Err(Error::new(
+            ErrorKind::InvalidArgument { message },
+            &self.context,
+        ))
+    }
+
+    /// Moves the items of these back.
+    async fn restore(&mut self, found: &[RawDocumentBuf]) -> Result<()> {
+        let referring = |stored: &RawDocumentBuf| archive::copy_of(T::SPEC, stored);
+        let copies = self.copies.of(found.iter().filter_map(referring)).await?;
+        let (mut statements, mut buckets, mut ids) = (Vec::new(), Vec::new(), Vec::new());
+        for stored in found {
+            let Some(id) = referring(stored) else {
+                continue;
+            };
+            let copy = copies.get(&id).map(|copy| &**copy);
+            match archive::restore::<T>(stored, copy) {
+                Ok(Some(statement)) => {
+                    statements.push(statement);
+                    buckets.extend(bucket_id(stored));
+                    ids.push(id);
+                }
+                Ok(None) => {}
+                Err(damage) => self.report.damaged(damage),
+            }
+        }
+        if statements.is_empty() {
+            return Ok(());
+        }
+        if self.asked.is_dry {
+            self.moved(statements.iter().map(|of| (of, of.after)));
+            return Ok(());
+        }
+        self.send(&statements).await?;
+        // A failover can take a statement back, as long as no majority has it.
+        let referred = self.referred(buckets).await?;
+        let (left, back): (Vec<_>, Vec<_>) = statements
+            .iter()
+            .zip(ids)
+            .partition(|(_, id)| referred.contains(id));
+        self.report.changed += number(left.len());
+        self.moved(back.iter().map(|(of, _)| (*of, of.after)));
+        self.copies
+            .remove(back.into_iter().map(|(_, id)| id))
+            .await?;
+        Ok(())
+    }
+
+    /// Sends these; returns how many of them have changed their bucket.
+    #[expect(
+        single_use_lifetimes,
+        reason = "anonymous ones in `impl Trait` are unstable"
+    )]
+    async fn send<'s>(
+        &self,
+        statements: impl IntoIterator<Item = &'s SealStatement>,
+    ) -> Result<usize> {
+        let statements: Vec<&SealStatement> = statements.into_iter().collect();
+        if statements.is_empty() {
+            return Ok(0);
+        }
+        let command = seal::command(T::SPEC, statements.iter().copied());
+        Ok(
+            match self.editing()?.send(command, statements.len()).await? {
+                Sent::Made(made) => usize::try_from(made).unwrap_or(usize::MAX),
+                Sent::Lost => 0,
+            },
+        )
+    }
+
+    /// The copies that these buckets refer to now, as a majority of the members has them.
+    async fn referred(&self, buckets: Vec<Bson>) -> Result<HashSet<ObjectId>> {
+        let plan: FindPlan = archive::buckets(T::SPEC, buckets);
+        let mut editing = self.editing()?;
+        let found = if editing.is_certain().await? {
+            editing.certain(plan).await?
+        } else {
+            editing.read(plan).await?
+        };
+        let referring = found.iter();
+        Ok(referring
+            .filter_map(|stored| archive::copy_of(T::SPEC, stored))
+            .collect())
+    }
+
+    fn editing(&self) -> Result<Editing<'_, T>> {
+        let context = self.context.clone();
+        let editing = Editing::new(self.asked.buckets, None, &self.asked.settings, context)?;
+        Ok(match self.until {
+            Some(until) => editing.until(until),
+            None => editing,
+        })
+    }
+
+    /// Counts what has moved: the statements, and the sizes of the items.
+    #[expect(
+        single_use_lifetimes,
+        reason = "anonymous ones in `impl Trait` are unstable"
+    )]
+    fn moved<'s>(&mut self, moved: impl Iterator<Item = (&'s SealStatement, u64)>) {
+        for (statement, bytes) in moved {
+            self.report.buckets += 1;
+            self.report.records += statement.records;
+            self.report.bytes += bytes;
+        }
+    }
+}
+
+fn number(of: usize) -> u64 {
+    u64::try_from(of).unwrap_or(u64::MAX)
+}
+
+fn bucket_id(stored: &RawDocument) -> Option<Bson> {
+    Bson::try_from(stored.get("_id").ok()??).ok()
+}

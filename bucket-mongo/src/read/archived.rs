@@ -1,0 +1,12 @@
+//! What a read knows of an archive.
+
+use bucket_core::BucketSpec;
+use mongodb::{Collection, bson::RawDocumentBuf};
+
+/// An archive, and the collection whose buckets refer to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Archived {
+    pub(crate) spec: &'static BucketSpec,
+    pub(crate) copies: Collection<RawDocumentBuf>,
+    pub(crate) buckets: Collection<RawDocumentBuf>,
+}
