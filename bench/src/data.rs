@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use bucket_mongo::bson::{Document, RawDocumentBuf};
+use bucket_mongo::bson::{DateTime, Document, RawDocumentBuf};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use serde::Serialize;
 
@@ -21,6 +21,9 @@ pub(crate) const TIME_SERIES: &str = "time_series_reads";
 /// Buckets of the manual's form.
 pub(crate) const MANUAL: &str = "manual_reads";
 
+/// The items of archived buckets.
+pub(crate) const ARCHIVE: &str = "archive";
+
 /// The number of documents in one command.
 const BATCH: usize = 10_000;
 
@@ -37,6 +40,8 @@ pub(crate) trait Data: Send + Sync {
 pub(crate) struct Buckets<M> {
     readings: Readings,
     sealed: bool,
+    /// What is before this time is archived.
+    archived: Option<DateTime>,
     model: PhantomData<fn() -> M>,
 }
 
@@ -45,6 +50,7 @@ impl<M> Buckets<M> {
         Self {
             readings: Readings::clone(readings),
             sealed: false,
+            archived: None,
             model: PhantomData,
         }
     }
@@ -54,6 +60,14 @@ impl<M> Buckets<M> {
         Self {
             sealed: true,
             ..Self::of(readings)
+        }
+    }
+
+    /// The same, with the items of what is before this time in the archive.
+    pub(crate) fn archived(readings: &Readings, before: DateTime) -> Self {
+        Self {
+            archived: Some(before),
+            ..Self::sealed(readings)
         }
     }
 }
@@ -77,6 +91,13 @@ impl<M: Model> Data for Buckets<M> {
                 let sealed = usize::try_from(report.records).unwrap_or_default();
                 // What may be open is not sealed.
                 if sealed + BATCH < records.len() {
+                    return Err(Error::NotSealed(report.to_string()));
+                }
+            }
+            if let Some(before) = self.archived {
+                let archive = arena.collection::<Document>(ARCHIVE);
+                let report = buckets.archive_to(archive).between(..before).await?;
+                if report.buckets == 0 {
                     return Err(Error::NotSealed(report.to_string()));
                 }
             }

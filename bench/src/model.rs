@@ -114,6 +114,11 @@ models! {
     #[bucket(collection = "sealed_hourly", items = "readings", window = "1h", capacity = 1_000, seal_after = "1h")]
     SealedHourly: "an hour a bucket, sealed";
 
+    /// A sealed bucket for each hour. The items of half of them are archived.
+    #[derive(Bucketed)]
+    #[bucket(collection = "half_archived", items = "readings", window = "1h", capacity = 1_000, seal_after = "1h")]
+    HalfArchived: "an hour a bucket, sealed and half archived";
+
     /// A sealed bucket for each hour, with aggregates.
     #[derive(Bucketed)]
     #[bucket(collection = "sealed_hourly_stats", items = "readings", window = "1h", capacity = 1_000, seal_after = "1h")]

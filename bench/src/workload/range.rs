@@ -2,17 +2,20 @@
 
 use std::marker::PhantomData;
 
-use bucket_mongo::{bson::doc, mongodb::Collection};
+use bucket_mongo::{
+    bson::{Document, doc},
+    mongodb::Collection,
+};
 use futures_util::TryStreamExt as _;
 
 use super::Workload;
 use crate::{
     arena::Arena,
     contestant::{Read, Timed},
-    data::{Buckets, FLAT, Flat, TIME_SERIES, TimeSeries},
+    data::{ARCHIVE, Buckets, FLAT, Flat, TIME_SERIES, TimeSeries},
     error::Result,
     goal::{Goal, Unit},
-    model::{Count200, Hourly, Model, SealedHourly},
+    model::{Count200, HalfArchived, Hourly, Model, SealedHourly},
     plan::Plan,
     reading::Reading,
     scale::Scale,
@@ -33,6 +36,8 @@ fn plan(scale: Scale) -> Plan {
     plan.store(Buckets::<Hourly>::of(&all));
     plan.store(Buckets::<Count200>::of(&all));
     plan.store(Buckets::<SealedHourly>::sealed(&all));
+    let middle = span.readings[span.readings.len() / 2].ts;
+    plan.store(Buckets::<HalfArchived>::archived(&all, middle));
     plan.store(Flat {
         readings: all.clone(),
         index: index.clone(),
@@ -52,6 +57,8 @@ fn plan(scale: Scale) -> Plan {
     ));
     let sealed = FromBuckets::<SealedHourly>::of(&span);
     let sealed = plan.own(Timed::new(sealed, length, times));
+    let archived = FromBuckets::<HalfArchived>::with_archive(&span);
+    let archived = plan.own(Timed::new(archived, length, times));
     let documents = |name, collection| Documents {
         name,
         collection,
@@ -70,12 +77,15 @@ fn plan(scale: Scale) -> Plan {
     plan.compare(sealed, flat, Goal::AtLeast(15.0));
     plan.compare(sealed, time_series, Goal::AtLeast(15.0));
     plan.compare(sealed, hourly, Goal::AtLeast(1.7));
+    // At most 1.2 times as long.
+    plan.compare(archived, sealed, Goal::AtLeast(0.83));
     plan
 }
 
 /// The library's `range`.
 struct FromBuckets<M> {
     span: Span,
+    has_archive: bool,
     model: PhantomData<fn() -> M>,
 }
 
@@ -83,7 +93,15 @@ impl<M> FromBuckets<M> {
     fn of(span: &Span) -> Self {
         Self {
             span: span.clone(),
+            has_archive: false,
             model: PhantomData,
+        }
+    }
+
+    fn with_archive(span: &Span) -> Self {
+        Self {
+            has_archive: true,
+            ..Self::of(span)
         }
     }
 }
@@ -100,7 +118,11 @@ where
     }
 
     fn open(&self, arena: &Arena) -> Self::Source {
-        M::buckets(arena.database())
+        let buckets = M::buckets(arena.database());
+        if self.has_archive {
+            return buckets.with_archive(arena.collection::<Document>(ARCHIVE));
+        }
+        buckets
     }
 
     async fn read(&self, source: &Self::Source) -> Result<Vec<M>> {
