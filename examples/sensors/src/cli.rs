@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Forget(Forget),
     /// Pack the readings of windows that ended a week ago, or give their rows back
     Seal(Seal),
+    /// Pack the readings of windows that ended a week ago and move them to the archive, or back
+    Archive(Archive),
     /// Draw a sensor's average, smallest and largest value, step by step
     Rollup(Rollup),
 }
@@ -120,6 +122,19 @@ pub(crate) struct Seal {
     pub(crate) output: Output,
 }
 
+/// What to move.
+#[derive(Debug, Args)]
+pub(crate) struct Archive {
+    /// Move archived readings back instead
+    #[arg(long)]
+    pub(crate) undo: bool,
+    /// Change nothing: show what would be moved of what is packed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
 impl Arguments {
     pub(crate) fn format(&self) -> Format {
         match &self.command {
@@ -131,6 +146,7 @@ impl Arguments {
                 | Command::Correct(Correct { output, .. })
                 | Command::Forget(Forget { output, .. })
                 | Command::Seal(Seal { output, .. })
+                | Command::Archive(Archive { output, .. })
                 | Command::Latest { output }
                 | Command::Readings(Select { output, .. })
                 | Command::Stats(Select { output, .. })

@@ -1,5 +1,6 @@
 //! The commands, one per file.
 
+mod archive;
 mod correct;
 mod demo;
 mod devices;
@@ -58,6 +59,10 @@ pub(crate) async fn run<W: Write>(
         Some(Command::Seal(seal)) => {
             let format = seal.output.format();
             read(format, async |it| seal::run(it, seal, out).await).await?;
+        }
+        Some(Command::Archive(asked)) => {
+            let format = asked.output.format();
+            read(format, async |it| archive::run(it, asked, out).await).await?;
         }
         Some(Command::Rollup(asked)) => {
             let format = asked.select.output.format();

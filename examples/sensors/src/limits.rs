@@ -1,12 +1,20 @@
-//! The window and the capacity of a bucket by type of sensor: the tutorial's table.
+//! The window and the capacity of a bucket by type of sensor, which is the tutorial's table, and the place of old ones.
 
-use bucket_mongo::{Bucketed as _, Buckets, Limits, Window, mongodb::Database};
+use bucket_mongo::{
+    Archive, Bucketed as _, Buckets, Limits, Window, bson::Document, mongodb::Database,
+};
 
 use crate::model::{Reading, ReadingKey};
 
-/// The buckets of a database, with the limits of each type.
+/// The buckets of a database, with the limits of each type and the archive.
 pub(crate) fn buckets(database: &Database) -> Buckets<Reading> {
-    Reading::buckets(database).with_limits(of)
+    let buckets = Reading::buckets(database).with_limits(of);
+    buckets.with_archive(archive(database))
+}
+
+/// Where the readings of old buckets go.
+pub(crate) fn archive(database: &Database) -> Archive {
+    database.collection::<Document>("iot_archive").into()
 }
 
 fn of(key: &ReadingKey) -> Limits {

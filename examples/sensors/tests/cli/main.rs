@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod app;
+mod archive;
 mod demo;
 mod devices;
 mod edit;
