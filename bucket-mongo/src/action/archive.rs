@@ -52,7 +52,7 @@ impl<T: Record> Buckets<T> {
     /// # use bucket_mongo::{Bucketed, Buckets, Result, mongodb::Database};
     /// # use std::time::Duration;
     /// async fn every_night<T: Bucketed>(buckets: &Buckets<T>, archive: &Database) -> Result<()> {
-    ///     let days = |days| Duration::from_secs(days * 24 * 60 * 60);
+    ///     let days = |days: u64| Duration::from_secs(days * 24 * 60 * 60);
     ///     let report = buckets.archive_to(archive).older_than(days(90)).await?;
     ///     println!("{report}");
     ///     Ok(())

@@ -6,7 +6,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use bucket_mongo::{Bucketed, Interval, bson::DateTime};
+use bucket_mongo::{
+    Bucketed, Interval,
+    bson::{DateTime, Document},
+};
 use bucket_tests::database;
 use futures_util::{TryStreamExt, future::join};
 use serde::{Deserialize, Serialize};
@@ -284,6 +287,9 @@ async fn corrections_and_removals_are_traced_as_documented() {
     let update = letters.update(to, &read[0].reference, moved);
     update.await.unwrap().unwrap();
     letters.seal().await.unwrap();
+    let archive = database.collection::<Document>("letters_archive");
+    letters.archive_to(&archive).await.unwrap();
+    letters.restore_from(&archive).await.unwrap();
     letters.unseal().await.unwrap();
     let deleted = letters.delete(to, &read[1].reference);
     deleted.await.unwrap().unwrap();
@@ -298,6 +304,8 @@ async fn corrections_and_removals_are_traced_as_documented() {
         "delete_key",
         "seal",
         "unseal",
+        "archive_to",
+        "restore_from",
     ] {
         check(&seen, name);
     }
