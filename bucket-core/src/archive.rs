@@ -21,9 +21,11 @@ mod moving;
 mod scan;
 mod wanted;
 
+pub(crate) use self::key::INDEX;
 pub use self::{
-    key::{copies_of_key, key_index},
-    moving::{Moving, archive, copy_of, is_elsewhere, restore},
+    key::{copies_of, copies_of_key, key_index},
+    moving::{Moving, archive, copy_of, full_size, is_elsewhere, restore},
     scan::{archivable_buckets, archived_buckets, buckets, references_of_key},
-    wanted::Wanted,
+    wanted::{InRow, Wanted},
 };
+pub use crate::bucket::archived::BUCKET;

@@ -167,6 +167,15 @@ pub fn take_rivals(missing: &mut Vec<IndexPlan>, drift: &[Drift]) {
     }
 }
 
+/// Of the indexes of a collection: that it is no collection of buckets, if they show it.
+#[must_use]
+pub fn other_kind(found: &[Document]) -> Option<Drift> {
+    let drift = Listed::all(found)
+        .iter()
+        .find_map(Listed::collection_drift)?;
+    matches!(drift, Drift::Kind { .. }).then_some(drift)
+}
+
 /// Compares the definitions that `listIndexes` returns with the model: what is missing, and what differs.
 ///
 /// An index with an unfinished build counts as missing: asked to create the index again, the server waits for

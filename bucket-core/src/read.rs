@@ -70,6 +70,7 @@ pub(crate) use self::{
     by_record_id::{bucket_with, repeats},
     in_commands::in_one_command,
     keys::end_of,
+    latest::{NEWEST, PACKED as IN_NEWEST},
     span::can_hold,
     tails::{
         Remembered, bucket_at, items_at, newest_between, newest_in_order, newest_part, newest_with,
@@ -77,6 +78,9 @@ pub(crate) use self::{
     },
     token::{CHECK, QUERY, check, pull, push, query_of},
 };
+
+/// Where results have the packed items of buckets that are shown in part.
+pub(crate) const CUTS: [&str; 2] = [summaries::CUT, live::CUT];
 
 /// A key in the forms that reads need.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,26 +1,42 @@
 //! The copies of a key's buckets, and the index that leads to them.
 
-use bson::{Bson, Document, RawDocumentBuf};
+use bson::{Bson, Document, RawDocumentBuf, oid::ObjectId};
 
 use crate::{
     bucket::{
         archived::{BUCKET, OF},
         record::Record,
     },
-    codec::raw::RawWriter,
+    codec::raw::{RawWriter, kind::OBJECT_ID},
     index::IndexPlan,
-    model::spec::BucketSpec,
+    model::spec::{BucketSpec, ID},
     read::key_elements,
 };
 
 /// The name of the index that leads to a key's copies.
-const INDEX: &str = "archived_keys";
+pub(crate) const INDEX: &str = "archived_keys";
 
 /// The filter for the copies of a key's buckets. `of` is the name of the database and of the collection.
 #[must_use]
 pub fn copies_of_key<T: Record>(key: &T::Key, of: &str) -> RawDocumentBuf {
     RawWriter::build(|writer| {
         writer.elements(&key_elements::<T>(key));
+        writer.string(&format!("{BUCKET}.{OF}"), of);
+    })
+}
+
+/// The filter for these copies of buckets of this collection: a copy that another collection refers to as well, because it
+/// was restored from a dump, is not removed by it.
+#[must_use]
+pub fn copies_of(ids: &[ObjectId], of: &str) -> RawDocumentBuf {
+    RawWriter::build(|writer| {
+        let id = writer.begin_document(ID);
+        let any = writer.begin_array("$in");
+        for (index, id) in ids.iter().enumerate() {
+            writer.raw_element(index, OBJECT_ID, &id.bytes());
+        }
+        writer.end(any);
+        writer.end(id);
         writer.string(&format!("{BUCKET}.{OF}"), of);
     })
 }

@@ -118,6 +118,16 @@ pub fn copy_of(spec: &BucketSpec, stored: &RawDocument) -> Option<ObjectId> {
     }
 }
 
+/// The size in bytes of a bucket with its items, wherever they are.
+#[must_use]
+pub fn full_size(spec: &BucketSpec, stored: &RawDocument) -> usize {
+    let own = stored.as_bytes().len();
+    match packed(spec.items(), stored).and_then(Instead::read) {
+        Some(Instead::Reference(reference)) => own.saturating_add(reference.length()),
+        _ => own,
+    }
+}
+
 /// The error of whatever needs the items of this archived bucket and has no archive.
 #[must_use]
 pub fn is_elsewhere(stored: &RawDocument) -> DamagedBucket {

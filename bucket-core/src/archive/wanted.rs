@@ -2,84 +2,148 @@
 
 use std::collections::HashMap;
 
-use bson::{RawDocument, RawDocumentBuf};
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf, oid::ObjectId};
 
 use crate::{
     bucket::{
         archived::{FromArchive, Reference, id_of},
-        sealed::{PACKED, packed},
+        packed::pack,
+        sealed::{ASIDE, PACKED, packed},
     },
     codec::raw::{
         Element, RawWriter, elements,
         kind::{ARRAY, BINARY, DOCUMENT, OBJECT_ID},
     },
     model::spec::{BucketSpec, ID},
+    read::{CUTS, IN_NEWEST, NEWEST},
 };
 
-/// How deep a row can have packed items: at its top, in a document or in an array of them.
-const LEVELS: usize = 2;
 /// Before the bytes of binary data: their number and their subtype.
 const BEFORE: usize = 5;
+
+/// What the rows of a read are. It says where they have packed items: binary data at any other place is the user's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InRow {
+    /// Buckets, or some of their fields.
+    #[default]
+    Bucket,
+    /// Results of the aggregations of this crate.
+    Result,
+}
 
 /// The archived items that rows refer to, and what was found of them.
 ///
 /// First the archive is asked for the copies, then for those that are missing the collection itself, because the bucket may
-/// have come back since the row was read.
+/// have come back since the row was read. It may also be in the archive again by then, under another id
+/// ([`has_moved`](Self::has_moved)): then both are asked once more.
 ///
 /// ```
-/// use bucket_core::archive::Wanted;
+/// use bucket_core::{BucketSpec, archive::{InRow, Wanted}};
 ///
-/// let mut wanted = Wanted::default();
-/// wanted.add(&bson::rawdoc! { "_id": "a_1", "items": [] });
-/// assert!(wanted.is_empty());
+/// fn refers_to_nothing(spec: &'static BucketSpec) {
+///     let mut wanted = Wanted::of(spec, InRow::Bucket);
+///     wanted.add(&bson::rawdoc! { "_id": "a_1", "items": [] });
+///     assert!(wanted.is_empty());
+/// }
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Wanted {
+    spec: &'static BucketSpec,
+    rows: InRow,
     /// By reference.
     found: HashMap<Vec<u8>, Found>,
     bytes: usize,
 }
 
 /// What was found of a reference.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Found {
     items: Option<Vec<u8>>,
+    /// The copy to look for.
+    copy: ObjectId,
     /// The archive has other items under the id.
     has_other_copy: bool,
-    /// Whether the bucket still refers to the archive; `None` if it is not there.
-    refers: Option<bool>,
+    bucket: Now,
+}
+
+/// What the collection says of a bucket whose copy is not in the archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Now {
+    NotThere,
+    /// It refers to the copy that is missing.
+    Refers,
+    /// It refers to another copy of the same items.
+    Moved,
+    /// It has other items.
+    Changed,
 }
 
 impl Found {
     fn outcome(&self) -> FromArchive<'_> {
-        match (&self.items, self.refers) {
+        match (&self.items, self.bucket) {
             (Some(items), _) => FromArchive::Items(items),
-            (None, None) => FromArchive::Gone,
-            (None, Some(false)) => FromArchive::Changed,
-            (None, Some(true)) if self.has_other_copy => FromArchive::Different,
-            (None, Some(true)) => FromArchive::Missing,
+            (None, Now::NotThere) => FromArchive::Gone,
+            (None, Now::Moved | Now::Changed) => FromArchive::Changed,
+            (None, Now::Refers) if self.has_other_copy => FromArchive::Different,
+            (None, Now::Refers) => FromArchive::Missing,
         }
     }
 }
 
 impl Wanted {
-    /// Adds what a row refers to.
-    pub fn add(&mut self, row: &RawDocument) {
-        self.add_at(row, LEVELS);
+    /// Of rows of a read.
+    #[must_use]
+    pub fn of(spec: &'static BucketSpec, rows: InRow) -> Self {
+        Self {
+            spec,
+            rows,
+            found: HashMap::new(),
+            bytes: 0,
+        }
     }
 
-    fn add_at(&mut self, row: &RawDocument, levels: usize) {
-        for element in elements(row).map_while(Result::ok) {
-            if let Some(reference) = reference(element) {
-                let length = reference.length().saturating_add(reference.bytes.len());
-                if !self.found.contains_key(reference.bytes) {
-                    self.found
-                        .insert(reference.bytes.to_vec(), Found::default());
-                    self.bytes = self.bytes.saturating_add(length);
-                }
-            } else if let Some(inner) = inner(element).filter(|_| levels > 0) {
-                self.add_at(inner, levels - 1);
+    /// Adds what a row refers to.
+    pub fn add(&mut self, row: &RawDocument) {
+        let mut new = Vec::new();
+        self.each_reference(row, |reference| new.push(reference));
+        for reference in new {
+            let length = reference.length().saturating_add(reference.bytes.len());
+            if !self.found.contains_key(reference.bytes) {
+                let found = Found {
+                    items: None,
+                    copy: reference.copy(),
+                    has_other_copy: false,
+                    bucket: Now::NotThere,
+                };
+                self.found.insert(reference.bytes.to_vec(), found);
+                self.bytes = self.bytes.saturating_add(length);
             }
+        }
+    }
+
+    fn each_reference<'r>(&self, row: &'r RawDocument, mut each: impl FnMut(Reference<'r>)) {
+        for element in elements(row).map_while(Result::ok) {
+            match self.place(element) {
+                Place::Items => reference(element).into_iter().for_each(&mut each),
+                Place::Inside(inner) => {
+                    let inner = elements(inner).map_while(Result::ok);
+                    let places = inner.filter(|it| is_inside(element, *it));
+                    places.filter_map(reference).for_each(&mut each);
+                }
+                Place::Other => {}
+            }
+        }
+    }
+
+    fn place<'e>(&self, element: Element<'e>) -> Place<'e> {
+        let inner = || RawDocument::from_bytes(element.bytes).map_or(Place::Other, Place::Inside);
+        match self.rows {
+            InRow::Bucket if element.name == self.spec.items() || element.name == ASIDE => {
+                Place::Items
+            }
+            InRow::Result if element.name == NEWEST && element.kind == DOCUMENT => inner(),
+            InRow::Result if CUTS.contains(&element.name) && element.kind == ARRAY => inner(),
+            _ => Place::Other,
         }
     }
 
@@ -98,38 +162,43 @@ impl Wanted {
     /// Whether something was not found.
     #[must_use]
     pub fn lacks_any(&self) -> bool {
-        self.lacking().next().is_some()
+        self.found.values().any(|found| found.items.is_none())
     }
 
-    fn lacking(&self) -> impl Iterator<Item = Reference<'_>> {
-        let lacking = self.found.iter().filter(|(_, found)| found.items.is_none());
-        lacking.filter_map(|(bytes, _)| Reference::read(bytes))
+    /// Whether some of what was not found is in the archive again, under another id.
+    #[must_use]
+    pub fn has_moved(&self) -> bool {
+        let mut all = self.found.values();
+        all.any(|found| found.items.is_none() && found.bucket == Now::Moved)
     }
 
     /// The filter for the copies in the archive.
     #[must_use]
     pub fn copies(&self) -> RawDocumentBuf {
-        in_ids(self.lacking().map(|reference| {
-            let id = reference.copy().bytes();
-            (OBJECT_ID, id.to_vec())
-        }))
+        let lacking = self.found.values().filter(|found| found.items.is_none());
+        in_ids(lacking.map(|found| (OBJECT_ID, found.copy.bytes().to_vec())))
     }
 
-    /// The filter for the buckets whose items were not found in the archive.
+    /// The filter for the buckets whose items were not found in the archive. What was known of them is forgotten.
     #[must_use]
-    pub fn buckets(&self) -> RawDocumentBuf {
-        in_ids(self.lacking().map(|reference| {
-            let (kind, id) = reference.bucket();
-            (kind, id.to_vec())
-        }))
+    pub fn buckets(&mut self) -> RawDocumentBuf {
+        let mut ids = Vec::new();
+        for (bytes, found) in &mut self.found {
+            if let Some(reference) = Reference::read(bytes).filter(|_| found.items.is_none()) {
+                found.bucket = Now::NotThere;
+                let (kind, id) = reference.bucket();
+                ids.push((kind, id.to_vec()));
+            }
+        }
+        in_ids(ids.into_iter())
     }
 
     /// Takes a copy of the archive.
-    pub fn take_copy(&mut self, spec: &BucketSpec, copy: &RawDocument) {
+    pub fn take_copy(&mut self, copy: &RawDocument) {
         let id = copy.get_object_id(ID).ok();
-        let items = packed(spec.items(), copy);
+        let items = packed(self.spec.items(), copy);
         for (bytes, found) in &mut self.found {
-            let of_id = Reference::read(bytes).filter(|it| Some(it.copy()) == id);
+            let of_id = Reference::read(bytes).filter(|_| Some(found.copy) == id);
             if let Some(reference) = of_id {
                 let items = items.filter(|items| reference.is_of(items));
                 found.items = items.map(<[u8]>::to_vec);
@@ -139,58 +208,98 @@ impl Wanted {
     }
 
     /// Takes a bucket of the collection itself, of all that [`buckets`](Self::buckets) finds there.
-    pub fn take_bucket(&mut self, spec: &BucketSpec, stored: &RawDocument) {
+    pub fn take_bucket(&mut self, stored: &RawDocument) {
         let Some(id) = id_of(stored) else {
             return;
         };
-        let items = packed(spec.items(), stored);
+        let items = packed(self.spec.items(), stored);
         for (bytes, found) in &mut self.found {
             let of_id = Reference::read(bytes).filter(|it| it.bucket() == (id.kind, id.bytes));
             let Some(reference) = of_id.filter(|_| found.items.is_none()) else {
                 continue;
             };
-            found.refers = Some(items == Some(reference.bytes));
-            found.items = items
-                .filter(|items| reference.is_of(items))
-                .map(<[u8]>::to_vec);
+            found.bucket = Now::Changed;
+            match items.map(|items| (items, Reference::read(items))) {
+                Some((_, Some(now))) if now.is_same_items(reference) => {
+                    found.bucket = if now.copy() == found.copy {
+                        Now::Refers
+                    } else {
+                        Now::Moved
+                    };
+                    found.copy = now.copy();
+                }
+                Some((items, None)) if reference.is_of(items) => found.items = Some(items.to_vec()),
+                Some(_) => {}
+                None => {
+                    let rows = packed_rows(self.spec, stored);
+                    found.items = rows.filter(|rows| reference.is_of(rows));
+                }
+            }
         }
     }
 
     /// A row with what was found. `None` if it is a bucket that was removed since.
     #[must_use]
     pub fn fill(&self, row: &RawDocument) -> Option<RawDocumentBuf> {
-        let at_top = elements(row).map_while(Result::ok).filter_map(reference);
-        let mut found = at_top.filter_map(|reference| self.of(reference));
-        if found.any(|found| found == FromArchive::Gone) {
+        let mut is_gone = false;
+        if self.rows == InRow::Bucket {
+            self.each_reference(row, |it| {
+                is_gone |= self.outcome(it) == Some(FromArchive::Gone)
+            });
+        }
+        if is_gone {
             return None;
         }
         let bytes = row.as_bytes().len() + self.bytes;
         Some(RawWriter::build_of(bytes, |writer| {
-            self.write(row, LEVELS, writer);
+            for element in elements(row).map_while(Result::ok) {
+                match self.place(element) {
+                    Place::Items => self.write(element, writer),
+                    Place::Inside(inner) => {
+                        let mark = if element.is_array() {
+                            writer.begin_array(element.name)
+                        } else {
+                            writer.begin_document(element.name)
+                        };
+                        for inner in elements(inner).map_while(Result::ok) {
+                            if is_inside(element, inner) {
+                                self.write(inner, writer);
+                            } else {
+                                writer.raw(inner.kind, inner.name, inner.bytes);
+                            }
+                        }
+                        writer.end(mark);
+                    }
+                    Place::Other => writer.raw(element.kind, element.name, element.bytes),
+                }
+            }
         }))
     }
 
-    fn of(&self, reference: Reference<'_>) -> Option<FromArchive<'_>> {
+    fn outcome(&self, reference: Reference<'_>) -> Option<FromArchive<'_>> {
         self.found.get(reference.bytes).map(Found::outcome)
     }
 
-    fn write(&self, row: &RawDocument, levels: usize, writer: &mut RawWriter) {
-        for element in elements(row).map_while(Result::ok) {
-            if let Some(found) = reference(element).and_then(|reference| self.of(reference)) {
-                writer.binary(element.name, PACKED, found.bytes());
-            } else if let Some(inner) = inner(element).filter(|_| levels > 0) {
-                let mark = if element.is_array() {
-                    writer.begin_array(element.name)
-                } else {
-                    writer.begin_document(element.name)
-                };
-                self.write(inner, levels - 1, writer);
-                writer.end(mark);
-            } else {
-                writer.raw(element.kind, element.name, element.bytes);
-            }
+    fn write(&self, element: Element<'_>, writer: &mut RawWriter) {
+        match reference(element).and_then(|reference| self.outcome(reference)) {
+            Some(found) => writer.binary(element.name, PACKED, found.bytes()),
+            None => writer.raw(element.kind, element.name, element.bytes),
         }
     }
+}
+
+/// What a field of a row is.
+enum Place<'e> {
+    /// The items of a bucket.
+    Items,
+    /// It has items in it.
+    Inside(&'e RawDocument),
+    Other,
+}
+
+/// Whether an element of a field that is [`Place::Inside`] is the items of a bucket: in an array all are.
+fn is_inside(field: Element<'_>, element: Element<'_>) -> bool {
+    field.is_array() || element.name == IN_NEWEST
 }
 
 /// The filter for documents with these `_id`s.
@@ -214,16 +323,11 @@ fn reference(element: Element<'_>) -> Option<Reference<'_>> {
     Reference::read(element.bytes.get(BEFORE..)?)
 }
 
-/// What a field holds that may have references in it: a document, or an array of binary data. The items of a bucket are
-/// an array of documents, and are passed over.
-fn inner(element: Element<'_>) -> Option<&RawDocument> {
-    let inner = match element.kind {
-        DOCUMENT | ARRAY => RawDocument::from_bytes(element.bytes).ok()?,
-        _ => return None,
+/// The rows of a bucket, packed as when it was sealed.
+fn packed_rows(spec: &BucketSpec, stored: &RawDocument) -> Option<Vec<u8>> {
+    let Ok(Some(RawBsonRef::Array(rows))) = stored.get(spec.items()) else {
+        return None;
     };
-    let first = || elements(inner).next()?.ok();
-    match element.kind {
-        ARRAY if first()?.kind != BINARY => None,
-        _ => Some(inner),
-    }
+    let rows = rows.into_iter().map(|row| row.ok()?.as_document());
+    pack(rows.collect::<Option<Vec<_>>>()?)
 }

@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// In a copy: its bucket.
-pub(crate) const BUCKET: &str = "_bucket";
+pub const BUCKET: &str = "_bucket";
 /// In it: the bucket's `_id`, and the names of its database and of its collection.
 pub(crate) const BUCKET_ID: &str = "id";
 pub(crate) const OF: &str = "of";
@@ -141,6 +141,11 @@ impl<'a> Reference<'a> {
         let length = self.bytes.get(1..5).and_then(|it| it.try_into().ok());
         let length = length.map_or(0, u32::from_le_bytes);
         usize::try_from(length).unwrap_or(usize::MAX)
+    }
+
+    /// Whether the other one is a reference to the same packed items.
+    pub(crate) fn is_same_items(self, other: Reference<'_>) -> bool {
+        self.bytes.get(..HEAD) == other.bytes.get(..HEAD)
     }
 
     /// Whether these are the packed items.

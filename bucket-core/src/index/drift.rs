@@ -122,7 +122,7 @@ pub enum Drift {
         /// Whether it is a validator of this library.
         is_own: bool,
     },
-    /// The name belongs to a view, or to a time series, capped or clustered collection.
+    /// The name belongs to a view, to a time series, capped or clustered collection, or to an archive of another collection.
     #[non_exhaustive]
     Kind {
         /// The server's name for it.

@@ -6,10 +6,13 @@ use super::{
     Drift,
     same_index::{collation, name},
 };
-use crate::model::spec::ID_INDEX;
+use crate::{archive::INDEX, model::spec::ID_INDEX};
 
 /// A collection that looks for several ids at a time by a scan of all of it.
 pub(crate) const CLUSTERED: &str = "clustered collection";
+
+/// A collection that has the items of the buckets of another one.
+const ARCHIVE: &str = "archive";
 
 /// An index as the server lists it: its definition, and whether it is there.
 ///
@@ -34,12 +37,17 @@ impl<'a> Listed<'a> {
         found.iter().map(Self::of).collect()
     }
 
-    /// What the index on ids shows of its collection: that it is clustered; or its collation, which no other index
-    /// need have.
+    /// What an index shows of its collection: that it is an archive; that on ids, that it is clustered, or its collation,
+    /// which no other index need have.
     pub(super) fn collection_drift(&self) -> Option<Drift> {
         if self.definition.get_bool("clustered").unwrap_or(false) {
             return Some(Drift::Kind {
                 found: CLUSTERED.to_owned(),
+            });
+        }
+        if self.name() == Some(INDEX) && !self.is_unfinished {
+            return Some(Drift::Kind {
+                found: ARCHIVE.to_owned(),
             });
         }
         let collation = collation(self.definition).filter(|_| self.name() == Some(ID_INDEX))?;

@@ -21,7 +21,7 @@ use crate::{
 
 /// The result for a bucket: its fields without the array, its newest record, the index of that among
 /// the records, and the length of the array.
-pub(super) const NEWEST: &str = "newest";
+pub(crate) const NEWEST: &str = "newest";
 pub(super) const STORED: &str = "stored";
 pub(super) const ITEM: &str = "item";
 pub(super) const AT: &str = "at";
@@ -29,7 +29,7 @@ pub(super) const LENGTH: &str = "length";
 /// How many of the items are records.
 pub(super) const LEFT: &str = "left";
 /// The packed items of a sealed bucket, from which the client makes the rest.
-pub(super) const PACKED: &str = "packed";
+pub(crate) const PACKED: &str = "packed";
 
 /// A key whose newest record may not be in its last bucket.
 #[derive(Debug, Clone)]

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The packed items of the sealed buckets of which only a part is shown: the server cannot tell which.
-const CUT: &str = "_cut";
+pub(super) const CUT: &str = "_cut";
 
 /// What a read shows at one moment; see [`live`].
 #[derive(Debug, Clone, Default, PartialEq)]

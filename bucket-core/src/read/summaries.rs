@@ -33,7 +33,7 @@ const TIMES: &str = "times";
 /// The first and the last time of a sealed bucket.
 const ENDS: &str = "ends";
 /// The packed items of a sealed bucket of which only a part is shown.
-const CUT: &str = "cut";
+pub(super) const CUT: &str = "cut";
 const SHOWN: &str = "shown";
 const WHOLE: &str = "whole";
 const BUCKETS: &str = "buckets";

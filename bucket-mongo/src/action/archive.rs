@@ -20,7 +20,10 @@ use tracing::Instrument;
 
 pub use self::archive_report::ArchiveReport;
 use self::moving::{Asked, Moving, OnProgress, What};
-pub(super) use self::{copies::Copies, set_up::mirror};
+pub(super) use self::{
+    copies::Copies,
+    set_up::{Change, SetUp},
+};
 use super::ActionFuture;
 use crate::{Archive, Buckets, Result, trace, writer::Settings};
 
@@ -37,14 +40,16 @@ impl<T: Record> Buckets<T> {
     /// an error has moved some buckets: call it again. Of the last buckets it may leave copies that nothing refers to.
     /// Several processes may call this at once.
     ///
-    /// Where the collection removes what has expired, the archive does so, too: the call gives it the same limit.
+    /// The archive is a plain collection of its own, which is created if it does not exist. Where the collection removes what
+    /// has expired, the archive does so an hour later.
     ///
     /// Settings: `older_than`, `key`, `between`, `dry_run`, `pause`, `on_progress`; `deadline`, `write_concern`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`](crate::ErrorKind) if the archive is the collection itself, or removes documents that
-    /// the collection keeps; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind) if buckets may be archived and there was no
+    /// [`ErrorKind::InvalidArgument`](crate::ErrorKind), before anything moves, if the archive is the collection itself, a
+    /// view, a time series or capped collection, has a collation or other documents, or removes what the collection keeps;
+    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind) if buckets may be archived and there was no
     /// reply before the deadline; those of the servers and of the connections. Damaged buckets are no error: the report
     /// has them.
     ///

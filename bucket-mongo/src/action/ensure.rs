@@ -8,7 +8,10 @@ use self::{asked::Validator, set_up::SetUp};
 use super::ActionFuture;
 use crate::{Buckets, Result, trace};
 #[cfg(feature = "seal")]
-use crate::{action::archive::mirror, error::Context};
+use crate::{
+    action::archive::{Change, SetUp as ArchiveSetUp},
+    error::Context,
+};
 
 mod asked;
 mod checks;
@@ -39,7 +42,8 @@ impl<T: Record> Buckets<T> {
     /// newer than some buckets ([`Drift::PartialAggregate`](bucket_core::index::Drift::PartialAggregate)). Without the
     /// right to do so it goes on, and reports that.
     ///
-    /// A handle with an archive gives that the same limits by which it removes what has expired, if it exists.
+    /// A handle with an archive gives that the limits by which the collection removes what has expired, an hour longer, if it
+    /// exists.
     ///
     /// It takes no session: a transaction cannot build indexes on a collection that exists, nor change its options.
     ///
@@ -199,14 +203,27 @@ impl<'a, T: Record> IntoFuture for Ensure<'a, T> {
             replace_description: self.replace_description,
         };
         #[cfg(feature = "seal")]
-        let store = self.buckets.store();
+        let (store, change_expiry) = (self.buckets.store(), self.change_expiry);
         let ensure = async move {
+            #[cfg(feature = "seal")]
+            let context = Context::of_all::<T>("ensure");
+            #[cfg(feature = "seal")]
+            let archive = store
+                .archived()
+                .map(|archived| ArchiveSetUp::new(store, &archived.copies, &context));
+            #[cfg(feature = "seal")]
+            if let Some(archive) = archive.as_ref().filter(|_| change_expiry) {
+                archive.keep_all().await?;
+            }
             let report = set_up.run().await?;
             #[cfg(feature = "seal")]
-            if let Some(archived) = store.archived() {
-                // The archive must not remove what the collection keeps from now on.
-                let context = Context::of_all::<T>("ensure");
-                mirror(store, &archived.copies, false, &context).await?;
+            if let Some(archive) = archive {
+                let change = if change_expiry {
+                    Change::MirrorAll
+                } else {
+                    Change::Mirror
+                };
+                archive.mirror(change).await?;
             }
             Ok(report)
         };

@@ -6,7 +6,10 @@
 
 use std::{collections::VecDeque, mem};
 
-use bucket_core::{BucketSpec, archive::Wanted};
+use bucket_core::{
+    BucketSpec,
+    archive::{InRow, Wanted},
+};
 use mongodb::{
     Collection,
     bson::{Document, RawDocument, RawDocumentBuf, doc},
@@ -22,6 +25,9 @@ const MOST: usize = 256;
 /// The most bytes of rows and of their items that are fetched together.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 
+/// How many moves of a bucket a read follows.
+const MOVES: u32 = 8;
+
 /// Finds what is wanted.
 async fn find(archived: &Archived, wanted: &mut Wanted, terms: &Terms) -> Result<(), ReadFault> {
     let spec = archived.spec;
@@ -30,18 +36,27 @@ async fn find(archived: &Archived, wanted: &mut Wanted, terms: &Terms) -> Result
         terms,
         on_primary: false,
     };
-    for on_primary in [false, true] {
-        look.on_primary = on_primary;
-        let filter = wanted.copies();
-        let take = |copy: &RawDocument| wanted.take_copy(spec, copy);
-        look.each(&archived.copies, filter, take).await?;
-        if !wanted.lacks_any() {
-            return Ok(());
+    for _ in 0..MOVES {
+        loop {
+            let filter = wanted.copies();
+            let take = |copy: &RawDocument| wanted.take_copy(copy);
+            look.each(&archived.copies, filter, take).await?;
+            if !wanted.lacks_any() {
+                return Ok(());
+            }
+            if look.on_primary {
+                break;
+            }
+            look.on_primary = true;
+        }
+        let filter = wanted.buckets();
+        let take = |bucket: &RawDocument| wanted.take_bucket(bucket);
+        look.each(&archived.buckets, filter, take).await?;
+        if !wanted.has_moved() {
+            break;
         }
     }
-    let filter = wanted.buckets();
-    let take = |bucket: &RawDocument| wanted.take_bucket(spec, bucket);
-    look.each(&archived.buckets, filter, take).await
+    Ok(())
 }
 
 /// A look for documents by their ids.
@@ -96,16 +111,26 @@ pub(crate) trait Stored: Send {
 /// Rows with their items, of which some were read ahead: what they refer to is fetched together.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
+    rows: InRow,
     ready: VecDeque<RawDocumentBuf>,
     /// Read, but not complete. Kept here, so that a wait that is given up loses no row.
     gathered: Vec<RawDocumentBuf>,
     /// Their size.
     bytes: usize,
-    wanted: Wanted,
+    /// `None` before the first row.
+    wanted: Option<Wanted>,
     together: usize,
 }
 
 impl Ahead {
+    /// Of these rows.
+    pub(crate) fn of(rows: InRow) -> Self {
+        Self {
+            rows,
+            ..Self::default()
+        }
+    }
+
     /// The next of these rows.
     pub(crate) async fn next(
         &mut self,
@@ -118,28 +143,30 @@ impl Ahead {
                 return Ok(Some(row));
             }
             let most = self.together.max(FIRST);
-            while self.gathered.len() < most && self.wanted.bytes() + self.bytes < MOST_BYTES {
+            let new = || Wanted::of(archived.spec, self.rows);
+            let wanted = self.wanted.get_or_insert_with(new);
+            while self.gathered.len() < most && wanted.bytes() + self.bytes < MOST_BYTES {
                 let Some(row) = rows.next_row().await? else {
                     break;
                 };
-                self.wanted.add(&row);
+                wanted.add(&row);
                 self.bytes += row.as_bytes().len();
                 self.gathered.push(row);
-                if self.wanted.is_empty() {
+                if wanted.is_empty() {
                     break;
                 }
             }
             if self.gathered.is_empty() {
                 return Ok(None);
             }
-            if self.wanted.is_empty() {
+            if wanted.is_empty() {
                 self.bytes = 0;
                 self.ready.extend(self.gathered.drain(..));
                 continue;
             }
-            find(archived, &mut self.wanted, terms).await?;
+            find(archived, wanted, terms).await?;
             self.bytes = 0;
-            let wanted = mem::take(&mut self.wanted);
+            let wanted = mem::replace(wanted, Wanted::of(archived.spec, self.rows));
             let complete = self.gathered.drain(..);
             self.ready
                 .extend(complete.filter_map(|row| wanted.fill(&row)));

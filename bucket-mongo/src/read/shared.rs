@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use bucket_core::read::AggregatePlan;
+use bucket_core::{archive::InRow, read::AggregatePlan};
 use futures_util::{Stream, stream};
 use mongodb::{
     ClientSession, Collection, Cursor, SessionCursor,
@@ -116,7 +116,7 @@ impl<'a> SharedOptions<'a> {
         Ok(Aggregated {
             cursor,
             terms: self.terms.clone(),
-            ahead: Ahead::default(),
+            ahead: Ahead::of(InRow::Result),
         })
     }
 }

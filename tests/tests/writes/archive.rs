@@ -2,6 +2,8 @@
 
 mod at_work;
 mod calls;
+mod faults;
+mod places;
 mod refused;
 
 use std::{collections::BTreeMap, fmt::Debug, time::Duration};

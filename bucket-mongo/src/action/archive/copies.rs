@@ -15,9 +15,13 @@ use tokio::time::timeout;
 
 use crate::{
     Error, Result,
+    collection::simple_collation,
     error::{Context, ReadFault},
     write_concern::durable,
 };
+
+/// The most ids of a command: they take 2 MB.
+const TOGETHER: usize = 100_000;
 
 /// The code of a taken `_id`.
 const TAKEN: i32 = 11_000;
@@ -25,6 +29,8 @@ const TAKEN: i32 = 11_000;
 /// The copies of buckets, as a majority of the archive's members has them.
 pub(in crate::action) struct Copies {
     collection: Collection<RawDocumentBuf>,
+    /// The names of the database and of the collection that these belong to.
+    of: String,
     /// The longest time for a command.
     patience: Duration,
     context: Context,
@@ -33,6 +39,7 @@ pub(in crate::action) struct Copies {
 impl Copies {
     pub(in crate::action) fn new(
         archive: &Collection<RawDocumentBuf>,
+        of: String,
         patience: Duration,
         context: Context,
     ) -> Self {
@@ -44,6 +51,7 @@ impl Copies {
         let database = archive.client().database(&archive.namespace().db);
         Self {
             collection: database.collection_with_options(archive.name(), options),
+            of,
             patience,
             context,
         }
@@ -69,7 +77,8 @@ impl Copies {
     ) -> Result<HashMap<ObjectId, RawDocumentBuf>> {
         let ids: Vec<ObjectId> = ids.collect();
         let find = async {
-            let mut found = self.collection.find(doc! { "_id": { "$in": ids } }).await?;
+            let find = self.collection.find(doc! { "_id": { "$in": ids } });
+            let mut found = find.collation(simple_collation()).await?;
             let mut copies = HashMap::new();
             while found.advance().await? {
                 let copy = found.current().to_owned();
@@ -85,52 +94,57 @@ impl Copies {
         }
     }
 
-    /// Removes these.
-    pub(in crate::action) async fn remove(
-        &self,
-        ids: impl IntoIterator<Item = ObjectId>,
-    ) -> Result<u64> {
-        let ids: Vec<ObjectId> = ids.into_iter().collect();
-        if ids.is_empty() {
-            return Ok(0);
+    /// Whether all of these are there, as copies of buckets of the collection.
+    pub(in crate::action) async fn are_there(&self, ids: &[ObjectId]) -> Result<bool> {
+        let mut found = 0;
+        for ids in ids.chunks(TOGETHER) {
+            found += self.count(archive::copies_of(ids, &self.of)).await?;
         }
-        self.delete(doc! { "_id": { "$in": ids } }).await
+        Ok(usize::try_from(found) == Ok(ids.len()))
     }
 
-    /// Removes the copies of a key's buckets in the collection of this name.
-    pub(in crate::action) async fn remove_key<T: Record>(
-        &self,
-        key: &T::Key,
-        of: &str,
-    ) -> Result<u64> {
-        self.delete(self.of_key::<T>(key, of)?).await
+    /// Removes those of these that are copies of buckets of the collection. Returns their number.
+    pub(in crate::action) async fn remove(&self, ids: &[ObjectId]) -> Result<u64> {
+        let mut removed = 0;
+        for ids in ids.chunks(TOGETHER) {
+            removed += self.delete(archive::copies_of(ids, &self.of)).await?;
+        }
+        Ok(removed)
+    }
+
+    /// Removes the copies of a key's buckets in the collection.
+    pub(in crate::action) async fn remove_key<T: Record>(&self, key: &T::Key) -> Result<u64> {
+        self.delete(archive::copies_of_key::<T>(key, &self.of))
+            .await
     }
 
     /// Their number.
-    pub(in crate::action) async fn count_key<T: Record>(
-        &self,
-        key: &T::Key,
-        of: &str,
-    ) -> Result<u64> {
-        let count = self.collection.count_documents(self.of_key::<T>(key, of)?);
+    pub(in crate::action) async fn count_key<T: Record>(&self, key: &T::Key) -> Result<u64> {
+        self.count(archive::copies_of_key::<T>(key, &self.of)).await
+    }
+
+    async fn count(&self, filter: RawDocumentBuf) -> Result<u64> {
+        let count = self.collection.count_documents(self.filter(filter)?);
+        let count = count.collation(simple_collation());
         match timeout(self.patience, count.into_future()).await {
             Ok(counted) => counted.map_err(|error| Error::read(error, &self.context)),
             Err(_) => Err(Error::read(ReadFault::Late, &self.context)),
         }
     }
 
-    fn of_key<T: Record>(&self, key: &T::Key, of: &str) -> Result<Document> {
-        let filter = Document::try_from(archive::copies_of_key::<T>(key, of));
-        filter.map_err(|error| Error::read(DriverError::from(error), &self.context))
-    }
-
-    async fn delete(&self, filter: Document) -> Result<u64> {
-        let delete = self.collection.delete_many(filter);
+    async fn delete(&self, filter: RawDocumentBuf) -> Result<u64> {
+        let delete = self.collection.delete_many(self.filter(filter)?);
+        let delete = delete.collation(simple_collation());
         match timeout(self.patience, delete.into_future()).await {
             Ok(Ok(deleted)) => Ok(deleted.deleted_count),
             Ok(Err(error)) => Err(Error::read(error, &self.context)),
             Err(_) => Err(Error::read(ReadFault::Late, &self.context)),
         }
+    }
+
+    fn filter(&self, filter: RawDocumentBuf) -> Result<Document> {
+        let filter = Document::try_from(filter);
+        filter.map_err(|error| Error::read(DriverError::from(error), &self.context))
     }
 }
 

@@ -7,6 +7,7 @@ use bucket_core::{
     archive::{self, Moving as Copied},
     read::{FindPlan, ReadKey},
     seal::{self, SealStatement},
+    size,
 };
 use mongodb::{
     bson::{Bson, DateTime, RawDocument, RawDocumentBuf, oid::ObjectId},
@@ -14,7 +15,7 @@ use mongodb::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{ArchiveReport, Copies, mirror};
+use super::{ArchiveReport, Change, Copies, SetUp};
 use crate::{
     Archive, Buckets, Error, ErrorKind, Result,
     action::{
@@ -24,13 +25,14 @@ use crate::{
     error::{Context, ReadFault},
     read::{ReadOptions, Rows},
     trace,
+    write_concern::durable,
     writer::Settings,
 };
 
 /// The most buckets of a command.
 const TOGETHER: usize = 100;
-/// The most bytes of buckets in a command of several: a command has at most 16 MB.
-const MOST_BYTES: usize = 12 * 1024 * 1024;
+/// The most bytes of buckets that are gathered for a command before one more.
+const GATHERED: usize = size::MAX_COMMAND_BYTES / 2;
 
 /// Takes what a call has moved so far.
 pub(super) type OnProgress<'a> = Box<dyn FnMut(&ArchiveReport) + Send + 'a>;
@@ -55,11 +57,24 @@ pub(super) enum What {
     Restore,
 }
 
+/// A bucket whose items were sent back.
+struct Restored {
+    bucket: Bson,
+    /// The id of the copy.
+    id: ObjectId,
+    records: u64,
+    bytes: u64,
+}
+
 /// A call at work.
 pub(super) struct Moving<'a, T: Record> {
     asked: Asked<'a, T>,
     context: Context,
     copies: Copies,
+    /// Statements of which it is not known whether they have restored their buckets for good.
+    sent: Vec<Restored>,
+    /// Copies that no bucket refers to, nor will: they are still to be removed.
+    unneeded: Vec<ObjectId>,
     /// The names of the database and of the collection.
     of: String,
     /// When the whole call ends, if it was given a deadline.
@@ -83,9 +98,12 @@ impl<'a, T: Record> Moving<'a, T> {
         Self {
             copies: Copies::new(
                 &asked.archive.collection(T::SPEC),
+                store.namespace(),
                 deadline.map_or(patience, |deadline| deadline.min(patience)),
                 context.clone(),
             ),
+            sent: Vec::new(),
+            unneeded: Vec::new(),
             of: store.namespace(),
             until: deadline.and_then(|deadline| Instant::now().checked_add(deadline)),
             report: ArchiveReport {
@@ -108,7 +126,7 @@ impl<'a, T: Record> Moving<'a, T> {
                 &self.context,
             ));
         }
-        let mut is_set_up = self.asked.is_dry;
+        let mut is_set_up = false;
         // Until when it begins again after errors that pass; `None` since buckets have moved.
         let mut patience = None;
         loop {
@@ -166,9 +184,17 @@ impl<'a, T: Record> Moving<'a, T> {
     ) -> Result<()> {
         if !*is_set_up && matches!(self.asked.what, What::Archive(_)) {
             let copies = self.asked.archive.collection(T::SPEC);
-            mirror(self.asked.buckets.store(), &copies, true, &self.context).await?;
+            let store = self.asked.buckets.store();
+            let archive = SetUp::new(store, &copies, &self.context);
+            self.in_time(archive.check()).await?;
+            if !self.asked.is_dry {
+                archive.mirror(Change::Create).await?;
+            }
             *is_set_up = true;
         }
+        // What the attempt before has left.
+        self.settle().await?;
+        self.remove_unneeded().await?;
         let mut rows = self.in_time(self.open()).await?;
         loop {
             let gathered = self.gather(&mut rows).await?;
@@ -223,7 +249,7 @@ impl<'a, T: Record> Moving<'a, T> {
     /// The buckets of the next command; `None` if there are no more.
     async fn gather(&self, rows: &mut Rows<'_>) -> Result<Option<Vec<RawDocumentBuf>>> {
         let (mut found, mut bytes) = (Vec::new(), 0);
-        while found.len() < TOGETHER && bytes < MOST_BYTES / 2 {
+        while found.len() < TOGETHER && bytes < GATHERED {
             let next = async {
                 let next = rows.next(|_| 0).await;
                 let next = next.map_err(|fault| Error::read(fault, &self.context))?;
@@ -232,7 +258,7 @@ impl<'a, T: Record> Moving<'a, T> {
             let Some(stored) = self.in_time(next).await? else {
                 break;
             };
-            bytes += stored.as_bytes().len();
+            bytes += archive::full_size(T::SPEC, &stored);
             found.push(stored);
         }
         Ok((!found.is_empty()).then_some(found))
@@ -255,11 +281,14 @@ impl<'a, T: Record> Moving<'a, T> {
             self.moved(all);
             return Ok(());
         }
+        self.unneeded.extend(moving.iter().map(|of| of.id));
         self.copies.insert(moving.iter().map(|of| &of.copy)).await?;
         let copies = self.copies.of(moving.iter().map(|of| of.id)).await?;
         let (same, others): (Vec<Copied>, Vec<Copied>) = moving
             .into_iter()
             .partition(|of| copies.get(&of.id) == Some(&of.copy));
+        // As soon as a statement is sent, buckets may refer to them.
+        self.unneeded = others.iter().map(|of| of.id).collect();
         let sent = self.send(same.iter().map(|of| &of.statement)).await?;
         let referred = if sent == same.len() {
             same.iter().map(|of| of.id).collect()
@@ -271,10 +300,9 @@ impl<'a, T: Record> Moving<'a, T> {
             same.iter().partition(|of| referred.contains(&of.id));
         let all = moved.iter().map(|of| (&of.statement, of.statement.before));
         self.moved(all);
-        let stay: Vec<ObjectId> = stay.into_iter().chain(&others).map(|of| of.id).collect();
-        self.report.changed += number(stay.len());
-        // No bucket refers to them.
-        self.copies.remove(stay).await?;
+        self.report.changed += number(stay.len() + others.len());
+        self.unneeded.extend(stay.into_iter().map(|of| of.id));
+        self.remove_unneeded().await?;
         if others.is_empty() {
             return Ok(());
         }
@@ -289,7 +317,7 @@ impl<'a, T: Record> Moving<'a, T> {
     async fn restore(&mut self, found: &[RawDocumentBuf]) -> Result<()> {
         let referring = |stored: &RawDocumentBuf| archive::copy_of(T::SPEC, stored);
         let copies = self.copies.of(found.iter().filter_map(referring)).await?;
-        let (mut statements, mut buckets, mut ids) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut statements, mut sent) = (Vec::new(), Vec::new());
         for stored in found {
             let Some(id) = referring(stored) else {
                 continue;
@@ -297,9 +325,13 @@ impl<'a, T: Record> Moving<'a, T> {
             let copy = copies.get(&id).map(|copy| &**copy);
             match archive::restore::<T>(stored, copy) {
                 Ok(Some(statement)) => {
+                    sent.extend(bucket_id(stored).map(|bucket| Restored {
+                        bucket,
+                        id,
+                        records: statement.records,
+                        bytes: statement.after,
+                    }));
                     statements.push(statement);
-                    buckets.extend(bucket_id(stored));
-                    ids.push(id);
                 }
                 Ok(None) => {}
                 Err(damage) => self.report.damaged(damage),
@@ -312,18 +344,36 @@ impl<'a, T: Record> Moving<'a, T> {
             self.moved(statements.iter().map(|of| (of, of.after)));
             return Ok(());
         }
+        self.sent = sent;
         self.send(&statements).await?;
-        // A failover can take a statement back, as long as no majority has it.
-        let referred = self.referred(buckets).await?;
-        let (left, back): (Vec<_>, Vec<_>) = statements
-            .iter()
-            .zip(ids)
-            .partition(|(_, id)| referred.contains(id));
-        self.report.changed += number(left.len());
-        self.moved(back.iter().map(|(of, _)| (*of, of.after)));
-        self.copies
-            .remove(back.into_iter().map(|(_, id)| id))
-            .await?;
+        self.settle().await?;
+        self.remove_unneeded().await
+    }
+
+    /// Looks which of the buckets refer to their copies no more. A failover can take a statement back, as long as no majority
+    /// has it.
+    async fn settle(&mut self) -> Result<()> {
+        if self.sent.is_empty() {
+            return Ok(());
+        }
+        let buckets = self.sent.iter().map(|of| of.bucket.clone());
+        let referred = self.referred(buckets.collect()).await?;
+        for of in self.sent.drain(..) {
+            if referred.contains(&of.id) {
+                self.report.changed += 1;
+                continue;
+            }
+            self.report.buckets += 1;
+            self.report.records += of.records;
+            self.report.bytes += of.bytes;
+            self.unneeded.push(of.id);
+        }
+        Ok(())
+    }
+
+    async fn remove_unneeded(&mut self) -> Result<()> {
+        self.copies.remove(&self.unneeded).await?;
+        self.unneeded.clear();
         Ok(())
     }
 
@@ -336,28 +386,25 @@ impl<'a, T: Record> Moving<'a, T> {
         &self,
         statements: impl IntoIterator<Item = &'s SealStatement>,
     ) -> Result<usize> {
-        let statements: Vec<&SealStatement> = statements.into_iter().collect();
-        if statements.is_empty() {
-            return Ok(0);
+        let mut sent = 0;
+        for together in in_commands(statements.into_iter().collect()) {
+            let command = seal::command(T::SPEC, together.iter().copied());
+            if let Sent::Made(made) = self.editing()?.send(command, together.len()).await? {
+                sent += usize::try_from(made).unwrap_or(usize::MAX);
+            }
         }
-        let command = seal::command(T::SPEC, statements.iter().copied());
-        Ok(
-            match self.editing()?.send(command, statements.len()).await? {
-                Sent::Made(made) => usize::try_from(made).unwrap_or(usize::MAX),
-                Sent::Lost => 0,
-            },
-        )
+        Ok(sent)
     }
 
-    /// The copies that these buckets refer to now, as a majority of the members has them.
+    /// The copies that these buckets refer to now, as a majority of the members has them: copies are removed by that,
+    /// whatever the write concern of the statements is.
     async fn referred(&self, buckets: Vec<Bson>) -> Result<HashSet<ObjectId>> {
         let plan: FindPlan = archive::buckets(T::SPEC, buckets);
-        let mut editing = self.editing()?;
-        let found = if editing.is_certain().await? {
-            editing.certain(plan).await?
-        } else {
-            editing.read(plan).await?
+        let settings = Settings {
+            write_concern: Some(durable()),
+            ..self.asked.settings.clone()
         };
+        let found = self.editing_with(&settings)?.certain(plan).await?;
         let referring = found.iter();
         Ok(referring
             .filter_map(|stored| archive::copy_of(T::SPEC, stored))
@@ -365,8 +412,12 @@ impl<'a, T: Record> Moving<'a, T> {
     }
 
     fn editing(&self) -> Result<Editing<'_, T>> {
+        self.editing_with(&self.asked.settings)
+    }
+
+    fn editing_with(&self, settings: &Settings) -> Result<Editing<'_, T>> {
         let context = self.context.clone();
-        let editing = Editing::new(self.asked.buckets, None, &self.asked.settings, context)?;
+        let editing = Editing::new(self.asked.buckets, None, settings, context)?;
         Ok(match self.until {
             Some(until) => editing.until(until),
             None => editing,
@@ -385,6 +436,22 @@ impl<'a, T: Record> Moving<'a, T> {
             self.report.bytes += bytes;
         }
     }
+}
+
+/// Each command has the statements that fit into it, or one.
+fn in_commands(statements: Vec<&SealStatement>) -> Vec<Vec<&SealStatement>> {
+    let (mut commands, mut bytes) = (Vec::<Vec<&SealStatement>>::new(), 0);
+    for statement in statements {
+        bytes += statement.size();
+        match commands.last_mut() {
+            Some(together) if bytes <= size::MAX_COMMAND_BYTES => together.push(statement),
+            _ => {
+                bytes = statement.size();
+                commands.push(vec![statement]);
+            }
+        }
+    }
+    commands
 }
 
 fn number(of: usize) -> u64 {

@@ -1,4 +1,5 @@
-//! The indexes of an archive: one that leads to a key's copies, and those by which the collection removes what has expired.
+//! What an archive may be; its indexes: one that leads to a key's copies, and those by which the collection removes what
+//! has expired.
 
 use bucket_core::archive;
 use mongodb::{
@@ -7,76 +8,232 @@ use mongodb::{
 };
 
 use crate::{
-    Error, ErrorKind, Result, collection::list_indexes, error::Context, store::Store,
-    write_concern::durable, writer::faults::code,
+    Error, ErrorKind, Result,
+    collection::{collection_on_primary, list_indexes},
+    error::Context,
+    store::Store,
+    write_concern::durable,
+    writer::faults::code,
 };
 
 /// The option that makes the server remove documents.
 const EXPIRE_AFTER: &str = "expireAfterSeconds";
+/// How much longer than the collection the archive keeps what expires, in seconds. Each server removes at its own pace, and
+/// a bucket must not outlive its copy.
+const LONGER: i64 = 3_600;
+/// The longest limit that the server takes, in seconds: 68 years.
+const LONGEST: i64 = i32::MAX as i64;
 /// What the server answers if there is no such collection.
 const NAMESPACE_NOT_FOUND: i32 = 26;
 
-/// Gives the archive its indexes, and the limits by which the collection removes what has expired. An archive that does not
-/// exist stays so, unless `creates` is set.
-///
-/// # Errors
-///
-/// [`ErrorKind::InvalidArgument`] if the archive is the collection itself, or removes what the collection keeps.
-pub(in crate::action) async fn mirror(
-    store: &Store,
-    copies: &Collection<RawDocumentBuf>,
-    creates: bool,
-    context: &Context,
-) -> Result<()> {
-    let failed = |error| Error::read(error, context);
-    let invalid = |message| Error::new(ErrorKind::InvalidArgument { message }, context);
-    let there = copies.client().database(&copies.namespace().db);
-    let (here, spec) = (store.database(), store.spec());
-    let (name, other) = (spec.collection(), copies.name());
-    let own = uuid(here, name).await.map_err(failed)?;
-    if own.is_some() && own == uuid(&there, other).await.map_err(failed)? {
-        let message = "the archive must be another collection than that of the buckets";
-        return Err(invalid(message.to_owned()));
-    }
-    let own = expiring(&indexes(here, name).await.map_err(failed)?);
-    let found = indexes(&there, other).await.map_err(failed)?;
-    if found.is_empty() && !creates {
-        return Ok(());
-    }
-    let expires = expiring(&found);
-    if let Some(index) = expires.iter().find(|index| same(&own, index).is_none()) {
-        let index = index.get_str("name").unwrap_or_default();
-        return Err(invalid(format!(
-            "the archive would remove what the collection keeps: its index `{index}` has `{EXPIRE_AFTER}`, and the \
-             collection has no such index"
-        )));
-    }
-    let mut missing = vec![archive::key_index(spec).definition()];
-    for index in own {
-        match same(&expires, &index) {
-            None => missing.push(index),
-            Some(other_limit) if other_limit.get(EXPIRE_AFTER) != index.get(EXPIRE_AFTER) => {
-                let change = doc! {
-                    "collMod": other,
-                    "index": {
-                        "name": other_limit.get_str("name").unwrap_or_default(),
-                        EXPIRE_AFTER: index.get(EXPIRE_AFTER).cloned().unwrap_or(Bson::Null),
-                    },
-                };
-                there.run_command(change).await.map_err(failed)?;
-            }
-            Some(_) => {}
+/// The collection of an archive, and that of the buckets.
+pub(in crate::action) struct SetUp<'a> {
+    store: &'a Store,
+    there: Database,
+    copies: &'a Collection<RawDocumentBuf>,
+    context: &'a Context,
+}
+
+/// What may be changed there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::action) enum Change {
+    /// Everything that is missing is created, the archive itself as well.
+    Create,
+    /// An archive that exists gets the collection's limits.
+    Mirror,
+    /// The same, and it loses those that the collection has no more.
+    MirrorAll,
+}
+
+impl<'a> SetUp<'a> {
+    pub(in crate::action) fn new(
+        store: &'a Store,
+        copies: &'a Collection<RawDocumentBuf>,
+        context: &'a Context,
+    ) -> Self {
+        Self {
+            store,
+            there: copies.client().database(&copies.namespace().db),
+            copies,
+            context,
         }
     }
-    missing.retain(|index| same(&found, index).is_none());
-    if missing.is_empty() {
-        return Ok(());
+
+    /// Looks whether the collection can be the archive. One that does not exist can.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] if it is the collection of the buckets itself, is no plain collection, or has other
+    /// documents than copies.
+    pub(in crate::action) async fn check(&self) -> Result<()> {
+        let name = self.copies.name();
+        let Some(found) = self.info(&self.there, name).await? else {
+            return Ok(());
+        };
+        let own = self.store.spec().collection();
+        let own = self.info(self.store.database(), own).await?;
+        if own.is_some_and(|own| uuid(&own).is_some() && uuid(&own) == uuid(&found)) {
+            let message = "the archive must be another collection than that of the buckets";
+            return Err(self.invalid(message.to_owned()));
+        }
+        if let Some(kind) = unfit(&found) {
+            return Err(self.invalid(format!(
+                "`{name}` cannot be the archive, because it is {kind}: name another collection"
+            )));
+        }
+        let all = collection_on_primary::<RawDocumentBuf>(&self.there, name);
+        for sign in [1, -1] {
+            // In natural order, so that one document is looked at.
+            let one = all.find_one(doc! {}).sort(doc! { "$natural": sign });
+            let one = one.projection(doc! { archive::BUCKET: 1 }).await;
+            let one = one.map_err(|error| Error::read(error, self.context))?;
+            let is_copy = |one: RawDocumentBuf| matches!(one.get(archive::BUCKET), Ok(Some(_)));
+            if one.is_some_and(|one| !is_copy(one)) {
+                return Err(self.invalid(format!(
+                    "`{name}` cannot be the archive, because it has other documents: name a collection of its own, which \
+                     need not exist"
+                )));
+            }
+        }
+        Ok(())
     }
-    let concern = bson::serialize_to_bson(&durable());
-    let concern = concern.map_err(|error| failed(error.into()))?;
-    let create = doc! { "createIndexes": other, "indexes": missing, "writeConcern": concern };
-    there.run_command(create).await.map_err(failed)?;
-    Ok(())
+
+    /// Gives the archive its indexes, and the limits by which the collection removes what has expired.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`] if the archive removes what the collection keeps.
+    pub(in crate::action) async fn mirror(&self, change: Change) -> Result<()> {
+        let name = self.copies.name();
+        let found = self.indexes(&self.there, name).await?;
+        if found.is_empty() && change != Change::Create {
+            return Ok(());
+        }
+        let own = self.store.spec().collection();
+        let mut own = expiring(&self.indexes(self.store.database(), own).await?);
+        for index in &mut own {
+            let limit = limit_of(index).saturating_add(LONGER).min(LONGEST);
+            index.insert(EXPIRE_AFTER, limit);
+        }
+        for index in expiring(&found) {
+            let keeps_all = limit_of(&index) == LONGEST && change != Change::MirrorAll;
+            if same(&own, &index).is_some() || keeps_all {
+                continue;
+            }
+            let index = index.get_str("name").unwrap_or_default();
+            if change == Change::MirrorAll {
+                self.run(doc! { "dropIndexes": name, "index": index })
+                    .await?;
+                continue;
+            }
+            return Err(self.invalid(format!(
+                "the archive would remove what the collection keeps: its index `{index}` has `{EXPIRE_AFTER}`, and the \
+                 collection has no such index"
+            )));
+        }
+        let mut missing = vec![archive::key_index(self.store.spec()).definition()];
+        for index in own {
+            match same(&found, &index) {
+                None => missing.push(index),
+                Some(other) if limit_of(other) != limit_of(&index) => {
+                    self.set_limit(other, limit_of(&index)).await?;
+                }
+                Some(_) => {}
+            }
+        }
+        missing.retain(|index| same(&found, index).is_none());
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let concern = bson::serialize_to_bson(&durable());
+        let concern = concern.map_err(|error| Error::read(driver(error), self.context))?;
+        let create = doc! { "createIndexes": name, "indexes": missing, "writeConcern": concern };
+        self.run(create).await
+    }
+
+    /// Lets an archive that exists remove nothing, as long as the collection's limits change: a bucket must not outlive its
+    /// copy at any moment.
+    pub(in crate::action) async fn keep_all(&self) -> Result<()> {
+        for index in expiring(&self.indexes(&self.there, self.copies.name()).await?) {
+            self.set_limit(&index, LONGEST).await?;
+        }
+        Ok(())
+    }
+
+    async fn set_limit(&self, index: &Document, limit: i64) -> Result<()> {
+        let index = index.get_str("name").unwrap_or_default();
+        let change = doc! {
+            "collMod": self.copies.name(),
+            "index": { "name": index, EXPIRE_AFTER: limit },
+        };
+        self.run(change).await
+    }
+
+    async fn run(&self, command: Document) -> Result<()> {
+        let ran = self.there.run_command(command).await;
+        ran.map_err(|error| Error::read(error, self.context))?;
+        Ok(())
+    }
+
+    async fn indexes(&self, database: &Database, name: &str) -> Result<Vec<Document>> {
+        match list_indexes(database, name).await {
+            Err(error) if code(&error) == Some(NAMESPACE_NOT_FOUND) => Ok(Vec::new()),
+            indexes => indexes.map_err(|error| Error::read(error, self.context)),
+        }
+    }
+
+    /// What the server lists of a collection, if there is one.
+    async fn info(&self, database: &Database, name: &str) -> Result<Option<Document>> {
+        let list = doc! { "listCollections": 1, "filter": { "name": name } };
+        let reply = database.run_command(list).await;
+        let reply = reply.map_err(|error| Error::read(error, self.context))?;
+        let cursor = reply.get_document("cursor").ok();
+        let first = cursor.and_then(|cursor| cursor.get_array("firstBatch").ok()?.first());
+        Ok(first.and_then(Bson::as_document).cloned())
+    }
+
+    fn invalid(&self, message: String) -> Error {
+        Error::new(ErrorKind::InvalidArgument { message }, self.context)
+    }
+}
+
+fn driver(error: bson::error::Error) -> mongodb::error::Error {
+    error.into()
+}
+
+/// The identity of a collection.
+fn uuid(info: &Document) -> Option<&Bson> {
+    info.get_document("info").ok()?.get("uuid")
+}
+
+/// Why a collection is no place for copies: documents must not vanish from it, and keys must be compared as they are.
+fn unfit(info: &Document) -> Option<String> {
+    match info.get_str("type") {
+        Ok("view") => return Some("a view".to_owned()),
+        Ok("timeseries") => return Some("a time series collection".to_owned()),
+        _ => {}
+    }
+    let options = info.get_document("options").ok()?;
+    if options.get_bool("capped").unwrap_or(false) {
+        return Some("capped".to_owned());
+    }
+    let locale = options.get_document("collation").ok()?.get_str("locale");
+    Some(format!("of the collation `{}`", locale.unwrap_or("?")))
+}
+
+/// In seconds.
+fn limit_of(index: &Document) -> i64 {
+    match index.get(EXPIRE_AFTER) {
+        Some(Bson::Int32(limit)) => i64::from(*limit),
+        Some(Bson::Int64(limit)) => *limit,
+        // The server rounds it as well, and takes none that is longer.
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "saturating is what is meant"
+        )]
+        Some(Bson::Double(limit)) => *limit as i64,
+        _ => LONGEST,
+    }
 }
 
 /// The definitions of those that make the server remove documents.
@@ -103,22 +260,4 @@ fn same<'i>(indexes: &'i [Document], index: &Document) -> Option<&'i Document> {
     indexes.iter().find(|other| {
         other.get("key") == index.get("key") && other.get(condition) == index.get(condition)
     })
-}
-
-async fn indexes(database: &Database, name: &str) -> Result<Vec<Document>, mongodb::error::Error> {
-    match list_indexes(database, name).await {
-        Err(error) if code(&error) == Some(NAMESPACE_NOT_FOUND) => Ok(Vec::new()),
-        indexes => indexes,
-    }
-}
-
-/// The identity of a collection, if there is one.
-async fn uuid(database: &Database, name: &str) -> Result<Option<Bson>, mongodb::error::Error> {
-    let list = doc! { "listCollections": 1, "filter": { "name": name } };
-    let reply = database.run_command(list).await?;
-    let cursor = reply.get_document("cursor").ok();
-    let first =
-        cursor.and_then(|cursor| cursor.get_array("firstBatch").ok()?.first()?.as_document());
-    let info = first.and_then(|first| first.get_document("info").ok());
-    Ok(info.and_then(|info| info.get("uuid").cloned()))
 }

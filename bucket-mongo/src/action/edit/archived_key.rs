@@ -24,7 +24,8 @@ impl ArchivedKey {
     ///
     /// # Errors
     ///
-    /// If there are some, and the handle does not know the archive; if it does, in a transaction.
+    /// If there are some, and the handle does not know the archive, or that does not have them all; in a transaction, if it
+    /// knows an archive.
     pub(super) async fn find<T: Record>(
         key: &T::Key,
         editing: &mut Editing<'_, T>,
@@ -36,17 +37,43 @@ impl ArchivedKey {
             let kind = ErrorKind::Damaged(is_elsewhere(first));
             return Err(Error::new(kind, editing.context()));
         }
+        let invalid = |message: &str, editing: &Editing<'_, T>| {
+            let message = message.to_owned();
+            Err(Error::new(
+                ErrorKind::InvalidArgument { message },
+                editing.context(),
+            ))
+        };
         if has_archive && editing.is_in_transaction().await? {
             let message =
                 "a transaction does not reach the archive: call `delete_key` outside of it";
-            let message = message.to_owned();
-            let kind = ErrorKind::InvalidArgument { message };
-            return Err(Error::new(kind, editing.context()));
+            return invalid(message, editing);
         }
         let copies = found.iter().filter_map(|stored| copy_of(T::SPEC, stored));
-        Ok(Self {
+        let found = Self {
             copies: copies.collect(),
-        })
+        };
+        #[cfg(feature = "seal")]
+        if !found.are_there(editing).await? {
+            let message = "the archive does not have all copies that the key's buckets refer to, or has them of another \
+                           collection: give the handle the archive that has them, or call `without_copies()`, which leaves \
+                           them where they are";
+            return invalid(message, editing);
+        }
+        Ok(found)
+    }
+
+    #[cfg(feature = "seal")]
+    async fn are_there<T: Record>(&self, editing: &mut Editing<'_, T>) -> Result<bool> {
+        let Some(copies) = copies(editing) else {
+            return Ok(true);
+        };
+        loop {
+            match copies.are_there(&self.copies).await {
+                Ok(all) => return Ok(all),
+                Err(error) => editing.passes(error).await?,
+            }
+        }
     }
 
     /// Removes them, and those of the key that no bucket refers to. Returns the number of copies.
@@ -57,26 +84,27 @@ impl ArchivedKey {
         is_dry: bool,
         editing: &mut Editing<'_, T>,
     ) -> Result<u64> {
-        let store = editing.buckets.store();
-        let Some(archived) = store.archived() else {
+        let Some(copies) = copies(editing) else {
             return Ok(0);
         };
-        let copies = crate::action::archive::Copies::new(
-            &archived.copies,
-            store.deadline(),
-            editing.context().clone(),
-        );
-        let of = store.namespace();
         if is_dry {
-            return copies.count_key::<T>(key, &of).await;
+            return copies.count_key::<T>(key).await;
         }
+        let (mut removed, mut of_ids) = (0, false);
         loop {
-            let removed = async {
-                let referred = copies.remove(self.copies.iter().copied()).await?;
-                Ok(referred + copies.remove_key::<T>(key, &of).await?)
+            let more = if of_ids {
+                copies.remove_key::<T>(key).await
+            } else {
+                copies.remove(&self.copies).await
             };
-            match removed.await {
-                Ok(removed) => return Ok(removed),
+            match more {
+                Ok(more) => {
+                    removed += more;
+                    if of_ids {
+                        return Ok(removed);
+                    }
+                    of_ids = true;
+                }
                 Err(error) => editing.passes(error).await?,
             }
         }
@@ -92,4 +120,17 @@ impl ArchivedKey {
     ) -> Result<u64> {
         Ok(0)
     }
+}
+
+/// The archive of the handle.
+#[cfg(feature = "seal")]
+fn copies<T: Record>(editing: &Editing<'_, T>) -> Option<crate::action::archive::Copies> {
+    let store = editing.buckets.store();
+    let archived = store.archived()?;
+    Some(crate::action::archive::Copies::new(
+        &archived.copies,
+        store.namespace(),
+        store.deadline(),
+        editing.context().clone(),
+    ))
 }

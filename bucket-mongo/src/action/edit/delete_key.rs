@@ -29,14 +29,14 @@ impl<T: Record> Buckets<T> {
     ///
     /// The server keeps what was removed for as long as its oplog, its snapshots and your backups go back.
     ///
-    /// Settings: `dry_run`, `quarantine`, `session`, `write_concern`, `deadline`. The deadline is that of the whole
+    /// Settings: `dry_run`, `quarantine`, `without_copies`, `session`, `write_concern`, `deadline`. The deadline is that of the whole
     /// call.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::InvalidArgument`] if the quarantine is the collection itself, or in a transaction if the handle has an
-    /// archive; [`ErrorKind::Damaged`] if buckets of the key are archived and the handle has no archive, before anything
-    /// is removed;
+    /// archive; the same if the archive does not have all copies that the key's buckets refer to, and
+    /// [`ErrorKind::Damaged`] if they refer to some and the handle has no archive, before anything is removed;
     /// [`ErrorKind::OutcomeUnknown`] if some buckets may be removed and there was no reply before the deadline: call it
     /// again. If the user may not read the quarantine or remove from it, the error is the server's
     /// ([`is_unauthorized`](Error::is_unauthorized)), and the collection itself has nothing of the key any more.
@@ -55,6 +55,7 @@ impl<T: Record> Buckets<T> {
             key: key.into(),
             quarantine: default_quarantine::<T>(),
             is_dry: false,
+            without_copies: false,
             session: None,
             settings: Settings::default(),
         }
@@ -69,6 +70,7 @@ pub struct DeleteKey<'a, T: Record> {
     key: T::Key,
     quarantine: String,
     is_dry: bool,
+    without_copies: bool,
     session: Option<&'a mut ClientSession>,
     settings: Settings,
 }
@@ -84,6 +86,21 @@ impl<'a, T: Record> DeleteKey<'a, T> {
     /// `NAME_quarantine` if not set. It need not exist.
     pub fn quarantine(mut self, name: impl Into<String>) -> Self {
         self.quarantine = name.into();
+        self
+    }
+
+    /// Leaves what the archive has: for copies that are out of reach, because the archive is gone, or because they
+    /// belong to another collection that this one was restored from. The archive is then not asked, and no archive need be known.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn erase_here<T: Bucketed>(restored_from_a_dump: &Buckets<T>, key: T::Key) -> Result<()> {
+    ///     restored_from_a_dump.delete_key(key).without_copies().await?;
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn without_copies(mut self) -> Self {
+        self.without_copies = true;
         self
     }
 
@@ -103,14 +120,22 @@ impl<'a, T: Record> DeleteKey<'a, T> {
             return Err(Error::new(ErrorKind::InvalidArgument { message }, &context));
         }
         let mut editing = Editing::new(self.buckets, self.session, &self.settings, context)?;
-        let archived = ArchivedKey::find(&self.key, &mut editing).await?;
+        let archived = if self.without_copies {
+            None
+        } else {
+            Some(ArchivedKey::find(&self.key, &mut editing).await?)
+        };
         let edit = Edit::delete_key(self.key.clone());
         let edited = editing.run(edit, self.is_dry).await?;
         let (records, buckets) = (edited.records, edited.buckets);
         // After the collection, which says where the copies are.
-        let archived = archived
-            .remove(&self.key, self.is_dry, &mut editing)
-            .await?;
+        let archived = match archived {
+            None => 0,
+            Some(archived) => {
+                let removed = archived.remove(&self.key, self.is_dry, &mut editing);
+                removed.await?
+            }
+        };
         // After the collection: a repair copies a bucket before it removes it.
         let copies = Copies {
             key: &self.key,

@@ -40,6 +40,10 @@ impl SetUp<'_> {
         let collection = self.store.primary();
         let found = list_indexes(self.store.database(), collection.name()).await;
         let mut found = found.map_err(|error| Error::read(error, context))?;
+        if let Some(drift) = index::other_kind(&found) {
+            report.drift.push(drift);
+            return Ok(Attempt::Done);
+        }
         let before = found.clone();
         let (mut missing, mut drift) = index::compare(self.store.spec(), &found);
         if !is_new && !drift.iter().any(Drift::shows_other_model) {

@@ -153,7 +153,9 @@ impl SetUp<'_> {
         let record_bytes = self.record_bytes().await.map_err(driver)?;
         report.size_warning = check_size(self.store.spec(), record_bytes, context)?;
         let attempt = self.indexes(is_new, report, context).await?;
-        let is_others = report.drift.iter().any(Drift::shows_other_model);
+        let is_kind = |drift: &Drift| matches!(drift, Drift::Kind { .. });
+        let drift = &report.drift;
+        let is_others = drift.iter().any(|it| it.shows_other_model() || is_kind(it));
         if attempt == Attempt::Again || is_others {
             return Ok(attempt);
         }

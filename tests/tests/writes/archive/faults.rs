@@ -1,0 +1,220 @@
+//! Faults, and calls that come in between: no copy goes that a bucket may need, and every bucket can move.
+
+use std::time::Duration;
+
+use bucket_mongo::{
+    bson::{Binary, spec::BinarySubtype},
+    mongodb::{
+        Client,
+        options::{ClientOptions, WriteConcern},
+    },
+    testing::DevServer,
+};
+
+use super::{windows::Record, *};
+
+/// With a weaker write concern a failover can take back what the primary has.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_stays_until_a_majority_has_what_was_restored() {
+    let cold = database().await;
+    let set = DevServer::builder().own().members(3).await.unwrap();
+    let database = set.database("hot").await.unwrap();
+    let events = Record::buckets(&database);
+    events.ensure().await.unwrap();
+    insert(&events, "a", 0..100).await;
+    seal(&events).await;
+    let moved = events.archive_to(archive(&cold)).await.unwrap();
+    let primary = set.primary().await.unwrap().address();
+    for other in set.members() {
+        if other.address() != primary {
+            other.pause().await.unwrap();
+        }
+    }
+    let weak = WriteConcern::builder().w(Some(1.into())).build();
+    let back = events.restore_from(archive(&cold)).write_concern(weak);
+    let ended = back.deadline(Duration::from_secs(3)).await;
+    let left = documents(&cold, "archive").await.len();
+    assert_eq!(u64::try_from(left), Ok(moved.buckets), "{ended:?}");
+    for other in set.members() {
+        other.resume().await.unwrap();
+    }
+    let both = events.clone().with_archive(archive(&cold));
+    assert_eq!(stored(&both, "a").await.len(), 100);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_follows_buckets_that_come_back_and_move_again() {
+    let database = database().await;
+    let events = Record::buckets(&database);
+    events.ensure().await.unwrap();
+    insert(&events, "a", 0..200).await;
+    seal(&events).await;
+    events.archive_to(archive(&database)).await.unwrap();
+    let both = events.clone().with_archive(archive(&database));
+    let key = || Record::key_of("a");
+    let mut session = database
+        .client()
+        .start_session()
+        .snapshot(true)
+        .await
+        .unwrap();
+    // Its later reads see the references of this moment.
+    both.count(key()).session(&mut session).await.unwrap();
+    events.restore_from(archive(&database)).await.unwrap();
+    events.archive_to(archive(&database)).await.unwrap();
+    let seen = both.range(key(), ..).session(&mut session).await.unwrap();
+    assert_eq!(seen.len(), 200);
+    // Rows have the same items as when they were sealed.
+    events.restore_from(archive(&database)).await.unwrap();
+    events.unseal().await.unwrap();
+    let seen = both.range(key(), ..).session(&mut session).await.unwrap();
+    assert_eq!(seen.len(), 200);
+}
+
+/// Their packed items together are larger than a command.
+#[tokio::test(flavor = "multi_thread")]
+async fn buckets_of_any_size_move_there_and_back() {
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+    #[bucket(
+        collection = "events",
+        items = "items",
+        capacity = 7,
+        seal_after = "1s"
+    )]
+    struct Large {
+        #[bucket(key)]
+        device: String,
+        #[bucket(time)]
+        at: DateTime,
+        number: i64,
+        noise: Binary,
+    }
+    let database = database().await;
+    let events = Large::buckets(&database);
+    events.ensure().await.unwrap();
+    let mut state = 1_u64;
+    let mut noise = move || {
+        let words = std::iter::repeat_with(|| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state.to_le_bytes()
+        });
+        let bytes = words.take(900 * 1_024 / 8).flatten().collect();
+        let subtype = BinarySubtype::Generic;
+        Binary { subtype, bytes }
+    };
+    // Three buckets of 6.3 MB.
+    let records: Vec<Large> = (0..21)
+        .map(|number| Large {
+            device: "a".to_owned(),
+            at: DateTime::from_millis(START + number / 7 * 60_000 + number),
+            number,
+            noise: noise(),
+        })
+        .collect();
+    events.insert_many(records.clone()).await.unwrap();
+    assert_eq!(events.seal().await.unwrap().buckets, 3);
+    assert_eq!(
+        events.archive_to(archive(&database)).await.unwrap().buckets,
+        3
+    );
+    assert_eq!(
+        events
+            .restore_from(archive(&database))
+            .await
+            .unwrap()
+            .buckets,
+        3
+    );
+    let key = || "a".to_owned();
+    assert_eq!(events.range(key(), ..).await.unwrap(), records);
+}
+
+/// Only at its own places has the library references.
+#[tokio::test(flavor = "multi_thread")]
+async fn binary_data_of_a_user_that_looks_like_a_reference_stays_as_it_is() {
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+    #[bucket(
+        collection = "events",
+        items = "items",
+        window = "1m",
+        seal_after = "1s"
+    )]
+    struct Blob {
+        #[bucket(key)]
+        device: String,
+        #[bucket(time)]
+        at: DateTime,
+        packed: Binary,
+        nested: BTreeMap<String, Binary>,
+        cut: Vec<Binary>,
+    }
+    let database = database().await;
+    let events = Blob::buckets(&database);
+    events.ensure().await.unwrap();
+    let mut bytes = vec![0xA1];
+    bytes.resize(64, 7);
+    let subtype = BinarySubtype::UserDefined(128);
+    let blob = Binary { subtype, bytes };
+    let records: Vec<Blob> = (0..100)
+        .map(|number| Blob {
+            device: "a".to_owned(),
+            at: date(number),
+            packed: blob.clone(),
+            nested: BTreeMap::from([("items".to_owned(), blob.clone())]),
+            cut: vec![blob.clone()],
+        })
+        .collect();
+    events.insert_many(records.clone()).await.unwrap();
+    for _ in 0..3 {
+        let both = events.clone().with_archive(archive(&database));
+        let newest: Vec<_> = both.latest_per_key().stream().try_collect().await.unwrap();
+        assert_eq!(newest.len(), 1);
+        assert_eq!(newest[0], *records.last().unwrap());
+        assert_eq!(both.range("a".to_owned(), ..).await.unwrap(), records);
+        let latest = both.latest_n("a".to_owned(), 5).await.unwrap();
+        assert_eq!(latest.len(), 5);
+        assert!(latest.iter().all(|it| it.packed == blob));
+        // As rows, sealed and archived.
+        events.seal().await.unwrap();
+        if let Ok(moved) = events.archive_to(archive(&database)).await {
+            assert_eq!(moved.damaged, 0, "{moved}");
+        }
+    }
+}
+
+/// The server refuses the removal of copies once.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_call_could_not_remove_at_first_it_removes_before_it_ends() {
+    let server = DevServer::builder().own();
+    let server = server.arguments(["--setParameter", "enableTestCommands=1"]);
+    let server = server.await.unwrap();
+    let database = server.database("events").await.unwrap();
+    let mut options = ClientOptions::parse(server.uri()).await.unwrap();
+    options.app_name = Some("archiver".to_owned());
+    options.retry_writes = Some(false);
+    let client = Client::with_options(options).unwrap();
+    let events = Record::buckets(&client.database(database.name()));
+    events.ensure().await.unwrap();
+    insert(&events, "a", 0..200).await;
+    seal(&events).await;
+    let cold = || {
+        client
+            .database(database.name())
+            .collection::<Document>("archive")
+    };
+    events.archive_to(cold()).await.unwrap();
+    let fail = doc! {
+        "configureFailPoint": "failCommand", "mode": { "times": 1 },
+        "data": { "failCommands": ["delete"], "appName": "archiver", "errorCode": 11_600 },
+    };
+    let admin = client.database("admin");
+    admin.run_command(fail).await.unwrap();
+    events.restore_from(cold()).await.unwrap();
+    assert_eq!(
+        documents(&database, "archive").await,
+        Vec::<Document>::new()
+    );
+    assert_eq!(stored(&events, "a").await.len(), 200);
+}

@@ -1,0 +1,248 @@
+//! What an archive may be, and for how long it keeps what it has.
+
+use bucket_mongo::mongodb::options::{Collation, TimeseriesOptions};
+
+use super::{windows::Record, *};
+
+/// A collection with sealed buckets of the keys `a` and `A`.
+async fn sealed(database: &TestDatabase) -> Buckets<Record> {
+    let events = Record::buckets(database);
+    events.ensure().await.unwrap();
+    for device in ["a", "A"] {
+        insert(&events, device, 0..100).await;
+    }
+    assert!(seal(&events).await > 5);
+    events
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_that_could_vanish_or_be_mixed_up_are_never_an_archive() {
+    let database = database().await;
+    let events = sealed(&database).await;
+    let before = documents(&database, "events").await;
+    let capped = database.create_collection("capped").capped(true);
+    capped.size(1_000_000).await.unwrap();
+    let ignores_case = Collation::builder()
+        .locale("en")
+        .strength(bucket_mongo::mongodb::options::CollationStrength::Secondary);
+    let mixed_up = database.create_collection("mixed_up");
+    mixed_up.collation(ignores_case.build()).await.unwrap();
+    let by_time = TimeseriesOptions::builder().time_field("at").build();
+    let series = database.create_collection("series").timeseries(by_time);
+    series.await.unwrap();
+    let view = doc! { "create": "view", "viewOn": "events", "pipeline": [] };
+    database.run_command(view).await.unwrap();
+    let used = database.collection::<Document>("used");
+    used.insert_one(doc! { "of": "others" }).await.unwrap();
+    for (name, why) in [
+        ("capped", "capped"),
+        ("mixed_up", "collation"),
+        ("series", "time series"),
+        ("view", "view"),
+        ("used", "other documents"),
+        ("events", "another collection"),
+    ] {
+        let place = || database.collection::<Document>(name);
+        let error = events.archive_to(place()).await.unwrap_err();
+        let refused = matches!(error.kind(), ErrorKind::InvalidArgument { .. });
+        assert!(
+            refused && error.to_string().contains(why),
+            "{name}: {error}"
+        );
+        // A dry run says so, too.
+        let error = events.archive_to(place()).dry_run().await.unwrap_err();
+        assert!(error.to_string().contains(why), "{name}: {error}");
+    }
+    assert_eq!(documents(&database, "events").await, before);
+    assert_eq!(documents(&database, "used").await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erasure_meets_no_key_that_the_archives_collation_takes_for_the_same() {
+    let database = database().await;
+    let events = sealed(&database).await;
+    events.archive_to(archive(&database)).await.unwrap();
+    let ignores_case = Collation::builder()
+        .locale("en")
+        .strength(bucket_mongo::mongodb::options::CollationStrength::Secondary);
+    let other = database.create_collection("other");
+    other.collation(ignores_case.build()).await.unwrap();
+    let copies = documents(&database, "archive").await;
+    let other = database.collection::<Document>("other");
+    other.insert_many(&copies).await.unwrap();
+    let both = events.with_archive(&other);
+    let erased = both.delete_key(Record::key_of("a")).await.unwrap();
+    assert!(erased.archived > 3, "{erased:?}");
+    let left = documents(&database, "other").await;
+    assert_eq!(
+        u64::try_from(copies.len() - left.len()),
+        Ok(erased.archived)
+    );
+    assert_eq!(stored(&both, "A").await.len(), 100);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archive_is_no_collection_of_buckets() {
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+    #[bucket(collection = "archive", items = "items", window = "1m")]
+    struct InArchive {
+        #[bucket(key)]
+        device: String,
+        #[bucket(time)]
+        at: DateTime,
+        number: i64,
+    }
+    let database = database().await;
+    let events = sealed(&database).await;
+    events.archive_to(archive(&database)).await.unwrap();
+    let before = documents(&database, "archive").await;
+    let wrong = InArchive::buckets(&database);
+    for report in [
+        wrong.ensure().await.unwrap(),
+        wrong.ensure().replace_indexes().await.unwrap(),
+    ] {
+        assert_eq!(report.created_indexes, Vec::<String>::new(), "{report}");
+        assert!(report.to_string().contains("archive"), "{report}");
+    }
+    let record = InArchive {
+        device: "b".to_owned(),
+        at: date(0),
+        number: 0,
+    };
+    let error = wrong.insert(&record).await.unwrap_err();
+    assert!(error.is_drift(), "{error}");
+    assert_eq!(documents(&database, "archive").await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erasure_that_does_not_reach_the_copies_is_refused_before_it_removes_anything() {
+    let database = database().await;
+    let events = sealed(&database).await;
+    events.archive_to(archive(&database)).await.unwrap();
+    let wrong = events
+        .clone()
+        .with_archive(database.collection::<Document>("wrong"));
+    let key = || Record::key_of("a");
+    let before = documents(&database, "events").await;
+    for is_dry in [true, false] {
+        let erased = wrong.delete_key(key());
+        let erased = if is_dry { erased.dry_run() } else { erased };
+        let error = erased.await.unwrap_err();
+        let refused = matches!(error.kind(), ErrorKind::InvalidArgument { .. });
+        assert!(refused, "{error}");
+        assert!(error.to_string().contains("without_copies"), "{error}");
+    }
+    assert_eq!(documents(&database, "events").await, before);
+    let copies = documents(&database, "archive").await.len();
+    // No archive need be known for that.
+    let erased = events.delete_key(key()).without_copies().await.unwrap();
+    assert_eq!((erased.records, erased.archived), (100, 0));
+    assert_eq!(documents(&database, "archive").await.len(), copies);
+    // Those that no bucket refers to are removed, too.
+    let both = events.with_archive(archive(&database));
+    let erased = both.delete_key(key()).await.unwrap();
+    assert!(erased.archived > 3, "{erased:?}");
+    assert_eq!(stored(&both, "A").await.len(), 100);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collection_that_was_restored_from_a_dump_removes_no_copy_of_the_original() {
+    let database = database().await;
+    let events = sealed(&database).await;
+    events.archive_to(archive(&database)).await.unwrap();
+    let other = bucket_tests::database().await;
+    let restored = Record::buckets(&other);
+    restored.ensure().await.unwrap();
+    let dump = documents(&database, "events").await;
+    let there = other.collection::<Document>("events");
+    there.insert_many(dump).await.unwrap();
+    let copies = documents(&database, "archive").await;
+    let both = restored.clone().with_archive(archive(&database));
+    assert_eq!(stored(&both, "a").await.len(), 100);
+    let back = restored.restore_from(archive(&database));
+    let back = back.key(Record::key_of("a")).await.unwrap();
+    assert!(back.buckets > 3 && back.damaged == 0, "{back}");
+    assert_eq!(stored(&restored, "a").await.len(), 100);
+    let erased = both.delete_key(Record::key_of("A")).await;
+    assert!(
+        erased
+            .unwrap_err()
+            .to_string()
+            .contains("another collection")
+    );
+    let erased = both.delete_key(Record::key_of("A")).without_copies().await;
+    assert_eq!(erased.unwrap().records, 100);
+    assert_eq!(documents(&database, "archive").await, copies);
+    let original = events.with_archive(archive(&database));
+    for device in ["a", "A"] {
+        assert_eq!(stored(&original, device).await.len(), 100);
+    }
+}
+
+macro_rules! expiring {
+    ($($name:ident [$($attributes:tt)*];)*) => {$(
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+        #[bucket(collection = "events", items = "items", window = "1m", seal_after = "1s", $($attributes)*)]
+        struct $name {
+            #[bucket(key)]
+            device: String,
+            #[bucket(time)]
+            at: DateTime,
+            number: i64,
+        }
+    )*};
+}
+
+expiring! {
+    Kept [];
+    Old [expire_after = "9000d"];
+    New [expire_after = "8000d"];
+}
+
+async fn limits(database: &TestDatabase, collection: &str) -> Vec<u64> {
+    let collection = database.collection::<Document>(collection);
+    let indexes = collection.list_indexes().await.unwrap();
+    let indexes: Vec<_> = indexes.try_collect().await.unwrap();
+    let expiring = indexes
+        .iter()
+        .filter_map(|it| it.options.clone()?.expire_after);
+    expiring.map(|it| it.as_secs()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_archive_expires_an_hour_after_the_collection() {
+    let database = database().await;
+    let archived_to = |days: u64| vec![days * 24 * 60 * 60 + 60 * 60];
+    let events = Old::buckets(&database);
+    events.ensure().await.unwrap();
+    let records = (0..100).map(|number| Old {
+        device: "a".to_owned(),
+        at: date(number),
+        number,
+    });
+    events.insert_many(records).await.unwrap();
+    events.seal().await.unwrap();
+    assert!(events.archive_to(archive(&database)).await.unwrap().buckets > 0);
+    assert_eq!(limits(&database, "archive").await, archived_to(9_000));
+    let shorter = New::buckets(&database).with_archive(archive(&database));
+    shorter.ensure().change_expiry().await.unwrap();
+    assert_eq!(limits(&database, "events").await, [8_000 * 24 * 60 * 60]);
+    assert_eq!(limits(&database, "archive").await, archived_to(8_000));
+    let kept = Kept::buckets(&database).with_archive(archive(&database));
+    kept.ensure().change_expiry().await.unwrap();
+    assert_eq!(limits(&database, "events").await, Vec::<u64>::new());
+    assert_eq!(limits(&database, "archive").await, Vec::<u64>::new());
+}
+
+/// Somebody else's index, or a handle without the archive has changed the limit.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archive_that_would_remove_what_the_collection_keeps_is_refused() {
+    let database = database().await;
+    let events = Old::buckets(&database);
+    events.ensure().await.unwrap();
+    events.archive_to(archive(&database)).await.unwrap();
+    let drop = doc! { "dropIndexes": "events", "index": "bucket_expire" };
+    database.run_command(drop).await.unwrap();
+    let error = events.archive_to(archive(&database)).await.unwrap_err();
+    assert!(error.to_string().contains("would remove"), "{error}");
+}
