@@ -5,6 +5,8 @@
 //! | the record that an edit is about | `which` |
 //! | a bucket that was read to be edited: its records, and the removal of some | `opened` |
 //! | a record in the place of another one | `replacement` |
+//! | what a stored item has that the model does not know | `unknown` |
+//! | which elements of two arrays are the same one | `same_elements` |
 //! | a record that goes to another bucket | `moving` |
 //! | the state that an edit matches, and what it stores | `statement` |
 //! | why a record cannot be edited | `edit_error` |
@@ -33,7 +35,9 @@ mod of_key;
 mod opened;
 mod replacement;
 mod reply;
+mod same_elements;
 mod statement;
+mod unknown;
 mod which;
 
 pub use self::{

@@ -30,8 +30,15 @@ pub enum EditError {
     /// The edit moves the record to another bucket, which would lose a field that the model does not know.
     #[non_exhaustive]
     UnknownField {
-        /// Its name.
+        /// Its name, or its path if it is in another field.
         name: String,
+    },
+    /// The edit changes an array that has something that the model does not know, and nothing tells where that belongs
+    /// in the new array.
+    #[non_exhaustive]
+    UnclearField {
+        /// The path of the field, with the index of the element in the stored array.
+        path: String,
     },
     /// The new record cannot be encoded.
     Encode(EncodeError),
@@ -62,6 +69,12 @@ impl fmt::Display for EditError {
                 f,
                 "the edit moves the record to another bucket, but the stored record has the field `{name}`, which \
                  this version of the model does not know and would lose: add the field to the model"
+            ),
+            Self::UnclearField { path } => write!(
+                f,
+                "the stored record has the field `{path}`, which this version of the model does not know, and the edit \
+                 changes the array so that its place is not clear: add the field to the model, or change no more than \
+                 elements in their places"
             ),
             Self::Encode(source) => source.fmt(f),
             Self::Damaged(source) => source.fmt(f),

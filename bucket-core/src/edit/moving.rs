@@ -8,6 +8,7 @@ use super::{
     edit_error::EditError,
     opened::{OpenedBucket, OpenedRecord},
     replacement::same_id,
+    unknown::Path,
     which::{Sought, Which},
 };
 use crate::{
@@ -31,8 +32,7 @@ impl<T: Record> OpenedRecord<'_, T> {
             if !same_id(spec, &new, old) {
                 return Err(EditError::Id);
             }
-            if let Some(unknown) = self.unknown(old)?.first() {
-                let name = unknown.name.to_owned();
+            if let Some(Path(name)) = self.unknown(old)?.paths.into_iter().next() {
                 return Err(EditError::UnknownField { name });
             }
         }

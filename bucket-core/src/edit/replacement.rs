@@ -1,16 +1,18 @@
 //! A record in the place of the one that was read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bson::{DateTime, Document, RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::{
     edit_error::EditError,
     opened::{OpenedBucket, OpenedRecord},
+    same_elements::content,
+    unknown::{Merge, Merged, Path, settle},
 };
 use crate::{
     bucket::record::Record,
-    codec::raw::{Element, RawWriter, elements},
+    codec::raw::{RawWriter, elements},
     error::EncodeError,
     model::{form::Span, limits::Limits, size::MAX_DOCUMENT_BYTES, spec::BucketSpec},
     write::{are_same, counted_bytes, identity, one_item, unchecked_item},
@@ -19,6 +21,18 @@ use crate::{
 /// What an edit may add to a document besides its item, in bytes: the number of edits, and aggregates that
 /// were not stored before.
 const GROWTH: usize = 4_096;
+
+/// What a stored item has that this version of the model does not know.
+pub(super) struct Unknown {
+    /// Where it is.
+    pub(super) paths: Vec<Path>,
+    /// The arrays that stay whole, or not at all.
+    whole: BTreeSet<String>,
+    /// What the model knows, with it.
+    item: RawDocumentBuf,
+    /// What the model knows.
+    known: RawDocumentBuf,
+}
 
 impl<T: Record> OpenedRecord<'_, T> {
     /// The command that stores this record in the place of the one that was read; `None` if it is the same.
@@ -57,7 +71,7 @@ impl<T: Record> OpenedRecord<'_, T> {
         if !same_id(spec, &item, old) {
             return Err(EditError::Id);
         }
-        let item = self.with_unknown(&item, old)?;
+        let item = self.with_unknown(item, old)?;
         let size = counted_bytes(record, item.as_bytes().len());
         let item = bucket.without_held(&item);
         self.check_size(&item, old)?;
@@ -91,54 +105,75 @@ impl<T: Record> OpenedRecord<'_, T> {
         Ok(encoded.is_some_and(|old| are_same(&old, &new)))
     }
 
-    /// The new item, and the fields of the old one that this version of the model does not know.
+    /// The new item, and what the old one has that this version of the model does not know.
     fn with_unknown(
         &self,
-        item: &RawDocument,
+        item: RawDocumentBuf,
         old: &RawDocument,
     ) -> Result<RawDocumentBuf, EditError> {
         let unknown = self.unknown(old)?;
-        Ok(RawWriter::build(|writer| {
-            for element in elements(item).map_while(Result::ok) {
-                writer.raw(element.kind, element.name, element.bytes);
-            }
-            for element in unknown {
-                if !has(item, element.name) {
-                    writer.raw(element.kind, element.name, element.bytes);
-                }
-            }
-        }))
+        if unknown.paths.is_empty() {
+            return Ok(item);
+        }
+        let forms = [&*unknown.item, &*unknown.known, &*item];
+        let merged = self.merged(forms, &unknown.whole);
+        match merged.lost {
+            None => Ok(merged.item),
+            Some(Path(path)) => Err(EditError::UnclearField { path }),
+        }
     }
 
-    /// The fields of the stored item that this version of the model does not know.
-    pub(super) fn unknown<'i>(&self, old: &'i RawDocument) -> Result<Vec<Element<'i>>, EditError> {
+    /// What the stored item has that this version of the model does not know.
+    pub(super) fn unknown(&self, old: &RawDocument) -> Result<Unknown, EditError> {
         // What is stored may be more than a write would take.
         let known = unchecked_item(&self.record()?).map_err(EditError::Encode)?;
-        // Older items have attributes as plain fields.
-        let is_attribute = |name: &str| {
-            let mut arrays = T::SPEC.arrays().iter();
-            arrays.any(|array| array.field_names().any(|field| field == name))
-        };
-        let unknown = elements(old).map_while(Result::ok);
-        let unknown = unknown.filter(|element| {
-            let is_unknown = !has(&known, element.name) && !is_attribute(element.name);
-            // A field that serde reads under another name, too, is one that the model knows.
-            is_unknown && self.decodes_with(&known, element)
-        });
-        Ok(unknown.collect())
+        let merged = self.merged([old, &*known, &*known], &BTreeSet::new());
+        Ok(Unknown {
+            paths: merged.found,
+            whole: merged.whole,
+            item: merged.item,
+            known,
+        })
     }
 
-    /// Whether the item can have this field as well.
-    fn decodes_with(&self, item: &RawDocument, field: &Element<'_>) -> bool {
-        let both = RawWriter::build(|writer| {
-            for element in elements(item).map_while(Result::ok) {
-                writer.raw(element.kind, element.name, element.bytes);
-            }
-            writer.raw(field.kind, field.name, field.bytes);
-        });
-        let reader = &self.bucket.reader;
-        let both = RawBsonRef::Document(&both);
-        reader.decode::<T::Item>(self.index, both).is_ok()
+    /// The last of these items with what the first has beyond the second, as far as that changes nothing in what is
+    /// read of it.
+    fn merged(&self, forms: [&RawDocument; 3], whole: &BTreeSet<String>) -> Merged {
+        let [stored, known, new] = forms;
+        // Older items have attributes as plain fields, and what is in their arrays is read or refused.
+        let is_known = |name: &str| {
+            let mut arrays = T::SPEC.arrays().iter();
+            arrays.any(|array| array.name == name || array.field_names().any(|field| field == name))
+        };
+        let of = |keeps: &dyn Fn(usize) -> bool| {
+            Merge::new(keeps, &is_known, whole.clone()).run(stored, known, new)
+        };
+        let mut all = of(&|_| true);
+        let expected = self.read_of(new);
+        let reads_same = |stays: &[bool]| {
+            let some = of(&|number| stays.get(number) == Some(&true));
+            // What cannot be read is no worse with more fields.
+            expected.is_none() || self.read_of(&some.item) == expected
+        };
+        let stays = settle(&all.found, &reads_same);
+        if stays.contains(&false) {
+            let some = of(&|number| stays.get(number) == Some(&true));
+            let found = some.found.into_iter().zip(&stays);
+            let found = found.filter(|(_, stays)| **stays).map(|(path, _)| path);
+            all = Merged {
+                found: found.collect(),
+                ..some
+            };
+        }
+        all
+    }
+
+    /// What is read of an item, however it is stored; `None` if that fails.
+    fn read_of(&self, item: &RawDocument) -> Option<Vec<u8>> {
+        let (reader, key) = (&self.bucket.reader, self.bucket.key.clone());
+        let item = reader.decode::<T::Item>(self.index, RawBsonRef::Document(item));
+        let item = unchecked_item(&T::assemble(key, item.ok()?)).ok()?;
+        Some(content(&item))
     }
 
     /// Refuses an item that makes the bucket too large for a document.
@@ -157,10 +192,6 @@ impl<T: Record> OpenedRecord<'_, T> {
 pub(super) fn same_id(spec: &BucketSpec, item: &RawDocument, other: &RawDocument) -> bool {
     let id = |item: &RawDocument| identity(item.get(spec.unique()?).ok()??);
     id(item) == id(other)
-}
-
-fn has(item: &RawDocument, name: &str) -> bool {
-    matches!(item.get(name), Ok(Some(_)))
 }
 
 impl<T: Record> OpenedBucket<'_, T> {

@@ -90,6 +90,13 @@ pub enum ErrorKind {
         /// What the edit changes.
         message: String,
     },
+    /// An `update` changes an array of the record, and the stored array has a field that the model does not know: its
+    /// place in the new array is not clear, so that it would be lost. Nothing was changed. Add the field to the model.
+    #[non_exhaustive]
+    UnknownField {
+        /// The path of the field in the stored record.
+        path: String,
+    },
     /// An index on open buckets that belongs to another capacity refused the record; nothing was stored. Drop
     /// the index once no writer uses that capacity.
     #[non_exhaustive]
@@ -239,6 +246,11 @@ impl fmt::Display for ErrorKind {
             Self::InvalidArgument { message }
             | Self::Driver { message }
             | Self::Moves { message } => f.write_str(message),
+            Self::UnknownField { path } => write!(
+                f,
+                "the stored record has the field `{path}`, which this version of the model does not know, and its place \
+                 in the changed array is not clear: add the field to the model"
+            ),
             Self::Changed => f.write_str(
                 "the record was edited or replaced since its reference was read: read it again",
             ),

@@ -60,6 +60,7 @@ impl Error {
             | ErrorKind::InvalidToken(_)
             | ErrorKind::Encode(_)
             | ErrorKind::Moves { .. }
+            | ErrorKind::UnknownField { .. }
             | ErrorKind::Overflow(_) => true,
             ErrorKind::Document(error) => !error.is_stored(),
             _ => false,

@@ -78,6 +78,8 @@ impl ErrorKind {
             | Self::BucketTooLarge { .. } => self.clone(),
             Self::Drift(drift) => Self::Drift(Box::new(drift.redacted())),
             Self::Moves { message: _ } => Self::Moves { message },
+            // The names of fields may come from a map.
+            Self::UnknownField { path: _ } => Self::UnknownField { path: message },
             Self::InvalidArgument { message: _ } => Self::InvalidArgument { message },
             Self::Encode(source) => Self::Encode(source.redacted()),
             Self::Damaged(source) => Self::Damaged(source.redacted()),

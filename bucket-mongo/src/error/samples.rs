@@ -74,6 +74,7 @@ pub(super) fn kinds(secret: &str) -> Vec<ErrorKind> {
         ErrorKind::Conflict { id: message() },
         ErrorKind::Changed,
         ErrorKind::Moves { message: message() },
+        ErrorKind::UnknownField { path: message() },
         ErrorKind::OtherCapacity { index: name() },
         ErrorKind::Contention { attempts: 9 },
         ErrorKind::Reserved,
@@ -125,7 +126,7 @@ macro_rules! places {
 
 places! {
     InvalidArgument InvalidToken LongerBucket Encode Damaged Document Overflow MissingIndex UnfinishedIndex Drift
-    DuplicateKey Conflict Changed Moves OtherCapacity Contention Reserved HeldBack Overloaded ShutDown HistoryLost Unreachable TimedOut Unauthorized Server
+    DuplicateKey Conflict Changed Moves UnknownField OtherCapacity Contention Reserved HeldBack Overloaded ShutDown HistoryLost Unreachable TimedOut Unauthorized Server
     OutcomeUnknown BucketTooLarge IndexBuild Interrupted Driver
 }
 

@@ -1,0 +1,242 @@
+//! Which elements of two arrays are the same one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bson::{RawBsonRef, RawDocument};
+
+use super::unknown::{fields, list};
+use crate::{
+    codec::raw::{
+        Element, elements,
+        kind::{ARRAY, DOCUMENT},
+    },
+    model::whole,
+};
+
+/// Where the model reads the elements of a stored array to.
+#[derive(Debug, PartialEq)]
+pub(super) enum Places {
+    /// For each stored element, the place of what the model knows of it.
+    Of(Vec<usize>),
+    /// The model leaves out elements or orders them anew, but knows all of them.
+    AllKnown,
+    /// It does so, and nothing tells which.
+    Unclear,
+}
+
+/// The most elements of a set whose places are looked for one by one.
+const MOST: usize = 1_000;
+
+/// The places of what the model knows of these elements.
+pub(super) fn places(stored: &[Element<'_>], known: &[Element<'_>]) -> Places {
+    let is_at = |(stored, known): (&Element<'_>, &Element<'_>)| is_of(*known, *stored);
+    let is_list = stored.len() == known.len();
+    if is_list && stored.iter().zip(known).all(is_at) {
+        return Places::Of((0..stored.len()).collect());
+    }
+    if stored.len() > MOST {
+        let is_known = is_list && shape(stored).is_subset(&shape(known));
+        return if is_known {
+            Places::AllKnown
+        } else {
+            Places::Unclear
+        };
+    }
+    match places_of_each(stored, known) {
+        Some(places) => Places::Of(places),
+        None => {
+            let is_there = |stored: &Element<'_>| known.iter().any(|known| is_of(*known, *stored));
+            let is_known = stored.iter().all(is_there) && shape(stored).is_subset(&shape(known));
+            if is_known {
+                Places::AllKnown
+            } else {
+                Places::Unclear
+            }
+        }
+    }
+}
+
+/// For each stored element, the one place that it may have been read to.
+fn places_of_each(stored: &[Element<'_>], known: &[Element<'_>]) -> Option<Vec<usize>> {
+    let is_list = stored.len() == known.len();
+    let mut taken = BTreeSet::new();
+    let mut places = Vec::with_capacity(stored.len());
+    for (index, stored) in stored.iter().enumerate() {
+        let mut of_it = known.iter().enumerate();
+        let mut of_it = of_it.by_ref().filter(|(_, known)| is_of(**known, *stored));
+        let place = match (of_it.next(), of_it.next()) {
+            (Some((place, _)), None) => place,
+            // The model writes such elements in another form.
+            (None, _) if is_list => index,
+            _ => return None,
+        };
+        if !taken.insert(place) {
+            return None;
+        }
+        places.push(place);
+    }
+    Some(places)
+}
+
+/// The paths of all fields in these elements.
+fn shape(elements: &[Element<'_>]) -> BTreeSet<String> {
+    fn add(element: Element<'_>, path: &str, to: &mut BTreeSet<String>) {
+        if matches!(element.kind, DOCUMENT | ARRAY) {
+            let is_array = element.kind == ARRAY;
+            for inner in list(element) {
+                let path = if is_array {
+                    format!("{path}.")
+                } else {
+                    format!("{path}.{}", inner.name)
+                };
+                add(inner, &path, to);
+                to.insert(path);
+            }
+        }
+    }
+    let mut paths = BTreeSet::new();
+    for element in elements {
+        add(*element, "", &mut paths);
+    }
+    paths
+}
+
+/// Whether the model may have read the one as the other: all values that both have are the same.
+fn is_of(known: Element<'_>, stored: Element<'_>) -> bool {
+    if known.kind == stored.kind && known.bytes == stored.bytes {
+        return true;
+    }
+    match (known.kind, stored.kind) {
+        (DOCUMENT, DOCUMENT) => {
+            let documents = [known, stored].map(|it| RawDocument::from_bytes(it.bytes));
+            let [Ok(known), Ok(stored)] = documents else {
+                return false;
+            };
+            let stored = fields(stored);
+            let mut known = elements(known).map_while(Result::ok);
+            known.all(|known| {
+                let stored = stored.get(known.name);
+                stored.is_none_or(|stored| is_of(known, *stored))
+            })
+        }
+        (ARRAY, ARRAY) => {
+            let (known, stored) = (list(known), list(stored));
+            let mut both = known.iter().zip(&stored);
+            known.len() == stored.len() && both.all(|(known, stored)| is_of(*known, *stored))
+        }
+        _ => whole::are_same_numbers(known.value, stored.value),
+    }
+}
+
+/// For each element of a changed array, the place that it had before; `None` if it is new. Only the places that are
+/// `asked` for matter.
+///
+/// An element that is as before is found wherever it is. One that was changed is the one at its place, in an array of
+/// the same length. Elements are removed if all that are left were there before.
+///
+/// # Errors
+///
+/// A place that is asked for, whose element may be any of several, or may have been removed or changed.
+pub(super) fn sources(
+    before: &[Element<'_>],
+    after: &[Element<'_>],
+    asked: &dyn Fn(usize) -> bool,
+) -> Result<Vec<Option<usize>>, usize> {
+    let is_as_long = before.len() == after.len();
+    let mut sources = vec![None; after.len()];
+    let [of_before, of_after] = [before, after].map(|elements| {
+        elements
+            .iter()
+            .map(|element| canonical(*element))
+            .collect::<Vec<Vec<u8>>>()
+    });
+    let mut open = BTreeSet::from_iter(0..before.len());
+    if is_as_long {
+        for (place, source) in sources.iter_mut().enumerate() {
+            if of_before.get(place) == of_after.get(place) {
+                *source = Some(place);
+                open.remove(&place);
+            }
+        }
+    }
+    let mut unmatched: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
+    for (place, source) in sources.iter().enumerate() {
+        if let (None, Some(of_after)) = (source, of_after.get(place)) {
+            unmatched.entry(of_after).or_default().push(place);
+        }
+    }
+    let mut equal: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
+    for place in &open {
+        if let Some(of_before) = of_before.get(*place) {
+            equal.entry(of_before).or_default().push(*place);
+        }
+    }
+    for (content, before) in equal {
+        let Some(after) = unmatched.remove(content) else {
+            continue;
+        };
+        if before.len() != after.len()
+            && let Some(unclear) = before.iter().find(|place| asked(**place))
+        {
+            return Err(*unclear);
+        }
+        for (before, after) in before.iter().zip(&after) {
+            if let Some(source) = sources.get_mut(*after) {
+                *source = Some(*before);
+            }
+        }
+        for before in &before {
+            open.remove(before);
+        }
+    }
+    let changed: BTreeSet<usize> = unmatched.into_values().flatten().collect();
+    if changed.is_empty() {
+        return Ok(sources);
+    }
+    for place in open.into_iter().filter(|place| asked(*place)) {
+        match sources.get_mut(place) {
+            Some(source) if is_as_long && changed.contains(&place) => *source = Some(place),
+            _ => return Err(place),
+        }
+    }
+    Ok(sources)
+}
+
+/// The content of a value, whatever the order of its fields and of the elements of its arrays: a set has another
+/// order each time.
+pub(super) fn canonical(value: Element<'_>) -> Vec<u8> {
+    let mut content = vec![value.kind];
+    match value.kind {
+        DOCUMENT | ARRAY => {
+            let is_array = value.kind == ARRAY;
+            let mut parts: Vec<Vec<u8>> = list(value)
+                .into_iter()
+                .map(|inner| {
+                    let name = if is_array { "" } else { inner.name };
+                    let mut part = name.as_bytes().to_vec();
+                    part.push(0);
+                    part.extend(canonical(inner));
+                    part
+                })
+                .collect();
+            parts.sort_unstable();
+            content.extend_from_slice(&parts.len().to_le_bytes());
+            for part in parts {
+                content.extend_from_slice(&part.len().to_le_bytes());
+                content.extend(part);
+            }
+        }
+        _ => content.extend_from_slice(value.bytes),
+    }
+    content
+}
+
+/// The content of an item.
+pub(super) fn content(item: &RawDocument) -> Vec<u8> {
+    canonical(Element {
+        name: "",
+        kind: DOCUMENT,
+        bytes: item.as_bytes(),
+        value: RawBsonRef::Document(item),
+    })
+}
