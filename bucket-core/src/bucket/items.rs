@@ -104,6 +104,21 @@ impl<'a> ItemReader<'a> {
         &self.shared
     }
 
+    /// The arrays that the bucket holds for this item, by their names.
+    pub(crate) fn held_for(&self, item: &RawDocument) -> Vec<Element<'a>> {
+        let has = |name: &str| matches!(item.get(name), Ok(Some(_)));
+        // An item that is older than the arrays has its attributes as plain fields.
+        let has_own = |held: &Element<'a>| {
+            let mut arrays = self.spec.shared_arrays();
+            let array = arrays.find(|array| array.name == held.name);
+            has(held.name) || array.is_some_and(|array| array.field_names().any(has))
+        };
+        let held = self.shared.iter().map(|array| array.element);
+        let mut held: Vec<Element<'a>> = held.filter(|held| !has_own(held)).collect();
+        held.sort_by_key(|held| held.name);
+        held
+    }
+
     /// The edits of the bucket.
     pub(crate) const fn edits(&self) -> Edits {
         self.edits

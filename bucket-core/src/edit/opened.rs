@@ -109,7 +109,7 @@ impl<'a, T: Record> OpenedBucket<'a, T> {
                 match self.items.get(target.index) {
                     None => return Found::Nothing,
                     Some(item) if self.is_removed(item) => return Found::Removed,
-                    Some(item) if !target.is(item) => return Found::Changed,
+                    Some(item) if !target.is(item, &self.reader) => return Found::Changed,
                     Some(_) => target.index,
                 }
             }
@@ -183,7 +183,7 @@ impl<'a, T: Record> OpenedBucket<'a, T> {
         let left = left.filter(|(_, item)| !self.is_removed(item));
         left.map(|(index, item)| {
             Ok(Referenced {
-                reference: RecordRef::new::<T>(&key, self.head.place, index, item),
+                reference: RecordRef::new::<T>(&key, self.head.place, index, item, &self.reader),
                 record: self.record(index)?,
             })
         })

@@ -81,7 +81,8 @@ impl<T: Record> Newest<T> {
         let index = usize::try_from(newest.get_i32(AT).ok()?).ok()?;
         let item = newest.get_document(ITEM).ok()?;
         let key = ReadKey::of::<T>(&self.key);
-        Some(RecordRef::new::<T>(&key, self.place, index, item))
+        let reader = ItemReader::new(T::SPEC, newest.get_document(STORED).ok()?).ok()?;
+        Some(RecordRef::new::<T>(&key, self.place, index, item, &reader))
     }
 
     /// The record with its reference.

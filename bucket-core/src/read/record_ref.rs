@@ -1,14 +1,17 @@
 //! References to records: the place of a record and what it was, as text for clients.
 //!
-//! Format, version 1, in base64 with the URL-safe alphabet and without padding (RFC 4648, section 5):
+//! Format, versions 1 and 2, in base64 with the URL-safe alphabet and without padding (RFC 4648, section 5):
 //!
 //! | bytes | content |
 //! | --- | --- |
-//! | 1 | the version, 1 |
+//! | 1 | the version |
 //! | 6 | the key of the record, as in a cursor token without direction and bounds |
 //! | 3 to 25 | the bucket's time or number, its sequence, the record's index; each a LEB128 integer, signed ones in zigzag |
-//! | 6 | the start of SHA-256 over the stored item |
+//! | 6 | the start of SHA-256 over the content |
 //! | 4 | the start of SHA-256 over everything before it |
+//!
+//! The content of version 1 is the stored item. That of version 2, for a record whose attributes are held by its bucket, is
+//! the item and each held array that it relies on: name, NUL, value. Such records had version 1 once, which is still taken.
 
 use std::fmt;
 
@@ -22,11 +25,14 @@ use super::{
     token::{CHECK, QUERY, TokenError, check, first, pull, push, query_of, unzigzag, zigzag},
 };
 use crate::{
-    bucket::{id::Place, record::Record},
+    bucket::{ItemReader, id::Place, record::Record},
+    codec::raw::Element,
     model::spec::BucketSpec,
 };
 
 const VERSION: u8 = 1;
+/// Of a record whose bucket holds attributes for it.
+const WITH_HELD: u8 = 2;
 const CONTENT: usize = 6;
 /// No reference of this version is longer.
 const LONGEST: usize = 80;
@@ -62,13 +68,18 @@ pub struct Referenced<T> {
 pub(crate) struct Target {
     pub(crate) place: Place,
     pub(crate) index: usize,
+    version: u8,
     content: [u8; CONTENT],
 }
 
 impl Target {
     /// Whether the record is the one that was read.
-    pub(crate) fn is(&self, item: &RawDocument) -> bool {
-        self.content == content(item)
+    pub(crate) fn is(&self, item: &RawDocument, reader: &ItemReader<'_>) -> bool {
+        let held = match self.version {
+            VERSION => Vec::new(),
+            _ => reader.held_for(item),
+        };
+        self.content == content(item, &held)
     }
 }
 
@@ -93,18 +104,27 @@ impl RecordRef {
         place: Place,
         index: usize,
         item: &RawDocument,
+        reader: &ItemReader<'_>,
     ) -> Self {
-        Self::of(of_key(T::SPEC, key), place, index, item)
+        let held = reader.held_for(item);
+        Self::of(of_key(T::SPEC, key), place, index, item, &held)
     }
 
-    fn of(key: [u8; QUERY], place: Place, index: usize, item: &RawDocument) -> Self {
-        let mut bytes = vec![VERSION];
+    fn of(
+        key: [u8; QUERY],
+        place: Place,
+        index: usize,
+        item: &RawDocument,
+        held: &[Element<'_>],
+    ) -> Self {
+        let version = if held.is_empty() { VERSION } else { WITH_HELD };
+        let mut bytes = vec![version];
         bytes.extend_from_slice(&key);
         push(&mut bytes, zigzag(place.time.into()));
         push(&mut bytes, place.sequence.into());
         // A document has at most 16 MB.
         push(&mut bytes, u128::try_from(index).unwrap_or(u128::MAX));
-        bytes.extend_from_slice(&content(item));
+        bytes.extend_from_slice(&content(item, held));
         let check = check(&bytes);
         bytes.extend_from_slice(&check);
         Self(BASE64_URL_SAFE_NO_PAD.encode(bytes))
@@ -123,7 +143,7 @@ impl RecordRef {
             return Err(MALFORMED);
         }
         let (version, body) = body.split_first().ok_or(MALFORMED)?;
-        if *version != VERSION {
+        if ![VERSION, WITH_HELD].contains(version) {
             return Err(TokenError::Version { version: *version });
         }
         let (of, body) = body.split_first_chunk::<QUERY>().ok_or(MALFORMED)?;
@@ -138,6 +158,7 @@ impl RecordRef {
         Ok(Target {
             place: Place { time, sequence },
             index,
+            version: *version,
             content: *content,
         })
     }
@@ -147,8 +168,15 @@ fn of_key(spec: &BucketSpec, key: &ReadKey) -> [u8; QUERY] {
     query_of(spec, key.elements())
 }
 
-fn content(item: &RawDocument) -> [u8; CONTENT] {
-    first(&Sha256::digest(item.as_bytes()))
+fn content(item: &RawDocument, held: &[Element<'_>]) -> [u8; CONTENT] {
+    let mut content = Sha256::new();
+    content.update(item.as_bytes());
+    for array in held {
+        content.update(array.name);
+        content.update([0]);
+        content.update(array.bytes);
+    }
+    first(&content.finalize())
 }
 
 impl fmt::Display for RecordRef {
@@ -180,7 +208,7 @@ mod tests {
     use bson::{RawDocumentBuf, doc};
 
     use super::RecordRef;
-    use crate::bucket::id::Place;
+    use crate::{bucket::id::Place, codec::raw::elements};
 
     const PLACE: Place = Place {
         time: 1_769_767_200,
@@ -189,7 +217,7 @@ mod tests {
 
     fn reference(place: Place, index: usize) -> RecordRef {
         let item = RawDocumentBuf::try_from(&doc! { "value": 7 }).unwrap_or_default();
-        RecordRef::of([1, 2, 3, 4, 5, 6], place, index, &item)
+        RecordRef::of([1, 2, 3, 4, 5, 6], place, index, &item, &[])
     }
 
     #[test]
@@ -198,6 +226,12 @@ mod tests {
             reference(PLACE, 42).as_str(),
             "AQECAwQFBsCE5JcNASp10VDhM_BQRV8N"
         );
+        let item = RawDocumentBuf::try_from(&doc! { "value": 7 }).unwrap_or_default();
+        let held = RawDocumentBuf::try_from(&doc! { "state": [{ "k": "a", "v": 1 }] });
+        let held = held.unwrap_or_default();
+        let held: Vec<_> = elements(&held).map_while(Result::ok).collect();
+        let with_held = RecordRef::of([1, 2, 3, 4, 5, 6], PLACE, 42, &item, &held);
+        assert_eq!(with_held.as_str(), "AgECAwQFBsCE5JcNASowXZoEsq_d1VeK");
     }
 
     #[test]

@@ -48,7 +48,7 @@ fn within<T: Record>(stored: &RawDocument, range: TimeRange) -> Result<Vec<Refer
         }
         let record = T::assemble(key.clone(), reader.decode(index, item)?);
         if let Some(item) = item.as_document() {
-            let reference = RecordRef::new::<T>(&of_key, head.place, index, item);
+            let reference = RecordRef::new::<T>(&of_key, head.place, index, item, &reader);
             inside.push(Referenced { reference, record });
         }
     }

@@ -82,6 +82,6 @@ pub(super) fn referenced<T: Record>(
             "an array of documents",
         ));
     };
-    let reference = RecordRef::new::<T>(&ReadKey::of::<T>(key), place, index, item);
+    let reference = RecordRef::new::<T>(&ReadKey::of::<T>(key), place, index, item, reader);
     Ok((time, Referenced { reference, record }))
 }
