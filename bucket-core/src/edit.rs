@@ -8,7 +8,8 @@
 //! | what a stored item has that the model does not know | `unknown` |
 //! | which elements of two arrays are the same one | `same_elements` |
 //! | a record that goes to another bucket | `moving` |
-//! | the state that an edit matches, and what it stores | `statement` |
+//! | the state that an edit matches | `state` |
+//! | what it stores | `statement` |
 //! | why a record cannot be edited | `edit_error` |
 //! | the removal of all buckets of a key | `of_key` |
 //! | what the server did | `reply` |
@@ -16,8 +17,8 @@
 //! | its result | `edited` |
 //!
 //! An edit reads the bucket, and its statement matches only the state that was read: the count, the number of
-//! the edit before it, and the items: all of them if the model has aggregates (in buckets of less than 8 MB),
-//! else those that it replaces. Appends change the count, edits the number. If another
+//! the edit before it, the arrays of attributes and the size that the bucket has, and the items: all of them if the model
+//! has aggregates (in buckets of less than 8 MB) or the edit replaces many, else those that it replaces. Appends change the count, edits the number. If another
 //! writer comes first, the statement changes nothing, and the edit begins again. So the aggregates that the
 //! statement stores are always those of exactly the items that the bucket has after it, by the same code that
 //! adds up single records in statistics.
@@ -36,6 +37,7 @@ mod opened;
 mod replacement;
 mod reply;
 mod same_elements;
+mod state;
 mod statement;
 mod unknown;
 mod which;

@@ -79,7 +79,9 @@ impl<T: Record> OpenedRecord<'_, T> {
             return Ok(None);
         }
         let mut own = Document::new();
-        if spec.max_bytes().is_some() {
+        // A bucket from before the model counted bytes has none, and takes no more records.
+        let has_bytes = matches!(bucket.stored.get(spec.names().bytes), Ok(Some(_)));
+        if spec.max_bytes().is_some() && has_bytes {
             let encoded = bucket.reader.encoded(old).as_bytes().len();
             let before = self.record()?;
             let more = size.saturating_sub(counted_bytes(&before, encoded));

@@ -1,4 +1,4 @@
-//! The statement of an edit: the state of the bucket that it matches, and what it stores.
+//! The statement of an edit: what it stores in the state of the bucket that it matches.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,13 @@ use crate::{
         record::Record,
         sealed::{EDIT, FIRST, LAST, PACKED, PLACES, SEALED},
     },
-    codec::raw::{RawWriter, elements, kind::ARRAY},
-    model::{
-        size::MAX_DOCUMENT_BYTES,
-        spec::{BucketSpec, ID, ID_INDEX},
-    },
-    read::ReadKey,
+    codec::raw::{RawWriter, kind::ARRAY},
+    model::spec::{BucketSpec, ID_INDEX},
     stats::{StoredStats, Total},
 };
+
+/// What the path of an item takes in a statement, in bytes.
+const PATH: usize = 64;
 
 /// The items that an edit replaces, by their places: with a record, or with a mark.
 pub(super) type Changed<'a, T> = BTreeMap<usize, (RawDocumentBuf, Option<&'a T>)>;
@@ -57,6 +56,7 @@ impl<T: Record> OpenedBucket<'_, T> {
                 Some(value) => drop(set.insert(path, value)),
                 None => drop(unset.insert(path, "")),
             });
+        let stats = bson_size(&set) + bson_size(&unset);
         let repacked = self.packed.map(|_| self.repacked(changed));
         let command = RawWriter::build(|writer| {
             writer.string("update", spec.collection());
@@ -64,8 +64,15 @@ impl<T: Record> OpenedBucket<'_, T> {
             let updates = writer.begin_array("updates");
             let update = writer.begin_element(0);
             let filter = writer.begin_document("q");
-            let after = repacked.as_ref().map_or(0, Repacked::size);
-            self.write_filter(changed, edits, after, writer);
+            let items = || {
+                changed
+                    .values()
+                    .map(|(item, _)| item.as_bytes().len() + PATH)
+                    .sum()
+            };
+            let after = repacked.as_ref().map_or_else(items, Repacked::size);
+            let places: Vec<usize> = changed.keys().copied().collect();
+            self.write_filter(&places, after + stats, writer);
             writer.end(filter);
             let change = writer.begin_document("u");
             let sets = writer.begin_document("$set");
@@ -89,70 +96,6 @@ impl<T: Record> OpenedBucket<'_, T> {
             writer.end(updates);
         });
         Ok(command)
-    }
-
-    /// The state that was read. Appends change the count, edits their number. The items themselves show a bucket
-    /// that was removed and opened again, and what other tools have changed.
-    fn write_filter(
-        &self,
-        changed: &Changed<'_, T>,
-        edits: Edits,
-        after: usize,
-        writer: &mut RawWriter,
-    ) {
-        let spec = T::SPEC;
-        for element in elements(self.stored).map_while(Result::ok) {
-            if element.name == ID {
-                writer.raw(element.kind, ID, element.bytes);
-            }
-        }
-        writer.elements(ReadKey::of::<T>(&self.key).elements());
-        writer.integer(spec.names().count, i64::from(self.count));
-        let number = format!("{}.{}", edits::EDITS, edits::NUMBER);
-        if edits == Edits::default() {
-            let none = writer.begin_document(edits::EDITS);
-            writer.bool("$exists", false);
-            writer.end(none);
-        } else {
-            writer.integer(&number, edits.number);
-        }
-        if let Some(packed) = self.packed {
-            if packed.len() + after < MAX_DOCUMENT_BYTES * 2 / 3 {
-                writer.binary(spec.items(), PACKED, packed);
-                return;
-            }
-            // With those after it they may not fit into a command.
-            let same = writer.begin_document(spec.items());
-            writer.string("$type", "binData");
-            writer.end(same);
-            for element in elements(self.stored).map_while(Result::ok) {
-                if element.name == SEALED {
-                    let same = writer.begin_document(SEALED);
-                    writer.raw(element.kind, "$eq", element.bytes);
-                    writer.end(same);
-                }
-            }
-            return;
-        }
-        let bytes = self.stored.as_bytes().len();
-        if !spec.aggregates().is_empty() && bytes < MAX_DOCUMENT_BYTES / 2 {
-            // The aggregates are those of all of them.
-            let same = writer.begin_document(spec.items());
-            let all = writer.begin_array("$eq");
-            for (index, item) in self.items.iter().enumerate() {
-                writer.element(index, item.as_bytes());
-            }
-            writer.end(all);
-            writer.end(same);
-            return;
-        }
-        for index in changed.keys() {
-            if let Some(item) = self.items.get(*index) {
-                let same = writer.begin_document(&format!("{}.{index}", spec.items()));
-                writer.document("$eq", item);
-                writer.end(same);
-            }
-        }
     }
 
     /// All items, packed again. Where no record is left, or nothing packs them, they are rows.
@@ -216,6 +159,10 @@ impl<T: Record> OpenedBucket<'_, T> {
         }
         total.finish().map_err(EditError::Overflow)
     }
+}
+
+fn bson_size(fields: &Document) -> usize {
+    RawDocumentBuf::try_from(fields).map_or(0, |raw| raw.as_bytes().len())
 }
 
 fn write_all(writer: &mut RawWriter, fields: &Document) {
