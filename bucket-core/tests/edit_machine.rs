@@ -77,6 +77,27 @@ fn an_edit_that_others_overtake_begins_again_until_the_deadline() {
 }
 
 #[test]
+fn a_removal_of_a_key_counts_no_record_that_another_one_may_have_removed() {
+    let items = [1, 2].map(|id| {
+        doc! { "at": DateTime::from_millis(id), "unique": id, "value": 1_i64, "level": 1.0, "code": "" }
+    });
+    let two = doc! { "_id": "a_2", "device": "a", "count": 2, "items": items.to_vec() };
+    let one = doc! { "_id": "a_1", "device": "a", "count": 1, "items": items[..1].to_vec() };
+    let found = [two, one].map(|bucket| RawDocumentBuf::try_from(&bucket).unwrap());
+    let removed = |made: i32| {
+        let mut edit = Edit::<Identified>::delete_key(key()).weak();
+        edit.found(&found, DateTime::now());
+        edit.answered(&Answer::sure(doc! { "ok": 1, "n": made }), false);
+        edit.found(&[], DateTime::now());
+        let made = edit.end().unwrap();
+        (made.records, made.buckets)
+    };
+    assert_eq!(removed(2), (3, 2));
+    assert_eq!(removed(1), (1, 1));
+    assert_eq!(removed(0), (0, 0));
+}
+
+#[test]
 fn a_lost_try_leaves_the_outcome_open() {
     let mut edit = Edit::<Identified>::delete_key(key());
     edit.found(&[empty()], DateTime::now());

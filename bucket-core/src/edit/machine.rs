@@ -75,6 +75,8 @@ pub struct Edit<'a, T: Record> {
     lost: u32,
     /// What the statement under way makes.
     pending: Edited<T>,
+    /// Of the removal of a key: the records of each bucket of the statement under way.
+    records: Vec<u64>,
     made: Edited<T>,
     failure: Option<EditFailure>,
 }
@@ -220,6 +222,7 @@ impl<'a, T: Record> Edit<'a, T> {
             },
             lost: 0,
             pending: Edited::default(),
+            records: Vec::new(),
             made: Edited::default(),
             failure,
         }
@@ -427,9 +430,10 @@ impl<'a, T: Record> Edit<'a, T> {
         })
     }
 
-    fn attempt_on_key(&self, found: &[RawDocumentBuf]) -> Attempt<T> {
+    fn attempt_on_key(&mut self, found: &[RawDocumentBuf]) -> Attempt<T> {
+        self.records = records_of(T::SPEC, found);
         let makes = Edited {
-            records: records_of(T::SPEC, found),
+            records: self.records.iter().sum(),
             buckets: u64::try_from(found.len()).unwrap_or(u64::MAX),
             ..Edited::default()
         };
@@ -443,9 +447,12 @@ impl<'a, T: Record> Edit<'a, T> {
     fn made(&mut self, made: u64, statements: usize) {
         let mut pending = std::mem::take(&mut self.pending);
         if let What::Key = self.what {
-            // Another removal may have come first for some.
-            let statements = u64::try_from(statements).unwrap_or(u64::MAX);
-            pending.buckets = made.min(statements);
+            // Another removal may have come first for some, and counts them. The reply does not say which: it is at
+            // least as many as the smallest of them have, so that no record is counted twice.
+            let made = usize::try_from(made).unwrap_or(usize::MAX).min(statements);
+            self.records.sort_unstable();
+            pending.records = self.records.iter().take(made).sum();
+            pending.buckets = u64::try_from(made).unwrap_or(u64::MAX);
             self.state = State::Reads(ReadLevel::Local);
         } else {
             self.state = State::Over;

@@ -26,15 +26,16 @@ pub(super) fn ids_of_key(spec: &BucketSpec, key: &ReadKey, all: bool) -> FindPla
     }
 }
 
-/// The number of records of these buckets, as far as they can be read.
+/// The number of records of each of these buckets, as far as it can be read.
 #[must_use]
-pub(super) fn records_of(spec: &BucketSpec, found: &[RawDocumentBuf]) -> u64 {
+pub(super) fn records_of(spec: &BucketSpec, found: &[RawDocumentBuf]) -> Vec<u64> {
     let records = |found: &RawDocumentBuf| {
         let count = stored_count(spec, found).ok()?;
         let count = u32::try_from(count).ok()?;
         Some(Edits::read(found).unwrap_or_default().left_of(count))
     };
-    found.iter().filter_map(records).map(u64::from).sum()
+    let found = found.iter().map(records);
+    found.map(|records| records.map_or(0, u64::from)).collect()
 }
 
 /// The command that removes these buckets of a key.
