@@ -73,6 +73,28 @@ fn nothing_is_found_where_nothing_is_wrong() {
 }
 
 #[test]
+fn a_wrong_number_of_removed_records_hides_no_other_problem() {
+    use ProblemKind as Kind;
+    let one = || pages().remove(0);
+    let edits = doc! { "number": 1_i64, "removed": 1_i64 };
+    let removed = |bucket| with(bucket, "_edits", edits.clone());
+    finds::<Counted>(&[removed(one())], &[Kind::Removed]);
+    let wrong = removed(with_stats(one(), 0.5, 0.15));
+    finds::<Counted>(&[wrong], &[Kind::Removed, Kind::Aggregate]);
+}
+
+#[test]
+fn ids_that_the_index_takes_for_one_are_repeated_whatever_their_types() {
+    let items = [(1_000, 1, 0.1), (2_000, 1, 0.2)];
+    let mut mixed = bucket("a_0000000001", Document::new(), &items);
+    let of_mixed = mixed.get_array_mut("items").unwrap();
+    let first = of_mixed[0].as_document_mut().unwrap();
+    let id = first.get_i32("id").unwrap();
+    first.insert("id", i64::from(id));
+    finds::<Counted>(&[mixed], &[ProblemKind::RepeatedId]);
+}
+
+#[test]
 fn a_document_that_is_damaged_is_found() {
     use ProblemKind as Kind;
     let one = || pages().remove(0);

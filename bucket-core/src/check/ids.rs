@@ -153,12 +153,11 @@ pub(crate) fn share_one(spec: &BucketSpec, one: &RawDocument, other: &RawDocumen
     is_shared
 }
 
-/// Each record id of a bucket as the index on ids compares it, with the index of its item. In the place of a removed
-/// record is its id, or the place itself, which no other bucket has. What cannot be an id is left out.
+/// Each record id of a bucket as the index on ids compares it, with the index of its item.
 fn each(spec: &BucketSpec, stored: &RawDocument, mut take: impl FnMut(u64, Vec<u8>)) {
-    let Some(name) = spec.unique() else {
+    if spec.unique().is_none() {
         return;
-    };
+    }
     let Ok(items) = items(spec, stored) else {
         return;
     };
@@ -166,14 +165,19 @@ fn each(spec: &BucketSpec, stored: &RawDocument, mut take: impl FnMut(u64, Vec<u
         let RawBsonRef::Document(item) = item else {
             continue;
         };
-        let identity = match item.get(name) {
-            Ok(Some(RawBsonRef::Document(place))) => Some(place.as_bytes().to_vec()),
-            Ok(Some(value)) => identity(value),
-            _ => None,
-        };
-        if let Some(identity) = identity {
+        if let Some(identity) = identity_of(spec, item) {
             take(index, identity);
         }
+    }
+}
+
+/// The record id of an item as the index on ids compares it. In the place of a removed record is its id, or the place
+/// itself, which no other item has. `None` of what cannot be an id.
+pub(super) fn identity_of(spec: &BucketSpec, item: &RawDocument) -> Option<Vec<u8>> {
+    match item.get(spec.unique()?) {
+        Ok(Some(RawBsonRef::Document(place))) => Some(place.as_bytes().to_vec()),
+        Ok(Some(value)) => identity(value),
+        _ => None,
     }
 }
 

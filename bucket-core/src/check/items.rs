@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bson::{DateTime, RawBsonRef, RawDocument};
 use foldhash::fast::RandomState;
 
-use super::{Problem, damage::problem, fields::Own};
+use super::{Problem, damage::problem, fields::Own, ids::identity_of};
 use crate::{
     bucket::{
         ItemReader,
@@ -13,7 +13,7 @@ use crate::{
         item_time, items,
         record::Record,
     },
-    codec::raw::{element_parts, elements},
+    codec::raw::elements,
     error::Damage,
     model::{
         form::OwnField,
@@ -88,8 +88,6 @@ pub(super) fn check<T: Record>(
     let removed = u64::from(reader.edits().removed);
     if removed != marks {
         problems.push(Problem::Removed { removed, marks });
-        // What is counted as removed decides which items are records.
-        return number - marks;
     }
     if number == 0 && !spec.form().reserves() {
         problems.push(Problem::Empty);
@@ -101,7 +99,7 @@ pub(super) fn check<T: Record>(
         });
     }
     if of_items.are_readable {
-        of_items.finish(stored, number, key.is_some(), now, problems);
+        of_items.finish(stored, [number, marks], key.is_some(), now, problems);
     }
     number - marks
 }
@@ -117,7 +115,8 @@ struct Items<'a> {
     times: Option<(DateTime, DateTime, DateTime)>,
     /// The size that counts against the limit of bytes.
     bytes: u64,
-    ids: HashMap<(u8, &'a [u8]), usize, RandomState>,
+    /// The ids as the index compares them, and where they are.
+    ids: HashMap<Vec<u8>, usize, RandomState>,
     /// The names of arrays of the bucket that were compared already.
     compared: Vec<&'a str>,
     are_readable: bool,
@@ -193,25 +192,16 @@ impl<'a> Items<'a> {
     }
 
     /// The index cannot see that one document has an id twice.
-    fn take_id(&mut self, index: usize, item: &'a RawDocument, problems: &mut Vec<Problem>) {
-        let Some(name) = self.spec.unique() else {
+    fn take_id(&mut self, index: usize, item: &RawDocument, problems: &mut Vec<Problem>) {
+        let Some(identity) = identity_of(self.spec, item) else {
             return;
         };
-        let mut parts = item.as_bytes().get(4..).unwrap_or_default();
-        while let Some((part, rest)) = element_parts(parts) {
-            parts = rest;
-            if part.name != name.as_bytes() {
-                continue;
-            }
-            let first = self.ids.insert((part.kind, part.bytes), index);
-            if let Some(first) = first {
-                let count = |number| u64::try_from(number).unwrap_or(u64::MAX);
-                problems.push(Problem::RepeatedId {
-                    first: count(first),
-                    index: count(index),
-                });
-            }
-            break;
+        if let Some(first) = self.ids.insert(identity, index) {
+            let count = |number| u64::try_from(number).unwrap_or(u64::MAX);
+            problems.push(Problem::RepeatedId {
+                first: count(first),
+                index: count(index),
+            });
         }
     }
 
@@ -255,25 +245,25 @@ impl<'a> Items<'a> {
     fn finish(
         self,
         stored: &RawDocument,
-        number: u64,
+        [number, marks]: [u64; 2],
         has_key: bool,
         now: DateTime,
         problems: &mut Vec<Problem>,
     ) {
         // Edits move no bound, so a bucket may reach further than its records.
-        let is_edited = self.reader.edits() != Edits::default();
+        let is_edited = marks > 0 || self.reader.edits() != Edits::default();
         if let Some(times) = self.times {
             if !is_edited {
                 self.own.check_span(times, problems);
                 self.check_age(times, now, problems);
             }
-            self.check_bytes(stored, number, problems);
+            self.check_bytes(stored, number, is_edited, problems);
         }
         if !has_key && !self.spec.inputs().is_empty() {
             return;
         }
-        let count = u32::try_from(number).unwrap_or(u32::MAX);
-        let count = self.reader.edits().left_of(count);
+        // The marks themselves: their number may be stored wrong.
+        let count = u32::try_from(number - marks).unwrap_or(u32::MAX);
         let found = match StoredStats::read(self.spec, stored, count) {
             Ok(found) => found,
             Err(damage) => return problems.push(problem(damage)),
@@ -301,7 +291,13 @@ impl<'a> Items<'a> {
         }
     }
 
-    fn check_bytes(&self, stored: &RawDocument, number: u64, problems: &mut Vec<Problem>) {
+    fn check_bytes(
+        &self,
+        stored: &RawDocument,
+        number: u64,
+        is_edited: bool,
+        problems: &mut Vec<Problem>,
+    ) {
         // Buckets from before the model counted bytes have none.
         let has_bytes = matches!(stored.get(self.spec.names().bytes), Ok(Some(_)));
         if self.spec.max_bytes().is_none() || !has_bytes || !self.own.is_readable(OwnField::Bytes) {
@@ -313,7 +309,6 @@ impl<'a> Items<'a> {
         let expected = self.bytes.saturating_add(number.saturating_mul(counters));
         let bytes = self.own.fields.bytes;
         // Edits make it no smaller.
-        let is_edited = self.reader.edits() != Edits::default();
         if bytes < expected || bytes != expected && !is_edited {
             problems.push(Problem::Bytes { bytes, expected });
         }
