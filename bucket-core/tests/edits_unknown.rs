@@ -144,7 +144,7 @@ fn unknown_fields_of_nested_documents_stay() {
 fn a_document_that_the_edit_removes_takes_its_unknown_fields_with_it() {
     let address = doc! { "street": "x", "geo": { "x": 1_i64, "z": 2 } };
     let found = updated(doc! { "address": address }, |order| {
-        order.address.geo = None
+        order.address.geo = None;
     });
     let expected = doc! { "street": "x" };
     assert_eq!(found.unwrap().get_document("address").unwrap(), &expected);
@@ -229,7 +229,7 @@ fn an_old_name_of_a_field_never_stays_beside_the_new_one() {
     // The model skips what the old name has, so its own form of the item has neither name.
     for old in ["", "red"] {
         let found = updated(doc! { "colour": old }, |order| {
-            order.color = "blue".to_owned()
+            order.color = "blue".to_owned();
         });
         let found = found.unwrap();
         assert!(found.get("colour").is_none(), "{found}");

@@ -42,17 +42,14 @@ pub(super) fn places(stored: &[Element<'_>], known: &[Element<'_>]) -> Places {
             Places::Unclear
         };
     }
-    match places_of_each(stored, known) {
-        Some(places) => Places::Of(places),
-        None => {
-            let is_there = |stored: &Element<'_>| known.iter().any(|known| is_of(*known, *stored));
-            let is_known = stored.iter().all(is_there) && shape(stored).is_subset(&shape(known));
-            if is_known {
-                Places::AllKnown
-            } else {
-                Places::Unclear
-            }
-        }
+    if let Some(places) = places_of_each(stored, known) {
+        return Places::Of(places);
+    }
+    let is_there = |stored: &Element<'_>| known.iter().any(|known| is_of(*known, *stored));
+    if stored.iter().all(is_there) && shape(stored).is_subset(&shape(known)) {
+        Places::AllKnown
+    } else {
+        Places::Unclear
     }
 }
 
@@ -150,7 +147,7 @@ pub(super) fn sources(
             .map(|element| canonical(*element))
             .collect::<Vec<Vec<u8>>>()
     });
-    let mut open = BTreeSet::from_iter(0..before.len());
+    let mut open: BTreeSet<usize> = (0..before.len()).collect();
     if is_as_long {
         for (place, source) in sources.iter_mut().enumerate() {
             if of_before.get(place) == of_after.get(place) {
