@@ -244,7 +244,7 @@ impl Wanted {
         let mut is_gone = false;
         if self.rows == InRow::Bucket {
             self.each_reference(row, |it| {
-                is_gone |= self.outcome(it) == Some(FromArchive::Gone)
+                is_gone |= self.outcome(it) == Some(FromArchive::Gone);
             });
         }
         if is_gone {

@@ -327,14 +327,7 @@ impl fmt::Display for ErrorKind {
             Self::OutcomeUnknown { message } => {
                 write!(f, "the records may or may not be stored: {message}")
             }
-            Self::Interrupted { after, cause } => {
-                write!(f, "{cause}; ")?;
-                match after {
-                    Some(id) => write!(f, "documents up to {id} are migrated")?,
-                    None => f.write_str("finished batches stay migrated")?,
-                }
-                f.write_str(": start the migration again")
-            }
+            Self::Interrupted { after, cause } => interrupted(f, after.as_ref(), cause),
             Self::BucketTooLarge { bytes, limit } => {
                 write!(
                     f,
@@ -347,6 +340,19 @@ impl fmt::Display for ErrorKind {
             }
         }
     }
+}
+
+fn interrupted(
+    f: &mut fmt::Formatter<'_>,
+    after: Option<&impl fmt::Display>,
+    cause: &ErrorKind,
+) -> fmt::Result {
+    write!(f, "{cause}; ")?;
+    match after {
+        Some(id) => write!(f, "documents up to {id} are migrated")?,
+        None => f.write_str("finished batches stay migrated")?,
+    }
+    f.write_str(": start the migration again")
 }
 
 fn history_lost(f: &mut fmt::Formatter<'_>, since: DateTime, message: &str) -> fmt::Result {
