@@ -15,6 +15,10 @@ pub mod faults;
 
 static SERVER: OnceCell<DevServer> = OnceCell::const_new();
 
+/// A write of the largest documents changes 64 MB: the document, two keys of nearly its size, and the entry in the
+/// oplog. In a smaller cache the server breaks such a write off, or stalls for a minute, with all tests that it serves.
+const CACHE_MIB: u32 = 1024;
+
 /// The server of all tests that only need one. It stops when the process ends.
 ///
 /// # Panics
@@ -25,7 +29,8 @@ pub async fn server() -> &'static DevServer {
 }
 
 async fn start() -> DevServer {
-    let server = DevServer::start().await.expect("a development server");
+    let server = DevServer::builder().cache_mib(CACHE_MIB);
+    let server = server.await.expect("a development server");
     if server.is_started() {
         // Once a minute it would remove old buckets, whichever test they belong to.
         let off = doc! { "setParameter": 1, "ttlMonitorEnabled": false };

@@ -86,6 +86,9 @@ impl DevServerBuilder {
 
     /// Sets the size of the `WiredTiger` cache in MiB: 256 if not set, which is the minimum.
     ///
+    /// What one write changes must fit in a seventh of it: the documents, their keys in indexes, and their entries
+    /// in the oplog. In 256 MiB a document of nearly 16 MB does not, and its write is broken off or takes minutes.
+    ///
     /// ```no_run
     /// # async fn example() -> Result<(), bucket_mongo::testing::Error> {
     /// # use bucket_mongo::testing::DevServer;
