@@ -18,6 +18,7 @@ use crate::{
 };
 
 mod across;
+mod arrange;
 mod by_record_id;
 mod fill;
 mod in_bucket;
@@ -46,6 +47,7 @@ mod walk;
 
 pub use self::{
     across::{LONGEST_WINDOW, across_keys},
+    arrange::sort_by_time,
     fill::{Amount, CapacityUse, ExpiryReport, ExpiryStep, FillReader, FillReport, SizeClass},
     in_bucket::InBucket,
     in_commands::in_commands,

@@ -208,14 +208,14 @@ fn without_records<T: Record>(
     found: Vec<Result<RawDocumentBuf>>,
 ) -> (Vec<Result<RawDocumentBuf>>, Vec<T::Key>) {
     let mut keys = Vec::new();
-    let mut others = found;
-    others.retain(|found| {
-        let found = found.as_ref().ok();
-        let key = found.and_then(|found| Newest::<T>::without_records(found));
-        let has_records = key.is_none();
-        keys.extend(key);
-        has_records
-    });
+    let mut others = Vec::with_capacity(found.len());
+    for found in found {
+        let bucket = found.as_ref().ok();
+        match bucket.and_then(|bucket| Newest::<T>::without_records(bucket)) {
+            Some(key) => keys.push(key),
+            None => others.push(found),
+        }
+    }
     (others, keys)
 }
 

@@ -183,7 +183,7 @@ impl<'a, T: Record, R: Send + 'a> RangeAllKeysQuery<'a, T, R> {
 fn records<T: Record>(stored: &RawDocument, range: TimeRange) -> Result<Vec<T>, DamagedBucket> {
     let bucket = bucket::decode_within::<T>(stored, range)?;
     let mut records = bucket::assemble_records(bucket);
-    records.sort_by_key(Record::time);
+    read::sort_by_time(&mut records, Record::time);
     Ok(records)
 }
 
@@ -193,7 +193,7 @@ fn referenced<T: Record>(
     range: TimeRange,
 ) -> Result<Vec<Referenced<T>>, DamagedBucket> {
     let mut records = read::references::<T>(stored, range)?;
-    records.sort_by_key(|of| of.record.time());
+    read::sort_by_time(&mut records, |of| of.record.time());
     Ok(records)
 }
 

@@ -37,6 +37,13 @@ pub(crate) struct Replacing<'a, T: Record> {
 
 type Outcomes = Vec<(usize, Result<Inserted>)>;
 
+/// Removes the outcomes that the batch gave these records.
+fn forget(written: &mut Written, contested: &[Contested]) {
+    let indexes: HashSet<usize> = contested.iter().map(|record| record.index).collect();
+    written.failed.retain(|(index, _)| !indexes.contains(index));
+    written.duplicates.retain(|index| !indexes.contains(index));
+}
+
 impl<T: Record> Replacing<'_, T> {
     /// Settles them, and puts their outcomes in the place of those that the batch gave them.
     pub(crate) async fn settle(self, written: &mut Written) {
@@ -44,9 +51,7 @@ impl<T: Record> Replacing<'_, T> {
         if contested.is_empty() {
             return;
         }
-        let indexes: HashSet<usize> = contested.iter().map(|record| record.index).collect();
-        written.failed.retain(|(index, _)| !indexes.contains(index));
-        written.duplicates.retain(|index| !indexes.contains(index));
+        forget(written, &contested);
         let outcomes = match &written.stopped_by {
             Some(error) => not_sent(contested, error),
             None => self.all(contested).await,

@@ -26,7 +26,7 @@ pub(super) async fn each(
     let failed = |fault| Error::read(fault, context);
     let rows = Rows::open(collection, plans, BATCH, options).await;
     let mut rows = rows.map_err(failed)?;
-    while let Some(stored) = rows.next(|_| 0).await.map_err(failed)? {
+    while let Some(stored) = rows.next(&|_| 0).await.map_err(failed)? {
         take(stored).map_err(|damage| Error::new(ErrorKind::Damaged(damage), context))?;
     }
     Ok(())

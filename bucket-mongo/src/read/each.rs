@@ -39,7 +39,7 @@ where
 {
     async fn next(mut self) -> Option<(Result<R>, Self)> {
         let rows = self.rows.as_mut()?;
-        let decoded = match rows.next(|_| 0).await {
+        let decoded = match rows.next(&|_| 0).await {
             Ok(None) => return None,
             Ok(Some(stored)) => (self.decode)(stored),
             Err(fault) => {

@@ -276,7 +276,7 @@ impl<'a, T: Record, R> Request<'a, T, R> {
                 && longer.is_none()
                 && to_settle.is_none()
             {
-                let next = rows.next(|_| 0).await;
+                let next = rows.next(&|_| 0).await;
                 let Some(stored) = next.map_err(|error| Error::read(error, context))? else {
                     break;
                 };

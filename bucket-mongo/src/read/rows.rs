@@ -67,6 +67,9 @@ impl Find {
     }
 }
 
+/// The sort position of a document. Not a type of its own for each caller: what reads would be compiled for each model.
+pub(crate) type Turn<'a> = dyn Fn(&RawDocument) -> i64 + Send + Sync + 'a;
+
 /// Cursors over stored documents, which are not copied.
 pub(crate) struct Rows<'a> {
     stored: Merged<'a>,
@@ -170,7 +173,7 @@ impl<'a> Rows<'a> {
         options: ReadOptions<'a>,
     ) -> Result<Option<RawDocumentBuf>> {
         let mut rows = Self::open(collection, vec![plan], 0, options).await?;
-        Ok(rows.next(|_| 0).await?.map(RawDocument::to_owned))
+        Ok(rows.next(&|_| 0).await?.map(RawDocument::to_owned))
     }
 
     /// The session and the terms, to be used for another plan.
@@ -187,10 +190,7 @@ impl<'a> Rows<'a> {
 
     /// The next document. With several plans it is the one with the lowest sort position; if equal, that of
     /// the earlier plan.
-    pub(crate) async fn next(
-        &mut self,
-        turn: impl Fn(&RawDocument) -> i64 + Send + Sync,
-    ) -> Result<Option<&RawDocument>> {
+    pub(crate) async fn next(&mut self, turn: &Turn<'_>) -> Result<Option<&RawDocument>> {
         let Self {
             stored,
             ahead,
@@ -198,7 +198,7 @@ impl<'a> Rows<'a> {
         } = self;
         let terms = stored.terms.clone();
         let Some(archived) = &terms.archived else {
-            return stored.next(&turn).await;
+            return stored.next(turn).await;
         };
         let mut rows = InTurn { stored, turn };
         *given = ahead.next(archived, &terms, &mut rows).await?;
@@ -207,20 +207,20 @@ impl<'a> Rows<'a> {
 }
 
 /// Documents in the order of their turns.
-struct InTurn<'m, 'a, F> {
+struct InTurn<'m, 'a> {
     stored: &'m mut Merged<'a>,
-    turn: F,
+    turn: &'m Turn<'m>,
 }
 
-impl<F: Fn(&RawDocument) -> i64 + Send + Sync> Stored for InTurn<'_, '_, F> {
+impl Stored for InTurn<'_, '_> {
     async fn next_row(&mut self) -> Result<Option<RawDocumentBuf>> {
-        let next = self.stored.next(&self.turn).await?;
+        let next = self.stored.next(self.turn).await?;
         Ok(next.map(RawDocument::to_owned))
     }
 }
 
 impl Merged<'_> {
-    async fn next(&mut self, turn: &impl Fn(&RawDocument) -> i64) -> Result<Option<&RawDocument>> {
+    async fn next(&mut self, turn: &Turn<'_>) -> Result<Option<&RawDocument>> {
         while let Some(at) = self.to_advance.last().copied() {
             if let Some(head) = self.terms.within(self.cursors.advance(at)).await? {
                 self.heads.push(Reverse((turn(head), at)));

@@ -201,7 +201,7 @@ impl<'a, T: Record, R> Chunks<'a, T, R> {
         } = self;
         let rows = place.insert(rows);
         let turns = walk.turns();
-        let next = rows.next(|stored| turns.of(stored)).await;
+        let next = rows.next(&|stored| turns.of(stored)).await;
         let Some(stored) = next.map_err(|error| Error::read(error, context))? else {
             self.ended = true;
             self.close();

@@ -15,7 +15,7 @@ use crate::{
     codec::raw::{RawWriter, printed_id},
     error::{Damage, DamagedBucket},
     model::form::{Order, OrderedBy},
-    read::{key_elements, order::Position, span::believed_span},
+    read::{arrange::arrange, key_elements, order::Position, span::believed_span},
 };
 
 /// What a walk returns when it takes a bucket.
@@ -62,6 +62,56 @@ enum Came<R> {
     Healthy(Head, Vec<Placed<R>>, u32),
     /// With its header, if that can be read.
     Damaged(Option<Head>, Damage),
+}
+
+/// Which of two records comes first.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    by_time: bool,
+    order: Order,
+    descending: bool,
+}
+
+impl Turn {
+    fn compare(self, one: &Position, other: &Position) -> Ordering {
+        let ordered = if self.by_time {
+            let place = one
+                .place
+                .cmp(&other.place)
+                .then(one.index.cmp(&other.index));
+            one.time.cmp(&other.time).then(place)
+        } else {
+            self.order.compare(one, other)
+        };
+        if self.descending {
+            ordered.reverse()
+        } else {
+            ordered
+        }
+    }
+
+    fn sort_damaged(self, damaged: &mut [Placed<DamagedBucket>]) {
+        damaged.sort_by(|one, other| self.compare(&one.position, &other.position));
+    }
+
+    /// The order of records at these positions, by their indexes.
+    fn order_of(self, positions: &[Position]) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..positions.len()).collect();
+        // Stable, and fast for nearly sorted data. Positions are never equal.
+        order.sort_by(|one, other| self.compare(&positions[*one], &positions[*other]));
+        order
+    }
+}
+
+/// Those that may still come, of what a walk has named.
+fn retain_to_come(named: &mut Vec<(Place, String)>, last: Place, descending: bool) {
+    named.retain(|(of, _)| {
+        if descending {
+            of.time <= last.time
+        } else {
+            of.time >= last.time
+        }
+    });
 }
 
 impl<T: Record, R> Walk<T, R> {
@@ -144,16 +194,12 @@ impl<T: Record, R> Walk<T, R> {
     #[must_use]
     pub fn end(&mut self) -> Ready<R> {
         let mut damaged = std::mem::take(&mut self.damaged);
-        let (order, descending) = (self.route.order, self.route.descending());
         // The server may sort a bucket without a part before the other parts of its window.
-        damaged.sort_by(|one, other| {
-            let ordered = order.compare(&one.position, &other.position);
-            if descending {
-                ordered.reverse()
-            } else {
-                ordered
-            }
-        });
+        let turn = Turn {
+            by_time: false,
+            ..self.turn()
+        };
+        turn.sort_damaged(&mut damaged);
         Ready {
             records: std::mem::take(&mut self.held),
             damaged,
@@ -222,14 +268,7 @@ impl<T: Record, R> Walk<T, R> {
     fn has_named(&mut self, window: Place, id: &str) -> bool {
         let descending = self.route.descending();
         if let Some(last) = self.last {
-            let may_come = |of: Place| {
-                if descending {
-                    of.time <= last.time
-                } else {
-                    of.time >= last.time
-                }
-            };
-            self.without_part.retain(|(of, _)| may_come(*of));
+            retain_to_come(&mut self.without_part, last, descending);
         }
         let has_named = self.without_part.iter().any(|(_, named)| named == id);
         if !has_named {
@@ -457,34 +496,21 @@ impl<T: Record, R> Walk<T, R> {
         } else {
             self.held.extend(records);
         }
-        let (by_time, order, descending) = (
-            self.route.by_time,
-            self.route.order,
-            self.route.descending(),
-        );
-        let compare = |one: &Placed<R>, other: &Placed<R>| {
-            let (one, other) = (&one.position, &other.position);
-            let ordered = if by_time {
-                let place = one
-                    .place
-                    .cmp(&other.place)
-                    .then(one.index.cmp(&other.index));
-                one.time.cmp(&other.time).then(place)
-            } else {
-                order.compare(one, other)
-            };
-            if descending {
-                ordered.reverse()
-            } else {
-                ordered
-            }
+        let turn = self.turn();
+        let in_turn = |one: &Placed<R>, other: &Placed<R>| {
+            turn.compare(&one.position, &other.position).is_le()
         };
-        if !self
-            .held
-            .is_sorted_by(|one, other| compare(one, other).is_le())
-        {
-            // Stable, and fast for nearly sorted data. Positions are never equal.
-            self.held.sort_by(compare);
+        if !self.held.is_sorted_by(in_turn) {
+            let positions: Vec<Position> = self.held.iter().map(|held| held.position).collect();
+            arrange(&mut self.held, turn.order_of(&positions));
+        }
+    }
+
+    fn turn(&self) -> Turn {
+        Turn {
+            by_time: self.route.by_time,
+            order: self.route.order,
+            descending: self.route.descending(),
         }
     }
 

@@ -251,7 +251,7 @@ impl<'a, T: Record> Moving<'a, T> {
         let (mut found, mut bytes) = (Vec::new(), 0);
         while found.len() < TOGETHER && bytes < GATHERED {
             let next = async {
-                let next = rows.next(|_| 0).await;
+                let next = rows.next(&|_| 0).await;
                 let next = next.map_err(|fault| Error::read(fault, &self.context))?;
                 Ok(next.map(RawDocument::to_owned))
             };

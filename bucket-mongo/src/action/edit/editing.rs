@@ -269,7 +269,7 @@ impl<'a, T: Record> Editing<'a, T> {
             .await
             .map_err(failed)?;
         let mut found = Vec::new();
-        while let Some(stored) = rows.next(|_| 0).await.map_err(failed)? {
+        while let Some(stored) = rows.next(&|_| 0).await.map_err(failed)? {
             found.push(stored.to_owned());
         }
         Ok(found)

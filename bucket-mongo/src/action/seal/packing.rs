@@ -272,7 +272,7 @@ impl<'a, T: Record> Packing<'a, T> {
             gathered.take(first);
         }
         while gathered.next.is_none() && !gathered.is_last {
-            let next = timeout(patience, rows.next(|_| 0)).await;
+            let next = timeout(patience, rows.next(&|_| 0)).await;
             let next = next.unwrap_or(Err(ReadFault::Late));
             let next = next.map_err(|fault| Error::read(fault, &self.context))?;
             match next.map(|stored| self.of(stored, due)) {

@@ -201,7 +201,7 @@ impl<'a, T: Record> Verifying<'a, T> {
             return Ok(true);
         };
         for _ in 0..TOGETHER {
-            let next = rows.next(|_| 0).await;
+            let next = rows.next(&|_| 0).await;
             let Some(stored) = next.map_err(|fault| Error::read(fault, &self.context))? else {
                 return Ok(true);
             };
@@ -252,7 +252,7 @@ impl<'a, T: Record> Verifying<'a, T> {
         let rows = Rows::open(collection, vec![plan], 0, self.options.lend()).await;
         let mut rows = rows.map_err(failed)?;
         let mut found = Vec::new();
-        while let Some(stored) = rows.next(|_| 0).await.map_err(failed)? {
+        while let Some(stored) = rows.next(&|_| 0).await.map_err(failed)? {
             found.push(RawDocument::to_owned(stored));
         }
         let limits = |key: &T::Key| self.buckets.limits_of(key);
