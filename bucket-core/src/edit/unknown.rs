@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bson::{RawDocument, RawDocumentBuf};
 
-use super::same_elements::{Places, places, sources};
+use super::same_elements::{Places, canonical, places, sources};
 use crate::codec::raw::{
     Element, RawWriter, elements,
     kind::{ARRAY, DOCUMENT},
@@ -24,7 +24,7 @@ pub(super) struct Merge<'m> {
     keeps: &'m dyn Fn(usize) -> bool,
     /// Fields of the item itself that are never unknown.
     is_known: &'m dyn Fn(&str) -> bool,
-    /// The arrays whose elements cannot be told apart: they stay whole, or not at all.
+    /// The arrays whose elements nothing tells apart: they stay whole, or not at all.
     whole: BTreeSet<String>,
     /// What it has found, by number.
     found: Vec<Path>,
@@ -150,7 +150,8 @@ impl<'m> Merge<'m> {
         let places = match places {
             Places::Of(places) => places,
             Places::AllKnown => return None,
-            Places::Unclear if is_unchanged => {
+            // A set that is not changed may still have another order.
+            Places::Unclear if is_unchanged || canonical(known) == canonical(new) => {
                 self.whole.insert(path.to_owned());
                 return self.finds(path).then(|| stored.bytes.to_vec());
             }
