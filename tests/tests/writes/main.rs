@@ -22,6 +22,7 @@ mod edits;
 mod edits_explain;
 mod edits_keep_places;
 mod edits_persist;
+mod edits_state;
 mod erasure;
 mod faults_dropped;
 mod faults_edits;
