@@ -38,7 +38,7 @@ struct Visit {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
-#[bucket(collection = "orders", items = "orders", window = "1m")]
+#[bucket(collection = "orders", items = "orders", capacity = 10)]
 struct Order {
     #[bucket(key)]
     shop: i64,
@@ -190,5 +190,6 @@ async fn what_the_model_does_not_know_stays_where_it_is_and_is_never_lost_silent
     let update = orders.update(1, &which, |order| order.shop = 2);
     let error = update.await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Moves { .. }), "{error:?}");
-    assert!(orders.verify().await.unwrap().is_clean());
+    let report = orders.verify().await.unwrap();
+    assert!(report.is_clean(), "{report} {:?}", report.findings);
 }
