@@ -89,3 +89,31 @@ fn a_bucket_that_was_opened_again_is_not_damaged() {
     assert!(report.failed.is_empty(), "{:?}", report.failed);
     assert_eq!(report.stored, 3);
 }
+
+/// Each time it is full when the statement comes, and as before when it is looked at again.
+#[test]
+fn a_bucket_that_fills_up_and_is_opened_again_several_times_is_not_damaged() {
+    let collection = Collection::new(Sample::<NUMBERED>::SPEC);
+    let others = |numbers: Range<i64>| {
+        let report = run(call(numbers), &collection, |_| {}, answered);
+        assert!(report.failed.is_empty(), "{:?}", report.failed);
+    };
+    let capacity = i64::from(Sample::<NUMBERED>::SPEC.capacity().unwrap());
+    others(0..1);
+    let mut ours = call(100..101);
+    for turn in 0..5 {
+        let (held, commands) = held(ours, &collection);
+        let first = 1_000 * (turn + 1);
+        others(first..first + capacity - 1);
+        ours = sent((held, commands), &collection);
+        let all = doc! {
+            "delete": Sample::<NUMBERED>::SPEC.collection(),
+            "deletes": [{ "q": {}, "limit": 0 }],
+        };
+        collection.run(&RawDocumentBuf::try_from(&all).unwrap());
+        others(first + 500..first + 501);
+    }
+    let report = run(ours, &collection, |_| {}, answered);
+    assert!(report.failed.is_empty(), "{:?}", report.failed);
+    assert_eq!(report.stored, 1);
+}

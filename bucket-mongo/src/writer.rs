@@ -159,6 +159,7 @@ impl<'a> Writer<'a> {
         terms.for_good = self.commitment.is_for_good();
         let left = self.deadline.saturating_duration_since(Instant::now());
         terms.in_a_hurry = left < HURRY;
+        terms.looks_anew = self.cache.is_due();
         terms
     }
 

@@ -92,7 +92,8 @@ impl<T: Record> Ensure<'_, T> {
     ///
     /// Use it when you change a capacity. Writers of the old model then open no more buckets
     /// ([`Drift`](crate::ErrorKind::Drift)), whether they call `ensure` again or not; they may still fill a bucket
-    /// that they remember, up to their own capacity.
+    /// that they remember, up to their own capacity. A handle of another form or of other key fields that lives on notices
+    /// it at the latest with its first write after 30 seconds: stop its writers first.
     pub fn replace_indexes(mut self) -> Self {
         self.replace = true;
         self

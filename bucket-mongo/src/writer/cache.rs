@@ -1,8 +1,11 @@
 //! What a handle and its clones have learned about their server, collection and keys.
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, AtomicI64, Ordering::Relaxed},
+use std::{
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicI64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
 };
 
 use bucket_core::{
@@ -25,12 +28,28 @@ pub(crate) struct SharedCache {
     longest: AtomicI64,
     /// The UUID of the collection that the last look of a read has met.
     collection: Mutex<Option<Bson>>,
+    /// When a call has last looked at what writes depend on.
+    looked: Mutex<Option<Instant>>,
 }
+
+/// How long writes rely on what a look has found. An index that goes stops the statements that name it, but not all that a
+/// model needs is named.
+const RELIES_FOR: Duration = Duration::from_secs(30);
 
 impl SharedCache {
     pub(crate) fn lock(&self) -> MutexGuard<'_, write::Cache> {
         // A poisoned state is complete: its operations do not panic half-way.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it is time to look again. Of many calls one is to.
+    pub(super) fn is_due(&self) -> bool {
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = looked.is_some_and(|at| at.elapsed() >= RELIES_FOR);
+        if is_due || looked.is_none() {
+            *looked = Some(Instant::now());
+        }
+        is_due
     }
 
     /// The longest bucket span that a read has met, in milliseconds.

@@ -28,6 +28,7 @@ mod faults_set_up;
 mod fill;
 mod generic_attributes;
 mod lagging_member;
+mod living_handles;
 mod migrate_concurrent;
 mod migrate_documents;
 mod migrate_faults;

@@ -28,6 +28,8 @@ pub struct Terms {
     pub for_good: bool,
     /// There is no time to wait for a writer that has reserved a bucket.
     pub in_a_hurry: bool,
+    /// It looks at the collection first, although the handle knows it: others may have set it up for another model since.
+    pub looks_anew: bool,
 }
 
 impl Default for Terms {
@@ -38,6 +40,7 @@ impl Default for Terms {
             in_transaction: false,
             for_good: true,
             in_a_hurry: false,
+            looks_anew: false,
         }
     }
 }

@@ -27,6 +27,12 @@ impl<E: Clone> Call<E> {
         self.is_naming_unknown = cache.is_naming_unknown();
         self.phase = match purpose {
             Purpose::Begin | Purpose::Elsewhere => {
+                if std::mem::take(&mut self.terms.looks_anew) {
+                    // What it finds is compared with it.
+                    self.ground = cache.ground().cloned();
+                    self.phase = Phase::Looks(Look::Collection, purpose);
+                    return;
+                }
                 let known = cache.ground();
                 let known = known.filter(|known| Some(*known) != self.ground.as_ref());
                 if known.is_none() {
@@ -113,6 +119,12 @@ impl<E: Clone> Call<E> {
                         self.leave();
                         Purpose::Elsewhere
                     }
+                    Purpose::Begin => {
+                        if self.ground.as_ref().is_some_and(|known| *known != found) {
+                            self.leave();
+                        }
+                        Purpose::Begin
+                    }
                     purpose => purpose,
                 };
                 self.found = Some(found);
@@ -152,6 +164,7 @@ impl<E: Clone> Call<E> {
     }
 
     fn is_unmet(&mut self, unmet: Option<Unmet>) -> Phase {
+        self.lessons.leaves = true;
         // Every model has an index that writes depend on.
         let unmet = unmet.unwrap_or_else(|| Unmet::Missing {
             name: self.batch.spec().pages_index_name(),

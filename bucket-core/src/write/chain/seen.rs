@@ -8,6 +8,10 @@ use super::{
 };
 use crate::error::{Damage, DamagedBucket};
 
+/// How often a bucket refuses a record that it has room for before it is damaged. Between the look and the statement it may
+/// have been removed and opened again, and closed by a removal: under many removals more than once in a row.
+const MAX_REFUSALS: u32 = 8;
+
 impl Chain {
     /// Takes the open bucket, or the newest one; its items may be left out.
     ///
@@ -30,7 +34,7 @@ impl Chain {
         }
         // So at the refusal the bucket held no more than now and should have taken the records.
         let should_have = |refused: &Refused| {
-            refused.times > 1
+            refused.times >= MAX_REFUSALS
                 && refused.id == known.id
                 && known.count <= refused.count
                 && known.bytes <= refused.bytes

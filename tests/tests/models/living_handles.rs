@@ -1,0 +1,98 @@
+//! A handle that lives on while the collection is set up for another model.
+
+use std::time::Duration;
+
+use bucket_mongo::{
+    Bucketed,
+    bson::{DateTime, Document, doc},
+};
+use bucket_tests::{database, documents};
+use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
+
+/// After this time a write looks at the indexes again, as the book says.
+const RELIES_FOR: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "events", items = "items", window = "1m")]
+struct ByDevice {
+    #[bucket(key)]
+    device: String,
+    #[bucket(time)]
+    at: DateTime,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "events", items = "items", window = "1m")]
+struct BySite {
+    #[bucket(key)]
+    site: String,
+    #[bucket(time)]
+    at: DateTime,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "events", items = "items", capacity = 5)]
+struct Counted {
+    #[bucket(key)]
+    device: String,
+    #[bucket(time)]
+    at: DateTime,
+}
+
+async fn notices<T: Bucketed + Sync>(old: T) {
+    let database = database().await;
+    let living = T::buckets(&database);
+    living.ensure().await.unwrap();
+    living.insert(&old).await.unwrap();
+    let events = database.collection::<Document>("events");
+    events.delete_many(doc! {}).await.unwrap();
+    let owner = BySite::buckets(&database);
+    let report = owner.ensure().replace_indexes().await.unwrap();
+    assert_eq!(report.drift, []);
+    sleep(RELIES_FOR).await;
+    let error = living.insert(&old).await.unwrap_err();
+    assert!(error.is_drift(), "{error}");
+    // Those that come after that, too.
+    let error = living.insert(&old).await.unwrap_err();
+    assert!(error.is_drift(), "{error}");
+    assert_eq!(documents(&database, "events").await, Vec::<Document>::new());
+    let new = BySite {
+        site: "a".to_owned(),
+        at: DateTime::from_millis(0),
+    };
+    owner.insert(&new).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn windows_of_other_keys_notice_that_the_collection_is_set_up_for_another_model() {
+    let (device, at) = ("a".to_owned(), DateTime::from_millis(0));
+    notices(ByDevice { device, at }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counted_buckets_notice_that_the_collection_is_set_up_for_another_model() {
+    let (device, at) = ("a".to_owned(), DateTime::from_millis(0));
+    notices(Counted { device, at }).await;
+}
+
+/// The collection is dropped and set up again for the same model: nothing that is remembered of the old one counts.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_at_a_collection_that_was_made_anew_forgets_the_old_one() {
+    let database = database().await;
+    let living = Counted::buckets(&database);
+    living.ensure().await.unwrap();
+    let record = |second: i64| Counted {
+        device: "a".to_owned(),
+        at: DateTime::from_millis(second * 1_000),
+    };
+    living.insert_many((0..7).map(record)).await.unwrap();
+    let events = database.collection::<Document>("events");
+    events.drop().await.unwrap();
+    Counted::buckets(&database).ensure().await.unwrap();
+    sleep(RELIES_FOR).await;
+    living.insert_many((7..10).map(record)).await.unwrap();
+    let stored = documents(&database, "events").await;
+    let counts: Vec<_> = stored.iter().map(|it| it.get_i32("count")).collect();
+    assert_eq!(counts, [Ok(3)], "{stored:?}");
+}
