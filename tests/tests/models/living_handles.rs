@@ -93,6 +93,9 @@ async fn a_look_at_a_collection_that_was_made_anew_forgets_the_old_one() {
     sleep(RELIES_FOR).await;
     living.insert_many((7..10).map(record)).await.unwrap();
     let stored = documents(&database, "events").await;
-    let counts: Vec<_> = stored.iter().map(|it| it.get_i32("count")).collect();
-    assert_eq!(counts, [Ok(3)], "{stored:?}");
+    let counts: Vec<_> = stored
+        .iter()
+        .map(|it| it.get_i32("count").unwrap())
+        .collect();
+    assert_eq!(counts, [3], "{stored:?}");
 }
