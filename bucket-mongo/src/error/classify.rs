@@ -12,7 +12,9 @@ use bucket_core::{
         names_no_index, other_kind,
     },
 };
-use mongodb::error::ErrorKind as DriverKind;
+use mongodb::error::{
+    ErrorKind as DriverKind, WriteConcernError, WriteFailure as DriverWriteFailure,
+};
 
 use super::{Context, Error, ErrorKind, ReadFault};
 use crate::writer::faults;
@@ -117,8 +119,10 @@ fn text(driver: &mongodb::error::Error) -> String {
 
 fn reading(driver: &mongodb::error::Error) -> ErrorKind {
     let message = text(driver);
+    if let Some((code, message)) = refusal(driver.kind.as_ref()) {
+        return command(code, message);
+    }
     match driver.kind.as_ref() {
-        DriverKind::Command(error) => command(error.code, error.message.clone()),
         DriverKind::Authentication { .. } => ErrorKind::Unauthorized { message },
         // Once a server has refused the credentials, the driver reports it as unavailable. Only the text says
         // why.
@@ -131,6 +135,24 @@ fn reading(driver: &mongodb::error::Error) -> ErrorKind {
         | DriverKind::Io(_) => ErrorKind::Unreachable { message },
         DriverKind::InvalidArgument { .. } => ErrorKind::InvalidArgument { message },
         _ => ErrorKind::Driver { message },
+    }
+}
+
+/// The code and the text of the server's refusal. The driver's own text of a refused write is that of its types.
+fn refusal(kind: &DriverKind) -> Option<(i32, String)> {
+    let of_concern = |error: &WriteConcernError| (error.code, error.message.clone());
+    match kind {
+        DriverKind::Command(error) => Some((error.code, error.message.clone())),
+        DriverKind::Write(DriverWriteFailure::WriteError(error)) => {
+            Some((error.code, error.message.clone()))
+        }
+        DriverKind::Write(DriverWriteFailure::WriteConcernError(error)) => Some(of_concern(error)),
+        DriverKind::InsertMany(failed) => {
+            let first = failed.write_errors.iter().flatten().next();
+            let first = first.map(|error| (error.code, error.message.clone()));
+            first.or_else(|| failed.write_concern_error.as_ref().map(of_concern))
+        }
+        _ => None,
     }
 }
 

@@ -138,7 +138,11 @@ impl<'a, T: Record> Moving<'a, T> {
                 Err(error) if error.is_outcome_unknown() => return Err(error),
                 Err(error) => {
                     let until = *patience.get_or_insert_with(|| self.patience());
-                    passes(error, until).await?;
+                    if let Err(error) = passes(error, until).await {
+                        // Nobody refers to them. What stays is harmless, and the first error says more.
+                        drop(self.remove_unneeded().await);
+                        return Err(error);
+                    }
                     self.forget_what_comes_again();
                 }
             }

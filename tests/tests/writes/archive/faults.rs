@@ -5,7 +5,7 @@ use std::time::Duration;
 use bucket_mongo::{
     bson::{Binary, spec::BinarySubtype},
     mongodb::{
-        Client,
+        Client, Database,
         options::{ClientOptions, WriteConcern},
     },
     testing::DevServer,
@@ -184,37 +184,76 @@ async fn binary_data_of_a_user_that_looks_like_a_reference_stays_as_it_is() {
     }
 }
 
-/// The server refuses the removal of copies once.
-#[tokio::test(flavor = "multi_thread")]
-async fn what_a_call_could_not_remove_at_first_it_removes_before_it_ends() {
+/// A server, and a database as an archiver sees it.
+async fn archiver() -> (DevServer, Database) {
     let server = DevServer::builder().own();
     let server = server.arguments(["--setParameter", "enableTestCommands=1"]);
     let server = server.await.unwrap();
-    let database = server.database("events").await.unwrap();
     let mut options = ClientOptions::parse(server.uri()).await.unwrap();
     options.app_name = Some("archiver".to_owned());
     options.retry_writes = Some(false);
     let client = Client::with_options(options).unwrap();
-    let events = Record::buckets(&client.database(database.name()));
+    (server, client.database("events"))
+}
+
+/// Of the archiver's commands.
+async fn fail(database: &Database, mode: impl Into<Bson>, command: &str, fault: Document) {
+    let mut data = doc! { "failCommands": [command], "appName": "archiver" };
+    data.extend(fault);
+    let point = doc! { "configureFailPoint": "failCommand", "mode": mode.into(), "data": data };
+    let admin = database.client().database("admin");
+    admin.run_command(point).await.unwrap();
+}
+
+async fn copies_of(database: &Database) -> u64 {
+    let copies = database.collection::<Document>("archive");
+    copies.count_documents(doc! {}).await.unwrap()
+}
+
+/// The server refuses the removal of copies once.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_call_could_not_remove_at_first_it_removes_before_it_ends() {
+    let (_server, database) = archiver().await;
+    let events = Record::buckets(&database);
     events.ensure().await.unwrap();
     insert(&events, "a", 0..200).await;
     seal(&events).await;
-    let cold = || {
-        client
-            .database(database.name())
-            .collection::<Document>("archive")
-    };
-    events.archive_to(cold()).await.unwrap();
-    let fail = doc! {
-        "configureFailPoint": "failCommand", "mode": { "times": 1 },
-        "data": { "failCommands": ["delete"], "appName": "archiver", "errorCode": 11_600 },
-    };
-    let admin = client.database("admin");
-    admin.run_command(fail).await.unwrap();
-    events.restore_from(cold()).await.unwrap();
-    assert_eq!(
-        documents(&database, "archive").await,
-        Vec::<Document>::new()
-    );
+    let cold = || database.collection::<Document>("archive");
+    let moved = events.archive_to(cold()).await.unwrap();
+    assert_eq!(copies_of(&database).await, moved.buckets);
+    let not_primary = doc! { "errorCode": 11_600 };
+    fail(&database, doc! { "times": 1 }, "delete", not_primary).await;
+    let back = events.restore_from(cold()).await.unwrap();
+    assert_eq!((back.buckets, back.records), (moved.buckets, 200));
+    assert_eq!(copies_of(&database).await, 0);
     assert_eq!(stored(&events, "a").await.len(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archive_that_does_not_acknowledge_its_copies_is_named_with_the_servers_reason() {
+    let (_server, database) = archiver().await;
+    let events = Record::buckets(&database);
+    events.ensure().await.unwrap();
+    insert(&events, "a", 0..200).await;
+    seal(&events).await;
+    let cold = || database.collection::<Document>("archive");
+    let refuses = |code: i32| {
+        doc! { "writeConcernError": { "code": code, "errmsg": "not enough data-bearing nodes" } }
+    };
+    fail(&database, "alwaysOn", "insert", refuses(100)).await;
+    let error = events.archive_to(cold()).await.unwrap_err();
+    let shown = error.to_string();
+    assert_eq!(error.code(), Some(100), "{shown}");
+    assert!(
+        shown.contains("(code 100): not enough data-bearing nodes"),
+        "{shown}"
+    );
+    // Nobody refers to what is there.
+    assert_eq!(copies_of(&database).await, 0);
+    // One that passes is waited for.
+    fail(&database, doc! { "times": 1 }, "insert", refuses(91)).await;
+    let moved = events.archive_to(cold()).await.unwrap();
+    assert!(moved.buckets > 5, "{moved}");
+    assert_eq!(copies_of(&database).await, moved.buckets);
+    assert_eq!(stored(&events.with_archive(cold()), "a").await.len(), 200);
 }
