@@ -28,6 +28,26 @@ struct Order {
     lines: Vec<Line>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     tags: BTreeSet<Tag>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    payment: Option<Payment>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Payment {
+    status: Status,
+    #[serde(default)]
+    share: f32,
+    #[serde(default)]
+    note: String,
+}
+
+/// A later version of the model has more of them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    Open,
+    #[serde(other)]
+    Other,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -299,4 +319,34 @@ fn an_update_of_a_record_with_unknown_fields_that_changes_nothing_sends_nothing(
     more.extend(lines());
     let item = stored(more.clone());
     assert_eq!(updated(more, |_| ()).unwrap(), item);
+}
+
+#[test]
+fn a_value_that_is_read_as_less_than_it_is_stays_if_the_edit_leaves_it_alone() {
+    let payment = doc! { "status": "refunded", "share": 0.1, "note": "", "later": 1 };
+    let more =
+        doc! { "color": "red", "address": { "street": "" }, "lines": [], "payment": payment };
+    let color = |color: &str| color.to_owned();
+    let item = updated(more.clone(), |it| it.color = color("blue")).unwrap();
+    assert_eq!(item.get("payment"), more.get("payment"));
+    assert_eq!(item.get_str("color").unwrap(), "blue");
+    // Next to what it changes.
+    let note = |it: &mut Order| it.payment.as_mut().unwrap().note = "late".to_owned();
+    let item = updated(more.clone(), note).unwrap();
+    let expected = doc! { "status": "refunded", "share": 0.1, "note": "late", "later": 1 };
+    assert_eq!(item.get_document("payment").unwrap(), &expected);
+    // Unless it is what the edit changes.
+    let open = |it: &mut Order| it.payment.as_mut().unwrap().status = Status::Open;
+    let item = updated(more, open).unwrap();
+    let expected = doc! { "status": "open", "share": 0.1, "note": "", "later": 1 };
+    assert_eq!(item.get_document("payment").unwrap(), &expected);
+}
+
+#[test]
+fn an_edit_that_changes_nothing_rewrites_nothing() {
+    let payment = doc! { "status": "refunded", "share": 0.1, "note": "" };
+    let more =
+        doc! { "color": "red", "address": { "street": "" }, "lines": [], "payment": payment };
+    let item = updated(more.clone(), |_| {}).unwrap();
+    assert_eq!(item, stored(more));
 }

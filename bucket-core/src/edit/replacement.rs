@@ -8,7 +8,7 @@ use super::{
     edit_error::EditError,
     opened::{OpenedBucket, OpenedRecord},
     same_elements::content,
-    unknown::{Merge, Merged, Path, settle},
+    unknown::{Merge, Merged, Path, keep_values, settle},
 };
 use crate::{
     bucket::record::Record,
@@ -114,15 +114,21 @@ impl<T: Record> OpenedRecord<'_, T> {
         old: &RawDocument,
     ) -> Result<RawDocumentBuf, EditError> {
         let unknown = self.unknown(old)?;
-        if unknown.paths.is_empty() {
-            return Ok(item);
-        }
         let forms = [&*unknown.item, &*unknown.known, &*item];
-        let merged = self.merged(forms, &unknown.whole);
-        match merged.lost {
-            None => Ok(merged.item),
-            Some(Path(path)) => Err(EditError::UnclearField { path }),
-        }
+        let merged = if unknown.paths.is_empty() {
+            item.clone()
+        } else {
+            let merged = self.merged(forms, &unknown.whole);
+            if let Some(Path(path)) = merged.lost {
+                return Err(EditError::UnclearField { path });
+            }
+            merged.item
+        };
+        // A value may be read as less than it is, such as one of an enum that only later versions of the model have.
+        let is_known = |name: &str| is_of_attributes(T::SPEC, name);
+        let kept = keep_values([old, &*unknown.known, &*item, &*merged], &is_known);
+        let reads_same = self.read_of(&kept) == self.read_of(&merged);
+        Ok(if reads_same { kept } else { merged })
     }
 
     /// What the stored item has that this version of the model does not know.
@@ -142,11 +148,7 @@ impl<T: Record> OpenedRecord<'_, T> {
     /// read of it.
     fn merged(&self, forms: [&RawDocument; 3], whole: &BTreeSet<String>) -> Merged {
         let [stored, known, new] = forms;
-        // Older items have attributes as plain fields, and what is in their arrays is read or refused.
-        let is_known = |name: &str| {
-            let mut arrays = T::SPEC.arrays().iter();
-            arrays.any(|array| array.name == name || array.field_names().any(|field| field == name))
-        };
+        let is_known = |name: &str| is_of_attributes(T::SPEC, name);
         let of = |keeps: &dyn Fn(usize) -> bool| {
             Merge::new(keeps, &is_known, whole.clone()).run(stored, known, new)
         };
@@ -188,6 +190,12 @@ impl<T: Record> OpenedRecord<'_, T> {
         }
         Ok(())
     }
+}
+
+/// Whether a field has attributes. Older items have them as plain fields, and what is in their arrays is read or refused.
+fn is_of_attributes(spec: &BucketSpec, name: &str) -> bool {
+    let mut arrays = spec.arrays().iter();
+    arrays.any(|array| array.name == name || array.field_names().any(|field| field == name))
 }
 
 /// Whether both have the same record id, or the model has none.

@@ -35,7 +35,8 @@ use self::{
     audit::{Replayed, check, stored},
     models::{
         Counted, CountedWithAttributes, Held, Numbered, NumberedHeld, NumberedObjects, Payment,
-        Possible, Side, State, Strict, Timed, TimedHeld, Windowed, WindowedHeld, WindowedObjects,
+        Possible, Side, State, Strict, Timed, TimedHeld, Versioned, VersionedNumbers,
+        VersionedSide, VersionedWindow, Windowed, WindowedHeld, WindowedObjects,
     },
     writer::{PATIENT, Writer},
 };
@@ -153,6 +154,10 @@ forms! {
     eight_writers_of_numbered_buckets Numbered,
     eight_writers_of_numbered_buckets_that_hold_attributes NumberedHeld,
     eight_writers_of_numbered_buckets_with_object_ids NumberedObjects,
+    eight_writers_of_versions_in_counted_buckets Versioned,
+    eight_writers_of_versions_in_windows VersionedWindow,
+    eight_writers_of_versions_in_numbered_buckets VersionedNumbers,
+    eight_writers_of_versions_in_hybrid_buckets VersionedSide,
 }
 
 /// Writers of one form through a proxy.
@@ -192,6 +197,7 @@ async fn edits_and_appends_get_true_answers_under_damaged_messages_and_step_down
         storm::<Windowed>(&server, &proxy, seed.get(), &stop),
         storm::<Side>(&server, &proxy, seed.get(), &stop),
         storm::<Numbered>(&server, &proxy, seed.get(), &stop),
+        storm::<VersionedWindow>(&server, &proxy, seed.get(), &stop),
     );
     assert!(!proxy.injected().is_empty(), "nothing was damaged");
     eprintln!("seed {}: {:?}", seed.get(), proxy.injected());

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, fmt::Debug};
 
+use bucket_core::Form;
 use bucket_mongo::{AttributeFilter, Bucketed, bson::DateTime};
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +46,16 @@ pub(super) trait Payment: Bucketed<Key: From<i64>> + Clone + Debug + PartialEq {
     fn state(&self) -> State;
     /// The records of this amount.
     fn amount_is(amount: i64) -> AttributeFilter;
+
+    /// An amount is a version, and a later one replaces an earlier one.
+    fn has_versions() -> bool {
+        Self::REPLACES.is_some()
+    }
+
+    /// Models in order of time have no sources.
+    fn takes_sources() -> bool {
+        !matches!(Self::SPEC.form(), Form::Hybrid { .. }) && !Self::has_versions()
+    }
 
     fn set(&mut self, state: State) {
         *self = Self::of(self.id(), state);
@@ -109,6 +120,12 @@ models! {
         [max_duration = "20s", capacity = 10, late = "side"]
     Strict StrictItem: [] [] [max_duration = "20s", capacity = 10, late = "reject"]
     Numbered NumberedItem: [] [] [capacity = 10, numbered]
+    Versioned VersionedItem: [] [, version] [capacity = 10, on_conflict = "replace"]
+    VersionedWindow VersionedWindowItem: [] [, version] [window = "20s", capacity = 10, on_conflict = "replace"]
+    VersionedNumbers VersionedNumbersItem: [#[bucket(attribute(array = "origin", k = "site"))]] [, version]
+        [capacity = 10, numbered, on_conflict = "replace", attributes(array = "origin", store = "bucket")]
+    VersionedSide VersionedSideItem: [] [, version]
+        [max_duration = "20s", capacity = 10, late = "side", on_conflict = "replace"]
     NumberedHeld NumberedHeldItem: [#[bucket(attribute(array = "origin", k = "site"))]] [, avg = "avg"]
         [capacity = 10, numbered, attributes(array = "origin", store = "bucket")]
     NumberedObjects NumberedObjectsItem: [#[bucket(attribute(array = "origin", k = "site"))]] []

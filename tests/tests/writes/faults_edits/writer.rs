@@ -32,6 +32,7 @@ pub(super) struct Writer<T: Bucketed> {
     pub(super) erased: BTreeMap<i64, Possible>,
     pub(super) known: BTreeMap<i64, Possible>,
     pub(super) journal: Option<Journal>,
+    source: Source,
     amounts: i64,
     pub(super) open: u64,
     pub(super) done: BTreeMap<&'static str, u64>,
@@ -48,6 +49,7 @@ impl<T: Payment> Writer<T> {
             erased: BTreeMap::new(),
             known: BTreeMap::new(),
             journal: None,
+            source: Source::of(number),
             amounts: 0,
             open: 0,
             done: BTreeMap::new(),
@@ -65,7 +67,7 @@ impl<T: Payment> Writer<T> {
             rounds += 1;
             let known = i64::try_from(self.known.len()).unwrap();
             let id = self.first + self.below(known.max(1));
-            match self.random.below(14) {
+            match self.random.below(15) {
                 0..=2 => self.insert(known).await,
                 _ if known == 0 => self.insert(known).await,
                 3..=4 => self.update(id).await,
@@ -74,6 +76,7 @@ impl<T: Payment> Writer<T> {
                 10 => self.delete(id).await,
                 11 => self.delete_range(id).await,
                 12 => self.delete_where(id).await,
+                13 => self.replay(id).await,
                 _ => self.erase().await,
             }
         }
@@ -139,7 +142,26 @@ impl<T: Payment> Writer<T> {
             .zip(&states)
             .map(|(id, it)| T::of(*id, *it))
             .collect();
-        let report = self.buckets.insert_many(&records).await.unwrap();
+        let source = T::takes_sources() && self.first % (2 * IDS) == 0;
+        let insert = self.buckets.insert_many(&records);
+        let (name, position) = (self.source.name(), self.source.position);
+        let insert = match source {
+            true => insert.from_source(name.as_str(), position),
+            false => insert,
+        };
+        let report = insert.await.unwrap();
+        let is_certain = report.failed().is_empty();
+        self.source.goes_on(records.len(), is_certain);
+        if source && is_certain && self.below(2) == 0 {
+            let again = self.buckets.insert_many(&records);
+            let again = again.from_source(name.as_str(), position).await.unwrap();
+            for index in 0..records.len() {
+                let outcome = again.outcome(index);
+                let is_known = outcome == RecordOutcome::Duplicate;
+                assert!(is_known || outcome == RecordOutcome::Failed, "{outcome:?}");
+            }
+            self.count("delivered again");
+        }
         for (index, (id, state)) in ids.iter().zip(&states).enumerate() {
             match report.outcome(index) {
                 RecordOutcome::Stored | RecordOutcome::Duplicate => {
@@ -171,7 +193,8 @@ impl<T: Payment> Writer<T> {
 
     fn next_amount(&mut self) -> i64 {
         self.amounts += 1;
-        -self.first * 1_000 - self.amounts
+        // Greater than all before it: an amount is a version, too.
+        self.first * 1_000 + self.amounts
     }
 
     /// By its id, or by a reference that was just read.
@@ -281,6 +304,25 @@ impl<T: Payment> Writer<T> {
         self.end(id, before, told);
     }
 
+    /// Its first version comes again, after a later one.
+    async fn replay(&mut self, id: i64) {
+        let old = State::first(id);
+        let is_later = |it: &Option<State>| {
+            it.is_some_and(|it| it.account == old.account && it.amount > old.amount)
+        };
+        if !T::has_versions() || !self.known[&id].iter().all(is_later) {
+            return;
+        }
+        match self.buckets.insert(&T::of(id, old)).await {
+            Ok(inserted) => assert_eq!(inserted.outcome, RecordOutcome::Superseded, "{id}"),
+            Err(error) => {
+                let is_allowed = error.is_outcome_unknown() || is_allowed(&error);
+                assert!(is_allowed, "{id}: {error:?}");
+            }
+        }
+        self.count("came too late");
+    }
+
     async fn delete(&mut self, id: i64) {
         let (account, _) = self.place(id);
         let Some(which) = self.which(id, account).await else {
@@ -354,6 +396,35 @@ impl<T: Payment> Writer<T> {
             "not removed by a condition"
         });
         self.end(id, before, told);
+    }
+}
+
+/// Where a writer's records come from. After a record that may not be stored it is another one.
+struct Source {
+    writer: i64,
+    epoch: u32,
+    position: u64,
+}
+
+impl Source {
+    fn of(writer: i64) -> Self {
+        Self {
+            writer,
+            epoch: 0,
+            position: 0,
+        }
+    }
+
+    fn name(&self) -> String {
+        format!("{}-{}", self.writer, self.epoch)
+    }
+
+    fn goes_on(&mut self, records: usize, is_certain: bool) {
+        if is_certain {
+            self.position += records as u64;
+        } else {
+            (self.epoch, self.position) = (self.epoch + 1, 0);
+        }
     }
 }
 
