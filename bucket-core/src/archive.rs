@@ -23,7 +23,7 @@ mod wanted;
 
 pub(crate) use self::key::INDEX;
 pub use self::{
-    key::{copies_of, copies_of_key, key_index},
+    key::{copies_in, copies_of, copies_of_key, key_index},
     moving::{Moving, archive, copy_of, full_size, is_elsewhere, restore},
     scan::{archivable_buckets, archived_buckets, buckets, references_of_key},
     wanted::{InRow, Wanted},

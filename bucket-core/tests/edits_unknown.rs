@@ -322,7 +322,7 @@ fn an_update_of_a_record_with_unknown_fields_that_changes_nothing_sends_nothing(
 }
 
 #[test]
-fn a_value_that_is_read_as_less_than_it_is_stays_if_the_edit_leaves_it_alone() {
+fn a_value_that_is_read_as_less_than_it_is_stays_if_the_edit_does_not_change_it() {
     let payment = doc! { "status": "refunded", "share": 0.1, "note": "", "later": 1 };
     let more =
         doc! { "color": "red", "address": { "street": "" }, "lines": [], "payment": payment };

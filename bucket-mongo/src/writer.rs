@@ -40,7 +40,7 @@ pub(crate) use self::{
     deadline::LONGEST_DEADLINE,
     delivery::not_sent_in_time,
     report::{Written, all_unsent},
-    session::{is_in_transaction, reads_a_snapshot, refuse_snapshot},
+    session::{is_in_transaction, reads_a_snapshot, refuse_snapshot, sees_one_moment},
 };
 
 /// With less time than this, a call does not wait for a writer that has reserved a bucket.

@@ -1,6 +1,6 @@
 //! The copies of a key's buckets, and the index that leads to them.
 
-use bson::{Bson, Document, RawDocumentBuf, oid::ObjectId};
+use bson::{Bson, Document, RawDocumentBuf, doc, oid::ObjectId};
 
 use crate::{
     bucket::{
@@ -39,6 +39,12 @@ pub fn copies_of(ids: &[ObjectId], of: &str) -> RawDocumentBuf {
         writer.end(id);
         writer.string(&format!("{BUCKET}.{OF}"), of);
     })
+}
+
+/// The condition for the copies of buckets of this collection.
+#[must_use]
+pub fn copies_in(of: &str) -> Document {
+    doc! { format!("{BUCKET}.{OF}"): of }
 }
 
 /// The index of an archive on the keys.

@@ -172,6 +172,20 @@ impl Wanted {
         all.any(|found| found.items.is_none() && found.bucket == Now::Moved)
     }
 
+    /// Whether the items of some buckets have been changed since the rows were read.
+    #[must_use]
+    pub fn has_changed(&self) -> bool {
+        let is_changed = |it: &Found| it.outcome() == FromArchive::Changed;
+        self.found.values().any(is_changed)
+    }
+
+    /// Whether some buckets have been removed since the rows were read.
+    #[must_use]
+    pub fn has_gone(&self) -> bool {
+        let is_gone = |it: &Found| it.outcome() == FromArchive::Gone;
+        self.found.values().any(is_gone)
+    }
+
     /// The filter for the copies in the archive.
     #[must_use]
     pub fn copies(&self) -> RawDocumentBuf {

@@ -125,7 +125,7 @@ impl<T: Record> OpenedRecord<'_, T> {
             merged.item
         };
         // A value may be read as less than it is, such as one of an enum that only later versions of the model have.
-        let is_known = |name: &str| is_of_attributes(T::SPEC, name);
+        let is_known = |name: &str| has_attributes(T::SPEC, name);
         let kept = keep_values([old, &*unknown.known, &*item, &*merged], &is_known);
         let reads_same = self.read_of(&kept) == self.read_of(&merged);
         Ok(if reads_same { kept } else { merged })
@@ -148,7 +148,7 @@ impl<T: Record> OpenedRecord<'_, T> {
     /// read of it.
     fn merged(&self, forms: [&RawDocument; 3], whole: &BTreeSet<String>) -> Merged {
         let [stored, known, new] = forms;
-        let is_known = |name: &str| is_of_attributes(T::SPEC, name);
+        let is_known = |name: &str| has_attributes(T::SPEC, name);
         let of = |keeps: &dyn Fn(usize) -> bool| {
             Merge::new(keeps, &is_known, whole.clone()).run(stored, known, new)
         };
@@ -193,7 +193,7 @@ impl<T: Record> OpenedRecord<'_, T> {
 }
 
 /// Whether a field has attributes. Older items have them as plain fields, and what is in their arrays is read or refused.
-fn is_of_attributes(spec: &BucketSpec, name: &str) -> bool {
+fn has_attributes(spec: &BucketSpec, name: &str) -> bool {
     let mut arrays = spec.arrays().iter();
     arrays.any(|array| array.name == name || array.field_names().any(|field| field == name))
 }

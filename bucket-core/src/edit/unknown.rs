@@ -269,7 +269,7 @@ impl Path {
     }
 }
 
-/// The last of these items, with the stored value of each field that the edit leaves alone: stored, as the model writes what
+/// The last of these items, with the stored value of each field that the edit does not change: stored, as the model writes what
 /// it reads of that, as it writes the new record, and that with what is unknown.
 pub(super) fn keep_values(
     items: [&RawDocument; 4],

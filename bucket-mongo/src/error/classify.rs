@@ -41,6 +41,10 @@ impl Error {
             ReadFault::Drift(drift) => {
                 return Self::new(ErrorKind::Drift(drift), context);
             }
+            ReadFault::Overtaken(message) => {
+                let message = message.to_owned();
+                return Self::new(ErrorKind::Overtaken { message }, context);
+            }
             ReadFault::Stopped(driver) => {
                 let message = text(&driver);
                 return Self::with_driver(ErrorKind::TimedOut { message }, context, Some(driver));

@@ -41,6 +41,13 @@ pub enum ErrorKind {
         /// The time that the bucket covers, in seconds.
         seconds: i64,
     },
+    /// A read has met an archived bucket whose items were changed or removed before it came to them. Read again; in a
+    /// snapshot session or a transaction, in a new one.
+    #[non_exhaustive]
+    Overtaken {
+        /// What has happened to the bucket, and what to do.
+        message: String,
+    },
     /// A record cannot be encoded or is too large; nothing was sent.
     Encode(EncodeError),
     /// A document of the collection is not a bucket of the model.
@@ -230,7 +237,8 @@ impl ErrorKind {
             | Self::Overloaded { .. }
             | Self::Unreachable { .. }
             | Self::TimedOut { .. }
-            | Self::LongerBucket { .. } => true,
+            | Self::LongerBucket { .. }
+            | Self::Overtaken { .. } => true,
             // Nothing was stored, so that writes may be made again after the same codes.
             Self::Server { code, .. } => may_be_read_again(*code),
             // A repeated migration skips documents that are already migrated.
@@ -245,6 +253,7 @@ impl fmt::Display for ErrorKind {
         match self {
             Self::InvalidArgument { message }
             | Self::Driver { message }
+            | Self::Overtaken { message }
             | Self::Moves { message } => f.write_str(message),
             Self::UnknownField { path } => write!(
                 f,

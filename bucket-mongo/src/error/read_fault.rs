@@ -14,6 +14,8 @@ pub(crate) enum ReadFault {
     Stopped(Error),
     /// The index is missing because the collection is not one that buckets are stored in.
     Drift(Box<Drift>),
+    /// The items of an archived bucket were changed or removed before the read came to them.
+    Overtaken(&'static str),
 }
 
 impl ReadFault {
@@ -23,6 +25,7 @@ impl ReadFault {
             Self::Driver(error) | Self::Stopped(error) => error,
             Self::Late => Error::custom("no reply came before the deadline"),
             Self::Drift(drift) => Error::custom(drift.to_string()),
+            Self::Overtaken(message) => Error::custom(message),
         }
     }
 }

@@ -65,6 +65,7 @@ impl ErrorKind {
             // The names of indexes and options are the model's or the operator's.
             Self::InvalidToken(_)
             | Self::LongerBucket { .. }
+            | Self::Overtaken { .. }
             | Self::Overflow(_)
             | Self::MissingIndex { .. }
             | Self::UnfinishedIndex { .. }

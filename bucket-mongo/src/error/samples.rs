@@ -54,6 +54,9 @@ pub(super) fn kinds(secret: &str) -> Vec<ErrorKind> {
         ErrorKind::InvalidArgument { message: message() },
         ErrorKind::InvalidToken(TokenError::Malformed),
         ErrorKind::LongerBucket { seconds: 7 },
+        ErrorKind::Overtaken {
+            message: "an archived bucket was changed".to_owned(),
+        },
         ErrorKind::Encode(EncodeError::RepeatedName { name: message() }),
         ErrorKind::Damaged(DamagedBucket::new(secret, Damage::__refused(message()))),
         ErrorKind::Document(not_stored),
@@ -125,7 +128,7 @@ macro_rules! places {
 }
 
 places! {
-    InvalidArgument InvalidToken LongerBucket Encode Damaged Document Overflow MissingIndex UnfinishedIndex Drift
+    InvalidArgument InvalidToken LongerBucket Overtaken Encode Damaged Document Overflow MissingIndex UnfinishedIndex Drift
     DuplicateKey Conflict Changed Moves UnknownField OtherCapacity Contention Reserved HeldBack Overloaded ShutDown HistoryLost Unreachable TimedOut Unauthorized Server
     OutcomeUnknown BucketTooLarge IndexBuild Interrupted Driver
 }

@@ -25,6 +25,12 @@ const MOST: usize = 256;
 /// The most bytes of rows and of their items that are fetched together.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 
+/// Why a read is overtaken, and what to do.
+const CHANGED: &str = "an archived bucket was restored and changed while it was read: read again, in a snapshot or a \
+                       transaction that begins later";
+const REMOVED: &str = "an archived bucket was removed after the snapshot or the transaction had begun, and its items with \
+                       it: read again in a new one";
+
 /// How many moves of a bucket a read follows.
 const MOVES: u32 = 8;
 
@@ -106,6 +112,9 @@ pub(crate) trait Stored: Send {
     fn next_row(
         &mut self,
     ) -> impl Future<Output = Result<Option<RawDocumentBuf>, ReadFault>> + Send;
+
+    /// Whether all reads of the session see one moment. Then a bucket that was removed since has its records still.
+    fn is_at_moment(&mut self) -> impl Future<Output = bool> + Send;
 }
 
 /// Rows with their items, of which some were read ahead: what they refer to is fetched together.
@@ -165,6 +174,12 @@ impl Ahead {
                 continue;
             }
             find(archived, wanted, terms).await?;
+            if wanted.has_changed() {
+                return Err(ReadFault::Overtaken(CHANGED));
+            }
+            if wanted.has_gone() && rows.is_at_moment().await {
+                return Err(ReadFault::Overtaken(REMOVED));
+            }
             self.bytes = 0;
             let wanted = mem::replace(wanted, Wanted::of(archived.spec, self.rows));
             let complete = self.gathered.drain(..);

@@ -9,7 +9,7 @@ use super::{
     other_kind,
     terms::Terms,
 };
-use crate::{collection::simple_collation, error::ReadFault};
+use crate::{collection::simple_collation, error::ReadFault, writer::sees_one_moment};
 use bucket_core::read::FindPlan;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use mongodb::{
@@ -216,6 +216,13 @@ impl Stored for InTurn<'_, '_> {
     async fn next_row(&mut self) -> Result<Option<RawDocumentBuf>> {
         let next = self.stored.next(self.turn).await?;
         Ok(next.map(RawDocument::to_owned))
+    }
+
+    async fn is_at_moment(&mut self) -> bool {
+        match &mut self.stored.cursors {
+            Cursors::Plain(_) => false,
+            Cursors::InSession(_, session) => sees_one_moment(session).await,
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use super::{
     other_kind,
     terms::Terms,
 };
-use crate::{collection::simple_collation, error::ReadFault};
+use crate::{collection::simple_collation, error::ReadFault, writer::sees_one_moment};
 
 /// The session and the terms of a call, for all places that send its commands.
 #[derive(Debug, Clone)]
@@ -145,6 +145,13 @@ struct OnTerms<'c, 'a> {
 impl Stored for OnTerms<'_, '_> {
     async fn next_row(&mut self) -> Result<Option<RawDocumentBuf>, ReadFault> {
         self.cursor.next(self.terms).await
+    }
+
+    async fn is_at_moment(&mut self) -> bool {
+        match &mut self.cursor {
+            AnyCursor::Plain(_) => false,
+            AnyCursor::InSession(_, session) => sees_one_moment(&mut **session.lock().await).await,
+        }
     }
 }
 

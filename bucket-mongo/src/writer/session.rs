@@ -4,7 +4,10 @@
 //! its own operations, with one repetition; here it is used for the library's commands, with as many as
 //! needed (`bucket_core::write::Delivery`).
 
-use std::fmt::{self, Write};
+use std::{
+    fmt::{self, Write},
+    time::Duration,
+};
 
 use futures_util::FutureExt;
 use mongodb::{
@@ -25,6 +28,8 @@ const MARK: &str = "dirty: ";
 const IN_TRANSACTION: &str = "already in progress";
 /// The driver's error for a transaction in a snapshot session.
 const OF_A_SNAPSHOT: &str = "snapshot sessions";
+/// How long to wait for a server that the driver has not met yet, for a session that a command has used.
+const SHORTLY: Duration = Duration::from_secs(1);
 
 /// The numbering of the next command of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +126,12 @@ pub(crate) async fn is_in_transaction(
 ) -> Result<bool, Elapsed> {
     let number = timeout_at(deadline, next_number(session)).await?;
     Ok(matches!(number, Ok(Numbering::InTransaction)))
+}
+
+/// Whether all reads of the session see one moment: those of a snapshot or of a transaction do.
+pub(crate) async fn sees_one_moment(session: &mut ClientSession) -> bool {
+    let soon = Instant::now() + SHORTLY;
+    reads_a_snapshot(session).await || is_in_transaction(session, soon).await.unwrap_or(true)
 }
 
 /// Whether a command of this session can have reached a connection. The driver marks its session if a

@@ -1,10 +1,10 @@
 //! What an archive may be; its indexes: one that leads to a key's copies, and those by which the collection removes what
 //! has expired.
 
-use bucket_core::archive;
+use bucket_core::{archive, index};
 use mongodb::{
     Collection, Database,
-    bson::{Bson, Document, RawDocumentBuf, doc},
+    bson::{Bson, DateTime, Document, RawDocumentBuf, doc},
 };
 
 use crate::{
@@ -142,13 +142,32 @@ impl<'a> SetUp<'a> {
             }
         }
         missing.retain(|index| same(&found, index).is_none());
-        if missing.is_empty() {
+        if !missing.is_empty() {
+            let concern = bson::serialize_to_bson(&durable());
+            let concern = concern.map_err(|error| Error::read(driver(error), self.context))?;
+            self.run(doc! { "createIndexes": name, "indexes": missing, "writeConcern": concern })
+                .await?;
+        }
+        if change == Change::Mirror {
             return Ok(());
         }
-        let concern = bson::serialize_to_bson(&durable());
-        let concern = concern.map_err(|error| Error::read(driver(error), self.context))?;
-        let create = doc! { "createIndexes": name, "indexes": missing, "writeConcern": concern };
-        self.run(create).await
+        self.date_copies().await
+    }
+
+    /// Gives copies the date by which their buckets expire, if those have got it since they were archived.
+    async fn date_copies(&self) -> Result<()> {
+        let Some(mut plan) = index::date_buckets(self.store.spec(), DateTime::now()) else {
+            return Ok(());
+        };
+        let of = archive::copies_in(&self.store.namespace());
+        plan.filter.extend(of);
+        let copies = collection_on_primary::<Document>(&self.there, self.copies.name());
+        let date = copies
+            .update_many(plan.filter, plan.pipeline)
+            .write_concern(durable());
+        date.await
+            .map_err(|error| Error::read(error, self.context))?;
+        Ok(())
     }
 
     /// Lets an archive that exists remove nothing, as long as the collection's limits change: a bucket must not outlive its

@@ -21,6 +21,11 @@ impl Stored for Cursor<RawDocumentBuf> {
     async fn next_row(&mut self) -> std::result::Result<Option<RawDocumentBuf>, ReadFault> {
         Ok(self.try_next().await?)
     }
+
+    /// The events that follow say that the bucket was removed.
+    async fn is_at_moment(&mut self) -> bool {
+        false
+    }
 }
 
 impl<T: Record> CatchingUp<T> {

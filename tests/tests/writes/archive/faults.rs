@@ -71,6 +71,71 @@ async fn a_read_follows_buckets_that_come_back_and_move_again() {
     assert_eq!(seen.len(), 200);
 }
 
+fn is_overtaken<R: Debug>(read: Result<R, Error>) {
+    let error = read.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::Overtaken { .. }),
+        "{error}"
+    );
+    assert!(error.is_retryable() && !error.is_damaged(), "{error}");
+}
+
+/// The snapshot still has the buckets, and nobody has their items.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_never_leaves_out_what_was_removed_since() {
+    let database = database().await;
+    let events = Record::buckets(&database);
+    events.ensure().await.unwrap();
+    insert(&events, "a", 0..200).await;
+    seal(&events).await;
+    events.archive_to(archive(&database)).await.unwrap();
+    let both = events.clone().with_archive(archive(&database));
+    let key = || Record::key_of("a");
+    let client = database.client();
+    let mut snapshot = client.start_session().snapshot(true).await.unwrap();
+    let mut transaction = client.start_session().await.unwrap();
+    let snapshots = bucket_mongo::mongodb::options::ReadConcern::snapshot();
+    let begins = transaction.start_transaction();
+    begins.read_concern(snapshots).await.unwrap();
+    for session in [&mut snapshot, &mut transaction] {
+        assert_eq!(both.count(key()).session(session).await.unwrap(), 200);
+    }
+    both.delete_key(key()).await.unwrap();
+    for session in [&mut snapshot, &mut transaction] {
+        assert_eq!(both.count(key()).session(&mut *session).await.unwrap(), 200);
+        is_overtaken(both.range(key(), ..).session(&mut *session).await);
+        is_overtaken(both.latest(key()).session(&mut *session).await);
+        let cut = both.stats(key(), date(3)..date(195));
+        is_overtaken(cut.session(session).await);
+    }
+    // A read of now finds nothing.
+    assert_eq!(both.range(key(), ..).await.unwrap(), []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_was_restored_and_changed_under_a_read_is_not_damaged() {
+    let database = database().await;
+    let events = Record::buckets(&database);
+    events.ensure().await.unwrap();
+    insert(&events, "a", 0..200).await;
+    seal(&events).await;
+    events.archive_to(archive(&database)).await.unwrap();
+    let both = events.clone().with_archive(archive(&database));
+    let key = || Record::key_of("a");
+    let mut session = database
+        .client()
+        .start_session()
+        .snapshot(true)
+        .await
+        .unwrap();
+    both.count(key()).session(&mut session).await.unwrap();
+    events.restore_from(archive(&database)).await.unwrap();
+    let all = events.delete_range(key(), date(0)..date(50));
+    assert_eq!(all.await.unwrap().records, 50);
+    is_overtaken(both.range(key(), ..).session(&mut session).await);
+    assert_eq!(both.range(key(), ..).await.unwrap().len(), 150);
+}
+
 /// Their packed items together are larger than a command.
 #[tokio::test(flavor = "multi_thread")]
 async fn buckets_of_any_size_move_there_and_back() {

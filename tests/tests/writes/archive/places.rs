@@ -246,3 +246,69 @@ async fn an_archive_that_would_remove_what_the_collection_keeps_is_refused() {
     let error = events.archive_to(archive(&database)).await.unwrap_err();
     assert!(error.to_string().contains("would remove"), "{error}");
 }
+
+/// Buckets of these forms have the date by which they expire since their model has a limit.
+#[tokio::test(flavor = "multi_thread")]
+async fn copies_expire_that_were_made_before_the_model_had_a_limit() {
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+    #[bucket(
+        collection = "events",
+        items = "items",
+        capacity = 10,
+        seal_after = "1s"
+    )]
+    struct Before {
+        #[bucket(key)]
+        device: String,
+        #[bucket(time)]
+        at: DateTime,
+        number: i64,
+    }
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+    #[bucket(
+        collection = "events",
+        items = "items",
+        capacity = 10,
+        seal_after = "1s",
+        expire_after = "9000d"
+    )]
+    struct After {
+        #[bucket(key)]
+        device: String,
+        #[bucket(time)]
+        at: DateTime,
+        number: i64,
+    }
+    for with_archive in [true, false] {
+        let database = database().await;
+        let events = Before::buckets(&database);
+        events.ensure().await.unwrap();
+        let records = (0..45).map(|number| Before {
+            device: "a".to_owned(),
+            at: date(number),
+            number,
+        });
+        events.insert_many(records).await.unwrap();
+        events.seal().await.unwrap();
+        events.archive_to(archive(&database)).await.unwrap();
+        let after = After::buckets(&database);
+        let after = if with_archive {
+            after.with_archive(archive(&database))
+        } else {
+            after
+        };
+        after.ensure().change_expiry().await.unwrap();
+        // A handle without the archive leaves it to this call.
+        after.archive_to(archive(&database)).await.unwrap();
+        let dates = async |collection: &str| {
+            let all = documents(&database, collection).await;
+            let sealed = all.iter().filter(|it| it.contains_key("_sealed"));
+            let mut dates: Vec<_> = sealed.map(|it| it.get("expire_from").cloned()).collect();
+            dates.sort_by_key(|it| it.as_ref().and_then(Bson::as_datetime).copied());
+            dates
+        };
+        let own = dates("events").await;
+        assert!(own.len() == 4 && own.iter().all(Option::is_some), "{own:?}");
+        assert_eq!(dates("archive").await, own);
+    }
+}
