@@ -127,6 +127,7 @@ impl<'a> Writer<'a> {
             let failed = all_unsent(&mut batch.take(), &refused);
             return Written::all_failed(failed, &refused);
         }
+        let begun = std::time::Instant::now();
         let mut terms = self.terms();
         if batch.source().is_some() && self.session.is_some() {
             // Without an answer the call ends before it sends anything.
@@ -138,7 +139,16 @@ impl<'a> Writer<'a> {
                 callers.take_out_gone(|records| call.gone(records));
             }
             match call.next() {
-                Next::Consult => call.consult(&mut self.cache.lock()),
+                Next::Consult => {
+                    let mut cache = self.cache.lock();
+                    let looks = cache.looks();
+                    call.consult(&mut cache);
+                    let has_looked = cache.looks() != looks;
+                    drop(cache);
+                    if has_looked {
+                        self.cache.looked(begun);
+                    }
+                }
                 // Everything in flight was awaited.
                 Next::Wait | Next::Done => break,
                 next => {
@@ -150,7 +160,12 @@ impl<'a> Writer<'a> {
         }
         let (stored, report) = call.end();
         *batch = stored;
-        Written::of(report, batch, &self.context)
+        let written = Written::of(report, batch, &self.context);
+        if written.failed.iter().any(|(_, error)| error.is_drift()) {
+            // An index that is not the model's has refused a record: another model may have the collection.
+            self.cache.look_again();
+        }
+        written
     }
 
     fn terms(&self) -> Terms {

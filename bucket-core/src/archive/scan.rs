@@ -7,7 +7,7 @@ use crate::{
     check::ScanPlan,
     codec::raw::RawWriter,
     model::spec::{BucketSpec, ID, ID_INDEX},
-    read::{FindPlan, ReadKey, fields, find},
+    read::{FindPlan, ReadKey, ReadLevel, fields, find},
     seal::scan::scan,
     time::range::TimeRange,
 };
@@ -60,9 +60,10 @@ pub fn buckets(spec: &BucketSpec, ids: Vec<Bson>) -> FindPlan {
         sort: Document::new(),
         projection: doc! { ID: 1, spec.items(): 1 },
         hint: ID_INDEX.to_owned(),
+        // Not older than a statement that a member has acknowledged by itself.
+        level: ReadLevel::CausalMajority,
         ..find(spec, filter)
     }
-    .of_majority()
 }
 
 /// The archived buckets of the key: their ids and their references.

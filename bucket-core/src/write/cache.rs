@@ -43,6 +43,8 @@ pub struct Cache {
     unnumbered: bool,
     /// The index on record ids existed.
     record_ids: bool,
+    /// How often a look has found what writes depend on.
+    looks: u64,
 }
 
 /// Whether commands can name their collection by UUID.
@@ -81,6 +83,12 @@ impl Cache {
     #[must_use]
     pub fn ground(&self) -> Option<&Ground> {
         self.ground.as_ref()
+    }
+
+    /// The number of looks so far that have found what writes depend on.
+    #[must_use]
+    pub fn looks(&self) -> u64 {
+        self.looks
     }
 
     /// The server has taken a command that names its collection by UUID.
@@ -128,6 +136,7 @@ impl Cache {
     /// The collection matches the model.
     pub(super) fn stand_on(&mut self, ground: Ground) {
         self.ground = Some(ground);
+        self.looks = self.looks.wrapping_add(1);
         self.readable = true;
     }
 

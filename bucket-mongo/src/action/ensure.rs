@@ -203,8 +203,9 @@ impl<'a, T: Record> IntoFuture for Ensure<'a, T> {
             validator: self.validator,
             replace_description: self.replace_description,
         };
+        let store = self.buckets.store();
         #[cfg(feature = "seal")]
-        let (store, change_expiry) = (self.buckets.store(), self.change_expiry);
+        let change_expiry = self.change_expiry;
         let ensure = async move {
             #[cfg(feature = "seal")]
             let context = Context::of_all::<T>("ensure");
@@ -216,7 +217,10 @@ impl<'a, T: Record> IntoFuture for Ensure<'a, T> {
             if let Some(archive) = archive.as_ref().filter(|_| change_expiry) {
                 archive.keep_all().await?;
             }
-            let report = set_up.run().await?;
+            let report = set_up.run().await;
+            // Whatever it has found, the handle's writes are to find, too.
+            store.cache().look_again();
+            let report = report?;
             #[cfg(feature = "seal")]
             if let Some(archive) = archive {
                 let change = if change_expiry {

@@ -300,8 +300,8 @@ impl fmt::Display for ErrorKind {
             }
             Self::OtherCapacity { index } => write!(
                 f,
-                "the index `{index}` belongs to another capacity and refused the record: drop it once no \
-                 writer uses that capacity"
+                "the index `{index}` belongs to another capacity or another model and refused the record: \
+                 `ensure()` says which, drop it once no writer uses that"
             ),
             Self::Contention { attempts } => {
                 write!(

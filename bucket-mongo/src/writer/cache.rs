@@ -28,7 +28,7 @@ pub(crate) struct SharedCache {
     longest: AtomicI64,
     /// The UUID of the collection that the last look of a read has met.
     collection: Mutex<Option<Bson>>,
-    /// When a call has last looked at what writes depend on.
+    /// When the call began that has last looked at what writes depend on and found it; `None` if the next one is to.
     looked: Mutex<Option<Instant>>,
 }
 
@@ -42,14 +42,21 @@ impl SharedCache {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it is time to look again. Of many calls one is to.
+    /// Whether a call that begins now looks again. All do until one of them has found what it looked for: a look can fail, and
+    /// its call can be dropped.
     pub(super) fn is_due(&self) -> bool {
-        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = looked.is_some_and(|at| at.elapsed() >= RELIES_FOR);
-        if is_due || looked.is_none() {
-            *looked = Some(Instant::now());
-        }
-        is_due
+        let looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        looked.is_none_or(|at| at.elapsed() >= RELIES_FOR)
+    }
+
+    /// A call that began then has found what writes depend on.
+    pub(super) fn looked(&self, begun: Instant) {
+        *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
+    }
+
+    /// What writes depend on may have changed: the next one looks again.
+    pub(crate) fn look_again(&self) {
+        *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// The longest bucket span that a read has met, in milliseconds.

@@ -5,10 +5,12 @@ use std::time::Duration;
 use bucket_mongo::{
     Bucketed,
     bson::{DateTime, Document, doc},
+    mongodb::{Client, options::ClientOptions},
+    testing::DevServer,
 };
 use bucket_tests::{database, documents};
 use serde::{Deserialize, Serialize};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// After this time a write looks at the indexes again, as the book says.
 const RELIES_FOR: Duration = Duration::from_secs(30);
@@ -98,4 +100,88 @@ async fn a_look_at_a_collection_that_was_made_anew_forgets_the_old_one() {
         .map(|it| it.get_i32("count").unwrap())
         .collect();
     assert_eq!(counts, [3], "{stored:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_ensure_has_found_the_writes_of_its_handle_find_at_once() {
+    let database = database().await;
+    let living = ByDevice::buckets(&database);
+    living.ensure().await.unwrap();
+    let (device, at) = ("a".to_owned(), DateTime::from_millis(0));
+    let old = ByDevice { device, at };
+    living.insert(&old).await.unwrap();
+    let events = database.collection::<Document>("events");
+    events.delete_many(doc! {}).await.unwrap();
+    let owner = BySite::buckets(&database);
+    owner.ensure().replace_indexes().await.unwrap();
+    let report = living.ensure().await.unwrap();
+    assert!(!report.drift.is_empty(), "{report}");
+    let error = living.insert(&old).await.unwrap_err();
+    assert!(error.is_drift(), "{error}");
+    assert_eq!(documents(&database, "events").await, Vec::<Document>::new());
+}
+
+/// The filter of that removal has only the key.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_handle_removes_a_key_of_another_model() {
+    let database = database().await;
+    let owner = Counted::buckets(&database);
+    owner.ensure().await.unwrap();
+    let (device, at) = ("a".to_owned(), DateTime::from_millis(0));
+    owner.insert(&Counted { device, at }).await.unwrap();
+    let wrong = ByDevice::buckets(&database);
+    for is_dry in [true, false] {
+        let removal = wrong.delete_key("a".to_owned());
+        let removal = if is_dry { removal.dry_run() } else { removal };
+        let error = removal.await.unwrap_err();
+        assert!(error.is_drift(), "{error}");
+    }
+    assert_eq!(owner.count("a".to_owned()).await.unwrap(), 1);
+    let removed = owner.delete_key("a".to_owned()).await.unwrap();
+    assert_eq!(removed.records, 1);
+}
+
+/// The call that was to look is dropped, or the server does not answer it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_that_does_not_end_is_taken_again() {
+    let server = DevServer::builder().own();
+    let server = server.arguments(["--setParameter", "enableTestCommands=1"]);
+    let server = server.await.unwrap();
+    let mut options = ClientOptions::parse(server.uri()).await.unwrap();
+    options.app_name = Some("living".to_owned());
+    let client = Client::with_options(options).unwrap();
+    let database = client.database("events");
+    let living = ByDevice::buckets(&database);
+    living.ensure().await.unwrap();
+    let (device, at) = ("a".to_owned(), DateTime::from_millis(0));
+    let old = ByDevice { device, at };
+    living.insert(&old).await.unwrap();
+    let others = server.client().await.unwrap().database("events");
+    let events = others.collection::<Document>("events");
+    events.delete_many(doc! {}).await.unwrap();
+    let owner = BySite::buckets(&others);
+    owner.ensure().replace_indexes().await.unwrap();
+    sleep(RELIES_FOR).await;
+    let held = doc! {
+        "configureFailPoint": "failCommand", "mode": "alwaysOn",
+        "data": {
+            "failCommands": ["listCollections", "listIndexes"], "appName": "living",
+            "blockConnection": true, "blockTimeMS": 5_000,
+        },
+    };
+    let admin = others.client().database("admin");
+    admin.run_command(held).await.unwrap();
+    let soon = Duration::from_millis(300);
+    drop(
+        timeout(soon, living.insert(&old).into_future())
+            .await
+            .unwrap_err(),
+    );
+    let error = living.insert(&old).deadline(soon).await.unwrap_err();
+    assert!(!error.is_drift(), "{error}");
+    let free = doc! { "configureFailPoint": "failCommand", "mode": "off" };
+    admin.run_command(free).await.unwrap();
+    let error = living.insert(&old).await.unwrap_err();
+    assert!(error.is_drift(), "{error}");
+    assert_eq!(events.count_documents(doc! {}).await.unwrap(), 0);
 }

@@ -34,7 +34,7 @@ impl<T: Record> Buckets<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] if the quarantine is the collection itself, or in a transaction if the handle has an
+    /// [`ErrorKind::Drift`] if the collection belongs to another model; [`ErrorKind::InvalidArgument`] if the quarantine is the collection itself, or in a transaction if the handle has an
     /// archive; the same if the archive does not have all copies that the key's buckets refer to, and
     /// [`ErrorKind::Damaged`] if they refer to some and the handle has no archive, before anything is removed;
     /// [`ErrorKind::OutcomeUnknown`] if some buckets may be removed and there was no reply before the deadline: call it
@@ -120,6 +120,7 @@ impl<'a, T: Record> DeleteKey<'a, T> {
             return Err(Error::new(ErrorKind::InvalidArgument { message }, &context));
         }
         let mut editing = Editing::new(self.buckets, self.session, &self.settings, context)?;
+        editing.check_collection().await?;
         let archived = if self.without_copies {
             None
         } else {

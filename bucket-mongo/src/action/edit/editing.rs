@@ -3,8 +3,9 @@
 use bucket_core::{
     Record,
     edit::{Edit, EditError, EditFailure, EditNext, Edited, made_by},
+    index::{self, Drift, Unmet},
     read::{FindPlan, ReadLevel},
-    write::Answer,
+    write::{Answer, Listing, codes::NAMESPACE_NOT_FOUND},
 };
 use mongodb::{
     ClientSession, Collection,
@@ -18,12 +19,20 @@ use crate::{
     Buckets, Error, ErrorKind, RecordOutcome, Result,
     action::insert_one::insert_one,
     backoff,
-    collection::collection,
-    error::{Context, NotKnown},
+    collection::{collection, list_indexes},
+    error::{Context, NotKnown, ReadFault},
     read::{ReadOptions, Rows},
     write_concern::raw_write_concern,
-    writer::{Channel, LONGEST_DEADLINE, Settings, Writer, is_in_transaction, not_sent_in_time},
+    writer::{
+        Channel, LONGEST_DEADLINE, Settings, Writer, faults::code, is_in_transaction,
+        not_sent_in_time,
+    },
 };
+
+/// Whether the collection is that of another model, or none of buckets.
+fn is_others(drift: &Drift) -> bool {
+    drift.shows_other_model() || matches!(drift, Drift::Kind { .. })
+}
 
 /// When a call with these settings ends.
 pub(crate) fn deadline<T: Record>(buckets: &Buckets<T>, settings: &Settings) -> Instant {
@@ -163,6 +172,35 @@ impl<'a, T: Record> Editing<'a, T> {
             // Without a reply the driver still refuses to commit it.
             let aborted = timeout_at(self.deadline, session.abort_transaction()).await;
             drop(aborted);
+        }
+    }
+
+    /// Refuses the collection of another model, where nothing else would: a removal by the key names no index.
+    pub(super) async fn check_collection(&mut self) -> Result<()> {
+        let (database, spec) = (self.buckets.store().database(), T::SPEC);
+        loop {
+            let listed = timeout_at(self.deadline, list_indexes(database, spec.collection()));
+            let error = match listed.await {
+                Ok(Ok(found)) => {
+                    return match index::unmet(spec, &found) {
+                        Some(Unmet::Differs(drift)) if is_others(&drift) => {
+                            let kind = ErrorKind::Drift(Box::new(drift));
+                            Err(Error::new(kind, &self.context))
+                        }
+                        _ => Ok(()),
+                    };
+                }
+                // There is no collection, or no right to list its indexes.
+                Ok(Err(error)) if code(&error).and_then(Listing::of_error).is_some() => {
+                    return Ok(());
+                }
+                Ok(Err(error)) => Error::read(error, &self.context),
+                Err(_) => Error::read(ReadFault::Late, &self.context),
+            };
+            if error.code() == Some(NAMESPACE_NOT_FOUND) {
+                return Ok(());
+            }
+            again::passes(error, self.deadline).await?;
         }
     }
 

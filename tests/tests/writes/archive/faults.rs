@@ -42,6 +42,28 @@ async fn a_copy_stays_until_a_majority_has_what_was_restored() {
     assert_eq!(stored(&both, "a").await.len(), 100);
 }
 
+/// Each of two archivers looks which of its copies the buckets refer to, because the other one came first.
+#[tokio::test(flavor = "multi_thread")]
+async fn archivers_of_a_weak_write_concern_remove_no_copy_that_a_bucket_refers_to() {
+    let database = database().await;
+    let weak = WriteConcern::builder().w(Some(1.into())).build();
+    let events = Record::buckets(&database).with_write_concern(weak);
+    events.ensure().await.unwrap();
+    let both = events.clone().with_archive(archive(&database));
+    for round in 0..6 {
+        let first = round * 400;
+        insert(&events, "a", first..first + 400).await;
+        seal(&events).await;
+        let calls = (0..3).map(|_| events.archive_to(archive(&database)).into_future());
+        for call in futures_util::future::join_all(calls).await {
+            call.unwrap();
+        }
+        let all = usize::try_from(first + 400).unwrap();
+        assert_eq!(stored(&both, "a").await.len(), all);
+        assert_eq!(referred(&database).await, copies(&database).await);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_follows_buckets_that_come_back_and_move_again() {
     let database = database().await;
