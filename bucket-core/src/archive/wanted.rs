@@ -14,7 +14,10 @@ use crate::{
         Element, RawWriter, elements,
         kind::{ARRAY, BINARY, DOCUMENT, OBJECT_ID},
     },
-    model::spec::{BucketSpec, ID},
+    model::{
+        size::MAX_DOCUMENT_BYTES,
+        spec::{BucketSpec, ID},
+    },
     read::{CUTS, IN_NEWEST, NEWEST},
 };
 
@@ -264,30 +267,35 @@ impl Wanted {
         if is_gone {
             return None;
         }
-        let bytes = row.as_bytes().len() + self.bytes;
-        Some(RawWriter::build_of(bytes, |writer| {
-            for element in elements(row).map_while(Result::ok) {
-                match self.place(element) {
-                    Place::Items => self.write(element, writer),
-                    Place::Inside(inner) => {
-                        let mark = if element.is_array() {
-                            writer.begin_array(element.name)
-                        } else {
-                            writer.begin_document(element.name)
-                        };
-                        for inner in elements(inner).map_while(Result::ok) {
-                            if is_inside(element, inner) {
-                                self.write(inner, writer);
+        let mut bytes = row.as_bytes().len();
+        self.each_reference(row, |it| bytes = bytes.saturating_add(it.length()));
+        // What the row says of lengths may be wrong.
+        Some(RawWriter::build_of(
+            bytes.min(MAX_DOCUMENT_BYTES),
+            |writer| {
+                for element in elements(row).map_while(Result::ok) {
+                    match self.place(element) {
+                        Place::Items => self.write(element, writer),
+                        Place::Inside(inner) => {
+                            let mark = if element.is_array() {
+                                writer.begin_array(element.name)
                             } else {
-                                writer.raw(inner.kind, inner.name, inner.bytes);
+                                writer.begin_document(element.name)
+                            };
+                            for inner in elements(inner).map_while(Result::ok) {
+                                if is_inside(element, inner) {
+                                    self.write(inner, writer);
+                                } else {
+                                    writer.raw(inner.kind, inner.name, inner.bytes);
+                                }
                             }
+                            writer.end(mark);
                         }
-                        writer.end(mark);
+                        Place::Other => writer.raw(element.kind, element.name, element.bytes),
                     }
-                    Place::Other => writer.raw(element.kind, element.name, element.bytes),
                 }
-            }
-        }))
+            },
+        ))
     }
 
     fn outcome(&self, reference: Reference<'_>) -> Option<FromArchive<'_>> {

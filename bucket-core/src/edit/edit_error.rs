@@ -68,7 +68,7 @@ impl fmt::Display for EditError {
             Self::UnknownField { name } => write!(
                 f,
                 "the edit moves the record to another bucket, but the stored record has the field `{name}`, which \
-                 this version of the model does not know and would lose: add the field to the model"
+                 this version of the model does not know, or would not write, and would lose: add the field to the model"
             ),
             Self::UnclearField { path } => write!(
                 f,

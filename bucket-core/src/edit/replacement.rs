@@ -71,7 +71,7 @@ impl<T: Record> OpenedRecord<'_, T> {
         if !same_id(spec, &item, old) {
             return Err(EditError::Id);
         }
-        let item = self.with_unknown(item, old)?;
+        let item = self.with_unknown(&item, old)?;
         let size = counted_bytes(record, item.as_bytes().len());
         let item = bucket.without_held(&item);
         self.check_size(&item, old)?;
@@ -110,13 +110,13 @@ impl<T: Record> OpenedRecord<'_, T> {
     /// The new item, and what the old one has that this version of the model does not know.
     fn with_unknown(
         &self,
-        item: RawDocumentBuf,
+        item: &RawDocument,
         old: &RawDocument,
     ) -> Result<RawDocumentBuf, EditError> {
         let unknown = self.unknown(old)?;
-        let forms = [&*unknown.item, &*unknown.known, &*item];
+        let forms = [&*unknown.item, &*unknown.known, item];
         let merged = if unknown.paths.is_empty() {
-            item.clone()
+            item.to_owned()
         } else {
             let merged = self.merged(forms, &unknown.whole);
             if let Some(Path(path)) = merged.lost {
@@ -126,7 +126,7 @@ impl<T: Record> OpenedRecord<'_, T> {
         };
         // A value may be read as less than it is, such as one of an enum that only later versions of the model have.
         let is_known = |name: &str| has_attributes(T::SPEC, name);
-        let kept = keep_values([old, &*unknown.known, &*item, &*merged], &is_known);
+        let kept = keep_values([old, &*unknown.known, item, &*merged], &is_known);
         let reads_same = self.read_of(&kept) == self.read_of(&merged);
         Ok(if reads_same { kept } else { merged })
     }

@@ -215,7 +215,7 @@ impl<'m> Merge<'m> {
 /// Which of the unknown things stay: all that `reads_same` finds to change nothing in what is read.
 pub(super) fn settle(found: &[Path], reads_same: &dyn Fn(&[bool]) -> bool) -> Vec<bool> {
     /// After this many looks, what lies at the same place of all elements of arrays is taken for the same.
-    const LOOKS: usize = 64;
+    const LOOKS: usize = 512;
     let mut stays = vec![true; found.len()];
     if found.is_empty() || reads_same(&stays) {
         return stays;

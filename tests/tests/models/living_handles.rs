@@ -172,11 +172,8 @@ async fn a_look_that_does_not_end_is_taken_again() {
     let admin = others.client().database("admin");
     admin.run_command(held).await.unwrap();
     let soon = Duration::from_millis(300);
-    drop(
-        timeout(soon, living.insert(&old).into_future())
-            .await
-            .unwrap_err(),
-    );
+    let dropped = timeout(soon, living.insert(&old).into_future()).await;
+    assert!(dropped.is_err());
     let error = living.insert(&old).deadline(soon).await.unwrap_err();
     assert!(!error.is_drift(), "{error}");
     let free = doc! { "configureFailPoint": "failCommand", "mode": "off" };

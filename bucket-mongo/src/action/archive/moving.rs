@@ -192,7 +192,12 @@ impl<'a, T: Record> Moving<'a, T> {
             let archive = SetUp::new(store, &copies, &self.context);
             self.in_time(archive.check()).await?;
             if !self.asked.is_dry {
-                archive.mirror(Change::Create).await?;
+                // Without a deadline it takes as long as the server builds indexes.
+                let mirror = archive.mirror(Change::Create);
+                match self.until {
+                    Some(_) => self.in_time(mirror).await?,
+                    None => mirror.await?,
+                }
             }
             *is_set_up = true;
         }
@@ -221,7 +226,12 @@ impl<'a, T: Record> Moving<'a, T> {
 
     /// Waits for a read, at most as long as a command may take.
     async fn in_time<R>(&self, read: impl Future<Output = Result<R>>) -> Result<R> {
-        let ended = timeout(self.asked.buckets.store().deadline(), read).await;
+        let patience = self.asked.buckets.store().deadline();
+        let patience = match self.until {
+            Some(until) => patience.min(until.saturating_duration_since(Instant::now())),
+            None => patience,
+        };
+        let ended = timeout(patience, read).await;
         ended.unwrap_or_else(|_| Err(Error::read(ReadFault::Late, &self.context)))
     }
 

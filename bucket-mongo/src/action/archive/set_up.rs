@@ -76,7 +76,11 @@ impl<'a> SetUp<'a> {
             let message = "the archive must be another collection than that of the buckets";
             return Err(self.invalid(message.to_owned()));
         }
-        if let Some(kind) = unfit(&found) {
+        let kind = match unfit(&found) {
+            None => self.unique_index(name).await?,
+            kind => kind,
+        };
+        if let Some(kind) = kind {
             return Err(self.invalid(format!(
                 "`{name}` cannot be the archive, because it is {kind}: name another collection"
             )));
@@ -96,6 +100,16 @@ impl<'a> SetUp<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Says of a collection that it has a unique index, which could refuse the copies of a later call.
+    async fn unique_index(&self, name: &str) -> Result<Option<String>> {
+        let mut indexes = self.indexes(&self.there, name).await?.into_iter();
+        let unique = indexes.find(|index| index.get_bool("unique").unwrap_or(false));
+        Ok(unique.map(|unique| {
+            let unique = unique.get_str("name").unwrap_or_default();
+            format!("protected by the unique index `{unique}`")
+        }))
     }
 
     /// Gives the archive its indexes, and the limits by which the collection removes what has expired.
@@ -120,8 +134,10 @@ impl<'a> SetUp<'a> {
             if same(&own, &index).is_some() || keeps_all {
                 continue;
             }
+            // The collection's has another condition by now, because its model has another capacity.
+            let is_replaced = own.iter().any(|own| own.get("key") == index.get("key"));
             let index = index.get_str("name").unwrap_or_default();
-            if change == Change::MirrorAll {
+            if is_replaced || change == Change::MirrorAll {
                 self.run(doc! { "dropIndexes": name, "index": index })
                     .await?;
                 continue;
@@ -236,8 +252,14 @@ fn unfit(info: &Document) -> Option<String> {
     if options.get_bool("capped").unwrap_or(false) {
         return Some("capped".to_owned());
     }
+    if options.contains_key("validator") {
+        return Some("one with a validator".to_owned());
+    }
     let locale = options.get_document("collation").ok()?.get_str("locale");
-    Some(format!("of the collation `{}`", locale.unwrap_or("?")))
+    Some(format!(
+        "one with the collation `{}`",
+        locale.unwrap_or("?")
+    ))
 }
 
 /// In seconds.

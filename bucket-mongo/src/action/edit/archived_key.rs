@@ -130,7 +130,7 @@ fn copies<T: Record>(editing: &Editing<'_, T>) -> Option<crate::action::archive:
     Some(crate::action::archive::Copies::new(
         &archived.copies,
         store.namespace(),
-        store.deadline(),
+        editing.left(),
         editing.context().clone(),
     ))
 }

@@ -12,6 +12,7 @@ use crate::{
     action::{ActionFuture, repair::default_quarantine},
     error::Context,
     trace,
+    write_concern::durable,
     write_setters::write_setters,
     writer::Settings,
 };
@@ -109,7 +110,8 @@ impl<'a, T: Record> DeleteKey<'a, T> {
         session,
         /// Sets how long the whole call may take, instead of the handle's [deadline](Buckets::with_deadline).
         deadline,
-        /// Sets the write concern instead of the handle's. In a session the default is the session's.
+        /// Sets the write concern instead of the handle's. In a session the default is the session's. With an archive it is
+        /// always `{w: "majority", j: true}`.
         write_concern,
     }
 
@@ -119,7 +121,13 @@ impl<'a, T: Record> DeleteKey<'a, T> {
             let message = "the quarantine must be another collection".to_owned();
             return Err(Error::new(ErrorKind::InvalidArgument { message }, &context));
         }
-        let mut editing = Editing::new(self.buckets, self.session, &self.settings, context)?;
+        let mut settings = self.settings;
+        let has_archive = !self.without_copies && self.buckets.store().archived().is_some();
+        if has_archive && !self.is_dry {
+            // A failover must not bring back buckets whose copies are gone. Transactions are refused below.
+            settings.write_concern = Some(durable());
+        }
+        let mut editing = Editing::new(self.buckets, self.session, &settings, context)?;
         editing.check_collection().await?;
         let archived = if self.without_copies {
             None

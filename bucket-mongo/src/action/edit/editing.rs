@@ -1,5 +1,8 @@
 //! Runs an edit: does what core says next. Core decides what to read and send, and what a reply means.
 
+#[cfg(feature = "seal")]
+use std::time::Duration;
+
 use bucket_core::{
     Record,
     edit::{Edit, EditError, EditFailure, EditNext, Edited, made_by},
@@ -202,6 +205,12 @@ impl<'a, T: Record> Editing<'a, T> {
             }
             again::passes(error, self.deadline).await?;
         }
+    }
+
+    /// The time until the deadline.
+    #[cfg(feature = "seal")]
+    pub(super) fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
     }
 
     pub(super) fn context(&self) -> &Context {

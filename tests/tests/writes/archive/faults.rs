@@ -42,6 +42,33 @@ async fn a_copy_stays_until_a_majority_has_what_was_restored() {
     assert_eq!(stored(&both, "a").await.len(), 100);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_stays_until_a_majority_has_the_removal_of_its_key() {
+    let cold = database().await;
+    let set = DevServer::builder().own().members(3).await.unwrap();
+    let database = set.database("hot").await.unwrap();
+    let events = Record::buckets(&database);
+    events.ensure().await.unwrap();
+    insert(&events, "a", 0..100).await;
+    seal(&events).await;
+    let moved = events.archive_to(archive(&cold)).await.unwrap();
+    let primary = set.primary().await.unwrap().address();
+    for other in set.members() {
+        if other.address() != primary {
+            other.pause().await.unwrap();
+        }
+    }
+    let weak = WriteConcern::builder().w(Some(1.into())).build();
+    let both = events.clone().with_archive(archive(&cold));
+    let erasure = both.delete_key(Record::key_of("a")).write_concern(weak);
+    let ended = erasure.deadline(Duration::from_secs(3)).await;
+    let left = documents(&cold, "archive").await.len();
+    assert_eq!(u64::try_from(left), Ok(moved.buckets), "{ended:?}");
+    for other in set.members() {
+        other.resume().await.unwrap();
+    }
+}
+
 /// Each of two archivers looks which of its copies the buckets refer to, because the other one came first.
 #[tokio::test(flavor = "multi_thread")]
 async fn archivers_of_a_weak_write_concern_remove_no_copy_that_a_bucket_refers_to() {

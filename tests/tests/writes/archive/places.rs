@@ -34,8 +34,16 @@ async fn documents_that_could_vanish_or_be_mixed_up_are_never_an_archive() {
     database.run_command(view).await.unwrap();
     let used = database.collection::<Document>("used");
     used.insert_one(doc! { "of": "others" }).await.unwrap();
+    let unique = doc! { "createIndexes": "unique", "indexes": [
+        { "name": "only", "key": { "device": 1 }, "unique": true },
+    ] };
+    database.run_command(unique).await.unwrap();
+    let valid = doc! { "create": "valid", "validator": { "device": { "$exists": true } } };
+    database.run_command(valid).await.unwrap();
     for (name, why) in [
         ("capped", "capped"),
+        ("unique", "unique index `only`"),
+        ("valid", "validator"),
         ("mixed_up", "collation"),
         ("series", "time series"),
         ("view", "view"),
@@ -245,6 +253,55 @@ async fn an_archive_that_would_remove_what_the_collection_keeps_is_refused() {
     database.run_command(drop).await.unwrap();
     let error = events.archive_to(archive(&database)).await.unwrap_err();
     assert!(error.to_string().contains("would remove"), "{error}");
+}
+
+macro_rules! counted {
+    ($($name:ident $capacity:literal)*) => {$(
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+        #[bucket(
+            collection = "events", items = "items", capacity = $capacity, seal_after = "1s", expire_after = "9000d"
+        )]
+        struct $name {
+            #[bucket(key)]
+            device: String,
+            #[bucket(time)]
+            at: DateTime,
+            number: i64,
+        }
+    )*};
+}
+
+counted!(Wide 10 Narrow 5);
+
+/// Its index has the capacity in its condition.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_archive_follows_a_change_of_capacity() {
+    let database = database().await;
+    let events = Wide::buckets(&database).with_archive(archive(&database));
+    events.ensure().await.unwrap();
+    let records = (0..45).map(|number| Wide {
+        device: "a".to_owned(),
+        at: date(number),
+        number,
+    });
+    events.insert_many(records).await.unwrap();
+    events.seal().await.unwrap();
+    events.archive_to(archive(&database)).await.unwrap();
+    let narrow = Narrow::buckets(&database).with_archive(archive(&database));
+    narrow.ensure().replace_indexes().await.unwrap();
+    narrow.archive_to(archive(&database)).await.unwrap();
+    assert_eq!(narrow.range("a".to_owned(), ..).await.unwrap().len(), 45);
+    let conditions = async |collection: &str| {
+        let list = doc! { "listIndexes": collection };
+        let reply = database.run_command(list).await.unwrap();
+        let all = reply.get_document("cursor").unwrap();
+        let all = all.get_array("firstBatch").unwrap().iter();
+        let all = all.map(|index| index.as_document().unwrap());
+        let expiring = all.filter(|index| index.contains_key("expireAfterSeconds"));
+        let conditions = expiring.map(|index| index.get("partialFilterExpression").cloned());
+        conditions.collect::<Vec<_>>()
+    };
+    assert_eq!(conditions("archive").await, conditions("events").await);
 }
 
 /// Buckets of these forms have the date by which they expire since their model has a limit.

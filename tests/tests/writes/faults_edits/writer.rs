@@ -145,9 +145,10 @@ impl<T: Payment> Writer<T> {
         let source = T::takes_sources() && self.first % (2 * IDS) == 0;
         let insert = self.buckets.insert_many(&records);
         let (name, position) = (self.source.name(), self.source.position);
-        let insert = match source {
-            true => insert.from_source(name.as_str(), position),
-            false => insert,
+        let insert = if source {
+            insert.from_source(name.as_str(), position)
+        } else {
+            insert
         };
         let report = insert.await.unwrap();
         let is_certain = report.failed().is_empty();
