@@ -21,7 +21,6 @@ mod moving;
 mod scan;
 mod wanted;
 
-pub(crate) use self::key::INDEX;
 pub use self::{
     key::{copies_in, copies_of, copies_of_key, key_index},
     moving::{Moving, archive, copy_of, full_size, is_elsewhere, restore},

@@ -20,6 +20,7 @@ use crate::{
 mod across;
 mod arrange;
 mod by_record_id;
+mod cut;
 mod fill;
 mod in_bucket;
 mod in_commands;
@@ -70,6 +71,7 @@ pub use self::{
 };
 pub(crate) use self::{
     by_record_id::{bucket_with, repeats},
+    cut::CUTS,
     in_commands::in_one_command,
     keys::end_of,
     latest::{NEWEST, PACKED as IN_NEWEST},
@@ -80,9 +82,6 @@ pub(crate) use self::{
     },
     token::{CHECK, QUERY, check, pull, push, query_of},
 };
-
-/// Where results have the packed items of buckets that are shown in part.
-pub(crate) const CUTS: [&str; 2] = [summaries::CUT, live::CUT];
 
 /// A key in the forms that reads need.
 #[derive(Debug, Clone, PartialEq, Eq)]

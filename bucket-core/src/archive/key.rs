@@ -4,7 +4,7 @@ use bson::{Bson, Document, RawDocumentBuf, doc, oid::ObjectId};
 
 use crate::{
     bucket::{
-        archived::{BUCKET, OF},
+        archived::{BUCKET, INDEX, OF},
         record::Record,
     },
     codec::raw::{RawWriter, kind::OBJECT_ID},
@@ -12,9 +12,6 @@ use crate::{
     model::spec::{BucketSpec, ID},
     read::key_elements,
 };
-
-/// The name of the index that leads to a key's copies.
-pub(crate) const INDEX: &str = "archived_keys";
 
 /// The filter for the copies of a key's buckets. `of` is the name of the database and of the collection.
 #[must_use]

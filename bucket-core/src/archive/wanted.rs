@@ -26,6 +26,7 @@ const BEFORE: usize = 5;
 
 /// What the rows of a read are. It says where they have packed items: binary data at any other place is the user's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum InRow {
     /// Buckets, or some of their fields.
     #[default]

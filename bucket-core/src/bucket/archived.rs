@@ -30,6 +30,9 @@ use crate::{
     model::spec::ID,
 };
 
+/// The name of the index of an archive that leads to a key's copies.
+pub(crate) const INDEX: &str = "archived_keys";
+
 /// In a copy: its bucket.
 pub const BUCKET: &str = "_bucket";
 /// In it: the bucket's `_id`, and the names of its database and of its collection.

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bson::{RawBsonRef, RawDocument};
 
-use super::unknown::{fields, list};
 use crate::{
     codec::raw::{
         Element, elements,
@@ -236,4 +235,14 @@ pub(super) fn content(item: &RawDocument) -> Vec<u8> {
         bytes: item.as_bytes(),
         value: RawBsonRef::Document(item),
     })
+}
+
+pub(super) fn fields(document: &RawDocument) -> BTreeMap<&str, Element<'_>> {
+    let fields = elements(document).map_while(Result::ok);
+    fields.map(|element| (element.name, element)).collect()
+}
+
+pub(super) fn list(array: Element<'_>) -> Vec<Element<'_>> {
+    let entries = array.entries().into_iter().flatten();
+    entries.map_while(Result::ok).collect()
 }

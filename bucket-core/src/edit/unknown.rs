@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bson::{RawDocument, RawDocumentBuf};
 
-use super::same_elements::{Places, canonical, places, sources};
+use super::same_elements::{Places, canonical, fields, list, places, sources};
 use crate::codec::raw::{
     Element, RawWriter, elements,
     kind::{ARRAY, DOCUMENT},
@@ -335,16 +335,6 @@ fn first_unknown(stored: Element<'_>, known: Element<'_>) -> Option<String> {
         }
         _ => None,
     }
-}
-
-pub(super) fn fields(document: &RawDocument) -> BTreeMap<&str, Element<'_>> {
-    let fields = elements(document).map_while(Result::ok);
-    fields.map(|element| (element.name, element)).collect()
-}
-
-pub(super) fn list(array: Element<'_>) -> Vec<Element<'_>> {
-    let entries = array.entries().into_iter().flatten();
-    entries.map_while(Result::ok).collect()
 }
 
 fn joined(path: &str, name: &str) -> String {

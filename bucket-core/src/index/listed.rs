@@ -6,7 +6,7 @@ use super::{
     Drift,
     same_index::{collation, name},
 };
-use crate::{archive::INDEX, model::spec::ID_INDEX};
+use crate::{bucket::archived::INDEX, model::spec::ID_INDEX};
 
 /// A collection that looks for several ids at a time by a scan of all of it.
 pub(crate) const CLUSTERED: &str = "clustered collection";

@@ -5,7 +5,7 @@
 
 use bson::{Bson, DateTime, Document, doc};
 
-use super::{AggregatePlan, FindPlan, fields};
+use super::{AggregatePlan, FindPlan, cut::OF_COUNT as CUT, fields};
 use crate::{
     bucket::{
         edits::{left, removed},
@@ -20,9 +20,6 @@ use crate::{
     },
     time::range::TimeRange,
 };
-
-/// The packed items of the sealed buckets of which only a part is shown: the server cannot tell which.
-pub(super) const CUT: &str = "_cut";
 
 /// What a read shows at one moment; see [`live`].
 #[derive(Debug, Clone, Default, PartialEq)]

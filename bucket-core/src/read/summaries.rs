@@ -5,8 +5,8 @@
 use bson::{Bson, DateTime, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 
 use super::{
-    AggregatePlan, Live, ReadKey, aggregate, any_key, has_records, keys::of_key,
-    latest::key_fields, live::dates,
+    AggregatePlan, Live, ReadKey, aggregate, any_key, cut::OF_SUMMARY as CUT, has_records,
+    keys::of_key, latest::key_fields, live::dates,
 };
 use crate::{
     bucket::{
@@ -32,8 +32,6 @@ const REMOVED: &str = "removed";
 const TIMES: &str = "times";
 /// The first and the last time of a sealed bucket.
 const ENDS: &str = "ends";
-/// The packed items of a sealed bucket of which only a part is shown.
-pub(super) const CUT: &str = "cut";
 const SHOWN: &str = "shown";
 const WHOLE: &str = "whole";
 const BUCKETS: &str = "buckets";
