@@ -48,7 +48,8 @@ impl<T: Record> Buckets<T> {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidArgument`](crate::ErrorKind), before anything moves, if the archive is the collection itself, a
-    /// view, a time series or capped collection, has a collation or other documents, or removes what the collection keeps;
+    /// view, a time series or capped collection, has a collation, a validator, a unique index or other documents, or removes
+    /// what the collection keeps;
     /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind) if buckets may be archived and there was no
     /// reply before the deadline; those of the servers and of the connections. Damaged buckets are no error: the report
     /// has them.
