@@ -194,6 +194,13 @@ impl Drift {
         matches!(self, Self::OtherModel { .. })
     }
 
+    /// Whether the name belongs to another model, or to something else than a collection of buckets.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn belongs_to_others(&self) -> bool {
+        self.shows_other_model() || matches!(self, Self::Kind { .. })
+    }
+
     /// The same difference without data of users. The server's definition of an index can quote values, such
     /// as those of a `partialFilterExpression`. Where it differs from the model's, its values are `REDACTED`;
     /// names of fields, operators and options stay. What the server would remove under another limit is left

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bucket_core::{
     Record,
     edit::{Edit, EditError, EditFailure, EditNext, Edited, made_by},
-    index::{self, Drift, Unmet},
+    index::{self, Unmet},
     read::{FindPlan, ReadLevel},
     write::{Answer, Listing, codes::NAMESPACE_NOT_FOUND},
 };
@@ -31,11 +31,6 @@ use crate::{
         not_sent_in_time,
     },
 };
-
-/// Whether the collection is that of another model, or none of buckets.
-fn is_others(drift: &Drift) -> bool {
-    drift.shows_other_model() || matches!(drift, Drift::Kind { .. })
-}
 
 /// When a call with these settings ends.
 pub(crate) fn deadline<T: Record>(buckets: &Buckets<T>, settings: &Settings) -> Instant {
@@ -186,7 +181,7 @@ impl<'a, T: Record> Editing<'a, T> {
             let error = match listed.await {
                 Ok(Ok(found)) => {
                     return match index::unmet(spec, &found) {
-                        Some(Unmet::Differs(drift)) if is_others(&drift) => {
+                        Some(Unmet::Differs(drift)) if drift.belongs_to_others() => {
                             let kind = ErrorKind::Drift(Box::new(drift));
                             Err(Error::new(kind, &self.context))
                         }

@@ -153,9 +153,7 @@ impl SetUp<'_> {
         let record_bytes = self.record_bytes().await.map_err(driver)?;
         report.size_warning = check_size(self.store.spec(), record_bytes, context)?;
         let attempt = self.indexes(is_new, report, context).await?;
-        let is_kind = |drift: &Drift| matches!(drift, Drift::Kind { .. });
-        let drift = &report.drift;
-        let is_others = drift.iter().any(|it| it.shows_other_model() || is_kind(it));
+        let is_others = report.drift.iter().any(Drift::belongs_to_others);
         if attempt == Attempt::Again || is_others {
             return Ok(attempt);
         }
