@@ -15,6 +15,7 @@ mod latest;
 mod pages;
 mod range;
 mod seal;
+mod single;
 mod stats;
 mod storage;
 mod verify;

@@ -6,6 +6,7 @@
 //! | a bucket that was read to be edited: its records, and the removal of some | `opened` |
 //! | a record in the place of another one | `replacement` |
 //! | what a stored item has that the model does not know | `unknown` |
+//! | values that the model reads as less than they are | `read_as_less` |
 //! | which elements of two arrays are the same one | `same_elements` |
 //! | a record that goes to another bucket | `moving` |
 //! | the state that an edit matches | `state` |
@@ -34,6 +35,7 @@ mod machine;
 mod moving;
 mod of_key;
 mod opened;
+mod read_as_less;
 mod replacement;
 mod reply;
 mod same_elements;

@@ -14,7 +14,7 @@ use bson::{Bson, DateTime, Document, RawBsonRef, RawDocument};
 
 pub(crate) use self::{
     accumulator::Accumulator,
-    compare::{Magnitudes, differences},
+    compare::{Difference, Magnitudes, differences},
     presence::Presence,
     total::Total,
 };
@@ -103,6 +103,18 @@ impl StoredStats {
     pub(crate) fn each(&self, spec: &BucketSpec, mut each: impl FnMut(&'static str, Option<Bson>)) {
         for (aggregate, value) in spec.aggregates().iter().zip(&self.values) {
             each(aggregate.path, value.as_ref().map(Value::to_bson));
+        }
+    }
+
+    /// Whether both have the same value of this aggregate.
+    pub(crate) fn has_same(&self, other: &Self, at: usize) -> bool {
+        self.get(at) == other.get(at)
+    }
+
+    /// Takes over the value of this aggregate from another one.
+    pub(crate) fn take_from(&mut self, other: &Self, at: usize) {
+        if let Some(value) = self.values.get_mut(at) {
+            *value = other.get(at).cloned();
         }
     }
 

@@ -57,13 +57,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone)]
 pub struct Error {
     inner: Arc<Inner>,
-    /// Outside of the rest, which records of many keys share.
+    /// Outside of the rest, which records of many keys and calls share.
+    operation: &'static str,
     key: Option<Arc<str>>,
 }
 
 struct Inner {
     kind: ErrorKind,
-    operation: &'static str,
     collection: &'static str,
     code: Option<i32>,
     /// Those of the driver's error, where it is left out.
@@ -119,15 +119,9 @@ impl Context {
 
 impl Inner {
     fn new(kind: ErrorKind, context: &Context) -> Self {
-        let Context {
-            operation,
-            collection,
-            ..
-        } = *context;
         Self {
             kind,
-            operation,
-            collection,
+            collection: context.collection,
             code: None,
             labels: HashSet::new(),
             driver: None,
@@ -182,6 +176,7 @@ impl Error {
     fn of(inner: Inner, context: &Context) -> Self {
         Self {
             inner: Arc::new(inner),
+            operation: context.operation,
             key: context.key.as_deref().map(Arc::from),
         }
     }
@@ -189,9 +184,14 @@ impl Error {
     /// The same error about a record of this key, unless it already names one.
     pub(crate) fn for_key(&self, key: Option<&Arc<str>>) -> Self {
         Self {
-            inner: Arc::clone(&self.inner),
             key: self.key.as_ref().or(key).cloned(),
+            ..self.clone()
         }
+    }
+
+    /// The same error of another operation.
+    pub(crate) fn of_operation(self, operation: &'static str) -> Self {
+        Self { operation, ..self }
     }
 
     /// The error of a record of a source that an earlier record held back.
@@ -223,7 +223,7 @@ impl Error {
     /// The operation, such as `insert`.
     #[must_use]
     pub fn operation(&self) -> &'static str {
-        self.inner.operation
+        self.operation
     }
 
     /// The collection.
@@ -331,7 +331,7 @@ impl fmt::Debug for Error {
         shown
             .field("message", &self.to_string())
             .field("kind", &Name(&self.inner.kind))
-            .field("operation", &self.inner.operation)
+            .field("operation", &self.operation)
             .field("collection", &self.collection());
         if let Some(key) = &self.key {
             shown.field("key", key);
@@ -360,7 +360,7 @@ impl fmt::Debug for Name<'_> {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} on `{}`", self.inner.operation, self.collection())?;
+        write!(f, "{} on `{}`", self.operation, self.collection())?;
         if let Some(key) = &self.key {
             write!(f, " for {key}")?;
         }

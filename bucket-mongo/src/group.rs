@@ -53,7 +53,7 @@ pub(crate) async fn store(
 ) -> Result<Written, Error> {
     // Invalid settings fail before anyone waits.
     let writer = Writer::new(store, None, &Settings::default(), context.clone())?;
-    match enter(store, batch, end) {
+    match enter(store, batch, end, context.operation) {
         Entry::Goes(mut batch, pass) => {
             let written = writer.store(&mut batch).await;
             drop(pass);
@@ -123,7 +123,7 @@ async fn wait(
     })
 }
 
-fn enter(store: &Store, batch: Batch, end: usize) -> Entry {
+fn enter(store: &Store, batch: Batch, end: usize, operation: &'static str) -> Entry {
     let groups = store.groups();
     let mut state = groups.lock();
     if batch.records() > MAX_RECORDS {
@@ -140,6 +140,7 @@ fn enter(store: &Store, batch: Batch, end: usize) -> Entry {
     state.waiting.push(Member {
         batch,
         end,
+        operation,
         result,
         since: Instant::now(),
     });

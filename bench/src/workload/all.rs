@@ -4,7 +4,7 @@ use clap::builder::PossibleValuesParser;
 
 use super::{
     Workload, append, batches, bulk, contention, edits, encode, ingest, ingestor, latest, pages,
-    range, seal, stats, storage, verify, watch, watch_delay,
+    range, seal, single, stats, storage, verify, watch, watch_delay,
 };
 
 /// In the order in which they are run and shown.
@@ -20,6 +20,7 @@ pub(crate) const ALL: &[Workload] = &[
     storage::WORKLOAD,
     seal::WORKLOAD,
     contention::WORKLOAD,
+    single::WORKLOAD,
     ingestor::WORKLOAD,
     range::WORKLOAD,
     stats::WORKLOAD,

@@ -40,6 +40,13 @@ pub enum EditError {
         /// The path of the field, with the index of the element in the stored array.
         path: String,
     },
+    /// The edit changes an aggregate of the bucket, and the model reads a record of it as less than it is: it would
+    /// count it wrong.
+    #[non_exhaustive]
+    ReadsLess {
+        /// The path of that value in the bucket.
+        path: String,
+    },
     /// The new record cannot be encoded.
     Encode(EncodeError),
     /// The bucket is damaged.
@@ -72,9 +79,14 @@ impl fmt::Display for EditError {
             ),
             Self::UnclearField { path } => write!(
                 f,
-                "the stored record has the field `{path}`, which this version of the model does not know, and the edit \
-                 changes the array so that its place is not clear: add the field to the model, or change no more than \
-                 elements in their places"
+                "the stored record has the field `{path}`, which this version of the model does not know, or reads as \
+                 less than it is, and the edit changes the array so that its place is not clear: add it to the model, or \
+                 change no more than elements in their places"
+            ),
+            Self::ReadsLess { path } => write!(
+                f,
+                "this version of the model reads less of `{path}` than is stored, and the edit changes an aggregate that \
+                 it would count wrong: add what is missing to the model"
             ),
             Self::Encode(source) => source.fmt(f),
             Self::Damaged(source) => source.fmt(f),

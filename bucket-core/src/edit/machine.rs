@@ -24,7 +24,7 @@ use crate::{
     model::limits::Limits,
     read::{self, FindPlan, Live, ReadKey, ReadLevel},
     time::range::TimeRange,
-    write::{Answer, Pauses},
+    write::{Answer, Pauses, one_item},
 };
 
 /// This many attempts follow at once if other writers come first: an append is over by then.
@@ -415,6 +415,12 @@ impl<'a, T: Record> Edit<'a, T> {
                             return Err(refused(error));
                         }
                         let other_key = new.key() != self.key;
+                        if is_dry {
+                            // As the insert would.
+                            let limits = limits.filter(|_| !other_key);
+                            let item = one_item(new, limits, now);
+                            item.map_err(|error| refused(EditError::Encode(error)))?;
+                        }
                         let released = found.by_id().filter(|_| other_key);
                         (Some(out), Corrected::TakenOut { released })
                     }

@@ -7,8 +7,9 @@ use bson::{DateTime, Document, RawBsonRef, RawDocument, RawDocumentBuf};
 use super::{
     edit_error::EditError,
     opened::{OpenedBucket, OpenedRecord},
+    read_as_less::{Items, first_read_as_less, keep_values},
     same_elements::content,
-    unknown::{Merge, Merged, Path, keep_values, settle},
+    unknown::{Merge, Merged, Path, settle},
 };
 use crate::{
     bucket::record::Record,
@@ -124,11 +125,31 @@ impl<T: Record> OpenedRecord<'_, T> {
             }
             merged.item
         };
-        // A value may be read as less than it is, such as one of an enum that only later versions of the model have.
-        let is_known = |name: &str| has_attributes(T::SPEC, name);
-        let kept = keep_values([old, &*unknown.known, item, &*merged], &is_known);
-        let reads_same = self.read_of(&kept) == self.read_of(&merged);
-        Ok(if reads_same { kept } else { merged })
+        let items = Items {
+            stored: &self.bucket.reader.encoded(old),
+            known: &unknown.known,
+            new: item,
+            merged: &merged,
+        };
+        let expected = self.read_of(&merged);
+        let keep = |keeps: &dyn Fn(&str) -> bool| {
+            let kept = keep_values(&items, keeps);
+            let kept = kept.map_err(|Path(path)| EditError::UnclearField { path })?;
+            let reads_same = self.read_of(&kept) == expected;
+            Ok(reads_same.then_some(kept))
+        };
+        if let Some(kept) = keep(&|_| true)? {
+            return Ok(kept);
+        }
+        // A type may read several of its values as one.
+        let mut stay = BTreeSet::new();
+        for field in elements(&merged).map_while(Result::ok) {
+            if keep(&|name| name == field.name)?.is_some() {
+                stay.insert(field.name);
+            }
+        }
+        let kept = keep(&|name| stay.contains(name))?;
+        Ok(kept.unwrap_or(merged))
     }
 
     /// What the stored item has that this version of the model does not know.
@@ -205,6 +226,19 @@ pub(super) fn same_id(spec: &BucketSpec, item: &RawDocument, other: &RawDocument
 }
 
 impl<T: Record> OpenedBucket<'_, T> {
+    /// The path of the first value of a record that the model reads as less than it is.
+    pub(super) fn read_as_less(&self) -> Option<String> {
+        let mut items = self.items.iter().enumerate();
+        items.find_map(|(index, item)| {
+            if self.is_removed(item) {
+                return None;
+            }
+            let known = unchecked_item(&self.record(index).ok()?).ok()?;
+            let name = first_read_as_less(&self.reader.encoded(item), &known)?;
+            Some(format!("{}.{index}.{name}", T::SPEC.items()))
+        })
+    }
+
     /// The item without the arrays of attributes that the bucket holds for it.
     fn without_held(&self, item: &RawDocument) -> RawDocumentBuf {
         let shared = self.reader.shared_arrays();

@@ -33,6 +33,14 @@ pub(super) fn places(stored: &[Element<'_>], known: &[Element<'_>]) -> Places {
     if is_list && stored.iter().zip(known).all(is_at) {
         return Places::Of((0..stored.len()).collect());
     }
+    if is_list && stored.len() <= MOST {
+        // The others are at their places, and these are nowhere: the model reads them as less than they are.
+        let is_nowhere = |stored: &Element<'_>| !known.iter().any(|known| is_of(*known, *stored));
+        let mut both = stored.iter().zip(known);
+        if both.all(|both| is_at(both) || is_nowhere(both.0)) {
+            return Places::Of((0..stored.len()).collect());
+        }
+    }
     if stored.len() > MOST {
         let is_known = is_list && shape(stored).is_subset(&shape(known));
         return if is_known {
@@ -56,22 +64,27 @@ pub(super) fn places(stored: &[Element<'_>], known: &[Element<'_>]) -> Places {
 fn places_of_each(stored: &[Element<'_>], known: &[Element<'_>]) -> Option<Vec<usize>> {
     let is_list = stored.len() == known.len();
     let mut taken = BTreeSet::new();
-    let mut places = Vec::with_capacity(stored.len());
-    for (index, stored) in stored.iter().enumerate() {
+    let mut places = vec![None; stored.len()];
+    for (stored, place) in stored.iter().zip(&mut places) {
         let mut of_it = known.iter().enumerate();
         let mut of_it = of_it.by_ref().filter(|(_, known)| is_of(**known, *stored));
-        let place = match (of_it.next(), of_it.next()) {
-            (Some((place, _)), None) => place,
-            // The model writes such elements in another form.
-            (None, _) if is_list => index,
+        *place = match (of_it.next(), of_it.next()) {
+            (Some((at, _)), None) if taken.insert(at) => Some(at),
+            (None, _) if is_list => None,
             _ => return None,
         };
-        if !taken.insert(place) {
-            return None;
-        }
-        places.push(place);
     }
-    Some(places)
+    // The model writes the others in another form: in order, unless there is only one.
+    let free: Vec<usize> = (0..known.len()).filter(|at| !taken.contains(at)).collect();
+    let only = match free[..] {
+        [only] => Some(only),
+        _ => None,
+    };
+    let places = places.into_iter().enumerate();
+    let places = places.map(|(index, place)| place.or(only).or(Some(index)));
+    let places: Vec<usize> = places.collect::<Option<_>>()?;
+    let are_different = places.iter().collect::<BTreeSet<_>>().len() == places.len();
+    are_different.then_some(places)
 }
 
 /// The paths of all fields in these elements.
@@ -98,7 +111,7 @@ fn shape(elements: &[Element<'_>]) -> BTreeSet<String> {
 }
 
 /// Whether the model may have read the one as the other: all values that both have are the same.
-fn is_of(known: Element<'_>, stored: Element<'_>) -> bool {
+pub(super) fn is_of(known: Element<'_>, stored: Element<'_>) -> bool {
     if known.kind == stored.kind && known.bytes == stored.bytes {
         return true;
     }

@@ -14,7 +14,7 @@ use crate::{
     },
     codec::raw::{RawWriter, kind::ARRAY},
     model::spec::{BucketSpec, ID_INDEX},
-    stats::{StoredStats, Total},
+    stats::{Difference, Magnitudes, StoredStats, Total, differences},
 };
 
 /// What the path of an item takes in a statement, in bytes.
@@ -141,24 +141,62 @@ impl<T: Record> OpenedBucket<'_, T> {
     }
 
     /// The aggregates of the bucket after the edit.
+    ///
+    /// The model may read records as less than they are. Then what it counts is not what is stored. Such an aggregate
+    /// stays as it is, unless the edit changes it.
     fn stats_after(&self, changed: &Changed<'_, T>) -> Result<StoredStats, EditError> {
-        let mut total = Total::new(T::SPEC, T::SPEC.size());
-        if !T::SPEC.aggregates().is_empty() {
-            let mut add = |record: &T| {
-                total.add_record(record.time(), |sink| record.visit_inputs(sink));
-            };
-            for (index, item) in self.items.iter().enumerate() {
-                match changed.get(&index) {
-                    Some((_, Some(record))) => add(record),
-                    None if !self.is_removed(item) => {
-                        add(&self.record(index).map_err(EditError::Damaged)?);
+        let mut after = Total::new(T::SPEC, T::SPEC.size());
+        if T::SPEC.aggregates().is_empty() {
+            return after.finish().map_err(EditError::Overflow);
+        }
+        let mut before = Total::new(T::SPEC, T::SPEC.size());
+        let mut magnitudes = Magnitudes::default();
+        for (index, item) in self.items.iter().enumerate() {
+            if !self.is_removed(item) {
+                // An edit may replace an item that cannot be read.
+                match (self.record(index), changed.get(&index)) {
+                    (Ok(record), replaced) => {
+                        add(&mut before, &record);
+                        magnitudes.begin();
+                        record.visit_inputs(&mut magnitudes);
+                        if replaced.is_none() {
+                            add(&mut after, &record);
+                        }
                     }
-                    Some((_, None)) | None => {}
+                    (Err(damage), None) => return Err(EditError::Damaged(damage)),
+                    (Err(_), Some(_)) => {}
                 }
             }
+            if let Some((_, Some(record))) = changed.get(&index) {
+                add::<T>(&mut after, record);
+            }
         }
-        total.finish().map_err(EditError::Overflow)
+        let count = u32::try_from(before.count()).unwrap_or(u32::MAX);
+        let mut after = after.finish().map_err(EditError::Overflow)?;
+        let stored = StoredStats::read(T::SPEC, self.stored, count);
+        let (Ok(stored), Ok(before)) = (stored, before.finish()) else {
+            // The edit mends them.
+            return Ok(after);
+        };
+        let differences = differences(T::SPEC, &stored, &before, &magnitudes);
+        if differences.is_empty() {
+            return Ok(after);
+        }
+        let Some(path) = self.read_as_less() else {
+            return Ok(after);
+        };
+        for Difference { at, .. } in differences {
+            if !after.has_same(&before, at) {
+                return Err(EditError::ReadsLess { path });
+            }
+            after.take_from(&stored, at);
+        }
+        Ok(after)
     }
+}
+
+fn add<T: Record>(total: &mut Total, record: &T) {
+    total.add_record(record.time(), |sink| record.visit_inputs(sink));
 }
 
 fn bson_size(fields: &Document) -> usize {

@@ -269,40 +269,6 @@ impl Path {
     }
 }
 
-/// The last of these items, with the stored value of each field that the edit does not change: stored, as the model writes what
-/// it reads of that, as it writes the new record, and that with what is unknown.
-pub(super) fn keep_values(
-    items: [&RawDocument; 4],
-    is_known: &dyn Fn(&str) -> bool,
-) -> RawDocumentBuf {
-    let [stored, known, new, merged] = items;
-    let (stored, known, new) = (fields(stored), fields(known), fields(new));
-    RawWriter::build(|writer| {
-        for merged in elements(merged).map_while(Result::ok) {
-            let name = merged.name;
-            let forms = (stored.get(name), known.get(name), new.get(name));
-            let (Some(stored), Some(known), Some(new)) = forms else {
-                writer.raw(merged.kind, name, merged.bytes);
-                continue;
-            };
-            let inner = [*stored, *known, *new, merged].map(|it| match it.kind {
-                DOCUMENT => RawDocument::from_bytes(it.bytes).ok(),
-                _ => None,
-            });
-            if is_known(name) {
-                writer.raw(merged.kind, name, merged.bytes);
-            } else if (known.kind, known.bytes) == (new.kind, new.bytes) {
-                writer.raw(stored.kind, name, stored.bytes);
-            } else if let [Some(stored), Some(known), Some(new), Some(merged)] = inner {
-                let kept = keep_values([stored, known, new, merged], &|_| false);
-                writer.document(name, &kept);
-            } else {
-                writer.raw(merged.kind, name, merged.bytes);
-            }
-        }
-    })
-}
-
 /// The path from a stored value to the first thing in it that the model does not know.
 fn first_unknown(stored: Element<'_>, known: Element<'_>) -> Option<String> {
     if stored.kind != known.kind || stored.bytes == known.bytes {
@@ -337,7 +303,7 @@ fn first_unknown(stored: Element<'_>, known: Element<'_>) -> Option<String> {
     }
 }
 
-fn joined(path: &str, name: &str) -> String {
+pub(super) fn joined(path: &str, name: &str) -> String {
     match (path, name) {
         ("", name) => name.to_owned(),
         (path, "") => path.to_owned(),

@@ -8,7 +8,7 @@ use super::RecordOutcome;
 use crate::{
     Buckets, Error, ErrorKind, Result,
     error::Context,
-    trace,
+    group, trace,
     writer::{Settings, Writer, Written},
 };
 
@@ -42,7 +42,12 @@ pub(super) async fn insert_one<T: Record>(
     batch
         .push_with(0, record, buckets.limits(record))
         .map_err(|source| Error::new(ErrorKind::Encode(source), &context))?;
-    let writer = Writer::new(buckets.store(), session, settings, context)?;
+    let written = if session.is_none() && *settings == Settings::default() {
+        group::store(buckets.store(), batch, 1, &context).await?
+    } else {
+        let writer = Writer::new(buckets.store(), session, settings, context)?;
+        writer.store(&mut batch).await
+    };
     let Written {
         opened,
         commands,
@@ -51,7 +56,7 @@ pub(super) async fn insert_one<T: Record>(
         failed,
         duplicates,
         ..
-    } = writer.store(&mut batch).await;
+    } = written;
     tracing::debug!(target: trace::WRITE, commands, resent, missed, opened = opened.len(), failed = failed.len(), duplicates = duplicates.len(), "insert");
     match failed.into_iter().next() {
         Some((_, error)) => Err(error),

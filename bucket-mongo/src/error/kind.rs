@@ -97,8 +97,10 @@ pub enum ErrorKind {
         /// What the edit changes.
         message: String,
     },
-    /// An `update` changes an array of the record, and the stored array has a field that the model does not know: its
-    /// place in the new array is not clear, so that it would be lost. Nothing was changed. Add the field to the model.
+    /// This version of the model does not know all that is stored, and the edit would lose or miscount it: an `update`
+    /// changes an array so that the place of a field that the model does not know is not clear, or an edit changes an
+    /// aggregate of a bucket whose records the model reads as less than they are. Nothing was changed. Add what is missing
+    /// to the model.
     #[non_exhaustive]
     UnknownField {
         /// The path of the field in the stored record.
@@ -257,8 +259,8 @@ impl fmt::Display for ErrorKind {
             | Self::Moves { message } => f.write_str(message),
             Self::UnknownField { path } => write!(
                 f,
-                "the stored record has the field `{path}`, which this version of the model does not know, and its place \
-                 in the changed array is not clear: add the field to the model"
+                "this version of the model does not know all that is stored in `{path}`, and the edit would lose it or \
+                 count it wrong: add what is missing to the model"
             ),
             Self::Changed => f.write_str(
                 "the record was edited or replaced since its reference was read: read it again",

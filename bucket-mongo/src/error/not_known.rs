@@ -87,7 +87,7 @@ impl Error {
             return self.clone();
         };
         let context = Context {
-            operation: self.inner.operation,
+            operation: self.operation,
             collection: self.inner.collection,
             spec: None,
             key: self.key.as_deref().map(str::to_owned),

@@ -31,10 +31,13 @@ impl Error {
     /// ```
     #[must_use]
     pub fn redacted(&self) -> Self {
-        let Self { inner, key: _ } = self;
+        let Self {
+            inner,
+            operation,
+            key: _,
+        } = self;
         let Inner {
             kind,
-            operation,
             collection,
             code,
             labels: _,
@@ -43,7 +46,6 @@ impl Error {
         } = &**inner;
         let inner = Inner {
             kind: kind.redacted(),
-            operation,
             collection,
             code: *code,
             labels: self.labels().map(str::to_owned).collect(),
@@ -52,6 +54,7 @@ impl Error {
         };
         Self {
             inner: Arc::new(inner),
+            operation,
             key: None,
         }
     }

@@ -1,9 +1,14 @@
 //! The batches in flight, and the group that follows them.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::{
+    collections::HashSet,
+    hash::{BuildHasher as _, RandomState},
+    ops::RangeInclusive,
+    time::Duration,
+};
 
 use bson::DateTime;
-use bucket_core::write::Batch;
+use bucket_core::write::{Batch, Chain};
 use tokio::time::Instant;
 use tracing::Instrument;
 
@@ -15,6 +20,10 @@ use crate::{
     writer::{Callers, Settings, Writer, Written, all_unsent},
 };
 
+/// A group is written in this many parts at once ..
+const MOST_PARTS: usize = 4;
+/// .. of about this many statements at least.
+const LEAST_STATEMENTS: usize = 8;
 /// The door is held for this part of the time that the last group took ..
 const DOOR_PART: u32 = 8;
 /// .. within these bounds.
@@ -57,11 +66,15 @@ impl Pass {
         let mut joined: Option<Batch> = None;
         let mut callers = Callers::default();
         for Member {
-            batch, end, result, ..
+            batch,
+            end,
+            operation,
+            result,
+            ..
         } in members
         {
             let records = batch.records() + batch.own_repeats().len();
-            let offset = callers.add(records, end, result);
+            let offset = callers.add(records, end, operation, result);
             match &mut joined {
                 // Its indexes are already those of the group.
                 None => joined = Some(batch),
@@ -128,16 +141,47 @@ pub(super) fn start(store: &Store, number: u64) {
     if state.number != number {
         return;
     }
-    let members = state.take_waiting();
-    let Some(since) = members.first().map(|first| first.since) else {
-        return;
-    };
-    let statements = members
+    let parts = at_once(state.take_waiting()).into_iter();
+    let parts: Vec<(usize, Vec<Member>)> = parts
+        .map(|members| (statements_of(&members), members))
+        .collect();
+    state.statements += parts
         .iter()
-        .map(|member| member.batch.chains().len())
-        .sum();
-    state.statements += statements;
+        .map(|(statements, _)| statements)
+        .sum::<usize>();
     drop(state);
-    let pass = Pass::new(store, statements, members.len());
-    tokio::spawn(pass.store(members, since));
+    for (statements, members) in parts {
+        let Some(since) = members.first().map(|first| first.since) else {
+            continue;
+        };
+        let pass = Pass::new(store, statements, members.len());
+        tokio::spawn(pass.store(members, since));
+    }
+}
+
+/// Splits a group of many keys into parts that are written at once: a command runs on one core of the server. Calls of
+/// one key stay together, because their statements would conflict.
+fn at_once(members: Vec<Member>) -> Vec<Vec<Member>> {
+    let is_of_one_key = |member: &Member| member.batch.chains().len() == 1;
+    let parts = statements_of(&members) / LEAST_STATEMENTS;
+    if parts < 2 || !members.iter().all(is_of_one_key) {
+        return vec![members];
+    }
+    let mut split: Vec<Vec<Member>> = Vec::new();
+    split.resize_with(parts.min(MOST_PARTS), Vec::new);
+    let hasher = RandomState::new();
+    for member in members {
+        let key = member.batch.chains().first().map(Chain::key);
+        let part = hasher.hash_one(key) % split.len() as u64;
+        if let Some(part) = usize::try_from(part).ok().and_then(|at| split.get_mut(at)) {
+            part.push(member);
+        }
+    }
+    split
+}
+
+/// About the number of statements that store these batches: calls of one key share theirs.
+fn statements_of(members: &[Member]) -> usize {
+    let chains = members.iter().flat_map(|member| member.batch.chains());
+    chains.map(Chain::key).collect::<HashSet<_>>().len()
 }

@@ -15,6 +15,9 @@ use crate::writer::report::Written;
 
 /// The number of statements in flight up to which another batch is written at once.
 const FREE_STATEMENTS: usize = 64;
+/// The same for a single record. A command of one statement costs the server and this process several times as much as a
+/// statement more in the next command.
+const FREE_SINGLES: usize = 4;
 /// The most records in a group; the bytes are next.
 const MAX_GROUP_RECORDS: usize = 262_144;
 const MAX_GROUP_BYTES: usize = 32 * 1024 * 1024;
@@ -72,6 +75,8 @@ pub(super) struct Member {
     pub(super) batch: Batch,
     /// The first index after those of its records.
     pub(super) end: usize,
+    /// The name of its call, for errors.
+    pub(super) operation: &'static str,
     pub(super) result: oneshot::Sender<Written>,
     /// The time since which it waits.
     pub(super) since: Instant,
@@ -111,7 +116,11 @@ impl State {
             Some(_) => self.shut_the_door(),
             None => {}
         }
-        under_way == 0 || under_way + batch.chains().len() <= FREE_STATEMENTS
+        let free = match batch.records() {
+            1 => FREE_SINGLES,
+            _ => FREE_STATEMENTS,
+        };
+        under_way == 0 || under_way + batch.chains().len() <= free
     }
 
     /// Makes the waiting calls start once the door is shut.

@@ -19,6 +19,7 @@ struct Seat {
     offset: usize,
     /// .. and the first index after them.
     end: usize,
+    operation: &'static str,
     result: oneshot::Sender<Written>,
     /// The call was dropped.
     is_gone: bool,
@@ -33,6 +34,7 @@ impl Callers {
         &mut self,
         records: usize,
         end: usize,
+        operation: &'static str,
         result: oneshot::Sender<Written>,
     ) -> usize {
         let offset = self.seats.last().map_or(0, |seat| seat.end);
@@ -40,6 +42,7 @@ impl Callers {
             records,
             offset,
             end: offset + end,
+            operation,
             result,
             is_gone: false,
             is_taken_out: false,
@@ -107,7 +110,9 @@ impl Callers {
             }
         }
         for (index, error) in written.failed {
+            let operation = self.seats.get(self.at(index)).map(|seat| seat.operation);
             if let Some((part, index)) = self.own(&mut parts, index) {
+                let error = error.of_operation(operation.unwrap_or("insert_many"));
                 part.failed.push((index, error));
             }
         }
@@ -115,7 +120,8 @@ impl Callers {
             let others = part.failed.len() + part.duplicates.len();
             part.stored = seat.records.saturating_sub(others);
             if !part.failed.is_empty() {
-                part.stopped_by.clone_from(&written.stopped_by);
+                let stopped_by = written.stopped_by.clone();
+                part.stopped_by = stopped_by.map(|error| error.of_operation(seat.operation));
             }
             // A caller that has left does not receive it.
             let _ = seat.result.send(part);
@@ -150,7 +156,7 @@ mod tests {
         let mut results = Vec::new();
         for (records, end, offset) in [(3, 3, 0), (2, 10, 3), (4, 4, 13)] {
             let (result, ended) = oneshot::channel();
-            assert_eq!(seats.add(records, end, result), offset);
+            assert_eq!(seats.add(records, end, "insert", result), offset);
             results.push(ended);
         }
         assert_eq!(seats.len(), 3);
@@ -179,8 +185,8 @@ mod tests {
         let mut seats = Callers::default();
         let (first, mut is_stored) = oneshot::channel();
         let (second, mut is_lost) = oneshot::channel();
-        seats.add(1, 1, first);
-        seats.add(1, 1, second);
+        seats.add(1, 1, "insert", first);
+        seats.add(1, 1, "insert", second);
         let context = Context {
             operation: "insert_many",
             collection: "samples",
@@ -206,7 +212,7 @@ mod tests {
         let mut results = Vec::new();
         for (records, end) in [(3, 3), (2, 10), (4, 4)] {
             let (result, ended) = oneshot::channel();
-            seats.add(records, end, result);
+            seats.add(records, end, "insert", result);
             results.push(ended);
         }
         let gone = |seats: &mut Callers| {

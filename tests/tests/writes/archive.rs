@@ -5,6 +5,7 @@ mod calls;
 mod faults;
 mod places;
 mod refused;
+mod storm;
 
 use std::{collections::BTreeMap, fmt::Debug, time::Duration};
 

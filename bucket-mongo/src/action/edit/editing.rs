@@ -349,9 +349,9 @@ impl<'a, T: Record> Editing<'a, T> {
             EditFailure::Edit(EditError::Encode(source)) => ErrorKind::Encode(source),
             EditFailure::Edit(EditError::Damaged(damage)) => ErrorKind::Damaged(damage),
             EditFailure::Edit(EditError::Overflow(source)) => ErrorKind::Overflow(source),
-            EditFailure::Edit(EditError::UnclearField { path, .. }) => {
-                ErrorKind::UnknownField { path }
-            }
+            EditFailure::Edit(
+                EditError::UnclearField { path, .. } | EditError::ReadsLess { path, .. },
+            ) => ErrorKind::UnknownField { path },
             EditFailure::Edit(moves) => {
                 let message = moves.to_string();
                 ErrorKind::Moves { message }

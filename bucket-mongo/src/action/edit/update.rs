@@ -32,8 +32,8 @@ impl<T: Record> Buckets<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::UnknownField`] if `change` changes an array so that the place of a field in it that the model does
-    /// not know is not clear; [`ErrorKind::Changed`] if the record was edited after the reference was read; [`ErrorKind::Moves`] if
+    /// [`ErrorKind::UnknownField`] if `change` changes an array so that the place of something in it that the model does
+    /// not know is not clear, or an aggregate of records of which the model reads less than is stored; [`ErrorKind::Changed`] if the record was edited after the reference was read; [`ErrorKind::Moves`] if
     /// `change` changes the record id, or moves the record on a standalone server; those of an insert if the
     /// other bucket refuses the record; [`ErrorKind::Encode`] if the new record cannot be stored, as for an
     /// insert; [`ErrorKind::InvalidArgument`] for a text that is no reference to a record of the key, or an
