@@ -433,8 +433,8 @@ mod tests {
         let shown = format!("{:?}", Error::new(kind, &context));
         assert_eq!(
             shown,
-            "Error { message: \"stats on `trades`: the index `bucket_pages` is missing: call `ensure()` to create it, \
-             then try again\", kind: MissingIndex, operation: \"stats\", collection: \"trades\" }"
+            "Error { message: \"stats on `trades`: the index `bucket_pages` is missing, or hidden: call `ensure()` to create \
+             it, or `ensure().replace_indexes()` to show it, then try again\", kind: MissingIndex, operation: \"stats\", collection: \"trades\" }"
         );
     }
 }

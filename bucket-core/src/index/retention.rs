@@ -72,7 +72,8 @@ pub struct UpdatePlan {
 }
 
 /// Plans an update that gives buckets from before the model had a limit the date from which their age counts.
-/// `None` for forms whose buckets always have the date. The server looks at every bucket.
+/// `None` for forms whose buckets always have the date. The server looks at every bucket. Documents that are no buckets,
+/// because they lack a key field or the items, stay as they are.
 ///
 /// ```
 /// # use bson::DateTime;
@@ -86,6 +87,11 @@ pub fn date_buckets(spec: &BucketSpec, now: DateTime) -> Option<UpdatePlan> {
     let name = spec.dated_by()?;
     let mut filter = doc! { name: { "$exists": false } };
     filter.extend(has_records(spec));
+    // Documents that are no buckets get no date: the server would remove them.
+    for key in spec.keys() {
+        filter.insert(key.path, doc! { "$exists": true });
+    }
+    filter.insert(spec.items(), doc! { "$type": ["array", "binData"] });
     Some(UpdatePlan {
         filter,
         pipeline: vec![doc! { "$set": { name: latest(spec, now) } }],

@@ -17,6 +17,7 @@ mod asked;
 mod checks;
 mod collection;
 mod describing;
+mod dropping;
 mod ensure_report;
 mod indexes;
 mod set_up;
@@ -94,6 +95,10 @@ impl<T: Record> Ensure<'_, T> {
     /// ([`Drift`](crate::ErrorKind::Drift)), whether they call `ensure` again or not; they may still fill a bucket
     /// that they remember, up to their own capacity. A handle of another form or of other key fields that lives on notices
     /// it at the latest with its first write after 30 seconds: stop its writers first.
+    ///
+    /// A hidden index is shown again. One with another definition is dropped and made anew, and put back if the server
+    /// refuses the new one. While it is away, it protects nothing: stop all writers before you replace the index on record
+    /// ids, or a record that is delivered again meanwhile is stored twice.
     pub fn replace_indexes(mut self) -> Self {
         self.replace = true;
         self

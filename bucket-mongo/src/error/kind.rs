@@ -278,7 +278,8 @@ impl fmt::Display for ErrorKind {
             Self::MissingIndex { name } => {
                 write!(
                     f,
-                    "the index `{name}` is missing: call `ensure()` to create it, then try again"
+                    "the index `{name}` is missing, or hidden: call `ensure()` to create it, or `ensure().replace_indexes()` to \
+                     show it, then try again"
                 )
             }
             Self::UnfinishedIndex { name } => {

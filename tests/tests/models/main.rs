@@ -40,6 +40,7 @@ mod repair_indexes;
 mod server_model;
 mod set_up;
 mod set_up_races;
+mod set_up_refused;
 mod shared_ids;
 mod sizes;
 mod unfinished_indexes;

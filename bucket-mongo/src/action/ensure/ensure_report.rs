@@ -23,7 +23,7 @@ pub struct EnsureReport {
     /// The names of the dropped indexes, which had another capacity, definition or form; or the model's own on
     /// open buckets, which gave way to a smaller capacity.
     pub dropped_indexes: Vec<String>,
-    /// The names of the expiry indexes whose limit was changed.
+    /// The names of the expiry indexes whose limit was changed, and of hidden indexes that are shown again.
     pub changed_indexes: Vec<String>,
     /// The validator of the collection.
     pub validator: Validated,

@@ -70,6 +70,10 @@ impl SetUp<'_> {
             self.count_removals(&mut drift, context).await?;
         }
         if self.change_expiry {
+            // Before the index, which says that all are dated: what ends here is still drift.
+            let dated = self.date_buckets().await;
+            let dated = dated.map_err(|error| Error::read(error, context))?;
+            report.dated_buckets = report.dated_buckets.saturating_add(dated);
             self.change_limits(&mut drift, report, context).await?;
         }
         let changed = report.changed_indexes.clone();
@@ -91,18 +95,33 @@ impl SetUp<'_> {
         missing.sort_by_key(|plan| replaced.contains(&plan.name) && plan.expire_after.is_some());
         let without_successor = |name: &&String| !missing.iter().any(|plan| plan.name == **name);
         let gone: Vec<String> = replaced.iter().filter(without_successor).cloned().collect();
+        if self.replace {
+            self.check_may_drop(&drift, context).await?;
+        }
         self.drop_indexes(&gone, report, context).await?;
         for plan in &missing {
+            let mut dropped = Vec::new();
             if replaced.contains(&plan.name) {
-                self.drop_indexes(std::slice::from_ref(&plan.name), report, context)
-                    .await?;
+                if self.unhide(plan, &before, report, context).await? {
+                    continue;
+                }
+                let name = std::slice::from_ref(&plan.name);
+                dropped = self.drop_indexes(name, report, context).await?;
             }
             let command = doc! {
                 "createIndexes": collection.name(),
                 "indexes": [plan.definition()],
             };
             let created = self.store.database().run_command(command).await;
-            let created = created.map_err(|error| not_built(plan, error, context))?;
+            let created = match created {
+                Ok(created) => created,
+                Err(error) => {
+                    // The old one may be what refuses a record that is delivered again. The first error says more than
+                    // one of this.
+                    let _ = self.put_back(dropped, report, context).await;
+                    return Err(not_built(plan, error, context));
+                }
+            };
             if !report.created_indexes.contains(&plan.name) {
                 report.created_indexes.push(plan.name.clone());
             }
@@ -322,24 +341,6 @@ impl SetUp<'_> {
         Ok(drift.pop())
     }
 
-    /// Creates the indexes again that this call has dropped, since the other model has stored something meanwhile.
-    async fn put_back(
-        &self,
-        dropped: Vec<Document>,
-        report: &mut EnsureReport,
-        context: &Context,
-    ) -> Result<()> {
-        let collection = self.store.spec().collection();
-        for index in dropped {
-            let name = index.get_str("name").unwrap_or_default().to_owned();
-            let command = doc! { "createIndexes": collection, "indexes": [index] };
-            let created = self.store.database().run_command(command).await;
-            created.map_err(|error| Error::read(error, context))?;
-            report.dropped_indexes.retain(|dropped| *dropped != name);
-        }
-        Ok(())
-    }
-
     /// Whether the collection has data that the server could remove.
     async fn has_data(&self, is_new: bool, context: &Context) -> Result<bool> {
         if is_new || self.store.spec().expire_index_name().is_none() {
@@ -421,34 +422,6 @@ impl SetUp<'_> {
         drift.retain(|drift| !matches!(drift, Drift::Expiry { .. }));
         Ok(())
     }
-
-    /// Drops those of these indexes that still differ from the model: since they were listed, another client may
-    /// have made them as its own model needs them.
-    async fn drop_indexes(
-        &self,
-        names: &[String],
-        report: &mut EnsureReport,
-        context: &Context,
-    ) -> Result<()> {
-        let collection = self.store.spec().collection();
-        for name in names {
-            let found = list_indexes(self.store.database(), collection).await;
-            let found = found.map_err(|error| Error::read(error, context))?;
-            let (_, drift) = index::compare(self.store.spec(), &found);
-            if !drift.iter().any(|drift| dropped(drift) == Some(name)) {
-                continue;
-            }
-            let command = doc! { "dropIndexes": collection, "index": name };
-            let dropped = self.store.database().run_command(command).await;
-            match dropped {
-                Ok(_) => report.dropped_indexes.push(name.clone()),
-                // Another client dropped it first.
-                Err(error) if code(&error) == Some(INDEX_NOT_FOUND) => {}
-                Err(error) => return Err(Error::read(error, context)),
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Whether the command made an index, by its reply: it also succeeds if another call has made the same one.
@@ -457,23 +430,6 @@ fn has_created(reply: &Document) -> bool {
     let numbers = number("numIndexesBefore").zip(number("numIndexesAfter"));
     // A router replies for each shard. The index was not there before this call.
     numbers.is_none_or(|(before, after)| before < after)
-}
-
-/// The name of the index that is dropped for this difference.
-fn dropped(drift: &Drift) -> Option<&String> {
-    match drift {
-        Drift::Index { name, .. }
-        | Drift::Capacity { name, .. }
-        | Drift::OtherModel {
-            index: Some(name), ..
-        }
-        | Drift::Expiry {
-            name,
-            expected: None,
-            ..
-        } => Some(name),
-        _ => None,
-    }
 }
 
 fn not_built(plan: &IndexPlan, error: mongodb::error::Error, context: &Context) -> Error {

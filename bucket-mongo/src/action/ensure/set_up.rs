@@ -157,9 +157,6 @@ impl SetUp<'_> {
         if attempt == Attempt::Again || is_others {
             return Ok(attempt);
         }
-        if self.change_expiry {
-            report.dated_buckets = self.date_buckets().await.map_err(driver)?;
-        }
         let Some(found) = self.collection_info().await.map_err(driver)? else {
             // Another client has dropped it.
             return Ok(Attempt::Again);

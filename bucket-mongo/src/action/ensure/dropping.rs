@@ -1,0 +1,126 @@
+//! Drops indexes that differ from the model, shows hidden ones, and puts back what was dropped in vain.
+
+use bucket_core::{
+    index::{self, Drift, IndexPlan},
+    write::codes::INDEX_NOT_FOUND,
+};
+use mongodb::bson::{Document, doc};
+
+use super::{ensure_report::EnsureReport, set_up::SetUp};
+use crate::{Error, Result, collection::list_indexes, error::Context, writer::faults::code};
+
+impl SetUp<'_> {
+    /// Creates the indexes again that this call has dropped, since the other model has stored something meanwhile.
+    pub(super) async fn put_back(
+        &self,
+        dropped: Vec<Document>,
+        report: &mut EnsureReport,
+        context: &Context,
+    ) -> Result<()> {
+        let collection = self.store.spec().collection();
+        for index in dropped {
+            let name = index.get_str("name").unwrap_or_default().to_owned();
+            let command = doc! { "createIndexes": collection, "indexes": [index] };
+            let created = self.store.database().run_command(command).await;
+            created.map_err(|error| Error::read(error, context))?;
+            report.dropped_indexes.retain(|dropped| *dropped != name);
+        }
+        Ok(())
+    }
+
+    /// Shows an index again that differs from the model only because it is hidden; returns whether it does.
+    pub(super) async fn unhide(
+        &self,
+        plan: &IndexPlan,
+        found: &[Document],
+        report: &mut EnsureReport,
+        context: &Context,
+    ) -> Result<bool> {
+        let mut shown = found.to_vec();
+        let hidden = shown.iter_mut().find(|index| is_of(index, &plan.name));
+        let is_hidden = hidden.and_then(|index| index.remove("hidden"));
+        let (_, drift) = index::compare(self.store.spec(), &shown);
+        if is_hidden.is_none() || drift.iter().any(|drift| dropped(drift) == Some(&plan.name)) {
+            return Ok(false);
+        }
+        let command = doc! {
+            "collMod": self.store.spec().collection(),
+            "index": { "name": &plan.name, "hidden": false },
+        };
+        let changed = self.store.database().run_command(command).await;
+        changed.map_err(|error| Error::read(error, context))?;
+        if !report.changed_indexes.contains(&plan.name) {
+            report.changed_indexes.push(plan.name.clone());
+        }
+        Ok(true)
+    }
+
+    /// Refuses to create an index for another capacity if the old one could not be dropped after it: with both, each
+    /// model would refuse to write.
+    pub(super) async fn check_may_drop(&self, drift: &[Drift], context: &Context) -> Result<()> {
+        let is_capacity = |drift: &Drift| matches!(drift, Drift::Capacity { .. });
+        if !drift.iter().any(is_capacity) {
+            return Ok(());
+        }
+        let collection = self.store.spec().collection();
+        let command = doc! { "dropIndexes": collection, "index": "bucket_none" };
+        match self.store.database().run_command(command).await {
+            Err(error) if code(&error) != Some(INDEX_NOT_FOUND) => Err(Error::read(error, context)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Drops those of these indexes that still differ from the model: since they were listed, another client may
+    /// have made them as its own model needs them. Returns the definitions of those that it has dropped.
+    pub(super) async fn drop_indexes(
+        &self,
+        names: &[String],
+        report: &mut EnsureReport,
+        context: &Context,
+    ) -> Result<Vec<Document>> {
+        let collection = self.store.spec().collection();
+        let mut gone = Vec::new();
+        for name in names {
+            let found = list_indexes(self.store.database(), collection).await;
+            let found = found.map_err(|error| Error::read(error, context))?;
+            let (_, drift) = index::compare(self.store.spec(), &found);
+            if !drift.iter().any(|drift| dropped(drift) == Some(name)) {
+                continue;
+            }
+            let command = doc! { "dropIndexes": collection, "index": name };
+            let dropped = self.store.database().run_command(command).await;
+            match dropped {
+                Ok(_) => {
+                    report.dropped_indexes.push(name.clone());
+                    gone.extend(found.into_iter().find(|index| is_of(index, name)));
+                }
+                // Another client dropped it first.
+                Err(error) if code(&error) == Some(INDEX_NOT_FOUND) => {}
+                Err(error) => return Err(Error::read(error, context)),
+            }
+        }
+        Ok(gone)
+    }
+}
+
+/// The name of the index that is dropped for this difference.
+fn dropped(drift: &Drift) -> Option<&String> {
+    match drift {
+        Drift::Index { name, .. }
+        | Drift::Capacity { name, .. }
+        | Drift::OtherModel {
+            index: Some(name), ..
+        }
+        | Drift::Expiry {
+            name,
+            expected: None,
+            ..
+        } => Some(name),
+        _ => None,
+    }
+}
+
+/// Whether it is the listing of the index of this name.
+fn is_of(index: &Document, name: &str) -> bool {
+    index.get_str("name").is_ok_and(|own| own == name)
+}

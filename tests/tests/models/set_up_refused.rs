@@ -1,0 +1,201 @@
+//! What a call of `ensure()` leaves that ends in the middle: the next one finds it, and nothing is stored twice or
+//! removed because of it.
+
+use bucket_mongo::{
+    Bucketed, RecordOutcome,
+    bson::{Bson, DateTime, Document, doc},
+    mongodb::{Client, Database, options::ClientOptions},
+    testing::DevServer,
+};
+use bucket_tests::database;
+use futures_util::TryStreamExt;
+use serde::{Deserialize, Serialize};
+
+macro_rules! models {
+    ($($name:ident [$($attributes:tt)*];)*) => {$(
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+        #[bucket(collection = "events", items = "items", $($attributes)*)]
+        struct $name {
+            #[bucket(key)]
+            device: i32,
+            #[bucket(time)]
+            at: DateTime,
+            #[bucket(unique)]
+            number: i64,
+        }
+
+        impl $name {
+            fn of(number: i64) -> Self {
+                Self { device: 1, at: DateTime::now(), number }
+            }
+        }
+    )*};
+}
+
+models! {
+    Counted [capacity = 5];
+    Smaller [capacity = 2];
+    Limited [capacity = 5, expire_after = "1d"];
+    Numbered [capacity = 5, numbered];
+    LimitedNumbered [capacity = 5, numbered, expire_after = "1d"];
+}
+
+/// The server refuses this command of this database's client, as one without the right to it: once or always.
+async fn refusing(server: &DevServer, command: &str, mode: impl Into<Bson>) -> Database {
+    let mut options = ClientOptions::parse(server.uri()).await.unwrap();
+    options.app_name = Some(command.to_owned());
+    let client = Client::with_options(options).unwrap();
+    let data = doc! { "failCommands": [command], "errorCode": 13, "appName": command };
+    let point = doc! { "configureFailPoint": "failCommand", "mode": mode.into(), "data": data };
+    client.database("admin").run_command(point).await.unwrap();
+    client.database("events")
+}
+
+async fn server() -> DevServer {
+    let arguments = ["--setParameter", "enableTestCommands=1"];
+    let server = DevServer::builder().own().arguments(arguments);
+    server.await.unwrap()
+}
+
+async fn undated(database: &Database) -> u64 {
+    let events = database.collection::<Document>("events");
+    let none = doc! { "expire_from": { "$exists": false } };
+    events.count_documents(none).await.unwrap()
+}
+
+async fn index_names(database: &Database) -> Vec<String> {
+    let events = database.collection::<Document>("events");
+    let mut names = events.list_index_names().await.unwrap();
+    names.sort();
+    names
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_whose_buckets_could_not_be_dated_is_still_asked_for() {
+    macro_rules! check {
+        ($plain:ident, $limited:ident) => {
+            let server = server().await;
+            let database = server.client().await.unwrap().database("events");
+            let plain = $plain::buckets(&database);
+            plain.ensure().await.unwrap();
+            let records = (0..12).map($plain::of);
+            plain
+                .insert_many(records)
+                .await
+                .unwrap()
+                .into_result()
+                .unwrap();
+            let refusing = refusing(&server, "update", "alwaysOn").await;
+            let refused = $limited::buckets(&refusing);
+            let error = refused.ensure().change_expiry().await.unwrap_err();
+            assert!(error.is_unauthorized(), "{error}");
+            let limited = $limited::buckets(&database);
+            let report = limited.ensure().await.unwrap();
+            assert!(report.to_string().contains("change_expiry()"), "{report}");
+            let report = limited.ensure().change_expiry().await.unwrap();
+            assert!(
+                report.dated_buckets > 0 && report.drift.is_empty(),
+                "{report}"
+            );
+            assert_eq!(undated(&database).await, 0);
+        };
+    }
+    check!(Counted, Limited);
+    check!(Numbered, LimitedNumbered);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_that_are_no_buckets_get_no_date() {
+    let database = database().await;
+    let others = database.collection::<Document>("events");
+    let others_documents = vec![
+        doc! { "_id": 1, "mine": true },
+        doc! { "_id": 2, "count": 7, "name": "x" },
+        doc! { "_id": 3, "count": 9, "items": [] },
+        doc! { "_id": 4, "count": 9, "device": 7, "items": "none" },
+    ];
+    others.insert_many(&others_documents).await.unwrap();
+    let limited = Limited::buckets(&database);
+    limited.ensure().change_expiry().await.unwrap();
+    let left: Vec<Document> = others
+        .find(doc! {})
+        .await
+        .unwrap()
+        .try_collect()
+        .await
+        .unwrap();
+    assert_eq!(left, others_documents);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_cannot_be_replaced_stays() {
+    let server = server().await;
+    let database = server.client().await.unwrap().database("events");
+    let counted = Counted::buckets(&database);
+    counted.ensure().await.unwrap();
+    let record = Counted::of(1);
+    counted.insert(&record).await.unwrap();
+    let events = database.collection::<Document>("events");
+    events.drop_index("bucket_unique").await.unwrap();
+    // Another tool has made it once more.
+    let wider = doc! { "createIndexes": "events", "indexes": [{
+        "key": { "device": 1, "items.number": 1 }, "name": "bucket_unique", "unique": true,
+        "partialFilterExpression": { "items.number": { "$exists": true } },
+    }] };
+    database.run_command(wider).await.unwrap();
+    let before = index_names(&database).await;
+    let refusing = refusing(&server, "createIndexes", doc! { "times": 1 }).await;
+    let refused = Counted::buckets(&refusing);
+    let error = refused.ensure().replace_indexes().await.unwrap_err();
+    assert!(error.is_unauthorized(), "{error}");
+    assert_eq!(index_names(&database).await, before);
+    counted.ensure().replace_indexes().await.unwrap();
+    let again = counted.insert(&record).await.unwrap();
+    assert_eq!(again.outcome, RecordOutcome::Duplicate);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hidden_index_is_shown_again_without_a_gap() {
+    let server = server().await;
+    let database = server.client().await.unwrap().database("events");
+    let counted = Counted::buckets(&database);
+    counted.ensure().await.unwrap();
+    let record = Counted::of(1);
+    counted.insert(&record).await.unwrap();
+    let before = index_names(&database).await;
+    for name in ["bucket_unique", "bucket_open_5", "bucket_pages"] {
+        let hide = doc! { "collMod": "events", "index": { "name": name, "hidden": true } };
+        database.run_command(hide).await.unwrap();
+    }
+    assert_eq!(counted.ensure().await.unwrap().drift.len(), 3);
+    // Nothing is dropped or made anew.
+    let refusing = refusing(&server, "dropIndexes", "alwaysOn").await;
+    let report = Counted::buckets(&refusing)
+        .ensure()
+        .replace_indexes()
+        .await
+        .unwrap();
+    assert_eq!(report.changed_indexes.len(), 3, "{report}");
+    assert!(counted.ensure().await.unwrap().drift.is_empty());
+    assert_eq!(index_names(&database).await, before);
+    let again = counted.insert(&record).await.unwrap();
+    assert_eq!(again.outcome, RecordOutcome::Duplicate);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_capacity_that_could_not_replace_the_old_one_leaves_nothing() {
+    let server = server().await;
+    let database = server.client().await.unwrap().database("events");
+    let counted = Counted::buckets(&database);
+    counted.ensure().await.unwrap();
+    counted.insert(&Counted::of(1)).await.unwrap();
+    let before = index_names(&database).await;
+    let refusing = refusing(&server, "dropIndexes", "alwaysOn").await;
+    let smaller = Smaller::buckets(&refusing).ensure().replace_indexes().await;
+    assert!(smaller.unwrap_err().is_unauthorized());
+    assert_eq!(index_names(&database).await, before);
+    Counted::buckets(&database)
+        .insert(&Counted::of(2))
+        .await
+        .unwrap();
+}
