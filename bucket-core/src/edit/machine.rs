@@ -411,15 +411,13 @@ impl<'a, T: Record> Edit<'a, T> {
                     Ok(command) => (command, Corrected::InPlace),
                     Err(error) if error.is_move() => {
                         let out = found.take_out(new).map_err(refused)?;
-                        if !*may_move && !is_dry {
-                            return Err(refused(error));
-                        }
                         let other_key = new.key() != self.key;
                         if is_dry {
                             // As the insert would.
                             let limits = limits.filter(|_| !other_key);
-                            let item = one_item(new, limits, now);
-                            item.map_err(|error| refused(EditError::Encode(error)))?;
+                            check_item(new, limits, now).map_err(refused)?;
+                        } else if !*may_move {
+                            return Err(refused(error));
                         }
                         let released = found.by_id().filter(|_| other_key);
                         (Some(out), Corrected::TakenOut { released })
@@ -514,4 +512,14 @@ impl<T: Record> fmt::Debug for Edit<'_, T> {
             .field("failure", &self.failure)
             .finish_non_exhaustive()
     }
+}
+
+/// Refuses a record as an insert would.
+fn check_item<T: Record>(
+    record: &T,
+    limits: Option<Limits>,
+    now: DateTime,
+) -> Result<(), EditError> {
+    let item = one_item(record, limits, now);
+    item.map(drop).map_err(EditError::Encode)
 }

@@ -91,7 +91,6 @@ struct Keep<'k> {
 }
 
 /// The four forms of a value.
-#[derive(Clone, Copy)]
 struct Forms<'a> {
     stored: Element<'a>,
     known: Element<'a>,
@@ -100,11 +99,11 @@ struct Forms<'a> {
 }
 
 impl<'a> Forms<'a> {
-    fn all(self) -> [Element<'a>; 4] {
+    fn all(&self) -> [Element<'a>; 4] {
         [self.stored, self.known, self.new, self.merged]
     }
 
-    fn are(self, kind: u8) -> bool {
+    fn are(&self, kind: u8) -> bool {
         self.all().iter().all(|form| form.kind == kind)
     }
 }
@@ -123,7 +122,7 @@ impl Keep<'_> {
                         new: *new,
                         merged,
                     };
-                    self.value(forms, name, &joined(path, name), writer);
+                    self.value(&forms, name, &joined(path, name), writer);
                 }
                 _ => writer.raw(merged.kind, name, merged.bytes),
             }
@@ -131,13 +130,13 @@ impl Keep<'_> {
     }
 
     /// Writes the value that stays, under this name.
-    fn value(&mut self, forms: Forms<'_>, name: &str, path: &str, writer: &mut RawWriter) {
+    fn value(&mut self, forms: &Forms<'_>, name: &str, path: &str, writer: &mut RawWriter) {
         let Forms {
             stored,
             known,
             new,
             merged,
-        } = forms;
+        } = *forms;
         if are_same(known, new) {
             return writer.raw(stored.kind, name, stored.bytes);
         }
@@ -163,7 +162,7 @@ impl Keep<'_> {
     }
 
     /// Writes an array with the stored values of the elements that stay; returns whether it could.
-    fn array(&mut self, forms: Forms<'_>, name: &str, path: &str, writer: &mut RawWriter) -> bool {
+    fn array(&mut self, forms: &Forms<'_>, name: &str, path: &str, writer: &mut RawWriter) -> bool {
         let [of_stored, of_known, of_new, of_merged] = forms.all().map(list);
         if of_new.len() != of_merged.len() {
             // It stays whole.
@@ -205,7 +204,7 @@ impl Keep<'_> {
                         new,
                         merged,
                     };
-                    self.value(forms, &index, &joined(path, &index), writer);
+                    self.value(&forms, &index, &joined(path, &index), writer);
                 }
                 None => writer.raw(merged.kind, &index, merged.bytes),
             }

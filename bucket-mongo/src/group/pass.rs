@@ -163,7 +163,7 @@ pub(super) fn start(store: &Store, number: u64) {
 /// one key stay together, because their statements would conflict.
 fn at_once(members: Vec<Member>) -> Vec<Vec<Member>> {
     let is_of_one_key = |member: &Member| member.batch.chains().len() == 1;
-    let parts = statements_of(&members) / LEAST_STATEMENTS;
+    let parts = keys_of(&members) / LEAST_STATEMENTS;
     if parts < 2 || !members.iter().all(is_of_one_key) {
         return vec![members];
     }
@@ -180,8 +180,13 @@ fn at_once(members: Vec<Member>) -> Vec<Vec<Member>> {
     split
 }
 
-/// About the number of statements that store these batches: calls of one key share theirs.
-fn statements_of(members: &[Member]) -> usize {
+fn keys_of(members: &[Member]) -> usize {
     let chains = members.iter().flat_map(|member| member.batch.chains());
     chains.map(Chain::key).collect::<HashSet<_>>().len()
+}
+
+/// The number of statements, or more: calls of one key share theirs.
+fn statements_of(members: &[Member]) -> usize {
+    let batches = members.iter().map(|member| &member.batch);
+    batches.map(|batch| batch.chains().len()).sum()
 }

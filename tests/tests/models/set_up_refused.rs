@@ -24,12 +24,16 @@ macro_rules! models {
             number: i64,
         }
 
-        impl $name {
+        impl Of for $name {
             fn of(number: i64) -> Self {
                 Self { device: 1, at: DateTime::now(), number }
             }
         }
     )*};
+}
+
+trait Of {
+    fn of(number: i64) -> Self;
 }
 
 models! {

@@ -100,28 +100,11 @@ impl SetUp<'_> {
         }
         self.drop_indexes(&gone, report, context).await?;
         for plan in &missing {
-            let mut dropped = Vec::new();
-            if replaced.contains(&plan.name) {
-                if self.unhide(plan, &before, report, context).await? {
-                    continue;
-                }
-                let name = std::slice::from_ref(&plan.name);
-                dropped = self.drop_indexes(name, report, context).await?;
+            let is_replaced = replaced.contains(&plan.name);
+            if is_replaced && self.unhide(plan, &before, report, context).await? {
+                continue;
             }
-            let command = doc! {
-                "createIndexes": collection.name(),
-                "indexes": [plan.definition()],
-            };
-            let created = self.store.database().run_command(command).await;
-            let created = match created {
-                Ok(created) => created,
-                Err(error) => {
-                    // The old one may be what refuses a record that is delivered again. The first error says more than
-                    // one of this.
-                    let _ = self.put_back(dropped, report, context).await;
-                    return Err(not_built(plan, error, context));
-                }
-            };
+            let created = self.create(plan, is_replaced, report, context).await?;
             if !report.created_indexes.contains(&plan.name) {
                 report.created_indexes.push(plan.name.clone());
             }
@@ -151,6 +134,31 @@ impl SetUp<'_> {
         }
         report.drift.extend(drift);
         Ok(Attempt::Done)
+    }
+
+    /// Creates an index, and returns the server's reply. One that it replaces is put back if the server refuses it.
+    async fn create(
+        &self,
+        plan: &IndexPlan,
+        is_replaced: bool,
+        report: &mut EnsureReport,
+        context: &Context,
+    ) -> Result<Document> {
+        let mut dropped = Vec::new();
+        if is_replaced {
+            let name = std::slice::from_ref(&plan.name);
+            dropped = self.drop_indexes(name, report, context).await?;
+        }
+        let command = doc! {
+            "createIndexes": self.store.spec().collection(),
+            "indexes": [plan.definition()],
+        };
+        let created = self.store.database().run_command(command).await;
+        if created.is_err() {
+            // It may be what refuses a record that is delivered again. The first error says more than one of this.
+            let _ = self.put_back(dropped, report, context).await;
+        }
+        created.map_err(|error| not_built(plan, error, context))
     }
 
     /// Takes the indexes with another definition out of the drift and out of those that were found, and adds the

@@ -161,16 +161,16 @@ impl<T: Event> Storm<T> {
     async fn move_items(self: Arc<Self>, seed: u64, mover: u64) -> u64 {
         let (events, cold) = self.handle().await;
         let mut random = Random::new(seed, mover);
-        let mut moved = 0;
+        let mut buckets = 0;
         while !self.is_over() {
             in_a_storm(events.seal().after(Duration::ZERO).await);
             let archived = in_a_storm(events.archive_to(&cold).await);
-            moved += archived.map_or(0, |report| report.buckets);
+            buckets += archived.map_or(0, |report| report.buckets);
             if random.below(3) == 0 {
                 in_a_storm(events.restore_from(&cold).await);
             }
         }
-        moved
+        buckets
     }
 
     /// Each record that was there before a read is in it once.
