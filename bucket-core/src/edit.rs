@@ -7,6 +7,7 @@
 //! | a record in the place of another one | `replacement` |
 //! | what a stored item has that the model does not know | `unknown` |
 //! | values that the model reads as less than they are | `read_as_less` |
+//! | the aggregated values that the model reads as less, and those that an edit changes | `inputs` |
 //! | which elements of two arrays are the same one | `same_elements` |
 //! | a record that goes to another bucket | `moving` |
 //! | the state that an edit matches | `state` |
@@ -31,6 +32,7 @@
 
 mod edit_error;
 mod edited;
+mod inputs;
 mod machine;
 mod moving;
 mod of_key;

@@ -14,7 +14,7 @@ use bson::{Bson, DateTime, Document, RawBsonRef, RawDocument};
 
 pub(crate) use self::{
     accumulator::Accumulator,
-    compare::{Difference, Magnitudes, differences},
+    compare::{Magnitudes, differences},
     presence::Presence,
     total::Total,
 };
@@ -104,11 +104,6 @@ impl StoredStats {
         for (aggregate, value) in spec.aggregates().iter().zip(&self.values) {
             each(aggregate.path, value.as_ref().map(Value::to_bson));
         }
-    }
-
-    /// Whether both have the same value of this aggregate.
-    pub(crate) fn has_same(&self, other: &Self, at: usize) -> bool {
-        self.get(at) == other.get(at)
     }
 
     /// Takes over the value of this aggregate from another one.

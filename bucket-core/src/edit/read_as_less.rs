@@ -45,20 +45,9 @@ pub(super) fn keep_values(
     }
 }
 
-/// The first value of a stored item that the model reads as less than it is, by its path.
-pub(super) fn first_read_as_less(stored: &RawDocument, known: &RawDocument) -> Option<String> {
-    let known = fields(known);
-    let mut stored = elements(stored).map_while(Result::ok);
-    let found = stored.find(|stored| {
-        let known = known.get(stored.name);
-        known.is_some_and(|known| is_less(*known, *stored))
-    });
-    found.map(|found| found.name.to_owned())
-}
-
 /// Whether the model has read the one as the other, and less of it. Fields that it does not know at all do not count,
 /// nor does the order of elements.
-fn is_less(known: Element<'_>, stored: Element<'_>) -> bool {
+pub(super) fn is_less(known: Element<'_>, stored: Element<'_>) -> bool {
     !is_of(known, stored) && canonical(known) != canonical(stored)
 }
 
@@ -83,6 +72,19 @@ fn are_same(one: Element<'_>, other: Element<'_>) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a field that is not stored may be what the model reads of a stored one that it would not write: the key of a
+/// map that it knows as another one. That one stays.
+fn is_read_of_another(
+    known: Element<'_>,
+    of_stored: &BTreeMap<&str, Element<'_>>,
+    of_known: &BTreeMap<&str, Element<'_>>,
+) -> bool {
+    let mut unknown = of_stored
+        .iter()
+        .filter(|(name, _)| !of_known.contains_key(*name));
+    unknown.any(|(_, stored)| is_of(known, *stored))
 }
 
 struct Keep<'k> {
@@ -110,11 +112,11 @@ impl<'a> Forms<'a> {
 
 impl Keep<'_> {
     fn document(&mut self, items: &Items<'_>, path: &str, writer: &mut RawWriter) {
-        let [stored, known, new] = [items.stored, items.known, items.new].map(fields);
+        let [stored, of_known, new] = [items.stored, items.known, items.new].map(fields);
         for merged in elements(items.merged).map_while(Result::ok) {
             let name = merged.name;
             let keeps = !path.is_empty() || (self.keeps)(name);
-            match (stored.get(name), known.get(name), new.get(name)) {
+            match (stored.get(name), of_known.get(name), new.get(name)) {
                 (Some(stored), Some(known), Some(new)) if keeps => {
                     let forms = Forms {
                         stored: *stored,
@@ -124,6 +126,10 @@ impl Keep<'_> {
                     };
                     self.value(&forms, name, &joined(path, name), writer);
                 }
+                (None, Some(known), Some(new))
+                    if !path.is_empty()
+                        && are_same(*known, *new)
+                        && is_read_of_another(*known, &stored, &of_known) => {}
                 _ => writer.raw(merged.kind, name, merged.bytes),
             }
         }

@@ -7,7 +7,7 @@ use bson::{DateTime, Document, RawBsonRef, RawDocument, RawDocumentBuf};
 use super::{
     edit_error::EditError,
     opened::{OpenedBucket, OpenedRecord},
-    read_as_less::{Items, first_read_as_less, keep_values},
+    read_as_less::{Items, keep_values},
     same_elements::content,
     unknown::{Merge, Merged, Path, settle},
 };
@@ -226,19 +226,6 @@ pub(super) fn same_id(spec: &BucketSpec, item: &RawDocument, other: &RawDocument
 }
 
 impl<T: Record> OpenedBucket<'_, T> {
-    /// The path of the first value of a record that the model reads as less than it is.
-    pub(super) fn read_as_less(&self) -> Option<String> {
-        let mut items = self.items.iter().enumerate();
-        items.find_map(|(index, item)| {
-            if self.is_removed(item) {
-                return None;
-            }
-            let known = unchecked_item(&self.record(index).ok()?).ok()?;
-            let name = first_read_as_less(&self.reader.encoded(item), &known)?;
-            Some(format!("{}.{index}.{name}", T::SPEC.items()))
-        })
-    }
-
     /// The item without the arrays of attributes that the bucket holds for it.
     fn without_held(&self, item: &RawDocument) -> RawDocumentBuf {
         let shared = self.reader.shared_arrays();

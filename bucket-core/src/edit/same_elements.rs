@@ -42,7 +42,9 @@ pub(super) fn places(stored: &[Element<'_>], known: &[Element<'_>]) -> Places {
         }
     }
     if stored.len() > MOST {
-        let is_known = is_list && shape(stored).is_subset(&shape(known));
+        let contents: BTreeSet<Vec<u8>> = known.iter().map(|known| loose(*known)).collect();
+        let is_there = |stored: &Element<'_>| contents.contains(&loose(*stored));
+        let is_known = is_list && stored.iter().all(is_there);
         return if is_known {
             Places::AllKnown
         } else {
@@ -238,6 +240,33 @@ pub(super) fn canonical(value: Element<'_>) -> Vec<u8> {
         _ => content.extend_from_slice(value.bytes),
     }
     content
+}
+
+/// The content of a value, where numbers of several types are the same.
+fn loose(value: Element<'_>) -> Vec<u8> {
+    let number = match value.value {
+        RawBsonRef::Int32(number) => Some(f64::from(number)),
+        // Two large ones may be taken for the same: then the array is taken for one of known elements in another order.
+        #[expect(clippy::cast_precision_loss, reason = "see above")]
+        RawBsonRef::Int64(number) => Some(number as f64),
+        RawBsonRef::Double(number) => Some(number),
+        _ => None,
+    };
+    match (number, value.kind) {
+        (Some(number), _) => number.to_bits().to_le_bytes().to_vec(),
+        (None, DOCUMENT | ARRAY) => {
+            let inner = list(value).into_iter();
+            let mut parts: Vec<Vec<u8>> = inner
+                .map(|inner| {
+                    let name = if value.kind == ARRAY { "" } else { inner.name };
+                    [name.as_bytes(), &[0], &loose(inner)].concat()
+                })
+                .collect();
+            parts.sort_unstable();
+            [vec![value.kind], parts.concat()].concat()
+        }
+        _ => [&[value.kind], value.bytes].concat(),
+    }
 }
 
 /// The content of an item.

@@ -14,7 +14,7 @@ use crate::{
     },
     codec::raw::{RawWriter, kind::ARRAY},
     model::spec::{BucketSpec, ID_INDEX},
-    stats::{Difference, Magnitudes, StoredStats, Total, differences},
+    stats::{StoredStats, Total},
 };
 
 /// What the path of an item takes in a statement, in bytes.
@@ -142,61 +142,60 @@ impl<T: Record> OpenedBucket<'_, T> {
 
     /// The aggregates of the bucket after the edit.
     ///
-    /// The model may read records as less than they are. Then what it counts is not what is stored. Such an aggregate
-    /// stays as it is, unless the edit changes it.
+    /// The model may read values as less than they are, and would count them wrong. An aggregate of such values stays as
+    /// it is if the edit changes no value of it.
     fn stats_after(&self, changed: &Changed<'_, T>) -> Result<StoredStats, EditError> {
-        let mut after = Total::new(T::SPEC, T::SPEC.size());
+        let mut total = Total::new(T::SPEC, T::SPEC.size());
         if T::SPEC.aggregates().is_empty() {
-            return after.finish().map_err(EditError::Overflow);
+            return total.finish().map_err(EditError::Overflow);
         }
-        let mut before = Total::new(T::SPEC, T::SPEC.size());
-        let mut magnitudes = Magnitudes::default();
+        let mut add = |record: &T| {
+            total.add_record(record.time(), |sink| record.visit_inputs(sink));
+        };
+        let mut read_as_less = BTreeMap::new();
         for (index, item) in self.items.iter().enumerate() {
+            let new = changed.get(&index);
             if !self.is_removed(item) {
-                // An edit may replace an item that cannot be read.
-                match (self.record(index), changed.get(&index)) {
-                    (Ok(record), replaced) => {
-                        add(&mut before, &record);
-                        magnitudes.begin();
-                        record.visit_inputs(&mut magnitudes);
-                        if replaced.is_none() {
-                            add(&mut after, &record);
+                match self.record(index) {
+                    Ok(old) => {
+                        self.add_read_as_less(index, &old, &mut read_as_less);
+                        if new.is_none() {
+                            add(&old);
                         }
                     }
-                    (Err(damage), None) => return Err(EditError::Damaged(damage)),
-                    (Err(_), Some(_)) => {}
+                    // It goes.
+                    Err(_) if new.is_some() => {}
+                    Err(damage) => return Err(EditError::Damaged(damage)),
                 }
             }
-            if let Some((_, Some(record))) = changed.get(&index) {
-                add::<T>(&mut after, record);
+            if let Some((_, Some(record))) = new {
+                add(record);
             }
         }
-        let count = u32::try_from(before.count()).unwrap_or(u32::MAX);
-        let mut after = after.finish().map_err(EditError::Overflow)?;
-        let stored = StoredStats::read(T::SPEC, self.stored, count);
-        let (Ok(stored), Ok(before)) = (stored, before.finish()) else {
-            // The edit mends them.
-            return Ok(after);
-        };
-        let differences = differences(T::SPEC, &stored, &before, &magnitudes);
-        if differences.is_empty() {
+        let mut after = total.finish().map_err(EditError::Overflow)?;
+        if read_as_less.is_empty() {
             return Ok(after);
         }
-        let Some(path) = self.read_as_less() else {
+        let count = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
+        let Ok(stored) = StoredStats::read(T::SPEC, self.stored, count) else {
             return Ok(after);
         };
-        for Difference { at, .. } in differences {
-            if !after.has_same(&before, at) {
+        let changes = self.changed_inputs(changed);
+        for (at, aggregate) in T::SPEC.aggregates().iter().enumerate() {
+            let Some(path) = read_as_less
+                .get(&aggregate.input)
+                .filter(|_| aggregate.has_input())
+            else {
+                continue;
+            };
+            if changes.times || changes.inputs.contains(&aggregate.input) {
+                let path = path.clone();
                 return Err(EditError::ReadsLess { path });
             }
             after.take_from(&stored, at);
         }
         Ok(after)
     }
-}
-
-fn add<T: Record>(total: &mut Total, record: &T) {
-    total.add_record(record.time(), |sink| record.visit_inputs(sink));
 }
 
 fn bson_size(fields: &Document) -> usize {

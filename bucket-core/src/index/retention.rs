@@ -71,7 +71,8 @@ pub struct UpdatePlan {
     pub pipeline: Vec<Document>,
 }
 
-/// Plans an update that gives buckets from before the model had a limit the date from which their age counts.
+/// Plans an update that gives buckets from before the model had a limit the date from which their age counts, and raises a
+/// date that is earlier than one of their records.
 /// `None` for forms whose buckets always have the date. The server looks at every bucket. Documents that are no buckets,
 /// because they lack a key field or the items, stay as they are.
 ///
@@ -85,8 +86,7 @@ pub struct UpdatePlan {
 #[must_use]
 pub fn date_buckets(spec: &BucketSpec, now: DateTime) -> Option<UpdatePlan> {
     let name = spec.dated_by()?;
-    let mut filter = doc! { name: { "$exists": false } };
-    filter.extend(has_records(spec));
+    let mut filter = has_records(spec);
     // Documents that are no buckets get no date: the server would remove them.
     for key in spec.keys() {
         filter.insert(key.path, doc! { "$exists": true });
@@ -94,7 +94,10 @@ pub fn date_buckets(spec: &BucketSpec, now: DateTime) -> Option<UpdatePlan> {
     filter.insert(spec.items(), doc! { "$type": ["array", "binData"] });
     Some(UpdatePlan {
         filter,
-        pipeline: vec![doc! { "$set": { name: latest(spec, now) } }],
+        // A writer without the limit has stored records and left an earlier date as it was.
+        pipeline: vec![
+            doc! { "$set": { name: { "$max": [format!("${name}"), latest(spec, now)] } } },
+        ],
     })
 }
 

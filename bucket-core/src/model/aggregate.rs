@@ -24,6 +24,16 @@ pub struct Aggregate {
     pub input: usize,
 }
 
+impl Aggregate {
+    /// Whether it is one of a value, not of the record's time.
+    pub(crate) const fn has_input(&self) -> bool {
+        !matches!(
+            self.kind,
+            AggregateKind::FirstTime | AggregateKind::LastTime
+        )
+    }
+}
+
 /// What an aggregate stores.
 ///
 /// ```

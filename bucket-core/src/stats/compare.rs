@@ -13,8 +13,6 @@ use crate::model::{
 /// An aggregate that is not that of the items.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Difference {
-    /// Its place among the aggregates of the model.
-    pub(crate) at: usize,
     /// Its path in the bucket.
     pub(crate) path: &'static str,
     /// What is stored; `None` if nothing is.
@@ -107,7 +105,6 @@ pub(crate) fn differences(
         if !is_same {
             let text = |value: &Value| value.to_bson().to_string();
             found.push(Difference {
-                at,
                 path: aggregate.path,
                 stored: own.map(text),
                 expected: right.map(text),

@@ -219,8 +219,11 @@ impl<'a, T: Record> IntoFuture for Ensure<'a, T> {
                 .archived()
                 .map(|archived| ArchiveSetUp::new(store, &archived.copies, &context));
             #[cfg(feature = "seal")]
-            if let Some(archive) = archive.as_ref().filter(|_| change_expiry) {
-                archive.keep_all().await?;
+            if let Some(archive) = &archive {
+                archive.check().await?;
+                if change_expiry {
+                    archive.keep_all().await?;
+                }
             }
             let report = set_up.run().await;
             // Whatever it has found, the handle's writes are to find, too.

@@ -25,6 +25,10 @@ impl<T: Record> Buckets<T> {
     /// one round trip, however many buckets the key has. The first record of a key, and each record that
     /// opens a bucket, takes one to three more.
     ///
+    /// Many tasks are cheaper together: while four inserts of the handle and its clones are under way, further ones wait
+    /// for those, a quarter of a second at most, and share the next commands. Each gets the result of its own record.
+    /// Calls with settings of their own do not share.
+    ///
     /// Settings: `session`, `write_concern`, `deadline`.
     ///
     /// # Errors

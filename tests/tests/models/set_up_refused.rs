@@ -203,3 +203,47 @@ async fn another_capacity_that_could_not_replace_the_old_one_leaves_nothing() {
         .await
         .unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hidden_expiry_index_gets_the_limit_of_the_model() {
+    let database = database().await;
+    let limited = Limited::buckets(&database);
+    limited.ensure().await.unwrap();
+    limited.insert(&Limited::of(1)).await.unwrap();
+    let change = doc! { "name": "bucket_expire", "hidden": true, "expireAfterSeconds": 60 };
+    database
+        .run_command(doc! { "collMod": "events", "index": change })
+        .await
+        .unwrap();
+    let report = limited
+        .ensure()
+        .replace_indexes()
+        .change_expiry()
+        .await
+        .unwrap();
+    assert!(report.drift.is_empty(), "{report}");
+    assert!(limited.ensure().await.unwrap().drift.is_empty());
+}
+
+/// A writer of the model without the limit stores records and no date.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_date_removes_a_later_record() {
+    let database = database().await;
+    let (plain, limited) = (Counted::buckets(&database), Limited::buckets(&database));
+    plain.ensure().await.unwrap();
+    let early = DateTime::from_millis(DateTime::now().timestamp_millis() - 80_000_000);
+    let early = Limited {
+        at: early,
+        ..Limited::of(1)
+    };
+    limited.insert(&early).await.unwrap();
+    let last = Counted::of(2);
+    plain.insert(&last).await.unwrap();
+    let report = limited.ensure().change_expiry().await.unwrap();
+    assert_eq!(report.dated_buckets, 1);
+    let events = database.collection::<Document>("events");
+    let bucket = events.find_one(doc! {}).await.unwrap().unwrap();
+    assert_eq!(bucket.get_datetime("expire_from").unwrap(), &last.at);
+    let again = limited.ensure().change_expiry().await.unwrap();
+    assert_eq!(again.dated_buckets, 0);
+}

@@ -61,6 +61,7 @@ mod sealer;
 mod sealing;
 mod sessions;
 mod settings_together;
+mod singles;
 mod sources;
 mod stability;
 mod taken;

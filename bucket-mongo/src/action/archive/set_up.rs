@@ -187,12 +187,16 @@ impl<'a> SetUp<'a> {
     }
 
     /// Lets an archive that exists remove nothing, as long as the collection's limits change: a bucket must not outlive its
-    /// copy at any moment.
+    /// copy at any moment. Copies get their dates, so that none is left without one whatever ends the call.
     pub(in crate::action) async fn keep_all(&self) -> Result<()> {
-        for index in expiring(&self.indexes(&self.there, self.copies.name()).await?) {
+        let found = self.indexes(&self.there, self.copies.name()).await?;
+        for index in expiring(&found) {
             self.set_limit(&index, LONGEST).await?;
         }
-        Ok(())
+        if found.is_empty() {
+            return Ok(());
+        }
+        self.date_copies().await
     }
 
     async fn set_limit(&self, index: &Document, limit: i64) -> Result<()> {

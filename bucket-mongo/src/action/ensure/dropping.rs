@@ -43,16 +43,32 @@ impl SetUp<'_> {
         if is_hidden.is_none() || drift.iter().any(|drift| dropped(drift) == Some(&plan.name)) {
             return Ok(false);
         }
-        let command = doc! {
-            "collMod": self.store.spec().collection(),
-            "index": { "name": &plan.name, "hidden": false },
-        };
+        let mut change = doc! { "name": &plan.name, "hidden": false };
+        if let Some(seconds) = plan.expire_after.filter(|_| self.change_expiry) {
+            change.insert("expireAfterSeconds", i64::from(seconds));
+        }
+        let command = doc! { "collMod": self.store.spec().collection(), "index": change };
         let changed = self.store.database().run_command(command).await;
         changed.map_err(|error| Error::read(error, context))?;
         if !report.changed_indexes.contains(&plan.name) {
             report.changed_indexes.push(plan.name.clone());
         }
         Ok(true)
+    }
+
+    /// Refuses to drop an index that is replaced if none can be created after it.
+    pub(super) async fn check_may_create(&self, name: &str, context: &Context) -> Result<()> {
+        let driver = |error| Error::read(error, context);
+        let collection = self.store.spec().collection();
+        let found = list_indexes(self.store.database(), collection).await;
+        let found = found.map_err(driver)?;
+        let Some(index) = found.into_iter().find(|index| is_of(index, name)) else {
+            return Ok(());
+        };
+        // It needs the same right, and changes nothing, because the index is there.
+        let command = doc! { "createIndexes": collection, "indexes": [index] };
+        let same = self.store.database().run_command(command).await;
+        same.map(drop).map_err(driver)
     }
 
     /// Refuses to create an index for another capacity if the old one could not be dropped after it: with both, each

@@ -146,6 +146,7 @@ impl SetUp<'_> {
     ) -> Result<Document> {
         let mut dropped = Vec::new();
         if is_replaced {
+            self.check_may_create(&plan.name, context).await?;
             let name = std::slice::from_ref(&plan.name);
             dropped = self.drop_indexes(name, report, context).await?;
         }
@@ -155,8 +156,16 @@ impl SetUp<'_> {
         };
         let created = self.store.database().run_command(command).await;
         if created.is_err() {
-            // It may be what refuses a record that is delivered again. The first error says more than one of this.
-            let _ = self.put_back(dropped, report, context).await;
+            // It may be what refuses a record that is delivered again.
+            let put_back = self.put_back(dropped, report, context).await;
+            if let Err(error) = put_back {
+                let message = format!(
+                    "it was dropped, and could neither be made anew nor be put back ({error}): call `ensure()` again \
+                     before anything is written"
+                );
+                let name = plan.name.clone();
+                return Err(Error::new(ErrorKind::IndexBuild { name, message }, context));
+            }
         }
         created.map_err(|error| not_built(plan, error, context))
     }

@@ -60,6 +60,12 @@ async fn documents_that_could_vanish_or_be_mixed_up_are_never_an_archive() {
         // A dry run says so, too.
         let error = events.archive_to(place()).dry_run().await.unwrap_err();
         assert!(error.to_string().contains(why), "{name}: {error}");
+        // Nor does the set-up of a handle change anything there.
+        let both = events.clone().with_archive(place());
+        for ensured in [both.ensure().await, both.ensure().change_expiry().await] {
+            let error = ensured.unwrap_err();
+            assert!(error.to_string().contains(why), "{name}: {error}");
+        }
     }
     assert_eq!(documents(&database, "events").await, before);
     assert_eq!(documents(&database, "used").await.len(), 1);
