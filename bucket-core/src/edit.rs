@@ -8,6 +8,7 @@
 //! | what a stored item has that the model does not know | `unknown` |
 //! | values that the model reads as less than they are | `read_as_less` |
 //! | the aggregated values that the model reads as less, and those that an edit changes | `inputs` |
+//! | arrays that an edit puts in another order | `reordered` |
 //! | which elements of two arrays are the same one | `same_elements` |
 //! | a record that goes to another bucket | `moving` |
 //! | the state that an edit matches | `state` |
@@ -38,6 +39,7 @@ mod moving;
 mod of_key;
 mod opened;
 mod read_as_less;
+mod reordered;
 mod replacement;
 mod reply;
 mod same_elements;

@@ -45,8 +45,15 @@ struct Order {
         deserialize_with = "known_state",
         skip_serializing_if = "Option::is_none"
     )]
-    #[bucket(count_if("known", |state| state.is_some()))]
+    #[bucket(count_if("known", Option::is_some))]
     other_state: Option<State>,
+    #[serde(default, deserialize_with = "known_states")]
+    some: Vec<State>,
+}
+
+fn known_states<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<State>, D::Error> {
+    let states = Vec::<State>::deserialize(from)?.into_iter();
+    Ok(states.filter(|state| *state != State::Other).collect())
 }
 
 fn known_state<'de, D: Deserializer<'de>>(from: D) -> Result<Option<State>, D::Error> {
@@ -119,6 +126,7 @@ fn stored(id: i64) -> Document {
         "range": [5_i64, 3_i64],
         "by_state": { "open": 7_i64, "refunded": 7_i64, "lost": 7_i64 },
         "other_state": "refunded",
+        "some": ["open", "refunded", "paid"],
     }
 }
 
@@ -354,4 +362,26 @@ fn a_long_array_with_such_values_is_not_changed() {
     let set = of(|order| order.pair.1 = 2).unwrap();
     let item = set.get_document("orders.0").unwrap();
     assert_eq!(item.get_array("states").unwrap(), &long("open"));
+}
+
+#[test]
+fn a_list_of_which_the_model_leaves_something_out_is_not_put_in_another_order() {
+    let refused: [fn(&mut Order); 2] = [
+        |order| order.some.reverse(),
+        |order| {
+            order.some.reverse();
+            order.pair.1 = 2;
+        },
+    ];
+    for change in refused {
+        match made(Document::new(), Some(change)) {
+            Err(EditFailure::Edit(EditError::UnclearField { path, .. })) => {
+                assert_eq!(path, "some")
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(after("pair", |order| order.pair.1 = 2), {
+        Bson::from(vec![Bson::from("refunded"), 2_i64.into()])
+    });
 }

@@ -53,23 +53,23 @@ impl<T: Record> OpenedBucket<'_, T> {
 
     /// What an edit changes of the aggregated values, as the model reads them.
     pub(super) fn changed_inputs(&self, changed: &Changed<'_, T>) -> ChangedInputs {
-        let mut changes = ChangedInputs::default();
+        let mut made = ChangedInputs::default();
         for (index, (_, new)) in changed {
             let is_mark = self
                 .items
                 .get(*index)
                 .is_some_and(|item| self.is_removed(item));
             let (Ok(old), Some(new), false) = (self.record(*index), new, is_mark) else {
-                changes.times |= !is_mark || new.is_some();
+                made.times |= !is_mark || new.is_some();
                 continue;
             };
-            changes.times |= old.time() != new.time();
+            made.times |= old.time() != new.time();
             let (old, new) = (Values::of(&old), Values::of(*new));
             let both = old.0.iter().zip(&new.0).enumerate();
             let other = both.filter(|(_, (old, new))| old != new);
-            changes.inputs.extend(other.map(|(input, _)| input));
+            made.inputs.extend(other.map(|(input, _)| input));
         }
-        changes
+        made
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::{
-    same_elements::{Places, canonical, fields, is_of, list, places, sources},
+    same_elements::{Places, are_same, canonical, fields, is_of, list, places, sources},
     unknown::{Path, joined},
 };
 use crate::codec::raw::{Element, RawWriter, elements, kind::ARRAY};
@@ -49,29 +49,6 @@ pub(super) fn keep_values(
 /// nor does the order of elements.
 pub(super) fn is_less(known: Element<'_>, stored: Element<'_>) -> bool {
     !is_of(known, stored) && canonical(known) != canonical(stored)
-}
-
-/// Whether two values are the same, whatever the order of fields: a map has another order each time.
-fn are_same(one: Element<'_>, other: Element<'_>) -> bool {
-    if (one.kind, one.bytes) == (other.kind, other.bytes) {
-        return true;
-    }
-    match (one.value, other.value) {
-        (RawBsonRef::Document(one), RawBsonRef::Document(other)) => {
-            let (one, other) = (fields(one), fields(other));
-            let mut both = one.iter().zip(&other);
-            one.len() == other.len()
-                && both.all(|((name, one), (other_name, other))| {
-                    name == other_name && are_same(*one, *other)
-                })
-        }
-        (RawBsonRef::Array(_), RawBsonRef::Array(_)) => {
-            let (one, other) = (list(one), list(other));
-            let mut both = one.iter().zip(&other);
-            one.len() == other.len() && both.all(|(one, other)| are_same(*one, *other))
-        }
-        _ => false,
-    }
 }
 
 /// Whether a field that is not stored may be what the model reads of a stored one that it would not write: the key of a

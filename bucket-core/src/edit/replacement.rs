@@ -8,6 +8,7 @@ use super::{
     edit_error::EditError,
     opened::{OpenedBucket, OpenedRecord},
     read_as_less::{Items, keep_values},
+    reordered::first_reordered,
     same_elements::content,
     unknown::{Merge, Merged, Path, settle},
 };
@@ -139,7 +140,7 @@ impl<T: Record> OpenedRecord<'_, T> {
             Ok(reads_same.then_some(kept))
         };
         if let Some(kept) = keep(&|_| true)? {
-            return Ok(kept);
+            return self.in_order(kept, item);
         }
         // A type may read several of its values as one.
         let mut stay = BTreeSet::new();
@@ -149,7 +150,23 @@ impl<T: Record> OpenedRecord<'_, T> {
             }
         }
         let kept = keep(&|name| stay.contains(name))?;
-        Ok(kept.unwrap_or(merged))
+        self.in_order(kept.unwrap_or(merged), item)
+    }
+
+    /// The item that is to be stored, unless a list of the new record has another order than is read of it: nothing tells
+    /// where elements that the model leaves out belong there.
+    fn in_order(
+        &self,
+        item: RawDocumentBuf,
+        new: &RawDocument,
+    ) -> Result<RawDocumentBuf, EditError> {
+        let Some(stored) = self.as_read(&item) else {
+            return Ok(item);
+        };
+        match first_reordered(&stored, || self.as_read(new)) {
+            Some(path) => Err(EditError::UnclearField { path }),
+            None => Ok(item),
+        }
     }
 
     /// What the stored item has that this version of the model does not know.
@@ -193,12 +210,16 @@ impl<T: Record> OpenedRecord<'_, T> {
         all
     }
 
-    /// What is read of an item, however it is stored; `None` if that fails.
+    /// What is read of an item, however it is stored and whatever its order; `None` if that fails.
     fn read_of(&self, item: &RawDocument) -> Option<Vec<u8>> {
+        self.as_read(item).map(|item| content(&item))
+    }
+
+    /// An item as the model writes what it reads of it; `None` if that fails.
+    fn as_read(&self, item: &RawDocument) -> Option<RawDocumentBuf> {
         let (reader, key) = (&self.bucket.reader, self.bucket.key.clone());
         let item = reader.decode::<T::Item>(self.index, RawBsonRef::Document(item));
-        let item = unchecked_item(&T::assemble(key, item.ok()?)).ok()?;
-        Some(content(&item))
+        unchecked_item(&T::assemble(key, item.ok()?)).ok()
     }
 
     /// Refuses an item that makes the bucket too large for a document.

@@ -242,6 +242,29 @@ pub(super) fn canonical(value: Element<'_>) -> Vec<u8> {
     content
 }
 
+/// Whether two values are the same, whatever the order of fields: a map has another order each time.
+pub(super) fn are_same(one: Element<'_>, other: Element<'_>) -> bool {
+    if (one.kind, one.bytes) == (other.kind, other.bytes) {
+        return true;
+    }
+    match (one.value, other.value) {
+        (RawBsonRef::Document(one), RawBsonRef::Document(other)) => {
+            let (one, other) = (fields(one), fields(other));
+            let mut both = one.iter().zip(&other);
+            one.len() == other.len()
+                && both.all(|((name, one), (other_name, other))| {
+                    name == other_name && are_same(*one, *other)
+                })
+        }
+        (RawBsonRef::Array(_), RawBsonRef::Array(_)) => {
+            let (one, other) = (list(one), list(other));
+            let mut both = one.iter().zip(&other);
+            one.len() == other.len() && both.all(|(one, other)| are_same(*one, *other))
+        }
+        _ => false,
+    }
+}
+
 /// The content of a value, where numbers of several types are the same.
 fn loose(value: Element<'_>) -> Vec<u8> {
     let number = match value.value {

@@ -180,7 +180,7 @@ impl<T: Record> OpenedBucket<'_, T> {
         let Ok(stored) = StoredStats::read(T::SPEC, self.stored, count) else {
             return Ok(after);
         };
-        let changes = self.changed_inputs(changed);
+        let made = self.changed_inputs(changed);
         for (at, aggregate) in T::SPEC.aggregates().iter().enumerate() {
             let Some(path) = read_as_less
                 .get(&aggregate.input)
@@ -188,7 +188,7 @@ impl<T: Record> OpenedBucket<'_, T> {
             else {
                 continue;
             };
-            if changes.times || changes.inputs.contains(&aggregate.input) {
+            if made.times || made.inputs.contains(&aggregate.input) {
                 let path = path.clone();
                 return Err(EditError::ReadsLess { path });
             }
