@@ -376,7 +376,7 @@ fn a_list_of_which_the_model_leaves_something_out_is_not_put_in_another_order() 
     for change in refused {
         match made(Document::new(), Some(change)) {
             Err(EditFailure::Edit(EditError::UnclearField { path, .. })) => {
-                assert_eq!(path, "some")
+                assert_eq!(path, "some");
             }
             other => panic!("{other:?}"),
         }

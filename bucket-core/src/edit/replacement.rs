@@ -153,7 +153,7 @@ impl<T: Record> OpenedRecord<'_, T> {
         self.in_order(kept.unwrap_or(merged), item)
     }
 
-    /// The item that is to be stored, unless a list of the new record has another order than is read of it: nothing tells
+    /// The item that goes into the bucket, unless a list of the new record has another order than is read of it: nothing tells
     /// where elements that the model leaves out belong there.
     fn in_order(
         &self,
