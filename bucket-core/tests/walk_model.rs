@@ -421,6 +421,20 @@ fn at(millis: i64) -> Drawn {
     }
 }
 
+/// The index has it between the other buckets of its window.
+#[test]
+fn a_bucket_without_a_position_that_a_page_begins_with_hides_no_record_of_its_window() {
+    let times = [1_000, 1_100, 1_200, 1_300, 1_400, 1_500, 1_600, 9_000];
+    let plans = [times.map(at).to_vec()];
+    for damaged in 0..3 {
+        let mut ways = [None; 3];
+        ways[damaged] = Some(6);
+        for limit in 1..4 {
+            check::<WINDOW_CAPACITY>(&plans, &ways, TimeRange::ALL, &[limit]).unwrap();
+        }
+    }
+}
+
 /// Walks over several buckets by time; one of them claims this end.
 fn walked_by_time<const F: usize>(times: &[i64], end: i64) -> (Vec<i64>, Option<i64>) {
     let mut collection = stored::<F>(&[times.iter().copied().map(at).collect()]);

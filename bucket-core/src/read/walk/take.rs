@@ -171,6 +171,10 @@ impl<T: Record, R> Walk<T, R> {
         if let Some(place) = place {
             self.pass_for_good(place);
         }
+        if (place, window, self.last) == (None, None, None) && self.group.is_none() {
+            // Its position follows from where the walk began: the records of that window come before it.
+            self.group = self.route.from.map(|from| from.place);
+        }
         let descending = self.route.descending();
         let placed = Placed {
             position: match window {
