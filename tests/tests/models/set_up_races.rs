@@ -43,16 +43,21 @@ async fn server() -> DevServer {
     server.await.unwrap()
 }
 
-/// The same database for two services; the second one's next command of this name waits.
-async fn services(server: &DevServer, command: &str) -> (Database, Database) {
+/// The same database for two services; the second one's commands of this name wait, as the mode says.
+async fn services(
+    server: &DevServer,
+    command: &str,
+    mode: Document,
+    millis: i32,
+) -> (Database, Database) {
     let client = server.client().await.unwrap();
     let mut options = ClientOptions::parse(server.uri()).await.unwrap();
     options.app_name = Some("slow".to_owned());
     let slow = Client::with_options(options).unwrap();
     let fail = doc! {
         "configureFailPoint": "failCommand",
-        "mode": { "times": 1 },
-        "data": { "failCommands": [command], "blockConnection": true, "blockTimeMS": 1_500, "appName": "slow" },
+        "mode": mode,
+        "data": { "failCommands": [command], "blockConnection": true, "blockTimeMS": millis, "appName": "slow" },
     };
     client.database("admin").run_command(fail).await.unwrap();
     (client.database("events"), slow.database("events"))
@@ -66,7 +71,7 @@ async fn index_names(database: &Database) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn records_that_come_before_the_first_limit_are_not_removed_by_it() {
     let server = server().await;
-    let (database, slow) = services(&server, "createIndexes").await;
+    let (database, slow) = services(&server, "createIndexes", doc! { "times": 1 }, 1_500).await;
     let windows = Windowed::buckets(&database);
     windows.ensure().await.unwrap();
     let limited = Limited::buckets(&slow);
@@ -85,10 +90,38 @@ async fn records_that_come_before_the_first_limit_are_not_removed_by_it() {
     assert!(!names.contains(&"bucket_expire".to_owned()), "{names:?}");
 }
 
+/// The other call waits for this one, and then takes its index for one that was left.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_replacement_and_a_call_beside_it_leave_the_index_of_the_model() {
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+    #[bucket(collection = "events", items = "items", capacity = 5, raised_from = 3)]
+    struct Raised {
+        #[bucket(key)]
+        device: i32,
+        #[bucket(time)]
+        at: DateTime,
+    }
+    let server = server().await;
+    // The first one only asks whether it may.
+    let (database, slow) = services(&server, "dropIndexes", doc! { "skip": 1 }, 4_500).await;
+    Counted::buckets(&database).ensure().await.unwrap();
+    let replacing = Raised::buckets(&slow);
+    let raised = Raised::buckets(&database);
+    let (replaced, ensured) = join!(replacing.ensure().replace_indexes().into_future(), async {
+        sleep(Duration::from_millis(500)).await;
+        raised.ensure().await
+    });
+    replaced.unwrap();
+    ensured.unwrap();
+    let names = index_names(&database).await;
+    assert!(names.contains(&"bucket_open_5".to_owned()), "{names:?}");
+    assert!(!names.contains(&"bucket_open_3".to_owned()), "{names:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_indexes_of_a_model_that_stores_meanwhile_are_put_back() {
     let server = server().await;
-    let (database, slow) = services(&server, "dropIndexes").await;
+    let (database, slow) = services(&server, "dropIndexes", doc! { "times": 1 }, 1_500).await;
     let hybrid = Hybrid::buckets(&database);
     hybrid.ensure().await.unwrap();
     let before = index_names(&database).await;
