@@ -253,7 +253,8 @@ async fn openings_that_race_inside_the_server_leave_one_open_bucket() {
     admin.run_command(fail_point("alwaysOn")).await.unwrap();
     let writers: Vec<_> = (0..WRITERS)
         .map(|writer| {
-            let trades = trades.clone();
+            // Clones of one handle would share a command.
+            let trades = Trade::buckets(&database);
             tokio::spawn(async move { trades.insert(&trade(1, writer, 0)).await.unwrap() })
         })
         .collect();
