@@ -385,3 +385,10 @@ fn a_list_of_which_the_model_leaves_something_out_is_not_put_in_another_order() 
         Bson::from(vec![Bson::from("refunded"), 2_i64.into()])
     });
 }
+
+#[test]
+fn the_time_of_a_record_changes_whatever_its_values_are_read_as() {
+    let later = |order: &mut Order| order.at = DateTime::from_millis(5);
+    let set = made(Document::new(), Some(later)).unwrap();
+    assert_eq!(set.get("stats.shares"), Some(&0.2.into()));
+}

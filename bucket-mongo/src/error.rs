@@ -189,9 +189,9 @@ impl Error {
         }
     }
 
-    /// The same error of another operation.
-    pub(crate) fn of_operation(self, operation: &'static str) -> Self {
-        Self { operation, ..self }
+    /// Names the operation whose record a command of several calls has failed to store.
+    pub(crate) fn set_operation(&mut self, operation: &'static str) {
+        self.operation = operation;
     }
 
     /// The error of a record of a source that an earlier record held back.

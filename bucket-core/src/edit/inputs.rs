@@ -7,7 +7,11 @@ use super::{
 };
 use crate::{
     bucket::record::Record,
-    model::{aggregate::InputSink, key::KeyValue, measure::Number},
+    model::{
+        aggregate::{Aggregate, AggregateKind, InputSink},
+        key::KeyValue,
+        measure::Number,
+    },
     stats::tally,
     write::unchecked_item,
 };
@@ -15,10 +19,20 @@ use crate::{
 /// What an edit changes of the aggregated values.
 #[derive(Debug, Default)]
 pub(super) struct ChangedInputs {
-    /// The times of records, or whether they are there.
+    /// Whether it adds or removes records.
+    pub(super) records: bool,
+    /// Whether it changes the time of one.
     pub(super) times: bool,
     /// The inputs of the model whose values it changes.
     pub(super) inputs: BTreeSet<usize>,
+}
+
+impl ChangedInputs {
+    /// Whether the edit may change this aggregate.
+    pub(super) fn change(&self, aggregate: &Aggregate) -> bool {
+        let is_dated = matches!(aggregate.kind, AggregateKind::First | AggregateKind::Last);
+        self.records || self.inputs.contains(&aggregate.input) || (self.times && is_dated)
+    }
 }
 
 impl<T: Record> OpenedBucket<'_, T> {
@@ -60,7 +74,7 @@ impl<T: Record> OpenedBucket<'_, T> {
                 .get(*index)
                 .is_some_and(|item| self.is_removed(item));
             let (Ok(old), Some(new), false) = (self.record(*index), new, is_mark) else {
-                made.times |= !is_mark || new.is_some();
+                made.records |= !is_mark || new.is_some();
                 continue;
             };
             made.times |= old.time() != new.time();

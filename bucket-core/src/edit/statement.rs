@@ -188,7 +188,7 @@ impl<T: Record> OpenedBucket<'_, T> {
             else {
                 continue;
             };
-            if made.times || made.inputs.contains(&aggregate.input) {
+            if made.change(aggregate) {
                 let path = path.clone();
                 return Err(EditError::ReadsLess { path });
             }

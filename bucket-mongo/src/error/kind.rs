@@ -103,7 +103,7 @@ pub enum ErrorKind {
     /// to the model.
     #[non_exhaustive]
     UnknownField {
-        /// The path of the field in the stored record.
+        /// The path of the field in the stored record; in the bucket, if it is about an aggregate.
         path: String,
     },
     /// An index on open buckets that belongs to another capacity refused the record; nothing was stored. Drop

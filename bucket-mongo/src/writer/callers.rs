@@ -110,9 +110,7 @@ impl Callers {
             }
         }
         for (index, error) in written.failed {
-            let operation = self.seats.get(self.at(index)).map(|seat| seat.operation);
             if let Some((part, index)) = self.own(&mut parts, index) {
-                let error = error.of_operation(operation.unwrap_or("insert_many"));
                 part.failed.push((index, error));
             }
         }
@@ -120,8 +118,11 @@ impl Callers {
             let others = part.failed.len() + part.duplicates.len();
             part.stored = seat.records.saturating_sub(others);
             if !part.failed.is_empty() {
-                let stopped_by = written.stopped_by.clone();
-                part.stopped_by = stopped_by.map(|error| error.of_operation(seat.operation));
+                part.stopped_by.clone_from(&written.stopped_by);
+            }
+            let errors = part.failed.iter_mut().map(|(_, error)| error);
+            for error in errors.chain(&mut part.stopped_by) {
+                error.set_operation(seat.operation);
             }
             // A caller that has left does not receive it.
             let _ = seat.result.send(part);

@@ -61,6 +61,17 @@ async fn server() -> DevServer {
     server.await.unwrap()
 }
 
+/// A collection of the counted model, with this record.
+async fn with_a_record() -> (DevServer, Database, Counted) {
+    let server = server().await;
+    let database = server.client().await.unwrap().database("events");
+    let counted = Counted::buckets(&database);
+    counted.ensure().await.unwrap();
+    let record = Counted::of(1);
+    counted.insert(&record).await.unwrap();
+    (server, database, record)
+}
+
 async fn undated(database: &Database) -> u64 {
     let events = database.collection::<Document>("events");
     let none = doc! { "expire_from": { "$exists": false } };
@@ -133,12 +144,8 @@ async fn documents_that_are_no_buckets_get_no_date() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_that_cannot_be_replaced_stays() {
-    let server = server().await;
-    let database = server.client().await.unwrap().database("events");
+    let (server, database, record) = with_a_record().await;
     let counted = Counted::buckets(&database);
-    counted.ensure().await.unwrap();
-    let record = Counted::of(1);
-    counted.insert(&record).await.unwrap();
     let events = database.collection::<Document>("events");
     events.drop_index("bucket_unique").await.unwrap();
     // Another tool has made it once more.
@@ -160,12 +167,8 @@ async fn an_index_that_cannot_be_replaced_stays() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hidden_index_is_shown_again_without_a_gap() {
-    let server = server().await;
-    let database = server.client().await.unwrap().database("events");
+    let (server, database, record) = with_a_record().await;
     let counted = Counted::buckets(&database);
-    counted.ensure().await.unwrap();
-    let record = Counted::of(1);
-    counted.insert(&record).await.unwrap();
     let before = index_names(&database).await;
     for name in ["bucket_unique", "bucket_open_5", "bucket_pages"] {
         let hide = doc! { "collMod": "events", "index": { "name": name, "hidden": true } };
@@ -188,11 +191,7 @@ async fn a_hidden_index_is_shown_again_without_a_gap() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_capacity_that_could_not_replace_the_old_one_leaves_nothing() {
-    let server = server().await;
-    let database = server.client().await.unwrap().database("events");
-    let counted = Counted::buckets(&database);
-    counted.ensure().await.unwrap();
-    counted.insert(&Counted::of(1)).await.unwrap();
+    let (server, database, _) = with_a_record().await;
     let before = index_names(&database).await;
     let refusing = refusing(&server, "dropIndexes", "alwaysOn").await;
     let smaller = Smaller::buckets(&refusing).ensure().replace_indexes().await;
@@ -246,4 +245,32 @@ async fn no_date_removes_a_later_record() {
     assert_eq!(bucket.get_datetime("expire_from").unwrap(), &last.at);
     let again = limited.ensure().change_expiry().await.unwrap();
     assert_eq!(again.dated_buckets, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_is_dropped_by_nobody_who_may_create_none_and_named_if_it_is_gone() {
+    let (server, database, _) = with_a_record().await;
+    let events = database.collection::<Document>("events");
+    events.drop_index("bucket_unique").await.unwrap();
+    let sparse = doc! { "createIndexes": "events", "indexes": [
+        { "key": { "device": 1, "items.number": 1 }, "name": "bucket_unique", "sparse": true },
+    ] };
+    database.run_command(sparse).await.unwrap();
+    let before = index_names(&database).await;
+    let replace = |database: &Database| {
+        let refused = Counted::buckets(database);
+        async move { refused.ensure().replace_indexes().await.unwrap_err() }
+    };
+    let error = replace(&refusing(&server, "createIndexes", "alwaysOn").await).await;
+    assert!(error.is_unauthorized(), "{error}");
+    assert_eq!(index_names(&database).await, before);
+    // The first command of this name only asks whether it may.
+    let mode = doc! { "skip": 1 };
+    let error = replace(&refusing(&server, "createIndexes", mode).await).await;
+    let text = error.to_string();
+    assert!(
+        text.contains("bucket_unique") && text.contains("it was dropped"),
+        "{text}"
+    );
+    assert_ne!(index_names(&database).await, before);
 }

@@ -11,7 +11,11 @@ use bucket_mongo::{
     testing::DevServer,
 };
 
-use super::{windows::Record, *};
+use super::{
+    places::{After, archived_without_a_limit},
+    windows::Record,
+    *,
+};
 
 /// With a weaker write concern a failover can take back what the primary has.
 #[tokio::test(flavor = "multi_thread")]
@@ -370,4 +374,24 @@ async fn an_archive_that_does_not_acknowledge_its_copies_is_named_with_the_serve
     assert!(moved.buckets > 5, "{moved}");
     assert_eq!(copies_of(&database).await, moved.buckets);
     assert_eq!(stored(&events.with_archive(cold()), "a").await.len(), 200);
+}
+
+/// A call that ends between the copies and the buckets leaves a limit that is still asked for.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_copy_is_left_without_a_date_by_a_call_that_ends() {
+    let (_server, database) = archiver().await;
+    archived_without_a_limit(&database).await;
+    let archive = database.collection::<Document>("archive");
+    let events = After::buckets(&database).with_archive(archive.clone());
+    for mode in [doc! { "skip": 0 }, doc! { "skip": 1 }] {
+        fail(&database, mode, "update", doc! { "errorCode": 13 }).await;
+        let error = events.ensure().change_expiry().await.unwrap_err();
+        assert!(error.is_unauthorized(), "{error}");
+        fail(&database, "off", "update", doc! { "errorCode": 13 }).await;
+        let report = events.ensure().await.unwrap();
+        assert!(report.to_string().contains("change_expiry()"), "{report}");
+    }
+    events.ensure().change_expiry().await.unwrap();
+    let undated = doc! { "expire_from": { "$exists": false } };
+    assert_eq!(archive.count_documents(undated).await.unwrap(), 0);
 }

@@ -1,6 +1,9 @@
 //! What an archive may be, and for how long it keeps what it has.
 
-use bucket_mongo::mongodb::options::{Collation, TimeseriesOptions};
+use bucket_mongo::mongodb::{
+    Database,
+    options::{Collation, TimeseriesOptions},
+};
 
 use super::{windows::Record, *};
 
@@ -311,49 +314,56 @@ async fn the_archive_follows_a_change_of_capacity() {
 }
 
 /// Buckets of these forms have the date by which they expire since their model has a limit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "events",
+    items = "items",
+    capacity = 10,
+    seal_after = "1s"
+)]
+pub(super) struct Before {
+    #[bucket(key)]
+    device: String,
+    #[bucket(time)]
+    at: DateTime,
+    number: i64,
+}
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "events",
+    items = "items",
+    capacity = 10,
+    seal_after = "1s",
+    expire_after = "9000d"
+)]
+pub(super) struct After {
+    #[bucket(key)]
+    device: String,
+    #[bucket(time)]
+    at: DateTime,
+    number: i64,
+}
+
+/// Archives what a model without a limit has stored.
+pub(super) async fn archived_without_a_limit(database: &Database) {
+    let events = Before::buckets(database);
+    events.ensure().await.unwrap();
+    let records = (0..45).map(|number| Before {
+        device: "a".to_owned(),
+        at: date(number),
+        number,
+    });
+    events.insert_many(records).await.unwrap();
+    events.seal().await.unwrap();
+    let archive = database.collection::<Document>("archive");
+    events.archive_to(archive).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn copies_expire_that_were_made_before_the_model_had_a_limit() {
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
-    #[bucket(
-        collection = "events",
-        items = "items",
-        capacity = 10,
-        seal_after = "1s"
-    )]
-    struct Before {
-        #[bucket(key)]
-        device: String,
-        #[bucket(time)]
-        at: DateTime,
-        number: i64,
-    }
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
-    #[bucket(
-        collection = "events",
-        items = "items",
-        capacity = 10,
-        seal_after = "1s",
-        expire_after = "9000d"
-    )]
-    struct After {
-        #[bucket(key)]
-        device: String,
-        #[bucket(time)]
-        at: DateTime,
-        number: i64,
-    }
     for with_archive in [true, false] {
         let database = database().await;
-        let events = Before::buckets(&database);
-        events.ensure().await.unwrap();
-        let records = (0..45).map(|number| Before {
-            device: "a".to_owned(),
-            at: date(number),
-            number,
-        });
-        events.insert_many(records).await.unwrap();
-        events.seal().await.unwrap();
-        events.archive_to(archive(&database)).await.unwrap();
+        archived_without_a_limit(&database).await;
         let after = After::buckets(&database);
         let after = if with_archive {
             after.with_archive(archive(&database))
