@@ -20,6 +20,7 @@ mod latest_reads;
 mod learnt_spans;
 mod list_keys;
 mod matching;
+mod matching_elements;
 mod matching_sealed;
 mod range_all_keys;
 mod range_pipelines;

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use bson::{Bson, Document, RawBsonRef, RawDocument, doc};
+use bson::{Bson, Document, RawArray, RawBsonRef, RawDocument, doc};
 
 use super::{
     AttributeFilter,
@@ -390,7 +390,8 @@ impl Found<'_> {
     }
 }
 
-/// Whether anything at this path is so. A path leads through arrays into each of their documents.
+/// Whether anything at this path is so. A path leads through arrays into each of their documents. A number in it is
+/// a field of these, or the element at that place.
 fn any_at(document: &RawDocument, path: &str, is: &dyn Fn(Found<'_>) -> bool) -> bool {
     let (name, rest) = match path.split_once('.') {
         Some((name, rest)) => (name, Some(rest)),
@@ -406,13 +407,34 @@ fn any_at(document: &RawDocument, path: &str, is: &dyn Fn(Found<'_>) -> bool) ->
         }
         (value, None) => is(Found::Value(value)),
         (RawBsonRef::Document(inner), Some(rest)) => any_at(inner, rest, is),
-        (RawBsonRef::Array(array), Some(rest)) => {
-            let mut elements = array.into_iter().map_while(Result::ok);
-            elements.any(|element| match element {
-                RawBsonRef::Document(inner) => any_at(inner, rest, is),
-                _ => false,
-            })
-        }
+        (RawBsonRef::Array(array), Some(rest)) => any_in(array, rest, is),
         (_, Some(_)) => is(Found::Nothing),
     }
+}
+
+fn any_in(array: &RawArray, path: &str, is: &dyn Fn(Found<'_>) -> bool) -> bool {
+    let (name, rest) = match path.split_once('.') {
+        Some((name, rest)) => (name, Some(rest)),
+        None => (path, None),
+    };
+    // The server compares the texts: "00" is no place.
+    let place = name.parse::<usize>().ok();
+    let place = place.filter(|place| place.to_string() == name);
+    let mut elements = array.into_iter().map_while(Result::ok).enumerate();
+    elements.any(|(at, element)| {
+        if let RawBsonRef::Document(inner) = element
+            && any_at(inner, path, is)
+        {
+            return true;
+        }
+        if Some(at) != place {
+            return false;
+        }
+        match (element, rest) {
+            (element, None) => is(Found::Value(element)),
+            (RawBsonRef::Document(inner), Some(rest)) => any_at(inner, rest, is),
+            (RawBsonRef::Array(inner), Some(rest)) => any_in(inner, rest, is),
+            (_, Some(_)) => false,
+        }
+    })
 }
