@@ -83,6 +83,12 @@ pub enum Drift {
         /// What the model has.
         expected: String,
     },
+    /// The document about the collection in `bucket_models` is no description.
+    #[non_exhaustive]
+    Unreadable {
+        /// What is wrong with it.
+        message: String,
+    },
     /// Stored items may have a field in a form that the model's type does not read, or may lack it.
     #[non_exhaustive]
     Field {
@@ -164,11 +170,7 @@ impl Drift {
     /// A description that cannot be read.
     #[must_use]
     pub fn __unreadable(message: String) -> Self {
-        Self::Described {
-            what: "the collection".to_owned(),
-            described: message,
-            expected: "a description".to_owned(),
-        }
+        Self::Unreadable { message }
     }
 
     /// Another block compressor.
@@ -256,6 +258,7 @@ impl Drift {
             | Self::Collation { .. }
             | Self::Compression { .. }
             | Self::Described { .. }
+            | Self::Unreadable { .. }
             | Self::Field { .. }
             | Self::Aggregate { .. }
             | Self::PartialAggregate { .. }

@@ -80,6 +80,8 @@ pub(crate) fn collection(cx: &mut Diagnostics, entry: &Entry) -> Option<String> 
         "it starts with `.`"
     } else if text.starts_with("system.") {
         "names that start with `system.` belong to the server"
+    } else if text == "bucket_models" {
+        "it has the descriptions of all collections of buckets"
     } else {
         return Some(text);
     };

@@ -491,3 +491,30 @@ async fn a_user_who_may_not_describe_collections_sets_them_up_all_the_same() {
             .is_unauthorized()
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_with_the_descriptions_names_their_collection() {
+    let database = database().await;
+    let readings = first::Reading::buckets(&database);
+    let of_models = database.collection::<Document>("bucket_models");
+    let foreign = doc! { "_id": "readings", "of": "another tool" };
+    of_models.insert_one(&foreign).await.unwrap();
+    let report = readings.ensure().await.unwrap();
+    assert_eq!(report.description, Described::Differs);
+    let drift = report.drift[0].to_string();
+    for part in ["`bucket_models`", "replace_description()"] {
+        assert!(drift.contains(part), "{drift}");
+    }
+    assert!(!drift.contains("change the model"), "{drift}");
+    let found = of_models.find_one(doc! {}).await.unwrap();
+    assert_eq!(found, Some(foreign));
+
+    of_models.drop().await.unwrap();
+    let view = doc! { "create": "bucket_models", "viewOn": "others", "pipeline": [] };
+    database.run_command(view).await.unwrap();
+    let error = readings.ensure().await.unwrap_err();
+    assert_eq!(error.collection(), "bucket_models", "{error}");
+    assert!(error.to_string().contains("readings"), "{error}");
+    // The model's own collection is set up.
+    readings.insert(&reading(0, 1)).await.unwrap();
+}

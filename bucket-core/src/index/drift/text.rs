@@ -82,6 +82,7 @@ impl fmt::Display for Drift {
                 )
             }
             Self::Described { .. }
+            | Self::Unreadable { .. }
             | Self::Field { .. }
             | Self::Aggregate { .. }
             | Self::PartialAggregate { .. } => self.of_description(f),
@@ -118,6 +119,11 @@ impl Drift {
             } => write!(
                 f,
                 "{what} is described as `{described}`, but the model has `{expected}`; {RESOLVE}"
+            ),
+            Self::Unreadable { message } => write!(
+                f,
+                "the document about this collection in `bucket_models` is no description ({message}); \
+                 `ensure().replace_description()` replaces it"
             ),
             Self::Field {
                 name,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bucket_core::{
     index::Drift,
-    schema::CollectionDescription,
+    schema::{CollectionDescription, MODELS},
     write::codes::{DUPLICATE_KEY, TIME_LIMIT},
 };
 use mongodb::bson::{Binary, Bson, DateTime, Document, Uuid, doc};
@@ -37,8 +37,17 @@ impl SetUp<'_> {
         context: &Context,
     ) -> Result<()> {
         let uuid = uuid(found);
+        // What is wrong with that collection is not wrong with the model's own.
+        let of_models = &Context {
+            collection: MODELS,
+            key: Some(context.collection.to_owned()),
+            ..context.clone()
+        };
         for _ in 0..ATTEMPTS {
-            match self.try_to_describe(uuid, report, context).await {
+            match self
+                .try_to_describe(uuid, report, (context, of_models))
+                .await
+            {
                 Ok(true) => break,
                 // If others keep changing it, they say themselves how it differs from their models.
                 Ok(false) => {}
@@ -57,18 +66,19 @@ impl SetUp<'_> {
         &self,
         uuid: Option<Uuid>,
         report: &mut EnsureReport,
-        context: &Context,
+        (context, of_models): (&Context, &Context),
     ) -> Result<bool> {
         let spec = self.store.spec();
         let found = stored(self.store.database(), spec.collection()).await;
-        let found = found.map_err(|error| Error::read(error, context))?;
+        let found = found.map_err(|error| Error::read(error, of_models))?;
         let new = || CollectionDescription::of(spec, uuid, DateTime::now());
         let Some(found) = found else {
-            return self.write_first(&new(), report, context).await;
+            return self.write_first(&new(), report, of_models).await;
         };
         match CollectionDescription::parse(found) {
             Ok(described) if described.is_of(uuid) => {
-                self.extend(&described, &new(), report, context).await
+                self.extend(&described, &new(), report, (context, of_models))
+                    .await
             }
             Err(message) if !self.replace_description => {
                 report.drift.push(Drift::__unreadable(message));
@@ -76,7 +86,7 @@ impl SetUp<'_> {
                 Ok(true)
             }
             // That of a collection which had the name before.
-            _ => self.replaces(None, &new(), report, context).await,
+            _ => self.replaces(None, &new(), report, of_models).await,
         }
     }
 
@@ -86,7 +96,7 @@ impl SetUp<'_> {
         described: &CollectionDescription,
         new: &CollectionDescription,
         report: &mut EnsureReport,
-        context: &Context,
+        (context, of_models): (&Context, &Context),
     ) -> Result<bool> {
         let spec = self.store.spec();
         let drift = described.drift(spec);
@@ -118,7 +128,7 @@ impl SetUp<'_> {
         let revision = Some(described.revision);
         if next == *described {
             report.description = Described::Found;
-        } else if !self.replaces(revision, &next, report, context).await? {
+        } else if !self.replaces(revision, &next, report, of_models).await? {
             return Ok(false);
         }
         report.drift.extend(partial);
