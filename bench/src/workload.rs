@@ -12,6 +12,7 @@ mod encode;
 mod ingest;
 mod ingestor;
 mod latest;
+mod many_keys;
 mod pages;
 mod range;
 mod seal;

@@ -76,6 +76,7 @@ mod holds;
 pub(crate) mod item;
 mod join;
 mod new_documents;
+mod newness;
 mod one_item;
 mod operators;
 mod outcome;

@@ -4,9 +4,11 @@
 //! | --- | --- |
 //! | encodes a record as item bytes, and files it under its key | `filling` |
 //! | finds records that are too late for the newest bucket of their key | `late` |
+//! | which chains are written at the moment | `front` |
 //! | what a call sets on all chains, and asks them | `steering` |
 
 mod filling;
+mod front;
 mod late;
 mod steering;
 
@@ -19,6 +21,7 @@ pub use self::late::SortedOut;
 use super::{
     Chain, Contested, HeldBack, Holds, Source,
     command::MAX_STATEMENTS,
+    newness::Newness,
     own_ids::{OwnIds, OwnRepeat},
     slot::Slot,
 };
@@ -30,6 +33,12 @@ use crate::{
     read,
     stats::contribution::Inputs,
 };
+
+/// What a chain takes at least: itself, a short queue of records, and its entry among the keys.
+const CHAIN_BYTES: usize = size_of::<Chain>() + 4 * size_of::<Slot>() + 100;
+
+/// With so many records a statement costs not much more than its records do.
+const FEW_RECORDS: usize = 128;
 
 /// Returns the key of a stored bucket as BSON elements.
 type StoredKey = fn(&RawDocument) -> Result<Vec<u8>, KeyError>;
@@ -59,6 +68,8 @@ pub struct Batch {
     /// The current time, for models that use it.
     now: DateTime,
     pub(super) chains: Vec<Chain>,
+    /// Every chain before this one has been dealt with.
+    pub(super) done: usize,
     /// Chains by key as BSON and what the form adds to it.
     by_identity: HashMap<Box<[u8]>, usize, RandomState>,
     /// Names that were already checked.
@@ -73,6 +84,7 @@ pub struct Batch {
     in_order: bool,
     /// Another writer opens buckets of the same keys.
     raced: bool,
+    pub(super) newness: Newness,
     /// The most statements of a command. A refused command lowers it, to find the record to blame.
     max_statements: usize,
     source: Option<Source>,
@@ -129,6 +141,7 @@ impl Batch {
             records: 0,
             now: DateTime::MIN,
             chains: Vec::new(),
+            done: 0,
             by_identity: HashMap::default(),
             known: KnownNames::default(),
             key: Vec::new(),
@@ -137,6 +150,7 @@ impl Batch {
             size: RecordSize::default(),
             in_order: false,
             raced: false,
+            newness: Newness::default(),
             max_statements: MAX_STATEMENTS,
             source: None,
             position: 0,
@@ -163,6 +177,22 @@ impl Batch {
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.encoded.items.len() + self.key_bytes + self.own_ids.bytes()
+    }
+
+    /// About how many bytes of memory it takes. With few records for each key that is far more than
+    /// [their size](Self::bytes).
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let of_slots = 3 * size_of::<Slot>() / 2 * self.encoded.rows;
+        self.bytes() + of_slots + self.chains.len() * CHAIN_BYTES
+    }
+
+    /// Whether records that come next probably share statements with those that it has: there are few of each key, and
+    /// keys come again.
+    #[must_use]
+    pub fn gains_by_more(&self) -> bool {
+        let (chains, records) = (self.chains.len(), self.encoded.rows);
+        records >= chains + chains / 2 && records < FEW_RECORDS * chains
     }
 
     /// Sets the source that the records come from. Each record is at the position that is set before it is

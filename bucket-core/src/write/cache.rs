@@ -11,7 +11,7 @@ use std::collections::{HashMap, hash_map};
 
 use foldhash::fast::RandomState;
 
-use super::{Batch, BucketHint, Chain, Ground, Source};
+use super::{Batch, BucketHint, Chain, Ground, Source, newness::Newness};
 
 /// The most keys that are remembered; beyond that everything is forgotten, which costs each key one read.
 const MAX_KEYS: usize = 10_000;
@@ -45,6 +45,7 @@ pub struct Cache {
     record_ids: bool,
     /// How often a look has found what writes depend on.
     looks: u64,
+    newness: Newness,
 }
 
 /// Whether commands can name their collection by UUID.
@@ -157,11 +158,13 @@ impl Cache {
     /// The collection is another one: everything learned about its contents is invalid.
     pub(super) fn forget_keys(&mut self) {
         self.buckets.clear();
+        self.newness = Newness::default();
         self.record_ids = false;
     }
 
     /// Lets each chain use the bucket that took the last record of its key and window.
     pub(super) fn recall(&mut self, batch: &mut Batch, for_good: bool) {
+        batch.newness = self.newness;
         let lone = batch.records() == 1;
         let source = batch.source().cloned();
         batch.recall(|chain| {
@@ -174,6 +177,7 @@ impl Cache {
 
     /// Remembers the buckets that took the last records; those that are `uncertain` are forgotten.
     pub(super) fn remember(&mut self, batch: &Batch, for_good: bool, uncertain: bool) {
+        self.newness = batch.newness;
         let lone = batch.records() == 1;
         for chain in batch.chains() {
             let hint = chain.hint(lone).filter(|_| !uncertain);

@@ -29,7 +29,7 @@ use self::{
     learning::Learning,
     phase::{Lessons, Phase, Purpose},
 };
-use super::{Batch, Ground, Need, Pauses, Round, Uncertain};
+use super::{Batch, Ground, Pauses, Round, Uncertain};
 
 /// The most commands of one round that are in flight at the same time.
 const IN_FLIGHT: usize = 4;
@@ -100,6 +100,8 @@ pub struct Call<E> {
     report: Report<E>,
     /// The number of failures whose repeats are settled too.
     settled: usize,
+    /// Where the front ended that the last reads were for.
+    asked: usize,
 }
 
 impl<E: Clone> Call<E> {
@@ -128,6 +130,7 @@ impl<E: Clone> Call<E> {
             doubtful: Vec::new(),
             report: Report::default(),
             settled: 0,
+            asked: 0,
         }
     }
 
@@ -240,7 +243,10 @@ impl<E: Clone> Call<E> {
         (self.batch, self.report)
     }
 
-    fn learn(&self) -> Phase {
+    fn learn(&mut self) -> Phase {
+        self.batch.pass_done();
+        self.asked = self.batch.end_of_front();
+        self.batch.assume_new();
         Phase::Learns(Learning::new(&self.batch))
     }
 
@@ -248,6 +254,9 @@ impl<E: Clone> Call<E> {
         let sorted_out = self.batch.sort_out_late();
         for (index, error) in sorted_out.refused {
             self.report.fail_one(index, Reason::Late(error));
+        }
+        if sorted_out.asks {
+            return self.learn();
         }
         self.give_up_on_contention();
         self.report_held_back();
@@ -261,6 +270,8 @@ impl<E: Clone> Call<E> {
         if rounds.is_empty() && sorted_out.moved == 0 {
             return match self.batch.patience() {
                 Some(_) => Phase::Pauses,
+                // All that was asked for has been dealt with, and others came to the front.
+                None if self.batch.end_of_front() > self.asked => self.learn(),
                 None => Phase::Ends,
             };
         }
@@ -312,8 +323,7 @@ impl<E: Clone> Call<E> {
     /// once, also waits for the writer that reserved a bucket. Returns whether the pause is as long as
     /// patient chains need.
     fn pause(&self) -> Option<(Next, bool)> {
-        let chains = self.batch.chains().iter();
-        let going_on = chains.filter(|chain| chain.need() != Need::Nothing);
+        let going_on = self.batch.front().map(|(_, chain)| chain);
         let (mut lost, mut goes_on_at_once) = (0, false);
         for chain in going_on {
             let over = chain.misses().saturating_sub(FREE_MISSES);

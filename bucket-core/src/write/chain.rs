@@ -46,6 +46,8 @@ const MAX_STATEMENT_BYTES: u64 = 4 * 1024 * 1024;
 const MAX_TAKEN: u32 = 8;
 
 /// The pending records of one sequence of buckets.
+///
+/// A batch may have hundreds of thousands, so what few of them need is behind a pointer.
 #[derive(Debug)]
 #[allow(
     clippy::struct_excessive_bools,
@@ -67,22 +69,26 @@ pub struct Chain {
     guess: Option<String>,
     recalled: Recalled,
     /// The full bucket that is remembered as the last one. It is checked before anything is built on it.
-    remembered: Option<Known>,
+    remembered: Option<Box<Known>>,
     /// How far the source of the records has been stored, if they come from one.
-    watermark: Option<Watermark>,
+    watermark: Option<Box<Watermark>>,
     /// The position of the first record of the source that may not be stored: no later record may be stored.
     failed_from: Option<i64>,
     /// Records of the source were stored although some before them were not.
     overtaken: bool,
     /// Which records may already be stored, if they have ids.
     suspects: Suspects,
+    /// An insert of its first bucket was refused, because that bucket exists.
+    met: bool,
+    /// No bucket is open, as far as the keys of the batches before tell.
+    assumed: bool,
     /// The last statement was applied: nobody else is known to write here.
     confirmed: bool,
     /// The bucket that took the last record of this chain, unless that record filled it.
     last: Option<String>,
-    refused: Option<Refused>,
+    refused: Option<Box<Refused>>,
     /// The id that could not be opened although no bucket of the key has it.
-    taken: Option<Taken>,
+    taken: Option<Box<Taken>>,
     /// The bucket that the server refuses to let grow, whatever its count says. It counts as full.
     outgrown: Option<String>,
     empty_buckets: EmptyBuckets,
@@ -90,7 +96,7 @@ pub struct Chain {
     in_a_hurry: bool,
     /// The bucket that this chain has reserved.
     own: Option<String>,
-    patience: Option<Patience>,
+    patience: Option<Box<Patience>>,
     misses: u32,
     /// The most records of a statement; a failure lowers it, to find the record that cannot be stored.
     max_take: usize,
@@ -139,6 +145,16 @@ impl Step {
     pub fn take(&self) -> usize {
         self.take
     }
+
+    /// Whether an insert does the same if the bucket does not exist.
+    pub(super) fn may_be_inserted(&self) -> bool {
+        matches!(&self.action, Action::Put(put) if put.fresh)
+    }
+
+    /// Whether its outcome tells if the bucket is new.
+    pub(super) fn may_open(&self) -> bool {
+        self.may_be_inserted() || matches!(self.action, Action::Open { .. })
+    }
 }
 
 impl Chain {
@@ -162,10 +178,12 @@ impl Chain {
             guess: None,
             recalled: Recalled::Nothing,
             remembered: None,
-            watermark: source.map(Watermark::new),
+            watermark: source.map(|source| Box::new(Watermark::new(source))),
             failed_from: None,
             overtaken: false,
             suspects: Suspects::default(),
+            met: false,
+            assumed: false,
             confirmed: false,
             last: None,
             refused: None,
@@ -267,6 +285,26 @@ impl Chain {
         &self.prefix
     }
 
+    /// Whether nothing is known about its buckets, and its statement is sent without a look.
+    pub(super) fn is_unmet(&self) -> bool {
+        let is_unseen = self.tail == Tail::Unknown || self.assumed;
+        is_unseen && self.guess.is_none() && !self.met
+    }
+
+    /// Opens a bucket without a look, if the server refuses it where one is open or comes after it.
+    pub(super) fn assume_new(&mut self) {
+        let is_free = !self.look_behind && self.misses == 0;
+        if is_free && matches!(self.kind, Kind::Count(_)) && self.need() == Need::OpenBucket {
+            self.tail = Tail::NoneOpen;
+            self.assumed = true;
+        }
+    }
+
+    /// Its bucket exists, which says nothing about the bucket's room.
+    pub(super) fn met(&mut self) {
+        self.met = true;
+    }
+
     /// The key under which the bucket that took the last record may be remembered.
     #[must_use]
     pub fn memory_key(&self) -> Vec<u8> {
@@ -283,7 +321,7 @@ impl Chain {
     /// buckets.
     #[must_use]
     pub fn taken_id(&self) -> Option<DamagedBucket> {
-        let Taken { id, times, .. } = self.taken.as_ref()?;
+        let Taken { id, times, .. } = &**self.taken.as_ref()?;
         (*times >= MAX_TAKEN).then(|| {
             let message = "its id belongs to this key, but its other fields do not".to_owned();
             DamagedBucket::new(format!("{id:?}"), Damage::Refused { message })
@@ -293,7 +331,7 @@ impl Chain {
     /// What the chain needs to continue.
     #[must_use]
     pub fn need(&self) -> Need {
-        let asked = self.watermark.as_ref().is_none_or(Watermark::is_asked);
+        let asked = self.watermark.as_ref().is_none_or(|it| it.is_asked());
         match self.next_need() {
             Need::Statements if !asked => Need::Watermark,
             Need::Statements if self.suspects_repeats() => Need::Repeats,

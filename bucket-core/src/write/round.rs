@@ -20,6 +20,8 @@ const LONG_CHAIN: usize = 8;
 /// With at least this many records, an insert is tried although the bucket may already exist: a refusal costs
 /// less than the insert saves.
 const MANY: usize = 16;
+/// So many buckets are tried first where nothing says whether unmet ones are new.
+const SAMPLE: usize = 200;
 /// Statements are split into at most this many commands that are sent at the same time ..
 const MAX_PARTS: usize = 4;
 /// .. of about this many statements ..
@@ -138,7 +140,7 @@ impl Batch {
     #[must_use]
     pub fn rounds(&self, write_concern: Option<&RawDocument>) -> Vec<Round> {
         let mut ready: Vec<Planned<'_>> = Vec::new();
-        for (index, chain) in self.chains().iter().enumerate() {
+        for (index, chain) in self.front() {
             if chain.need() == Need::Statements {
                 let steps = chain.plan(MAX_STATEMENTS);
                 if !steps.is_empty() {
@@ -162,9 +164,17 @@ impl Batch {
             steps.truncate(1);
         }
         let (opened, put) = whole.into_iter().partition(|it| are_whole_buckets(it, 1));
-        let (tried, first) = first
+        let (tried, mut first): (Vec<_>, Vec<_>) = first
             .into_iter()
-            .partition(|it| are_whole_buckets(it, MANY));
+            .partition(|it| are_whole_buckets(it, self.least_to_try(it.1)));
+        if self.newness.is_open() && !self.in_order() {
+            // The next ones are sent as the outcome of these says.
+            let mut unmet = 0;
+            first.retain(|(_, chain, steps)| {
+                unmet += usize::from(chain.is_unmet() && steps.iter().all(Step::may_be_inserted));
+                unmet <= SAMPLE
+            });
+        }
         let groups: [(Vec<Planned<'_>>, _, _); 4] = [
             (first, self.in_order(), false),
             (tried, self.in_order(), true),
@@ -180,6 +190,12 @@ impl Batch {
             }
         }
         rounds
+    }
+
+    /// The fewest records for which an insert is tried.
+    fn least_to_try(&self, chain: &Chain) -> usize {
+        let is_new = chain.is_unmet() && self.newness.is_likely() && !self.in_order();
+        if is_new { 1 } else { MANY }
     }
 
     /// Whether a chain's statements are sent all at once. If another writer works through the same keys just
@@ -241,7 +257,7 @@ impl Batch {
         let mut passed_over = PassedOver::default();
         // Statements that an earlier try may have executed after they were refused.
         let mut refused = Vec::new();
-        let chains = self.chains_mut();
+        let (chains, newness) = (&mut self.chains, &mut self.newness);
         for (at, outcome) in reply.outcomes.into_iter().enumerate() {
             let (index, step) = &round.steps[at];
             let Some(chain) = chains.get_mut(*index) else {
@@ -253,6 +269,12 @@ impl Batch {
                 continue;
             }
             let before = passed_over.before(*index);
+            let is_unmet = chain.is_unmet() && step.may_open();
+            match outcome {
+                Outcome::Applied if is_unmet => newness.saw(round.opened(at, &opened)),
+                Outcome::Missed if is_unmet => newness.saw(false),
+                _ => {}
+            }
             match (outcome, doubt) {
                 (Outcome::Applied, _) if before > 0 => {
                     let stored = chain.applied_past(step, before);
@@ -282,10 +304,14 @@ impl Batch {
                 }
                 (Outcome::Missed | Outcome::OtherOpen, _) => {
                     settled.missed += 1;
-                    chain.missed(step);
-                    // Only the id of its bucket can refuse an insert.
                     if !round.inserts {
+                        chain.missed(step);
                         chain.suspect(step);
+                    } else if is_unmet {
+                        // Only the id of its bucket can refuse an insert.
+                        chain.met();
+                    } else {
+                        chain.missed(step);
                     }
                 }
                 (Outcome::Repeated, _) => {
@@ -382,10 +408,7 @@ impl PassedOver {
 /// Whether these statements can be inserted: each stores everything that its bucket holds so far, and at
 /// least this many records.
 fn are_whole_buckets((_, chain, steps): &Planned<'_>, records: usize) -> bool {
-    let is_whole = |step: &Step| {
-        let fresh = matches!(step.action(), Action::Put(put) if put.fresh);
-        fresh && step.take() >= records
-    };
+    let is_whole = |step: &Step| step.may_be_inserted() && step.take() >= records;
     whole_bucket::is_possible(chain.spec()) && steps.iter().all(is_whole)
 }
 

@@ -24,12 +24,15 @@ use crate::{
 const CHUNK_RECORDS: usize = 262_144;
 /// The most bytes of items that are encoded before a chunk is sent.
 const CHUNK_BYTES: usize = 32 * 1024 * 1024;
+/// The memory for the chunk that is sent, and for the one that is encoded meanwhile.
+const CHUNKS_MEMORY: usize = 200 * 1024 * 1024;
 
 impl<T: Record> Buckets<T> {
     /// Stores records with one statement per bucket touched, many of them in one command.
     ///
-    /// Records are taken from the iterator in chunks of at most 262,144 records or 32 MiB; while one chunk is
-    /// being stored, the next one is encoded. Once an error has [ended the call](InsertReport::stopped_by),
+    /// Records are taken from the iterator in chunks of 262,144 records or 32 MiB; while one chunk is
+    /// being stored, the next one is encoded. A chunk may be larger if it has few records of each key, because later
+    /// ones of these keys save statements. Chunks take up to 200 MiB of memory. Once an error has [ended the call](InsertReport::stopped_by),
     /// no more are taken. Records of one key keep their order. A record that cannot be stored does not stop
     /// the others, unless they come [from a source](InsertMany::from_source).
     ///
@@ -221,6 +224,7 @@ where
                 break;
             }
             let mut next = records.begin();
+            records.room = CHUNKS_MEMORY.saturating_sub(chunk.memory());
             let end = records.report.tried();
             let context = records.context.clone();
             let goes_alone = self.session.is_some()
@@ -258,6 +262,10 @@ where
             };
             let written = fill_beside(store, ends_the_call, || records.take(&mut next)).await;
             let (written, held) = written?;
+            records.room = CHUNKS_MEMORY;
+            if written.stopped_by.is_none() && records.takes_more(&next) {
+                fill(|| records.take(&mut next)).await;
+            }
             holds = held;
             self.commands += written.commands;
             self.resent += written.resent;
@@ -298,6 +306,8 @@ struct Records<'a, T: Record, I: Iterator> {
     holds: Holds,
     /// Records whose id another record has are kept, to replace that one.
     keeps_contested: bool,
+    /// The memory that the next chunk may take.
+    room: usize,
 }
 
 impl<T: Record, I> Records<'_, T, I>
@@ -391,7 +401,17 @@ where
             self.report
                 .fail(held.index, Error::held_back(&held, &context));
         }
-        batch.records() + batch.own_repeats().len() < CHUNK_RECORDS && batch.bytes() < CHUNK_BYTES
+        self.takes_more(batch)
+    }
+
+    /// Whether a chunk takes more records.
+    fn takes_more(&self, batch: &Batch) -> bool {
+        let records = batch.records() + batch.own_repeats().len();
+        let is_small = records < CHUNK_RECORDS && batch.bytes() < CHUNK_BYTES;
+        if is_small && batch.memory() < CHUNKS_MEMORY / 2 {
+            return true;
+        }
+        batch.gains_by_more() && batch.memory() < self.room
     }
 }
 
@@ -431,6 +451,7 @@ where
                 source: None,
                 holds: Holds::default(),
                 keeps_contested: false,
+                room: CHUNKS_MEMORY,
             },
             commands: 0,
             resent: 0,

@@ -1,7 +1,8 @@
 //! What happens to late records in hybrid buckets, for each policy.
 
+use bucket_core::EncodeError;
 use bucket_mongo::{
-    Bucketed, Buckets,
+    Bucketed, Buckets, ErrorKind, RecordOutcome,
     bson::{DateTime, Document, doc},
     testing::TestDatabase,
 };
@@ -180,4 +181,82 @@ async fn a_key_takes_records_where_side_buckets_have_the_next_ids() {
             assert!(report.is_clean(), "{report}");
         }
     }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "payments",
+    items = "items",
+    capacity = 4,
+    max_duration = "1m",
+    late = "reject"
+)]
+struct Payment {
+    #[bucket(key)]
+    account: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(unique)]
+    id: i64,
+    amount: i64,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_comes_again_after_later_ones_is_a_duplicate_and_not_late() {
+    let database = database().await;
+    let payments = Payment::buckets(&database);
+    payments.ensure().await.unwrap();
+    let of = |account: &str, id: i64, second: i64| Payment {
+        account: account.to_owned(),
+        at: DateTime::from_millis(1_700_000_000_000 + second * 1_000),
+        id,
+        amount: 1,
+    };
+    let first: Vec<Payment> = (0..30).map(|id| of("a", id, 40 * id)).collect();
+    payments
+        .insert_many(&first)
+        .await
+        .unwrap()
+        .into_result()
+        .unwrap();
+    for payments in [payments.clone(), Payment::buckets(&database)] {
+        let again = payments.insert(&first[3]).await.unwrap();
+        assert_eq!(again.outcome, RecordOutcome::Duplicate);
+        // Those that are stored, one with other data, one that is new and late, and one that is new and in time.
+        let mut batch = first.clone();
+        batch[7].amount = 2;
+        batch.insert(5, of("a", 1_000, 90));
+        batch.push(of("a", 1_001, 5_000));
+        batch.push(of("b", 1_002, 0));
+        let report = payments.insert_many(&batch).await.unwrap();
+        let others: Vec<usize> = (0..31).filter(|at| ![5, 8].contains(at)).collect();
+        let (new, mut duplicates) = (report.stored(), report.duplicates().to_vec());
+        duplicates.retain(|at| *at < 31);
+        assert_eq!(duplicates, others, "{report:?}");
+        assert!([0, 2].contains(&new), "{report:?}");
+        let [late, other] = report.failed() else {
+            panic!("{report:?}")
+        };
+        assert_eq!((late.index, other.index), (5, 8));
+        let late = late.error.kind();
+        assert!(
+            matches!(late, ErrorKind::Encode(EncodeError::Late { .. })),
+            "{late:?}"
+        );
+        assert!(
+            matches!(other.error.kind(), ErrorKind::Conflict { .. }),
+            "{other:?}"
+        );
+    }
+    let mut session = database.client().start_session().await.unwrap();
+    session.start_transaction().await.unwrap();
+    let report = payments
+        .insert_many(&first)
+        .session(&mut session)
+        .await
+        .unwrap();
+    assert_eq!(report.duplicates().len(), 30, "{report:?}");
+    session.commit_transaction().await.unwrap();
+    assert_eq!(payments.records("a").collect().await.unwrap().len(), 31);
+    assert!(payments.verify().await.unwrap().is_clean());
 }

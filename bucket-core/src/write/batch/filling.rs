@@ -162,6 +162,8 @@ impl Batch {
         self.identity.extend_from_slice(key);
         push_parts(&mut self.identity, kind);
         if let Some(at) = self.by_identity.get(self.identity.as_slice()) {
+            // It may get a record again.
+            self.done = self.done.min(*at);
             return *at;
         }
         let prefix = prefix();

@@ -11,6 +11,8 @@ pub struct SortedOut {
     pub moved: usize,
     /// The records that the model refuses.
     pub refused: Vec<(usize, EncodeError)>,
+    /// Some that it would refuse may be stored already: they must be looked for first.
+    pub asks: bool,
 }
 
 impl Batch {
@@ -19,13 +21,18 @@ impl Batch {
     #[must_use]
     pub fn sort_out_late(&mut self) -> SortedOut {
         let mut sorted_out = SortedOut::default();
-        for at in 0..self.chains.len() {
+        let front: Vec<usize> = self.front().map(|(at, _)| at).collect();
+        for at in front {
             let chain = &mut self.chains[at];
             chain.sort();
             let Some(in_time) = chain.kind().in_time() else {
                 continue;
             };
             let start = chain.newest_start();
+            if in_time.refuses_late() && chain.suspects_late() {
+                sorted_out.asks = true;
+                continue;
+            }
             let late = chain.take_late();
             let (Some(start), false) = (start, late.is_empty()) else {
                 continue;

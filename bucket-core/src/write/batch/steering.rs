@@ -49,8 +49,8 @@ impl Batch {
     /// The longest pause that is due while chains need [`Patience`](crate::write::Need::Patience), in
     /// milliseconds. At least half of it must pass.
     pub(in crate::write) fn patience(&self) -> Option<u64> {
-        let patient = self.chains.iter().filter(|chain| chain.is_patient());
-        patient.filter_map(Chain::patience).max()
+        let patient = self.front().filter(|(_, chain)| chain.is_patient());
+        patient.filter_map(|(_, chain)| chain.patience()).max()
     }
 
     /// A pause as long as chains need for [`Patience`](crate::write::Need::Patience) is over.

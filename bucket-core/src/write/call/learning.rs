@@ -97,8 +97,7 @@ impl Learning {
     }
 
     fn at(stage: Stage, batch: &Batch) -> Self {
-        let chains = batch.chains().iter().enumerate();
-        let asking = chains.filter(|(_, chain)| stage.is_asked_by(chain));
+        let asking = batch.front().filter(|(_, chain)| stage.is_asked_by(chain));
         Self {
             stage,
             asking: asking.map(|(at, _)| at).collect(),
@@ -223,8 +222,12 @@ impl Learned {
             }
         }
         for at in asking {
-            let chain = &mut batch.chains_mut()[*at];
-            match open.get(chain.key()) {
+            let chain = &mut batch.chains[*at];
+            let bucket = open.get(chain.key());
+            if chain.is_unmet() {
+                batch.newness.saw(bucket.is_none());
+            }
+            match bucket {
                 Some(bucket) => self.saw(batch, *at, Some(bucket), Chain::saw),
                 None if chain.need() == Need::OpenBucket => chain.saw_none_open(),
                 // The newest bucket is read next.

@@ -159,7 +159,9 @@ impl<E: Clone> Call<E> {
     }
 
     pub(super) fn give_up_on_contention(&mut self) {
-        for chain in self.batch.chains_mut() {
+        let front: Vec<usize> = self.batch.front().map(|(at, _)| at).collect();
+        for at in front {
+            let chain = &mut self.batch.chains[at];
             if let Some(damage) = chain.taken_id() {
                 let left = chain.give_up();
                 self.report.fail(left, Reason::Damaged(damage));

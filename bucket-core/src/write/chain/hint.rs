@@ -83,7 +83,7 @@ impl Chain {
             false if has_room => self.tail = Tail::Open(known),
             true if has_room && !known.marked => return false,
             // If it is gone, buckets numbered without gaps start anew, and positions may too.
-            true if self.builds_on_full() => self.remembered = Some(known),
+            true if self.builds_on_full() => self.remembered = Some(Box::new(known)),
             true => self.tail = Tail::Full(known),
             false => return false,
         }
@@ -98,7 +98,7 @@ impl Chain {
 
     /// The full bucket that must be checked.
     pub(in crate::write) fn remembered(&self) -> Option<&Known> {
-        self.remembered.as_ref()
+        self.remembered.as_deref()
     }
 
     /// Takes that bucket, or `None` if it is gone. Returns the indexes of the records that are already stored.

@@ -62,7 +62,7 @@ impl Chain {
     pub(super) fn asks_beside(&self) -> Option<Place> {
         let Taken {
             id, times, beside, ..
-        } = self.taken.as_ref()?;
+        } = self.taken.as_deref()?;
         let is_asked = self.kind.in_time().is_some() && *times > 1 && *beside == Beside::Unasked;
         is_asked.then(|| id::parse_place(self.spec, id).ok())?
     }
@@ -89,13 +89,22 @@ impl Chain {
         }
     }
 
+    /// The number of records that are older than the newest bucket. They come first.
+    fn late(&self) -> usize {
+        let start = self.newest_start();
+        start.map_or(0, |start| {
+            self.pending.partition_point(|slot| slot.time < start)
+        })
+    }
+
     /// Takes out the records that are older than the newest bucket.
     pub(in crate::write) fn take_late(&mut self) -> Vec<Slot> {
-        let Some(start) = self.newest_start() else {
-            return Vec::new();
-        };
-        // The records are sorted: the late ones come first.
-        let late = self.pending.partition_point(|slot| slot.time < start);
+        let late = self.late();
         self.pending.drain(..late).collect()
+    }
+
+    /// Whether such records must be looked for, because they may already be stored.
+    pub(in crate::write) fn suspects_late(&mut self) -> bool {
+        self.suspect_first_of(self.late())
     }
 }

@@ -53,11 +53,11 @@ impl Chain {
         match &mut self.patience {
             Some(waited) if waited.id == id && waited.reserved == reserved => waited.pauses += 1,
             patience => {
-                *patience = Some(Patience {
+                *patience = Some(Box::new(Patience {
                     id,
                     reserved,
                     pauses: 1,
-                });
+                }));
             }
         }
         if reserved {

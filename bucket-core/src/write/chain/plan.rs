@@ -61,7 +61,7 @@ impl Chain {
     /// can open the next ones as long as no one else writes to it.
     pub(in crate::write) fn may_go_at_once(&self, steps: &[Step]) -> bool {
         let opens = steps.first().is_some_and(|step| step.action.is_opening());
-        let known = !matches!(self.tail, Tail::Unknown) && self.guess.is_none();
+        let known = !matches!(self.tail, Tail::Unknown) && !self.assumed && self.guess.is_none();
         known && self.misses == 0 && (opens || self.confirmed)
     }
 

@@ -2,7 +2,7 @@
 
 use bson::{RawDocument, doc};
 
-use super::{Chain, Tail, watermark::Watermark};
+use super::{Chain, Tail};
 use crate::{
     bucket::id::Place,
     model::whole,
@@ -85,7 +85,7 @@ impl Chain {
 
     /// Whether this bucket has a position of the source.
     pub(super) fn has_position(&self, bucket: &RawDocument) -> bool {
-        let path = self.watermark.as_ref().map(Watermark::path);
+        let path = self.watermark.as_ref().map(|it| it.path());
         path.is_some_and(|path| stored_position(bucket, path).is_some())
     }
 

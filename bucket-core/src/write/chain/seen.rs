@@ -41,7 +41,7 @@ impl Chain {
                 && !known.sealed
                 && (!known.marked || self.kind.is_late())
         };
-        if self.refused.as_ref().is_some_and(should_have) {
+        if self.refused.as_deref().is_some_and(should_have) {
             let message = format!("its count of {} does not fit its array", known.count);
             let damage = Damage::Refused { message };
             return Err(DamagedBucket::new(format!("{:?}", known.id), damage));

@@ -15,6 +15,7 @@ impl Chain {
             _ => Some(step.action.id().to_owned()),
         };
         self.guess = None;
+        self.assumed = false;
         self.confirmed = true;
         self.tail = step.after.clone();
         self.misses = 0;
@@ -78,6 +79,7 @@ impl Chain {
         };
         self.tail = Tail::Unknown;
         self.guess = None;
+        self.assumed = false;
         self.confirmed = false;
         self.forget_watermark();
         if self.recalled == Recalled::Unverified {
@@ -113,13 +115,13 @@ impl Chain {
             // A record of it may already be in the bucket: that refuses the statement, too, and is checked
             // first.
             let is_guarded = has_ids(self.spec) || self.watermark.is_some();
-            self.refused = Some(Refused {
+            self.refused = Some(Box::new(Refused {
                 id: id.to_owned(),
                 count,
                 bytes: bytes.saturating_sub(1),
                 seen,
                 times: times.saturating_add(u32::from(!is_guarded)),
-            });
+            }));
         } else if let (
             Action::Put(Put {
                 id, lone: false, ..
@@ -133,12 +135,12 @@ impl Chain {
                 }
                 _ => (0, Beside::Unasked),
             };
-            self.taken = Some(Taken {
+            self.taken = Some(Box::new(Taken {
                 id: id.clone(),
                 behind,
                 times: times.saturating_add(1),
                 beside,
-            });
+            }));
         }
     }
 
@@ -155,6 +157,8 @@ impl Chain {
         self.guess = None;
         self.remembered = None;
         self.last = None;
+        self.met = false;
+        self.assumed = false;
         self.confirmed = false;
         self.refused = None;
         self.taken = None;

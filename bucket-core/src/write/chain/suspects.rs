@@ -25,6 +25,15 @@ impl Chain {
         self.suspects_repeats()
     }
 
+    /// Looks for so many records, unless they were looked for. Returns whether they must be.
+    pub(super) fn suspect_first_of(&mut self, records: usize) -> bool {
+        if !self.has_ids() || self.suspects.asked >= records {
+            return false;
+        }
+        self.suspects.due = self.suspects.due.max(records);
+        true
+    }
+
     /// Looks for every record before anything is sent.
     pub(super) fn suspect_all(&mut self) {
         if self.has_ids() {
