@@ -20,7 +20,8 @@ use self::{
     call::{Failure, Need, answered, go_on, read},
     collection::Collection,
     sample::{
-        COUNT, COUNT_IDS, HYBRID_MERGE, NUMBERED, Sample, WINDOW, WINDOW_ATTRIBUTES, WINDOW_IDS,
+        COUNT, COUNT_IDS, DURATION, HYBRID_MERGE, HYBRID_REJECT, NUMBERED, Sample, WINDOW,
+        WINDOW_ATTRIBUTES, WINDOW_IDS,
     },
 };
 
@@ -44,8 +45,20 @@ fn store<const F: usize>(
 where
     Sample<F>: Record,
 {
+    store_all::<F>(keys.map(|key| (key, at)), cache, collection)
+}
+
+/// Stores records of these keys and times.
+fn store_all<const F: usize>(
+    records: impl IntoIterator<Item = (usize, i64)>,
+    cache: &mut Cache,
+    collection: &Collection,
+) -> (Report<Failure>, Sent)
+where
+    Sample<F>: Record,
+{
     let mut batch = Batch::of::<Sample<F>>();
-    for (index, key) in keys.enumerate() {
+    for (index, (key, at)) in records.into_iter().enumerate() {
         let record = Sample::<F> {
             device: key.to_string(),
             at: DateTime::from_millis(at),
@@ -194,4 +207,21 @@ fn very_many_keys_are_written_front_by_front() {
     check_many::<COUNT>();
     check_many::<NUMBERED>();
     check_many::<HYBRID_MERGE>();
+}
+
+/// The first keys of a call have only records that are refused, and so leave the front at once.
+#[test]
+fn records_of_keys_that_come_to_the_front_are_in_order() {
+    let collection = Collection::new(Sample::<HYBRID_REJECT>::SPEC);
+    let mut cache = Cache::default();
+    let start = 1_000_000;
+    store::<HYBRID_REJECT>(0..4_100, start, &mut cache, &collection);
+    let late = (0..4_000).map(|key| (key, 0));
+    let in_time = (4_000..4_100).flat_map(|key| [(key, start + DURATION + 100), (key, start + 5)]);
+    let records = late.chain(in_time);
+    let (report, _) = store_all::<HYBRID_REJECT>(records, &mut cache, &collection);
+    assert_eq!(report.stored, 200);
+    assert_eq!(report.opened.len(), 100);
+    let failed: usize = report.failed.iter().map(|of| of.records.len()).sum();
+    assert_eq!(failed, 4_000);
 }

@@ -34,10 +34,13 @@ use crate::{
     stats::contribution::Inputs,
 };
 
-/// What a chain takes at least: itself, a short queue of records, and its entry among the keys.
-const CHAIN_BYTES: usize = size_of::<Chain>() + 4 * size_of::<Slot>() + 100;
+/// What a chain takes without its records and its key: itself, and its entry among the keys.
+const CHAIN_BYTES: usize = size_of::<Chain>() + 100;
 
-/// With so many records a statement costs not much more than its records do.
+/// What a record takes in a chain, whose queue is full by three quarters on average.
+const SLOT_BYTES: usize = 4 * size_of::<Slot>() / 3;
+
+/// With this many records of each key a statement costs not much more than its records do.
 const FEW_RECORDS: usize = 128;
 
 /// Returns the key of a stored bucket as BSON elements.
@@ -68,8 +71,9 @@ pub struct Batch {
     /// The current time, for models that use it.
     now: DateTime,
     pub(super) chains: Vec<Chain>,
-    /// Every chain before this one has been dealt with.
+    /// The front: the chains that are written at the moment, of those before `done` none.
     pub(super) done: usize,
+    pub(super) front_end: usize,
     /// Chains by key as BSON and what the form adds to it.
     by_identity: HashMap<Box<[u8]>, usize, RandomState>,
     /// Names that were already checked.
@@ -142,6 +146,7 @@ impl Batch {
             now: DateTime::MIN,
             chains: Vec::new(),
             done: 0,
+            front_end: usize::MAX,
             by_identity: HashMap::default(),
             known: KnownNames::default(),
             key: Vec::new(),
@@ -183,8 +188,7 @@ impl Batch {
     /// [their size](Self::bytes).
     #[must_use]
     pub fn memory(&self) -> usize {
-        let of_slots = 3 * size_of::<Slot>() / 2 * self.encoded.rows;
-        self.bytes() + of_slots + self.chains.len() * CHAIN_BYTES
+        self.bytes() + self.encoded.rows * SLOT_BYTES + self.chains.len() * CHAIN_BYTES
     }
 
     /// Whether records that come next probably share statements with those that it has: there are few of each key, and
@@ -192,7 +196,7 @@ impl Batch {
     #[must_use]
     pub fn gains_by_more(&self) -> bool {
         let (chains, records) = (self.chains.len(), self.encoded.rows);
-        records >= chains + chains / 2 && records < FEW_RECORDS * chains
+        records >= chains + chains / 8 && records < FEW_RECORDS * chains
     }
 
     /// Sets the source that the records come from. Each record is at the position that is set before it is

@@ -100,8 +100,6 @@ pub struct Call<E> {
     report: Report<E>,
     /// The number of failures whose repeats are settled too.
     settled: usize,
-    /// Where the front ended that the last reads were for.
-    asked: usize,
 }
 
 impl<E: Clone> Call<E> {
@@ -130,7 +128,6 @@ impl<E: Clone> Call<E> {
             doubtful: Vec::new(),
             report: Report::default(),
             settled: 0,
-            asked: 0,
         }
     }
 
@@ -244,8 +241,7 @@ impl<E: Clone> Call<E> {
     }
 
     fn learn(&mut self) -> Phase {
-        self.batch.pass_done();
-        self.asked = self.batch.end_of_front();
+        self.batch.advance();
         self.batch.assume_new();
         Phase::Learns(Learning::new(&self.batch))
     }
@@ -270,8 +266,7 @@ impl<E: Clone> Call<E> {
         if rounds.is_empty() && sorted_out.moved == 0 {
             return match self.batch.patience() {
                 Some(_) => Phase::Pauses,
-                // All that was asked for has been dealt with, and others came to the front.
-                None if self.batch.end_of_front() > self.asked => self.learn(),
+                None if self.batch.can_advance() => self.learn(),
                 None => Phase::Ends,
             };
         }

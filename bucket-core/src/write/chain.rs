@@ -47,7 +47,7 @@ const MAX_TAKEN: u32 = 8;
 
 /// The pending records of one sequence of buckets.
 ///
-/// A batch may have hundreds of thousands, so what few of them need is behind a pointer.
+/// A batch may have hundreds of thousands, so what few of them need is boxed.
 #[derive(Debug)]
 #[allow(
     clippy::struct_excessive_bools,
@@ -170,7 +170,8 @@ impl Chain {
             kind,
             key,
             prefix,
-            pending: VecDeque::new(),
+            // Most chains of a batch with very many keys have one record.
+            pending: VecDeque::with_capacity(1),
             unstored: Vec::new(),
             sorted: true,
             tail: Tail::Unknown,

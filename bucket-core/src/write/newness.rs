@@ -4,7 +4,7 @@
 //! fourth of that, and is refused for little where it exists. So what the last ones turned out to be decides how the next
 //! one is sent.
 
-/// So many outcomes are remembered before older ones lose weight.
+/// This many outcomes are remembered before older ones lose weight.
 const REMEMBERED: u32 = 1_024;
 
 /// What unmet buckets turned out to be.

@@ -20,7 +20,7 @@ const LONG_CHAIN: usize = 8;
 /// With at least this many records, an insert is tried although the bucket may already exist: a refusal costs
 /// less than the insert saves.
 const MANY: usize = 16;
-/// So many buckets are tried first where nothing says whether unmet ones are new.
+/// This many buckets are tried first where nothing says whether unmet ones are new.
 const SAMPLE: usize = 200;
 /// Statements are split into at most this many commands that are sent at the same time ..
 const MAX_PARTS: usize = 4;

@@ -10,17 +10,29 @@ use crate::write::{Chain, Need};
 const FRONT: usize = 4_000;
 
 impl Batch {
-    /// The first chains that have not been dealt with. Chains take the places of those that have.
+    /// The chains of the front that have not been dealt with.
     pub(in crate::write) fn front(&self) -> impl Iterator<Item = (usize, &Chain)> {
-        let chains = self.chains.iter().enumerate().skip(self.done);
-        chains
-            .filter(|(_, chain)| chain.need() != Need::Nothing)
-            .take(FRONT)
+        let chains = self.chains.iter().enumerate();
+        let chains = chains.take(self.front_end).skip(self.done);
+        chains.filter(|(_, chain)| is_pending(chain))
     }
 
-    /// The place after the last chain of the front.
-    pub(in crate::write) fn end_of_front(&self) -> usize {
-        self.front().last().map_or(0, |(at, _)| at + 1)
+    /// Lets chains take the places of those that have been dealt with. The front stays the same until the next call, so
+    /// every chain of it is read and sorted before it is planned.
+    pub(in crate::write) fn advance(&mut self) {
+        let mut rest = self.chains.iter().skip(self.done);
+        let passed = rest.position(is_pending);
+        self.done = passed.map_or(self.chains.len(), |passed| self.done + passed);
+        let chains = self.chains.iter().enumerate().skip(self.done);
+        let mut pending = chains.filter(|(_, chain)| is_pending(chain));
+        let last = pending.nth(FRONT - 1);
+        self.front_end = last.map_or(usize::MAX, |(last, _)| last + 1);
+    }
+
+    /// Whether other chains can take the places of those that have been dealt with.
+    pub(in crate::write) fn can_advance(&self) -> bool {
+        let mut rest = self.chains.iter().skip(self.front_end);
+        self.front().count() < FRONT && rest.any(is_pending)
     }
 
     /// Opens buckets without a look where keys have turned out to be new.
@@ -33,11 +45,8 @@ impl Batch {
             self.chains[at].assume_new();
         }
     }
+}
 
-    /// Passes the chains that have been dealt with.
-    pub(in crate::write) fn pass_done(&mut self) {
-        let mut rest = self.chains.iter().skip(self.done);
-        let passed = rest.position(|chain| chain.need() != Need::Nothing);
-        self.done = passed.map_or(self.chains.len(), |passed| self.done + passed);
-    }
+fn is_pending(chain: &Chain) -> bool {
+    chain.need() != Need::Nothing
 }

@@ -25,7 +25,7 @@ impl Chain {
         self.suspects_repeats()
     }
 
-    /// Looks for so many records, unless they were looked for. Returns whether they must be.
+    /// Looks for this number of records, unless they were looked for. Returns whether they must be.
     pub(super) fn suspect_first_of(&mut self, records: usize) -> bool {
         if !self.has_ids() || self.suspects.asked >= records {
             return false;
