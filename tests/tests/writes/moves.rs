@@ -1,10 +1,11 @@
 //! Corrections that move a record to another bucket: in one transaction, or not at all.
 
-use std::{collections::BTreeMap, fmt::Debug};
+use std::{collections::BTreeMap, fmt::Debug, time::Duration};
 
 use bucket_mongo::{
     Bucketed, Buckets, ErrorKind, Which,
     bson::{DateTime, Document, doc},
+    mongodb::options::{Acknowledgment, WriteConcern},
     testing::DevServer,
 };
 use bucket_tests::{database, documents};
@@ -286,6 +287,30 @@ async fn a_move_in_a_transaction_is_undone_with_it() {
     assert_stored(&events, &BTreeMap::from([(1, event)])).await;
 }
 
+/// The driver calls a commit refused that too few members can ever confirm. It is done all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_whose_write_concern_cannot_be_met_is_not_known() {
+    let database = database().await;
+    let events = Windowed::buckets(&database);
+    events.ensure().await.unwrap();
+    let two = Acknowledgment::Nodes(2);
+    let nobody = Acknowledgment::Custom("nobody".to_owned());
+    let mut expected = BTreeMap::new();
+    for (id, w) in [(1, two), (2, nobody)] {
+        let event = Windowed::of("a", id, date(id));
+        events.insert(&event).await.unwrap();
+        let concern = WriteConcern::builder()
+            .w(w)
+            .w_timeout(Duration::from_millis(300));
+        let change = |event: &mut Windowed| event.go_to("b", date(500));
+        let update = events.update("a", Which::id(&id), change);
+        let error = update.write_concern(concern.build()).await.unwrap_err();
+        assert!(error.is_outcome_unknown(), "{error}");
+        expected.insert(id, Windowed::of("b", id, date(500)));
+        assert_stored(&events, &expected).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_move_that_would_lose_a_field_is_refused() {
     let database = database().await;
@@ -372,7 +397,7 @@ async fn a_session_is_in_no_transaction_after_a_dropped_move() {
             .unwrap();
         let moved = events.update("a", Which::id(&id), |event| event.at = date(500));
         let moved = moved.session(&mut session);
-        let patience = std::time::Duration::from_micros(u64::try_from(id).unwrap() * 300);
+        let patience = Duration::from_micros(u64::try_from(id).unwrap() * 300);
         tokio::time::timeout(patience, moved).await.ok();
         let after = Windowed::of("b", id, date(0));
         events.insert(&after).session(&mut session).await.unwrap();

@@ -100,6 +100,7 @@ impl Chain {
     /// Takes out the records that are older than the newest bucket.
     pub(in crate::write) fn take_late(&mut self) -> Vec<Slot> {
         let late = self.late();
+        self.suspects.pass(late);
         self.pending.drain(..late).collect()
     }
 

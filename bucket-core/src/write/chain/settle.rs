@@ -5,7 +5,10 @@ use super::{
     state::{Beside, EmptyBuckets, Recalled, Refused, Taken},
     suspects::has_ids,
 };
-use crate::write::{Action, HeldBack, Put, WriteFailure};
+use crate::{
+    model::form::InTime,
+    write::{Action, HeldBack, Put, WriteFailure},
+};
 
 impl Chain {
     /// The statement was applied: its records are stored. Returns their indexes.
@@ -82,6 +85,10 @@ impl Chain {
         self.assumed = false;
         self.confirmed = false;
         self.forget_watermark();
+        if self.kind.in_time().is_some_and(InTime::refuses_late) {
+            // Others may have stored the same records since, and only then is one that is late refused.
+            self.not_asked_from(0);
+        }
         if self.recalled == Recalled::Unverified {
             self.recalled = Recalled::InVain;
         }

@@ -46,6 +46,12 @@ impl Suspects {
         due: usize::MAX,
         asked: 0,
     };
+
+    /// This number of first records is taken out.
+    pub(super) fn pass(&mut self, records: usize) {
+        self.due = self.due.saturating_sub(records);
+        self.asked = self.asked.saturating_sub(records);
+    }
 }
 
 /// An id that could not be opened after the bucket that was seen as the last one.

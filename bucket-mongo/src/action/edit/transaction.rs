@@ -3,6 +3,7 @@
 use mongodb::{
     ClientSession, Database,
     bson::doc,
+    error::ErrorKind as DriverKind,
     options::{ReadConcern, ReadPreference, SelectionCriteria, WriteConcern},
 };
 use tokio::time::{Instant, sleep, timeout_at};
@@ -128,6 +129,11 @@ impl Transaction {
                 }
                 (true, _) => return Err(Error::unknown(error, &self.context)),
                 (false, true) => return Ok(false),
+                // It is committed, but by fewer members than the write concern asks for. The driver does not call that
+                // unknown if the members can never be enough.
+                _ if matches!(*error.kind, DriverKind::Write(_)) => {
+                    return Err(Error::unknown(error, &self.context));
+                }
                 (false, false) => return Err(Error::read(error, &self.context)),
             }
         }
