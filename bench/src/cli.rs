@@ -40,6 +40,9 @@ pub(crate) struct Arguments {
     /// The part of a workload that needs a process of its own
     #[arg(long, value_name = "MIB", hide = true, conflicts_with_all = ["only", "json", "from"])]
     pub(crate) hold_up: Option<usize>,
+    /// The same of another workload
+    #[arg(long, value_name = "KEYS", hide = true, conflicts_with_all = ["only", "json", "from", "hold_up"])]
+    pub(crate) key_load: Option<usize>,
     /// List the workloads and end
     #[arg(long)]
     pub(crate) list: bool,

@@ -1,27 +1,22 @@
 //! A separate process for one figure: how far an ingestor's memory grows while the server hangs.
-//!
-//! Memory that the process held before, or that its allocator keeps, would hide growth.
-//! So each round has a fresh process.
 
 use std::{
-    fs, io,
-    process::{self, Stdio},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    thread,
     time::Duration,
 };
 
 use bucket_mongo::{Bucketed as _, Buckets, Ingestor, testing::DevServer};
 use futures_util::future::try_join_all;
-use tokio::{process::Command, time::sleep};
+use tokio::time::sleep;
 
 use crate::{
     arena::{Arena, durability},
     error::{Error, Result},
     model::{Hourly, ITEMS, Model as _},
+    own_process::{self, MIB, end_with_the_caller, grown_from, resident},
     reading::reading_at,
     scale::Scale,
 };
@@ -30,27 +25,10 @@ use crate::{
 const TASKS: usize = 4;
 /// More than a record of each task takes by the ingestor's own count.
 const SLACK: usize = TASKS * 1_024;
-const MIB: usize = 1_024 * 1_024;
 
 /// Starts the process, with this limit in MiB. Returns the growth of its memory, in MiB.
 pub(crate) async fn grown(limit: usize, scale: Scale) -> Result<f64> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.arg("--hold-up").arg(limit.to_string());
-    if scale == Scale::Quick {
-        command.arg("--quick");
-    }
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::inherit())
-        .kill_on_drop(true)
-        .spawn()?;
-    // This end closes with this process, however it ends.
-    let _tie = child.stdin.take();
-    let ended = child.wait_with_output().await?;
-    let text = String::from_utf8_lossy(&ended.stdout);
-    let figure = ended.status.success().then(|| text.trim().parse());
-    figure.and_then(std::result::Result::ok).ok_or(Error::Child)
+    own_process::figure("--hold-up", limit, scale).await
 }
 
 /// The work of the process. Returns the growth of its memory, in MiB.
@@ -62,7 +40,7 @@ pub(crate) async fn run(limit: usize, scale: Scale) -> Result<f64> {
     let buckets = Hourly::buckets(&database).with_write_concern(durability());
     buckets.ensure().await?;
     warm_up(&buckets).await?;
-    let before = resident("VmRSS:")?;
+    let before = resident()?;
 
     let limit = limit * MIB;
     let ingestor = buckets.ingestor().max_buffered_bytes(limit).start()?;
@@ -99,18 +77,7 @@ pub(crate) async fn run(limit: usize, scale: Scale) -> Result<f64> {
     arena
         .expect_items(Hourly::SPEC.collection(), ITEMS, accepted)
         .await?;
-    let after = resident("VmHWM:")?;
-    #[allow(clippy::cast_precision_loss, reason = "far less than 2^53")]
-    let grown = after.saturating_sub(before) as f64 / MIB as f64;
-    Ok(grown)
-}
-
-/// This process must not outlive a program that was killed.
-fn end_with_the_caller() {
-    thread::spawn(|| {
-        let _ = io::copy(&mut io::stdin(), &mut io::sink());
-        process::exit(1);
-    });
+    grown_from(before)
 }
 
 /// Connections and buffers are made before anything is measured.
@@ -141,13 +108,4 @@ async fn push(
         most = most.max(ingestor.buffered_bytes());
     }
     Ok(most)
-}
-
-/// Bytes of this process in memory, as Linux counts them: now (`VmRSS:`), or at most (`VmHWM:`).
-fn resident(name: &str) -> Result<usize> {
-    let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix(name));
-    let figure = line.and_then(|line| line.split_whitespace().next());
-    let kib: Option<usize> = figure.and_then(|figure| figure.parse().ok());
-    kib.map(|kib| kib * 1_024).ok_or(Error::Child)
 }

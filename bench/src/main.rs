@@ -14,7 +14,8 @@
 //! | `arena` | the place of a round: the database, the clock, the check of what is stored |
 //! | `reading`, `model`, `sites`, `sensors` | the records: generated ones, the library's models of them, real ones |
 //! | `data`, `span` | what is stored before the rounds of a workload that reads, and the part that is read |
-//! | `hold_up` | a process of its own, for a figure of memory |
+//! | `own_process` | a process of its own, for a figure of memory |
+//! | `hold_up`, `key_load` | what such a process does |
 //! | `report`, `spread` | the results |
 //! | `output` | the report on a terminal, as JSON, as a page with charts |
 
@@ -27,8 +28,10 @@ mod error;
 mod goal;
 mod hold_up;
 mod in_flight;
+mod key_load;
 mod model;
 mod output;
+mod own_process;
 mod own_server;
 mod plan;
 mod reading;

@@ -38,6 +38,15 @@ pub(crate) fn reading_at(index: usize) -> Reading {
     reading(index, &mut [20.0; SENSORS], &mut Numbers(seed | 1))
 }
 
+/// The same of this number of sensors, which take turns.
+pub(crate) fn reading_of(index: usize, sensors: usize) -> Reading {
+    let mut reading = reading_at(index);
+    let turn = i64::try_from(index / sensors).unwrap_or(i64::MAX);
+    reading.sensor_id = format!("sensor_{:03}", index % sensors);
+    reading.ts = DateTime::from_millis(START + turn * INTERVAL);
+    reading
+}
+
 /// This many readings of the first sensors, which take turns.
 pub(crate) fn readings_of(sensors: usize, number: usize) -> Readings {
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);

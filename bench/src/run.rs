@@ -10,7 +10,7 @@ use crate::{
     cli::Arguments,
     contest,
     error::{Error, Result},
-    hold_up,
+    hold_up, key_load,
     output::{json, page, terminal},
     own_server,
     report::{Outcome, Report},
@@ -30,6 +30,11 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     if let Some(limit) = arguments.hold_up {
         let mut out = io::stdout();
         writeln!(out, "{}", hold_up::run(limit, arguments.scale()).await?)?;
+        return Ok(out.flush()?);
+    }
+    if let Some(keys) = arguments.key_load {
+        let mut out = io::stdout();
+        writeln!(out, "{}", key_load::run(keys, arguments.scale()).await?)?;
         return Ok(out.flush()?);
     }
     check_places(arguments)?;

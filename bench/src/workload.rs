@@ -11,6 +11,7 @@ mod edits;
 mod encode;
 mod ingest;
 mod ingestor;
+mod key_memory;
 mod latest;
 mod many_keys;
 mod pages;

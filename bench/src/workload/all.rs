@@ -3,8 +3,8 @@
 use clap::builder::PossibleValuesParser;
 
 use super::{
-    Workload, append, batches, bulk, contention, edits, encode, ingest, ingestor, latest,
-    many_keys, pages, range, seal, single, stats, storage, verify, watch, watch_delay,
+    Workload, append, batches, bulk, contention, edits, encode, ingest, ingestor, key_memory,
+    latest, many_keys, pages, range, seal, single, stats, storage, verify, watch, watch_delay,
 };
 
 /// In the order in which they are run and shown.
@@ -13,6 +13,7 @@ pub(crate) const ALL: &[Workload] = &[
     batches::WORKLOAD,
     bulk::WORKLOAD,
     many_keys::WORKLOAD,
+    key_memory::WORKLOAD,
     encode::WORKLOAD,
     append::WORKLOAD,
     edits::WORKLOAD,

@@ -276,8 +276,11 @@ impl Batch {
                 _ => {}
             }
             match (outcome, doubt) {
-                (Outcome::Applied, _) if before > 0 => {
-                    let stored = chain.applied_past(step, before);
+                (Outcome::Applied, _) => {
+                    let stored = match before {
+                        0 => chain.applied(step),
+                        before => chain.applied_past(step, before),
+                    };
                     settled
                         .opened
                         .extend(stored.first().filter(|_| round.opened(at, &opened)));
@@ -287,16 +290,6 @@ impl Batch {
                     settled.stored.extend(stored);
                 }
                 (_, _) if before > 0 => settled.missed += 1,
-                (Outcome::Applied, _) => {
-                    let stored = chain.applied(step);
-                    settled
-                        .opened
-                        .extend(stored.first().filter(|_| round.opened(at, &opened)));
-                    if is_unsafe {
-                        chain.are_unstored(&stored);
-                    }
-                    settled.stored.extend(stored);
-                }
                 (_, Certainty::Open) => settled.unknown.extend(chain.abandon(step)),
                 (Outcome::OtherOpen, Certainty::Overtaken) => refused.push(at),
                 (Outcome::Missed, Certainty::Overtaken) if !chain.tells_repeats() => {
