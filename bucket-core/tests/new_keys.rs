@@ -140,6 +140,23 @@ where
 }
 
 #[test]
+fn a_bucket_whose_insert_was_refused_gets_the_records_at_once() {
+    let collection = Collection::new(Sample::<WINDOW>::SPEC);
+    for round in 0..2 {
+        // As many that an insert is tried whatever is known.
+        let records = (0..20).flat_map(|key| (0..16).map(move |at| (key, at)));
+        let mut cache = Cache::default();
+        let (report, sent) = store_all::<WINDOW>(records, &mut cache, &collection);
+        all_stored(&report, 320);
+        assert_eq!(
+            (sent.reads, sent.inserts, sent.updates),
+            (0, 20, 20 * round)
+        );
+    }
+    assert_eq!(count(&collection), 640);
+}
+
+#[test]
 fn windows_of_new_keys_are_inserted_and_those_that_exist_are_appended_to() {
     check_windows::<WINDOW>();
     check_windows::<WINDOW_IDS>();

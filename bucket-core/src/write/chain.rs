@@ -306,6 +306,11 @@ impl Chain {
         self.met = true;
     }
 
+    /// Whether the next statement is for the bucket of a refused insert.
+    pub(super) fn is_met(&self) -> bool {
+        self.met && self.tail == Tail::Unknown
+    }
+
     /// The key under which the bucket that took the last record may be remembered.
     #[must_use]
     pub fn memory_key(&self) -> Vec<u8> {

@@ -195,7 +195,12 @@ impl Batch {
     /// The fewest records for which an insert is tried.
     fn least_to_try(&self, chain: &Chain) -> usize {
         let is_new = chain.is_unmet() && self.newness.is_likely() && !self.in_order();
-        if is_new { 1 } else { MANY }
+        match is_new {
+            true => 1,
+            // It would be refused again.
+            false if chain.is_met() => usize::MAX,
+            false => MANY,
+        }
     }
 
     /// Whether a chain's statements are sent all at once. If another writer works through the same keys just
