@@ -214,6 +214,17 @@ impl Error {
         Self::of(inner, context)
     }
 
+    /// The error of a removal that has removed some records before this one.
+    pub(crate) fn removed_in_part(&self, context: &Context) -> Self {
+        let cause = Box::new(self.kind().clone());
+        let inner = Inner {
+            code: self.inner.code,
+            driver: self.inner.driver.clone(),
+            ..Inner::new(ErrorKind::RemovedInPart { cause }, context)
+        };
+        Self::of(inner, context)
+    }
+
     /// The kind.
     #[must_use]
     pub fn kind(&self) -> &ErrorKind {

@@ -313,6 +313,12 @@ impl<'a, T: Record> Edit<'a, T> {
         }
     }
 
+    /// Whether it has removed something already: a removal of all of a key takes several statements.
+    #[must_use]
+    pub fn has_removed(&self) -> bool {
+        self.made.records > 0 && !self.is_dry
+    }
+
     /// The result.
     ///
     /// # Errors

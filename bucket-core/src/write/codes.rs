@@ -27,6 +27,8 @@ pub const SET_TWICE: i32 = 54;
 pub const WRITE_CONCERN_FAILED: i32 = 64;
 /// An opening matched a bucket that sorts after it.
 pub const IMMUTABLE_FIELD: i32 = 66;
+/// No members can ever meet the write concern: it has a name that no tag has, or asks for too many of them.
+pub const UNMEETABLE_CONCERN: [i32; 2] = [79, 100];
 /// An index of the same name or the same keys, with other options, conflicts.
 pub const INDEX_CONFLICTS: [i32; 2] = [85, 86];
 /// An option is not one that the collection takes.

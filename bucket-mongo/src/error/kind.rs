@@ -213,6 +213,14 @@ pub enum ErrorKind {
         /// What stopped the migration.
         cause: Box<ErrorKind>,
     },
+    /// A removal of many records was stopped after some of them were removed, by
+    /// [`delete_range`](crate::Buckets::delete_range), [`delete_where`](crate::Buckets::delete_where) or
+    /// [`delete_key`](crate::Buckets::delete_key). Call it again to remove the rest.
+    #[non_exhaustive]
+    RemovedInPart {
+        /// What stopped the removal.
+        cause: Box<ErrorKind>,
+    },
     /// Any other error of the driver.
     #[non_exhaustive]
     Driver {
@@ -225,7 +233,9 @@ impl ErrorKind {
     pub(super) fn is_outcome_unknown(&self) -> bool {
         match self {
             Self::OutcomeUnknown { .. } => true,
-            Self::Interrupted { cause, .. } => cause.is_outcome_unknown(),
+            Self::Interrupted { cause, .. } | Self::RemovedInPart { cause } => {
+                cause.is_outcome_unknown()
+            }
             _ => false,
         }
     }
@@ -243,8 +253,10 @@ impl ErrorKind {
             | Self::Overtaken { .. } => true,
             // Nothing was stored, so that writes may be made again after the same codes.
             Self::Server { code, .. } => may_be_read_again(*code),
-            // A repeated migration skips documents that are already migrated.
-            Self::Interrupted { cause, .. } => cause.is_retryable() || cause.is_outcome_unknown(),
+            // A repeated migration skips documents that are already migrated, and a repeated removal finds only the rest.
+            Self::Interrupted { cause, .. } | Self::RemovedInPart { cause } => {
+                cause.is_retryable() || cause.is_outcome_unknown()
+            }
             _ => false,
         }
     }
@@ -340,6 +352,7 @@ impl fmt::Display for ErrorKind {
                 write!(f, "the records may or may not be stored: {message}")
             }
             Self::Interrupted { after, cause } => interrupted(f, after.as_ref(), cause),
+            Self::RemovedInPart { cause } => removed_in_part(f, cause),
             Self::BucketTooLarge { bytes, limit } => {
                 write!(
                     f,
@@ -365,6 +378,13 @@ fn interrupted(
         None => f.write_str("finished batches stay migrated")?,
     }
     f.write_str(": start the migration again")
+}
+
+fn removed_in_part(f: &mut fmt::Formatter<'_>, cause: &ErrorKind) -> fmt::Result {
+    write!(
+        f,
+        "only some of the records were removed: {cause}; call it again to remove the rest"
+    )
 }
 
 fn history_lost(f: &mut fmt::Formatter<'_>, since: DateTime, message: &str) -> fmt::Result {

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use bucket_core::write::WriteFailure;
+use bucket_core::write::{WriteFailure, codes::UNMEETABLE_CONCERN};
 use tokio::task::JoinError;
 
 use super::{Context, Error, ErrorKind};
@@ -93,13 +93,19 @@ impl Error {
             key: self.key.as_deref().map(str::to_owned),
         };
         let message = format!("not sent, because an earlier command failed: {message}");
-        let kind = ErrorKind::Unreachable { message };
+        let kind = match self.code() {
+            // The same write concern fails again.
+            Some(code) if UNMEETABLE_CONCERN.contains(&code) => ErrorKind::Server { code, message },
+            _ => ErrorKind::Unreachable { message },
+        };
         Self::with_driver(kind, &context, self.inner.driver.clone())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use bucket_core::write::WriteFailure;
+
     use super::{Context, Error, NotKnown};
 
     #[test]
@@ -121,5 +127,10 @@ mod tests {
         );
         // It stays the same for records that were not sent because of it.
         assert_eq!(not_sent.not_sent().to_string(), text);
+
+        let lacking = WriteFailure::new(100, "Not enough data-bearing nodes".to_owned());
+        let not_sent = Error::not_known(NotKnown::Concern(&lacking), &context).not_sent();
+        assert!(!not_sent.is_outcome_unknown() && !not_sent.is_retryable());
+        assert_eq!(not_sent.code(), Some(100));
     }
 }

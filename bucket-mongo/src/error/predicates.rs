@@ -245,7 +245,7 @@ impl Error {
     /// The kind, or that of what interrupted it.
     fn cause(&self) -> &ErrorKind {
         let mut kind = self.kind();
-        while let ErrorKind::Interrupted { cause, .. } = kind {
+        while let ErrorKind::Interrupted { cause, .. } | ErrorKind::RemovedInPart { cause } = kind {
             kind = cause;
         }
         kind
@@ -346,18 +346,22 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_move_answers_as_its_cause() {
+    fn what_was_interrupted_answers_as_its_cause() {
         for cause in kinds("") {
             let alone = error(cause.clone());
-            let interrupted = error(ErrorKind::Interrupted {
+            let cause = Box::new(cause);
+            let moving = ErrorKind::Interrupted {
                 after: None,
-                cause: Box::new(cause),
-            });
-            for (name, holds) in PREDICATES {
-                // A move does nothing twice.
-                let expected =
-                    holds(&alone) || name == "is_retryable" && alone.is_outcome_unknown();
-                assert_eq!(holds(&interrupted), expected, "{name}: {interrupted:?}");
+                cause: cause.clone(),
+            };
+            for interrupted in [moving, ErrorKind::RemovedInPart { cause }] {
+                let interrupted = error(interrupted);
+                for (name, holds) in PREDICATES {
+                    // Neither does anything twice.
+                    let expected =
+                        holds(&alone) || name == "is_retryable" && alone.is_outcome_unknown();
+                    assert_eq!(holds(&interrupted), expected, "{name}: {interrupted:?}");
+                }
             }
         }
     }

@@ -116,6 +116,9 @@ impl ErrorKind {
                     .map(|_| Box::new(Bson::String(message.clone()))),
                 cause: Box::new(cause.redacted()),
             },
+            Self::RemovedInPart { cause } => Self::RemovedInPart {
+                cause: Box::new(cause.redacted()),
+            },
             Self::Driver { message: _ } => Self::Driver { message },
         }
     }

@@ -108,6 +108,9 @@ pub(super) fn kinds(secret: &str) -> Vec<ErrorKind> {
             after: Some(Box::new(Bson::String(message()))),
             cause: Box::new(ErrorKind::OutcomeUnknown { message: message() }),
         },
+        ErrorKind::RemovedInPart {
+            cause: Box::new(ErrorKind::OutcomeUnknown { message: message() }),
+        },
         ErrorKind::Driver { message: message() },
     ]
 }
@@ -130,7 +133,7 @@ macro_rules! places {
 places! {
     InvalidArgument InvalidToken LongerBucket Overtaken Encode Damaged Document Overflow MissingIndex UnfinishedIndex Drift
     DuplicateKey Conflict Changed Moves UnknownField OtherCapacity Contention Reserved HeldBack Overloaded ShutDown HistoryLost Unreachable TimedOut Unauthorized Server
-    OutcomeUnknown BucketTooLarge IndexBuild Interrupted Driver
+    OutcomeUnknown BucketTooLarge IndexBuild Interrupted RemovedInPart Driver
 }
 
 /// The number of kinds.

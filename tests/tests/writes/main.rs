@@ -53,6 +53,7 @@ mod numbers;
 mod record_ids;
 mod refs_of_reads;
 mod remembered;
+mod removed_in_part;
 mod removed_positions;
 mod replaced;
 mod replacing;

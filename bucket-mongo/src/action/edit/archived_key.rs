@@ -99,7 +99,7 @@ impl ArchivedKey {
             };
             match more {
                 Ok(more) => {
-                    removed += more;
+                    removed += editing.removed(more);
                     if of_ids {
                         return Ok(removed);
                     }

@@ -47,7 +47,8 @@ impl<'a, T: Record> Copies<'a, T> {
             level = ReadLevel::Local;
             for some in found.chunks(MOST) {
                 let command = remove_copies(self.quarantine, some);
-                removed += editing.send(command, some.len()).await?.made();
+                let made = editing.send(command, some.len()).await?.made();
+                removed += editing.removed(made);
             }
         }
     }

@@ -39,8 +39,9 @@ impl<T: Record> Buckets<T> {
     /// archive; the same if the archive does not have all copies that the key's buckets refer to, and
     /// [`ErrorKind::Damaged`] if they refer to some and the handle has no archive, before anything is removed;
     /// [`ErrorKind::OutcomeUnknown`] if some buckets may be removed and there was no reply before the deadline: call it
-    /// again. If the user may not read the quarantine or remove from it, the error is the server's
-    /// ([`is_unauthorized`](Error::is_unauthorized)), and the collection itself has nothing of the key any more.
+    /// again. [`ErrorKind::RemovedInPart`] if some of it was removed before the error that it names: call it again. So it
+    /// is if the user may not read the quarantine or remove from it ([`is_unauthorized`](Error::is_unauthorized)): then
+    /// the collection itself has nothing of the key any more.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -127,12 +128,33 @@ impl<'a, T: Record> DeleteKey<'a, T> {
             // A failover must not bring back buckets whose copies are gone. Transactions are refused below.
             settings.write_concern = Some(durable());
         }
+        let erasure = Erasure {
+            key: self.key,
+            quarantine: self.quarantine,
+            is_dry: self.is_dry,
+            without_copies: self.without_copies,
+        };
         let mut editing = Editing::new(self.buckets, self.session, &settings, context)?;
+        let removed = erasure.run(&mut editing).await;
+        removed.map_err(|error| editing.in_part(error))
+    }
+}
+
+/// What is removed of a key.
+struct Erasure<T: Record> {
+    key: T::Key,
+    quarantine: String,
+    is_dry: bool,
+    without_copies: bool,
+}
+
+impl<T: Record> Erasure<T> {
+    async fn run<'a>(&'a self, editing: &mut Editing<'a, T>) -> Result<Removed> {
         editing.check_collection().await?;
         let archived = if self.without_copies {
             None
         } else {
-            Some(ArchivedKey::find(&self.key, &mut editing).await?)
+            Some(ArchivedKey::find(&self.key, editing).await?)
         };
         let edit = Edit::delete_key(self.key.clone());
         let edited = editing.run(edit, self.is_dry).await?;
@@ -141,7 +163,7 @@ impl<'a, T: Record> DeleteKey<'a, T> {
         let archived = match archived {
             None => 0,
             Some(archived) => {
-                let removed = archived.remove(&self.key, self.is_dry, &mut editing);
+                let removed = archived.remove(&self.key, self.is_dry, editing);
                 removed.await?
             }
         };
@@ -151,7 +173,7 @@ impl<'a, T: Record> DeleteKey<'a, T> {
             quarantine: &self.quarantine,
             is_dry: self.is_dry,
         };
-        let quarantined = copies.run(&mut editing).await?;
+        let quarantined = copies.run(editing).await?;
         tracing::debug!(target: trace::WRITE, records, buckets, quarantined, archived, "delete_key");
         Ok(Removed {
             records,

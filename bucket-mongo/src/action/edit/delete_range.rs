@@ -20,7 +20,8 @@ impl<T: Record> Buckets<T> {
     ///
     /// Every record that was stored at the start of the call is removed. One that is stored meanwhile may stay.
     /// Each bucket is edited by one statement, as by [`delete`](Self::delete): pages, tokens and aggregates
-    /// stay right. A call that ends with an error has removed the records of some buckets: call it again.
+    /// stay right. A call that ends with [`RemovedInPart`](ErrorKind::RemovedInPart) has removed the records of some buckets: call
+    /// it again.
     ///
     /// Settings: `dry_run`, `forget_ids`, `session`, `write_concern`, `deadline`. The deadline is that of the whole call.
     ///

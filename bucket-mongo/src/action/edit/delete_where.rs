@@ -20,8 +20,8 @@ impl<T: Record> Buckets<T> {
     /// `records(key).matching(filter)` gives is removed. Every record that meets it at the start of the call is
     /// removed, unless it is corrected meanwhile and does not meet it any more. One that is stored meanwhile may
     /// stay. Each bucket is edited by one statement, as by [`delete`](Self::delete): pages, tokens and
-    /// aggregates stay right. A call that ends with an error has removed the records of some buckets: call it
-    /// again.
+    /// aggregates stay right. A call that ends with [`RemovedInPart`](crate::ErrorKind::RemovedInPart) has removed the
+    /// records of some buckets: call it again.
     ///
     /// Settings: `between`, `dry_run`, `forget_ids`, `session`, `write_concern`, `deadline`. The deadline is
     /// that of the whole call.

@@ -51,6 +51,8 @@ pub(in crate::action) struct Editing<'a, T: Record> {
     settings: Settings,
     begun: Instant,
     context: Context,
+    /// A removal has removed something.
+    has_removed: bool,
 }
 
 /// The outcome of a statement.
@@ -94,6 +96,7 @@ impl<'a, T: Record> Editing<'a, T> {
             settings: settings.clone(),
             begun,
             context,
+            has_removed: false,
         })
     }
 
@@ -125,6 +128,12 @@ impl<'a, T: Record> Editing<'a, T> {
         if !self.is_certain().await? {
             edit = edit.weak();
         }
+        let ended = self.go_through(&mut edit).await;
+        self.has_removed |= edit.has_removed();
+        ended.map(|()| edit.end())
+    }
+
+    async fn go_through(&mut self, edit: &mut Edit<'_, T>) -> Result<()> {
         loop {
             match edit.next() {
                 EditNext::Read(plan) => {
@@ -145,9 +154,23 @@ impl<'a, T: Record> Editing<'a, T> {
                     sleep(backoff::between(0, ceiling)).await;
                     edit.paused();
                 }
-                EditNext::Done => return Ok(edit.end()),
+                EditNext::Done => return Ok(()),
             }
         }
+    }
+
+    /// A removal outside of the model's buckets has removed this number of documents.
+    pub(super) fn removed(&mut self, documents: u64) -> u64 {
+        self.has_removed |= documents > 0;
+        documents
+    }
+
+    /// The error of a removal, which says so if some records are gone by then. A transaction undoes that.
+    pub(super) fn in_part(&self, error: Error) -> Error {
+        if self.has_removed && self.in_transaction != Some(true) {
+            return error.removed_in_part(&self.context);
+        }
+        error
     }
 
     /// Inserts a record that another bucket takes, in the session.

@@ -24,10 +24,15 @@ pub(super) struct Removal<T: Record> {
 
 impl<T: Record> Removal<T> {
     pub(super) async fn run(self, mut editing: Editing<'_, T>) -> Result<Removed> {
-        let filter = self.request(&editing).record_filter()?;
+        let removed = self.remove(&mut editing).await;
+        removed.map_err(|error| editing.in_part(error))
+    }
+
+    async fn remove(self, editing: &mut Editing<'_, T>) -> Result<Removed> {
+        let filter = self.request(editing).record_filter()?;
         let mut removed = Removed::default();
         let found = loop {
-            match self.found(&mut editing).await {
+            match self.found(editing).await {
                 Ok(found) => break found,
                 Err(error) => editing.passes(error).await?,
             }
