@@ -98,7 +98,11 @@ impl Chain {
         // One place stays free, so that the index on open buckets sees every opening.
         let size = self.kind.size();
         let seen = size.min(self.spec.raised_from().unwrap_or(size));
-        let take = self.fit(from, &known, seen.saturating_sub(1).max(1));
+        let mut take = self.fit(from, &known, seen.saturating_sub(1).max(1));
+        while take > 1 && !known.with(take, self.bytes(from, take)).has_room(self.spec) {
+            // The index tells by the size too.
+            take -= 1;
+        }
         self.page_step(&known, Action::Open { id, behind }, from, take)
     }
 
