@@ -14,7 +14,6 @@ mod removed;
 mod transaction;
 mod update;
 
-#[cfg(feature = "seal")]
 pub(super) use self::again::passes;
 pub(super) use self::editing::{Editing, Sent};
 pub(crate) use self::{correction::Correction, editing::deadline};
