@@ -42,6 +42,8 @@ const SLOT_BYTES: usize = 4 * size_of::<Slot>() / 3;
 
 /// With this many records of each key a statement costs not much more than its records do.
 const FEW_RECORDS: usize = 128;
+/// The same with this many bytes.
+const FEW_BYTES: usize = 16 * 1024;
 
 /// Returns the key of a stored bucket as BSON elements.
 type StoredKey = fn(&RawDocument) -> Result<Vec<u8>, KeyError>;
@@ -196,7 +198,8 @@ impl Batch {
     #[must_use]
     pub fn gains_by_more(&self) -> bool {
         let (chains, records) = (self.chains.len(), self.encoded.rows);
-        records >= chains + chains / 8 && records < FEW_RECORDS * chains
+        let are_few = records < FEW_RECORDS * chains && self.bytes() < FEW_BYTES * chains;
+        records >= chains + chains / 8 && are_few
     }
 
     /// Sets the source that the records come from. Each record is at the position that is set before it is

@@ -468,6 +468,16 @@ async fn a_record_is_stored_though_another_call_with_it_was_dropped() {
         at: DateTime::from_millis(1_700_000_000_000),
         number: sensor,
     };
+    // The handle has met more keys that another one had written to than new ones, so it looks.
+    let known = |number: i64| {
+        let known = (1_000..1_000 + 4 * SENSORS).map(of);
+        known.map(move |of| Delivered { number, ..of })
+    };
+    let other = Delivered::buckets(&database);
+    for (handle, number) in [(&other, -1), (&buckets, -2)] {
+        let report = handle.insert_many(known(number)).await.unwrap();
+        report.into_result().unwrap();
+    }
     let first: Vec<Delivered> = (0..SENSORS).map(of).collect();
     let again = [of(SENSORS)];
     let mut goes = buckets.insert_many(&first).into_future();
