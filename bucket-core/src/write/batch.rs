@@ -73,8 +73,9 @@ pub struct Batch {
     /// The current time, for models that use it.
     now: DateTime,
     pub(super) chains: Vec<Chain>,
-    /// The front: the chains that are written at the moment, of those before `done` none.
+    /// The front, which has the chains that are written at the moment, begins here: earlier ones have been dealt with.
     pub(super) done: usize,
+    /// Where it ends.
     pub(super) front_end: usize,
     /// Chains by key as BSON and what the form adds to it.
     by_identity: HashMap<Box<[u8]>, usize, RandomState>,
