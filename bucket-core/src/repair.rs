@@ -5,6 +5,7 @@
 //! | what to do about a document | `remedy` |
 //! | which fields mend a problem | `mends` |
 //! | the fields that a mend changes | `changes` |
+//! | how a full bucket stays full without its items | `full` |
 //! | whether a problem between two documents still holds | `pair` |
 //! | the statements, which match only the document that was read | `statement` |
 //! | the copy in the quarantine | `quarantine` |
@@ -16,6 +17,7 @@
 
 mod changes;
 mod copies;
+mod full;
 mod mends;
 mod pair;
 mod quarantine;

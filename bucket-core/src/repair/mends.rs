@@ -2,16 +2,16 @@
 
 use bson::{DateTime, RawArrayBuf, RawBson, RawBsonRef, RawDocument, doc};
 
-use super::changes::Changes;
+use super::{changes::Changes, full};
 use crate::{
     bucket::{
         ItemReader,
-        edits::{EDITS, NUMBER, REMOVED, is_removed},
+        edits::{EDITS, is_removed},
         id::{Place, is_of_key, parse_place, prefix},
         item_time, items, key_of,
         packed::ends_of,
         record::Record,
-        sealed::{FIRST, LAST, SEALED},
+        sealed::{FIRST, LAST, SEALED, packed},
         unsealed,
     },
     check::{Own, Problem},
@@ -19,7 +19,6 @@ use crate::{
         form::{Form, OwnField},
         limits::Limits,
         spec::{BucketSpec, ID},
-        whole,
     },
     stats::Total,
     time::window::is_window,
@@ -34,6 +33,7 @@ pub(super) fn of<T: Record>(
 ) -> Option<Changes> {
     let spec = T::SPEC;
     let names = spec.names();
+    let is_packed = packed(spec.items(), stored).is_some();
     let stored = &*unsealed(spec, stored).ok()?;
     let form = key_of::<T>(stored).ok().and_then(|key| limits(&key));
     let form = form.and_then(|limits| limits.apply(spec.form()).ok());
@@ -43,11 +43,13 @@ pub(super) fn of<T: Record>(
         stored,
         own: Own::read(spec, form, stored, &mut Vec::new()),
         form,
+        is_packed,
     };
     match problem {
         Problem::Count { .. } => bucket.count(),
         Problem::Removed { .. } => bucket.edits(),
         Problem::Aggregate { .. } | Problem::MissingAggregate { .. } => stats::<T>(&bucket),
+        Problem::Bytes { expected, .. } if bucket.is_reopened_by(*expected) => bucket.edits(),
         Problem::Bytes { expected, .. } => {
             Changes::one(names.bytes, i64::try_from(*expected).unwrap_or(i64::MAX))
         }
@@ -94,6 +96,8 @@ struct Bucket<'a> {
     own: Own,
     /// With the limits of the key.
     form: Form,
+    /// Its items are stored as columns.
+    is_packed: bool,
 }
 
 impl Bucket<'_> {
@@ -136,31 +140,34 @@ impl Bucket<'_> {
 
     fn count(&self) -> Option<Changes> {
         let items = items(self.spec, self.stored).ok()?;
-        let count = items.into_iter().try_fold(0_i32, |count, item| {
+        let count = items.into_iter().try_fold(0_u32, |count, item| {
             item.ok()?;
             count.checked_add(1)
         })?;
-        Changes::one(self.spec.names().count, count)
+        if self.takes_room_by_count() {
+            let full = self.form.size();
+            let was_full = self.own.count.is_some_and(|stored| stored >= full.into());
+            if was_full && count < full && !self.is_packed {
+                return full::filled(self.spec, self.stored, full);
+            }
+        }
+        Changes::one(self.spec.names().count, i32::try_from(count).ok()?)
     }
 
-    /// The number of removed records from their marks. With another number, an edit that has read the old state
-    /// changes nothing.
+    /// Whether room follows from the count and the bytes, and one bucket of a key may have any. Another one may have
+    /// been opened because this one was full, so it has to stay full.
+    fn takes_room_by_count(&self) -> bool {
+        matches!(self.form, Form::Count { .. })
+    }
+
+    /// Whether a full bucket would have room with this size.
+    fn is_reopened_by(&self, bytes: u64) -> bool {
+        let is_full = |bytes: u64| self.spec.max_bytes().is_some_and(|max| bytes >= max.into());
+        self.takes_room_by_count() && is_full(self.own.fields.bytes) && !is_full(bytes)
+    }
+
     fn edits(&self) -> Option<Changes> {
-        let items = items(self.spec, self.stored).ok()?;
-        let mut marks = 0_i64;
-        for item in items {
-            let item = item.ok()?;
-            marks += i64::from(item.as_document().is_some_and(is_removed));
-        }
-        let number = match self.stored.get(EDITS) {
-            Ok(Some(RawBsonRef::Document(edits))) => {
-                let number = edits.get(NUMBER).ok().flatten();
-                number.and_then(whole::of_raw).unwrap_or_default()
-            }
-            _ => 0,
-        };
-        let edits = doc! { NUMBER: number.max(0).saturating_add(1), REMOVED: marks };
-        Changes::one(EDITS, edits)
+        full::edits(self.spec, self.stored, 0)
     }
 
     /// The first, the earliest and the latest time of the items.

@@ -10,12 +10,13 @@ use bucket_core::{
     repair::{Remedy, move_out, remedy},
 };
 use bucket_mongo::{
-    Buckets, ErrorKind, ProblemKind, RepairReport, Which,
+    Bucketed, Buckets, ErrorKind, ProblemKind, RepairReport, Which,
     bson::{Bson, DateTime, Document, RawDocumentBuf, doc},
     testing::TestDatabase,
 };
 use bucket_tests::{database, documents, profiled};
 use futures_util::TryStreamExt;
+use serde::{Deserialize, Serialize};
 
 use super::verify::{
     Aging, AgingNumbers, AgingWindows, Counted, Event, Hybrid, Numbered, Random, Windowed,
@@ -102,8 +103,8 @@ fn follows<T: Event>(name: &str) -> bool {
         | "the mark is text"
         | "is_full"
         | "is_closed" => true,
-        // What the items were, no field says.
-        "empty items" => true,
+        // What the items were, no field says. But a full bucket of the manual's form has to stay full.
+        "empty items" => !matches!(T::SPEC.form(), Form::Count { .. }),
         "no start" | "a later start" => has_text_id,
         "a later end" | "an earlier end" | "no end" => is_hybrid,
         "number is text" => has_text_id,
@@ -456,6 +457,88 @@ async fn stored_number_twice(database: &TestDatabase) -> Bson {
     }
     collection.insert_one(copy).await.unwrap();
     bucket.get("bucket_number").unwrap().clone()
+}
+
+/// A few records have more than 1 KB.
+#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "events",
+    items = "items",
+    stats = "stats",
+    capacity = 100,
+    max_bytes = "1KB"
+)]
+struct BySize {
+    #[bucket(key)]
+    device: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(sum)]
+    number: i64,
+    name: String,
+}
+
+impl Event for BySize {
+    fn of(device: &str, at: DateTime, number: i64) -> Self {
+        let name = format!("{number:0300}");
+        let device = device.to_owned();
+        Self {
+            device,
+            at,
+            number,
+            name,
+        }
+    }
+
+    fn key_of(device: &str) -> Self::Key {
+        device.into()
+    }
+}
+
+/// Another bucket of the key has room, and one of a key may have any.
+async fn full_buckets_that_lost_records<T: Event>(device: &str) {
+    let database = database().await;
+    let events = T::buckets(&database);
+    events.ensure().await.unwrap();
+    let record = |n| T::of(device, date(n), n);
+    let records: Vec<T> = (0..13).map(record).collect();
+    let report = events.insert_many(records).await.unwrap();
+    report.into_result().unwrap();
+    let full = buckets_of(&database, device).await;
+    let collection = database.collection::<Document>("events");
+    for (bucket, lost) in full.iter().zip([1, -1]) {
+        let id = doc! { "_id": bucket.get("_id").unwrap() };
+        let pop = doc! { "$pop": { "items": lost } };
+        collection.update_one(id, pop).await.unwrap();
+    }
+    let found = events.verify().await.unwrap();
+    assert!(kinds(&found.findings).contains(&ProblemKind::Count));
+    let dry = events.repair(&found).dry_run().await.unwrap();
+    let report = events.repair(&found).await.unwrap();
+    assert_eq!((report.mended, report.left), (2, 0), "{report}");
+    assert_eq!((dry.mended, &dry.buckets), (2, &report.buckets));
+    let left = events.verify().await.unwrap();
+    assert!(left.is_clean(), "{left}");
+    let read = async || {
+        let records = events.records(T::key_of(device));
+        records.collect().await.unwrap().len()
+    };
+    assert_eq!(read().await, 11);
+    // They take no more records, and nothing else has changed.
+    events.insert(&record(13)).await.unwrap();
+    assert_eq!(buckets_of(&database, device).await.len(), full.len());
+    assert!(events.verify().await.unwrap().is_clean());
+    assert_eq!(read().await, 12);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn full_buckets_that_lost_records_stay_full() {
+    full_buckets_that_lost_records::<Counted>("a").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn buckets_that_lost_records_stay_full_by_their_bytes() {
+    full_buckets_that_lost_records::<BySize>("a").await;
 }
 
 #[tokio::test]

@@ -1,0 +1,64 @@
+//! How a full bucket stays full though it has lost items: where room follows from the count, marks take their places.
+//!
+//! Another bucket of the key was opened because this one was full, and one bucket of a key may have room. A mark is what
+//! a removed record leaves, so every reader knows it.
+
+use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, doc};
+
+use super::changes::Changes;
+use crate::{
+    bucket::{
+        edits::{EDITS, KeptId, NUMBER, REMOVED, in_place_of, is_removed},
+        items,
+    },
+    codec::raw::elements,
+    model::{
+        spec::{BucketSpec, ID},
+        whole,
+    },
+};
+
+/// The bucket with marks after its items until it has this many; `None` if it has no item whose time a mark can have.
+pub(super) fn filled(spec: &BucketSpec, stored: &RawDocument, size: u32) -> Option<Changes> {
+    let id = elements(stored).filter_map(Result::ok);
+    let bucket = id.into_iter().find(|element| element.name == ID)?;
+    let mut all = RawArrayBuf::new();
+    let mut last = None;
+    let mut count = 0_usize;
+    for item in items(spec, stored).ok()? {
+        let item = item.ok()?;
+        last = item.as_document().or(last);
+        all.push(RawBson::from(item));
+        count += 1;
+    }
+    let last = last?;
+    let size = usize::try_from(size).ok()?;
+    for index in count..size {
+        // An index on record ids has one entry for each place.
+        let id = KeptId::Place { bucket, index };
+        all.push(RawBson::Document(in_place_of(spec, last, id)?));
+    }
+    let mut changes = Changes::raw(spec.items(), RawBson::Array(all));
+    changes.extend(Changes::one(spec.names().count, i32::try_from(size).ok()?)?);
+    changes.extend(edits(spec, stored, size.saturating_sub(count))?);
+    Some(changes)
+}
+
+/// The number of removed records from their marks, and of so many more. With another number of edits, one that has read
+/// the old state changes nothing.
+pub(super) fn edits(spec: &BucketSpec, stored: &RawDocument, more: usize) -> Option<Changes> {
+    let mut marks = i64::try_from(more).ok()?;
+    for item in items(spec, stored).ok()? {
+        let item = item.ok()?;
+        marks += i64::from(item.as_document().is_some_and(is_removed));
+    }
+    let number = match stored.get(EDITS) {
+        Ok(Some(RawBsonRef::Document(edits))) => {
+            let number = edits.get(NUMBER).ok().flatten();
+            number.and_then(whole::of_raw).unwrap_or_default()
+        }
+        _ => 0,
+    };
+    let edits = doc! { NUMBER: number.max(0).saturating_add(1), REMOVED: marks };
+    Changes::one(EDITS, edits)
+}
