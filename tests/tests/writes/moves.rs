@@ -311,6 +311,51 @@ async fn a_move_whose_write_concern_cannot_be_met_is_not_known() {
     }
 }
 
+/// The driver asks a commit that it repeats for a majority, whatever the write concern is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_that_too_few_members_have_in_time_is_not_known() {
+    let parameters = ["--setParameter", "enableTestCommands=1"];
+    let server = DevServer::builder().members(3).own().arguments(parameters);
+    let server = server.await.unwrap();
+    let database = server.database("late").await.unwrap();
+    let events = Windowed::buckets(&database);
+    events.ensure().await.unwrap();
+    let mut expected = BTreeMap::new();
+    for id in [1, 2] {
+        let event = Windowed::of("a", id, date(id));
+        let all = WriteConcern::nodes(3);
+        events.insert(&event).write_concern(all).await.unwrap();
+        expected.insert(id, event);
+    }
+    let primary = server.primary().await.unwrap().address();
+    let mut members = server.members().iter();
+    let late = members.find(|member| member.address() != primary).unwrap();
+    late.pause().await.unwrap();
+    let client = server.client().await.unwrap();
+    for (id, is_lost) in [(1, false), (2, true)] {
+        if is_lost {
+            let lost = doc! { "failCommands": ["commitTransaction"], "closeConnection": true };
+            let fail =
+                doc! { "configureFailPoint": "failCommand", "mode": { "times": 1 }, "data": lost };
+            client.database("admin").run_command(fail).await.unwrap();
+        }
+        let all = WriteConcern::builder()
+            .w(Acknowledgment::Nodes(3))
+            .w_timeout(Duration::from_millis(300));
+        let change = |event: &mut Windowed| event.go_to("b", date(500));
+        let update = events.update("a", Which::id(&id), change);
+        let error = update.write_concern(all.build()).await.unwrap_err();
+        assert!(error.is_outcome_unknown(), "{error}");
+        expected.insert(id, Windowed::of("b", id, date(500)));
+        assert_stored(&events, &expected).await;
+    }
+    late.resume().await.unwrap();
+    let all = WriteConcern::nodes(3);
+    let change = |event: &mut Windowed| event.go_to("c", date(900));
+    let update = events.update("b", Which::id(&1_i64), change);
+    update.write_concern(all).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_move_that_would_lose_a_field_is_refused() {
     let database = database().await;

@@ -60,8 +60,8 @@ impl<T: Record> Correction<'_, T> {
         let store = buckets.store();
         let concern = settings.write_concern.as_ref();
         let concern = Some(concern.unwrap_or(store.write_concern()));
-        let (database, of_move) = (store.database(), context.clone());
-        let transaction = Transaction::new(database, concern, deadline, of_move).await?;
+        let place = (store.database(), T::SPEC.collection());
+        let transaction = Transaction::new(place, concern, deadline, context.clone()).await?;
         let Some(mut transaction) = transaction else {
             return Err(refused);
         };

@@ -2,9 +2,9 @@
 
 use mongodb::{
     ClientSession, Database,
-    bson::doc,
-    error::ErrorKind as DriverKind,
-    options::{ReadConcern, ReadPreference, SelectionCriteria, WriteConcern},
+    bson::{RawDocumentBuf, doc, raw::cstr},
+    error::{ErrorKind as DriverKind, WriteFailure},
+    options::{Acknowledgment, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern},
 };
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -12,6 +12,7 @@ use super::again::passes;
 use crate::{
     Error, ErrorKind, Result, backoff,
     error::{Context, NotKnown},
+    write_concern::raw_write_concern,
     writer::not_sent_in_time,
 };
 
@@ -19,11 +20,15 @@ use crate::{
 const PAUSE: u64 = 64;
 const TRANSIENT: &str = "TransientTransactionError";
 const UNKNOWN: &str = "UnknownTransactionCommitResult";
+/// `WriteConcernTimeout`
+const LATE: i32 = 64;
 
 /// The transaction of one edit, in a session of its own: if the call is dropped, nothing of it is left in a session
 /// of the caller.
 pub(super) struct Transaction {
     session: ClientSession,
+    database: Database,
+    collection: &'static str,
     write_concern: Option<WriteConcern>,
     deadline: Instant,
     context: Context,
@@ -35,10 +40,19 @@ async fn takes_transactions(database: &Database) -> mongodb::error::Result<bool>
     Ok(hello.contains_key("setName") || hello.contains_key("msg"))
 }
 
+/// Whether a commit is done, but its write concern was not met in the time that it gives. A repeated commit would be
+/// asked for a majority only.
+fn is_late(error: &mongodb::error::Error) -> bool {
+    matches!(
+        &*error.kind,
+        DriverKind::Write(WriteFailure::WriteConcernError(unmet)) if unmet.code == LATE
+    )
+}
+
 impl Transaction {
     /// A session for transactions; `None` if the server has no transactions.
     pub(super) async fn new(
-        database: &Database,
+        (database, collection): (&Database, &'static str),
         write_concern: Option<&WriteConcern>,
         deadline: Instant,
         context: Context,
@@ -55,6 +69,8 @@ impl Transaction {
         };
         Ok(takes.then(|| Self {
             session,
+            database: database.clone(),
+            collection,
             write_concern: write_concern.cloned(),
             deadline,
             context,
@@ -83,6 +99,7 @@ impl Transaction {
         let error = match done {
             Ok(done) => {
                 if self.commit().await? {
+                    self.confirm().await?;
                     return Ok(Some(done));
                 }
                 None
@@ -109,6 +126,45 @@ impl Transaction {
         Ok(None)
     }
 
+    /// Waits until the transaction, which is committed, has met its write concern.
+    ///
+    /// The driver asks a repeated commit for a majority, whatever the concern is, and repeats some by itself. A write that
+    /// changes nothing is acknowledged once its concern is met for all that was written before.
+    async fn confirm(&self) -> Result<()> {
+        let concern = self.write_concern.as_ref();
+        let asked = concern.and_then(|concern| concern.w.as_ref());
+        // Any commit meets these.
+        if matches!(
+            asked,
+            None | Some(Acknowledgment::Majority | Acknowledgment::Nodes(..=1))
+        ) {
+            return Ok(());
+        }
+        let nothing = doc! {
+            "update": self.collection,
+            "updates": [{ "q": { "_id": { "$in": [] } }, "u": { "$setOnInsert": { "_id": 0 } } }],
+        };
+        let concern = raw_write_concern(concern, &self.context)?;
+        let mut nothing = RawDocumentBuf::try_from(&nothing).unwrap_or_default();
+        if let Some(concern) = concern {
+            nothing.append(cstr!("writeConcern"), concern);
+        }
+        let confirming = self.database.run_raw_command(nothing);
+        let not_known = |error| Err(Error::unknown(error, &self.context));
+        let reply = match timeout_at(self.deadline, confirming).await {
+            Err(_) => return Err(Error::not_known(NotKnown::NoReply, &self.context)),
+            Ok(Err(error)) => return not_known(error),
+            Ok(Ok(reply)) => reply,
+        };
+        match reply.get_document("writeConcernError") {
+            Ok(unmet) => {
+                let message = unmet.get_str("errmsg").unwrap_or_default();
+                not_known(mongodb::error::Error::custom(message.to_owned()))
+            }
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Whether it is committed; otherwise nothing of it is stored.
     async fn commit(&mut self) -> Result<bool> {
         loop {
@@ -119,6 +175,9 @@ impl Transaction {
             let Err(error) = committed else {
                 return Ok(true);
             };
+            if is_late(&error) {
+                return Err(Error::unknown(error, &self.context));
+            }
             match (
                 error.contains_label(UNKNOWN),
                 error.contains_label(TRANSIENT),
