@@ -40,6 +40,7 @@ mod integers;
 mod node;
 mod numbers;
 mod pack;
+mod row;
 mod rows;
 mod tags;
 mod unpack;
@@ -48,6 +49,7 @@ mod values;
 pub use self::{
     error::{PackError, UnpackError},
     pack::pack,
+    row::{Fields, Packed, Row, Value},
     rows::Rows,
     unpack::Columns,
 };

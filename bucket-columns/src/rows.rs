@@ -1,4 +1,4 @@
-//! Documents put together from columns.
+//! Documents of columns, one after the other: put together, or field by field.
 
 use bson::RawDocument;
 use pco::wrapped::FileDecompressor;
@@ -10,6 +10,7 @@ use crate::{
     element::{is_value, kind},
     error::{Read, damaged},
     node::{AS_IT_IS, MISSING},
+    row::{Packed, Row},
     tags::{self, Tags},
     values::{Values, put_prefix},
 };
@@ -28,9 +29,11 @@ pub(crate) struct Part<'a> {
 }
 
 #[derive(Debug)]
-struct Field<'a> {
+pub(crate) struct Field<'a> {
     /// With its NUL.
     name: Vec<u8>,
+    /// Without it, if it is UTF-8.
+    text: Option<Box<str>>,
     kinds: Tags,
     /// The values of each type, and the next of them.
     values: Vec<(u8, Values<'a>, usize)>,
@@ -82,6 +85,25 @@ impl<'a> Part<'a> {
         Ok(part)
     }
 
+    /// The next document, field by field; `None` if there is none, or if it is kept as it is.
+    pub(crate) fn row(&self) -> Option<Row<'_>> {
+        (self.kept.get(self.next) == MISSING).then(|| Row::new(&self.fields, self.next_row))
+    }
+
+    /// Passes over the next document.
+    fn pass(&mut self) {
+        let is_kept = self.kept.get(self.next) == AS_IT_IS;
+        self.next += 1;
+        if is_kept {
+            self.next_kept += 1;
+            return;
+        }
+        for field in &mut self.fields {
+            field.pass(self.next_row);
+        }
+        self.next_row += 1;
+    }
+
     /// Writes the next document, of which there is one.
     pub(crate) fn write_next(&mut self, out: &mut Vec<u8>) {
         let is_kept = self.kept.get(self.next) == AS_IT_IS;
@@ -129,11 +151,44 @@ impl<'a> Field<'a> {
                 values.push((kind, of_kind, 0));
             }
         }
+        let text = name
+            .strip_suffix(&[0])
+            .and_then(|name| str::from_utf8(name).ok());
         Ok(Self {
+            text: text.map(Into::into),
             name,
             kinds,
             values,
         })
+    }
+
+    /// Its name, if that is UTF-8.
+    #[inline]
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+
+    /// The value of the next row, if it has the field.
+    #[inline]
+    pub(crate) fn value(&self, row: usize) -> Option<Packed<'_>> {
+        let kind = self.kinds.get(row);
+        if kind == MISSING {
+            return None;
+        }
+        let mut values = self.values.iter();
+        let (_, values, next) = values.find(|(of, ..)| *of == kind)?;
+        Some(Packed::new(values, kind, *next))
+    }
+
+    fn pass(&mut self, row: usize) {
+        let kind = self.kinds.get(row);
+        let mut values = self.values.iter_mut();
+        if let Some((_, values, next)) = values.find(|(of, ..)| *of == kind) {
+            if let Values::Documents(part) = values {
+                part.pass();
+            }
+            *next += 1;
+        }
     }
 
     fn write(&mut self, row: usize, out: &mut Vec<u8>) {
@@ -165,6 +220,43 @@ impl<'a> Rows<'a> {
             part,
             left: len,
             row: Vec::new(),
+        }
+    }
+
+    /// The next document field by field, without passing it. `None` if there is none, or if it was not taken apart: then
+    /// [`next_row`](Self::next_row) has it.
+    ///
+    /// ```
+    /// use bson::rawdoc;
+    /// use bucket_columns::{Columns, Value, pack};
+    ///
+    /// let packed = pack([&*rawdoc! { "value": 20.5 }, &*rawdoc! { "value": 21.0 }])?;
+    /// let mut rows = Columns::read(&packed)?.into_rows();
+    /// let mut values = Vec::new();
+    /// while let Some(row) = rows.row() {
+    ///     for (name, value) in row.fields() {
+    ///         if let (Some("value"), Value::Double(value)) = (name, value.value()) {
+    ///             values.push(value);
+    ///         }
+    ///     }
+    ///     rows.pass();
+    /// }
+    /// assert_eq!(values, [20.5, 21.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn row(&self) -> Option<Row<'_>> {
+        if self.left == 0 {
+            return None;
+        }
+        self.part.row()
+    }
+
+    /// Passes over the next document, if there is one.
+    pub fn pass(&mut self) {
+        if let Some(left) = self.left.checked_sub(1) {
+            self.left = left;
+            self.part.pass();
         }
     }
 

@@ -21,6 +21,7 @@ pub(crate) enum Tags {
 
 impl Tags {
     /// That of a row that exists.
+    #[inline]
     pub(crate) fn get(&self, row: usize) -> u8 {
         match self {
             Self::Constant(tag) => *tag,

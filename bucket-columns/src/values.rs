@@ -10,6 +10,7 @@ use crate::{
     error::{PackError, Read, damaged},
     integers,
     node::Node,
+    row::Value,
     rows::Part,
     tags::{self, Tags},
 };
@@ -179,6 +180,33 @@ impl<'a> Values<'a> {
             }
             _ => return damaged("a field has an unknown type"),
         })
+    }
+
+    /// The value of a row; of documents, the next one.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "otherwise each value goes through memory"
+    )]
+    pub(crate) fn get(&self, kind: u8, row: usize) -> Value<'_> {
+        let integer = |of: &[i64]| of.get(row).copied().unwrap_or_default();
+        match (self, kind) {
+            (Self::Doubles(doubles), _) => {
+                Value::Double(doubles.get(row).copied().unwrap_or_default())
+            }
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "the bytes that are written, too, are the lower ones"
+            )]
+            (Self::Narrow(numbers), _) => Value::Int32(integer(numbers) as i32),
+            (Self::Wide(numbers), kind::INT64) => Value::Int64(integer(numbers)),
+            (Self::Wide(numbers), kind::DATE) => Value::Date(integer(numbers)),
+            (Self::Flags(flags), _) => Value::Boolean(flags.get(row) == 1),
+            (Self::Texts(texts), kind::TEXT) => Value::Text(texts.get(row)),
+            (Self::Nothing, kind::NULL) => Value::Null,
+            (Self::Documents(part), _) => part.row().map_or(Value::Other, Value::Document),
+            _ => Value::Other,
+        }
     }
 
     /// Writes the value of a row as it is in a document.

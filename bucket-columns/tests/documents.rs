@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 use bson::{
-    Binary, Bson, DateTime, Decimal128, Document, JavaScriptCodeWithScope, RawDocument,
-    RawDocumentBuf, Regex, Timestamp, doc, oid::ObjectId, spec::BinarySubtype,
+    Binary, Bson, DateTime, Decimal128, Document, JavaScriptCodeWithScope, RawBsonRef, RawDocument,
+    RawDocumentBuf, Regex, Timestamp, doc,
+    oid::ObjectId,
+    spec::{BinarySubtype, ElementType},
 };
-use bucket_columns::{Columns, PackError, UnpackError, pack};
+use bucket_columns::{Columns, PackError, Row, UnpackError, Value, pack};
 use proptest::prelude::*;
 
 fn given_back(documents: &[RawDocumentBuf]) -> Vec<u8> {
@@ -20,7 +22,67 @@ fn given_back(documents: &[RawDocumentBuf]) -> Vec<u8> {
         );
     }
     assert_eq!(rows.next_row(), None);
+    given_field_by_field(documents, &packed);
     packed
+}
+
+/// The same documents, every other one field by field.
+fn given_field_by_field(documents: &[RawDocumentBuf], packed: &[u8]) {
+    let mut rows = Columns::read(packed).unwrap().into_rows();
+    for (index, document) in documents.iter().enumerate() {
+        if let Some(row) = rows.row() {
+            compare(row, document);
+            if index % 2 == 0 {
+                rows.pass();
+                continue;
+            }
+        }
+        let next = rows.next_row().map(RawDocument::as_bytes);
+        assert_eq!(next, Some(document.as_bytes()));
+    }
+    assert!(rows.row().is_none());
+    rows.pass();
+    assert_eq!(rows.left(), 0);
+}
+
+fn compare(row: Row<'_>, document: &RawDocument) {
+    let mut fields = row.fields();
+    for element in document {
+        // `bson` does not read a name or a text that is no UTF-8.
+        let Ok((name, stored)) = element else {
+            return;
+        };
+        let (own, value) = fields.next().unwrap();
+        assert_eq!(own, Some(name.as_str()));
+        let own = value.value();
+        let is_same = match (own, stored) {
+            (Value::Double(own), RawBsonRef::Double(stored)) => own.to_bits() == stored.to_bits(),
+            (Value::Int32(own), RawBsonRef::Int32(stored)) => own == stored,
+            (Value::Int64(own), RawBsonRef::Int64(stored)) => own == stored,
+            (Value::Date(own), RawBsonRef::DateTime(stored)) => own == stored.timestamp_millis(),
+            (Value::Boolean(own), RawBsonRef::Boolean(stored)) => own == stored,
+            (Value::Text(own), RawBsonRef::String(stored)) => own == stored.as_bytes(),
+            (Value::Document(own), RawBsonRef::Document(stored)) => {
+                compare(own, stored);
+                true
+            }
+            (Value::Null, stored) => stored == RawBsonRef::Null,
+            // A document that fits no columns is one, too.
+            (Value::Other, stored) => !matches!(
+                stored.element_type(),
+                ElementType::Double
+                    | ElementType::Int32
+                    | ElementType::Int64
+                    | ElementType::DateTime
+                    | ElementType::Boolean
+                    | ElementType::Null
+                    | ElementType::String
+            ),
+            _ => false,
+        };
+        assert!(is_same, "{own:?} is not {stored:?}");
+    }
+    assert!(fields.next().is_none());
 }
 
 fn raw(document: &Document) -> RawDocumentBuf {

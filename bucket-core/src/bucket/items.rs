@@ -9,6 +9,7 @@ use super::{
     edits::{Edits, is_removed},
     head::{field, wrong_field},
     id::Place,
+    packed::PackedItems,
 };
 use crate::{
     attribute::{SharedArray, fold_item, unfold_with},
@@ -161,6 +162,24 @@ impl<'a> ItemReader<'a> {
             }
         })?;
         decode(fields.as_bytes()).map_err(damaged)
+    }
+
+    /// The next of packed items, which has this index, if it can be decoded without being put together. Not of a bucket
+    /// that has removed records.
+    #[inline]
+    pub(crate) fn decode_packed<D: DeserializeOwned>(
+        &self,
+        index: usize,
+        items: &mut PackedItems<'_>,
+    ) -> Option<Result<D, Damage>> {
+        if self.edits.removed > 0 || !self.spec.arrays().is_empty() {
+            return None;
+        }
+        let decoded = items.decode()?;
+        Some(decoded.map_err(|source| Damage::Item {
+            index,
+            source: source.into(),
+        }))
     }
 
     /// The array of this name that the bucket holds for its items.

@@ -1,10 +1,13 @@
 //! Items that are packed as columns.
 
-use bson::{DateTime, RawDocument};
+use bson::{DateTime, RawDocument, error::Error};
 #[cfg(feature = "seal")]
-use bucket_columns::{Columns, UnpackError};
+use bucket_columns::{Columns, Rows, UnpackError};
+use serde::de::DeserializeOwned;
 
 use super::{archived::Instead, edits::is_removed};
+#[cfg(feature = "seal")]
+use crate::codec::decode::decode_row;
 use crate::{error::Damage, model::spec::BucketSpec};
 
 /// Passes on each packed item.
@@ -13,24 +16,94 @@ use crate::{error::Damage, model::spec::BucketSpec};
 ///
 /// [`Damage::Packed`] if the bytes are damaged, [`Damage::Sealed`] if this program does not know their format,
 /// [`Damage::Archived`] if they are elsewhere; then nothing is passed on.
-#[cfg(feature = "seal")]
 pub(crate) fn each_packed(packed: &[u8], mut each: impl FnMut(&RawDocument)) -> Result<(), Damage> {
-    if let Some(instead) = Instead::read(packed) {
-        return of_archived(instead);
-    }
-    let columns = Columns::read(packed);
-    let columns = columns.map_err(|error| {
-        let message = error.to_string();
-        match error {
-            UnpackError::Version(_) => Damage::Sealed { message },
-            _ => Damage::Packed { message },
-        }
-    })?;
-    let mut rows = columns.into_rows();
-    while let Some(item) = rows.next_row() {
+    let mut items = PackedItems::read(packed)?;
+    while let Some(item) = items.next() {
         each(item);
     }
     Ok(())
+}
+
+/// Packed items, one after the other.
+#[derive(Debug)]
+pub(crate) struct PackedItems<'a> {
+    /// None of an archived bucket that was removed meanwhile.
+    #[cfg(feature = "seal")]
+    rows: Option<Rows<'a>>,
+    #[cfg(not(feature = "seal"))]
+    rows: std::marker::PhantomData<&'a ()>,
+}
+
+impl<'a> PackedItems<'a> {
+    /// Reads them; the errors are those of [`each_packed`].
+    pub(crate) fn read(packed: &'a [u8]) -> Result<Self, Damage> {
+        match Instead::read(packed) {
+            Some(instead) => of_archived(instead).map(|()| Self::none()),
+            None => Self::of(packed),
+        }
+    }
+}
+
+#[cfg(feature = "seal")]
+impl<'a> PackedItems<'a> {
+    const fn none() -> Self {
+        Self { rows: None }
+    }
+
+    fn of(packed: &'a [u8]) -> Result<Self, Damage> {
+        let columns = Columns::read(packed);
+        let columns = columns.map_err(|error| {
+            let message = error.to_string();
+            match error {
+                UnpackError::Version(_) => Damage::Sealed { message },
+                _ => Damage::Packed { message },
+            }
+        })?;
+        let rows = Some(columns.into_rows());
+        Ok(Self { rows })
+    }
+
+    /// The next item, put together.
+    pub(crate) fn next(&mut self) -> Option<&RawDocument> {
+        self.rows.as_mut()?.next_row()
+    }
+
+    /// Decodes the next item without putting it together, and passes it. `None`, and nothing is passed, if there is none
+    /// or if that cannot be done.
+    #[inline]
+    pub(crate) fn decode<D: DeserializeOwned>(&mut self) -> Option<Result<D, Error>> {
+        let rows = self.rows.as_mut()?;
+        let decoded = decode_row(rows.row()?)?;
+        rows.pass();
+        Some(decoded)
+    }
+}
+
+#[cfg(not(feature = "seal"))]
+#[expect(
+    clippy::unused_self,
+    reason = "those of programs that can unpack items have rows"
+)]
+impl<'a> PackedItems<'a> {
+    const fn none() -> Self {
+        let rows = std::marker::PhantomData;
+        Self { rows }
+    }
+
+    fn of(_: &'a [u8]) -> Result<Self, Damage> {
+        let message = "this program is built without the feature `seal` of `bucket-mongo`";
+        Err(Damage::Sealed {
+            message: message.to_owned(),
+        })
+    }
+
+    pub(crate) const fn next(&mut self) -> Option<&RawDocument> {
+        None
+    }
+
+    pub(crate) const fn decode<D: DeserializeOwned>(&mut self) -> Option<Result<D, Error>> {
+        None
+    }
 }
 
 /// What a reader says of items that are not here.
@@ -48,17 +121,6 @@ fn of_archived(instead: Instead<'_>) -> Result<(), Damage> {
             packed("the bucket was restored and changed while it was read: read again")
         }
     }
-}
-
-#[cfg(not(feature = "seal"))]
-pub(crate) fn each_packed(packed: &[u8], _: impl FnMut(&RawDocument)) -> Result<(), Damage> {
-    if let Some(instead) = Instead::read(packed) {
-        return of_archived(instead);
-    }
-    let message = "this program is built without the feature `seal` of `bucket-mongo`";
-    Err(Damage::Sealed {
-        message: message.to_owned(),
-    })
 }
 
 /// Packs items; `None` if this program cannot.

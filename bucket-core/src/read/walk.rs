@@ -20,6 +20,7 @@ use crate::{
     time::range::TimeRange,
 };
 
+mod decoded;
 mod edge;
 mod filling;
 mod read_item;
@@ -153,7 +154,7 @@ impl<T: Record> Walk<T> {
     /// longest span of time of their buckets, in milliseconds; see [`longest`](super::longest).
     #[must_use]
     pub fn new(keys: Vec<T::Key>, longest: i64) -> Self {
-        Self::over(Route::new(keys, longest), read_item::record::<T>)
+        Self::over(Route::new(keys, longest), read_item::records())
     }
 
     /// The same walk, with these fields of each item and of the key instead of records. Other paths
@@ -161,19 +162,19 @@ impl<T: Record> Walk<T> {
     #[must_use]
     pub fn select<P: DeserializeOwned>(mut self, paths: &[&str]) -> Walk<T, P> {
         self.route.select(paths);
-        Walk::over(self.route, read_item::selected::<T, P>)
+        Walk::over(self.route, Decode::of_stored(read_item::selected::<T, P>))
     }
 
     /// The same walk, with a reference to each record.
     #[must_use]
     pub fn with_refs(self) -> Walk<T, Referenced<T>> {
-        Walk::over(self.route, read_item::referenced::<T>)
+        Walk::over(self.route, Decode::of_stored(read_item::referenced::<T>))
     }
 
     /// The same walk, with the bucket of each record and its place in it.
     #[must_use]
     pub fn with_buckets(self) -> Walk<T, InBucket<T>> {
-        Walk::over(self.route, read_item::in_bucket::<T>)
+        Walk::over(self.route, Decode::of_stored(read_item::in_bucket::<T>))
     }
 }
 

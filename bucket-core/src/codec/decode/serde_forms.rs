@@ -175,6 +175,10 @@ fn same<T: DeserializeOwned + Debug>() {
         let stored = bson::serialize_to_vec(&document).unwrap();
         let expected = shown(bson::deserialize_from_slice(&stored));
         assert_eq!(shown(decode(&stored)), expected, "{name} of {document}");
+        #[cfg(feature = "seal")]
+        if let Some(read) = super::tests::from_columns(&stored) {
+            assert_eq!(shown(read), expected, "{name} of the columns of {document}");
+        }
     }
 }
 

@@ -7,6 +7,8 @@ use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::decode;
+#[cfg(feature = "seal")]
+use super::decode_row;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -64,6 +66,19 @@ struct Wrapped(i64);
 enum Either {
     Number(f64),
     Text(String),
+}
+
+/// Without values that have no columns.
+#[cfg(feature = "seal")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Packed {
+    #[serde(with = "crate::private::bson_date")]
+    at: DateTime,
+    kind: Kind,
+    text: String,
+    some: Option<bool>,
+    none: Option<i64>,
+    nested: Nested,
 }
 
 /// With values that are left to `bson`.
@@ -152,10 +167,36 @@ fn plain() -> impl Strategy<Value = Plain> {
     })
 }
 
+/// The document as a column of one; `None` if it has to be put together.
+#[cfg(feature = "seal")]
+pub(super) fn from_columns<T: serde::de::DeserializeOwned>(
+    document: &[u8],
+) -> Option<Result<T, bson::error::Error>> {
+    let document = bson::RawDocument::from_bytes(document).unwrap();
+    let packed = bucket_columns::pack([document]).unwrap();
+    let rows = bucket_columns::Columns::read(&packed).unwrap().into_rows();
+    decode_row(rows.row()?)
+}
+
 proptest! {
     #[test]
     fn what_is_written_can_be_read(plain in plain()) {
         prop_assert_eq!(&decode::<Plain>(&bytes(&plain)).unwrap(), &plain);
+    }
+
+    #[cfg(feature = "seal")]
+    #[test]
+    fn what_is_packed_can_be_read(nested in nested(), at in any::<i64>(), text in ".*", kind in any::<bool>()) {
+        let packed = Packed {
+            at: DateTime::from_millis(at),
+            kind: if kind { Kind::Unit } else { Kind::Other },
+            text,
+            some: Some(kind),
+            none: None,
+            nested,
+        };
+        let read = from_columns::<Packed>(&bytes(&packed)).map(Result::unwrap);
+        prop_assert_eq!(read, Some(packed));
     }
 
     #[test]

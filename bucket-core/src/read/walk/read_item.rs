@@ -4,17 +4,49 @@ use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use serde::de::DeserializeOwned;
 
 use crate::{
-    bucket::{self, ItemReader, id::BucketId, record::Record},
+    bucket::{self, ItemReader, id::BucketId, packed::PackedItems, record::Record},
     codec::raw::RawWriter,
     error::Damage,
     model::spec::ID,
     read::{InBucket, ReadKey, RecordRef, Referenced},
 };
 
-/// Reads an item at its index in the array: its time, in milliseconds, and the requested part of
-/// it.
-pub(super) type Decode<T, R> =
+/// Reads items.
+#[derive(Debug)]
+pub(super) struct Decode<T: Record, R> {
+    /// One at its index in the array: its time, in milliseconds, and the requested part of it.
+    pub(super) stored: DecodeStored<T, R>,
+    /// The next of packed ones, which is passed, if it need not be put together.
+    pub(super) packed: DecodePacked<T, R>,
+}
+
+type DecodeStored<T, R> =
     fn(&<T as Record>::Key, &ItemReader<'_>, usize, RawBsonRef<'_>) -> Result<(i64, R), Damage>;
+
+type DecodePacked<T, R> = fn(
+    &<T as Record>::Key,
+    &ItemReader<'_>,
+    usize,
+    &mut PackedItems<'_>,
+) -> Option<Result<(i64, R), Damage>>;
+
+/// Gives records.
+pub(super) const fn records<T: Record>() -> Decode<T, T> {
+    Decode {
+        stored: record::<T>,
+        packed: packed_record::<T>,
+    }
+}
+
+impl<T: Record, R> Decode<T, R> {
+    /// Needs the whole item.
+    pub(super) const fn of_stored(stored: DecodeStored<T, R>) -> Self {
+        Self {
+            stored,
+            packed: |_, _, _, _| None,
+        }
+    }
+}
 
 /// An item, preceded by the fields of its key.
 pub(super) fn with_key(item: &RawDocument, key: &RawDocument) -> RawDocumentBuf {
@@ -27,7 +59,7 @@ pub(super) fn with_key(item: &RawDocument, key: &RawDocument) -> RawDocumentBuf 
     })
 }
 
-pub(super) fn record<T: Record>(
+fn record<T: Record>(
     key: &T::Key,
     reader: &ItemReader<'_>,
     index: usize,
@@ -35,6 +67,19 @@ pub(super) fn record<T: Record>(
 ) -> Result<(i64, T), Damage> {
     let record = T::assemble(key.clone(), reader.decode(index, item)?);
     Ok((record.time().timestamp_millis(), record))
+}
+
+fn packed_record<T: Record>(
+    key: &T::Key,
+    reader: &ItemReader<'_>,
+    index: usize,
+    items: &mut PackedItems<'_>,
+) -> Option<Result<(i64, T), Damage>> {
+    let item = reader.decode_packed(index, items)?;
+    Some(item.map(|item| {
+        let record = T::assemble(key.clone(), item);
+        (record.time().timestamp_millis(), record)
+    }))
 }
 
 pub(super) fn selected<T: Record, P: DeserializeOwned>(

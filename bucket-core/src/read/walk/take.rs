@@ -2,20 +2,19 @@
 
 use std::cmp::Ordering;
 
-use bson::{DateTime, RawBsonRef, RawDocument, RawDocumentBuf};
+use bson::RawDocument;
 
-use super::{Placed, Walk, edge::begins, read_item::with_key, room::has_room};
+use super::{Placed, Walk, edge::begins, room::has_room};
 use crate::{
     bucket::{
-        self, Head, ItemReader,
+        self, Head,
         id::{self, Place},
         record::Record,
-        sealed,
     },
-    codec::raw::{RawWriter, printed_id},
+    codec::raw::printed_id,
     error::{Damage, DamagedBucket},
     model::form::{Order, OrderedBy},
-    read::{arrange::arrange, key_elements, order::Position, span::believed_span},
+    read::{arrange::arrange, order::Position, span::believed_span},
 };
 
 /// What a walk returns when it takes a bucket.
@@ -43,16 +42,6 @@ impl<R> Ready<R> {
     pub fn is_empty(&self) -> bool {
         self.records.is_empty() && self.damaged.is_empty()
     }
-}
-
-/// The items of a bucket.
-struct Decoded<R> {
-    /// The requested records, in array order.
-    records: Vec<Placed<R>>,
-    /// The number of all items.
-    count: u32,
-    /// The first and the last time of all of them.
-    times: Option<(DateTime, DateTime)>,
 }
 
 /// A bucket that was read.
@@ -336,109 +325,6 @@ impl<T: Record, R> Walk<T, R> {
             place >= last
         } else {
             place <= last
-        }
-    }
-
-    /// Reads the items of a bucket.
-    fn decode(
-        &self,
-        key: &T::Key,
-        head: &Head,
-        stored: &RawDocument,
-    ) -> Result<Decoded<R>, Damage> {
-        let spec = T::SPEC;
-        let stored = &*match &self.route.selected {
-            None => bucket::unsealed(spec, stored)?,
-            Some(paths) => {
-                let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-                sealed::selected(spec, stored, &paths)?
-            }
-        };
-        let place = head.place;
-        let reader = ItemReader::new(spec, stored)?.at(place);
-        let is_shown = self.route.shows(head);
-        let key_fields = self.key_fields(key);
-        let mut records = Vec::with_capacity(head.capacity(spec));
-        let mut items = 0;
-        let mut times: Option<(i64, i64)> = None;
-        for item in bucket::items(spec, stored)? {
-            let index = items;
-            items += 1;
-            let item = item.map_err(bucket::bson_damage)?;
-            if reader.is_removed(item) {
-                continue;
-            }
-            let is_asked = match (&self.route.filter, item) {
-                (Some(filter), RawBsonRef::Document(own)) => {
-                    filter.matches(own, reader.shared_arrays())
-                }
-                _ => true,
-            };
-            let item_with_key;
-            let item = match (item, &key_fields) {
-                (RawBsonRef::Document(own), Some(key)) => {
-                    item_with_key = with_key(own, key);
-                    RawBsonRef::Document(&item_with_key)
-                }
-                (item, _) => item,
-            };
-            let (time, record) = (self.decode)(key, &reader, index, item)?;
-            let (first, last) = times.unwrap_or((time, time));
-            times = Some((first.min(time), last.max(time)));
-            // A document has at most 16 MB.
-            let index = u32::try_from(index).unwrap_or(u32::MAX);
-            let position = Position {
-                place,
-                time: if let (Order::Arrival, false) = (self.route.order, self.route.by_time) {
-                    place.time
-                } else {
-                    time
-                },
-                index,
-            };
-            if is_asked
-                && is_shown
-                && self.route.range.contains(DateTime::from_millis(time))
-                && self.is_behind(&position)
-            {
-                records.push(Placed { position, record });
-            }
-        }
-        let date = DateTime::from_millis;
-        Ok(Decoded {
-            records,
-            count: head.check_count(items)?,
-            times: times.map(|(first, last)| (date(first), date(last))),
-        })
-    }
-
-    /// The key fields that are returned with each item.
-    fn key_fields(&self, key: &T::Key) -> Option<RawDocumentBuf> {
-        let asked = &self.route.key_fields;
-        if asked.is_empty() {
-            return None;
-        }
-        let elements = key_elements::<T>(key);
-        let all = RawWriter::build(|writer| writer.elements(&elements));
-        let of_key = all.iter_elements().filter_map(Result::ok);
-        let mut fields = RawDocumentBuf::new();
-        for element in of_key.filter(|element| asked.contains(&element.key().as_str())) {
-            if let Ok(value) = element.value() {
-                fields.append(element.key(), value);
-            }
-        }
-        Some(fields)
-    }
-
-    fn is_behind(&self, position: &Position) -> bool {
-        let Some(from) = &self.route.from else {
-            return true;
-        };
-        let order = self.route.order.compare(position, from);
-        if self.route.descending() {
-            order == Ordering::Less
-        } else {
-            order == Ordering::Greater
         }
     }
 
