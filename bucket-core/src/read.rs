@@ -76,6 +76,7 @@ pub(crate) use self::{
     keys::end_of,
     latest::{NEWEST, PACKED as IN_NEWEST},
     span::can_hold,
+    tails::any_buckets,
     tails::{
         Remembered, bucket_at, items_at, newest_between, newest_in_order, newest_part, newest_with,
         remembered,

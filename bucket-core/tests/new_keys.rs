@@ -226,6 +226,46 @@ fn very_many_keys_are_written_front_by_front() {
     check_many::<HYBRID_MERGE>();
 }
 
+fn check_looks<const F: usize>()
+where
+    Sample<F>: Record,
+{
+    let collection = Collection::new(Sample::<F>::SPEC);
+    let mut cache = Cache::default();
+    let (report, sent) = store::<F>(0..1_000, 0, &mut cache, &collection);
+    all_stored(&report, 1_000);
+    // For the open buckets of 500 keys each, and for those that have any.
+    assert_eq!(sent.reads, 4, "{F}");
+    // Some of the next ones exist, and their buckets are full or closed.
+    let mut others = Cache::default();
+    for at in 1..5 {
+        store::<F>(0..10, at * DURATION, &mut others, &collection);
+    }
+    store::<F>(2_000..2_100, 0, &mut others, &collection);
+    let before = collection.documents().len();
+    let (report, sent) = store::<F>(990..1_900, 9 * DURATION, &mut Cache::default(), &collection);
+    all_stored(&report, 910);
+    assert!(sent.reads < 40, "{F}: {}", sent.reads);
+    let (report, _) = store::<F>(0..10, 9 * DURATION, &mut others, &collection);
+    all_stored(&report, 10);
+    assert_eq!(count(&collection), 1_000 + 40 + 100 + 910 + 10);
+    assert!(collection.documents().len() >= before + 900);
+    let mut ids: Vec<String> = Vec::new();
+    for bucket in collection.documents() {
+        ids.push(format!("{:?}", bucket.get("_id")));
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), collection.documents().len());
+}
+
+#[test]
+fn new_keys_of_hybrid_and_numbered_buckets_are_looked_up_together() {
+    check_looks::<HYBRID_MERGE>();
+    check_looks::<HYBRID_REJECT>();
+    check_looks::<NUMBERED>();
+}
+
 /// The first keys of a call have only records that are refused, and so leave the front at once.
 #[test]
 fn records_of_keys_that_come_to_the_front_are_in_order() {

@@ -443,7 +443,7 @@ fn read<T: Record>(stored: &RawDocument) -> Option<usize> {
     Some(bucket_core::bucket::assemble_records::<T::Bucket>(bucket).len())
 }
 
-/// Whether a mended bucket has the items of the damaged one, and nothing but marks after them.
+/// Whether a mended bucket has the items of the damaged one, and only marks after them.
 fn has_items_of(after: &RawDocument, stored: &RawDocument) -> bool {
     let (Some(RawBsonRef::Array(after)), Some(RawBsonRef::Array(stored))) =
         (after.get("items").unwrap(), stored.get("items").unwrap())

@@ -260,6 +260,25 @@ pub(super) fn header(spec: &BucketSpec) -> Document {
     header
 }
 
+/// The keys among these that have a bucket, once for each bucket, up to this number of buckets. The index answers it.
+#[must_use]
+pub(crate) fn any_buckets(spec: &BucketSpec, keys: &[&[u8]], limit: usize) -> FindPlan {
+    let mut projection = Document::new();
+    for key in spec.keys() {
+        projection.insert(key.path, 1);
+    }
+    // Where it is a field of the index, it costs nothing.
+    if spec.ordered_by() != OrderedBy::Id {
+        projection.insert(ID, 0);
+    }
+    FindPlan {
+        sort: Document::new(),
+        limit: i64::try_from(limit).unwrap_or(i64::MAX),
+        projection,
+        ..find(spec, any_key(spec, keys, &Document::new()))
+    }
+}
+
 /// The open buckets of these keys: key fields, id and count of each.
 #[must_use]
 pub fn open_buckets(spec: &BucketSpec, keys: &[&[u8]]) -> FindPlan {

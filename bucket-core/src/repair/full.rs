@@ -44,7 +44,7 @@ pub(super) fn filled(spec: &BucketSpec, stored: &RawDocument, size: u32) -> Opti
     Some(changes)
 }
 
-/// The number of removed records from their marks, and of so many more. With another number of edits, one that has read
+/// The number of removed records from their marks, and this many more. With another number of edits, one that has read
 /// the old state changes nothing.
 pub(super) fn edits(spec: &BucketSpec, stored: &RawDocument, more: usize) -> Option<Changes> {
     let mut marks = i64::try_from(more).ok()?;

@@ -292,6 +292,11 @@ impl Chain {
         is_unseen && self.guess.is_none() && !self.met
     }
 
+    /// Whether it asks for the newest bucket of its key for the first time. A key without any has none.
+    pub(super) fn is_first_look(&self) -> bool {
+        self.has_open_index() && self.misses == 0 && self.taken.is_none()
+    }
+
     /// Opens a bucket without a look, if the server refuses it where one is open or comes after it.
     pub(super) fn assume_new(&mut self) {
         let is_free = !self.look_behind && self.misses == 0;

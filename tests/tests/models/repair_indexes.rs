@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bucket_mongo::{
     bson::{Document, doc},
-    testing::TestDatabase,
+    testing::{DevServer, TestDatabase},
 };
 use bucket_tests::{database, documents};
 
@@ -138,4 +138,28 @@ async fn an_index_with_another_definition_stays() {
     assert_eq!(report.indexes, found.indexes);
     assert_eq!(index_names(&database).await, before);
     assert!(!events.verify().await.unwrap().is_clean());
+}
+
+/// The buckets are mended by then, and what a second repair finds says nothing of that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fault_that_passes_does_not_cost_the_report() {
+    let parameters = ["--setParameter", "enableTestCommands=1"];
+    let server = DevServer::builder().own().arguments(parameters);
+    let server = server.await.unwrap();
+    let database = server.database("faults").await.unwrap();
+    let events = stored::<Counted>(&database).await;
+    let bucket = buckets_of(&database, "full").await[1].clone();
+    let id = bucket.get("_id").unwrap();
+    let damaged = set(&bucket, "count", 9.into()).unwrap();
+    assert!(replaced(&database, id, &damaged).await);
+    let found = events.verify().await.unwrap();
+    let fail = doc! {
+        "configureFailPoint": "failCommand", "mode": { "times": 1 },
+        "data": { "failCommands": ["listIndexes"], "errorCode": 91 },
+    };
+    let admin = database.client().database("admin");
+    admin.run_command(fail).await.unwrap();
+    let report = events.repair(&found).await.unwrap();
+    assert_eq!((report.mended, report.left), (1, 0), "{report}");
+    assert!(events.verify().await.unwrap().is_clean());
 }

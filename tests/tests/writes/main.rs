@@ -49,6 +49,7 @@ mod latest_wins;
 mod manual_trades;
 mod many_parts;
 mod moves;
+mod new_keys;
 mod numbers;
 mod record_ids;
 mod refs_of_reads;

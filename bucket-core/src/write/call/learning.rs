@@ -4,7 +4,7 @@
 //! if the next bucket takes its number from it, or if records come from a source: then the tail is read from
 //! what a majority has.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use bson::{RawDocument, RawDocumentBuf};
 
@@ -16,6 +16,8 @@ use crate::{
 
 /// The number of keys that one read looks up.
 const KEYS: usize = 500;
+/// Fewer newest buckets are read one by one whatever is probable.
+const FEW: usize = 4;
 /// The most single-bucket reads that run at the same time.
 pub(super) const READS: usize = 16;
 
@@ -28,6 +30,8 @@ enum Stage {
     Open,
     /// The open bucket of one chain.
     OpenOfOne,
+    /// Which of many keys have a bucket at all, if most are probably new.
+    Any,
     /// The newest bucket of one chain.
     Newest,
     /// How far a source has been stored. Read after the tails, so that it sees what others stored before the
@@ -70,7 +74,8 @@ impl Stage {
         match self {
             Self::Confirm => Some(Self::Open),
             Self::Open => Some(Self::OpenOfOne),
-            Self::OpenOfOne => Some(Self::Newest),
+            Self::OpenOfOne => Some(Self::Any),
+            Self::Any => Some(Self::Newest),
             Self::Newest => Some(Self::Watermark),
             Self::Watermark => Some(Self::Repeats),
             Self::Repeats => None,
@@ -85,6 +90,7 @@ impl Stage {
             | (Self::Watermark, Need::Watermark)
             | (Self::Repeats, Need::Repeats) => true,
             (Self::Open, need) => asks_for_tail(need) && chain.has_open_index(),
+            (Self::Any, Need::NewestBucket) => chain.is_first_look(),
             (Self::OpenOfOne, need) => asks_for_tail(need) && !chain.has_open_index(),
             _ => false,
         }
@@ -98,9 +104,13 @@ impl Learning {
 
     fn at(stage: Stage, batch: &Batch) -> Self {
         let asking = batch.front().filter(|(_, chain)| stage.is_asked_by(chain));
+        let mut asking: Vec<usize> = asking.map(|(at, _)| at).collect();
+        if stage == Stage::Any && (asking.len() < FEW || !batch.newness.is_likely()) {
+            asking.clear();
+        }
         Self {
             stage,
-            asking: asking.map(|(at, _)| at).collect(),
+            asking,
             done: 0,
             reading: 0,
             lengths: Vec::new(),
@@ -125,7 +135,7 @@ impl Learning {
         let length = |at: &usize| chain(at).key().len();
         self.reading = match self.stage {
             Stage::Confirm => left.len().min(KEYS),
-            Stage::Open => read::in_one_command(left, KEYS, length),
+            Stage::Open | Stage::Any => read::in_one_command(left, KEYS, length),
             _ => left.len().min(READS),
         };
         let group = &left[..self.reading];
@@ -139,6 +149,15 @@ impl Learning {
                 vec![if has_source { open.of_majority() } else { open }]
             }
             Stage::OpenOfOne => group.iter().map(|at| chain(at).open_bucket()).collect(),
+            Stage::Any => {
+                let keys: Vec<&[u8]> = group.iter().map(|at| chain(at).key()).collect();
+                // As the reads of single chains.
+                let level = group.first().map(|at| chain(at).newest_bucket().level);
+                vec![FindPlan {
+                    level: level.unwrap_or_default(),
+                    ..read::any_buckets(batch.spec(), &keys, keys.len())
+                }]
+            }
             Stage::Newest => group.iter().map(|at| chain(at).newest_bucket()).collect(),
             Stage::Watermark => group.iter().map(|at| chain(at).watermark()).collect(),
             Stage::Repeats => {
@@ -184,6 +203,7 @@ impl Learning {
                     learned.saw(batch, at, found, Chain::saw);
                 }
             }
+            Stage::Any => saw_any(batch, group, all()),
             Stage::Newest => {
                 for (at, found) in each {
                     match found {
@@ -210,6 +230,21 @@ impl Learning {
             }
         }
         learned
+    }
+}
+
+/// Keys of which no bucket was found have none, unless there were more than were asked for.
+fn saw_any(batch: &mut Batch, asking: &[usize], found: &[RawDocumentBuf]) {
+    let keys = found.iter().map(|bucket| (batch.stored_key)(bucket).ok());
+    let keys: Option<HashSet<Vec<u8>>> = keys.collect();
+    let Some(keys) = keys.filter(|_| found.len() < asking.len()) else {
+        return;
+    };
+    for at in asking {
+        let chain = &mut batch.chains[*at];
+        if !keys.contains(chain.key()) {
+            chain.saw_none_open();
+        }
     }
 }
 
