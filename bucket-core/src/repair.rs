@@ -28,6 +28,6 @@ pub use self::{
     copies::{copies_of_key, is_copy_of_key, remove_copies},
     pair::{BetweenTwo, between_two, other_document},
     quarantine::{copied_document, quarantine},
-    remedy::{Remedy, remedy},
+    remedy::{Remedy, has_followers, remedy},
     statement::{document_with_id, move_out},
 };

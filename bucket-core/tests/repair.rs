@@ -24,7 +24,7 @@ fn raw(document: &Document) -> RawDocumentBuf {
 }
 
 fn asked<T: Record>(stored: &RawDocument) -> Remedy {
-    remedy::<T>(stored, |_| None, NOW, None)
+    remedy::<T>(stored, |_| None, NOW, None, false)
 }
 
 fn problems<T: Record>(stored: &RawDocument) -> Vec<Problem> {
@@ -316,7 +316,7 @@ fn a_bucket_that_is_in_the_way_of_a_later_one_is_closed() {
     assert_eq!(ask(&one, &other), BetweenTwo::Close);
     assert_eq!(ask(&raw(&numbers()[1]), &other), BetweenTwo::Gone);
     assert_eq!(ask(&other, &one), BetweenTwo::Gone);
-    let closed = remedy::<Numbered>(&one, |_| None, NOW, Some(later.clone()));
+    let closed = remedy::<Numbered>(&one, |_| None, NOW, Some(later.clone()), false);
     let Remedy::Mend { command, .. } = closed else {
         panic!("{closed:?}");
     };

@@ -11,7 +11,7 @@
 //!   "items": [{ "at": .., "value": 1 }, { "at": .., "_removed": true }, { "at": .., "value": 3 }] }
 //! ```
 
-use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
+use bson::{Bson, Document, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 
 use super::head::{field, whole_field, wrong_field};
 use crate::{
@@ -116,6 +116,12 @@ pub(crate) fn in_place_of(
         }
         writer.bool(MARK, true);
     }))
+}
+
+/// Whether the mark of a removed record names its own place instead of the record's id.
+pub(crate) fn names_its_place(spec: &BucketSpec, mark: &RawDocument) -> bool {
+    let id = spec.unique().and_then(|name| mark.get(name).ok().flatten());
+    matches!(id, Some(RawBsonRef::Document(_)))
 }
 
 /// The number of removed records of a bucket, as an expression that never fails.

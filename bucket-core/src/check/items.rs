@@ -9,7 +9,7 @@ use super::{Problem, damage::problem, fields::Own, ids::identity_of};
 use crate::{
     bucket::{
         ItemReader,
-        edits::{Edits, is_removed},
+        edits::{Edits, is_removed, names_its_place},
         item_time, items,
         record::Record,
     },
@@ -165,7 +165,10 @@ impl<'a> Items<'a> {
             return Ok(());
         };
         if is_removed(document) {
-            self.take_id(index, document, problems);
+            // A place may be named twice: the items after a lost one have other places than they had.
+            if !names_its_place(spec, document) {
+                self.take_id(index, document, problems);
+            }
             return Ok(());
         }
         let item: T::Item = self.reader.decode(index, raw)?;

@@ -30,6 +30,7 @@ pub(super) fn of<T: Record>(
     stored: &RawDocument,
     limits: impl Fn(&T::Key) -> Option<Limits>,
     now: DateTime,
+    is_followed: bool,
 ) -> Option<Changes> {
     let spec = T::SPEC;
     let names = spec.names();
@@ -44,15 +45,13 @@ pub(super) fn of<T: Record>(
         own: Own::read(spec, form, stored, &mut Vec::new()),
         form,
         is_packed,
+        is_followed,
     };
     match problem {
         Problem::Count { .. } => bucket.count(),
         Problem::Removed { .. } => bucket.edits(),
         Problem::Aggregate { .. } | Problem::MissingAggregate { .. } => stats::<T>(&bucket),
-        Problem::Bytes { expected, .. } if bucket.is_reopened_by(*expected) => bucket.edits(),
-        Problem::Bytes { expected, .. } => {
-            Changes::one(names.bytes, i64::try_from(*expected).unwrap_or(i64::MAX))
-        }
+        Problem::Bytes { expected, .. } => bucket.bytes(*expected),
         Problem::NotMarked { mark } | Problem::OpenLate { mark } => Changes::one(mark, true),
         Problem::RemovedEarly { .. } | Problem::RemovedLate { .. } => bucket.age(now),
         Problem::AttributeForm { index, array } => bucket.array(*index, array),
@@ -98,6 +97,8 @@ struct Bucket<'a> {
     form: Form,
     /// Its items are stored as columns.
     is_packed: bool,
+    /// The key has a bucket after it.
+    is_followed: bool,
 }
 
 impl Bucket<'_> {
@@ -139,31 +140,64 @@ impl Bucket<'_> {
     }
 
     fn count(&self) -> Option<Changes> {
+        let names = self.spec.names();
+        let count = self.items()?;
+        let mut right = Changes::one(names.count, i32::try_from(count).ok()?)?;
+        let full = self.full();
+        let was_full = self.own.count.is_some_and(|stored| stored >= full.into());
+        if !self.stays_full(was_full) || count >= full {
+            return Some(right);
+        }
+        match self.spec.max_bytes() {
+            None => return full::filled(self.spec, self.stored, full),
+            // A bucket from before the model counted bytes takes no more.
+            Some(_) if !matches!(self.stored.get(names.bytes), Ok(Some(_))) => {}
+            Some(max) => right.extend(self.closed_by_bytes(max)?),
+        }
+        Some(right)
+    }
+
+    fn bytes(&self, expected: u64) -> Option<Changes> {
+        let is_full = |bytes: u64| self.spec.max_bytes().is_some_and(|max| bytes >= max.into());
+        if self.stays_full(is_full(self.own.fields.bytes))
+            && !is_full(expected)
+            && self.items()? < self.full()
+        {
+            return self.closed_by_bytes(self.spec.max_bytes()?);
+        }
+        Changes::one(
+            self.spec.names().bytes,
+            i64::try_from(expected).unwrap_or(i64::MAX),
+        )
+    }
+
+    /// From this count on the index on open buckets does not have it.
+    fn full(&self) -> u32 {
+        let size = self.form.size();
+        size.min(self.spec.raised_from().unwrap_or(size))
+    }
+
+    /// Whether it takes no more records, whatever its items say: where room follows from the count and the bytes, one
+    /// bucket of a key may have any.
+    fn stays_full(&self, was_full: bool) -> bool {
+        let is_counted = matches!(self.form, Form::Count { .. });
+        is_counted && (was_full || self.is_followed) && !self.is_packed
+    }
+
+    /// Only an edited bucket may count more bytes than it has.
+    fn closed_by_bytes(&self, max: u32) -> Option<Changes> {
+        let bytes = self.own.fields.bytes.max(max.into());
+        let mut changes = Changes::one(self.spec.names().bytes, i64::try_from(bytes).ok()?)?;
+        changes.extend(self.edits()?);
+        Some(changes)
+    }
+
+    fn items(&self) -> Option<u32> {
         let items = items(self.spec, self.stored).ok()?;
-        let count = items.into_iter().try_fold(0_u32, |count, item| {
+        items.into_iter().try_fold(0_u32, |count, item| {
             item.ok()?;
             count.checked_add(1)
-        })?;
-        if self.takes_room_by_count() {
-            let full = self.form.size();
-            let was_full = self.own.count.is_some_and(|stored| stored >= full.into());
-            if was_full && count < full && !self.is_packed {
-                return full::filled(self.spec, self.stored, full);
-            }
-        }
-        Changes::one(self.spec.names().count, i32::try_from(count).ok()?)
-    }
-
-    /// Whether room follows from the count and the bytes, and one bucket of a key may have any. Another one may have
-    /// been opened because this one was full, so it has to stay full.
-    fn takes_room_by_count(&self) -> bool {
-        matches!(self.form, Form::Count { .. })
-    }
-
-    /// Whether a full bucket would have room with this size.
-    fn is_reopened_by(&self, bytes: u64) -> bool {
-        let is_full = |bytes: u64| self.spec.max_bytes().is_some_and(|max| bytes >= max.into());
-        self.takes_room_by_count() && is_full(self.own.fields.bytes) && !is_full(bytes)
+        })
     }
 
     fn edits(&self) -> Option<Changes> {

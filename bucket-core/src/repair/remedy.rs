@@ -4,9 +4,10 @@ use bson::{DateTime, RawDocument, RawDocumentBuf};
 
 use super::{changes::Changes, mends, statement};
 use crate::{
-    bucket::record::Record,
+    bucket::{key_of, record::Record},
     check::{Checked, Problem, document},
-    model::limits::Limits,
+    model::{form::Form, limits::Limits},
+    read::{FindPlan, key_elements, newest},
 };
 
 /// What to do about a document.
@@ -47,13 +48,14 @@ impl Remedy {
     }
 }
 
-/// What to do about a document. `closed_for` is what asks for a bucket that takes no more records.
+/// What to do about a document. `closed_for` is what asks for a bucket that takes no more records; `is_followed` says that
+/// the key has a bucket after it, see [`has_followers`].
 ///
 /// ```
 /// # use bson::{DateTime, RawDocument};
 /// # use bucket_core::{Record, repair::{Remedy, remedy}};
 /// fn is_fine<T: Record>(stored: &RawDocument) -> bool {
-///     matches!(remedy::<T>(stored, |_| None, DateTime::now(), None), Remedy::Nothing)
+///     matches!(remedy::<T>(stored, |_| None, DateTime::now(), None, false), Remedy::Nothing)
 /// }
 /// ```
 pub fn remedy<T: Record>(
@@ -61,6 +63,7 @@ pub fn remedy<T: Record>(
     limits: impl Fn(&T::Key) -> Option<Limits>,
     now: DateTime,
     closed_for: Option<Problem>,
+    is_followed: bool,
 ) -> Remedy {
     let check = |stored: &RawDocument| document::<T>(stored, &limits, now);
     let before = check(stored).problems;
@@ -81,7 +84,8 @@ pub fn remedy<T: Record>(
         let harmful = mending.problems(true);
         let mut all = Changes::default();
         for problem in &harmful {
-            all.extend(mends::of::<T>(problem, &mending.stored, &limits, now).unwrap_or_default());
+            let mend = mends::of::<T>(problem, &mending.stored, &limits, now, is_followed);
+            all.extend(mend.unwrap_or_default());
         }
         if all.is_empty() || !mending.take(all, &check) {
             break;
@@ -93,7 +97,8 @@ pub fn remedy<T: Record>(
     }
     let mut tried = Vec::new();
     while let Some(problem) = mending.next(&tried) {
-        if let Some(changes) = mends::of::<T>(&problem, &mending.stored, &limits, now) {
+        let mend = mends::of::<T>(&problem, &mending.stored, &limits, now, is_followed);
+        if let Some(changes) = mend {
             mending.try_one(changes, &problem, &check);
         }
         tried.push(problem);
@@ -119,6 +124,15 @@ pub fn remedy<T: Record>(
         // asks for.
         None => Remedy::Leave { problems: before },
     }
+}
+
+/// The find for the newest bucket of a document's key, if what is right for the document depends on whether that is another
+/// one; see [`remedy`].
+#[must_use]
+pub fn has_followers<T: Record>(stored: &RawDocument) -> Option<FindPlan> {
+    let is_counted = matches!(T::SPEC.form(), Form::Count { .. });
+    let key = is_counted.then(|| key_of::<T>(stored).ok())??;
+    Some(newest(T::SPEC, &key_elements::<T>(&key)))
 }
 
 /// How many rounds there are besides one for each problem.

@@ -104,7 +104,9 @@ fn follows<T: Event>(name: &str) -> bool {
         | "is_full"
         | "is_closed" => true,
         // What the items were, no field says. But a full bucket of the manual's form has to stay full.
-        "empty items" => !matches!(T::SPEC.form(), Form::Count { .. }),
+        "empty items" => {
+            !matches!(T::SPEC.form(), Form::Count { .. }) || T::SPEC.max_bytes().is_some()
+        }
         "no start" | "a later start" => has_text_id,
         "a later end" | "an earlier end" | "no end" => is_hybrid,
         "number is text" => has_text_id,
@@ -331,7 +333,7 @@ async fn a_statement_changes_nothing_if_a_writer_came_first() {
     let now = collection.find_one(doc! { "_id": read.get_str("_id").unwrap() });
     let now = now.await.unwrap().unwrap();
     for (stored, changed) in [(&read, 0), (&now, 1)] {
-        let remedy = remedy::<Counted>(stored, |_| None, DateTime::now(), None);
+        let remedy = remedy::<Counted>(stored, |_| None, DateTime::now(), None, false);
         let Remedy::Mend { command, .. } = remedy else {
             panic!("{remedy:?}");
         };
@@ -496,49 +498,169 @@ impl Event for BySize {
 }
 
 /// Another bucket of the key has room, and one of a key may have any.
-async fn full_buckets_that_lost_records<T: Event>(device: &str) {
+async fn full_buckets_that_lost_records<T: Event>(device: &str, damages: &[Document]) {
     let database = database().await;
     let events = T::buckets(&database);
     events.ensure().await.unwrap();
     let record = |n| T::of(device, date(n), n);
-    let records: Vec<T> = (0..13).map(record).collect();
+    let number = 3 * i64::try_from(damages.len()).unwrap() + 1;
+    let records: Vec<T> = (0..number).map(record).collect();
     let report = events.insert_many(records).await.unwrap();
     report.into_result().unwrap();
     let full = buckets_of(&database, device).await;
     let collection = database.collection::<Document>("events");
-    for (bucket, lost) in full.iter().zip([1, -1]) {
+    let mut lost = 0;
+    for (bucket, damage) in full.iter().zip(damages) {
         let id = doc! { "_id": bucket.get("_id").unwrap() };
-        let pop = doc! { "$pop": { "items": lost } };
-        collection.update_one(id, pop).await.unwrap();
+        lost += usize::from(damage.contains_key("$pop"));
+        collection.update_one(id, damage.clone()).await.unwrap();
     }
+    // A writer does not see that this one is open.
+    let open = doc! { "_id": full.last().unwrap().get("_id").unwrap() };
+    for (path, value) in [("count", "1"), ("bytes", "x")] {
+        if full[0].contains_key(path) {
+            let damage = doc! { "$set": { path: value } };
+            collection.update_one(open.clone(), damage).await.unwrap();
+        }
+    }
+    T::buckets(&database).insert(&record(number)).await.unwrap();
+    let before = buckets_of(&database, device).await.len();
+    assert_eq!(before, full.len() + 1);
     let found = events.verify().await.unwrap();
     assert!(kinds(&found.findings).contains(&ProblemKind::Count));
     let dry = events.repair(&found).dry_run().await.unwrap();
     let report = events.repair(&found).await.unwrap();
-    assert_eq!((report.mended, report.left), (2, 0), "{report}");
-    assert_eq!((dry.mended, &dry.buckets), (2, &report.buckets));
+    let damaged = u64::try_from(damages.len()).unwrap() + 1;
+    assert_eq!((report.mended, report.left), (damaged, 0), "{report}");
+    assert_eq!((dry.mended, &dry.buckets), (damaged, &report.buckets));
     let left = events.verify().await.unwrap();
     assert!(left.is_clean(), "{left}");
     let read = async || {
         let records = events.records(T::key_of(device));
         records.collect().await.unwrap().len()
     };
-    assert_eq!(read().await, 11);
+    let stored = usize::try_from(number).unwrap() + 1 - lost;
+    assert_eq!(read().await, stored);
     // They take no more records, and nothing else has changed.
-    events.insert(&record(13)).await.unwrap();
-    assert_eq!(buckets_of(&database, device).await.len(), full.len());
+    events.insert(&record(number + 1)).await.unwrap();
+    assert_eq!(buckets_of(&database, device).await.len(), before);
     assert!(events.verify().await.unwrap().is_clean());
-    assert_eq!(read().await, 12);
+    assert_eq!(read().await, stored + 1);
+}
+
+/// The last or the first record is lost, by itself or with the count.
+fn losses() -> Vec<Document> {
+    let last = doc! { "items": 1 };
+    vec![
+        doc! { "$pop": &last },
+        doc! { "$pop": { "items": -1 } },
+        doc! { "$pop": &last, "$set": { "count": "3" } },
+        doc! { "$pop": &last, "$set": { "count": 3.5 } },
+        doc! { "$pop": &last, "$unset": { "count": 1 } },
+    ]
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn full_buckets_that_lost_records_stay_full() {
-    full_buckets_that_lost_records::<Counted>("a").await;
+    full_buckets_that_lost_records::<Counted>("a", &losses()).await;
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "events",
+    items = "items",
+    stats = "stats",
+    capacity = 6,
+    raised_from = 3
+)]
+struct Raised {
+    #[bucket(key)]
+    device: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(sum)]
+    number: i64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "events", items = "items", stats = "stats", capacity = 3)]
+struct BeforeRaised {
+    #[bucket(key)]
+    device: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(sum)]
+    number: i64,
+}
+
+/// The index on open buckets has those of fewer records than the old capacity.
+#[tokio::test(flavor = "multi_thread")]
+async fn full_buckets_of_an_old_capacity_stay_full() {
+    let database = database().await;
+    let before = BeforeRaised::buckets(&database);
+    before.ensure().await.unwrap();
+    let device = || "a".to_owned();
+    for number in 0..7 {
+        let at = date(number);
+        let record = BeforeRaised {
+            device: device(),
+            at,
+            number,
+        };
+        before.insert(&record).await.unwrap();
+    }
+    let events = Raised::buckets(&database);
+    events.ensure().replace_indexes().await.unwrap();
+    let collection = database.collection::<Document>("events");
+    let first = buckets_of(&database, "a").await[0].clone();
+    let first = doc! { "_id": first.get("_id").unwrap() };
+    let pop = doc! { "$pop": { "items": 1 } };
+    collection.update_one(first, pop).await.unwrap();
+    let found = events.verify().await.unwrap();
+    let report = events.repair(&found).await.unwrap();
+    assert_eq!((report.mended, report.left), (1, 0), "{report}");
+    let left = events.verify().await.unwrap();
+    assert!(left.is_clean(), "{left}");
+    assert_eq!(events.records("a").collect().await.unwrap().len(), 6);
+}
+
+/// Items before the mark of a removed record were lost, so that its place is that of another item now.
+#[tokio::test(flavor = "multi_thread")]
+async fn places_that_are_named_twice_are_no_harm() {
+    let database = database().await;
+    let events = stored::<Counted>(&database).await;
+    let key = || Counted::key_of("b");
+    let removed = events.delete(key(), Which::id(&"b 2".to_owned()));
+    assert!(removed.forget_ids().await.unwrap().is_some());
+    let first = buckets_of(&database, "b").await[0].clone();
+    let first = doc! { "_id": first.get("_id").unwrap() };
+    let collection = database.collection::<Document>("events");
+    let pop = doc! { "$pop": { "items": -1 } };
+    collection.update_one(first, pop).await.unwrap();
+    for mended in [1, 0] {
+        let found = events.verify().await.unwrap();
+        let report = events.repair(&found).await.unwrap();
+        assert_eq!((report.mended, report.quarantined), (mended, 0), "{report}");
+        assert!(events.verify().await.unwrap().is_clean());
+        let left = usize::try_from(7 + mended).unwrap();
+        assert_eq!(events.records(key()).collect().await.unwrap().len(), left);
+        if mended > 0 {
+            // Its mark names a place that another mark names.
+            let removed = events.delete(key(), Which::id(&"b 1".to_owned()));
+            assert!(removed.forget_ids().await.unwrap().is_some());
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn buckets_that_lost_records_stay_full_by_their_bytes() {
-    full_buckets_that_lost_records::<BySize>("a").await;
+    let mut damages = losses();
+    let last = doc! { "items": 1 };
+    damages.extend([
+        doc! { "$pop": &last, "$set": { "bytes": "x" } },
+        doc! { "$set": { "bytes": "x", "count": "3" } },
+    ]);
+    full_buckets_that_lost_records::<BySize>("a", &damages).await;
 }
 
 #[tokio::test]

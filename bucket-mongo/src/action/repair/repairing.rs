@@ -4,13 +4,13 @@ use bucket_core::{
     Record,
     check::{Finding, Problem},
     repair::{
-        BetweenTwo, Remedy, between_two, copied_document, document_with_id, move_out,
-        other_document, quarantine, remedy,
+        BetweenTwo, Remedy, between_two, copied_document, document_with_id, has_followers,
+        move_out, other_document, quarantine, remedy,
     },
 };
 use mongodb::{
     Collection,
-    bson::{Bson, DateTime, Document, RawDocumentBuf},
+    bson::{Bson, DateTime, Document, RawBson, RawDocumentBuf},
     options::{ReadConcern, ReadPreference, SelectionCriteria},
 };
 
@@ -49,6 +49,8 @@ struct WithOthers {
     quarantine: Vec<Problem>,
     /// Only a person can decide.
     left: Vec<Problem>,
+    /// A bucket of its key comes after it.
+    is_followed: bool,
 }
 
 impl<T: Record> Repairing<'_, T> {
@@ -77,19 +79,21 @@ impl<T: Record> Repairing<'_, T> {
             ..RepairedBucket::default()
         };
         let mut editing = Editing::new(self.buckets, None, self.settings, self.context.clone())?;
+        let mut has_rival = false;
         for _ in 0..ATTEMPTS {
             let plan = document_with_id(&found.id);
             let Some(stored) = editing.read(plan).await?.pop() else {
                 return Ok(bucket);
             };
-            let others = self.with_others(&mut editing, &stored, problems).await?;
+            let mut others = self.with_others(&mut editing, &stored, problems).await?;
+            others.is_followed |= has_rival;
+            let is_followed = others.is_followed;
             let sent = self.one(&mut editing, &stored, others, &mut bucket).await;
             match sent {
                 Ok(Sent::Made(_)) => return Ok(bucket),
-                Ok(Sent::Lost) => {
-                    (bucket.mended, bucket.quarantined) = (Vec::new(), Vec::new());
-                    bucket.left = Vec::new();
-                }
+                Ok(Sent::Lost) => {}
+                // A writer has opened a bucket since the look.
+                Err(error) if error.is_duplicate_key() && !is_followed => has_rival = true,
                 Err(error) if is_refused(&error) => {
                     bucket.left.append(&mut bucket.mended);
                     bucket.left.append(&mut bucket.quarantined);
@@ -98,6 +102,8 @@ impl<T: Record> Repairing<'_, T> {
                 }
                 Err(error) => return Err(error),
             }
+            (bucket.mended, bucket.quarantined) = (Vec::new(), Vec::new());
+            bucket.left = Vec::new();
         }
         bucket.is_changed = true;
         Ok(bucket)
@@ -132,6 +138,11 @@ impl<T: Record> Repairing<'_, T> {
                 _ => {}
             }
         }
+        if let Some(plan) = has_followers::<T>(stored) {
+            let newest = editing.read(plan).await?.pop();
+            let id = |of: &RawDocumentBuf| of.get("_id").ok().flatten().map(RawBson::from);
+            found.is_followed = newest.is_some_and(|newest| id(&newest) != id(stored));
+        }
         Ok(found)
     }
 
@@ -146,9 +157,10 @@ impl<T: Record> Repairing<'_, T> {
         let done = Sent::Made(1);
         bucket.left = others.left;
         let limits = |key: &T::Key| self.buckets.limits_of(key);
+        let now = DateTime::now();
         let remedy = match others.quarantine {
             problems if problems.is_empty() => {
-                remedy::<T>(stored, limits, DateTime::now(), others.close)
+                remedy::<T>(stored, limits, now, others.close, others.is_followed)
             }
             problems => Remedy::quarantine(problems),
         };
