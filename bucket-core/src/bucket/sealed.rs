@@ -9,9 +9,10 @@
 //!   "items": Binary(128, "..") }
 //! ```
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use bson::{DateTime, Document, RawBsonRef, RawDocument, doc, spec::BinarySubtype};
+use serde::de::Error as _;
 
 use super::{head::wrong_field, packed::each_packed, selected};
 use crate::{
@@ -78,15 +79,25 @@ pub(crate) fn selected<'a>(
     with_items(spec, stored, |packed, writer| {
         let array = writer.begin_array(spec.items());
         let mut index = 0;
+        let mut damage = None;
         each_packed(packed, |item| {
             let element = writer.begin_element(index);
             selected::write(paths, item, writer);
             writer.end(element);
+            // Of an item that cannot be read to its end, fields would be left out in silence.
+            if damage.is_none() && !is_readable(item) {
+                let source = Arc::new(bson::error::Error::custom("it has a malformed element"));
+                damage = Some(Damage::Item { index, source });
+            }
             index += 1;
         })?;
         writer.end(array);
-        Ok(())
+        damage.map_or(Ok(()), Err)
     })
+}
+
+fn is_readable(item: &RawDocument) -> bool {
+    elements(item).all(|element| element.is_ok())
 }
 
 /// A sealed bucket with what is written in the place of its packed items. Other buckets stay as they are.
@@ -153,4 +164,21 @@ pub(crate) fn archived_path() -> String {
 pub(crate) fn is_cut(spec: &BucketSpec, from: DateTime) -> Document {
     let first = format!("${SEALED}.{FIRST}");
     doc! { "$and": [is_packed(spec), { "$not": { "$gte": [first, from] } }] }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{RawDocument, rawdoc};
+
+    use super::is_readable;
+
+    #[test]
+    fn an_item_with_a_name_that_is_no_text_is_not_readable() {
+        let item = rawdoc! { "at": 1, "name": 2, "n": 3 };
+        assert!(is_readable(&item));
+        let mut bytes = item.into_bytes();
+        let at = bytes.windows(4).position(|four| four == b"name").unwrap();
+        bytes[at] = 0xff;
+        assert!(!is_readable(RawDocument::from_bytes(&bytes).unwrap()));
+    }
 }

@@ -530,9 +530,9 @@ async fn full_buckets_that_lost_records<T: Event>(device: &str, damages: &[Docum
     assert!(kinds(&found.findings).contains(&ProblemKind::Count));
     let dry = events.repair(&found).dry_run().await.unwrap();
     let report = events.repair(&found).await.unwrap();
-    let damaged = u64::try_from(damages.len()).unwrap() + 1;
-    assert_eq!((report.mended, report.left), (damaged, 0), "{report}");
-    assert_eq!((dry.mended, &dry.buckets), (damaged, &report.buckets));
+    let buckets = u64::try_from(damages.len()).unwrap() + 1;
+    assert_eq!((report.mended, report.left), (buckets, 0), "{report}");
+    assert_eq!((dry.mended, &dry.buckets), (buckets, &report.buckets));
     let left = events.verify().await.unwrap();
     assert!(left.is_clean(), "{left}");
     let read = async || {

@@ -67,7 +67,7 @@ impl<T: Record> Correction<'_, T> {
         };
         loop {
             transaction.begin().await?;
-            let session = Some(transaction.session());
+            let session = transaction.session();
             let moving = Editing::new(buckets, session, &Settings::default(), context.clone())?;
             let tried = self.attempt(moving.until(deadline)).await;
             match transaction.end(tried).await? {

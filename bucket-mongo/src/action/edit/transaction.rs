@@ -1,12 +1,17 @@
 //! A transaction of an edit: begun, committed, and begun again after a conflict with another writer.
 
+use std::time::Duration;
+
 use mongodb::{
     ClientSession, Database,
     bson::{RawDocumentBuf, doc, raw::cstr},
     error::{ErrorKind as DriverKind, WriteFailure},
     options::{Acknowledgment, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern},
 };
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::{
+    runtime::Handle,
+    time::{Instant, sleep, timeout, timeout_at},
+};
 
 use super::again::passes;
 use crate::{
@@ -18,6 +23,8 @@ use crate::{
 
 /// The longest pause before another attempt, in milliseconds.
 const PAUSE: u64 = 64;
+/// How long a transaction that was given up is tried to be ended.
+const PATIENCE: Duration = Duration::from_secs(30);
 const TRANSIENT: &str = "TransientTransactionError";
 const UNKNOWN: &str = "UnknownTransactionCommitResult";
 /// `WriteConcernTimeout`
@@ -26,7 +33,10 @@ const LATE: i32 = 64;
 /// The transaction of one edit, in a session of its own: if the call is dropped, nothing of it is left in a session
 /// of the caller.
 pub(super) struct Transaction {
-    session: ClientSession,
+    /// `None` only while it is dropped.
+    session: Option<ClientSession>,
+    /// The server may hold it open, and its buckets with it.
+    is_open: bool,
     database: Database,
     collection: &'static str,
     write_concern: Option<WriteConcern>,
@@ -68,7 +78,8 @@ impl Transaction {
             }
         };
         Ok(takes.then(|| Self {
-            session,
+            session: Some(session),
+            is_open: false,
             database: database.clone(),
             collection,
             write_concern: write_concern.cloned(),
@@ -77,13 +88,17 @@ impl Transaction {
         }))
     }
 
-    pub(super) fn session(&mut self) -> &mut ClientSession {
-        &mut self.session
+    pub(super) fn session(&mut self) -> Option<&mut ClientSession> {
+        self.session.as_mut()
     }
 
     pub(super) async fn begin(&mut self) -> Result<()> {
         let primary = SelectionCriteria::ReadPreference(ReadPreference::Primary);
-        let start = self.session.start_transaction();
+        let Some(session) = &mut self.session else {
+            return Ok(());
+        };
+        self.is_open = true;
+        let start = session.start_transaction();
         // A transaction takes not every level that a client may have.
         let start = start.selection_criteria(primary);
         let start = start.read_concern(ReadConcern::local());
@@ -105,9 +120,7 @@ impl Transaction {
                 None
             }
             Err(error) => {
-                // If the abort gets no reply, the server ends the transaction by itself.
-                let abort = self.session.abort_transaction();
-                timeout_at(self.deadline, abort).await.ok();
+                self.abort().await;
                 // Nothing of a transaction that was not committed is stored.
                 let passes = error.contains_label(TRANSIENT)
                     || error.is_outcome_unknown()
@@ -124,6 +137,13 @@ impl Transaction {
         }
         sleep(backoff::between(0, PAUSE)).await;
         Ok(None)
+    }
+
+    async fn abort(&mut self) {
+        if let Some(session) = &mut self.session {
+            let aborted = timeout_at(self.deadline, session.abort_transaction()).await;
+            self.is_open = aborted.is_err();
+        }
     }
 
     /// Waits until the transaction, which is committed, has met its write concern.
@@ -156,26 +176,33 @@ impl Transaction {
             Ok(Err(error)) => return not_known(error),
             Ok(Ok(reply)) => reply,
         };
-        match reply.get_document("writeConcernError") {
-            Ok(unmet) => {
+        let refused = reply.get_array("writeErrors").ok();
+        let refused = refused.and_then(|errors| errors.first()?.as_document());
+        match refused.or(reply.get_document("writeConcernError").ok()) {
+            Some(unmet) => {
                 let message = unmet.get_str("errmsg").unwrap_or_default();
                 not_known(mongodb::error::Error::custom(message.to_owned()))
             }
-            Err(_) => Ok(()),
+            None => Ok(()),
         }
     }
 
     /// Whether it is committed; otherwise nothing of it is stored.
     async fn commit(&mut self) -> Result<bool> {
         loop {
-            let commit = self.session.commit_transaction();
+            let Some(session) = &mut self.session else {
+                return Ok(false);
+            };
+            let commit = session.commit_transaction();
             let Ok(committed) = timeout_at(self.deadline, commit).await else {
                 return Err(Error::not_known(NotKnown::NoReply, &self.context));
             };
             let Err(error) = committed else {
+                self.is_open = false;
                 return Ok(true);
             };
             if is_late(&error) {
+                self.is_open = false;
                 return Err(Error::unknown(error, &self.context));
             }
             match (
@@ -187,7 +214,10 @@ impl Transaction {
                     sleep(backoff::spread(PAUSE)).await;
                 }
                 (true, _) => return Err(Error::unknown(error, &self.context)),
-                (false, true) => return Ok(false),
+                (false, true) => {
+                    self.is_open = false;
+                    return Ok(false);
+                }
                 // It is committed, but by fewer members than the write concern asks for. The driver does not call that
                 // unknown if the members can never be enough.
                 _ if matches!(*error.kind, DriverKind::Write(_)) => {
@@ -196,5 +226,24 @@ impl Transaction {
                 (false, false) => return Err(Error::read(error, &self.context)),
             }
         }
+    }
+}
+
+/// A transaction that may be open would keep others from its buckets for a minute.
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        let session = self.session.take();
+        let (true, Some(session), Ok(runtime)) = (self.is_open, session, Handle::try_current())
+        else {
+            return;
+        };
+        let admin = self.database.client().database("admin");
+        runtime.spawn(async move {
+            // The driver aborts none whose commit was sent. If it is done, this changes nothing.
+            let kill = admin.run_command(doc! { "killSessions": [session.id().clone()] });
+            // Without a reply the server ends the transaction by itself.
+            timeout(PATIENCE, kill).await.ok();
+            drop(session);
+        });
     }
 }
