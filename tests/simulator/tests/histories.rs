@@ -1,6 +1,6 @@
 //! Histories, one after the other, on two threads side by side.
 //!
-//! `SIM_SECONDS` says for how long (else a minute, and at most 3,000 histories), `SIM_SEED` runs the history of one seed, `SIM_FROM` begins
+//! `SIM_SECONDS` says for how long (else half a minute, and at most 3,000 histories), `SIM_SEED` runs the history of one seed, `SIM_FROM` begins
 //! with another seed than the first, `SIM_SHRINK=0` makes none smaller that fails.
 #![allow(clippy::panic, missing_docs)]
 
@@ -20,7 +20,7 @@ use std::{
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The seconds of a run in the gate.
-const SECONDS: f64 = 60.0;
+const SECONDS: f64 = 30.0;
 /// And at most this many histories of it, so that a faster machine runs no others.
 const HISTORIES: u64 = 3_000;
 const THREADS: usize = 2;
