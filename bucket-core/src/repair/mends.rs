@@ -144,7 +144,10 @@ impl Bucket<'_> {
         let count = self.items()?;
         let mut right = Changes::one(names.count, i32::try_from(count).ok()?)?;
         let full = self.full();
-        let was_full = self.own.count.is_some_and(|stored| stored >= full.into());
+        let was_full = self
+            .own
+            .count
+            .is_some_and(|stored| stored >= i64::from(full));
         if !self.stays_full(was_full) || count >= full {
             return Some(right);
         }
@@ -158,7 +161,11 @@ impl Bucket<'_> {
     }
 
     fn bytes(&self, expected: u64) -> Option<Changes> {
-        let is_full = |bytes: u64| self.spec.max_bytes().is_some_and(|max| bytes >= max.into());
+        let is_full = |bytes: u64| {
+            self.spec
+                .max_bytes()
+                .is_some_and(|max| bytes >= u64::from(max))
+        };
         if self.stays_full(is_full(self.own.fields.bytes))
             && !is_full(expected)
             && self.items()? < self.full()
@@ -186,7 +193,7 @@ impl Bucket<'_> {
 
     /// Only an edited bucket may count more bytes than it has.
     fn closed_by_bytes(&self, max: u32) -> Option<Changes> {
-        let bytes = self.own.fields.bytes.max(max.into());
+        let bytes = self.own.fields.bytes.max(u64::from(max));
         let mut changes = Changes::one(self.spec.names().bytes, i64::try_from(bytes).ok()?)?;
         changes.extend(self.edits()?);
         Some(changes)

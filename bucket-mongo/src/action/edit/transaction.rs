@@ -23,8 +23,11 @@ use crate::{
 
 /// The longest pause before another attempt, in milliseconds.
 const PAUSE: u64 = 64;
-/// How long a transaction that was given up is tried to be ended.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The pauses, in seconds, before each attempt to end a transaction that was given up: the server may begin it only after
+/// that.
+const PAUSES: [u64; 5] = [0, 1, 3, 10, 30];
+/// How long each takes at most.
+const PATIENCE: Duration = Duration::from_secs(10);
 const TRANSIENT: &str = "TransientTransactionError";
 const UNKNOWN: &str = "UnknownTransactionCommitResult";
 /// `WriteConcernTimeout`
@@ -240,9 +243,13 @@ impl Drop for Transaction {
         let admin = self.database.client().database("admin");
         runtime.spawn(async move {
             // The driver aborts none whose commit was sent. If it is done, this changes nothing.
-            let kill = admin.run_command(doc! { "killSessions": [session.id().clone()] });
-            // Without a reply the server ends the transaction by itself.
-            timeout(PATIENCE, kill).await.ok();
+            for pause in PAUSES {
+                sleep(Duration::from_secs(pause)).await;
+                let kill = admin.run_command(doc! { "killSessions": [session.id().clone()] });
+                // Without a reply the server ends the transaction by itself.
+                timeout(PATIENCE, kill).await.ok();
+            }
+            // Until then nobody else uses it.
             drop(session);
         });
     }
