@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mongodb::{
-    ClientSession, Database,
+    ClientSession, Collection, Database,
     bson::{RawDocumentBuf, doc, raw::cstr},
     error::{ErrorKind as DriverKind, WriteFailure},
     options::{Acknowledgment, ReadConcern, ReadPreference, SelectionCriteria, WriteConcern},
@@ -16,6 +16,7 @@ use tokio::{
 use super::again::passes;
 use crate::{
     Error, ErrorKind, Result, backoff,
+    collection::collection,
     error::{Context, NotKnown},
     write_concern::raw_write_concern,
     writer::not_sent_in_time,
@@ -23,8 +24,7 @@ use crate::{
 
 /// The longest pause before another attempt, in milliseconds.
 const PAUSE: u64 = 64;
-/// The pauses, in seconds, before each attempt to end a transaction that was given up: the server may begin it only after
-/// that.
+/// The pauses, in seconds, before each attempt to end a transaction that was given up.
 const PAUSES: [u64; 5] = [0, 1, 3, 10, 30];
 /// How long each takes at most.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -240,17 +240,39 @@ impl Drop for Transaction {
         else {
             return;
         };
-        let admin = self.database.client().database("admin");
-        runtime.spawn(async move {
-            // The driver aborts none whose commit was sent. If it is done, this changes nothing.
-            for pause in PAUSES {
-                sleep(Duration::from_secs(pause)).await;
-                let kill = admin.run_command(doc! { "killSessions": [session.id().clone()] });
-                // Without a reply the server ends the transaction by itself.
-                timeout(PATIENCE, kill).await.ok();
-            }
-            // Until then nobody else uses it.
-            drop(session);
-        });
+        let collection = collection(&self.database, self.collection);
+        runtime.spawn(end_former(session, collection));
     }
+}
+
+/// Ends a transaction that was given up.
+///
+/// The driver aborts none whose commit was sent, and the server may begin it only after this. A transaction with the next
+/// number ends it wherever it is: the server takes nothing of an earlier number any more. If it is committed, nothing
+/// changes. Nobody else uses the session until then.
+async fn end_former(mut session: ClientSession, collection: Collection<RawDocumentBuf>) {
+    for pause in PAUSES {
+        sleep(Duration::from_secs(pause)).await;
+        let ended = timeout(PATIENCE, begin_next(&mut session, &collection)).await;
+        if ended.is_ok_and(|ended| ended.is_ok()) {
+            return;
+        }
+    }
+    // The server ends it by itself.
+}
+
+/// Begins the next transaction of a session, and aborts it.
+async fn begin_next(
+    session: &mut ClientSession,
+    collection: &Collection<RawDocumentBuf>,
+) -> mongodb::error::Result<()> {
+    // An error says that none is in progress for the driver.
+    session.abort_transaction().await.ok();
+    let primary = SelectionCriteria::ReadPreference(ReadPreference::Primary);
+    let start = session.start_transaction().selection_criteria(primary);
+    start.read_concern(ReadConcern::local()).await?;
+    let found = collection.find_one(doc! {}).projection(doc! { "_id": 1 });
+    let begun = found.session(&mut *session).await.map(drop);
+    session.abort_transaction().await.ok();
+    begun
 }
