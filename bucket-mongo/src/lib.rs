@@ -102,6 +102,7 @@ pub mod ingest;
 mod models;
 mod read;
 mod read_setters;
+mod reply;
 mod store;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -17,6 +17,7 @@ use super::{
 use crate::{
     backoff,
     error::{Context, Error, ErrorKind, NotKnown},
+    reply::readable,
     trace,
 };
 
@@ -174,7 +175,7 @@ impl Delivery<'_> {
         } else {
             run.selection_criteria(self.selection.criteria(self.deadline))
         };
-        run.session(&mut *self.session).await
+        readable(run.session(&mut *self.session).await)
     }
 
     /// Whether part of the attempt in flight may have been sent. If not, it is called off.

@@ -17,6 +17,7 @@ mod bulk_load;
 mod changed_limits;
 mod client_settings;
 mod concurrency;
+mod cut_messages;
 mod edited_size;
 mod edits;
 mod edits_explain;

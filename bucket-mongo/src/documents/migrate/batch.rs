@@ -13,6 +13,7 @@ use super::{patience::Patience, walk::Walk};
 use crate::{
     backoff,
     error::{Error, NotKnown, Result},
+    reply::readable,
     writer::faults,
 };
 
@@ -170,7 +171,8 @@ impl Walk<'_> {
         let mut patience = Patience::new();
         let mut is_first = true;
         loop {
-            let error = match self.database.run_raw_command(command.clone()).await {
+            let reply = self.database.run_raw_command(command.clone()).await;
+            let error = match readable(reply) {
                 Ok(reply) if asks_again(&reply) => {
                     Error::not_known(NotKnown::Unconfirmed, self.context)
                 }
