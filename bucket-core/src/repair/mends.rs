@@ -144,11 +144,7 @@ impl Bucket<'_> {
         let count = self.items()?;
         let mut right = Changes::one(names.count, i32::try_from(count).ok()?)?;
         let full = self.full();
-        let was_full = self
-            .own
-            .count
-            .is_some_and(|stored| stored >= i64::from(full));
-        if !self.stays_full(was_full) || count >= full {
+        if !self.stays_full() || count >= full {
             return Some(right);
         }
         match self.spec.max_bytes() {
@@ -166,10 +162,7 @@ impl Bucket<'_> {
                 .max_bytes()
                 .is_some_and(|max| bytes >= u64::from(max))
         };
-        if self.stays_full(is_full(self.own.fields.bytes))
-            && !is_full(expected)
-            && self.items()? < self.full()
-        {
+        if self.stays_full() && !is_full(expected) && self.items()? < self.full() {
             return self.closed_by_bytes(self.spec.max_bytes()?);
         }
         Changes::one(
@@ -186,9 +179,9 @@ impl Bucket<'_> {
 
     /// Whether it takes no more records, whatever its items say: where room follows from the count and the bytes, one
     /// bucket of a key may have any.
-    fn stays_full(&self, was_full: bool) -> bool {
+    fn stays_full(&self) -> bool {
         let is_counted = matches!(self.form, Form::Count { .. });
-        is_counted && (was_full || self.is_followed) && !self.is_packed
+        is_counted && self.is_followed && !self.is_packed
     }
 
     /// Only an edited bucket may count more bytes than it has.

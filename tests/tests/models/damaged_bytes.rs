@@ -256,7 +256,10 @@ async fn other_bytes_lose_no_item<T: Event>() {
         let is_left = |kind: &ProblemKind| !kind.is_harmful() || *kind == ProblemKind::Gap;
         assert!(kinds(&after.findings).iter().all(is_left), "{context}");
         let all = [documents(&database, "events").await, moved(&database).await].concat();
-        assert_eq!(items_of(&all), items_of(&before), "{context}");
+        // A mark that takes the place of a lost item names its place.
+        let mut items = items_of(&all);
+        items.retain(|item| !item.contains("moved_from"));
+        assert_eq!(items, items_of(&before), "{context}");
         database
             .collection::<Document>("events_quarantine")
             .drop()
