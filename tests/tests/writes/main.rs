@@ -50,6 +50,7 @@ mod latest_wins;
 mod manual_trades;
 mod many_parts;
 mod moves;
+mod moves_given_up;
 mod new_keys;
 mod numbers;
 mod record_ids;

@@ -356,50 +356,6 @@ async fn a_move_that_too_few_members_have_in_time_is_not_known() {
     update.write_concern(all).await.unwrap();
 }
 
-/// Long before the server ends a transaction by itself.
-const SOON: Duration = Duration::from_secs(10);
-
-/// The server would hold the transaction open for a minute, and others could not write to its buckets.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_move_that_is_given_up_at_its_commit_keeps_nobody_out() {
-    let parameters = ["--setParameter", "enableTestCommands=1"];
-    let server = DevServer::builder().own().arguments(parameters);
-    let server = server.await.unwrap();
-    let database = server.database("given_up").await.unwrap();
-    let events = Windowed::buckets(&database);
-    events.ensure().await.unwrap();
-    let client = server.client().await.unwrap();
-    // A session of the same client would end the transaction by its next number.
-    let others = Windowed::buckets(&client.database(database.name()));
-    let admin = client.database("admin");
-    let lost = doc! { "failCommands": ["commitTransaction"], "closeConnection": true };
-    let fail = doc! { "configureFailPoint": "failCommand", "mode": "alwaysOn", "data": lost };
-    let free = doc! { "configureFailPoint": "failCommand", "mode": "off" };
-    let patience = Duration::from_millis(700);
-    for (id, is_dropped) in [(1, false), (2, true)] {
-        let event = Windowed::of("a", id, date(id));
-        events.insert(&event).await.unwrap();
-        admin.run_command(fail.clone()).await.unwrap();
-        let change = |event: &mut Windowed| event.go_to("b", date(500));
-        let update = events.update("a", Which::id(&id), change);
-        if is_dropped {
-            let update = tokio::time::timeout(patience, update.into_future()).await;
-            assert!(update.is_err());
-        } else {
-            let error = update.deadline(patience).await.unwrap_err();
-            assert!(error.is_outcome_unknown(), "{error}");
-        }
-        admin.run_command(free.clone()).await.unwrap();
-        // Into the bucket that the record was to leave.
-        let next = Windowed::of("a", 10 + id, date(id));
-        let insert = others.insert(&next).deadline(SOON);
-        insert.await.unwrap();
-        let moved = others.delete("a", Which::id(&id)).deadline(SOON);
-        assert!(moved.await.unwrap().is_some());
-    }
-    assert!(events.verify().await.unwrap().is_clean());
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_move_that_would_lose_a_field_is_refused() {
     let database = database().await;

@@ -123,11 +123,13 @@ impl Transaction {
                 None
             }
             Err(error) => {
-                self.abort().await;
+                let is_aborted = self.abort().await;
                 // Nothing of a transaction that was not committed is stored.
                 let passes = error.contains_label(TRANSIENT)
                     || error.is_outcome_unknown()
                     || error.is_retryable();
+                // The server may still hold a command of it, or not have heard of its end.
+                self.is_open = passes || !is_aborted;
                 if !passes {
                     return Err(error);
                 }
@@ -142,11 +144,13 @@ impl Transaction {
         Ok(None)
     }
 
-    async fn abort(&mut self) {
-        if let Some(session) = &mut self.session {
-            let aborted = timeout_at(self.deadline, session.abort_transaction()).await;
-            self.is_open = aborted.is_err();
-        }
+    /// Whether the driver could end the transaction. It says so if the server did not hear of it, too.
+    async fn abort(&mut self) -> bool {
+        let Some(session) = &mut self.session else {
+            return false;
+        };
+        let aborted = timeout_at(self.deadline, session.abort_transaction()).await;
+        aborted.is_ok_and(|aborted| aborted.is_ok())
     }
 
     /// Waits until the transaction, which is committed, has met its write concern.
