@@ -131,14 +131,14 @@ pub(crate) fn document<T: Record>(
     checked
         .problems
         .extend(sealed_ends(spec, stored, &unsealed));
-    let stored = &*unsealed;
+    let (packed, stored) = (stored, &*unsealed);
     let key = key_of::<T>(stored).ok();
     let form = key
         .as_ref()
         .and_then(|key| limits(key)?.apply(spec.form()).ok());
     let form: Form = form.unwrap_or(spec.form());
     let before = checked.problems.len();
-    let own = Own::read(spec, form, stored, &mut Vec::new());
+    let own = Own::read(spec, form, stored, &mut Vec::new()).unpacked_from(packed);
     checked.records = items::check::<T>(stored, key.as_ref(), &own, now, &mut checked.problems);
     let is_of_count = |problem: &Problem| matches!(problem, Problem::Count { .. });
     if checked.problems[before..].iter().any(is_of_count) {

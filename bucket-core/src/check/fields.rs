@@ -30,7 +30,7 @@ pub(crate) struct Own {
     unreadable: Vec<OwnField>,
     has_bytes: bool,
     /// It takes no more records.
-    sealed: bool,
+    pub(crate) sealed: bool,
 }
 
 impl Own {
@@ -65,6 +65,12 @@ impl Own {
         own
     }
 
+    /// Those of a bucket whose items were unpacked from this one.
+    pub(crate) fn unpacked_from(self, packed: &RawDocument) -> Self {
+        let sealed = was_sealed(packed);
+        Self { sealed, ..self }
+    }
+
     pub(crate) fn is_readable(&self, own: OwnField) -> bool {
         !self.unreadable.contains(&own)
     }
@@ -83,6 +89,17 @@ impl Own {
         let mark = spec.form().mark()?;
         self.is_readable(mark)
             .then_some(self.fields.is_full || self.fields.is_closed)
+    }
+
+    /// The size that keeps a bucket with this many items closed which takes no more records, whatever its items say: the
+    /// index on open buckets tells by the count and the size.
+    pub(super) fn least_bytes(&self, spec: &BucketSpec, items: u64) -> u64 {
+        let is_counted = matches!(self.form, Form::Count { .. });
+        let may_be_open = items < u64::from(spec.open_below(self.form.size()));
+        match spec.max_bytes() {
+            Some(max) if is_counted && self.sealed && may_be_open => u64::from(max),
+            _ => 0,
+        }
     }
 
     /// Whether its bytes leave room.

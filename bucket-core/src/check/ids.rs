@@ -18,8 +18,8 @@ const MOST: usize = 1_000_000;
 #[derive(Debug)]
 pub(super) struct Ids {
     hasher: quality::RandomState,
-    /// The place in `buckets` of the last bucket that has each.
-    last: HashMap<u64, usize, fast::RandomState>,
+    /// The place in `buckets` of the first bucket that has each.
+    first: HashMap<u64, usize, fast::RandomState>,
     /// The ids of the buckets.
     buckets: Vec<Bson>,
     /// How many zeros the hash of an id ends with, so that it is compared.
@@ -46,7 +46,7 @@ impl Ids {
     fn of_most(most: usize) -> Self {
         Self {
             hasher: quality::RandomState::default(),
-            last: HashMap::default(),
+            first: HashMap::default(),
             buckets: Vec::new(),
             zeros: 0,
             most,
@@ -74,18 +74,18 @@ impl Ids {
         found.into_iter().map(|(_, shared)| shared).collect()
     }
 
-    /// Whether the id is one of those that are compared.
+    /// Whether the bucket is the first with this id.
     fn take_one(&mut self, index: u64, identity: &[u8], found: &mut Vec<(usize, Shared)>) -> bool {
         let hash = self.hasher.hash_one(identity);
         if hash.trailing_zeros() < self.zeros {
             return false;
         }
         let own = self.buckets.len();
-        let before = self.last.insert(hash, own);
+        let before = *self.first.entry(hash).or_insert(own);
         // A repetition within the bucket is a problem of its own.
-        let Some(before) = before.filter(|before| *before != own) else {
+        if before == own {
             return true;
-        };
+        }
         match found.iter_mut().find(|(of, _)| *of == before) {
             Some((_, shared)) => shared.ids += 1,
             None => found.extend(self.buckets.get(before).map(|other| {
@@ -100,7 +100,7 @@ impl Ids {
                 )
             })),
         }
-        true
+        false
     }
 
     /// The bucket is over.
@@ -108,29 +108,28 @@ impl Ids {
         if is_in {
             self.buckets.push(id.clone());
         }
-        if self.last.len() > self.most {
+        if self.first.len() > self.most {
             self.thin_out();
         }
-        // Buckets whose ids all came again later are not needed any more.
         if self.buckets.len() > self.most + self.most / 4 {
             self.forget_buckets();
         }
     }
 
     fn thin_out(&mut self) {
-        while self.last.len() > self.most {
+        while self.first.len() > self.most {
             self.zeros += 1;
             let zeros = self.zeros;
-            self.last.retain(|hash, _| hash.trailing_zeros() >= zeros);
+            self.first.retain(|hash, _| hash.trailing_zeros() >= zeros);
         }
         self.forget_buckets();
     }
 
-    /// Keeps the buckets that an id was last seen in.
+    /// Keeps the buckets of ids that are compared.
     fn forget_buckets(&mut self) {
         let mut places = HashMap::new();
         let mut kept = Vec::new();
-        for place in self.last.values_mut() {
+        for place in self.first.values_mut() {
             *place = *places.entry(*place).or_insert_with(|| {
                 kept.push(self.buckets.get(*place).cloned().unwrap_or(Bson::Null));
                 kept.len() - 1
@@ -218,9 +217,9 @@ mod tests {
         let found = shared(&mut part, all());
         // Each of ten ids is left out half of the time.
         assert!(found.is_empty() || found == expected, "{found:?}");
-        assert!(part.is_a_part() && part.last.len() <= 25_000);
-        assert!(part.last.len() > 2_000, "{}", part.last.len());
-        assert!(part.buckets.len() <= part.last.len());
+        assert!(part.is_a_part() && part.first.len() <= 25_000);
+        assert!(part.first.len() > 2_000, "{}", part.first.len());
+        assert!(part.buckets.len() <= part.first.len());
         // Many buckets that come again cannot all be left out.
         let mut part = Ids::of_most(1_000);
         let found = shared(
@@ -231,6 +230,6 @@ mod tests {
         for (number, other) in found {
             assert_eq!((number - 5_000).to_string(), other);
         }
-        assert!(part.last.len() <= 1_000 && part.buckets.len() <= 1_250);
+        assert!(part.first.len() <= 1_000 && part.buckets.len() <= 1_250);
     }
 }

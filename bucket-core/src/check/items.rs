@@ -309,7 +309,8 @@ impl<'a> Items<'a> {
         let mut size = RecordSize::default();
         let counters = size.of(self.spec, self.own.form.size(), 0).counters;
         let counters = u64::try_from(counters).unwrap_or(u64::MAX);
-        let expected = self.bytes.saturating_add(number.saturating_mul(counters));
+        let of_items = self.bytes.saturating_add(number.saturating_mul(counters));
+        let expected = of_items.max(self.own.least_bytes(self.spec, number));
         let bytes = self.own.fields.bytes;
         // Edits make it no smaller.
         if bytes < expected || bytes != expected && !is_edited {

@@ -109,7 +109,14 @@ impl Neighbours {
         } else {
             self.compare(&mut run, &seen, is_known);
             self.compare_positions(&mut run, &seen);
-            run.last = Some(seen);
+            // Those that have one place are compared with the first of them: it is the one that stays.
+            if !run
+                .last
+                .as_ref()
+                .is_some_and(|last| self.have_one_place(last, &seen))
+            {
+                run.last = Some(seen);
+            }
         }
         if run.suspicions.len() >= MOST {
             self.suspicions.append(&mut run.suspicions);
@@ -150,6 +157,14 @@ impl Neighbours {
         Suspicion::of_gap(self.spec, later, from, next - 1)
     }
 
+    fn have_one_place(&self, one: &Seen, other: &Seen) -> bool {
+        match self.spec.form() {
+            Form::Window { .. } => one.place.is_some() && one.place == other.place,
+            Form::Numbered { .. } => number_of(one).is_some() && number_of(one) == number_of(other),
+            Form::Count { .. } | Form::Hybrid { .. } => false,
+        }
+    }
+
     fn compare(&mut self, run: &mut Run, seen: &Seen, is_known: bool) {
         let last = run.last.as_ref();
         let found = match self.spec.form() {
@@ -171,7 +186,7 @@ impl Neighbours {
             return first.flatten().into_iter().collect();
         };
         let sequence = before.place.map_or(0, |place| place.sequence);
-        if sequence == place.sequence {
+        if self.have_one_place(before, seen) {
             let other = before.id.clone();
             self.findings
                 .push(seen.finding(Problem::SamePlace { other }));
@@ -193,7 +208,7 @@ impl Neighbours {
             return Vec::new();
         };
         let next = number_of(later).unwrap_or(number);
-        if next == number {
+        if self.have_one_place(later, seen) {
             let other = later.id.clone();
             self.findings
                 .push(seen.finding(Problem::SamePlace { other }));

@@ -205,7 +205,7 @@ pub enum Problem {
     Bytes {
         /// The stored size.
         bytes: u64,
-        /// The size of the items.
+        /// The size of the items; of a sealed bucket at least the limit, because it takes no more records.
         expected: u64,
     },
     /// The bucket holds more records than its capacity.
@@ -465,7 +465,7 @@ impl fmt::Display for Problem {
             Self::Bytes { bytes, expected } => {
                 write!(
                     f,
-                    "its size is stored as {bytes} bytes, but its items take {expected}"
+                    "its size is stored as {bytes} bytes instead of {expected}"
                 )
             }
             Self::OverCapacity { items, capacity } => {

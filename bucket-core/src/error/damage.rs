@@ -172,8 +172,8 @@ impl fmt::Display for Damage {
                 write!(f, "its packed items cannot be read: {message}")
             }
             Self::Archived => f.write_str(
-                "its items are in another collection: to read them, give the handle its archive \
-                 (`with_archive`); to change them, call `restore_from` first",
+                "its items are in another collection: reads get them by a handle with its archive \
+                 (`with_archive`); for changes, bring them back first (`restore_from`)",
             ),
             Self::Bson(source) => write!(f, "it is not valid BSON: {source}"),
         }

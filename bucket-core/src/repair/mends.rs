@@ -11,7 +11,7 @@ use crate::{
         item_time, items, key_of,
         packed::ends_of,
         record::Record,
-        sealed::{FIRST, LAST, SEALED, packed},
+        sealed::{self, FIRST, LAST, SEALED},
         unsealed,
     },
     check::{Own, Problem},
@@ -34,15 +34,15 @@ pub(super) fn of<T: Record>(
 ) -> Option<Changes> {
     let spec = T::SPEC;
     let names = spec.names();
-    let is_packed = packed(spec.items(), stored).is_some();
-    let stored = &*unsealed(spec, stored).ok()?;
+    let is_packed = sealed::packed(spec.items(), stored).is_some();
+    let (packed, stored) = (stored, &*unsealed(spec, stored).ok()?);
     let form = key_of::<T>(stored).ok().and_then(|key| limits(&key));
     let form = form.and_then(|limits| limits.apply(spec.form()).ok());
     let form = form.unwrap_or(spec.form());
     let bucket = Bucket {
         spec,
         stored,
-        own: Own::read(spec, form, stored, &mut Vec::new()),
+        own: Own::read(spec, form, stored, &mut Vec::new()).unpacked_from(packed),
         form,
         is_packed,
         is_followed,
@@ -127,7 +127,7 @@ impl Bucket<'_> {
             // Closed is always safe: the next writer opens another bucket.
             OwnField::Closed | OwnField::Full => Changes::one(path, true),
             // The right size is then the next problem.
-            OwnField::Bytes => Changes::one(path, 0_i64),
+            OwnField::Bytes => self.bytes(0),
             OwnField::ExpireFrom => self.age(now),
             OwnField::Start => self.start::<T>(),
             OwnField::End if self.form.sorts() => Changes::one(path, self.times()?.2),
@@ -148,6 +148,8 @@ impl Bucket<'_> {
             return Some(right);
         }
         match self.spec.max_bytes() {
+            // Columns lose no items.
+            None if self.is_packed => {}
             None => return full::filled(self.spec, self.stored, full),
             // A bucket from before the model counted bytes takes no more.
             Some(_) if !matches!(self.stored.get(names.bytes), Ok(Some(_))) => {}
@@ -173,15 +175,14 @@ impl Bucket<'_> {
 
     /// From this count on the index on open buckets does not have it.
     fn full(&self) -> u32 {
-        let size = self.form.size();
-        size.min(self.spec.raised_from().unwrap_or(size))
+        self.spec.open_below(self.form.size())
     }
 
     /// Whether it takes no more records, whatever its items say: where room follows from the count and the bytes, one
     /// bucket of a key may have any.
     fn stays_full(&self) -> bool {
         let is_counted = matches!(self.form, Form::Count { .. });
-        is_counted && self.is_followed && !self.is_packed
+        is_counted && (self.is_followed || self.own.sealed)
     }
 
     /// Only an edited bucket may count more bytes than it has.

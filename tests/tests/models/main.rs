@@ -37,6 +37,7 @@ mod other_keys_at_once;
 mod redacted;
 mod repair;
 mod repair_indexes;
+mod repair_lost;
 mod server_model;
 mod set_up;
 mod set_up_races;

@@ -189,9 +189,13 @@ impl BucketSpec {
         }
     }
 
+    /// From this count on the index on open buckets of the manual's form does not have a bucket of this capacity.
+    pub(crate) fn open_below(&self, capacity: u32) -> u32 {
+        capacity.min(self.raised_from().unwrap_or(capacity))
+    }
+
     /// The smallest capacity that buckets of the collection were made with.
     pub(super) fn smallest_capacity(&self) -> i32 {
-        let own = self.size();
-        i32::try_from(own.min(self.raised_from().unwrap_or(own))).unwrap_or(i32::MAX)
+        i32::try_from(self.open_below(self.size())).unwrap_or(i32::MAX)
     }
 }

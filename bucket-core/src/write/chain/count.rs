@@ -58,7 +58,9 @@ impl Rules for Pages {
     }
 
     fn open_bucket(&self, chain: &Chain) -> FindPlan {
-        if chain.has_open_index() {
+        // While a capacity is being raised, the newest bucket may have room that the index does not see. An opening that is
+        // refused may have met an older one in the index.
+        if chain.has_open_index() || chain.misses > 0 {
             read::open_buckets(chain.spec, &[&chain.key])
         } else {
             self.newest_bucket(chain)
@@ -96,8 +98,7 @@ impl Chain {
             });
         }
         // One place stays free, so that the index on open buckets sees every opening.
-        let size = self.kind.size();
-        let seen = size.min(self.spec.raised_from().unwrap_or(size));
+        let seen = self.spec.open_below(self.kind.size());
         let mut take = self.fit(from, &known, seen.saturating_sub(1).max(1));
         while take > 1 && !known.with(take, self.bytes(from, take)).has_room(self.spec) {
             // The index tells by the size too.
