@@ -77,7 +77,7 @@ async fn fail(server: &DevServer, mode: impl Into<Bson>, mut data: Document) {
 /// Moves a record, and gives up.
 async fn move_and_give_up(events: &Buckets<Event>, id: i64, is_dropped: bool) {
     let change = |event: &mut Event| {
-        event.device = "b".to_owned();
+        "b".clone_into(&mut event.device);
         event.at = date(500);
     };
     let update = events.update("a", Which::id(&id), change);
