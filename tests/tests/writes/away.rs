@@ -356,13 +356,11 @@ async fn a_dropped_call_removes_the_unsent_commands_from_its_group() {
     // The checks of a handle before its first write.
     call(0..1).await.unwrap();
     server.members()[0].pause().await.unwrap();
-    // Long enough for each to reach the handle on a machine that is busy with other tests.
-    let reached = Duration::from_secs(1);
     let first = call(0..100);
-    sleep(reached).await;
+    sleep(Duration::from_millis(200)).await;
     // As many as are in flight at the same time: the others have not left.
     let stays = call(1_000..5_000);
-    sleep(reached).await;
+    sleep(Duration::from_millis(50)).await;
     let goes = call(5_000..8_000);
     sleep(Duration::from_millis(1_500)).await;
     goes.abort();

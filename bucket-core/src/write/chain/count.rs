@@ -59,8 +59,9 @@ impl Rules for Pages {
 
     fn open_bucket(&self, chain: &Chain) -> FindPlan {
         // While a capacity is being raised, the newest bucket may have room that the index does not see. An opening that is
-        // refused may have met an older one in the index.
-        if chain.has_open_index() || chain.misses > 0 {
+        // refused may have met an older one in the index. Records of a source are not for that one: their positions are looked
+        // for in the newest.
+        if chain.has_open_index() || chain.misses > 0 && chain.watermark.is_none() {
             read::open_buckets(chain.spec, &[&chain.key])
         } else {
             self.newest_bucket(chain)
