@@ -123,9 +123,9 @@ impl Own {
             return None;
         }
         let mut size = self.size();
-        if let (Form::Count { .. }, Some(before)) = (spec.form(), spec.raised_from()) {
+        if matches!(spec.form(), Form::Count { .. }) {
             // A bucket of the smaller capacity may be full with that.
-            size = size.min(before);
+            size = spec.open_below(size);
         }
         Some(self.count? < i64::from(size) && self.has_bytes_left(spec)?)
     }
