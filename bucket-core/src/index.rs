@@ -9,6 +9,7 @@ mod listed;
 mod other_model;
 mod plan;
 mod removal;
+mod reopened;
 mod retention;
 mod rivals;
 mod same_index;
@@ -22,6 +23,7 @@ pub use self::{
     other_model::{other_buckets, sample},
     plan::plan,
     removal::Removal,
+    reopened::{ReopenedPlan, reopened},
     retention::{
         ExpiryReplacement, RemovalPlan, UpdatePlan, date_buckets, expiry_replacement, removal,
     },

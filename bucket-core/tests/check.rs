@@ -205,13 +205,13 @@ fn what_is_between_two_buckets_of_a_key_is_found() {
     use ProblemKind as Kind;
     let mut room = pages();
     room[0] = bucket("a_0000000001", Document::new(), &[(1_000, 1, 0.1)]);
-    finds::<Counted>(&room, &[Kind::RoomBefore, Kind::TwoOpen]);
+    finds::<Counted>(&room, &[Kind::OpenBefore, Kind::TwoOpen]);
     room[1] = bucket(
         "a_0000000003",
         Document::new(),
         &[(3_000, 2, 0.1), (3_000, 3, 0.1)],
     );
-    finds::<Counted>(&room, &[Kind::RoomBefore]);
+    finds::<Counted>(&room, &[Kind::OpenBefore]);
 
     let mut gap = windows();
     gap.remove(1);

@@ -322,7 +322,6 @@ fn a_bucket_that_is_in_the_way_of_a_later_one_is_closed() {
     };
     assert_eq!(mended(&one, &command), raw(&numbers()[1]));
 
-    // Nothing closes a bucket that has room, so one of them moves.
     let two = [
         bucket("a_0000000001", Document::new(), &[(1_000, 1, 0.1)]),
         pages().remove(1),
@@ -332,9 +331,21 @@ fn a_bucket_that_is_in_the_way_of_a_later_one_is_closed() {
     let ask = |one: &RawDocument, other: &RawDocument| {
         between_two::<Counted>(&later, one, other, |_| None)
     };
-    assert_eq!(ask(&two[0], &two[1]), BetweenTwo::Quarantine);
+    assert_eq!(ask(&two[0], &two[1]), BetweenTwo::Close);
     assert_eq!(ask(&two[0], &raw(&pages()[0])), BetweenTwo::Gone);
     assert_eq!(ask(&two[0], &two[0]), BetweenTwo::Gone);
+    // A mark takes the free place.
+    let closed = remedy::<Counted>(&two[0], |_| None, NOW, Some(later.clone()), true);
+    let Remedy::Mend { command, .. } = closed else {
+        panic!("{closed:?}");
+    };
+    let closed = mended(&two[0], &command);
+    assert_eq!(closed.get_array("items").unwrap().into_iter().count(), 2);
+    assert_eq!(ask(&closed, &two[1]), BetweenTwo::Gone);
+    // None can have the time of an item if there is none, so the bucket moves.
+    let empty = raw(&bucket("a_0000000001", Document::new(), &[]));
+    let moved = remedy::<Counted>(&empty, |_| None, NOW, Some(later), true);
+    assert!(matches!(moved, Remedy::Quarantine { .. }), "{moved:?}");
 }
 
 #[test]

@@ -51,6 +51,15 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
+    /// Whether writers take it for the open bucket of its key, in a form that has one.
+    pub(crate) fn is_open(&self, spec: &BucketSpec) -> bool {
+        if spec.form().mark().is_some() {
+            self.marked == Some(false)
+        } else {
+            self.has_room == Some(true)
+        }
+    }
+
     pub(crate) fn finding(&self, problem: Problem) -> Finding {
         Finding::new(self.id.clone(), self.fields_of_key.clone(), problem)
     }
@@ -147,7 +156,7 @@ pub(crate) fn document<T: Record>(
         checked.problems.retain(|problem| {
             !matches!(
                 problem,
-                Problem::NotMarked { .. } | Problem::MarkedWithRoom { .. }
+                Problem::NotMarked { .. } | Problem::MarkedWithRoom { .. } | Problem::OpenSealed
             )
         });
     }

@@ -102,6 +102,14 @@ impl Own {
         }
     }
 
+    /// Whether the index on open buckets has it although it takes no more records.
+    fn blocks(&self, spec: &BucketSpec) -> bool {
+        let is_counted = matches!(self.form, Form::Count { .. });
+        let below = i64::from(spec.open_below(self.form.size()));
+        let has_count = self.count.is_some_and(|count| count < below);
+        is_counted && self.sealed && has_count && self.has_bytes_left(spec) == Some(true)
+    }
+
     /// Whether its bytes leave room.
     fn has_bytes_left(&self, spec: &BucketSpec) -> Option<bool> {
         let Some(max) = spec.max_bytes() else {
@@ -139,6 +147,9 @@ impl Own {
     ) {
         check_optional(spec, stored, problems);
         self.check_marks(spec, problems);
+        if self.blocks(spec) {
+            problems.push(Problem::OpenSealed);
+        }
         let are_readable = self.is_readable(OwnField::Start) && self.is_readable(OwnField::End);
         let BucketFields { start, end, .. } = self.fields;
         if spec.form().span() == Span::Window && are_readable && !is_window(start, end) {

@@ -59,6 +59,7 @@ impl ProblemKind {
             Self::RemovedLate => "the retention removes records too late",
             Self::Gap => "records are missing, unless you removed them",
             Self::OpenBefore | Self::TwoOpen => "writers may fill the wrong bucket, or none",
+            Self::OpenSealed => "no record of its key can be stored",
             Self::SamePlace => "pages and cursors may miss records",
             Self::Position => "records of the source may be stored twice, or taken for stored",
         }
@@ -94,7 +95,8 @@ impl ProblemKind {
             Self::OverCapacity => "nothing, if the capacity was lowered",
             Self::Empty => "remove it",
             Self::NotMarked | Self::MarkedWithRoom | Self::RoomBefore => "nothing",
-            Self::OpenLate | Self::OpenBefore => "set the mark",
+            Self::OpenLate => "set the mark",
+            Self::OpenBefore | Self::OpenSealed => "close it, as `repair()` does",
             Self::RemovedEarly | Self::RemovedLate => {
                 "set the date to the time of the latest record"
             }
@@ -135,6 +137,7 @@ impl fmt::Display for ProblemKind {
             Self::NotMarked => "full without a mark",
             Self::MarkedWithRoom => "marked with room",
             Self::OpenLate => "open bucket of late records",
+            Self::OpenSealed => "open although it is sealed",
             Self::RemovedEarly => "removed too early",
             Self::RemovedLate => "removed too late",
             Self::Gap => "missing buckets",

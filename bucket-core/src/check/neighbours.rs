@@ -266,12 +266,7 @@ fn pages(open: &mut Option<Seen>, last: Option<&Seen>, seen: &Seen) -> Vec<Suspi
     let mut found = Vec::new();
     let has_room = |seen: &Seen| seen.has_room == Some(true);
     if let Some(last) = last.filter(|last| has_room(last)) {
-        let later = seen.id.clone();
-        found.extend(Suspicion::of_both(
-            last,
-            seen,
-            Problem::RoomBefore { later },
-        ));
+        found.extend(open_before(last, seen));
     }
     if has_room(seen) {
         if let Some(open) = &*open {

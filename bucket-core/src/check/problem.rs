@@ -236,6 +236,8 @@ pub enum Problem {
         /// The name of the mark.
         mark: String,
     },
+    /// A sealed bucket takes no more records, but writers take it for the open one of its key.
+    OpenSealed,
     /// The server may remove the bucket before its records are old enough.
     #[non_exhaustive]
     RemovedEarly {
@@ -260,13 +262,13 @@ pub enum Problem {
         /// The last one.
         to: u64,
     },
-    /// The bucket has room, but its key has a later bucket.
+    /// The bucket has room, but its window has a later bucket.
     #[non_exhaustive]
     RoomBefore {
         /// The later bucket.
         later: Bson,
     },
-    /// The bucket is not marked, but its key has a later bucket.
+    /// Writers may take the bucket for the open one, but its key has a later bucket.
     #[non_exhaustive]
     OpenBefore {
         /// The later bucket.
@@ -336,6 +338,7 @@ pub enum ProblemKind {
     NotMarked,
     MarkedWithRoom,
     OpenLate,
+    OpenSealed,
     RemovedEarly,
     RemovedLate,
     Gap,
@@ -376,6 +379,7 @@ impl Problem {
             Self::NotMarked { .. } => ProblemKind::NotMarked,
             Self::MarkedWithRoom { .. } => ProblemKind::MarkedWithRoom,
             Self::OpenLate { .. } => ProblemKind::OpenLate,
+            Self::OpenSealed => ProblemKind::OpenSealed,
             Self::RemovedEarly { .. } => ProblemKind::RemovedEarly,
             Self::RemovedLate { .. } => ProblemKind::RemovedLate,
             Self::Gap { .. } => ProblemKind::Gap,
@@ -477,6 +481,7 @@ impl fmt::Display for Problem {
             Self::OpenLate { mark } => {
                 write!(f, "it holds late records, but `{mark}` is not set")
             }
+            Self::OpenSealed => f.write_str("it is sealed, but counts as open"),
             Self::RemovedEarly { from, latest } | Self::RemovedLate { from, latest } => write!(
                 f,
                 "its age counts from {}, and its latest record has the time {}",
@@ -494,10 +499,7 @@ impl fmt::Display for Problem {
             }
             Self::RoomBefore { later } => write!(f, "it has room, but {later} follows it"),
             Self::OpenBefore { later } => {
-                write!(
-                    f,
-                    "it is not marked as full or closed, but {later} follows it"
-                )
+                write!(f, "it is neither full nor closed, but {later} follows it")
             }
             Self::TwoOpen { later } => write!(f, "it takes records, and so does {later}"),
             Self::SamePlace { other } => {

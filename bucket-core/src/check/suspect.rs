@@ -198,13 +198,8 @@ impl Suspicion {
                     return false;
                 };
                 match problem {
-                    Problem::OpenBefore { .. } => one.marked == Some(false),
-                    Problem::TwoOpen { .. } if T::SPEC.form().mark().is_some() => {
-                        one.marked == Some(false) && other.marked == Some(false)
-                    }
-                    Problem::TwoOpen { .. } => {
-                        one.has_room == Some(true) && other.has_room == Some(true)
-                    }
+                    Problem::OpenBefore { .. } => one.is_open(T::SPEC),
+                    Problem::TwoOpen { .. } => one.is_open(T::SPEC) && other.is_open(T::SPEC),
                     _ => one.has_room == Some(true),
                 }
             }

@@ -34,25 +34,16 @@ pub(super) fn of<T: Record>(
 ) -> Option<Changes> {
     let spec = T::SPEC;
     let names = spec.names();
-    let is_packed = sealed::packed(spec.items(), stored).is_some();
-    let (packed, stored) = (stored, &*unsealed(spec, stored).ok()?);
-    let form = key_of::<T>(stored).ok().and_then(|key| limits(&key));
-    let form = form.and_then(|limits| limits.apply(spec.form()).ok());
-    let form = form.unwrap_or(spec.form());
-    let bucket = Bucket {
-        spec,
-        stored,
-        own: Own::read(spec, form, stored, &mut Vec::new()).unpacked_from(packed),
-        form,
-        is_packed,
-        is_followed,
-    };
+    let packed = stored;
+    let stored = &*unsealed(spec, stored).ok()?;
+    let bucket = Bucket::read::<T>(packed, stored, limits, is_followed);
     match problem {
         Problem::Count { .. } => bucket.count(),
         Problem::Removed { .. } => bucket.edits(),
         Problem::Aggregate { .. } | Problem::MissingAggregate { .. } => stats::<T>(&bucket),
         Problem::Bytes { expected, .. } => bucket.bytes(*expected),
         Problem::NotMarked { mark } | Problem::OpenLate { mark } => Changes::one(mark, true),
+        Problem::OpenSealed => bucket.closed(),
         Problem::RemovedEarly { .. } | Problem::RemovedLate { .. } => bucket.age(now),
         Problem::AttributeForm { index, array } => bucket.array(*index, array),
         Problem::Id { .. } | Problem::Window { .. } => bucket.start::<T>(),
@@ -88,6 +79,18 @@ pub(super) fn of<T: Record>(
     }
 }
 
+/// The fields of a bucket that takes no more records; `None` if it needs marks, and has no item whose time they can have.
+pub(super) fn closing<T: Record>(
+    stored: &RawDocument,
+    limits: impl Fn(&T::Key) -> Option<Limits>,
+) -> Option<Changes> {
+    if let Some(mark) = T::SPEC.form().mark() {
+        return Changes::one(mark.name(T::SPEC.names()), true);
+    }
+    let rows = unsealed(T::SPEC, stored).ok()?;
+    Bucket::read::<T>(stored, &rows, limits, true).closed()
+}
+
 /// A document to mend.
 struct Bucket<'a> {
     spec: &'static BucketSpec,
@@ -101,7 +104,39 @@ struct Bucket<'a> {
     is_followed: bool,
 }
 
-impl Bucket<'_> {
+impl<'a> Bucket<'a> {
+    /// Reads a bucket as it is stored, and with its items unpacked.
+    fn read<T: Record>(
+        packed: &RawDocument,
+        stored: &'a RawDocument,
+        limits: impl Fn(&T::Key) -> Option<Limits>,
+        is_followed: bool,
+    ) -> Self {
+        let spec = T::SPEC;
+        let form = key_of::<T>(stored).ok().and_then(|key| limits(&key));
+        let form = form.and_then(|limits| limits.apply(spec.form()).ok());
+        let form = form.unwrap_or(spec.form());
+        Self {
+            spec,
+            stored,
+            own: Own::read(spec, form, stored, &mut Vec::new()).unpacked_from(packed),
+            form,
+            is_packed: sealed::packed(spec.items(), packed).is_some(),
+            is_followed,
+        }
+    }
+
+    /// It takes no more records, in the manual's form.
+    fn closed(&self) -> Option<Changes> {
+        if !matches!(self.form, Form::Count { .. }) {
+            return None;
+        }
+        match self.spec.max_bytes() {
+            Some(max) => self.closed_by_bytes(max),
+            None => full::filled(self.spec, self.stored, self.full()),
+        }
+    }
+
     /// A field that is missing or has another type.
     fn field<T: Record>(&self, path: &str, now: DateTime) -> Option<Changes> {
         let (spec, names) = (self.spec, self.spec.names());

@@ -55,14 +55,6 @@ pub fn between_two<T: Record>(
     let (Checked { seen: one, .. }, Checked { seen: other, .. }) =
         (head::<T>(one, &limits), head::<T>(other, &limits));
     let have_one_key = one.key.is_some() && one.key == other.key && one.id != other.id;
-    let has_mark = T::SPEC.form().mark().is_some();
-    let are_open = || {
-        if has_mark {
-            one.marked == Some(false) && other.marked == Some(false)
-        } else {
-            one.has_room == Some(true) && other.has_room == Some(true)
-        }
-    };
     // A number is the place of its bucket, whatever follows it in the id.
     let is_numbered = T::SPEC.ordered_by() == OrderedBy::Number;
     let place = |place: Place| (place.time, if is_numbered { 0 } else { place.sequence });
@@ -70,16 +62,16 @@ pub fn between_two<T: Record>(
     let holds = have_one_key
         && match problem {
             Problem::OpenBefore { .. } => {
-                one.marked == Some(false) && places.is_some_and(|(own, other)| own < other)
+                one.is_open(T::SPEC) && places.is_some_and(|(own, other)| own < other)
             }
-            Problem::TwoOpen { .. } => are_open(),
+            Problem::TwoOpen { .. } => one.is_open(T::SPEC) && other.is_open(T::SPEC),
             Problem::SamePlace { .. } => places.is_some_and(|(own, other)| own == other),
             Problem::SharedId { .. } => shares_id,
             _ => false,
         };
     match problem {
         _ if !holds => BetweenTwo::Gone,
-        Problem::OpenBefore { .. } | Problem::TwoOpen { .. } if has_mark => BetweenTwo::Close,
+        Problem::OpenBefore { .. } | Problem::TwoOpen { .. } => BetweenTwo::Close,
         _ => BetweenTwo::Quarantine,
     }
 }

@@ -15,6 +15,9 @@ pub(super) const COLLECTION: &str = "collection";
 /// Within the id of a copy: the id of the document.
 pub(super) const ID_OF_DOCUMENT: &str = "id";
 
+/// How many calls rely on the copy: those at work, those that have moved the document, and those that ended in between.
+const CALLS: &str = "calls";
+
 /// The id of the copy, and the command that stores it. A document with the same id may have been moved before:
 /// then the next number is for this one.
 ///
@@ -57,6 +60,7 @@ pub fn quarantine(
         let copy = writer.begin_element(0);
         writer.document(ID, &id);
         writer.date("at", now.timestamp_millis());
+        writer.int32(CALLS, 1);
         let reasons = writer.begin_array("reasons");
         for (index, problem) in problems.iter().take(MOST_REASONS).enumerate() {
             writer.element(index, reason(problem).as_bytes());
@@ -84,6 +88,80 @@ const MOST_REASONS: usize = 20;
 #[must_use]
 pub fn copied_document(copy: &RawDocument) -> Option<&RawDocument> {
     copy.get_document(DOCUMENT).ok()
+}
+
+/// Whether a copy counts the calls that rely on it. Those of earlier releases do not, and stay.
+///
+/// ```
+/// use bson::rawdoc;
+/// use bucket_core::repair::may_be_taken_back;
+///
+/// assert!(!may_be_taken_back(&rawdoc! { "_id": { "id": "a_1" }, "document": { "_id": "a_1" } }));
+/// ```
+#[must_use]
+pub fn may_be_taken_back(copy: &RawDocument) -> bool {
+    matches!(copy.get(CALLS), Ok(Some(_)))
+}
+
+/// The command by which a further call relies on a copy, or no longer does.
+///
+/// ```
+/// # use bson::{RawDocument, RawDocumentBuf};
+/// # use bucket_core::repair;
+/// fn relied_on_by_one_more(copy: &RawDocument) -> RawDocumentBuf {
+///     repair::count_calls("moved", copy, 1)
+/// }
+/// ```
+#[must_use]
+pub fn count_calls(into: &str, id: &RawDocument, more: i32) -> RawDocumentBuf {
+    RawWriter::build(|writer| {
+        writer.string("update", into);
+        writer.bool("ordered", true);
+        let updates = writer.begin_array("updates");
+        let update = writer.begin_element(0);
+        let filter = writer.begin_document("q");
+        writer.document(ID, id);
+        // Copies of earlier releases are never taken back.
+        let has_calls = writer.begin_document(CALLS);
+        writer.bool("$exists", true);
+        writer.end(has_calls);
+        writer.end(filter);
+        let change = writer.begin_document("u");
+        let add = writer.begin_document("$inc");
+        writer.int32(CALLS, more);
+        writer.end(add);
+        writer.end(change);
+        writer.end(update);
+        writer.end(updates);
+    })
+}
+
+/// The command that removes a copy that no call relies on: its document changed before any could move it.
+///
+/// ```
+/// # use bson::{RawDocument, RawDocumentBuf};
+/// # use bucket_core::repair;
+/// fn in_vain(copy: &RawDocument) -> RawDocumentBuf {
+///     repair::take_back("moved", copy)
+/// }
+/// ```
+#[must_use]
+pub fn take_back(into: &str, id: &RawDocument) -> RawDocumentBuf {
+    RawWriter::build(|writer| {
+        writer.string("delete", into);
+        writer.bool("ordered", true);
+        let deletes = writer.begin_array("deletes");
+        let delete = writer.begin_element(0);
+        let filter = writer.begin_document("q");
+        writer.document(ID, id);
+        let calls = writer.begin_document(CALLS);
+        writer.int32("$lte", 0);
+        writer.end(calls);
+        writer.end(filter);
+        writer.int32("limit", 1);
+        writer.end(delete);
+        writer.end(deletes);
+    })
 }
 
 fn reason(problem: &Problem) -> RawDocumentBuf {

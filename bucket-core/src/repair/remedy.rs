@@ -5,7 +5,7 @@ use bson::{DateTime, RawDocument, RawDocumentBuf};
 use super::{changes::Changes, mends, statement};
 use crate::{
     bucket::{key_of, record::Record},
-    check::{Checked, Problem, document},
+    check::{Checked, Problem, ProblemKind, document},
     model::{form::Form, limits::Limits},
     read::{FindPlan, key_elements, newest},
 };
@@ -72,11 +72,19 @@ pub fn remedy<T: Record>(
         stored: stored.to_owned(),
         checked: check(stored),
     };
-    if closed_for.is_some()
-        && let Some(mark) = T::SPEC.form().mark()
-        && let Some(mark) = Changes::one(mark.name(T::SPEC.names()), true)
-    {
-        mending.take(mark, &check);
+    if let Some(problem) = &closed_for {
+        match mends::closing::<T>(stored, &limits) {
+            Some(changes) => _ = mending.take(changes, &check),
+            // Nobody who cannot read its items can close it.
+            None if before.iter().any(|it| it.kind() == ProblemKind::Sealed) => {
+                let problems = before.into_iter().chain(closed_for).collect();
+                return Remedy::Leave { problems };
+            }
+            None => {
+                let problems = [problem.clone()].into_iter().chain(before).collect();
+                return Remedy::Quarantine { problems };
+            }
+        }
     }
     // One mend may show the next problem: without the right count, nothing else is compared.
     let rounds = before.len() + MORE;

@@ -9,7 +9,7 @@ use std::{collections::VecDeque, ops::Range};
 
 use bson::{DateTime, Document};
 
-use self::state::{EmptyBuckets, Patience, Recalled, Refused, Suspects, Taken};
+use self::state::{EmptyBuckets, Overtaken, Patience, Recalled, Refused, Suspects, Taken};
 use self::tail::{Known, Tail};
 use self::watermark::Watermark;
 use super::{Action, Source, slot::Slot};
@@ -89,6 +89,8 @@ pub struct Chain {
     refused: Option<Box<Refused>>,
     /// The id that could not be opened although no bucket of the key has it.
     taken: Option<Box<Taken>>,
+    /// The open bucket is not the newest one with a position of the source.
+    overtaken_by: Option<Box<Overtaken>>,
     /// The bucket that the server refuses to let grow, whatever its count says. It counts as full.
     outgrown: Option<String>,
     empty_buckets: EmptyBuckets,
@@ -189,6 +191,7 @@ impl Chain {
             last: None,
             refused: None,
             taken: None,
+            overtaken_by: None,
             outgrown: None,
             empty_buckets: EmptyBuckets::Reserved,
             in_a_hurry: false,
@@ -329,14 +332,23 @@ impl Chain {
     }
 
     /// The document that stops the chain, if there is one: it has an id of the chain but is not one of its
-    /// buckets.
+    /// buckets, or it is open although a later bucket has records of the source.
     #[must_use]
-    pub fn taken_id(&self) -> Option<DamagedBucket> {
-        let Taken { id, times, .. } = &**self.taken.as_ref()?;
-        (*times >= MAX_TAKEN).then(|| {
-            let message = "its id belongs to this key, but its other fields do not".to_owned();
-            DamagedBucket::new(format!("{id:?}"), Damage::Refused { message })
-        })
+    pub fn stopped_by(&self) -> Option<DamagedBucket> {
+        let damage =
+            |id: &str, message| DamagedBucket::new(format!("{id:?}"), Damage::Refused { message });
+        if let Some(Taken { id, times, .. }) = self.taken.as_deref()
+            && *times >= MAX_TAKEN
+        {
+            let message = "its id belongs to this key, but its other fields do not";
+            return Some(damage(id, message.to_owned()));
+        }
+        let Overtaken { open, later, .. } = self.stays_overtaken()?;
+        let message = format!(
+            "it has room, but records of the source are in the later bucket {later:?}, so their order would be lost: call \
+             `verify()` and `repair()`, which closes it"
+        );
+        Some(damage(open, message))
     }
 
     /// What the chain needs to continue.

@@ -12,7 +12,7 @@ use mongodb::{bson::doc, options::WriteConcern};
 use tracing::Instrument;
 
 pub use self::repair_report::{RepairReport, RepairedBucket};
-use self::repairing::Repairing;
+use self::repairing::{Moved, Repairing};
 use super::{
     ActionFuture, VerifyReport,
     verify::{Asked, Verifying},
@@ -178,6 +178,7 @@ impl<T: Record> Repair<'_, T> {
             settings: &self.settings,
             context,
             keep: self.keep,
+            moved: Moved::new(),
             report: RepairReport {
                 is_dry: self.is_dry,
                 quarantine: self.quarantine.clone(),

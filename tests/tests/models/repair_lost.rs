@@ -213,36 +213,6 @@ async fn buckets_that_lost_records_stay_full_by_their_bytes() {
     full_buckets_that_lost_records::<BySize>("a", &damages).await;
 }
 
-/// A writer that looks at the newest bucket opens another one, which the index on open buckets refuses.
-#[tokio::test(flavor = "multi_thread")]
-async fn an_older_bucket_with_room_takes_records_while_a_capacity_is_raised() {
-    let database = database().await;
-    let before = BeforeRaised::buckets(&database);
-    before.ensure().await.unwrap();
-    for number in 0..7 {
-        before.insert(&BeforeRaised::of(number)).await.unwrap();
-    }
-    let events = Raised::buckets(&database);
-    events.ensure().replace_indexes().await.unwrap();
-    for number in 7..12 {
-        events.insert(&Raised::of(number)).await.unwrap();
-    }
-    let collection = database.collection::<Document>("events");
-    let first = buckets_of(&database, "a").await[0].clone();
-    let first = doc! { "_id": first.get("_id").unwrap() };
-    let damage = doc! { "$pop": { "items": 1 }, "$set": { "count": 2 } };
-    collection.update_one(first, damage).await.unwrap();
-    for number in 12..20 {
-        let others = Raised::buckets(&database);
-        let handle = if number % 2 == 0 { &events } else { &others };
-        handle.insert(&Raised::of(number)).await.unwrap();
-    }
-    assert_eq!(events.records("a").collect().await.unwrap().len(), 19);
-    let counts = buckets_of(&database, "a").await;
-    let counts = counts.iter().map(|bucket| bucket.get_i32("count").unwrap());
-    assert_eq!(counts.collect::<Vec<_>>(), [6, 3, 6, 4]);
-}
-
 /// A sealed bucket takes no more records, but the index on open buckets only knows its count and its size.
 async fn sealed_buckets_stay_closed(records: i64, size: Bson) {
     let database = database().await;
@@ -314,9 +284,8 @@ async fn emptied_buckets_with_others_after_them_stay_closed_by_their_bytes() {
     assert_eq!(documents(&database, "events").await.len(), 3);
 }
 
-/// Each is a copy of the one before it.
-#[tokio::test(flavor = "multi_thread")]
-async fn of_many_copies_of_a_bucket_one_repair_leaves_one() {
+/// Each is a copy of the one before it. The first one may have to move for a reason of its own.
+async fn many_copies_of_a_bucket(damage: Option<Document>) {
     let database = database().await;
     let events = stored::<Counted>(&database).await;
     let collection = database.collection::<Document>("events");
@@ -327,12 +296,25 @@ async fn of_many_copies_of_a_bucket_one_repair_leaves_one() {
         copy.insert("_id", format!("{id}_{number}"));
         collection.insert_one(&copy).await.unwrap();
     }
+    if let Some(damage) = damage {
+        let first = doc! { "_id": id };
+        collection.update_one(first, damage).await.unwrap();
+    }
     let found = events.verify().await.unwrap();
     let dry = events.repair(&found).dry_run().await.unwrap();
     let report = events.repair(&found).await.unwrap();
     assert_eq!((dry.quarantined, report.quarantined), (3, 3), "{report}");
+    assert_eq!(dry.buckets, report.buckets);
+    assert_eq!(report.created_indexes, ["bucket_unique"]);
     let left = events.verify().await.unwrap();
     assert!(left.findings.is_empty(), "{left}");
     let read = events.records(Counted::key_of("full")).collect().await;
     assert_eq!(read.unwrap().len(), 9);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_copies_of_a_bucket_one_repair_leaves_one() {
+    many_copies_of_a_bucket(None).await;
+    let damage = doc! { "$set": { "items.1.number": "x" } };
+    many_copies_of_a_bucket(Some(damage)).await;
 }

@@ -162,7 +162,7 @@ impl<E: Clone> Call<E> {
         let front: Vec<usize> = self.batch.front().map(|(at, _)| at).collect();
         for at in front {
             let chain = &mut self.batch.chains[at];
-            if let Some(damage) = chain.taken_id() {
+            if let Some(damage) = chain.stopped_by() {
                 let left = chain.give_up();
                 self.report.fail(left, Reason::Damaged(damage));
             }

@@ -59,9 +59,8 @@ impl Rules for Pages {
 
     fn open_bucket(&self, chain: &Chain) -> FindPlan {
         // While a capacity is being raised, the newest bucket may have room that the index does not see. An opening that is
-        // refused may have met an older one in the index. Records of a source are not for that one: their positions are looked
-        // for in the newest.
-        if chain.has_open_index() || chain.misses > 0 && chain.watermark.is_none() {
+        // refused may have met an older one in the index.
+        if chain.has_open_index() || chain.misses > 0 {
             read::open_buckets(chain.spec, &[&chain.key])
         } else {
             self.newest_bucket(chain)
@@ -70,6 +69,14 @@ impl Rules for Pages {
 
     fn newest_bucket(&self, chain: &Chain) -> FindPlan {
         read::newest(chain.spec, &chain.key)
+    }
+
+    fn next_place(&self, chain: &Chain) -> Option<Place> {
+        match &chain.tail {
+            Tail::Open(known) => Some(known.place),
+            Tail::Full(last) => Some(last.place.after(last.place)),
+            Tail::Unknown | Tail::NoneOpen | Tail::Reserved(_) => None,
+        }
     }
 
     fn guessed(&self, _: &Chain, id: &str) -> Action {

@@ -1,4 +1,5 @@
-//! How long a chain leaves a bucket without records to the writer that reserved it.
+//! How long a chain leaves a bucket without records to the writer that reserved it, and one that is open before later
+//! ones to who removes it.
 //!
 //! That writer inserts whole buckets before the reserved one. Each statement first checks that the bucket is
 //! still reserved, then inserts. The server may execute other statements between these two steps. If the
@@ -9,7 +10,7 @@
 
 use super::{
     Chain, Known, Need, Tail,
-    state::{EmptyBuckets, Patience},
+    state::{EmptyBuckets, Overtaken, Patience},
 };
 
 /// The pauses before a bucket is taken over, in milliseconds: each lasts at least half as long.
@@ -26,6 +27,9 @@ impl Chain {
     /// The longest pause that is due before the next statement, in milliseconds; at least half of it must
     /// pass. `None` if the chain need not wait.
     pub(in crate::write) fn patience(&self) -> Option<u64> {
+        if let Some(overtaken) = self.is_overtaken() {
+            return BEFORE.get(overtaken.pauses).copied();
+        }
         let known = self.leaves_alone()?;
         let pauses = match &self.patience {
             Some(waited) if waited.id == known.id && waited.reserved == known.reserved => {
@@ -46,6 +50,16 @@ impl Chain {
 
     /// That pause is over.
     pub(in crate::write) fn waited(&mut self) {
+        if self.is_overtaken().is_some()
+            && let Some(overtaken) = &mut self.overtaken_by
+        {
+            overtaken.pauses += 1;
+            // It may have been removed, or filled, since it was seen.
+            self.tail = Tail::Unknown;
+            self.look_behind = true;
+            self.forget_watermark();
+            return;
+        }
         let Some(known) = self.leaves_alone() else {
             return;
         };
@@ -65,6 +79,18 @@ impl Chain {
             self.tail = Tail::Unknown;
             self.forget_watermark();
         }
+    }
+
+    /// The open bucket, if a later one with a position of the source came after it at the last look.
+    fn is_overtaken(&self) -> Option<&Overtaken> {
+        let asked = self.watermark.as_ref().is_some_and(|it| it.is_asked());
+        self.overtaken_by.as_deref().filter(|_| asked)
+    }
+
+    /// That bucket, if the chain has waited long enough.
+    pub(super) fn stays_overtaken(&self) -> Option<&Overtaken> {
+        let overtaken = self.is_overtaken()?;
+        (overtaken.pauses >= BEFORE.len()).then_some(overtaken)
     }
 
     /// The bucket without records that another writer may have reserved, if the tail is one.

@@ -2,10 +2,9 @@
 
 use bson::{RawDocument, doc};
 
-use super::{Chain, Tail};
+use super::{Chain, Known, Tail, state::Overtaken};
 use crate::{
-    bucket::id::Place,
-    model::whole,
+    model::{form::Kind, whole},
     read::{self, FindPlan, ReadLevel, Remembered},
     write::slot::Slot,
 };
@@ -56,8 +55,8 @@ impl Chain {
             stored
         };
         let skipped = self.skip_stored();
-        if let Some(last) = last.filter(|_| !is_of_open) {
-            self.met_position(last.place);
+        if !is_of_open {
+            self.met_position(last);
         }
         skipped
     }
@@ -65,21 +64,30 @@ impl Chain {
     /// The newest bucket with a position is there. If the next records would go to an earlier one, positions
     /// would not rise with the buckets any more, and the newest one would not show how far the source has got.
     /// That can only be if buckets were removed or opened since the tail was seen, or if it was not looked for.
-    fn met_position(&mut self, last: Place) {
+    fn met_position(&mut self, last: Option<Known>) {
         let rules = self.kind.rules();
-        let goes_before = rules.next_place(self).is_some_and(|next| next < last);
-        if !goes_before || self.pending.is_empty() {
-            return;
-        }
-        let Some(watermark) = &mut self.watermark else {
+        let next = rules.next_place(self);
+        let later = last.filter(|last| next.is_some_and(|next| next < last.place));
+        let Some(later) = later.filter(|_| !self.pending.is_empty()) else {
+            self.overtaken_by = None;
             return;
         };
-        watermark.asked = false;
-        if matches!(self.tail, Tail::Open(_)) && !rules.may_leave_open() {
-            watermark.asks_open = true;
-        } else {
-            self.tail = Tail::Unknown;
-            self.look_behind = true;
+        match (&self.tail, &mut self.watermark) {
+            (Tail::Open(open), _) if matches!(self.kind, Kind::Count(_)) => {
+                self.overtaken_by = Some(Box::new(match self.overtaken_by.take() {
+                    Some(seen) if seen.open == open.id => seen.by(later.id),
+                    _ => Overtaken::new(open.id.clone(), later.id),
+                }));
+            }
+            (Tail::Open(_), Some(watermark)) if !rules.may_leave_open() => {
+                watermark.asked = false;
+                watermark.asks_open = true;
+            }
+            _ => {
+                self.tail = Tail::Unknown;
+                self.look_behind = true;
+                self.forget_watermark();
+            }
         }
     }
 

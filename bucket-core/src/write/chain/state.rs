@@ -31,6 +31,30 @@ pub(super) struct Patience {
     pub(super) pauses: usize,
 }
 
+/// An open bucket, and a later one with a position of the source.
+#[derive(Debug)]
+pub(super) struct Overtaken {
+    pub(super) open: String,
+    pub(super) later: String,
+    /// The pauses before it was looked at again.
+    pub(super) pauses: usize,
+}
+
+impl Overtaken {
+    pub(super) const fn new(open: String, later: String) -> Self {
+        Self {
+            open,
+            later,
+            pauses: 0,
+        }
+    }
+
+    /// The same open bucket was seen once more.
+    pub(super) fn by(self, later: String) -> Self {
+        Self { later, ..self }
+    }
+}
+
 /// How many of the pending records were looked for.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Suspects {

@@ -1,13 +1,21 @@
 //! Drops indexes that differ from the model, shows hidden ones, and puts back what was dropped in vain.
 
+use std::pin::pin;
+
 use bucket_core::{
     index::{self, Drift, IndexPlan},
     write::codes::INDEX_NOT_FOUND,
 };
+use futures_util::{StreamExt, TryStreamExt};
 use mongodb::bson::{Document, doc};
 
 use super::{ensure_report::EnsureReport, set_up::SetUp};
-use crate::{Error, Result, collection::list_indexes, error::Context, writer::faults::code};
+use crate::{
+    Error, ErrorKind, Result, collection::list_indexes, error::Context, writer::faults::code,
+};
+
+/// How many looks for later buckets run at the same time.
+const LOOKS: usize = 16;
 
 impl SetUp<'_> {
     /// Creates the indexes again that this call has dropped, since the other model has stored something meanwhile.
@@ -84,6 +92,43 @@ impl SetUp<'_> {
             Err(error) if code(&error) != Some(INDEX_NOT_FOUND) => Err(Error::read(error, context)),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses to replace the index on open buckets if the model's would have buckets that must stay closed.
+    pub(super) async fn check_stays_closed(
+        &self,
+        found: &[Document],
+        context: &Context,
+    ) -> Result<()> {
+        let Some(plan) = index::reopened(self.store.spec(), found) else {
+            return Ok(());
+        };
+        let collection = self.store.primary();
+        let buckets = collection.find(plan.filter.clone());
+        let buckets = buckets.projection(plan.projection.clone()).await;
+        let failed = |error| Error::read(error, context);
+        let looks = buckets.map_err(failed)?.map_ok(async |bucket: Document| {
+            let has_later = async || {
+                let later = collection.find_one(plan.later(&bucket));
+                let later = later.projection(doc! { "_id": 1 }).await;
+                later.map(|later| later.is_some())
+            };
+            let is_found = plan.is_sealed(&bucket) || has_later().await?;
+            Ok::<_, mongodb::error::Error>(is_found.then_some(bucket))
+        });
+        let looks = looks.try_buffer_unordered(LOOKS);
+        let found = pin!(looks.try_filter_map(async |found| Ok(found)));
+        let Some(bucket) = found.into_future().await.0.transpose().map_err(failed)? else {
+            return Ok(());
+        };
+        let id = bucket.get("_id").map(ToString::to_string);
+        let message = format!(
+            "the bucket {} takes no more records, but would count as open under the new limits: keep the old limit, or close \
+             such buckets with `verify()` and `repair()` of this model; for a larger capacity, say `raised_from`",
+            id.unwrap_or_default()
+        );
+        let name = plan.index.clone();
+        Err(Error::new(ErrorKind::IndexBuild { name, message }, context))
     }
 
     /// Drops those of these indexes that still differ from the model: since they were listed, another client may

@@ -1,11 +1,13 @@
 //! The repair of one bucket after another.
 
+use std::collections::HashMap;
+
 use bucket_core::{
     Record,
     check::{Finding, Problem},
     repair::{
-        BetweenTwo, Remedy, between_two, copied_document, document_with_id, has_followers,
-        move_out, other_document, quarantine, remedy,
+        BetweenTwo, Remedy, between_two, copied_document, count_calls, document_with_id,
+        has_followers, may_be_taken_back, move_out, other_document, quarantine, remedy, take_back,
     },
 };
 use mongodb::{
@@ -38,7 +40,12 @@ pub(super) struct Repairing<'a, T: Record> {
     pub(super) context: Context,
     pub(super) keep: usize,
     pub(super) report: RepairReport,
+    pub(super) moved: Moved,
 }
+
+/// The buckets that a call has moved, or would move, by their ids, and for each the first bucket that has a problem with
+/// it: later ones have that problem with this one.
+pub(super) type Moved = HashMap<String, Option<Bson>>;
 
 /// What has to be done about the problems of a bucket with others.
 #[derive(Default)]
@@ -67,12 +74,15 @@ impl<T: Record> Repairing<'_, T> {
         }
         for (finding, problems) in of_buckets {
             let bucket = self.bucket(finding, &problems).await?;
+            if !bucket.quarantined.is_empty() {
+                self.moved.insert(finding.id.to_string(), None);
+            }
             self.report.add(bucket, self.keep);
         }
         Ok(())
     }
 
-    async fn bucket(&self, found: &Finding, problems: &[&Problem]) -> Result<RepairedBucket> {
+    async fn bucket(&mut self, found: &Finding, problems: &[&Problem]) -> Result<RepairedBucket> {
         let mut bucket = RepairedBucket {
             id: found.id.clone(),
             key: found.key.clone(),
@@ -85,7 +95,9 @@ impl<T: Record> Repairing<'_, T> {
             let Some(stored) = editing.read(plan).await?.pop() else {
                 return Ok(bucket);
             };
-            let mut others = self.with_others(&mut editing, &stored, problems).await?;
+            let mut others = self
+                .with_others(&mut editing, &stored, problems, &bucket)
+                .await?;
             others.is_followed |= has_rival;
             let is_followed = others.is_followed;
             let sent = self.one(&mut editing, &stored, others, &mut bucket).await;
@@ -109,12 +121,25 @@ impl<T: Record> Repairing<'_, T> {
         Ok(bucket)
     }
 
+    /// The bucket that has the problems with this one which another bucket had: that bucket, or if it has moved, the first
+    /// one after it.
+    fn in_place_of(&mut self, other: &Bson, own: &Bson) -> Bson {
+        let mut other = other.clone();
+        while other != *own
+            && let Some(first) = self.moved.get_mut(&other.to_string())
+        {
+            other = first.get_or_insert_with(|| own.clone()).clone();
+        }
+        other
+    }
+
     /// Looks at the problems of a bucket with others again.
     async fn with_others(
-        &self,
+        &mut self,
         editing: &mut Editing<'_, T>,
         stored: &RawDocumentBuf,
         problems: &[&Problem],
+        bucket: &RepairedBucket,
     ) -> Result<WithOthers> {
         let mut found = WithOthers::default();
         for problem in problems.iter().copied() {
@@ -128,7 +153,8 @@ impl<T: Record> Repairing<'_, T> {
                 }
                 continue;
             };
-            let Some(other) = editing.read(document_with_id(other)).await?.pop() else {
+            let other = self.in_place_of(other, &bucket.id);
+            let Some(other) = editing.read(document_with_id(&other)).await?.pop() else {
                 continue;
             };
             let limits = |key: &T::Key| self.buckets.limits_of(key);
@@ -185,8 +211,13 @@ impl<T: Record> Repairing<'_, T> {
                 if self.is_dry {
                     return Ok(done);
                 }
-                self.copy(stored, &bucket.quarantined).await?;
-                editing.send(move_out(T::SPEC, stored), 1).await
+                let copy = self.copy(stored, &bucket.quarantined).await?;
+                let sent = editing.send(move_out(T::SPEC, stored), 1).await?;
+                if matches!(sent, Sent::Lost) {
+                    // It has changed, or another call has moved it.
+                    self.leave(&copy).await?;
+                }
+                Ok(sent)
             }
             Remedy::Leave { problems, .. } => {
                 bucket.left.extend(problems);
@@ -196,36 +227,69 @@ impl<T: Record> Repairing<'_, T> {
         }
     }
 
-    /// Stores a copy in the quarantine, or finds the one of an earlier call.
-    async fn copy(&self, stored: &RawDocumentBuf, problems: &[Problem]) -> Result<()> {
-        let settings = Settings {
-            write_concern: Some(durable()),
-            deadline: self.settings.deadline,
-        };
+    /// Stores a copy in the quarantine, or goes on with the one of an earlier call. Returns its id. The copy is there as long
+    /// as this call relies on it.
+    async fn copy(&self, stored: &RawDocumentBuf, problems: &[Problem]) -> Result<RawDocumentBuf> {
         let now = DateTime::now();
+        let mut was_gone = false;
         for number in 0..MOST_COPIES {
             let into = self.quarantine;
             let (id, command) = quarantine(T::SPEC, into, stored, problems, number, now);
-            let mut editing = Editing::new(self.buckets, None, &settings, self.context.clone())?;
-            let error = match editing.send(command, 1).await {
-                Ok(Sent::Made(_)) => return Ok(()),
+            let error = match self.in_quarantine(command).await {
+                Ok(Sent::Made(_)) => return Ok(id),
                 Ok(Sent::Lost) => continue,
                 Err(error) => error,
             };
-            if !error.is_duplicate_key() && !error.is_outcome_unknown() {
+            let is_same = |copy: &RawDocumentBuf| {
+                copied_document(copy).is_some_and(|it| it.as_bytes() == stored.as_bytes())
+            };
+            let is_unknown = error.is_outcome_unknown();
+            if !error.is_duplicate_key() && !is_unknown {
                 return Err(error);
             }
-            let copy = self.copied(&id).await?;
-            let copied = copy.as_ref().and_then(|copy| copied_document(copy));
-            match copied {
-                Some(copied) if copied.as_bytes() == stored.as_bytes() => return Ok(()),
-                Some(_) if error.is_duplicate_key() => {}
-                _ => return Err(error),
+            let is_gone = loop {
+                // Each call that relies on it counts itself before it looks.
+                let counted = self.in_quarantine(count_calls(into, &id, 1)).await?;
+                let is_counted = matches!(counted, Sent::Made(_));
+                let copy = self.copied(&id).await?;
+                let is_same = copy.as_ref().is_some_and(is_same);
+                let is_lasting = copy.as_ref().is_some_and(|copy| !may_be_taken_back(copy));
+                if is_same && (is_counted || is_lasting) {
+                    return Ok(id);
+                }
+                if is_counted {
+                    self.leave(&id).await?;
+                }
+                // Another call has made it since this one counted itself.
+                if !is_same {
+                    break copy.is_none();
+                }
+            };
+            if is_unknown || (is_gone && was_gone) {
+                return Err(error);
             }
+            was_gone |= is_gone;
         }
         let message = format!("the quarantine has {MOST_COPIES} buckets with this id");
         let kind = ErrorKind::InvalidArgument { message };
         Err(Error::new(kind, &self.context))
+    }
+
+    /// This call does not rely on the copy any more. The last one removes it.
+    async fn leave(&self, copy: &RawDocumentBuf) -> Result<()> {
+        let into = self.quarantine;
+        self.in_quarantine(count_calls(into, copy, -1)).await?;
+        self.in_quarantine(take_back(into, copy)).await.map(drop)
+    }
+
+    /// Sends a statement for the quarantine.
+    async fn in_quarantine(&self, command: RawDocumentBuf) -> Result<Sent> {
+        let settings = Settings {
+            write_concern: Some(durable()),
+            deadline: self.settings.deadline,
+        };
+        let mut editing = Editing::new(self.buckets, None, &settings, self.context.clone())?;
+        editing.send(command, 1).await
     }
 
     /// The copy with this id, on the primary. A rollback that takes it takes a later removal too.

@@ -1,0 +1,147 @@
+//! Repairs that move a bucket while writers append to it: each record is in the collection or in the quarantine, once.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use bucket_mongo::{
+    Bucketed,
+    bson::{DateTime, Document, doc},
+};
+use bucket_tests::{database, documents};
+use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
+
+use super::verify::date;
+
+/// A record with a number.
+trait Numbered: bucket_mongo::Record + Send + Sync + 'static {
+    fn of(number: i64) -> Self;
+}
+
+macro_rules! models {
+    ($($name:ident [$($attributes:tt)*],)*) => {$(
+        #[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
+        #[bucket(collection = "events", items = "items", $($attributes)*)]
+        struct $name {
+            #[bucket(key)]
+            device: String,
+            #[bucket(time)]
+            at: DateTime,
+            number: i64,
+            text: Option<String>,
+        }
+
+        impl Numbered for $name {
+            fn of(number: i64) -> Self {
+                let device = "a".to_owned();
+                // One window, whatever the number.
+                Self { device, at: date(number % 8), number, text: None }
+            }
+        }
+    )*};
+}
+
+models! {
+    Counted [capacity = 400],
+    Paged [numbered, capacity = 400],
+    Windowed [window = "1h", capacity = 400],
+    Hybrid [capacity = 400, max_duration = "1h"],
+}
+
+/// How often each record is in these buckets.
+fn count_records<'a>(buckets: impl Iterator<Item = &'a Document>) -> BTreeMap<i64, usize> {
+    let mut found = BTreeMap::new();
+    for bucket in buckets {
+        for item in bucket.get_array("items").unwrap() {
+            let number = item.as_document().unwrap().get_i64("number").unwrap();
+            *found.entry(number).or_default() += 1;
+        }
+    }
+    found
+}
+
+async fn moved_beside_writers<T: Numbered>(repairs: usize, pause: u64) {
+    let database = database().await;
+    let events = T::buckets(&database);
+    events.ensure().await.unwrap();
+    let next = Arc::new(AtomicI64::new(0));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let write = |events: bucket_mongo::Buckets<T>| {
+        let (next, is_over) = (Arc::clone(&next), Arc::clone(&is_over));
+        async move {
+            while !is_over.load(Ordering::Relaxed) {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                events.insert(&T::of(number)).await.unwrap();
+                sleep(Duration::from_millis(pause)).await;
+            }
+        }
+    };
+    for _ in 0..3 {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        events.insert(&T::of(number)).await.unwrap();
+    }
+    let collection = database.collection::<Document>("events");
+    let damage = doc! { "$set": { "items.0.text": 1 } };
+    collection.update_one(doc! {}, damage).await.unwrap();
+    let found = events.verify().await.unwrap();
+    assert_eq!(found.harmful(), 1, "{found}");
+    let writers: Vec<_> = (0..3)
+        .map(|_| tokio::spawn(write(T::buckets(&database))))
+        .collect();
+    sleep(Duration::from_millis(50)).await;
+    let repairing = (0..repairs).map(|_| {
+        let (events, found) = (T::buckets(&database), found.clone());
+        tokio::spawn(async move { events.repair(&found).await.unwrap() })
+    });
+    let mut moved = 0;
+    for repairing in repairing.collect::<Vec<_>>() {
+        let report = repairing.await.unwrap();
+        assert_eq!(report.left, 0, "{report}");
+        moved += report.quarantined;
+    }
+    is_over.store(true, Ordering::Relaxed);
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    let copies = documents(&database, "events_quarantine").await;
+    let copied = copies
+        .iter()
+        .map(|copy| copy.get_document("document").unwrap());
+    let buckets = documents(&database, "events").await;
+    let records = count_records(copied.chain(&buckets));
+    let expected = (0..next.load(Ordering::Relaxed)).map(|number| (number, 1));
+    assert_eq!(
+        records,
+        expected.collect(),
+        "{} copies, {moved} moved",
+        copies.len()
+    );
+    assert_eq!(u64::try_from(copies.len()).unwrap(), moved);
+}
+
+/// Each repair loses its bucket several times.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_is_never_in_the_quarantine_and_in_the_collection() {
+    for pause in [2, 8] {
+        moved_beside_writers::<Counted>(1, pause).await;
+        moved_beside_writers::<Paged>(1, pause).await;
+        moved_beside_writers::<Windowed>(1, pause).await;
+        moved_beside_writers::<Hybrid>(1, pause).await;
+    }
+}
+
+/// One may go on with the copy of another one. In windows the next writer opens a bucket with the id of the one that moved.
+#[tokio::test(flavor = "multi_thread")]
+async fn nor_does_one_repair_take_the_copy_that_another_one_relies_on() {
+    for _ in 0..4 {
+        moved_beside_writers::<Windowed>(3, 40).await;
+        moved_beside_writers::<Counted>(3, 40).await;
+        moved_beside_writers::<Windowed>(4, 8).await;
+    }
+}

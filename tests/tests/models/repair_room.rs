@@ -1,0 +1,304 @@
+//! Buckets of the manual's form that have room although they should not: `verify` finds them, `repair` closes them, and
+//! until then no record of a source is stored twice.
+
+use std::time::Duration;
+
+use bucket_mongo::{
+    Bucketed, Buckets, ErrorKind, ProblemKind,
+    bson::{DateTime, Document, doc},
+};
+use bucket_tests::{database, documents};
+use serde::{Deserialize, Serialize};
+
+use super::verify::{date, kinds};
+
+/// A record whose text has this many bytes.
+trait Numbered: bucket_mongo::Record<Key: From<&'static str>> + Send + Sync {
+    fn of(number: i64, bytes: usize) -> Self;
+    fn number(&self) -> i64;
+}
+
+macro_rules! models {
+    ($($name:ident [$($attributes:tt)*],)*) => {$(
+        #[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
+        #[bucket(collection = "events", items = "items", $($attributes)*)]
+        struct $name {
+            #[bucket(key)]
+            device: String,
+            #[bucket(time)]
+            at: DateTime,
+            number: i64,
+            text: String,
+        }
+
+        impl Numbered for $name {
+            fn of(number: i64, bytes: usize) -> Self {
+                let (device, text) = ("a".to_owned(), "x".repeat(bytes));
+                Self { device, at: date(number), number, text }
+            }
+
+            fn number(&self) -> i64 {
+                self.number
+            }
+        }
+    )*};
+}
+
+models! {
+    Four [capacity = 4],
+    FourOfSix [capacity = 6, raised_from = 4],
+    FourOrKilobyte [capacity = 4, max_bytes = "1KB", seal_after = "1h"],
+    FourOrTwoKilobytes [capacity = 4, max_bytes = "2KB", seal_after = "1h"],
+    FourOnly [capacity = 4, seal_after = "1h"],
+}
+
+async fn deliver<T: Numbered>(events: &Buckets<T>, from: i64, to: i64) -> (usize, usize) {
+    let records: Vec<T> = (from..to).map(|number| T::of(number, 1)).collect();
+    let from = u64::try_from(from).unwrap();
+    let report = events.insert_many(&records).from_source("queue", from);
+    let report = report.await.unwrap();
+    (report.stored(), report.duplicates().len())
+}
+
+async fn stored<T: Numbered>(events: &Buckets<T>) -> Vec<i64> {
+    let records = events.records("a").collect().await.unwrap();
+    let mut numbers: Vec<i64> = records.iter().map(Numbered::number).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// Another tool takes records out of the first bucket of two, and counts right.
+async fn an_older_bucket_with_room<Old: Numbered, T: Numbered>(lost: usize) {
+    let database = database().await;
+    let before = Old::buckets(&database);
+    before.ensure().await.unwrap();
+    deliver(&before, 1, 9).await;
+    let events = T::buckets(&database).with_deadline(Duration::from_secs(20));
+    events.ensure().replace_indexes().await.unwrap();
+    // A living handle knows the newest bucket.
+    deliver(&events, 9, 11).await;
+    deliver(&events, 11, 13).await;
+    if T::SPEC.raised_from().is_some() {
+        // A newest bucket with room would take them.
+        deliver(&events, 13, 17).await;
+    }
+    let next = i64::try_from(stored(&events).await.len()).unwrap() + 1;
+    let mut first = documents(&database, "events").await[0].clone();
+    let id = doc! { "_id": first.get("_id").unwrap() };
+    let items = first.get_array_mut("items").unwrap();
+    items.truncate(4 - lost);
+    let size = i32::try_from(4 - lost).unwrap();
+    let damage = doc! { "$set": { "items": &*items, "count": size } };
+    let collection = database.collection::<Document>("events");
+    collection.update_one(id, damage).await.unwrap();
+    let before = documents(&database, "events").await;
+
+    for handle in [&events, &T::buckets(&database)] {
+        let records = [T::of(next, 1)];
+        let from = u64::try_from(next).unwrap();
+        let report = handle.insert_many(&records).from_source("queue", from);
+        let report = report.await.unwrap();
+        let error = &report.failed()[0].error;
+        assert!(matches!(error.kind(), ErrorKind::Damaged(_)), "{error}");
+        assert!(error.to_string().contains("`repair()`"), "{error}");
+        assert!(!error.is_retryable());
+    }
+    assert_eq!(documents(&database, "events").await, before);
+    let found = events.verify().await.unwrap();
+    assert_eq!(
+        kinds(&found.findings),
+        [ProblemKind::OpenBefore].into(),
+        "{found}"
+    );
+    assert_eq!(found.harmful(), 1);
+    let dry = events.repair(&found).dry_run().await.unwrap();
+    let report = events.repair(&found).await.unwrap();
+    assert_eq!((report.mended, report.left), (1, 0), "{report}");
+    assert_eq!(dry.buckets, report.buckets);
+    let left = events.verify().await.unwrap();
+    assert!(left.findings.is_empty(), "{left}");
+
+    // A follower gets all that arrives from here on.
+    let page = events.records("a").limit(1_000).await.unwrap();
+    let token = page.end_token().cloned();
+    for handle in [&events, &T::buckets(&database)] {
+        let expected = if std::ptr::eq(handle, &raw const events) {
+            (5, 0)
+        } else {
+            (0, 5)
+        };
+        assert_eq!(deliver(handle, next, next + 5).await, expected);
+    }
+    let page = events.records("a").after(token).limit(1_000).await.unwrap();
+    let numbers = page.records().iter().map(Numbered::number);
+    assert_eq!(
+        numbers.collect::<Vec<_>>(),
+        (next..next + 5).collect::<Vec<_>>()
+    );
+    let kept = 4 - i64::try_from(lost).unwrap();
+    let expected: Vec<i64> = (1..=kept).chain(5..next + 5).collect();
+    assert_eq!(stored(&events).await, expected);
+    assert!(events.verify().await.unwrap().findings.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_record_of_a_source_goes_into_an_older_bucket_with_room() {
+    for lost in 1..4 {
+        an_older_bucket_with_room::<Four, Four>(lost).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nor_while_a_capacity_is_raised() {
+    for lost in 1..4 {
+        an_older_bucket_with_room::<Four, FourOfSix>(lost).await;
+    }
+}
+
+/// Records without a source go into the bucket that the index has.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_bucket_with_room_takes_other_records_while_a_capacity_is_raised() {
+    let database = database().await;
+    let before = Four::buckets(&database);
+    before.ensure().await.unwrap();
+    for number in 0..9 {
+        before.insert(&Four::of(number, 1)).await.unwrap();
+    }
+    let events = FourOfSix::buckets(&database);
+    events.ensure().replace_indexes().await.unwrap();
+    for number in 9..14 {
+        events.insert(&FourOfSix::of(number, 1)).await.unwrap();
+    }
+    let first = documents(&database, "events").await[0].clone();
+    let first = doc! { "_id": first.get("_id").unwrap() };
+    let damage = doc! { "$pop": { "items": 1 }, "$set": { "count": 3 } };
+    let collection = database.collection::<Document>("events");
+    collection.update_one(first, damage).await.unwrap();
+    for number in 14..22 {
+        let others = FourOfSix::buckets(&database);
+        let handle = if number % 2 == 0 { &events } else { &others };
+        handle.insert(&FourOfSix::of(number, 1)).await.unwrap();
+    }
+    assert_eq!(stored(&events).await.len(), 21);
+}
+
+/// Two large records close the first bucket, and four the second.
+async fn closed_by_bytes(events: &Buckets<FourOrKilobyte>, records: i64) {
+    events.ensure().await.unwrap();
+    for number in 1..=records {
+        let bytes = if number < 3 { 600 } else { 1 };
+        let record = FourOrKilobyte::of(number, bytes);
+        events.insert(&record).await.unwrap();
+    }
+}
+
+/// `repair` of the new model is the way to change the limit.
+async fn changed_bytes_are_refused_until_old_buckets_are_closed<T: Numbered>() {
+    let database = database().await;
+    closed_by_bytes(&FourOrKilobyte::buckets(&database), 6).await;
+    let before = documents(&database, "events").await;
+    assert_eq!(before.len(), 2);
+    let events = T::buckets(&database);
+    for _ in 0..2 {
+        let error = events.ensure().replace_indexes().await.unwrap_err();
+        let ErrorKind::IndexBuild { name, message, .. } = error.kind() else {
+            panic!("{error}");
+        };
+        assert_eq!(Some(name), T::SPEC.open_index_name().as_ref());
+        assert!(
+            message.contains(before[0].get_str("_id").unwrap()),
+            "{message}"
+        );
+    }
+    // The old model goes on.
+    let old = FourOrKilobyte::buckets(&database);
+    old.insert(&FourOrKilobyte::of(7, 1)).await.unwrap();
+    let found = events.verify().await.unwrap();
+    assert!(
+        kinds(&found.findings).contains(&ProblemKind::OpenBefore),
+        "{found}"
+    );
+    let report = events.repair(&found).await.unwrap();
+    assert_eq!((report.mended, report.quarantined), (1, 0), "{report}");
+    let report = events.ensure().replace_indexes().replace_description();
+    report.await.unwrap();
+    let left = events.verify().await.unwrap();
+    assert!(left.is_clean(), "{left}");
+    for number in 8..20 {
+        T::buckets(&database)
+            .insert(&T::of(number, 1))
+            .await
+            .unwrap();
+    }
+    assert_eq!(stored(&events).await, (1..20).collect::<Vec<_>>());
+    assert!(events.verify().await.unwrap().is_clean());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_raised_limit_of_bytes_is_refused_until_old_buckets_are_closed() {
+    changed_bytes_are_refused_until_old_buckets_are_closed::<FourOrTwoKilobytes>().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_without_the_limit_of_bytes_is_refused_until_old_buckets_are_closed() {
+    changed_bytes_are_refused_until_old_buckets_are_closed::<FourOnly>().await;
+}
+
+/// The newest bucket of a key only goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_of_bytes_is_raised_where_it_has_closed_only_newest_buckets() {
+    let database = database().await;
+    closed_by_bytes(&FourOrKilobyte::buckets(&database), 2).await;
+    let events = FourOrTwoKilobytes::buckets(&database);
+    let report = events.ensure().replace_indexes().replace_description();
+    report.await.unwrap();
+    let record = FourOrTwoKilobytes::of(3, 1);
+    events.insert(&record).await.unwrap();
+    assert_eq!(documents(&database, "events").await.len(), 1);
+}
+
+/// It takes no more records, so it must not count as open.
+async fn sealed_buckets_that_count_as_open_are_closed<T: Numbered>() {
+    let database = database().await;
+    let old = FourOrKilobyte::buckets(&database);
+    closed_by_bytes(&old, 2).await;
+    old.seal().await.unwrap();
+    let events = T::buckets(&database).with_deadline(Duration::from_secs(5));
+    let error = events.ensure().replace_indexes().await.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::IndexBuild { .. }),
+        "{error}"
+    );
+    // Another tool takes the index away, and with it what was known of the old limit.
+    let collection = database.collection::<Document>("events");
+    let index = FourOrKilobyte::SPEC.open_index_name().unwrap();
+    collection.drop_index(index).await.unwrap();
+    events.ensure().replace_description().await.unwrap();
+    events.insert(&T::of(3, 1)).await.unwrap_err();
+    let found = events.verify().await.unwrap();
+    assert!(
+        kinds(&found.findings).contains(&ProblemKind::OpenSealed),
+        "{found}"
+    );
+    let dry = events.repair(&found).dry_run().await.unwrap();
+    let report = events.repair(&found).await.unwrap();
+    assert_eq!((report.mended, report.left), (1, 0), "{report}");
+    assert_eq!(dry.buckets, report.buckets);
+    let left = events.verify().await.unwrap();
+    assert!(left.findings.is_empty(), "{left}");
+    for number in 3..9 {
+        events.insert(&T::of(number, 1)).await.unwrap();
+    }
+    assert_eq!(stored(&events).await, (1..9).collect::<Vec<_>>());
+    assert!(events.verify().await.unwrap().findings.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sealed_buckets_stay_closed_under_a_raised_limit_of_bytes() {
+    sealed_buckets_that_count_as_open_are_closed::<FourOrTwoKilobytes>().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sealed_buckets_stay_closed_without_a_limit_of_bytes() {
+    sealed_buckets_that_count_as_open_are_closed::<FourOnly>().await;
+}
