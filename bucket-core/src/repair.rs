@@ -28,6 +28,6 @@ pub use self::{
     copies::{copies_of_key, is_copy_of_key, remove_copies},
     pair::{BetweenTwo, between_two, other_document},
     quarantine::{copied_document, count_calls, may_be_taken_back, quarantine, take_back},
-    remedy::{Remedy, has_followers, remedy},
+    remedy::{Remedy, newest_buckets, remedy},
     statement::{document_with_id, move_out},
 };

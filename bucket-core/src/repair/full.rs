@@ -13,12 +13,14 @@ use crate::{
     },
     codec::raw::elements,
     model::{
+        size::MAX_DOCUMENT_BYTES,
         spec::{BucketSpec, ID},
         whole,
     },
 };
 
-/// The bucket with marks after its items until it has this many; `None` if it has no item whose time a mark can have.
+/// The bucket with marks after its items until it has this many; `None` if it has no item whose time a mark can have, or if the
+/// marks take too much.
 pub(super) fn filled(spec: &BucketSpec, stored: &RawDocument, size: u32) -> Option<Changes> {
     let id = elements(stored).filter_map(Result::ok);
     let bucket = id.into_iter().find(|element| element.name == ID)?;
@@ -37,6 +39,9 @@ pub(super) fn filled(spec: &BucketSpec, stored: &RawDocument, size: u32) -> Opti
         // An index on record ids has one entry for each place.
         let id = KeptId::Place { bucket, index };
         all.push(RawBson::Document(in_place_of(spec, last, id)?));
+        if all.as_bytes().len() + stored.as_bytes().len() > MAX_DOCUMENT_BYTES {
+            return None;
+        }
     }
     let mut changes = Changes::raw(spec.items(), RawBson::Array(all));
     changes.extend(Changes::one(spec.names().count, i32::try_from(size).ok()?)?);
@@ -52,13 +57,24 @@ pub(super) fn edits(spec: &BucketSpec, stored: &RawDocument, more: usize) -> Opt
         let item = item.ok()?;
         marks += i64::from(item.as_document().is_some_and(is_removed));
     }
+    counted(stored, marks)
+}
+
+/// The same for a bucket whose items are not at hand: as many records are removed as before.
+pub(super) fn counted_edit(stored: &RawDocument) -> Option<Changes> {
+    counted(stored, stored_number(stored, REMOVED))
+}
+
+fn counted(stored: &RawDocument, removed: i64) -> Option<Changes> {
+    let number = stored_number(stored, NUMBER).saturating_add(1);
+    Changes::one(EDITS, doc! { NUMBER: number, REMOVED: removed })
+}
+
+/// A number of the bucket's edits.
+fn stored_number(stored: &RawDocument, name: &str) -> i64 {
     let number = match stored.get(EDITS) {
-        Ok(Some(RawBsonRef::Document(edits))) => {
-            let number = edits.get(NUMBER).ok().flatten();
-            number.and_then(whole::of_raw).unwrap_or_default()
-        }
-        _ => 0,
+        Ok(Some(RawBsonRef::Document(edits))) => edits.get(name).ok().flatten(),
+        _ => None,
     };
-    let edits = doc! { NUMBER: number.max(0).saturating_add(1), REMOVED: marks };
-    Changes::one(EDITS, edits)
+    number.and_then(whole::of_raw).unwrap_or_default().max(0)
 }

@@ -34,6 +34,9 @@ pub(super) fn of<T: Record>(
 ) -> Option<Changes> {
     let spec = T::SPEC;
     let names = spec.names();
+    if matches!(problem, Problem::OpenSealed) {
+        return closing::<T>(stored, limits);
+    }
     let packed = stored;
     let stored = &*unsealed(spec, stored).ok()?;
     let bucket = Bucket::read::<T>(packed, stored, limits, is_followed);
@@ -43,7 +46,6 @@ pub(super) fn of<T: Record>(
         Problem::Aggregate { .. } | Problem::MissingAggregate { .. } => stats::<T>(&bucket),
         Problem::Bytes { expected, .. } => bucket.bytes(*expected),
         Problem::NotMarked { mark } | Problem::OpenLate { mark } => Changes::one(mark, true),
-        Problem::OpenSealed => bucket.closed(),
         Problem::RemovedEarly { .. } | Problem::RemovedLate { .. } => bucket.age(now),
         Problem::AttributeForm { index, array } => bucket.array(*index, array),
         Problem::Id { .. } | Problem::Window { .. } => bucket.start::<T>(),
@@ -72,6 +74,7 @@ pub(super) fn of<T: Record>(
         | Problem::Gap { .. }
         | Problem::RoomBefore { .. }
         | Problem::OpenBefore { .. }
+        | Problem::OpenSealed
         | Problem::TwoOpen { .. }
         | Problem::SamePlace { .. }
         | Problem::SharedId { .. }
@@ -87,8 +90,16 @@ pub(super) fn closing<T: Record>(
     if let Some(mark) = T::SPEC.form().mark() {
         return Changes::one(mark.name(T::SPEC.names()), true);
     }
-    let rows = unsealed(T::SPEC, stored).ok()?;
-    Bucket::read::<T>(stored, &rows, limits, true).closed()
+    match (unsealed(T::SPEC, stored), T::SPEC.max_bytes()) {
+        (Ok(rows), _) => Bucket::read::<T>(stored, &rows, limits, true).closed(),
+        // The items are elsewhere, or another program can read them.
+        (Err(_), Some(max)) if matches!(T::SPEC.form(), Form::Count { .. }) => {
+            let mut changes = Changes::one(T::SPEC.names().bytes, i64::from(max))?;
+            changes.extend(full::counted_edit(stored)?);
+            Some(changes)
+        }
+        (Err(_), _) => None,
+    }
 }
 
 /// A document to mend.

@@ -1,6 +1,6 @@
 //! What to do about a document.
 
-use bson::{DateTime, RawDocument, RawDocumentBuf};
+use bson::{DateTime, RawDocument, RawDocumentBuf, doc};
 
 use super::{changes::Changes, mends, statement};
 use crate::{
@@ -49,7 +49,7 @@ impl Remedy {
 }
 
 /// What to do about a document. `closed_for` is what asks for a bucket that takes no more records; `is_followed` says that
-/// the key has a bucket after it, see [`has_followers`].
+/// the key has a bucket after it, see [`newest_buckets`].
 ///
 /// ```
 /// # use bson::{DateTime, RawDocument};
@@ -73,18 +73,11 @@ pub fn remedy<T: Record>(
         checked: check(stored),
     };
     if let Some(problem) = &closed_for {
-        match mends::closing::<T>(stored, &limits) {
-            Some(changes) => _ = mending.take(changes, &check),
-            // Nobody who cannot read its items can close it.
-            None if before.iter().any(|it| it.kind() == ProblemKind::Sealed) => {
-                let problems = before.into_iter().chain(closed_for).collect();
-                return Remedy::Leave { problems };
-            }
-            None => {
-                let problems = [problem.clone()].into_iter().chain(before).collect();
-                return Remedy::Quarantine { problems };
-            }
-        }
+        let Some(changes) = mends::closing::<T>(stored, &limits) else {
+            let problems = [problem.clone()].into_iter().chain(before).collect();
+            return not_mended(problems);
+        };
+        mending.take(changes, &check);
     }
     // One mend may show the next problem: without the right count, nothing else is compared.
     let rounds = before.len() + MORE;
@@ -101,7 +94,10 @@ pub fn remedy<T: Record>(
     }
     let harmful = mending.problems(true);
     if !harmful.is_empty() {
-        return Remedy::Quarantine { problems: harmful };
+        let unread = before
+            .into_iter()
+            .filter(|it| it.kind() == ProblemKind::Sealed);
+        return not_mended(harmful.into_iter().chain(unread).collect());
     }
     let mut tried = Vec::new();
     while let Some(problem) = mending.next(&tried) {
@@ -134,13 +130,28 @@ pub fn remedy<T: Record>(
     }
 }
 
-/// The find for the newest bucket of a document's key, if what is right for the document depends on whether that is another
-/// one; see [`remedy`].
+/// A document with problems that nothing mends. One whose items are elsewhere, or cannot be read by this program, stays: with
+/// its items, more may be mended.
+fn not_mended(problems: Vec<Problem>) -> Remedy {
+    if problems.iter().any(|it| it.kind() == ProblemKind::Sealed) {
+        Remedy::Leave { problems }
+    } else {
+        Remedy::Quarantine { problems }
+    }
+}
+
+/// The find for the newest buckets of a document's key, if what is right for the document may depend on whether others come
+/// after it; see [`remedy`]. They come without their items.
 #[must_use]
-pub fn has_followers<T: Record>(stored: &RawDocument) -> Option<FindPlan> {
-    let is_counted = matches!(T::SPEC.form(), Form::Count { .. });
-    let key = is_counted.then(|| key_of::<T>(stored).ok())??;
-    Some(newest(T::SPEC, &key_elements::<T>(&key)))
+pub fn newest_buckets<T: Record>(stored: &RawDocument, buckets: usize) -> Option<FindPlan> {
+    let spec = T::SPEC;
+    let has_open = matches!(spec.form(), Form::Count { .. }) || spec.form().mark().is_some();
+    let key = has_open.then(|| key_of::<T>(stored).ok())??;
+    Some(FindPlan {
+        limit: i64::try_from(buckets).unwrap_or(i64::MAX),
+        projection: doc! { spec.items(): 0 },
+        ..newest(spec, &key_elements::<T>(&key))
+    })
 }
 
 /// How many rounds there are besides one for each problem.

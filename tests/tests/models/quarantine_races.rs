@@ -110,11 +110,11 @@ async fn moved_beside_writers<T: Numbered>(repairs: usize, pause: u64) {
         writer.await.unwrap();
     }
     let copies = documents(&database, "events_quarantine").await;
-    let copied = copies
+    let moved_buckets = copies
         .iter()
         .map(|copy| copy.get_document("document").unwrap());
     let buckets = documents(&database, "events").await;
-    let records = count_records(copied.chain(&buckets));
+    let records = count_records(moved_buckets.chain(&buckets));
     let expected = (0..next.load(Ordering::Relaxed)).map(|number| (number, 1));
     assert_eq!(
         records,

@@ -1,11 +1,15 @@
 //! Buckets that lost records by the hand of others: `repair` counts what is left, and they take no more records than before.
 
+use std::time::Duration;
+
 use bucket_mongo::{
-    Bucketed, ProblemKind, Which,
+    Bucketed, Buckets, ProblemKind, Which,
     bson::{Bson, DateTime, Document, doc},
+    testing::TestDatabase,
 };
 use bucket_tests::{database, documents};
 use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
 
 use super::verify::{Counted, Event, buckets_of, date, kinds, stored};
 
@@ -317,4 +321,118 @@ async fn of_many_copies_of_a_bucket_one_repair_leaves_one() {
     many_copies_of_a_bucket(None).await;
     let damage = doc! { "$set": { "items.1.number": "x" } };
     many_copies_of_a_bucket(Some(damage)).await;
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "events", items = "items", capacity = 3)]
+struct WithIds {
+    #[bucket(key)]
+    device: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(unique)]
+    id: i64,
+    number: i64,
+}
+
+/// Buckets of one key with these ids of records, the first of which may be damaged. No index prevents them.
+async fn with_ids(database: &TestDatabase, buckets: &[(&[i64], bool)]) -> Buckets<WithIds> {
+    let events = WithIds::buckets(database);
+    events.ensure().await.unwrap();
+    let first = WithIds {
+        device: "a".to_owned(),
+        at: date(0),
+        id: 1,
+        number: 1,
+    };
+    events.insert(&first).await.unwrap();
+    let collection = database.collection::<Document>("events");
+    let shape = documents(database, "events").await.remove(0);
+    collection.delete_many(doc! {}).await.unwrap();
+    for index in ["bucket_unique", "bucket_open_3"] {
+        collection.drop_index(index).await.unwrap();
+    }
+    let item = shape.get_array("items").unwrap()[0].as_document().unwrap();
+    let bucket = |(place, (ids, is_damaged)): (usize, &(&[i64], bool))| {
+        let items = ids.iter().enumerate().map(|(index, id)| {
+            let mut item = item.clone();
+            item.insert("id", *id);
+            if *is_damaged && index == 0 {
+                item.insert("number", "x");
+            }
+            item
+        });
+        let mut bucket = shape.clone();
+        bucket.insert("_id", format!("a_{}", 1_700_000_000 + place));
+        bucket.insert("count", i32::try_from(ids.len()).unwrap());
+        bucket.insert("items", items.collect::<Vec<_>>());
+        bucket
+    };
+    let buckets = buckets.iter().enumerate().map(bucket);
+    collection.insert_many(buckets).await.unwrap();
+    events
+}
+
+/// One repair does all, and the dry run says the same. Returns how many buckets have moved.
+async fn repaired_at_once(events: &Buckets<WithIds>) -> u64 {
+    let found = events.verify().await.unwrap();
+    let dry = events.repair(&found).dry_run();
+    let dry = timeout(Duration::from_secs(60), dry).await;
+    let dry = dry.unwrap().unwrap();
+    let report = events.repair(&found).await.unwrap();
+    assert_eq!(dry.buckets, report.buckets);
+    let left = events.verify().await.unwrap();
+    assert!(left.is_clean(), "{left}");
+    assert!(left.indexes.is_empty(), "{left}");
+    report.quarantined
+}
+
+/// The last buckets share ids with the one before the many, which has room and shares one with the first.
+#[tokio::test(flavor = "multi_thread")]
+async fn buckets_that_share_ids_with_each_other_are_each_looked_at_once() {
+    let database = database().await;
+    let many: Vec<[i64; 3]> = (0..20).map(|n| [2, 200 + 2 * n, 201 + 2 * n]).collect();
+    let mut buckets: Vec<(&[i64], bool)> = vec![(&[1, 2, 3], false), (&[1, 100], false)];
+    buckets.extend(many.iter().map(|ids| (&ids[..], false)));
+    buckets.extend([(&[300, 100][..], true), (&[100, 400, 401], false)]);
+    let events = with_ids(&database, &buckets).await;
+    assert_eq!(repaired_at_once(&events).await, 22);
+    assert_eq!(events.records("a").collect().await.unwrap().len(), 6);
+}
+
+/// The first one moves, and the others share its ids in pairs.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_buckets_that_share_ids_with_one_that_moves_one_of_each_stays() {
+    let database = database().await;
+    let buckets: [(&[i64], bool); 6] = [
+        (&[1, 2, 3], true),
+        (&[1, 10, 11], false),
+        (&[2, 20, 21], false),
+        (&[2, 30, 31], false),
+        (&[3, 40, 41], false),
+        (&[3, 50, 51], false),
+    ];
+    let events = with_ids(&database, &buckets).await;
+    assert_eq!(repaired_at_once(&events).await, 3);
+    assert_eq!(events.records("a").collect().await.unwrap().len(), 9);
+}
+
+/// As after a call that was ended.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_buckets_that_share_ids_with_one_that_is_gone_one_stays() {
+    let database = database().await;
+    let buckets: [(&[i64], bool); 3] = [
+        (&[1, 2, 3], false),
+        (&[1, 10, 11], false),
+        (&[1, 20, 21], false),
+    ];
+    let events = with_ids(&database, &buckets).await;
+    let found = events.verify().await.unwrap();
+    let collection = database.collection::<Document>("events");
+    let first = doc! { "_id": "a_1700000000" };
+    collection.delete_one(first).await.unwrap();
+    let report = events.repair(&found).await.unwrap();
+    assert_eq!(report.quarantined, 1, "{report}");
+    assert_eq!(report.indexes, Vec::<String>::new());
+    assert_eq!(repaired_at_once(&events).await, 0);
 }

@@ -50,6 +50,7 @@ models! {
     FourOrKilobyte [capacity = 4, max_bytes = "1KB", seal_after = "1h"],
     FourOrTwoKilobytes [capacity = 4, max_bytes = "2KB", seal_after = "1h"],
     FourOnly [capacity = 4, seal_after = "1h"],
+    FourInNumbers [capacity = 4, numbered],
 }
 
 async fn deliver<T: Numbered>(events: &Buckets<T>, from: i64, to: i64) -> (usize, usize) {
@@ -274,7 +275,8 @@ async fn sealed_buckets_that_count_as_open_are_closed<T: Numbered>() {
     let index = FourOrKilobyte::SPEC.open_index_name().unwrap();
     collection.drop_index(index).await.unwrap();
     events.ensure().replace_description().await.unwrap();
-    events.insert(&T::of(3, 1)).await.unwrap_err();
+    let error = events.insert(&T::of(3, 1)).await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Damaged(_)), "{error}");
     let found = events.verify().await.unwrap();
     assert!(
         kinds(&found.findings).contains(&ProblemKind::OpenSealed),
@@ -301,4 +303,145 @@ async fn sealed_buckets_stay_closed_under_a_raised_limit_of_bytes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn sealed_buckets_stay_closed_without_a_limit_of_bytes() {
     sealed_buckets_that_count_as_open_are_closed::<FourOnly>().await;
+}
+
+/// Their items are in another collection, and only what follows from the bucket itself can be mended.
+async fn archived_buckets_that_count_as_open_stay_readable<T: Numbered>(is_closed: bool) {
+    let database = database().await;
+    let cold = database.collection::<Document>("cold");
+    let old = FourOrKilobyte::buckets(&database);
+    closed_by_bytes(&old, 2).await;
+    old.seal().await.unwrap();
+    let moved = old.archive_to(&cold).await.unwrap();
+    assert_eq!(moved.buckets, 1, "{moved}");
+    let index = FourOrKilobyte::SPEC.open_index_name().unwrap();
+    let collection = database.collection::<Document>("events");
+    collection.drop_index(index).await.unwrap();
+    let events = T::buckets(&database).with_archive(&cold);
+    events.ensure().replace_description().await.unwrap();
+    for handle in [T::buckets(&database), events.clone()] {
+        let found = handle.verify().await.unwrap();
+        let dry = handle.repair(&found).dry_run().await.unwrap();
+        let report = handle.repair(&found).await.unwrap();
+        assert_eq!(report.quarantined, 0, "{report}");
+        assert_eq!(dry.buckets, report.buckets);
+    }
+    assert_eq!(stored(&events).await, [1, 2]);
+    let insert = async |number| T::buckets(&database).insert(&T::of(number, 1)).await;
+    if !is_closed {
+        let error = insert(3).await.unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Damaged(_)), "{error}");
+    }
+    let restored = events.restore_from(&cold).await.unwrap();
+    assert_eq!(restored.buckets, 1, "{restored}");
+    let found = events.verify().await.unwrap();
+    assert_eq!(found.harmful() > 0, !is_closed, "{found}");
+    let report = events.repair(&found).await.unwrap();
+    assert_eq!((report.quarantined, report.left), (0, 0), "{report}");
+    for number in 3..9 {
+        insert(number).await.unwrap();
+    }
+    assert_eq!(stored(&events).await, (1..9).collect::<Vec<_>>());
+    assert!(events.verify().await.unwrap().is_clean());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn archived_buckets_are_closed_by_their_bytes() {
+    archived_buckets_that_count_as_open_stay_readable::<FourOrTwoKilobytes>(true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn archived_buckets_without_bytes_are_closed_once_they_are_back() {
+    archived_buckets_that_count_as_open_stay_readable::<FourOnly>(false).await;
+}
+
+/// The later bucket of the problem is not there any more when the earlier one is looked at.
+async fn room_before_a_bucket_that_moves<T: Numbered>() {
+    let database = database().await;
+    let events = T::buckets(&database);
+    events.ensure().await.unwrap();
+    deliver(&events, 1, 13).await;
+    let buckets = documents(&database, "events").await;
+    assert_eq!(buckets.len(), 3);
+    let collection = database.collection::<Document>("events");
+    let id = |at: usize| doc! { "_id": buckets[at].get("_id").unwrap() };
+    let mut items = buckets[0].get_array("items").unwrap().clone();
+    items.truncate(2);
+    let mut room = doc! { "items": items, "count": 2 };
+    if buckets[0].contains_key("is_full") {
+        room.insert("is_full", false);
+    }
+    collection
+        .update_one(id(0), doc! { "$set": room })
+        .await
+        .unwrap();
+    let damage = doc! { "$set": { "items.0.number": "x" } };
+    collection.update_one(id(1), damage).await.unwrap();
+    let found = events.verify().await.unwrap();
+    let dry = events.repair(&found).dry_run().await.unwrap();
+    let report = events.repair(&found).await.unwrap();
+    assert_eq!((report.mended, report.quarantined), (1, 1), "{report}");
+    assert_eq!(dry.buckets, report.buckets);
+    let left = events.verify().await.unwrap();
+    let kinds = kinds(&left.findings);
+    assert!(!kinds.contains(&ProblemKind::OpenBefore), "{left}");
+    let page = events.records("a").limit(1_000).await.unwrap();
+    let token = page.end_token().cloned();
+    deliver(&events, 13, 16).await;
+    let page = events.records("a").after(token).limit(1_000).await.unwrap();
+    assert_eq!(page.records().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_with_room_is_closed_though_the_next_one_moves() {
+    room_before_a_bucket_that_moves::<Four>().await;
+    room_before_a_bucket_that_moves::<FourOrKilobyte>().await;
+    room_before_a_bucket_that_moves::<FourInNumbers>().await;
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "events", items = "items", capacity = 30_000)]
+struct Many {
+    #[bucket(key)]
+    device: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(unique)]
+    number: i64,
+}
+
+/// Each mark has the bucket's id.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_whose_marks_would_be_too_large_moves_and_the_others_are_mended() {
+    let database = database().await;
+    let events = Many::buckets(&database);
+    events.ensure().await.unwrap();
+    let large = "x".repeat(800);
+    for device in [&large, "y"] {
+        let (device, at, number) = (device.to_owned(), date(1), 1);
+        let record = Many { device, at, number };
+        events.insert(&record).await.unwrap();
+    }
+    let collection = database.collection::<Document>("events");
+    for mut bucket in documents(&database, "events").await {
+        if bucket.get_str("device").unwrap() == large {
+            // Another tool stores a later one.
+            let index = Many::SPEC.open_index_name().unwrap();
+            collection.drop_index(index).await.unwrap();
+            bucket.insert("_id", format!("{large}_{}", 1_800_000_000));
+            let items = bucket.get_array_mut("items").unwrap();
+            items[0].as_document_mut().unwrap().insert("number", 2_i64);
+            collection.insert_one(&bucket).await.unwrap();
+        } else {
+            let id = doc! { "_id": bucket.get("_id").unwrap() };
+            let damage = doc! { "$set": { "count": 7 } };
+            collection.update_one(id, damage).await.unwrap();
+        }
+    }
+    let found = events.verify().await.unwrap();
+    let dry = events.repair(&found).dry_run().await.unwrap();
+    let report = events.repair(&found).await.unwrap();
+    assert_eq!((report.mended, report.quarantined), (1, 1), "{report}");
+    assert_eq!(dry.buckets, report.buckets);
+    assert!(events.verify().await.unwrap().is_clean());
 }

@@ -15,6 +15,13 @@ impl Rules for Pages {
         if known.has_room(chain.spec) {
             return Ok(Tail::Open(known));
         }
+        if known.blocks(chain.spec) {
+            let message = "it is sealed and takes no more records, but counts as the open bucket of its key: call `verify()` and \
+                           `repair()`, which closes it"
+                .to_owned();
+            let damage = Damage::Refused { message };
+            return Err(DamagedBucket::new(format!("{:?}", known.id), damage));
+        }
         let next = chain.id(known.place.after(known.place));
         if next <= known.id {
             let message =

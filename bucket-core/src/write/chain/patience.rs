@@ -15,6 +15,8 @@ use super::{
 
 /// The pauses before a bucket is taken over, in milliseconds: each lasts at least half as long.
 const BEFORE: [u64; 6] = [4, 8, 16, 32, 64, 128];
+/// The pauses before a bucket that a later one follows counts as damaged. Whoever removes the later one has done it by then.
+const BEFORE_DAMAGED: [u64; 4] = [4, 8, 16, 32];
 /// The pause before a bucket that was taken over gets its first records.
 const AFTER: u64 = 100;
 
@@ -28,7 +30,7 @@ impl Chain {
     /// pass. `None` if the chain need not wait.
     pub(in crate::write) fn patience(&self) -> Option<u64> {
         if let Some(overtaken) = self.is_overtaken() {
-            return BEFORE.get(overtaken.pauses).copied();
+            return BEFORE_DAMAGED.get(overtaken.pauses).copied();
         }
         let known = self.leaves_alone()?;
         let pauses = match &self.patience {
@@ -90,7 +92,7 @@ impl Chain {
     /// That bucket, if the chain has waited long enough.
     pub(super) fn stays_overtaken(&self) -> Option<&Overtaken> {
         let overtaken = self.is_overtaken()?;
-        (overtaken.pauses >= BEFORE.len()).then_some(overtaken)
+        (overtaken.pauses >= BEFORE_DAMAGED.len()).then_some(overtaken)
     }
 
     /// The bucket without records that another writer may have reserved, if the tail is one.

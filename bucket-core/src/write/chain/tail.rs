@@ -180,6 +180,12 @@ impl Known {
                 .is_none_or(|max| self.bytes < u64::from(max))
     }
 
+    /// Whether the index on open buckets of the manual's form has it although it is sealed.
+    pub(super) fn blocks(&self, spec: &BucketSpec) -> bool {
+        let max = spec.max_bytes().map_or(u64::MAX, u64::from);
+        self.sealed && self.count < spec.open_below(self.size) && self.bytes < max
+    }
+
     /// The bucket after it has taken this many records of this size.
     pub(super) fn with(&self, taken: usize, bytes: u64) -> Self {
         let taken = u32::try_from(taken).unwrap_or(u32::MAX);

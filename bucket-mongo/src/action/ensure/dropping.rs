@@ -79,9 +79,20 @@ impl SetUp<'_> {
         same.map(drop).map_err(driver)
     }
 
+    /// Refuses to replace an index on open buckets where that would do harm.
+    pub(super) async fn check_replacement(
+        &self,
+        found: &[Document],
+        drift: &[Drift],
+        context: &Context,
+    ) -> Result<()> {
+        self.check_may_drop(drift, context).await?;
+        self.check_stays_closed(found, context).await
+    }
+
     /// Refuses to create an index for another capacity if the old one could not be dropped after it: with both, each
     /// model would refuse to write.
-    pub(super) async fn check_may_drop(&self, drift: &[Drift], context: &Context) -> Result<()> {
+    async fn check_may_drop(&self, drift: &[Drift], context: &Context) -> Result<()> {
         let is_capacity = |drift: &Drift| matches!(drift, Drift::Capacity { .. });
         if !drift.iter().any(is_capacity) {
             return Ok(());
@@ -95,11 +106,7 @@ impl SetUp<'_> {
     }
 
     /// Refuses to replace the index on open buckets if the model's would have buckets that must stay closed.
-    pub(super) async fn check_stays_closed(
-        &self,
-        found: &[Document],
-        context: &Context,
-    ) -> Result<()> {
+    async fn check_stays_closed(&self, found: &[Document], context: &Context) -> Result<()> {
         let Some(plan) = index::reopened(self.store.spec(), found) else {
             return Ok(());
         };

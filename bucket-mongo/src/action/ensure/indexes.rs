@@ -96,8 +96,7 @@ impl SetUp<'_> {
         let without_successor = |name: &&String| !missing.iter().any(|plan| plan.name == **name);
         let gone: Vec<String> = replaced.iter().filter(without_successor).cloned().collect();
         if self.replace {
-            self.check_may_drop(&drift, context).await?;
-            self.check_stays_closed(&before, context).await?;
+            self.check_replacement(&before, &drift, context).await?;
         }
         self.drop_indexes(&gone, report, context).await?;
         for plan in &missing {

@@ -7,12 +7,12 @@ use bucket_core::{
     check::{Finding, Problem},
     repair::{
         BetweenTwo, Remedy, between_two, copied_document, count_calls, document_with_id,
-        has_followers, may_be_taken_back, move_out, other_document, quarantine, remedy, take_back,
+        may_be_taken_back, move_out, newest_buckets, other_document, quarantine, remedy, take_back,
     },
 };
 use mongodb::{
     Collection,
-    bson::{Bson, DateTime, Document, RawBson, RawDocumentBuf},
+    bson::{Bson, DateTime, Document, RawDocumentBuf},
     options::{ReadConcern, ReadPreference, SelectionCriteria},
 };
 
@@ -28,6 +28,8 @@ use crate::{
 
 /// How often a bucket is read again if others change it.
 const ATTEMPTS: usize = 8;
+/// The server's codes for a document or a command of more than 16 MB.
+const TOO_LARGE: [i32; 4] = [10_334, 17_280, 17_419, 17_420];
 /// How often a bucket with one id can be in the quarantine.
 const MOST_COPIES: i32 = 1_000;
 
@@ -43,9 +45,14 @@ pub(super) struct Repairing<'a, T: Record> {
     pub(super) moved: Moved,
 }
 
-/// The buckets that a call has moved, or would move, by their ids, and for each the first bucket that has a problem with
-/// it: later ones have that problem with this one.
-pub(super) type Moved = HashMap<String, Option<Bson>>;
+/// The buckets that a call has moved, or would move, and those that were gone, by their ids: each with those that have a
+/// problem with it, in the order in which they were looked at. One that stays takes its place.
+pub(super) type Moved = HashMap<String, Vec<Bson>>;
+
+/// How many of the newest buckets of a key are read besides those that have moved, to find one after another bucket,
+const LATER: usize = 16;
+/// and the most in all.
+const MOST_LATER: usize = 1_000;
 
 /// What has to be done about the problems of a bucket with others.
 #[derive(Default)]
@@ -64,10 +71,11 @@ impl<T: Record> Repairing<'_, T> {
     /// Repairs the buckets of these findings.
     pub(super) async fn all(&mut self, findings: &[Finding]) -> Result<()> {
         let mut of_buckets: Vec<(&Finding, Vec<&Problem>)> = Vec::new();
+        let mut places = HashMap::new();
         for finding in findings {
-            let known = of_buckets.iter_mut().rev();
-            // The findings of a document by itself follow each other.
-            match known.take(16).find(|(first, _)| first.id == finding.id) {
+            let next = of_buckets.len();
+            let place = *places.entry(finding.id.to_string()).or_insert(next);
+            match of_buckets.get_mut(place) {
                 Some((_, problems)) => problems.push(&finding.problem),
                 None => of_buckets.push((finding, vec![&finding.problem])),
             }
@@ -75,7 +83,7 @@ impl<T: Record> Repairing<'_, T> {
         for (finding, problems) in of_buckets {
             let bucket = self.bucket(finding, &problems).await?;
             if !bucket.quarantined.is_empty() {
-                self.moved.insert(finding.id.to_string(), None);
+                self.moved.entry(finding.id.to_string()).or_default();
             }
             self.report.add(bucket, self.keep);
         }
@@ -96,7 +104,7 @@ impl<T: Record> Repairing<'_, T> {
                 return Ok(bucket);
             };
             let mut others = self
-                .with_others(&mut editing, &stored, problems, &bucket)
+                .with_others(&mut editing, &stored, problems, &found.id)
                 .await?;
             others.is_followed |= has_rival;
             let is_followed = others.is_followed;
@@ -121,27 +129,19 @@ impl<T: Record> Repairing<'_, T> {
         Ok(bucket)
     }
 
-    /// The bucket that has the problems with this one which another bucket had: that bucket, or if it has moved, the first
-    /// one after it.
-    fn in_place_of(&mut self, other: &Bson, own: &Bson) -> Bson {
-        let mut other = other.clone();
-        while other != *own
-            && let Some(first) = self.moved.get_mut(&other.to_string())
-        {
-            other = first.get_or_insert_with(|| own.clone()).clone();
-        }
-        other
-    }
-
     /// Looks at the problems of a bucket with others again.
     async fn with_others(
         &mut self,
         editing: &mut Editing<'_, T>,
         stored: &RawDocumentBuf,
         problems: &[&Problem],
-        bucket: &RepairedBucket,
+        own: &Bson,
     ) -> Result<WithOthers> {
-        let mut found = WithOthers::default();
+        let newest = self.newest(editing, stored).await?;
+        let mut found = WithOthers {
+            is_followed: newest.first().is_some_and(|newest| id_of(newest) != *own),
+            ..WithOthers::default()
+        };
         for problem in problems.iter().copied() {
             let Some(other) = other_document(problem) else {
                 // Nothing in a document by itself shows these.
@@ -153,23 +153,82 @@ impl<T: Record> Repairing<'_, T> {
                 }
                 continue;
             };
-            let other = self.in_place_of(other, &bucket.id);
-            let Some(other) = editing.read(document_with_id(&other)).await?.pop() else {
-                continue;
+            let others = match self.still_there(editing, other).await? {
+                Some(other) => vec![other],
+                None if is_with_later(problem) => newest.clone(),
+                None => self.in_place_of(editing, other, own).await?,
             };
             let limits = |key: &T::Key| self.buckets.limits_of(key);
-            match between_two::<T>(problem, stored, &other, limits) {
-                BetweenTwo::Close => found.close = Some(problem.clone()),
-                BetweenTwo::Quarantine => found.quarantine.push(problem.clone()),
+            let between = others
+                .iter()
+                .map(|other| between_two::<T>(problem, stored, other, limits))
+                .find(|between| *between != BetweenTwo::Gone);
+            match between {
+                Some(BetweenTwo::Close) => found.close = Some(problem.clone()),
+                Some(BetweenTwo::Quarantine) => found.quarantine.push(problem.clone()),
                 _ => {}
             }
         }
-        if let Some(plan) = has_followers::<T>(stored) {
-            let newest = editing.read(plan).await?.pop();
-            let id = |of: &RawDocumentBuf| of.get("_id").ok().flatten().map(RawBson::from);
-            found.is_followed = newest.is_some_and(|newest| id(&newest) != id(stored));
+        Ok(found)
+    }
+
+    /// The document with this id, unless it has moved, or is gone.
+    async fn still_there(
+        &mut self,
+        editing: &mut Editing<'_, T>,
+        id: &Bson,
+    ) -> Result<Option<RawDocumentBuf>> {
+        if self.has_moved(id) {
+            return Ok(None);
+        }
+        let found = editing.read(document_with_id(id)).await?.pop();
+        if found.is_none() {
+            // Another call may have moved it.
+            self.moved.insert(id.to_string(), Vec::new());
         }
         Ok(found)
+    }
+
+    fn has_moved(&self, id: &Bson) -> bool {
+        self.moved.contains_key(&id.to_string())
+    }
+
+    /// The buckets that had a problem with one that has moved, as this one has, and stay.
+    async fn in_place_of(
+        &mut self,
+        editing: &mut Editing<'_, T>,
+        moved: &Bson,
+        own: &Bson,
+    ) -> Result<Vec<RawDocumentBuf>> {
+        let before = self.moved.entry(moved.to_string()).or_default();
+        if !before.contains(own) {
+            before.push(own.clone());
+        }
+        let before = before.clone();
+        let mut stay = Vec::new();
+        for id in before.iter().take_while(|id| *id != own) {
+            stay.extend(self.still_there(editing, id).await?);
+        }
+        Ok(stay)
+    }
+
+    /// The newest buckets of the bucket's key that have not moved, without their items.
+    async fn newest(
+        &self,
+        editing: &mut Editing<'_, T>,
+        stored: &RawDocumentBuf,
+    ) -> Result<Vec<RawDocumentBuf>> {
+        // Some of them may have moved, and any that has not may be the open one.
+        let buckets = match self.moved.len() {
+            0 => 1,
+            moved => moved.saturating_add(LATER).min(MOST_LATER),
+        };
+        let Some(plan) = newest_buckets::<T>(stored, buckets) else {
+            return Ok(Vec::new());
+        };
+        let mut newest = editing.read(plan).await?;
+        newest.retain(|bucket| !self.has_moved(&id_of(bucket)));
+        Ok(newest)
     }
 
     /// Does what one state of a bucket needs.
@@ -308,6 +367,20 @@ impl<T: Record> Repairing<'_, T> {
     }
 }
 
+fn id_of(stored: &RawDocumentBuf) -> Bson {
+    let id = stored.get("_id").ok().flatten();
+    id.and_then(|id| Bson::try_from(id).ok())
+        .unwrap_or_default()
+}
+
+/// Whether the other bucket of the problem comes after the first one, so that any later one may have the same.
+fn is_with_later(problem: &Problem) -> bool {
+    matches!(
+        problem,
+        Problem::OpenBefore { .. } | Problem::TwoOpen { .. }
+    )
+}
+
 /// Whether the server refused the statement for what is in it, so that another bucket may fare better.
 fn is_refused(error: &Error) -> bool {
     let is_about_all = error.is_retryable()
@@ -316,5 +389,6 @@ fn is_refused(error: &Error) -> bool {
         || error.is_unreachable()
         || error.is_timed_out()
         || error.is_drift();
-    error.is_duplicate_key() || (error.code().is_some() && !is_about_all)
+    let is_too_large = error.code().is_some_and(|code| TOO_LARGE.contains(&code));
+    error.is_duplicate_key() || is_too_large || (error.code().is_some() && !is_about_all)
 }
