@@ -60,6 +60,8 @@ pub(crate) fn check<const F: usize>(buckets: &[SampleBucket<F>], disturbed: Dist
         // whose number was taken: the next ones rely on it, and are executed.
         Form::Window { .. } | Form::Hybrid { .. } | Form::Numbered { .. }
             if disturbed.removed || disturbed.miscounted => {}
+        // A sealed bucket takes no more, full or not.
+        Form::Window { .. } | Form::Hybrid { .. } if disturbed.sealed => {}
         Form::Window { capacity, .. } => {
             invariants::check_windows(buckets, capacity.unwrap_or(u32::MAX), by_bytes);
         }

@@ -74,6 +74,8 @@ pub(crate) struct Disturbed {
     pub(crate) mixed: bool,
     /// Buckets have removed or corrected records.
     pub(crate) edited: bool,
+    /// Buckets were sealed, so they take no more records, full or not.
+    pub(crate) sealed: bool,
 }
 
 impl Disturbed {

@@ -19,6 +19,7 @@ impl<T: Model> World<'_, T> {
         let (mut out, mut back) = (self.up_to(WAY), self.up_to(WAY));
         let mut fate = None;
         let mut after = Vec::new();
+        let mut copies = Vec::new();
         while let Some(due) = self
             .plan
             .faults
@@ -34,10 +35,7 @@ impl<T: Model> World<'_, T> {
                 Fault::SlowReply(more) => back += u64::from(more),
                 // A client that sends it a second time relies on its number.
                 Fault::Twice(_) if !matches!(body.get("txnNumber"), Ok(Some(_))) => {}
-                Fault::Twice(later) => {
-                    let body = body.clone();
-                    self.arrives(out + u64::from(later), Sender::Nobody, body, None);
-                }
+                Fault::Twice(later) => copies.push(u64::from(later)),
                 Fault::LoseRequest
                 | Fault::LoseReply
                 | Fault::Late(_)
@@ -49,6 +47,12 @@ impl<T: Model> World<'_, T> {
             }
         }
         self.tell(|| format!("{sender:?} sends {}", short(&body)));
+        // A copy never overtakes its original, and what was not sent has none.
+        if !matches!(fate, Some(Fault::NotSent | Fault::Drop { .. })) {
+            for later in copies {
+                self.arrives(out + later, Sender::Nobody, body.clone(), None);
+            }
+        }
         let broken = |sender| Event::Response(sender, Arrival::Broken);
         match fate {
             None => self.arrives(out, sender, body, Some(back)),

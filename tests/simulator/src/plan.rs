@@ -1,6 +1,7 @@
 //! The plan of a history: clients, writers, their calls, and the faults. All of it is data drawn
 //! from a seed, so that a history can be repeated and shrunk.
 
+mod sealers;
 mod shown;
 mod wider;
 
@@ -20,6 +21,8 @@ const MESSAGES: u64 = 220;
 const FIRST_FORMS: u64 = 8;
 /// The stream of what makes a history wider: more tasks, other forms and edits.
 const WIDER: u64 = 5;
+/// The stream of the random numbers of those who seal.
+const SEALERS: u64 = 6;
 /// The stream of the random numbers of edits: of their own, so that histories without edits stay as they are.
 const EDITS: u64 = 4;
 
@@ -193,6 +196,8 @@ pub enum Fault {
     Expire,
     /// The next number of the client repeats that of the previous command.
     Miscount,
+    /// Somebody reads a bucket, and seals it or gives it its rows back if it is as it was read after this long.
+    Seal(u8, u16),
 }
 
 impl Plan {
@@ -243,6 +248,10 @@ impl Plan {
         let mut wider = Random::new(seed, WIDER);
         if wider.below(2) == 0 {
             plan.widen(&mut wider, forms as u64, sources, miscounts);
+        }
+        let mut sealers = Random::new(seed, SEALERS);
+        if sealers.below(2) == 0 {
+            plan.add_sealers(&mut sealers);
         }
         plan
     }

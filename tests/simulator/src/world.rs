@@ -77,6 +77,8 @@ pub(crate) enum Event {
     FailOver(u32),
     SetUp,
     Indexes,
+    /// The statement of a sealer arrives.
+    Sealed(RawDocumentBuf),
 }
 
 #[derive(Debug)]
@@ -244,6 +246,7 @@ impl<'a, T: Model> World<'a, T> {
             Event::FailOver(lag) => self.fail_over(lag),
             Event::SetUp => self.set_up(),
             Event::Indexes => self.index(),
+            Event::Sealed(command) => self.sealed(&command),
         }
     }
 
