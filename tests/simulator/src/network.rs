@@ -19,7 +19,7 @@ impl<T: Model> World<'_, T> {
         let (mut out, mut back) = (self.up_to(WAY), self.up_to(WAY));
         let mut fate = None;
         let mut after = Vec::new();
-        let mut copies = Vec::new();
+        let mut copies = 0;
         while let Some(due) = self
             .plan
             .faults
@@ -33,9 +33,8 @@ impl<T: Model> World<'_, T> {
             match fault {
                 Fault::Slow(more) => out += u64::from(more),
                 Fault::SlowReply(more) => back += u64::from(more),
-                // A client that sends it a second time relies on its number.
-                Fault::Twice(_) if !matches!(body.get("txnNumber"), Ok(Some(_))) => {}
-                Fault::Twice(later) => copies.push(u64::from(later)),
+                // A router that sends it a second time relies on its number.
+                Fault::Twice => copies += usize::from(matches!(body.get("txnNumber"), Ok(Some(_)))),
                 Fault::LoseRequest
                 | Fault::LoseReply
                 | Fault::Late(_)
@@ -47,12 +46,9 @@ impl<T: Model> World<'_, T> {
             }
         }
         self.tell(|| format!("{sender:?} sends {}", short(&body)));
-        // A copy never overtakes its original, and what was not sent has none.
-        if !matches!(fate, Some(Fault::NotSent | Fault::Drop { .. })) {
-            for later in copies {
-                self.arrives(out + later, Sender::Nobody, body.clone(), None);
-            }
-        }
+        let has_original = fate.is_none() || matches!(fate, Some(Fault::LoseReply));
+        let copies = if has_original { copies } else { 0 };
+        let copy = (copies > 0).then(|| body.clone());
         let broken = |sender| Event::Response(sender, Arrival::Broken);
         match fate {
             None => self.arrives(out, sender, body, Some(back)),
@@ -72,6 +68,10 @@ impl<T: Model> World<'_, T> {
                 after.push(Fault::Drop { before: true });
             }
             Some(_) => {}
+        }
+        for copy in copy.into_iter().flat_map(|copy| vec![copy; copies]) {
+            // Right after the original.
+            self.arrives(out, Sender::Nobody, copy, None);
         }
         for fault in after {
             self.strike(fault, sender);
