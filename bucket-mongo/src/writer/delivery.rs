@@ -21,6 +21,9 @@ use crate::{
     trace,
 };
 
+/// The statements that the server has not executed again, because it has their outcome on record.
+const FROM_RECORD: &str = "retriedStmtIds";
+
 /// How far a session's number is counted up, to get above one that was already used.
 const MOST_SKIPPED: usize = 1_000;
 
@@ -124,7 +127,10 @@ impl Delivery<'_> {
                     body.append(cstr!("collectionUUID"), collection.clone());
                 }
                 let is_named = collection.is_some();
-                let reply = self.send(body, number).await?;
+                let mut reply = self.send(body, number).await?;
+                if reply.contains_key(FROM_RECORD) && self.goes_through_a_router().await {
+                    reply.remove(FROM_RECORD);
+                }
                 if is_named && refuses_naming(&reply) {
                     self.cache.lock().saw_naming_unknown();
                 } else if is_named && !self.cache.lock().has_tried_naming() {
@@ -176,6 +182,15 @@ impl Delivery<'_> {
             run.selection_criteria(self.selection.criteria(self.deadline))
         };
         readable(run.session(&mut *self.session).await)
+    }
+
+    /// Whether the server is a router. It sends a command again to a shard whose reply it has lost, under the same number, and
+    /// passes on what the shard answers from its record: nobody else has used the number.
+    async fn goes_through_a_router(&self) -> bool {
+        let hello = self.database.run_command(doc! { "hello": 1 });
+        let hello = hello.selection_criteria(self.selection.criteria(self.deadline));
+        let hello = hello.await;
+        hello.is_ok_and(|hello| hello.get_str("msg").is_ok_and(|msg| msg == "isdbgrid"))
     }
 
     /// Whether part of the attempt in flight may have been sent. If not, it is called off.

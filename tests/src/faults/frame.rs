@@ -59,6 +59,38 @@ impl Frame {
         integer(&self.0, 8).unwrap_or(0)
     }
 
+    /// Whether these bytes are in it.
+    #[must_use]
+    pub fn contains(&self, bytes: &[u8]) -> bool {
+        self.0.windows(bytes.len()).any(|window| window == bytes)
+    }
+
+    /// The same reply with one more field, which is text.
+    #[must_use]
+    pub fn with_field(&self, name: &str, text: &str) -> Self {
+        let mut bytes = self.0.clone();
+        // The final NUL of the document is that of the message.
+        bytes.pop();
+        bytes.push(0x02);
+        bytes.extend(name.as_bytes());
+        bytes.push(0);
+        bytes.extend(
+            i32::try_from(text.len() + 1)
+                .unwrap_or(i32::MAX)
+                .to_le_bytes(),
+        );
+        bytes.extend(text.as_bytes());
+        bytes.extend([0, 0]);
+        let longer = bytes.len() - self.0.len();
+        let longer = i32::try_from(longer).unwrap_or(i32::MAX);
+        // The length of the message, and that of the document after the header, the flags and its kind.
+        for at in [0, HEADER_BYTES + 4 + 1] {
+            let length = integer(&bytes, at).unwrap_or(0) + longer;
+            bytes[at..at + 4].copy_from_slice(&length.to_le_bytes());
+        }
+        Self(bytes)
+    }
+
     /// The name of the command: that of the first element of the body.
     #[must_use]
     pub fn command(&self) -> Option<&str> {
@@ -87,7 +119,7 @@ fn integer(bytes: &[u8], at: usize) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
-    use bucket_mongo::bson::{doc, serialize_to_vec};
+    use bucket_mongo::bson::{Document, deserialize_from_slice, doc, serialize_to_vec};
 
     use super::*;
 
@@ -112,6 +144,16 @@ mod tests {
             assert_eq!(frame.command(), Some("update"));
             assert_eq!((frame.request_id(), frame.response_to()), (7, 6));
         }
+    }
+
+    #[tokio::test]
+    async fn a_reply_gets_one_more_field() {
+        let body = serialize_to_vec(&doc! { "ok": 1, "msg": "is" }).unwrap();
+        let longer = frame(&[&[BODY], &body]).await.with_field("a", "b");
+        let read = Frame::read(&mut longer.bytes()).await.unwrap();
+        let document = &read.bytes()[HEADER_BYTES + 5..];
+        let document: Document = deserialize_from_slice(document).unwrap();
+        assert_eq!(document, doc! { "ok": 1, "msg": "is", "a": "b" });
     }
 
     #[tokio::test]

@@ -20,10 +20,12 @@ pub enum Fault {
     HalfRequest,
     /// The request is delivered, and half of its reply, then the connection closed.
     HalfReply,
+    /// The request is delivered twice, and the second reply is passed on: a router does so that has lost the first one.
+    Retried,
 }
 
 impl Fault {
-    /// All of them.
+    /// All of them that can happen without a router.
     pub const ALL: [Self; 6] = [
         Self::CutBefore,
         Self::CutAfter,

@@ -3,11 +3,11 @@
 //! Everything else passes unchanged: the driver's monitoring of the server, reads, commits.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     net::{Ipv4Addr, SocketAddr},
     sync::{
         Arc, Mutex, MutexGuard,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -49,6 +49,8 @@ struct Shared {
     plan: Mutex<Plan>,
     /// Whether the server is unreachable.
     is_away: watch::Sender<bool>,
+    /// Whether it says of itself that it is a router, if a client asks.
+    is_router: AtomicBool,
     /// The number of writes from clients.
     writes: AtomicU64,
     /// Those that the server may still receive or execute.
@@ -69,6 +71,7 @@ impl Proxy {
             server: server.into(),
             plan: Mutex::new(plan),
             is_away: watch::Sender::new(false),
+            is_router: AtomicBool::new(false),
             writes: AtomicU64::new(0),
             under_way: AtomicU64::new(0),
         });
@@ -119,6 +122,12 @@ impl Proxy {
     /// Lets clients reach the server again.
     pub fn come_back(&self) {
         self.shared.is_away.send_replace(false);
+    }
+
+    /// Answers as the router of a sharded cluster does, if a client asks what the server is. The driver's own monitoring is not
+    /// changed.
+    pub fn be_a_router(&self) {
+        self.shared.is_router.store(true, Ordering::SeqCst);
     }
 
     /// Switches to another plan.
@@ -207,6 +216,9 @@ impl Drop for UnderWay {
 /// What to do with the replies to writes.
 type Fates = Arc<Mutex<HashMap<i32, (Option<Fault>, UnderWay)>>>;
 
+/// The questions of clients to which a router answers.
+type Questions = Arc<Mutex<HashSet<i32>>>;
+
 /// Why a direction ended.
 enum End {
     Closed,
@@ -222,10 +234,15 @@ async fn connect(client: TcpStream, shared: Arc<Shared>) {
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
-    let fates = Fates::default();
+    let (fates, questions) = (Fates::default(), Questions::default());
     let end = {
-        let requests = requests(&mut from_client, &mut to_server, &shared, &fates);
-        let replies = replies(&mut from_server, &mut to_client, &fates);
+        let requests = requests(
+            &mut from_client,
+            &mut to_server,
+            &shared,
+            (&fates, &questions),
+        );
+        let replies = replies(&mut from_server, &mut to_client, (&fates, &questions));
         let mut replies = std::pin::pin!(replies);
         tokio::select! {
             end = requests => {
@@ -261,9 +278,15 @@ async fn requests(
     client: &mut OwnedReadHalf,
     server: &mut OwnedWriteHalf,
     shared: &Arc<Shared>,
-    fates: &Fates,
+    (fates, questions): (&Fates, &Questions),
 ) -> End {
     while let Ok(frame) = Frame::read(client).await {
+        // The driver's own have no session.
+        let asks = frame.command() == Some("hello") && frame.contains(b"lsid");
+        if asks && shared.is_router.load(Ordering::SeqCst) {
+            let mut questions = questions.lock().expect("no panic under the lock");
+            questions.insert(frame.request_id());
+        }
         if !frame
             .command()
             .is_some_and(|command| WRITES.contains(&command))
@@ -288,21 +311,39 @@ async fn requests(
             }
             Some(Fault::Ghost) => return End::Ghost(frame, lateness, under_way),
             Some(Fault::Delay) => time::sleep(lateness).await,
-            Some(Fault::CutAfter | Fault::HalfReply) | None => {}
+            Some(Fault::CutAfter | Fault::HalfReply | Fault::Retried) | None => {}
         }
         fates_of(fates).insert(frame.request_id(), (fault, under_way));
-        if server.write_all(frame.bytes()).await.is_err() {
-            break;
+        let times = if fault == Some(Fault::Retried) { 2 } else { 1 };
+        for _ in 0..times {
+            if server.write_all(frame.bytes()).await.is_err() {
+                return End::Closed;
+            }
         }
     }
     End::Closed
 }
 
 /// Passes replies on, until the server or a fault closes the connection.
-async fn replies(server: &mut OwnedReadHalf, client: &mut OwnedWriteHalf, fates: &Fates) {
-    while let Ok(frame) = Frame::read(server).await {
+async fn replies(
+    server: &mut OwnedReadHalf,
+    client: &mut OwnedWriteHalf,
+    (fates, questions): (&Fates, &Questions),
+) {
+    while let Ok(mut frame) = Frame::read(server).await {
         let fate = fates_of(fates).remove(&frame.response_to());
+        let is_answer = {
+            let mut questions = questions.lock().expect("no panic under the lock");
+            questions.remove(&frame.response_to())
+        };
+        if is_answer {
+            frame = frame.with_field("msg", "isdbgrid");
+        }
         let bytes = match fate {
+            Some((Some(Fault::Retried), under_way)) => {
+                fates_of(fates).insert(frame.response_to(), (None, under_way));
+                continue;
+            }
             Some((Some(Fault::CutAfter), _)) => return,
             Some((Some(Fault::HalfReply), _)) => frame.half(),
             _ => frame.bytes(),

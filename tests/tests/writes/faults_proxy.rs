@@ -125,6 +125,9 @@ async fn one_record<const F: usize>(
     (in_a_row, earlier): Case,
 ) -> (bool, u64) {
     let proxy = server::proxy().await;
+    if fault == Fault::Retried {
+        proxy.be_a_router();
+    }
     let buckets = Sample::<F>::buckets(&proxy.client().await.database(calm.name()));
     let mut writer = Writer::new(buckets.clone(), &Ledger::default(), 1, 0);
     let mut record = || Sample {
@@ -187,6 +190,19 @@ async fn a_record_whose_request_is_lost_is_stored_once() {
     tokio::join!(
         stored_once_in_every_form(Fault::CutBefore),
         stored_once_in_every_form(Fault::HalfRequest),
+    );
+}
+
+/// The server answers the second one from its record, and the client has sent one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_a_router_sends_again_is_stored_once() {
+    let fault = Fault::Retried;
+    tokio::join!(
+        stored_once::<{ sample::COUNT }>(fault, &[1]),
+        stored_once::<{ sample::WINDOW_CAPACITY }>(fault, &[1]),
+        stored_once::<{ sample::NUMBERED }>(fault, &[1]),
+        stored_once::<{ sample::HYBRID_MERGE }>(fault, &[1]),
+        stored_once::<{ sample::COUNT_AVG }>(fault, &[1]),
     );
 }
 
