@@ -27,6 +27,7 @@ mod walk;
 
 pub(crate) use self::position::index_order;
 pub(crate) use self::{
+    damage::problem,
     document::{Checked, document, head},
     fields::Own,
     ids::share_one,

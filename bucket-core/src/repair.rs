@@ -27,7 +27,7 @@ mod statement;
 pub use self::{
     copies::{copies_of_key, is_copy_of_key, remove_copies},
     pair::{BetweenTwo, between_two, other_document},
-    quarantine::{copied_document, count_calls, may_be_taken_back, quarantine, take_back},
+    quarantine::{copied_document, leave, may_be_taken_back, quarantine, rely_on, take_back},
     remedy::{Remedy, newest_buckets, remedy},
     statement::{document_with_id, move_out},
 };

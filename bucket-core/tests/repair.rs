@@ -19,6 +19,8 @@ use self::stored_buckets::{
     item, numbers, pages, scan, time, windows, with, with_stats,
 };
 
+const CALL: ObjectId = ObjectId::from_bytes([9; 12]);
+
 fn raw(document: &Document) -> RawDocumentBuf {
     RawDocumentBuf::try_from(document).unwrap()
 }
@@ -136,7 +138,7 @@ fn moves<T: Record>(damaged: &Document, kind: ProblemKind) {
     };
     assert!(problems.iter().any(|it| it.kind() == kind), "{problems:?}");
     assert!(problems.iter().all(|it| it.kind().is_harmful()));
-    let (id, command) = quarantine(T::SPEC, "moved", &stored, &problems, 3, NOW);
+    let (id, command) = quarantine(T::SPEC, "moved", &stored, &problems, 3, (NOW, CALL));
     let copy = command
         .get_array("documents")
         .unwrap()
@@ -530,7 +532,7 @@ fn random_damages<T: Record>(right: &Document) {
             Remedy::Quarantine { problems, .. } => {
                 moves += 1;
                 assert!(harmful && !problems.is_empty(), "seed {seed}: {found:?}");
-                let (_, command) = quarantine(T::SPEC, "moved", &stored, &problems, 0, NOW);
+                let (_, command) = quarantine(T::SPEC, "moved", &stored, &problems, 0, (NOW, CALL));
                 let copy = command
                     .get_array("documents")
                     .unwrap()

@@ -101,10 +101,15 @@ pub fn restore<T: Record>(
         return Err(damaged(Damage::Packed { message }));
     };
     let (key, count) = state::<T>(stored).map_err(damaged)?;
+    let ends = ends(stored).or_else(|damage| {
+        // The copy has all fields as they were.
+        let of_copy = copy.and_then(|copy| ends(copy).ok());
+        of_copy.ok_or_else(|| damaged(damage))
+    });
     let change = Change::Restore {
         reference: reference.bytes,
         packed,
-        ends: ends(stored).map_err(damaged)?,
+        ends: ends?,
     };
     Ok(Some(SealStatement::new::<T>(&key, stored, count, &change)))
 }

@@ -3,7 +3,7 @@
 use bson::{Bson, DateTime, Document, doc};
 
 use crate::{
-    bucket::sealed::{FIRST, LAST, SEALED, archived_path, sealed_filter},
+    bucket::sealed::{FIRST, LAST, SEALED, archived_path, is_packed_filter, sealed_filter},
     check::ScanPlan,
     codec::raw::RawWriter,
     model::spec::{BucketSpec, ID, ID_INDEX},
@@ -34,7 +34,13 @@ pub fn archivable_buckets(
 /// The archived buckets of a key, or of all, that can hold records of the span.
 #[must_use]
 pub fn archived_buckets(spec: &BucketSpec, key: Option<&ReadKey>, range: TimeRange) -> ScanPlan {
-    let mut condition = within(spec, range);
+    let is_whole = range.start().is_none() && range.end().is_none();
+    let mut condition = if is_whole {
+        // What does not say when its records are comes back too, and can then be mended.
+        is_packed_filter(spec)
+    } else {
+        within(spec, range)
+    };
     condition.insert(archived_path(), doc! { "$exists": true });
     scan(spec, key, range, &condition)
 }

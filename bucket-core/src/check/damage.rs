@@ -4,7 +4,7 @@ use super::Problem;
 use crate::error::Damage;
 
 /// The problem that a damage of a read is.
-pub(super) fn problem(damage: Damage) -> Problem {
+pub(crate) fn problem(damage: Damage) -> Problem {
     let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
     match damage {
         Damage::Field { path, expected } => Problem::Field {

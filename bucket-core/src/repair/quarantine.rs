@@ -1,10 +1,10 @@
 //! The copy of a document in the quarantine.
 
-use bson::{DateTime, RawDocument, RawDocumentBuf, doc};
+use bson::{DateTime, RawDocument, RawDocumentBuf, doc, oid::ObjectId};
 
 use crate::{
     check::Problem,
-    codec::raw::{RawWriter, elements},
+    codec::raw::{RawWriter, elements, kind::OBJECT_ID},
     model::spec::{BucketSpec, ID},
 };
 
@@ -15,22 +15,23 @@ pub(super) const COLLECTION: &str = "collection";
 /// Within the id of a copy: the id of the document.
 pub(super) const ID_OF_DOCUMENT: &str = "id";
 
-/// How many calls rely on the copy: those at work, those that have moved the document, and those that ended in between.
+/// The calls that rely on the copy: those at work, those that have moved the document, and those that ended in between.
 const CALLS: &str = "calls";
 
 /// The id of the copy, and the command that stores it. A document with the same id may have been moved before:
 /// then the next number is for this one.
 ///
 /// ```json
-/// { "_id": { "collection": "events", "id": "a_1698335223", "number": 0 }, "at": ..,
+/// { "_id": { "collection": "events", "id": "a_1698335223", "number": 0 }, "at": .., "calls": [..],
 ///   "reasons": [{ "problem": "item", "index": 3, .., "text": ".." }], "document": { .. } }
 /// ```
 ///
 /// ```
-/// # use bson::{DateTime, RawDocument, RawDocumentBuf};
+/// # use bson::{DateTime, RawDocument, RawDocumentBuf, oid::ObjectId};
 /// # use bucket_core::{BucketSpec, check::Problem, repair};
 /// fn copy(spec: &BucketSpec, stored: &RawDocument, problems: &[Problem]) -> RawDocumentBuf {
-///     let (_, command) = repair::quarantine(spec, "moved", stored, problems, 0, DateTime::now());
+///     let by = (DateTime::now(), ObjectId::new());
+///     let (_, command) = repair::quarantine(spec, "moved", stored, problems, 0, by);
 ///     command
 /// }
 /// ```
@@ -41,7 +42,7 @@ pub fn quarantine(
     stored: &RawDocument,
     problems: &[Problem],
     number: i32,
-    now: DateTime,
+    (now, call): (DateTime, ObjectId),
 ) -> (RawDocumentBuf, RawDocumentBuf) {
     let id = RawWriter::build(|writer| {
         writer.string(COLLECTION, spec.collection());
@@ -60,7 +61,9 @@ pub fn quarantine(
         let copy = writer.begin_element(0);
         writer.document(ID, &id);
         writer.date("at", now.timestamp_millis());
-        writer.int32(CALLS, 1);
+        let calls = writer.begin_array(CALLS);
+        writer.raw(OBJECT_ID, "0", &call.bytes());
+        writer.end(calls);
         let reasons = writer.begin_array("reasons");
         for (index, problem) in problems.iter().take(MOST_REASONS).enumerate() {
             writer.element(index, reason(problem).as_bytes());
@@ -90,30 +93,35 @@ pub fn copied_document(copy: &RawDocument) -> Option<&RawDocument> {
     copy.get_document(DOCUMENT).ok()
 }
 
-/// Whether a copy counts the calls that rely on it. Those of earlier releases do not, and stay.
+/// The command by which a further call relies on a copy. A second execution changes nothing more.
 ///
 /// ```
-/// use bson::rawdoc;
-/// use bucket_core::repair::may_be_taken_back;
-///
-/// assert!(!may_be_taken_back(&rawdoc! { "_id": { "id": "a_1" }, "document": { "_id": "a_1" } }));
-/// ```
-#[must_use]
-pub fn may_be_taken_back(copy: &RawDocument) -> bool {
-    matches!(copy.get(CALLS), Ok(Some(_)))
-}
-
-/// The command by which a further call relies on a copy, or no longer does.
-///
-/// ```
-/// # use bson::{RawDocument, RawDocumentBuf};
+/// # use bson::{RawDocument, RawDocumentBuf, oid::ObjectId};
 /// # use bucket_core::repair;
 /// fn relied_on_by_one_more(copy: &RawDocument) -> RawDocumentBuf {
-///     repair::count_calls("moved", copy, 1)
+///     repair::rely_on("moved", copy, ObjectId::new())
 /// }
 /// ```
 #[must_use]
-pub fn count_calls(into: &str, id: &RawDocument, more: i32) -> RawDocumentBuf {
+pub fn rely_on(into: &str, id: &RawDocument, call: ObjectId) -> RawDocumentBuf {
+    change_calls(into, id, "$addToSet", call)
+}
+
+/// The command by which a call no longer relies on a copy. A second execution changes nothing more.
+///
+/// ```
+/// # use bson::{RawDocument, RawDocumentBuf, oid::ObjectId};
+/// # use bucket_core::repair;
+/// fn relied_on_by_one_less(copy: &RawDocument, call: ObjectId) -> RawDocumentBuf {
+///     repair::leave("moved", copy, call)
+/// }
+/// ```
+#[must_use]
+pub fn leave(into: &str, id: &RawDocument, call: ObjectId) -> RawDocumentBuf {
+    change_calls(into, id, "$pull", call)
+}
+
+fn change_calls(into: &str, id: &RawDocument, operator: &str, call: ObjectId) -> RawDocumentBuf {
     RawWriter::build(|writer| {
         writer.string("update", into);
         writer.bool("ordered", true);
@@ -127,9 +135,9 @@ pub fn count_calls(into: &str, id: &RawDocument, more: i32) -> RawDocumentBuf {
         writer.end(has_calls);
         writer.end(filter);
         let change = writer.begin_document("u");
-        let add = writer.begin_document("$inc");
-        writer.int32(CALLS, more);
-        writer.end(add);
+        let calls = writer.begin_document(operator);
+        writer.raw(OBJECT_ID, CALLS, &call.bytes());
+        writer.end(calls);
         writer.end(change);
         writer.end(update);
         writer.end(updates);
@@ -155,13 +163,26 @@ pub fn take_back(into: &str, id: &RawDocument) -> RawDocumentBuf {
         let filter = writer.begin_document("q");
         writer.document(ID, id);
         let calls = writer.begin_document(CALLS);
-        writer.int32("$lte", 0);
+        writer.int32("$size", 0);
         writer.end(calls);
         writer.end(filter);
         writer.int32("limit", 1);
         writer.end(delete);
         writer.end(deletes);
     })
+}
+
+/// Whether a copy names the calls that rely on it. Those of earlier releases do not, and stay.
+///
+/// ```
+/// use bson::rawdoc;
+/// use bucket_core::repair::may_be_taken_back;
+///
+/// assert!(!may_be_taken_back(&rawdoc! { "_id": { "id": "a_1" }, "document": { "_id": "a_1" } }));
+/// ```
+#[must_use]
+pub fn may_be_taken_back(copy: &RawDocument) -> bool {
+    matches!(copy.get(CALLS), Ok(Some(_)))
 }
 
 fn reason(problem: &Problem) -> RawDocumentBuf {

@@ -4,8 +4,8 @@ use bson::{DateTime, RawDocument, RawDocumentBuf, doc};
 
 use super::{changes::Changes, mends, statement};
 use crate::{
-    bucket::{key_of, record::Record},
-    check::{Checked, Problem, ProblemKind, document},
+    bucket::{key_of, record::Record, unsealed},
+    check::{Checked, Problem, ProblemKind, document, problem},
     model::{form::Form, limits::Limits},
     read::{FindPlan, key_elements, newest},
 };
@@ -41,10 +41,16 @@ pub enum Remedy {
 }
 
 impl Remedy {
-    /// The move into the quarantine because of problems with other documents.
+    /// The move into the quarantine because of problems with other documents, unless the items of this one cannot be read.
     #[must_use]
-    pub const fn quarantine(problems: Vec<Problem>) -> Self {
-        Self::Quarantine { problems }
+    pub fn quarantine<T: Record>(stored: &RawDocument, problems: Vec<Problem>) -> Self {
+        match unsealed(T::SPEC, stored).map(drop).map_err(problem) {
+            Err(sealed) if sealed.kind() == ProblemKind::Sealed => {
+                let problems = problems.into_iter().chain([sealed]).collect();
+                Self::Leave { problems }
+            }
+            _ => Self::Quarantine { problems },
+        }
     }
 }
 

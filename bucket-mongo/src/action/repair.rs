@@ -4,7 +4,7 @@ mod missing_indexes;
 mod repair_report;
 mod repairing;
 
-use std::{fmt, time::Duration};
+use std::{collections::HashMap, fmt, time::Duration};
 
 use bucket_core::{Record, TimeRange, index::Drift, write::collection_drift};
 use futures_util::TryStreamExt;
@@ -179,6 +179,7 @@ impl<T: Record> Repair<'_, T> {
             context,
             keep: self.keep,
             moved: Moved::new(),
+            empty: HashMap::new(),
             report: RepairReport {
                 is_dry: self.is_dry,
                 quarantine: self.quarantine.clone(),

@@ -9,9 +9,10 @@ use std::{
     time::Duration,
 };
 
+use bucket_core::repair::{leave, quarantine, rely_on, take_back};
 use bucket_mongo::{
     Bucketed,
-    bson::{DateTime, Document, doc},
+    bson::{DateTime, Document, RawDocumentBuf, doc, oid::ObjectId, rawdoc},
 };
 use bucket_tests::{database, documents};
 use serde::{Deserialize, Serialize};
@@ -144,4 +145,37 @@ async fn nor_does_one_repair_take_the_copy_that_another_one_relies_on() {
         moved_beside_writers::<Counted>(3, 40).await;
         moved_beside_writers::<Windowed>(4, 8).await;
     }
+}
+
+/// A server without transaction numbers executes a statement again whose reply was lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_for_the_quarantine_that_arrives_twice_changes_nothing_more() {
+    let database = database().await;
+    let send = async |command: RawDocumentBuf| {
+        for _ in 0..2 {
+            database.run_raw_command(command.clone()).await.unwrap();
+        }
+    };
+    let copies = async || documents(&database, "moved").await.len();
+    let [one, other] = [ObjectId::new(), ObjectId::new()];
+    let document = rawdoc! { "_id": "a_1", "items": [] };
+    let by = (DateTime::now(), one);
+    let (id, command) = quarantine(&Counted::SPEC, "moved", &document, &[], 0, by);
+    send(command).await;
+    send(rely_on("moved", &id, other)).await;
+    for (call, left) in [(one, 1), (other, 0)] {
+        send(take_back("moved", &id)).await;
+        assert_eq!(copies().await, 1);
+        send(leave("moved", &id, call)).await;
+        send(take_back("moved", &id)).await;
+        assert_eq!(copies().await, left);
+    }
+    // Those of earlier releases stay.
+    let copy = doc! { "_id": Document::try_from(&*id).unwrap(), "document": { "_id": "a_1" } };
+    let moved = database.collection::<Document>("moved");
+    moved.insert_one(copy).await.unwrap();
+    send(rely_on("moved", &id, one)).await;
+    send(leave("moved", &id, one)).await;
+    send(take_back("moved", &id)).await;
+    assert_eq!(copies().await, 1);
 }

@@ -6,8 +6,10 @@ use std::time::Duration;
 use bucket_mongo::{
     Bucketed, Buckets, ErrorKind, ProblemKind,
     bson::{DateTime, Document, doc},
+    mongodb::IndexModel,
 };
 use bucket_tests::{database, documents};
+use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 
 use super::verify::{date, kinds};
@@ -50,7 +52,7 @@ models! {
     FourOrKilobyte [capacity = 4, max_bytes = "1KB", seal_after = "1h"],
     FourOrTwoKilobytes [capacity = 4, max_bytes = "2KB", seal_after = "1h"],
     FourOnly [capacity = 4, seal_after = "1h"],
-    FourInNumbers [capacity = 4, numbered],
+    FourInNumbers [capacity = 4, numbered, seal_after = "1h"],
 }
 
 async fn deliver<T: Numbered>(events: &Buckets<T>, from: i64, to: i64) -> (usize, usize) {
@@ -444,4 +446,106 @@ async fn a_bucket_whose_marks_would_be_too_large_moves_and_the_others_are_mended
     assert_eq!((report.mended, report.quarantined), (1, 1), "{report}");
     assert_eq!(dry.buckets, report.buckets);
     assert!(events.verify().await.unwrap().is_clean());
+}
+
+/// It has no items that could be inserted again, and in the quarantine no archive would be asked for them.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archived_bucket_stays_whatever_another_one_has() {
+    let database = database().await;
+    let cold = database.collection::<Document>("cold");
+    let events = FourInNumbers::buckets(&database).with_archive(&cold);
+    events.ensure().await.unwrap();
+    deliver(&events, 1, 13).await;
+    events.seal().await.unwrap();
+    events.archive_to(&cold).await.unwrap();
+    let collection = database.collection::<Document>("events");
+    let mut first = documents(&database, "events").await[0].clone();
+    let name = FourInNumbers::SPEC.pages_index_name();
+    let indexes = collection.list_indexes().await.unwrap();
+    let indexes: Vec<_> = indexes.try_collect().await.unwrap();
+    let is_of_order = |index: &&IndexModel| {
+        let options = index.options.as_ref().unwrap();
+        options.name.as_ref() == Some(&name)
+    };
+    let mut index = indexes.iter().find(is_of_order).unwrap().clone();
+    index.options.as_mut().unwrap().unique = None;
+    collection.drop_index(&name).await.unwrap();
+    collection.create_index(index).await.unwrap();
+    let id = first.get_str("_id").unwrap().to_owned();
+    first.insert("_id", format!("{id}_1"));
+    collection.insert_one(&first).await.unwrap();
+    let before = documents(&database, "events").await;
+    let found = events.verify().await.unwrap();
+    assert!(
+        kinds(&found.findings).contains(&ProblemKind::SamePlace),
+        "{found}"
+    );
+    let dry = events.repair(&found).dry_run().await.unwrap();
+    let report = events.repair(&found).await.unwrap();
+    assert_eq!(report.quarantined, 0, "{report}");
+    assert_eq!(dry.buckets, report.buckets);
+    assert_eq!(documents(&database, "events").await, before);
+}
+
+/// Its copy in the archive has them.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archived_bucket_without_its_times_comes_back() {
+    let database = database().await;
+    let cold = database.collection::<Document>("cold");
+    let events = FourInNumbers::buckets(&database).with_archive(&cold);
+    events.ensure().await.unwrap();
+    deliver(&events, 1, 13).await;
+    events.seal().await.unwrap();
+    events.archive_to(&cold).await.unwrap();
+    let collection = database.collection::<Document>("events");
+    let damage = doc! { "$set": { "_sealed.first": null } };
+    collection.update_one(doc! {}, damage).await.unwrap();
+    let found = events.verify().await.unwrap();
+    assert_eq!(events.repair(&found).await.unwrap().quarantined, 0);
+    let restored = events.restore_from(&cold).await.unwrap();
+    assert_eq!(restored.buckets, 3, "{restored}");
+    let left = events.verify().await.unwrap();
+    assert!(left.findings.is_empty(), "{left}");
+    assert_eq!(stored(&events).await, (1..13).collect::<Vec<_>>());
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "events", items = "items", capacity = 2, numbered)]
+struct Pairs {
+    #[bucket(key)]
+    device: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(unique)]
+    number: i64,
+}
+
+/// The index on record ids has an entry for a bucket without any, and takes one of a key.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_buckets_without_records_one_stays_where_records_have_ids() {
+    let database = database().await;
+    let events = Pairs::buckets(&database);
+    events.ensure().await.unwrap();
+    let record = |number| Pairs {
+        device: "a".to_owned(),
+        at: date(number),
+        number,
+    };
+    events.insert_many((0..7).map(record)).await.unwrap();
+    let collection = database.collection::<Document>("events");
+    collection.drop_index("bucket_unique").await.unwrap();
+    for number in [1, 2, 3] {
+        let bucket = doc! { "bucket_number": number };
+        let damage = doc! { "$set": { "items": [], "count": 0 } };
+        let changed = collection.update_one(bucket, damage).await.unwrap();
+        assert_eq!(changed.modified_count, 1);
+    }
+    let found = events.verify().await.unwrap();
+    let dry = events.repair(&found).dry_run().await.unwrap();
+    let report = events.repair(&found).await.unwrap();
+    assert_eq!(report.quarantined, 2, "{report}");
+    assert_eq!(dry.buckets, report.buckets);
+    assert_eq!(report.created_indexes, ["bucket_unique"]);
+    events.insert(&record(7)).await.unwrap();
+    assert_eq!(events.records("a").collect().await.unwrap().len(), 2);
 }

@@ -6,13 +6,14 @@ use bucket_core::{
     Record,
     check::{Finding, Problem},
     repair::{
-        BetweenTwo, Remedy, between_two, copied_document, count_calls, document_with_id,
-        may_be_taken_back, move_out, newest_buckets, other_document, quarantine, remedy, take_back,
+        BetweenTwo, Remedy, between_two, copied_document, document_with_id, leave,
+        may_be_taken_back, move_out, newest_buckets, other_document, quarantine, rely_on, remedy,
+        take_back,
     },
 };
 use mongodb::{
     Collection,
-    bson::{Bson, DateTime, Document, RawDocumentBuf},
+    bson::{Bson, DateTime, Document, RawDocumentBuf, oid::ObjectId},
     options::{ReadConcern, ReadPreference, SelectionCriteria},
 };
 
@@ -43,6 +44,8 @@ pub(super) struct Repairing<'a, T: Record> {
     pub(super) keep: usize,
     pub(super) report: RepairReport,
     pub(super) moved: Moved,
+    /// The first bucket without records of each key.
+    pub(super) empty: HashMap<String, Bson>,
 }
 
 /// The buckets that a call has moved, or would move, and those that were gone, by their ids: each with those that have a
@@ -53,6 +56,12 @@ pub(super) type Moved = HashMap<String, Vec<Bson>>;
 const LATER: usize = 16;
 /// and the most in all.
 const MOST_LATER: usize = 1_000;
+
+/// A copy in the quarantine, and by which name this call relies on it.
+struct Copy {
+    id: RawDocumentBuf,
+    call: ObjectId,
+}
 
 /// What has to be done about the problems of a bucket with others.
 #[derive(Default)]
@@ -104,7 +113,7 @@ impl<T: Record> Repairing<'_, T> {
                 return Ok(bucket);
             };
             let mut others = self
-                .with_others(&mut editing, &stored, problems, &found.id)
+                .with_others(&mut editing, &stored, problems, found)
                 .await?;
             others.is_followed |= has_rival;
             let is_followed = others.is_followed;
@@ -135,8 +144,9 @@ impl<T: Record> Repairing<'_, T> {
         editing: &mut Editing<'_, T>,
         stored: &RawDocumentBuf,
         problems: &[&Problem],
-        own: &Bson,
+        of: &Finding,
     ) -> Result<WithOthers> {
+        let own = &of.id;
         let newest = self.newest(editing, stored).await?;
         let mut found = WithOthers {
             is_followed: newest.first().is_some_and(|newest| id_of(newest) != *own),
@@ -144,6 +154,9 @@ impl<T: Record> Repairing<'_, T> {
         };
         for problem in problems.iter().copied() {
             let Some(other) = other_document(problem) else {
+                if *problem == Problem::Empty && self.has_another_empty(of) {
+                    found.quarantine.push(problem.clone());
+                }
                 // Nothing in a document by itself shows these.
                 if matches!(
                     problem,
@@ -170,6 +183,13 @@ impl<T: Record> Repairing<'_, T> {
             }
         }
         Ok(found)
+    }
+
+    /// Whether another bucket without records of the key stays, and the index on record ids takes only one.
+    fn has_another_empty(&mut self, of: &Finding) -> bool {
+        let first = self.empty.entry(of.key.to_string());
+        let first = first.or_insert_with(|| of.id.clone());
+        T::SPEC.unique().is_some() && *first != of.id
     }
 
     /// The document with this id, unless it has moved, or is gone.
@@ -247,7 +267,7 @@ impl<T: Record> Repairing<'_, T> {
             problems if problems.is_empty() => {
                 remedy::<T>(stored, limits, now, others.close, others.is_followed)
             }
-            problems => Remedy::quarantine(problems),
+            problems => Remedy::quarantine::<T>(stored, problems),
         };
         match remedy {
             Remedy::Mend {
@@ -286,16 +306,18 @@ impl<T: Record> Repairing<'_, T> {
         }
     }
 
-    /// Stores a copy in the quarantine, or goes on with the one of an earlier call. Returns its id. The copy is there as long
-    /// as this call relies on it.
-    async fn copy(&self, stored: &RawDocumentBuf, problems: &[Problem]) -> Result<RawDocumentBuf> {
-        let now = DateTime::now();
+    /// Stores a copy in the quarantine, or goes on with the one of an earlier call. The copy is there as long as this call
+    /// relies on it.
+    async fn copy(&self, stored: &RawDocumentBuf, problems: &[Problem]) -> Result<Copy> {
+        // A new one each time: an earlier statement that still arrives does not name it.
+        let call = ObjectId::new();
+        let by = (DateTime::now(), call);
         let mut was_gone = false;
         for number in 0..MOST_COPIES {
             let into = self.quarantine;
-            let (id, command) = quarantine(T::SPEC, into, stored, problems, number, now);
+            let (id, command) = quarantine(T::SPEC, into, stored, problems, number, by);
             let error = match self.in_quarantine(command).await {
-                Ok(Sent::Made(_)) => return Ok(id),
+                Ok(Sent::Made(_)) => return Ok(Copy { id, call }),
                 Ok(Sent::Lost) => continue,
                 Err(error) => error,
             };
@@ -307,19 +329,23 @@ impl<T: Record> Repairing<'_, T> {
                 return Err(error);
             }
             let is_gone = loop {
-                // Each call that relies on it counts itself before it looks.
-                let counted = self.in_quarantine(count_calls(into, &id, 1)).await?;
-                let is_counted = matches!(counted, Sent::Made(_));
+                // Each call that relies on it says so before it looks.
+                let named = self.in_quarantine(rely_on(into, &id, call)).await?;
+                let is_named = matches!(named, Sent::Made(_));
                 let copy = self.copied(&id).await?;
                 let is_same = copy.as_ref().is_some_and(is_same);
                 let is_lasting = copy.as_ref().is_some_and(|copy| !may_be_taken_back(copy));
-                if is_same && (is_counted || is_lasting) {
-                    return Ok(id);
+                if is_same && (is_named || is_lasting) {
+                    return Ok(Copy { id, call });
                 }
-                if is_counted {
-                    self.leave(&id).await?;
+                if is_named {
+                    self.leave(&Copy {
+                        id: id.clone(),
+                        call,
+                    })
+                    .await?;
                 }
-                // Another call has made it since this one counted itself.
+                // Another call has made it since this one named itself.
                 if !is_same {
                     break copy.is_none();
                 }
@@ -335,10 +361,11 @@ impl<T: Record> Repairing<'_, T> {
     }
 
     /// This call does not rely on the copy any more. The last one removes it.
-    async fn leave(&self, copy: &RawDocumentBuf) -> Result<()> {
+    async fn leave(&self, copy: &Copy) -> Result<()> {
+        let Copy { id, call } = copy;
         let into = self.quarantine;
-        self.in_quarantine(count_calls(into, copy, -1)).await?;
-        self.in_quarantine(take_back(into, copy)).await.map(drop)
+        self.in_quarantine(leave(into, id, *call)).await?;
+        self.in_quarantine(take_back(into, id)).await.map(drop)
     }
 
     /// Sends a statement for the quarantine.
