@@ -344,7 +344,7 @@ async fn a_dropped_call_removes_the_unsent_commands_from_its_group() {
     let buckets = Hourly::buckets(&client.database("later"));
     buckets.ensure().await.unwrap();
     // A call joins a group when it is first polled.
-    let call = |sources: std::ops::Range<i32>| {
+    let call = async |sources: std::ops::Range<i32>| {
         let records: Vec<Hourly> = sources
             .map(|source| Hourly {
                 source,
@@ -358,13 +358,13 @@ async fn a_dropped_call_removes_the_unsent_commands_from_its_group() {
         tokio::spawn(call)
     };
     // The checks of a handle before its first write.
-    call(0..1).await.unwrap();
+    call(0..1).await.await.unwrap();
     server.members()[0].pause().await.unwrap();
-    let first = call(0..100);
+    let first = call(0..100).await;
     sleep(Duration::from_millis(200)).await;
     // As many as are in flight at the same time: the others have not left.
-    let stays = call(1_000..5_000);
-    let goes = call(5_000..8_000);
+    let stays = call(1_000..5_000).await;
+    let goes = call(5_000..8_000).await;
     sleep(Duration::from_millis(1_500)).await;
     goes.abort();
     sleep(Duration::from_millis(500)).await;
