@@ -337,7 +337,10 @@ struct Hourly {
 }
 
 /// When the call of a group of many commands is dropped, some were sent; the others are not sent.
+///
+/// Whether the dropped call's own commands are among the sent ones depends on how fast the machine makes them.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "it needs commands that are held at a known place, not pauses"]
 async fn a_dropped_call_removes_the_unsent_commands_from_its_group() {
     let server = DevServer::builder().own().await.unwrap();
     let client = server.client().await.unwrap();
