@@ -38,20 +38,12 @@ impl ReopenedPlan {
     /// The filter for the buckets of the same key that come after this one.
     #[must_use]
     pub fn later(&self, bucket: &Document) -> Document {
-        let field = |name: &str| value_at(bucket, name).cloned().unwrap_or_default();
+        let field = |name: &str| bucket.get(name).cloned().unwrap_or_default();
         let key = self.spec.keys().iter();
         let key = key.map(|key| (key.path.to_owned(), doc! { "$eq": field(key.path) }.into()));
         let mut filter: Document = key.collect();
         filter.insert(ID, doc! { "$gt": field(ID) });
         filter
-    }
-}
-
-/// The value at a dotted path.
-fn value_at<'a>(document: &'a Document, path: &str) -> Option<&'a bson::Bson> {
-    match path.split_once('.') {
-        None => document.get(path),
-        Some((first, rest)) => value_at(document.get_document(first).ok()?, rest),
     }
 }
 

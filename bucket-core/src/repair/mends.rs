@@ -90,16 +90,18 @@ pub(super) fn closing<T: Record>(
     if let Some(mark) = T::SPEC.form().mark() {
         return Changes::one(mark.name(T::SPEC.names()), true);
     }
-    match (unsealed(T::SPEC, stored), T::SPEC.max_bytes()) {
-        (Ok(rows), _) => Bucket::read::<T>(stored, &rows, limits, true).closed(),
-        // The items are elsewhere, or another program can read them.
-        (Err(_), Some(max)) if matches!(T::SPEC.form(), Form::Count { .. }) => {
-            let mut changes = Changes::one(T::SPEC.names().bytes, i64::from(max))?;
-            changes.extend(full::counted_edit(stored)?);
-            Some(changes)
-        }
-        (Err(_), _) => None,
+    if !matches!(T::SPEC.form(), Form::Count { .. }) {
+        return None;
     }
+    if let Some(max) = T::SPEC.max_bytes() {
+        // It needs no items, which may be elsewhere.
+        let mut changes = Changes::one(T::SPEC.names().bytes, i64::from(max))?;
+        changes.extend(full::counted_edit(stored)?);
+        return Some(changes);
+    }
+    let rows = unsealed(T::SPEC, stored).ok()?;
+    let bucket = Bucket::read::<T>(stored, &rows, limits, true);
+    full::filled(T::SPEC, &rows, bucket.full())
 }
 
 /// A document to mend.
@@ -134,17 +136,6 @@ impl<'a> Bucket<'a> {
             form,
             is_packed: sealed::packed(spec.items(), packed).is_some(),
             is_followed,
-        }
-    }
-
-    /// It takes no more records, in the manual's form.
-    fn closed(&self) -> Option<Changes> {
-        if !matches!(self.form, Form::Count { .. }) {
-            return None;
-        }
-        match self.spec.max_bytes() {
-            Some(max) => self.closed_by_bytes(max),
-            None => full::filled(self.spec, self.stored, self.full()),
         }
     }
 

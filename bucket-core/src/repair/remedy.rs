@@ -6,7 +6,7 @@ use super::{changes::Changes, mends, statement};
 use crate::{
     bucket::{key_of, record::Record, unsealed},
     check::{Checked, Problem, ProblemKind, document, problem},
-    model::{form::Form, limits::Limits},
+    model::limits::Limits,
     read::{FindPlan, key_elements, newest},
 };
 
@@ -44,13 +44,8 @@ impl Remedy {
     /// The move into the quarantine because of problems with other documents, unless the items of this one cannot be read.
     #[must_use]
     pub fn quarantine<T: Record>(stored: &RawDocument, problems: Vec<Problem>) -> Self {
-        match unsealed(T::SPEC, stored).map(drop).map_err(problem) {
-            Err(sealed) if sealed.kind() == ProblemKind::Sealed => {
-                let problems = problems.into_iter().chain([sealed]).collect();
-                Self::Leave { problems }
-            }
-            _ => Self::Quarantine { problems },
-        }
+        let unread = unsealed(T::SPEC, stored).err().map(problem);
+        not_mended(problems.into_iter().chain(unread).collect())
     }
 }
 
@@ -146,13 +141,11 @@ fn not_mended(problems: Vec<Problem>) -> Remedy {
     }
 }
 
-/// The find for the newest buckets of a document's key, if what is right for the document may depend on whether others come
-/// after it; see [`remedy`]. They come without their items.
+/// The find for the newest buckets of a document's key, without their items; `None` if the key cannot be read.
 #[must_use]
 pub fn newest_buckets<T: Record>(stored: &RawDocument, buckets: usize) -> Option<FindPlan> {
     let spec = T::SPEC;
-    let has_open = matches!(spec.form(), Form::Count { .. }) || spec.form().mark().is_some();
-    let key = has_open.then(|| key_of::<T>(stored).ok())??;
+    let key = key_of::<T>(stored).ok()?;
     Some(FindPlan {
         limit: i64::try_from(buckets).unwrap_or(i64::MAX),
         projection: doc! { spec.items(): 0 },

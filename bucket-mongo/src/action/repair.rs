@@ -1,5 +1,6 @@
 //! `repair`: mends what a check found, or moves it into a quarantine.
 
+mod copying;
 mod missing_indexes;
 mod repair_report;
 mod repairing;

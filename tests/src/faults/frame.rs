@@ -3,6 +3,7 @@
 
 use std::io;
 
+use bucket_mongo::bson::{Document, deserialize_from_slice, serialize_to_vec};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 const HEADER_BYTES: usize = 16;
@@ -66,28 +67,20 @@ impl Frame {
     }
 
     /// The same reply with one more field, which is text.
+    ///
+    /// # Panics
+    ///
+    /// If it is not a reply of one document.
     #[must_use]
     pub fn with_field(&self, name: &str, text: &str) -> Self {
-        let mut bytes = self.0.clone();
-        // The final NUL of the document is that of the message.
-        bytes.pop();
-        bytes.push(0x02);
-        bytes.extend(name.as_bytes());
-        bytes.push(0);
-        bytes.extend(
-            i32::try_from(text.len() + 1)
-                .unwrap_or(i32::MAX)
-                .to_le_bytes(),
-        );
-        bytes.extend(text.as_bytes());
-        bytes.extend([0, 0]);
-        let longer = bytes.len() - self.0.len();
-        let longer = i32::try_from(longer).unwrap_or(i32::MAX);
-        // The length of the message, and that of the document after the header, the flags and its kind.
-        for at in [0, HEADER_BYTES + 4 + 1] {
-            let length = integer(&bytes, at).unwrap_or(0) + longer;
-            bytes[at..at + 4].copy_from_slice(&length.to_le_bytes());
-        }
+        // After the header, the flags and the kind of the only section.
+        let (head, body) = self.0.split_at(HEADER_BYTES + 4 + 1);
+        let mut document: Document = deserialize_from_slice(body).expect("a document");
+        document.insert(name, text);
+        let body = serialize_to_vec(&document).expect("a document that was read");
+        let mut bytes = [head, &body].concat();
+        let length = i32::try_from(bytes.len()).expect("a short reply");
+        bytes[..4].copy_from_slice(&length.to_le_bytes());
         Self(bytes)
     }
 
@@ -119,7 +112,7 @@ fn integer(bytes: &[u8], at: usize) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
-    use bucket_mongo::bson::{Document, deserialize_from_slice, doc, serialize_to_vec};
+    use bucket_mongo::bson::doc;
 
     use super::*;
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bucket_mongo::{
-    Bucketed, Buckets, ErrorKind, ProblemKind,
+    Bucketed, Buckets, ErrorKind, ProblemKind, Record, RepairReport, VerifyReport,
     bson::{DateTime, Document, doc},
     mongodb::IndexModel,
 };
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::verify::{date, kinds};
 
 /// A record whose text has this many bytes.
-trait Numbered: bucket_mongo::Record<Key: From<&'static str>> + Send + Sync {
+trait Numbered: Record<Key: From<&'static str>> + Send + Sync {
     fn of(number: i64, bytes: usize) -> Self;
     fn number(&self) -> i64;
 }
@@ -53,6 +53,14 @@ models! {
     FourOrTwoKilobytes [capacity = 4, max_bytes = "2KB", seal_after = "1h"],
     FourOnly [capacity = 4, seal_after = "1h"],
     FourInNumbers [capacity = 4, numbered, seal_after = "1h"],
+}
+
+/// Repairs, as the dry run says.
+async fn repaired<T: Record>(events: &Buckets<T>, found: &VerifyReport) -> RepairReport {
+    let dry = events.repair(found).dry_run().await.unwrap();
+    let report = events.repair(found).await.unwrap();
+    assert_eq!(dry.buckets, report.buckets);
+    report
 }
 
 async fn deliver<T: Numbered>(events: &Buckets<T>, from: i64, to: i64) -> (usize, usize) {
@@ -114,10 +122,8 @@ async fn an_older_bucket_with_room<Old: Numbered, T: Numbered>(lost: usize) {
         "{found}"
     );
     assert_eq!(found.harmful(), 1);
-    let dry = events.repair(&found).dry_run().await.unwrap();
-    let report = events.repair(&found).await.unwrap();
+    let report = repaired(&events, &found).await;
     assert_eq!((report.mended, report.left), (1, 0), "{report}");
-    assert_eq!(dry.buckets, report.buckets);
     let left = events.verify().await.unwrap();
     assert!(left.findings.is_empty(), "{left}");
 
@@ -284,10 +290,8 @@ async fn sealed_buckets_that_count_as_open_are_closed<T: Numbered>() {
         kinds(&found.findings).contains(&ProblemKind::OpenSealed),
         "{found}"
     );
-    let dry = events.repair(&found).dry_run().await.unwrap();
-    let report = events.repair(&found).await.unwrap();
+    let report = repaired(&events, &found).await;
     assert_eq!((report.mended, report.left), (1, 0), "{report}");
-    assert_eq!(dry.buckets, report.buckets);
     let left = events.verify().await.unwrap();
     assert!(left.findings.is_empty(), "{left}");
     for number in 3..9 {
@@ -323,10 +327,8 @@ async fn archived_buckets_that_count_as_open_stay_readable<T: Numbered>(is_close
     events.ensure().replace_description().await.unwrap();
     for handle in [T::buckets(&database), events.clone()] {
         let found = handle.verify().await.unwrap();
-        let dry = handle.repair(&found).dry_run().await.unwrap();
-        let report = handle.repair(&found).await.unwrap();
+        let report = repaired(&handle, &found).await;
         assert_eq!(report.quarantined, 0, "{report}");
-        assert_eq!(dry.buckets, report.buckets);
     }
     assert_eq!(stored(&events).await, [1, 2]);
     let insert = async |number| T::buckets(&database).insert(&T::of(number, 1)).await;
@@ -380,10 +382,8 @@ async fn room_before_a_bucket_that_moves<T: Numbered>() {
     let damage = doc! { "$set": { "items.0.number": "x" } };
     collection.update_one(id(1), damage).await.unwrap();
     let found = events.verify().await.unwrap();
-    let dry = events.repair(&found).dry_run().await.unwrap();
-    let report = events.repair(&found).await.unwrap();
+    let report = repaired(&events, &found).await;
     assert_eq!((report.mended, report.quarantined), (1, 1), "{report}");
-    assert_eq!(dry.buckets, report.buckets);
     let left = events.verify().await.unwrap();
     let kinds = kinds(&left.findings);
     assert!(!kinds.contains(&ProblemKind::OpenBefore), "{left}");
@@ -441,10 +441,8 @@ async fn a_bucket_whose_marks_would_be_too_large_moves_and_the_others_are_mended
         }
     }
     let found = events.verify().await.unwrap();
-    let dry = events.repair(&found).dry_run().await.unwrap();
-    let report = events.repair(&found).await.unwrap();
+    let report = repaired(&events, &found).await;
     assert_eq!((report.mended, report.quarantined), (1, 1), "{report}");
-    assert_eq!(dry.buckets, report.buckets);
     assert!(events.verify().await.unwrap().is_clean());
 }
 
@@ -480,10 +478,8 @@ async fn an_archived_bucket_stays_whatever_another_one_has() {
         kinds(&found.findings).contains(&ProblemKind::SamePlace),
         "{found}"
     );
-    let dry = events.repair(&found).dry_run().await.unwrap();
-    let report = events.repair(&found).await.unwrap();
+    let report = repaired(&events, &found).await;
     assert_eq!(report.quarantined, 0, "{report}");
-    assert_eq!(dry.buckets, report.buckets);
     assert_eq!(documents(&database, "events").await, before);
 }
 
@@ -541,10 +537,8 @@ async fn of_several_buckets_without_records_one_stays_where_records_have_ids() {
         assert_eq!(changed.modified_count, 1);
     }
     let found = events.verify().await.unwrap();
-    let dry = events.repair(&found).dry_run().await.unwrap();
-    let report = events.repair(&found).await.unwrap();
+    let report = repaired(&events, &found).await;
     assert_eq!(report.quarantined, 2, "{report}");
-    assert_eq!(dry.buckets, report.buckets);
     assert_eq!(report.created_indexes, ["bucket_unique"]);
     events.insert(&record(7)).await.unwrap();
     assert_eq!(events.records("a").collect().await.unwrap().len(), 2);

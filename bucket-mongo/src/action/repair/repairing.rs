@@ -3,27 +3,20 @@
 use std::collections::HashMap;
 
 use bucket_core::{
-    Record,
+    Form, Record,
     check::{Finding, Problem},
     repair::{
-        BetweenTwo, Remedy, between_two, copied_document, document_with_id, leave,
-        may_be_taken_back, move_out, newest_buckets, other_document, quarantine, rely_on, remedy,
-        take_back,
+        BetweenTwo, Remedy, between_two, document_with_id, move_out, newest_buckets,
+        other_document, remedy,
     },
 };
-use mongodb::{
-    Collection,
-    bson::{Bson, DateTime, Document, RawDocumentBuf, oid::ObjectId},
-    options::{ReadConcern, ReadPreference, SelectionCriteria},
-};
+use mongodb::bson::{Bson, DateTime, RawDocumentBuf};
 
 use super::{RepairReport, RepairedBucket};
 use crate::{
-    Buckets, Error, ErrorKind, Result,
+    Buckets, Error, Result,
     action::edit::{Editing, Sent},
-    collection::collection,
     error::Context,
-    write_concern::durable,
     writer::Settings,
 };
 
@@ -31,8 +24,6 @@ use crate::{
 const ATTEMPTS: usize = 8;
 /// The server's codes for a document or a command of more than 16 MB.
 const TOO_LARGE: [i32; 4] = [10_334, 17_280, 17_419, 17_420];
-/// How often a bucket with one id can be in the quarantine.
-const MOST_COPIES: i32 = 1_000;
 
 /// A `repair` at work.
 pub(super) struct Repairing<'a, T: Record> {
@@ -56,12 +47,6 @@ pub(super) type Moved = HashMap<String, Vec<Bson>>;
 const LATER: usize = 16;
 /// and the most in all.
 const MOST_LATER: usize = 1_000;
-
-/// A copy in the quarantine, and by which name this call relies on it.
-struct Copy {
-    id: RawDocumentBuf,
-    call: ObjectId,
-}
 
 /// What has to be done about the problems of a bucket with others.
 #[derive(Default)]
@@ -147,7 +132,7 @@ impl<T: Record> Repairing<'_, T> {
         of: &Finding,
     ) -> Result<WithOthers> {
         let own = &of.id;
-        let newest = self.newest(editing, stored).await?;
+        let newest = self.newest(editing, stored, problems).await?;
         let mut found = WithOthers {
             is_followed: newest.first().is_some_and(|newest| id_of(newest) != *own),
             ..WithOthers::default()
@@ -232,12 +217,17 @@ impl<T: Record> Repairing<'_, T> {
         Ok(stay)
     }
 
-    /// The newest buckets of the bucket's key that have not moved, without their items.
+    /// The newest buckets of the bucket's key that have not moved, without their items, if what to do depends on them.
     async fn newest(
         &self,
         editing: &mut Editing<'_, T>,
         stored: &RawDocumentBuf,
+        problems: &[&Problem],
     ) -> Result<Vec<RawDocumentBuf>> {
+        let is_counted = matches!(T::SPEC.form(), Form::Count { .. });
+        if !is_counted && !problems.iter().any(|problem| is_with_later(problem)) {
+            return Ok(Vec::new());
+        }
         // Some of them may have moved, and any that has not may be the open one.
         let buckets = match self.moved.len() {
             0 => 1,
@@ -304,93 +294,6 @@ impl<T: Record> Repairing<'_, T> {
             }
             _ => Ok(done),
         }
-    }
-
-    /// Stores a copy in the quarantine, or goes on with the one of an earlier call. The copy is there as long as this call
-    /// relies on it.
-    async fn copy(&self, stored: &RawDocumentBuf, problems: &[Problem]) -> Result<Copy> {
-        // A new one each time: an earlier statement that still arrives does not name it.
-        let call = ObjectId::new();
-        let by = (DateTime::now(), call);
-        let mut was_gone = false;
-        for number in 0..MOST_COPIES {
-            let into = self.quarantine;
-            let (id, command) = quarantine(T::SPEC, into, stored, problems, number, by);
-            let error = match self.in_quarantine(command).await {
-                Ok(Sent::Made(_)) => return Ok(Copy { id, call }),
-                Ok(Sent::Lost) => continue,
-                Err(error) => error,
-            };
-            let is_same = |copy: &RawDocumentBuf| {
-                copied_document(copy).is_some_and(|it| it.as_bytes() == stored.as_bytes())
-            };
-            let is_unknown = error.is_outcome_unknown();
-            if !error.is_duplicate_key() && !is_unknown {
-                return Err(error);
-            }
-            let is_gone = loop {
-                // Each call that relies on it says so before it looks.
-                let named = self.in_quarantine(rely_on(into, &id, call)).await?;
-                let is_named = matches!(named, Sent::Made(_));
-                let copy = self.copied(&id).await?;
-                let is_same = copy.as_ref().is_some_and(is_same);
-                let is_lasting = copy.as_ref().is_some_and(|copy| !may_be_taken_back(copy));
-                if is_same && (is_named || is_lasting) {
-                    return Ok(Copy { id, call });
-                }
-                if is_named {
-                    self.leave(&Copy {
-                        id: id.clone(),
-                        call,
-                    })
-                    .await?;
-                }
-                // Another call has made it since this one named itself.
-                if !is_same {
-                    break copy.is_none();
-                }
-            };
-            if is_unknown || (is_gone && was_gone) {
-                return Err(error);
-            }
-            was_gone |= is_gone;
-        }
-        let message = format!("the quarantine has {MOST_COPIES} buckets with this id");
-        let kind = ErrorKind::InvalidArgument { message };
-        Err(Error::new(kind, &self.context))
-    }
-
-    /// This call does not rely on the copy any more. The last one removes it.
-    async fn leave(&self, copy: &Copy) -> Result<()> {
-        let Copy { id, call } = copy;
-        let into = self.quarantine;
-        self.in_quarantine(leave(into, id, *call)).await?;
-        self.in_quarantine(take_back(into, id)).await.map(drop)
-    }
-
-    /// Sends a statement for the quarantine.
-    async fn in_quarantine(&self, command: RawDocumentBuf) -> Result<Sent> {
-        let settings = Settings {
-            write_concern: Some(durable()),
-            deadline: self.settings.deadline,
-        };
-        let mut editing = Editing::new(self.buckets, None, &settings, self.context.clone())?;
-        editing.send(command, 1).await
-    }
-
-    /// The copy with this id, on the primary. A rollback that takes it takes a later removal too.
-    async fn copied(&self, id: &RawDocumentBuf) -> Result<Option<RawDocumentBuf>> {
-        let database = self.buckets.store().database();
-        let copies: Collection<RawDocumentBuf> = collection(database, self.quarantine);
-        let failed = |error| Error::read(error, &self.context);
-        let id = Document::try_from(id.clone()).map_err(|error| failed(error.into()))?;
-        let mut filter = Document::new();
-        filter.insert("_id", Bson::Document(id));
-        let primary = SelectionCriteria::ReadPreference(ReadPreference::Primary);
-        let find = copies.find_one(filter).selection_criteria(primary);
-        find.read_concern(ReadConcern::local())
-            .await
-            .map_err(failed)
     }
 }
 
