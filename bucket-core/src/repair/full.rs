@@ -19,8 +19,11 @@ use crate::{
     },
 };
 
+/// The most marks with an entry each in an index: 100,000 take a server longer than a command may.
+const MOST_INDEXED: usize = 20_000;
+
 /// The bucket with marks after its items until it has this many; `None` if it has no item whose time a mark can have, or if the
-/// marks take too much.
+/// marks take too much space or time.
 pub(super) fn filled(spec: &BucketSpec, stored: &RawDocument, size: u32) -> Option<Changes> {
     let id = elements(stored).filter_map(Result::ok);
     let bucket = id.into_iter().find(|element| element.name == ID)?;
@@ -35,6 +38,9 @@ pub(super) fn filled(spec: &BucketSpec, stored: &RawDocument, size: u32) -> Opti
     }
     let last = last?;
     let size = usize::try_from(size).ok()?;
+    if spec.unique().is_some() && size.saturating_sub(count) > MOST_INDEXED {
+        return None;
+    }
     for index in count..size {
         // An index on record ids has one entry for each place.
         let id = KeptId::Place { bucket, index };

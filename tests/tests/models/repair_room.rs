@@ -402,7 +402,7 @@ async fn a_bucket_with_room_is_closed_though_the_next_one_moves() {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
-#[bucket(collection = "events", items = "items", capacity = 30_000)]
+#[bucket(collection = "events", items = "items", capacity = 20_000)]
 struct Many {
     #[bucket(key)]
     device: String,
@@ -410,6 +410,46 @@ struct Many {
     at: DateTime,
     #[bucket(unique)]
     number: i64,
+}
+
+/// Each mark has an entry in the index of record ids.
+#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "events", items = "items", capacity = 20_002)]
+struct TooMany {
+    #[bucket(key)]
+    device: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(unique)]
+    number: i64,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_with_too_many_marks_for_one_command_moves() {
+    let database = database().await;
+    let events = TooMany::buckets(&database);
+    events.ensure().await.unwrap();
+    let record = |number| TooMany {
+        device: "x".to_owned(),
+        at: date(1),
+        number,
+    };
+    events.insert(&record(1)).await.unwrap();
+    // Another tool stores a later one.
+    let collection = database.collection::<Document>("events");
+    let index = TooMany::SPEC.open_index_name().unwrap();
+    collection.drop_index(index).await.unwrap();
+    let mut bucket = documents(&database, "events").await.remove(0);
+    bucket.insert("_id", format!("x_{}", 1_800_000_000));
+    let items = bucket.get_array_mut("items").unwrap();
+    items[0].as_document_mut().unwrap().insert("number", 2_i64);
+    collection.insert_one(&bucket).await.unwrap();
+    let found = events.verify().await.unwrap();
+    let report = repaired(&events, &found).await;
+    assert_eq!((report.mended, report.quarantined), (0, 1), "{report}");
+    assert!(events.verify().await.unwrap().is_clean());
+    events.insert(&record(3)).await.unwrap();
+    assert_eq!(events.count("x".to_owned()).await.unwrap(), 2);
 }
 
 /// Each mark has the bucket's id.

@@ -17,7 +17,7 @@ use bucket_tests::{
     faults::{plan::Plan, proxy::Proxy},
     server,
 };
-use futures_util::{StreamExt, future::join_all};
+use futures_util::{StreamExt, future::join_all, poll};
 use serde::{Deserialize, Serialize};
 use tokio::{
     runtime::Handle,
@@ -343,6 +343,7 @@ async fn a_dropped_call_removes_the_unsent_commands_from_its_group() {
     let client = server.client().await.unwrap();
     let buckets = Hourly::buckets(&client.database("later"));
     buckets.ensure().await.unwrap();
+    // Its first poll enters the group commit.
     let call = |sources: std::ops::Range<i32>| {
         let records: Vec<Hourly> = sources
             .map(|source| Hourly {
@@ -351,23 +352,25 @@ async fn a_dropped_call_removes_the_unsent_commands_from_its_group() {
             })
             .collect();
         let buckets = buckets.clone();
-        tokio::spawn(async move { buckets.insert_many(&records).await.unwrap() })
+        Box::pin(async move { buckets.insert_many(&records).await.unwrap() })
     };
     // The checks of a handle before its first write.
-    call(0..1).await.unwrap();
+    call(0..1).await;
     server.members()[0].pause().await.unwrap();
-    let first = call(0..100);
-    sleep(Duration::from_millis(200)).await;
+    let mut first = call(0..100);
+    assert!(poll!(&mut first).is_pending());
     // As many as are in flight at the same time: the others have not left.
-    let stays = call(1_000..5_000);
-    sleep(Duration::from_millis(50)).await;
-    let goes = call(5_000..8_000);
+    let mut stays = call(1_000..5_000);
+    assert!(poll!(&mut stays).is_pending());
+    let mut goes = call(5_000..8_000);
+    assert!(poll!(&mut goes).is_pending());
+    let stays = tokio::spawn(stays);
+    // The call that stays has started the group.
     sleep(Duration::from_millis(1_500)).await;
-    goes.abort();
-    sleep(Duration::from_millis(500)).await;
+    drop(goes);
     server.members()[0].resume().await.unwrap();
-    for (call, records) in [(first, 100), (stays, 4_000)] {
-        let report = timeout(AMPLE, call).await.unwrap().unwrap();
+    let (first, stays) = ends("the others", async { tokio::join!(first, stays) }).await;
+    for (report, records) in [(first, 100), (stays.unwrap(), 4_000)] {
         assert_eq!(report.stored(), records, "{:?}", report.failed().first());
     }
     let stored = buckets.collection::<Document>();
