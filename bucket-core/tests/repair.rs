@@ -100,6 +100,18 @@ fn mended(stored: &RawDocument, command: &RawDocument) -> RawDocumentBuf {
             None => all.push((name, value)),
         }
     }
+    if let Ok(pushed) = change.get_document("$push") {
+        for (name, each) in elements(pushed) {
+            let each = each.as_document().unwrap().get_array("$each").unwrap();
+            let (_, array) = all.iter_mut().find(|(own, _)| *own == name).unwrap();
+            let RawBson::Array(array) = array else {
+                panic!("{array:?}");
+            };
+            for item in each {
+                array.push(RawBson::from(item.unwrap()));
+            }
+        }
+    }
     if let Ok(unset) = change.get_document("$unset") {
         all.retain(|(name, _)| !matches!(unset.get(name), Ok(Some(_))));
     }

@@ -34,7 +34,7 @@ pub(super) struct Shared {
     pub(super) other: Bson,
     /// The index of the first item with such an id.
     pub(super) index: u64,
-    /// How many such items there are.
+    /// How many such items there are; 0 if neither bucket has items.
     pub(super) ids: u64,
 }
 
@@ -71,7 +71,11 @@ impl Ids {
             is_in |= self.take_one(index, &identity, &mut found);
         });
         self.bucket(is_in, id);
-        found.into_iter().map(|(_, shared)| shared).collect()
+        let found = found.into_iter().map(|(_, shared)| shared);
+        if has_none(spec, stored) {
+            return found.map(|shared| Shared { ids: 0, ..shared }).collect();
+        }
+        found.collect()
     }
 
     /// Whether the bucket is the first with this id.
@@ -160,6 +164,10 @@ fn each(spec: &BucketSpec, stored: &RawDocument, mut take: impl FnMut(u64, Vec<u
     let Ok(items) = items(spec, stored) else {
         return;
     };
+    if has_none(spec, stored) {
+        // The index has one entry for it, and takes only one such bucket of a key. No id is that short.
+        take(0, Vec::new());
+    }
     for (index, item) in (0..).zip(items.into_iter().map_while(Result::ok)) {
         let RawBsonRef::Document(item) = item else {
             continue;
@@ -168,6 +176,11 @@ fn each(spec: &BucketSpec, stored: &RawDocument, mut take: impl FnMut(u64, Vec<u
             take(index, identity);
         }
     }
+}
+
+/// Whether a bucket has no items.
+fn has_none(spec: &BucketSpec, stored: &RawDocument) -> bool {
+    items(spec, stored).is_ok_and(|items| items.into_iter().next().is_none())
 }
 
 /// The record id of an item as the index on ids compares it. In the place of a removed record is its id, or the place

@@ -286,14 +286,15 @@ pub enum Problem {
         /// The other bucket.
         other: Bson,
     },
-    /// The bucket has record ids of another bucket of its key.
+    /// The bucket has record ids of another bucket of its key, or both have no records: of those too, the index on record
+    /// ids takes only one.
     #[non_exhaustive]
     SharedId {
         /// The other bucket.
         other: Bson,
         /// The index of the first item with such an id.
         index: u64,
-        /// How many ids both have.
+        /// How many ids both have; 0 if they have no records.
         ids: u64,
     },
     /// The positions of a source do not rise from bucket to bucket.
@@ -505,6 +506,10 @@ impl fmt::Display for Problem {
             Self::SamePlace { other } => {
                 write!(f, "{other} has the same key and the same number or window")
             }
+            Self::SharedId { other, ids: 0, .. } => write!(
+                f,
+                "it has no records, as {other}: the index on record ids takes one such bucket of a key"
+            ),
             Self::SharedId { other, index, ids } => {
                 write!(
                     f,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bson::{Bson, Document, RawBson, RawDocument, RawDocumentBuf};
+use bson::{Bson, Document, RawArrayBuf, RawBson, RawDocument, RawDocumentBuf};
 
 use crate::codec::raw::{RawWriter, elements};
 
@@ -91,11 +91,30 @@ impl Changes {
         }))
     }
 
-    /// Writes those with a value as elements.
-    pub(super) fn write_set(&self, writer: &mut RawWriter) {
-        for name in self.names() {
+    /// Writes those with a value as elements, but for this one.
+    pub(super) fn write_set(&self, but: Option<&str>, writer: &mut RawWriter) {
+        for name in self.names().filter(|name| Some(*name) != but) {
             self.write_one(name, writer);
         }
+    }
+
+    /// The elements that an array gets at its end, if that is all that changes of it.
+    pub(super) fn appended(&self, stored: &RawDocument, name: &str) -> Option<RawArrayBuf> {
+        let Some(Some(RawBson::Array(all))) = self.fields.get(name) else {
+            return None;
+        };
+        let before = stored.get_array(name).ok()?;
+        // Without the length and the final NUL.
+        let bytes = before.as_bytes();
+        let bytes = bytes.get(4..bytes.len() - 1)?;
+        if !all.as_bytes().get(4..)?.starts_with(bytes) {
+            return None;
+        }
+        let mut appended = RawArrayBuf::new();
+        for element in all.into_iter().skip(before.into_iter().count()) {
+            appended.push(RawBson::from(element.ok()?));
+        }
+        Some(appended)
     }
 
     /// The names of those that are taken out.

@@ -22,6 +22,9 @@ use crate::{
 /// The most marks with an entry each in an index: 100,000 take a server longer than a command may.
 const MOST_INDEXED: usize = 20_000;
 
+/// Room for the other fields of the document and of its statement, in bytes.
+const REST: usize = 64 * 1_024;
+
 /// The bucket with marks after its items until it has this many; `None` if it has no item whose time a mark can have, or if the
 /// marks take too much space or time.
 pub(super) fn filled(spec: &BucketSpec, stored: &RawDocument, size: u32) -> Option<Changes> {
@@ -38,6 +41,8 @@ pub(super) fn filled(spec: &BucketSpec, stored: &RawDocument, size: u32) -> Opti
     }
     let last = last?;
     let size = usize::try_from(size).ok()?;
+    let most = MAX_DOCUMENT_BYTES - REST - stored.as_bytes().len().min(MAX_DOCUMENT_BYTES - REST);
+    let most = all.as_bytes().len() + most;
     if spec.unique().is_some() && size.saturating_sub(count) > MOST_INDEXED {
         return None;
     }
@@ -45,7 +50,8 @@ pub(super) fn filled(spec: &BucketSpec, stored: &RawDocument, size: u32) -> Opti
         // An index on record ids has one entry for each place.
         let id = KeptId::Place { bucket, index };
         all.push(RawBson::Document(in_place_of(spec, last, id)?));
-        if all.as_bytes().len() + stored.as_bytes().len() > MAX_DOCUMENT_BYTES {
+        // They fit into the document, and into the statement, which appends them.
+        if all.as_bytes().len() > most {
             return None;
         }
     }

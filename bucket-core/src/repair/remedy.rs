@@ -125,8 +125,8 @@ pub fn remedy<T: Record>(
                 .collect(),
             left,
         },
-        // The document is too large for a statement that replaces its items, which only a harmless problem
-        // asks for.
+        // The document is too large for a statement that replaces its items, which, if it is not sealed, only a harmless
+        // problem asks for.
         None => Remedy::Leave { problems: before },
     }
 }

@@ -5,7 +5,10 @@ use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use super::changes::Changes;
 use crate::{
     bucket::record::Record,
-    codec::raw::{Element, RawWriter, elements, kind::UNDEFINED},
+    codec::raw::{
+        Element, RawWriter, elements,
+        kind::{ARRAY, UNDEFINED},
+    },
     model::{
         size::MAX_DOCUMENT_BYTES,
         spec::{BucketSpec, ID, ID_INDEX},
@@ -41,7 +44,8 @@ pub fn document_with_id(id: &Bson) -> FindPlan {
 pub(super) fn mend<T: Record>(stored: &RawDocument, changes: &Changes) -> Option<RawDocumentBuf> {
     let spec = T::SPEC;
     let is_large = stored.as_bytes().len() > MOST;
-    if is_large && changes.names().any(|name| name == spec.items()) {
+    let appended = changes.appended(stored, spec.items());
+    if is_large && appended.is_none() && changes.names().any(|name| name == spec.items()) {
         return None;
     }
     Some(RawWriter::build(|writer| {
@@ -51,11 +55,20 @@ pub(super) fn mend<T: Record>(stored: &RawDocument, changes: &Changes) -> Option
         let update = writer.begin_element(0);
         write_filter(spec, stored, writer);
         let change = writer.begin_document("u");
+        let others = changes.names().count() - usize::from(appended.is_some());
         // The server refuses an empty operator before 5.0.
-        if changes.names().count() > changes.unset().count() {
+        if others > changes.unset().count() {
             let sets = writer.begin_document("$set");
-            changes.write_set(writer);
+            let but = appended.is_some().then(|| spec.items());
+            changes.write_set(but, writer);
             writer.end(sets);
+        }
+        if let Some(appended) = &appended {
+            let push = writer.begin_document("$push");
+            let items = writer.begin_document(spec.items());
+            writer.raw(ARRAY, "$each", appended.as_bytes());
+            writer.end(items);
+            writer.end(push);
         }
         if changes.unset().next().is_some() {
             let unsets = writer.begin_document("$unset");

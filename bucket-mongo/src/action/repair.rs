@@ -5,21 +5,27 @@ mod missing_indexes;
 mod repair_report;
 mod repairing;
 
-use std::{collections::HashMap, fmt, time::Duration};
+use std::{fmt, time::Duration};
 
 use bucket_core::{Record, TimeRange, index::Drift, write::collection_drift};
 use futures_util::TryStreamExt;
 use mongodb::{bson::doc, options::WriteConcern};
+use tokio::time::timeout_at;
 use tracing::Instrument;
 
 pub use self::repair_report::{RepairReport, RepairedBucket};
 use self::repairing::{Moved, Repairing};
 use super::{
     ActionFuture, VerifyReport,
+    edit::{deadline, passes},
     verify::{Asked, Verifying},
 };
 use crate::{
-    Buckets, Error, ErrorKind, Result, error::Context, read::ReadOptions, trace, writer::Settings,
+    Buckets, Error, ErrorKind, Result,
+    error::{Context, ReadFault},
+    read::ReadOptions,
+    trace,
+    writer::Settings,
 };
 
 /// How many findings of a new check are repaired together, and how many buckets a report keeps if nothing else
@@ -145,15 +151,23 @@ impl<T: Record> Repair<'_, T> {
     /// A capped collection would remove what the quarantine keeps, and a view or a time series keeps it otherwise.
     async fn check_quarantine(&self, context: &Context) -> Result<()> {
         let look = doc! { "listCollections": 1, "filter": { "name": &self.quarantine } };
-        let found = async {
-            let database = self.buckets.store().database();
-            database.run_cursor_command(look).await?.try_next().await
-        };
-        let found = match found.await.map_err(|error| Error::read(error, context)) {
-            Ok(found) => found,
+        let database = self.buckets.store().database();
+        let until = deadline(self.buckets, &self.settings);
+        let found = loop {
+            let found = async {
+                let found = database.run_cursor_command(look.clone());
+                found.await?.try_next().await
+            };
+            let error = match timeout_at(until, found).await {
+                Ok(Ok(found)) => break found,
+                Ok(Err(error)) => Error::read(error, context),
+                Err(_) => Error::read(ReadFault::Late, context),
+            };
             // Whoever may not look relies on the one who may.
-            Err(error) if error.is_unauthorized() => return Ok(()),
-            Err(error) => return Err(error),
+            if error.is_unauthorized() {
+                return Ok(());
+            }
+            passes(error, until).await?;
         };
         let Some(Drift::Kind { found, .. }) = found.as_ref().and_then(collection_drift) else {
             return Ok(());
@@ -180,7 +194,6 @@ impl<T: Record> Repair<'_, T> {
             context,
             keep: self.keep,
             moved: Moved::new(),
-            empty: HashMap::new(),
             report: RepairReport {
                 is_dry: self.is_dry,
                 quarantine: self.quarantine.clone(),

@@ -583,3 +583,128 @@ async fn of_several_buckets_without_records_one_stays_where_records_have_ids() {
     events.insert(&record(7)).await.unwrap();
     assert_eq!(events.records("a").collect().await.unwrap().len(), 2);
 }
+
+/// The report of the check is older than the call.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_has_records_again_stays_whatever_the_report_says() {
+    let database = database().await;
+    // The longest deadline of all.
+    let events = Pairs::buckets(&database).with_deadline(Duration::MAX);
+    events.ensure().await.unwrap();
+    let record = |number| Pairs {
+        device: "a".to_owned(),
+        at: date(number),
+        number,
+    };
+    events.insert_many((0..7).map(record)).await.unwrap();
+    let collection = database.collection::<Document>("events");
+    collection.drop_index("bucket_unique").await.unwrap();
+    for restored in [1, 2] {
+        let before = documents(&database, "events").await;
+        for number in [1, 2] {
+            let bucket = doc! { "bucket_number": number };
+            let damage = doc! { "$set": { "items": [], "count": 0 } };
+            collection.update_one(bucket, damage).await.unwrap();
+        }
+        let found = events.verify().await.unwrap();
+        for bucket in before {
+            if bucket.get_i32("bucket_number").unwrap() == restored {
+                let id = doc! { "_id": bucket.get("_id").unwrap() };
+                collection.replace_one(id, bucket).await.unwrap();
+            }
+        }
+        let report = events.repair(&found).await.unwrap();
+        assert_eq!(report.quarantined, 0, "{report}");
+        assert_eq!(report.created_indexes, ["bucket_unique"], "{report}");
+        collection.drop_index("bucket_unique").await.unwrap();
+        let number = doc! { "bucket_number": restored };
+        collection.delete_one(number).await.unwrap();
+        events.insert_many((10..12).map(record)).await.unwrap();
+    }
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
+#[bucket(
+    collection = "events",
+    items = "items",
+    capacity = 50,
+    max_bytes = "1KB"
+)]
+struct Reserving {
+    #[bucket(key)]
+    device: String,
+    #[bucket(time)]
+    at: DateTime,
+    #[bucket(unique)]
+    number: i64,
+}
+
+/// A bulk load makes buckets without records in this form, so one of them is no fault.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_buckets_without_records_are_found_where_one_is_no_fault() {
+    let database = database().await;
+    let events = Reserving::buckets(&database);
+    events.ensure().await.unwrap();
+    let record = |number| Reserving {
+        device: "a".to_owned(),
+        at: date(number),
+        number,
+    };
+    events.insert_many((0..100).map(record)).await.unwrap();
+    let collection = database.collection::<Document>("events");
+    collection.drop_index("bucket_unique").await.unwrap();
+    let emptied = documents(&database, "events").await;
+    for bucket in &emptied[..2] {
+        let id = doc! { "_id": bucket.get("_id").unwrap() };
+        let damage = doc! { "$set": { "items": [], "count": 0 } };
+        collection.update_one(id, damage).await.unwrap();
+    }
+    let found = events.verify().await.unwrap();
+    assert_eq!(
+        kinds(&found.findings),
+        [ProblemKind::SharedId].into(),
+        "{found}"
+    );
+    let report = repaired(&events, &found).await;
+    assert_eq!(report.quarantined, 1, "{report}");
+    assert_eq!(report.created_indexes, ["bucket_unique"]);
+    events.insert(&record(200)).await.unwrap();
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, Bucketed)]
+#[bucket(collection = "events", items = "items", capacity = 14)]
+struct Large {
+    #[bucket(key)]
+    device: String,
+    #[bucket(time)]
+    at: DateTime,
+    text: String,
+}
+
+/// A statement with such a bucket twice would be larger than a command.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_bucket_gets_marks_and_stays() {
+    let database = database().await;
+    let events = Large::buckets(&database);
+    events.ensure().await.unwrap();
+    for number in 0..15 {
+        let record = Large {
+            device: "a".to_owned(),
+            at: date(number),
+            text: "x".repeat(900_000),
+        };
+        events.insert(&record).await.unwrap();
+    }
+    let collection = database.collection::<Document>("events");
+    let lost = doc! { "$pop": { "items": 1 } };
+    let full = doc! { "count": 14 };
+    let changed = collection.update_one(full, lost).await.unwrap();
+    assert_eq!(changed.modified_count, 1);
+    let found = events.verify().await.unwrap();
+    let report = repaired(&events, &found).await;
+    assert_eq!((report.mended, report.quarantined), (1, 0), "{report}");
+    assert!(events.verify().await.unwrap().is_clean());
+    assert_eq!(events.records("a").collect().await.unwrap().len(), 14);
+    let full = collection.find_one(doc! { "count": 14 }).await.unwrap();
+    assert_eq!(full.unwrap().get_array("items").unwrap().len(), 14);
+}

@@ -108,7 +108,7 @@ impl<'a, T: Record> Editing<'a, T> {
     }
 
     /// From here on it reads this collection.
-    pub(super) fn goes_on_in(&mut self, collection: &'a str) {
+    pub(in crate::action) fn goes_on_in(&mut self, collection: &'a str) {
         self.collection = Some(collection);
     }
 

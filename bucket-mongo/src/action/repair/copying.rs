@@ -6,19 +6,19 @@
 use bucket_core::{
     Record,
     check::Problem,
-    repair::{copied_document, leave, may_be_taken_back, quarantine, rely_on, take_back},
+    repair::{
+        copied_document, document_with_id, leave, may_be_taken_back, quarantine, rely_on, take_back,
+    },
 };
 use mongodb::{
-    Collection,
     bson::{Bson, DateTime, Document, RawDocumentBuf, oid::ObjectId},
-    options::{ReadConcern, ReadPreference, SelectionCriteria},
+    error::Error as DriverError,
 };
 
 use super::repairing::Repairing;
 use crate::{
     Error, ErrorKind, Result,
     action::edit::{Editing, Sent},
-    collection::collection,
     write_concern::durable,
     writer::Settings,
 };
@@ -107,16 +107,12 @@ impl<T: Record> Repairing<'_, T> {
 
     /// The copy with this id, on the primary. A rollback that takes it takes a later removal too.
     async fn copied(&self, id: &RawDocumentBuf) -> Result<Option<RawDocumentBuf>> {
-        let database = self.buckets.store().database();
-        let copies: Collection<RawDocumentBuf> = collection(database, self.quarantine);
-        let failed = |error| Error::read(error, &self.context);
-        let id = Document::try_from(id.clone()).map_err(|error| failed(error.into()))?;
-        let mut filter = Document::new();
-        filter.insert("_id", Bson::Document(id));
-        let primary = SelectionCriteria::ReadPreference(ReadPreference::Primary);
-        let find = copies.find_one(filter).selection_criteria(primary);
-        find.read_concern(ReadConcern::local())
-            .await
-            .map_err(failed)
+        let id = Document::try_from(id.clone());
+        let id = id.map_err(|error| Error::read(DriverError::from(error), &self.context))?;
+        let context = self.context.clone();
+        let mut editing = Editing::new(self.buckets, None, self.settings, context)?;
+        editing.goes_on_in(self.quarantine);
+        let found = editing.read(document_with_id(&Bson::Document(id))).await?;
+        Ok(found.into_iter().next())
     }
 }

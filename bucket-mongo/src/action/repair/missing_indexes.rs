@@ -8,6 +8,7 @@ use super::RepairReport;
 use crate::{
     Buckets, Result,
     action::{edit::passes, verify::Indexes},
+    writer::LONGEST_DEADLINE,
 };
 
 /// Creates the missing indexes as `ensure` does: it drops and replaces none, and makes the server remove nothing.
@@ -15,7 +16,7 @@ pub(super) async fn create<T: Record>(
     buckets: &Buckets<T>,
     report: &mut RepairReport,
 ) -> Result<()> {
-    let deadline = Instant::now() + buckets.store().deadline();
+    let deadline = Instant::now() + buckets.store().deadline().min(LONGEST_DEADLINE);
     let Some(before) = listed(buckets, deadline).await? else {
         // Whoever may not list them cannot know.
         return Ok(());

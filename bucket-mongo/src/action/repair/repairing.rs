@@ -35,8 +35,6 @@ pub(super) struct Repairing<'a, T: Record> {
     pub(super) keep: usize,
     pub(super) report: RepairReport,
     pub(super) moved: Moved,
-    /// The first bucket without records of each key.
-    pub(super) empty: HashMap<String, Bson>,
 }
 
 /// The buckets that a call has moved, or would move, and those that were gone, by their ids: each with those that have a
@@ -139,9 +137,6 @@ impl<T: Record> Repairing<'_, T> {
         };
         for problem in problems.iter().copied() {
             let Some(other) = other_document(problem) else {
-                if *problem == Problem::Empty && self.has_another_empty(of) {
-                    found.quarantine.push(problem.clone());
-                }
                 // Nothing in a document by itself shows these.
                 if matches!(
                     problem,
@@ -168,13 +163,6 @@ impl<T: Record> Repairing<'_, T> {
             }
         }
         Ok(found)
-    }
-
-    /// Whether another bucket without records of the key stays, and the index on record ids takes only one.
-    fn has_another_empty(&mut self, of: &Finding) -> bool {
-        let first = self.empty.entry(of.key.to_string());
-        let first = first.or_insert_with(|| of.id.clone());
-        T::SPEC.unique().is_some() && *first != of.id
     }
 
     /// The document with this id, unless it has moved, or is gone.
