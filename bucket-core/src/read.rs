@@ -54,7 +54,7 @@ pub use self::{
     in_commands::in_commands,
     keys::{FieldValue, KeyScan, found_key, is_key_value, other_ends, with_others},
     latest::{FurtherLook, newest_since},
-    live::{Live, live},
+    live::{Live, live, live_stats},
     newest::Newest,
     pages::{key_document, last_page, page, page_count, pages, record_count},
     range_stats::{RangeTotals, StatsReader},

@@ -5,6 +5,7 @@
 //! | which buckets are read | `scan` |
 //! | whether a bucket takes no more records | `due` |
 //! | what a bucket becomes | `sealing` |
+//! | what it becomes when its records have expired | `expiring` |
 //! | the statements, several in a command | `statement` |
 //!
 //! What a sealed bucket is stored as: `bucket/sealed.rs`. A statement matches only the bucket that was read, with all
@@ -12,12 +13,14 @@
 
 mod bounded;
 mod due;
+mod expiring;
 pub(crate) mod scan;
 mod sealing;
 pub(crate) mod statement;
 
 pub use self::{
     due::Due,
+    expiring::{expire, expired_buckets},
     scan::{sealed_buckets, unsealed_buckets},
     sealing::{Sealing, seal, unseal},
     statement::{SealStatement, command},

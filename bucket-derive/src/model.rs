@@ -69,6 +69,7 @@ pub(crate) fn build(cx: &mut Diagnostics, input: &DeriveInput) -> Model {
     let before = cx.count();
     model.arrays = arrays(cx, &model, &attrs);
     check::attribute_arrays::check(cx, &model, &attrs);
+    check::keep_stats::check(cx, &model, &attrs);
     check::seal::check(cx, &model, &attrs);
     model.arrays_are_sound = cx.count() == before && !roles.unclear;
     check::serde::default_of_generic(cx, input, &model);
@@ -152,6 +153,7 @@ fn assemble(
         raised_from: attrs.raised_from.get().copied(),
         compression: attrs.compression.get().copied(),
         expire_after: attrs.expire_after.get().copied(),
+        keep_stats: attrs.keep_stats.get().copied(),
         seal_after: attrs.seal_after.get().copied(),
         replaces: matches!(attrs.on_conflict.get(), Some(OnConflict::Replace)),
         own_fields: own_field::read(form, max_bytes, attrs),

@@ -28,6 +28,7 @@ pub(crate) const OBJECT_IDS: Symbol = Symbol("object_ids");
 pub(crate) const RAISED_FROM: Symbol = Symbol("raised_from");
 pub(crate) const COMPRESSION: Symbol = Symbol("compression");
 pub(crate) const EXPIRE_AFTER: Symbol = Symbol("expire_after");
+pub(crate) const KEEP_STATS: Symbol = Symbol("keep_stats");
 pub(crate) const SEAL_AFTER: Symbol = Symbol("seal_after");
 pub(crate) const ON_CONFLICT: Symbol = Symbol("on_conflict");
 
@@ -86,7 +87,7 @@ pub(crate) const BUCKET_ARRAY_KEYS: [Symbol; 6] = [ARRAY, K, V, U, INDEX, STORE]
 pub(crate) const DOCUMENT_KEYS: [Symbol; 3] = [COLLECTION, ATTRIBUTES, CRATE];
 
 /// Keys of `#[bucket(..)]` on a record struct.
-pub(crate) const CONTAINER_KEYS: [Symbol; 27] = [
+pub(crate) const CONTAINER_KEYS: [Symbol; 28] = [
     COLLECTION,
     ITEMS,
     CAPACITY,
@@ -101,6 +102,7 @@ pub(crate) const CONTAINER_KEYS: [Symbol; 27] = [
     RAISED_FROM,
     COMPRESSION,
     EXPIRE_AFTER,
+    KEEP_STATS,
     SEAL_AFTER,
     ON_CONFLICT,
     CREATED_AT,

@@ -51,7 +51,9 @@ pub use bucket_core::{
 #[cfg(feature = "seal")]
 pub use self::archive::{ArchiveReport, ArchiveTo, RestoreFrom};
 #[cfg(feature = "seal")]
-pub use self::seal::{Seal, SealReport, Sealer, SealerBuilder, SealerReport, Unseal};
+pub use self::seal::{
+    ExpireRecords, Seal, SealReport, Sealer, SealerBuilder, SealerReport, Unseal,
+};
 pub use self::{
     count::CountQuery,
     describe::{Describe, describe},

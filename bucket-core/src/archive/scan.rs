@@ -3,7 +3,9 @@
 use bson::{Bson, DateTime, Document, doc};
 
 use crate::{
-    bucket::sealed::{FIRST, LAST, SEALED, archived_path, is_packed_filter, sealed_filter},
+    bucket::sealed::{
+        FIRST, LAST, SEALED, archived_path, expired_path, is_packed_filter, sealed_filter,
+    },
     check::ScanPlan,
     codec::raw::RawWriter,
     model::spec::{BucketSpec, ID, ID_INDEX},
@@ -27,7 +29,9 @@ pub fn archivable_buckets(
         last.extend(range.start().map(|start| ("$gte".to_owned(), start.into())));
         last
     });
-    condition.insert(archived_path(), doc! { "$exists": false });
+    for elsewhere in [archived_path(), expired_path()] {
+        condition.insert(elsewhere, doc! { "$exists": false });
+    }
     scan(spec, key, range, &condition)
 }
 

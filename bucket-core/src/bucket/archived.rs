@@ -21,6 +21,8 @@
 //!
 //! A reader replaces the reference by the packed items before it reads the bucket. Where the archive does not have them,
 //! it replaces it by what it found instead, which is never stored.
+//!
+//! A bucket whose records have expired, and whose statistics are kept, has the one byte 0xA6 instead of any items.
 
 use bson::{RawDocument, RawDocumentBuf, oid::ObjectId};
 use sha2::{Digest, Sha256};
@@ -48,6 +50,11 @@ const DIFFERENT: u8 = 0xA3;
 const GONE: u8 = 0xA4;
 /// The bucket was changed after it was read.
 const CHANGED: u8 = 0xA5;
+/// Its records have expired.
+const EXPIRED: u8 = 0xA6;
+
+/// What a bucket has in the place of its items once its records have expired, and only its statistics are kept.
+pub(crate) const EXPIRED_ITEMS: &[u8] = &[EXPIRED];
 
 /// The marker, the length and the digest.
 const HEAD: usize = 1 + 4 + DIGEST;
@@ -68,6 +75,8 @@ pub(crate) enum Instead<'a> {
     Gone,
     /// They are others by now.
     Changed,
+    /// They have expired. This is stored.
+    Expired,
 }
 
 impl<'a> Instead<'a> {
@@ -78,6 +87,7 @@ impl<'a> Instead<'a> {
             DIFFERENT => Self::Different,
             GONE => Self::Gone,
             CHANGED => Self::Changed,
+            EXPIRED => Self::Expired,
             _ => return None,
         })
     }
@@ -238,6 +248,12 @@ mod tests {
             b"\x04\0\0\0a_1\0",
         ];
         assert_eq!(reference, expected.concat());
+    }
+
+    #[test]
+    fn the_stored_form_of_expired_items_never_changes() {
+        assert_eq!(EXPIRED_ITEMS, [0xa6]);
+        assert_eq!(Instead::read(EXPIRED_ITEMS), Some(Instead::Expired));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::{error::Damage, model::spec::BucketSpec};
 /// # Errors
 ///
 /// [`Damage::Packed`] if the bytes are damaged, [`Damage::Sealed`] if this program does not know their format,
-/// [`Damage::Archived`] if they are elsewhere; then nothing is passed on.
+/// [`Damage::Archived`] if they are elsewhere, [`Damage::Expired`] if they are gone; then nothing is passed on.
 pub(crate) fn each_packed(packed: &[u8], mut each: impl FnMut(&RawDocument)) -> Result<(), Damage> {
     let mut items = PackedItems::read(packed)?;
     while let Some(item) = items.next() {
@@ -117,6 +117,7 @@ fn of_archived(instead: Instead<'_>) -> Result<(), Damage> {
         Instead::Missing => packed("they are archived, and the archive has no copy of the bucket"),
         Instead::Different => packed("they are archived, and the copy in the archive has others"),
         Instead::Gone => Ok(()),
+        Instead::Expired => Err(Damage::Expired { span: None }),
         Instead::Changed => {
             packed("the bucket was restored and changed while it was read: read again")
         }

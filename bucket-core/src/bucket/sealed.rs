@@ -30,6 +30,9 @@ pub(crate) const LAST: &str = "last";
 /// In it, if the bucket is archived: since when.
 pub(crate) const ARCHIVED: &str = "archived";
 
+/// In it, if the records of the bucket have expired and its statistics are kept: since when its items are gone.
+pub(crate) const EXPIRED: &str = "expired";
+
 /// In it, after an edit: its number and the places of the items that it has changed. A change stream shows it.
 pub(crate) const EDIT: &str = "edit";
 pub(crate) const PLACES: &str = "places";
@@ -158,6 +161,11 @@ pub(crate) fn sealed_filter(spec: &BucketSpec) -> Document {
 /// The path of the time at which a bucket was archived.
 pub(crate) fn archived_path() -> String {
     format!("{SEALED}.{ARCHIVED}")
+}
+
+/// The path of the time at which the items of a bucket were removed because they have expired.
+pub(crate) fn expired_path() -> String {
+    format!("{SEALED}.{EXPIRED}")
 }
 
 /// Whether a sealed bucket has records from before this time, for the server.

@@ -37,6 +37,9 @@ pub(crate) fn problem(damage: Damage) -> Problem {
         Damage::Archived => Problem::Sealed {
             message: Damage::Archived.to_string(),
         },
+        Damage::Expired { .. } => Problem::Sealed {
+            message: damage.to_string(),
+        },
         // Only writes are refused.
         Damage::Refused { message } => Problem::Malformed { message },
     }

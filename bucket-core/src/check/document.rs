@@ -10,13 +10,15 @@ use super::{
 };
 use crate::{
     bucket::{
+        edits::Edits,
         id::{self, Place},
         key_of,
         packed::ends_of,
         record::Record,
         sealed::{FIRST, LAST, SEALED, packed},
-        unsealed,
+        stored_count, unsealed,
     },
+    error::Damage,
     model::{
         form::Form,
         limits::Limits,
@@ -132,6 +134,16 @@ pub(crate) fn document<T: Record>(
     let spec = T::SPEC;
     let unsealed = match unsealed(spec, stored) {
         Ok(unsealed) => unsealed,
+        // What is left of it says nothing about its records.
+        Err(Damage::Expired { .. }) if spec.keep_stats().is_some() => {
+            let count = stored_count(spec, stored).unwrap_or_default();
+            let count = u32::try_from(count).unwrap_or_default();
+            checked.records = Edits::read(stored)
+                .unwrap_or_default()
+                .left_of(count)
+                .into();
+            return checked;
+        }
         Err(damage) => {
             checked.problems.push(problem(damage));
             return checked;

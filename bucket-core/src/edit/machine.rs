@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use bson::{DateTime, RawDocumentBuf};
+use bson::{DateTime, RawDocument, RawDocumentBuf};
 
 use super::{
     edit_error::EditError,
@@ -20,7 +20,7 @@ use super::{
 use crate::{
     attribute::RecordFilter,
     bucket::{BucketRows, record::Record},
-    error::DamagedBucket,
+    error::{Damage, DamagedBucket},
     model::limits::Limits,
     read::{self, FindPlan, Live, ReadKey, ReadLevel},
     time::range::TimeRange,
@@ -343,15 +343,10 @@ impl<'a, T: Record> Edit<'a, T> {
         let Some(stored) = found.first() else {
             return nothing;
         };
-        let live = match &self.what {
-            // A record past the limit still has its id, until the server removes its bucket.
-            What::Update {
-                change: Change::Replace { .. },
-                ..
-            } => Live::default(),
-            _ => read::live(T::SPEC, now),
+        let live = self.live(now);
+        let Some(rows) = rows_of::<T>(stored)? else {
+            return nothing;
         };
-        let rows = BucketRows::of(T::SPEC, stored).map_err(damaged)?;
         let bucket = OpenedBucket::read(&self.key, &rows).map_err(damaged)?;
         let (is_dry, forgets_ids) = (self.is_dry, self.forgets_ids);
         let (command, makes) = match &mut self.what {
@@ -440,6 +435,18 @@ impl<'a, T: Record> Edit<'a, T> {
         })
     }
 
+    /// What it finds.
+    fn live(&self, now: DateTime) -> Live {
+        match &self.what {
+            // A record past the limit still has its id, until the server removes its bucket.
+            What::Update {
+                change: Change::Replace { .. },
+                ..
+            } => Live::default(),
+            _ => read::live(T::SPEC, now),
+        }
+    }
+
     fn attempt_on_key(&mut self, found: &[RawDocumentBuf]) -> Attempt<T> {
         self.records = records_of(T::SPEC, found);
         let makes = Edited {
@@ -498,6 +505,14 @@ fn record_of<T: Record>(
         Found::Record(record) => Ok(Some(record)),
         Found::Changed => Err(EditFailure::Changed),
         Found::Removed | Found::Nothing => Ok(None),
+    }
+}
+
+/// The rows of a bucket; `None` if its records have expired and are gone.
+fn rows_of<T: Record>(stored: &RawDocument) -> Result<Option<BucketRows<'_>>, EditFailure> {
+    match BucketRows::of(T::SPEC, stored) {
+        Err(expired) if matches!(expired.damage(), Damage::Expired { .. }) => Ok(None),
+        rows => rows.map(Some).map_err(damaged),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
+use bson::DateTime;
+
 use super::AttributeError;
 use crate::text::Shortened;
 
@@ -97,6 +99,13 @@ pub enum Damage {
     /// The bucket is archived: its items are in another collection, which the handle does not know, or which the
     /// operation does not go to. Nothing is wrong with the bucket.
     Archived,
+    /// The records of the bucket have expired, and only its statistics are kept
+    /// ([`keep_stats`](crate::BucketSpec::keep_stats)). Nothing is wrong with the bucket.
+    #[non_exhaustive]
+    Expired {
+        /// Bounds on the times that its records had, where the reader knows them.
+        span: Option<(DateTime, DateTime)>,
+    },
     /// The document is not valid BSON.
     Bson(Arc<bson::error::Error>),
 }
@@ -146,6 +155,7 @@ impl fmt::Display for DamagedBucket {
         let id = Shortened(&self.id);
         match self.damage {
             Damage::Archived => write!(f, "bucket {id} is archived: {}", self.damage),
+            Damage::Expired { .. } => write!(f, "bucket {id} has expired: {}", self.damage),
             _ => write!(f, "bucket {id} is damaged: {}", self.damage),
         }
     }
@@ -175,6 +185,13 @@ impl fmt::Display for Damage {
                 "its items are in another collection: reads get them by a handle with its archive \
                  (`with_archive`); for changes, bring them back first (`restore_from`)",
             ),
+            Self::Expired { span } => {
+                f.write_str("its records are gone, and only its statistics are kept")?;
+                match span {
+                    Some((first, last)) => write!(f, ", from {first} to {last}"),
+                    None => Ok(()),
+                }
+            }
             Self::Bson(source) => write!(f, "it is not valid BSON: {source}"),
         }
     }

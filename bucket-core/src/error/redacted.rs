@@ -67,6 +67,7 @@ impl Damage {
             | Self::Packed { .. }
             | Self::Sealed { .. }
             | Self::Archived => self.clone(),
+            Self::Expired { span: _ } => Self::Expired { span: None },
             Self::Key { message: _ } => Self::Key { message },
             Self::Id { message: _ } => Self::Id { message },
             Self::Item { index, source: _ } => Self::Item {

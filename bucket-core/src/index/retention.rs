@@ -31,7 +31,7 @@ impl BucketSpec {
     /// ```
     #[must_use]
     pub fn expire_index_name(&self) -> Option<String> {
-        self.expire_after().map(|_| EXPIRE_INDEX.to_owned())
+        self.removed_after().map(|_| EXPIRE_INDEX.to_owned())
     }
 }
 
@@ -40,7 +40,7 @@ impl BucketSpec {
 /// Buckets of the manual's form carry no mark. With `max_bytes`, either the count or the size makes one full,
 /// and only servers from 6.0 on can say that in the condition of one index.
 pub(super) fn plan(spec: &BucketSpec) -> Vec<IndexPlan> {
-    let Some(seconds) = spec.expire_after() else {
+    let Some(seconds) = spec.removed_after() else {
         return Vec::new();
     };
     let index = |name: &str, partial: Option<Document>| IndexPlan {
@@ -154,7 +154,7 @@ impl RemovalPlan {
 /// ```
 #[must_use]
 pub fn removal(spec: &BucketSpec, index: &str, now: DateTime) -> Option<RemovalPlan> {
-    let until = spec.expired_until(now)?;
+    let until = spec.removed_until(now)?;
     let index = plan(spec).into_iter().find(|plan| plan.name == index)?;
     let date = doc! { "$ifNull": [format!("${}", spec.age_field()), latest(spec, now)] };
     let is_past = doc! { "$and": [

@@ -118,6 +118,7 @@ mod tests {
         max_bytes: None,
         raised_from: None,
         expire_after: None,
+        keep_stats: None,
         seal_after: None,
         object_ids: false,
         compression: None,

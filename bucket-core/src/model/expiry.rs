@@ -5,6 +5,9 @@
 //! or a dedicated field in forms without an end. The server must not remove a bucket that still
 //! takes records. So the index is conditional on the bucket being full or closed. A window needs no
 //! condition: when its end has passed the limit, all its records have.
+//!
+//! A model that keeps statistics for longer has two limits. Past the first one a bucket is a header: its records are
+//! hidden, and its items go (`seal/expiring.rs`). Past the second one the server removes it.
 
 use bson::DateTime;
 
@@ -30,9 +33,33 @@ impl BucketSpec {
 
     /// The last moment past the limit. The server also removes what has exactly that time.
     pub(crate) fn expired_until(&self, now: DateTime) -> Option<DateTime> {
-        let limit = i64::from(self.expire_after()?) * 1_000;
-        let last = now.timestamp_millis().saturating_sub(limit);
-        Some(DateTime::from_millis(last))
+        Some(before(now, self.expire_after()?))
+    }
+
+    /// The age at which the server removes a bucket, in seconds: that of its records, or of its statistics if those are
+    /// kept for longer.
+    pub(crate) const fn removed_after(&self) -> Option<u32> {
+        match self.keep_stats() {
+            None => self.expire_after(),
+            kept => kept,
+        }
+    }
+
+    /// The last moment past that age.
+    pub(crate) fn removed_until(&self, now: DateTime) -> Option<DateTime> {
+        Some(before(now, self.removed_after()?))
+    }
+
+    /// Of buckets that take no more records and whose age counts from this moment or an earlier one, only the statistics
+    /// are kept; `None` if the model keeps none.
+    pub(crate) fn headers_until(&self, now: DateTime) -> Option<DateTime> {
+        self.keep_stats()?;
+        self.expired_until(now)
+    }
+
+    /// Whether buckets may have something else than an array of items.
+    pub(crate) const fn packs(&self) -> bool {
+        self.seal_after().is_some() || self.keep_stats().is_some()
     }
 
     /// The field that buckets have only for their age: in forms without an end, if the model has a
@@ -52,6 +79,12 @@ impl BucketSpec {
             self.names().expire_from
         }
     }
+}
+
+/// This many seconds before a moment.
+fn before(now: DateTime, seconds: u32) -> DateTime {
+    let age = i64::from(seconds) * 1_000;
+    DateTime::from_millis(now.timestamp_millis().saturating_sub(age))
 }
 
 /// A late delivery would bring back removed data.

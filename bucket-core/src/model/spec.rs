@@ -30,6 +30,7 @@ use super::{
 ///     max_bytes: None,
 ///     raised_from: None,
 ///     expire_after: None,
+///     keep_stats: None,
 ///     seal_after: None,
 ///     object_ids: false,
 ///     compression: None,
@@ -63,6 +64,7 @@ pub struct SpecParts {
     pub max_bytes: Option<u32>,
     pub raised_from: Option<u32>,
     pub expire_after: Option<u32>,
+    pub keep_stats: Option<u32>,
     pub seal_after: Option<u32>,
     pub object_ids: bool,
     pub compression: Option<&'static str>,
@@ -274,6 +276,12 @@ impl BucketSpec {
     #[must_use]
     pub const fn expire_after(&self) -> Option<u32> {
         self.parts.expire_after
+    }
+
+    /// How long the statistics of buckets are kept whose records have expired, in seconds, if the model keeps them.
+    #[must_use]
+    pub const fn keep_stats(&self) -> Option<u32> {
+        self.parts.keep_stats
     }
 
     /// How long after its last record, or after its window, a bucket is due to be sealed, in seconds; `None` for

@@ -10,7 +10,7 @@ use crate::{
     bucket::{
         edits::{left, removed},
         packed::Shown,
-        sealed,
+        sealed::{self, expired_path},
     },
     codec::raw::{RawWriter, WITHOUT_ID},
     error::{Damage, DamagedBucket},
@@ -26,6 +26,10 @@ use crate::{
 pub struct Live {
     range: TimeRange,
     condition: Document,
+    /// The part of the condition that holds whatever the times of a bucket are.
+    undated: Document,
+    /// Of closed buckets up to this date, only the statistics are shown.
+    headers_until: Option<DateTime>,
 }
 
 /// What reads show at `now`: everything, unless the model has a retention.
@@ -45,13 +49,53 @@ pub struct Live {
 #[must_use]
 pub fn live(spec: &BucketSpec, now: DateTime) -> Live {
     let range = TimeRange::new(spec.expired_before(now), None);
-    let condition = match spec.expired_until(now) {
+    let mut condition = younger(spec, spec.expired_until(now));
+    let mut undated = Document::new();
+    if spec.keep_stats().is_some() {
+        // After the limit was raised, they are younger again, and have no records.
+        undated.insert(expired_path(), doc! { "$exists": false });
+        condition.extend(undated.clone());
+    }
+    Live {
+        range,
+        condition,
+        undated,
+        headers_until: None,
+    }
+}
+
+/// What statistics show at `now`: as [`live`], and in models that keep statistics for longer than records also those of
+/// buckets whose records have expired.
+///
+/// ```
+/// # use bson::DateTime;
+/// # use bucket_core::{BucketSpec, TimeRange, read};
+/// fn shows_whole_buckets(spec: &BucketSpec) -> bool {
+///     read::live_stats(spec, DateTime::now()).range() == TimeRange::ALL
+/// }
+/// ```
+#[must_use]
+pub fn live_stats(spec: &BucketSpec, now: DateTime) -> Live {
+    let Some(headers_until) = spec.headers_until(now) else {
+        return live(spec, now);
+    };
+    let condition = younger(spec, spec.removed_until(now));
+    Live {
+        range: TimeRange::ALL,
+        undated: condition.clone(),
+        condition,
+        headers_until: Some(headers_until),
+    }
+}
+
+/// The condition for a bucket to be younger than this.
+fn younger(spec: &BucketSpec, last: Option<DateTime>) -> Document {
+    match last {
         None => Document::new(),
         // `$gt` would skip a bucket without the date instead of showing it. Such a bucket is
         // damaged, or from before the model had a limit.
         Some(last) => doc! { spec.age_field(): { "$not": { "$lte": last } } },
-    };
-    Live { range, condition }
+    }
 }
 
 impl Live {
@@ -85,26 +129,29 @@ impl Live {
     /// The same read, for shown buckets only.
     #[must_use]
     pub fn find(&self, plan: FindPlan) -> FindPlan {
-        if self.condition.is_empty() {
-            return plan;
-        }
-        let filter = RawWriter::build(|writer| {
-            let bytes = plan.filter.as_bytes();
-            // Between the length and the final NUL.
-            writer.elements(bytes.get(4..bytes.len() - 1).unwrap_or_default());
-            fields(writer, &self.condition);
-        });
-        FindPlan { filter, ..plan }
+        with(plan, &self.condition)
     }
 
     /// The same read, for shown buckets only, if shown times already bound the read. For buckets
     /// with a span of time, those bounds suffice.
     pub(super) fn find_undated(&self, spec: &BucketSpec, plan: FindPlan) -> FindPlan {
         if spec.form().has_span() {
-            plan
+            with(plan, &self.undated)
         } else {
             self.find(plan)
         }
+    }
+
+    /// Whether a bucket is one of those of which only the statistics are shown, for the server; `None` if there are no such
+    /// buckets.
+    pub(super) fn is_header(&self, spec: &BucketSpec) -> Option<Document> {
+        let until = self.headers_until?;
+        let age = format!("${}", spec.age_field());
+        Some(doc! { "$and": [
+            spec.is_closed(),
+            { "$eq": [{ "$type": &age }, "date"] },
+            { "$lte": [&age, until] },
+        ] })
     }
 
     /// The number of a key's shown pages; otherwise like [`page_count`](super::page_count).
@@ -173,6 +220,20 @@ impl Live {
         filter.extend(self.condition.clone());
         filter
     }
+}
+
+/// The same read, with a further condition.
+fn with(plan: FindPlan, condition: &Document) -> FindPlan {
+    if condition.is_empty() {
+        return plan;
+    }
+    let filter = RawWriter::build(|writer| {
+        let bytes = plan.filter.as_bytes();
+        // Between the length and the final NUL.
+        writer.elements(bytes.get(4..bytes.len() - 1).unwrap_or_default());
+        fields(writer, condition);
+    });
+    FindPlan { filter, ..plan }
 }
 
 /// The number of items of a bucket from `first` on; the stored count if that must be equal, or if

@@ -3,19 +3,21 @@
 
 use std::borrow::Cow;
 
-use bson::{Bson, DateTime, Document, RawArray, RawBsonRef, RawDocument, doc};
+use bson::{Binary, Bson, DateTime, Document, RawArray, RawBsonRef, RawDocument, doc};
 
 use super::{
-    FindPlan, ReadKey, fields,
+    FindPlan, Live, ReadKey, fields,
     span::{believed_span, is_whole, outside, overlapping_inside, reach},
 };
 use crate::{
     bucket::{
-        BucketFields, ItemReader, bson_damage, date_field, each_packed,
+        BucketFields, ItemReader,
+        archived::EXPIRED_ITEMS,
+        bson_damage, date_field, each_packed,
         edits::{EDITS, Edits, left},
         field,
         record::Record,
-        sealed::is_packed,
+        sealed::{PACKED, SEALED, expired_path, has, is_packed},
         stored_count, whole_field, with_items, wrong_field,
     },
     codec::raw::RawWriter,
@@ -43,15 +45,29 @@ const LAST: &str = "last";
 /// The items are replaced by `{n: their number, in: those in the range}`, or by null if they are
 /// not an array; packed ones stay as they are, see [`unpacked`]. They are omitted if the bucket's fields show that all its records are in the
 /// range, and if the bucket has every aggregate to which each record contributes.
-pub(super) fn parts(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest: i64) -> FindPlan {
+///
+/// Where only the statistics of a bucket are shown ([`Live::is_header`]), items that they would be needed for are replaced by
+/// what is stored once they are gone: so the result does not depend on when that happens.
+pub(super) fn parts(
+    spec: &BucketSpec,
+    key: &ReadKey,
+    range: TimeRange,
+    longest: i64,
+    live: &Live,
+) -> FindPlan {
     let mut without_items = suffices(spec, range);
     if let (Some(conditions), true) = (&mut without_items, spec.form().has_span()) {
-        conditions.push(doc! { "$not": [is_longer(spec, longest)] }.into());
+        let mut believed = vec![doc! { "$not": [is_longer(spec, longest)] }];
+        if live.is_header(spec).is_some() {
+            // It says when its records were.
+            believed.push(has(&expired_path()));
+        }
+        conditions.push(doc! { "$or": believed }.into());
     }
     FindPlan {
         // Sums do not depend on the order.
         sort: Document::new(),
-        projection: projection(spec, range, longest, without_items),
+        projection: projection(spec, range, longest, without_items, live),
         ..overlapping_inside(spec, key, range, longest)
     }
 }
@@ -63,20 +79,27 @@ pub(super) fn parts_outside(
     key: &ReadKey,
     range: TimeRange,
     longest: i64,
+    live: &Live,
 ) -> Option<FindPlan> {
     let plan = outside(spec, key, range, longest)?;
     Some(FindPlan {
         sort: Document::new(),
-        projection: projection(spec, range, longest, None),
+        projection: projection(spec, range, longest, None, live),
         ..plan
     })
 }
 
 /// Like `parts`, with the items of every bucket.
-pub(super) fn opened(spec: &BucketSpec, key: &ReadKey, range: TimeRange, longest: i64) -> FindPlan {
+pub(super) fn opened(
+    spec: &BucketSpec,
+    key: &ReadKey,
+    range: TimeRange,
+    longest: i64,
+    live: &Live,
+) -> FindPlan {
     FindPlan {
-        projection: projection(spec, range, longest, None),
-        ..parts(spec, key, range, longest)
+        projection: projection(spec, range, longest, None, live),
+        ..parts(spec, key, range, longest, live)
     }
 }
 
@@ -87,6 +110,7 @@ pub(super) fn opened_by_id(
     range: TimeRange,
     longest: i64,
     ids: Vec<Bson>,
+    live: &Live,
 ) -> FindPlan {
     let filter = RawWriter::build(|writer| {
         writer.elements(key.elements());
@@ -94,7 +118,7 @@ pub(super) fn opened_by_id(
     });
     FindPlan {
         sort: Document::new(),
-        projection: projection(spec, range, longest, None),
+        projection: projection(spec, range, longest, None, live),
         // Every collection has this index; only some forms order their pages by the id.
         hint: "_id_".to_owned(),
         ..super::find(spec, filter)
@@ -107,6 +131,7 @@ fn projection(
     range: TimeRange,
     longest: i64,
     without_items: Option<Vec<Bson>>,
+    live: &Live,
 ) -> Document {
     let names = spec.names();
     let mut projection = doc! { ID: 1, names.count: 1, EDITS: 1 };
@@ -135,7 +160,17 @@ fn projection(
         }
     }
     let other = doc! { "$cond": [is_packed(spec), &items, null] };
-    let opened = doc! { "$cond": [{ "$isArray": [&items] }, opened, other] };
+    let mut opened = doc! { "$cond": [{ "$isArray": [&items] }, opened, other] };
+    if let Some(is_header) = live.is_header(spec) {
+        if spec.form().has_span() {
+            projection.insert(SEALED, 1);
+        }
+        opened = doc! { "$cond": [
+            shows_statistics_only(spec, longest, is_header),
+            header(spec, range),
+            opened,
+        ] };
+    }
     match without_items {
         Some(conditions) if conditions.is_empty() => {}
         Some(conditions) => {
@@ -145,6 +180,52 @@ fn projection(
         None => drop(projection.insert(spec.items(), opened)),
     }
     projection
+}
+
+/// Whether the items of a bucket are gone, or hidden because it is old enough and its statistics can stand for them.
+fn shows_statistics_only(spec: &BucketSpec, longest: i64, is_header: Document) -> Document {
+    let mut conditions = keeps_all(spec);
+    conditions.push(is_header.into());
+    if spec.form().has_span() {
+        conditions.push(doc! { "$not": [is_longer(spec, longest)] }.into());
+    }
+    doc! { "$or": [has(&expired_path()), { "$and": conditions }] }
+}
+
+/// What such a bucket has in the place of its items: none in the range if it is before or after it, and otherwise what is
+/// stored once they are gone.
+fn header(spec: &BucketSpec, range: TimeRange) -> Document {
+    let names = spec.names();
+    let of_kind = |kind| {
+        let found = spec.aggregates().iter().find(|each| each.kind == kind);
+        found.map(|each| each.path)
+    };
+    let (first, last) = match spec.form().span() {
+        Span::None => (
+            of_kind(AggregateKind::FirstTime),
+            of_kind(AggregateKind::LastTime),
+        ),
+        Span::Window | Span::Records => (Some(names.start), Some(names.end)),
+    };
+    let is_window = spec.form().span() == Span::Window;
+    // The end of a window is after its last record.
+    let before = if is_window { "$lte" } else { "$lt" };
+    let mut apart = Vec::new();
+    for (path, operator, bound) in [(last, before, range.start()), (first, "$gte", range.end())] {
+        if let (Some(path), Some(bound)) = (path, bound) {
+            let date = format!("${path}");
+            apart.push(doc! { "$and": [
+                { "$eq": [{ "$type": &date }, "date"] },
+                { operator: [&date, bound] },
+            ] });
+        }
+    }
+    let none = doc! { NUMBER: format!("${}", names.count), INSIDE: [] };
+    let expired = Binary {
+        subtype: PACKED,
+        bytes: EXPIRED_ITEMS.to_vec(),
+    };
+    doc! { "$cond": [{ "$or": apart }, none, expired] }
 }
 
 /// Whether a bucket claims to cover more than `longest` milliseconds. The expression never fails on
@@ -232,6 +313,13 @@ fn bounds(date: &str, range: TimeRange) -> Vec<Bson> {
 /// it.
 pub(super) fn suffices(spec: &BucketSpec, range: TimeRange) -> Option<Vec<Bson>> {
     let mut conditions = lies_in(spec, range)?;
+    conditions.extend(keeps_all(spec));
+    Some(conditions)
+}
+
+/// The conditions under which a bucket has every aggregate to which each record contributes.
+fn keeps_all(spec: &BucketSpec) -> Vec<Bson> {
+    let mut conditions = Vec::new();
     for (at, aggregate) in spec.aggregates().iter().enumerate() {
         let kept = doc! { "$ne": [{ "$type": format!("${}", aggregate.path) }, "missing"] };
         match Presence::of(spec, at) {
@@ -244,7 +332,7 @@ pub(super) fn suffices(spec: &BucketSpec, range: TimeRange) -> Option<Vec<Bson>>
             Presence::Unknown => {}
         }
     }
-    Some(conditions)
+    conditions
 }
 
 /// The conditions of [`is_whole`], for the server.
@@ -287,9 +375,24 @@ fn lies_in(spec: &BucketSpec, range: TimeRange) -> Option<Vec<Bson>> {
 /// sets none.
 pub(super) fn span(spec: &BucketSpec, stored: &RawDocument) -> Result<i64, Damage> {
     let times = times(spec, stored)?;
-    let items = stored.get_document(spec.items()).ok();
+    // What is sealed and has no items says it itself.
+    let items = stored.get_document(spec.items());
+    let items = items.or_else(|_| stored.get_document(SEALED)).ok();
     let date = |name: &str| items?.get_datetime(name).ok();
     Ok(believed_span(spec, &times, date(FIRST).zip(date(LAST))))
+}
+
+/// The damage, and if it is that the records are gone, between which times they were.
+pub(super) fn with_span(spec: &BucketSpec, stored: &RawDocument, damage: Damage) -> Damage {
+    let Damage::Expired { span: None } = damage else {
+        return damage;
+    };
+    let span = || {
+        let count = u32::try_from(stored_count(spec, stored).ok()?).ok()?;
+        let stats = StoredStats::read(spec, stored, count).ok()?;
+        reach(spec, &times(spec, stored).ok()?, &stats)
+    };
+    Damage::Expired { span: span() }
 }
 
 /// The time fields of a bucket, as far as its form has them.

@@ -4,7 +4,7 @@ use bson::{DateTime, RawDocument};
 
 use super::{
     FindPlan, Live, ReadKey, longest,
-    parts::{Part, each_record, parts, parts_outside, span, unpacked},
+    parts::{Part, each_record, parts, parts_outside, span, unpacked, with_span},
 };
 use crate::{
     bucket::record::Record,
@@ -93,7 +93,7 @@ impl<T: Record> StatsReader<T> {
     #[must_use]
     pub fn plan(&self) -> FindPlan {
         let key = ReadKey::of::<T>(&self.key);
-        let plan = parts(T::SPEC, &key, self.range, self.longest);
+        let plan = parts(T::SPEC, &key, self.range, self.longest, &self.live);
         self.live.find_undated(T::SPEC, plan)
     }
 
@@ -102,7 +102,7 @@ impl<T: Record> StatsReader<T> {
     #[must_use]
     pub fn plan_outside(&self) -> Option<FindPlan> {
         let key = ReadKey::of::<T>(&self.key);
-        let plan = parts_outside(T::SPEC, &key, self.range, self.longest)?;
+        let plan = parts_outside(T::SPEC, &key, self.range, self.longest, &self.live)?;
         Some(self.live.find_undated(T::SPEC, plan))
     }
 
@@ -112,7 +112,10 @@ impl<T: Record> StatsReader<T> {
     ///
     /// [`DamagedBucket`] if it is not a bucket of the model.
     pub fn take(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
-        let damaged = |damage| DamagedBucket::new(printed_id(stored), damage);
+        let damaged = |damage| {
+            let damage = with_span(T::SPEC, stored, damage);
+            DamagedBucket::new(printed_id(stored), damage)
+        };
         let unpacked = unpacked(T::SPEC, self.range, stored).map_err(damaged)?;
         let span = span(T::SPEC, &unpacked).map_err(damaged)?;
         self.longest_seen = self.longest_seen.max(span);

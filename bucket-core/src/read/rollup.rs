@@ -4,7 +4,9 @@ use bson::{Bson, DateTime, RawBsonRef, RawDocument};
 
 use super::{
     FindPlan, Live, ReadKey, in_commands, longest,
-    parts::{Part, each_record, opened, opened_by_id, parts, parts_outside, span, unpacked},
+    parts::{
+        Part, each_record, opened, opened_by_id, parts, parts_outside, span, unpacked, with_span,
+    },
 };
 use crate::{
     bucket::{field, record::Record, wrong_field},
@@ -225,18 +227,19 @@ impl<'s, T: Record> RollupReader<'s, T> {
         if self.turn != Turn::Nothing {
             let ids = self.next_ids();
             self.turn = Turn::Opened;
-            let longest = self.longest;
-            return (!ids.is_empty()).then(|| opened_by_id(T::SPEC, &key, range, longest, ids));
+            let (longest, live) = (self.longest, &self.live);
+            return (!ids.is_empty())
+                .then(|| opened_by_id(T::SPEC, &key, range, longest, ids, live));
         }
         if self.steps.is_empty() || range.is_empty() {
             return None;
         }
         let plan = if self.steps.cut_all(self.form) {
             self.turn = Turn::Opened;
-            opened(T::SPEC, &key, range, self.longest)
+            opened(T::SPEC, &key, range, self.longest, &self.live)
         } else {
             self.turn = Turn::Parts;
-            parts(T::SPEC, &key, range, self.longest)
+            parts(T::SPEC, &key, range, self.longest, &self.live)
         };
         Some(self.live.find_undated(T::SPEC, plan))
     }
@@ -248,7 +251,7 @@ impl<'s, T: Record> RollupReader<'s, T> {
             return None;
         }
         let key = ReadKey::of::<T>(&self.key);
-        let plan = parts_outside(T::SPEC, &key, self.range, self.longest)?;
+        let plan = parts_outside(T::SPEC, &key, self.range, self.longest, &self.live)?;
         Some(self.live.find_undated(T::SPEC, plan))
     }
 
@@ -266,8 +269,10 @@ impl<'s, T: Record> RollupReader<'s, T> {
     ///
     /// [`DamagedBucket`] if it is not a bucket of the model.
     pub fn take(&mut self, stored: &RawDocument) -> Result<(), DamagedBucket> {
-        self.add(stored)
-            .map_err(|damage| DamagedBucket::new(printed_id(stored), damage))
+        self.add(stored).map_err(|damage| {
+            let damage = with_span(T::SPEC, stored, damage);
+            DamagedBucket::new(printed_id(stored), damage)
+        })
     }
 
     fn add(&mut self, stored: &RawDocument) -> Result<(), Damage> {

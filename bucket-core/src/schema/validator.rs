@@ -65,7 +65,7 @@ pub(super) fn validator(spec: &BucketSpec) -> Document {
     };
     fields.allow(EDITS, edits);
     let mut items = doc! { "bsonType": "array", "items": item(spec) };
-    if spec.seal_after().is_some() {
+    if spec.packs() {
         items.insert("bsonType", ["array", "binData"]);
         let date = of_types(&["date"]);
         let ends = doc! { sealed::FIRST: date.clone(), sealed::LAST: date };
@@ -87,7 +87,7 @@ fn is_counted(spec: &BucketSpec) -> Document {
         format!("${}", spec.items()),
         format!("${}", spec.names().count),
     );
-    let other = if spec.seal_after().is_some() {
+    let other = if spec.packs() {
         doc! { "$cond": [sealed::is_packed(spec), &count, -1] }.into()
     } else {
         Bson::Int32(-1)

@@ -4,7 +4,7 @@ use bson::{Document, doc};
 
 use super::Due;
 use crate::{
-    bucket::sealed::{archived_path, is_packed_filter},
+    bucket::sealed::{archived_path, expired_path, is_packed_filter},
     check::{ScanPlan, index_order},
     codec::raw::RawWriter,
     model::{
@@ -40,7 +40,9 @@ pub fn unsealed_buckets(
 #[must_use]
 pub fn sealed_buckets(spec: &BucketSpec, key: Option<&ReadKey>, range: TimeRange) -> ScanPlan {
     let mut condition = is_packed_filter(spec);
-    condition.insert(archived_path(), doc! { "$exists": false });
+    for elsewhere in [archived_path(), expired_path()] {
+        condition.insert(elsewhere, doc! { "$exists": false });
+    }
     scan(spec, key, range, &condition)
 }
 

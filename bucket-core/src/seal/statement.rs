@@ -4,9 +4,10 @@ use bson::{DateTime, RawDocument, RawDocumentBuf};
 
 use crate::{
     bucket::{
+        archived::EXPIRED_ITEMS,
         edits::EDITS,
         record::Record,
-        sealed::{ARCHIVED, FIRST, LAST, PACKED, SEALED},
+        sealed::{ARCHIVED, EXPIRED, FIRST, LAST, PACKED, SEALED, expired_path},
     },
     codec::raw::{
         RawWriter, elements,
@@ -51,6 +52,12 @@ pub(crate) enum Change<'a> {
         reference: &'a [u8],
         packed: &'a [u8],
         ends: (DateTime, DateTime),
+    },
+    /// The items are gone from now on, whatever they are: their number and that of the edits say that they are the same.
+    Expire {
+        bytes: u64,
+        ends: (DateTime, DateTime),
+        at: DateTime,
     },
 }
 
@@ -128,6 +135,11 @@ impl Change<'_> {
                 writer.binary(spec.items(), PACKED, packed);
             }
             Self::Restore { reference, .. } => writer.binary(spec.items(), PACKED, reference),
+            Self::Expire { .. } => {
+                let none = writer.begin_document(&expired_path());
+                writer.bool("$exists", false);
+                writer.end(none);
+            }
         }
     }
 
@@ -141,7 +153,10 @@ impl Change<'_> {
                 ends,
                 at,
                 ..
-            } => write_packed(spec, reference, *ends, Some(*at), writer),
+            } => write_packed(spec, reference, *ends, Some((ARCHIVED, *at)), writer),
+            Self::Expire { ends, at, .. } => {
+                write_packed(spec, EXPIRED_ITEMS, *ends, Some((EXPIRED, *at)), writer);
+            }
             Self::Unseal { rows, .. } => {
                 writer.raw(ARRAY, spec.items(), rows);
                 // It takes no more records: later ones may be in the bucket after it.
@@ -162,6 +177,7 @@ impl Change<'_> {
             Self::Restore {
                 reference, packed, ..
             } => (bytes(reference), bytes(packed)),
+            Self::Expire { bytes: before, .. } => (*before, bytes(EXPIRED_ITEMS)),
         }
     }
 }
@@ -171,15 +187,15 @@ fn write_packed(
     spec: &BucketSpec,
     packed: &[u8],
     ends: (DateTime, DateTime),
-    archived: Option<DateTime>,
+    since: Option<(&str, DateTime)>,
     writer: &mut RawWriter,
 ) {
     writer.binary(spec.items(), PACKED, packed);
     let sealed = writer.begin_document(SEALED);
     writer.date(FIRST, ends.0.timestamp_millis());
     writer.date(LAST, ends.1.timestamp_millis());
-    if let Some(at) = archived {
-        writer.date(ARCHIVED, at.timestamp_millis());
+    if let Some((what, at)) = since {
+        writer.date(what, at.timestamp_millis());
     }
     writer.end(sealed);
 }

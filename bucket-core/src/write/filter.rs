@@ -78,7 +78,7 @@ impl Statement<'_> {
                     None => self.write_room(writer, put.size),
                     Some(count) => self.write_exactly(writer, count),
                 }
-                if self.spec.seal_after().is_some() && !self.kind.closes_in_order() {
+                if self.spec.packs() && !self.kind.closes_in_order() {
                     // It has room, but a later record may be in the bucket after it.
                     let none = writer.begin_document(SEALED);
                     writer.bool("$exists", false);

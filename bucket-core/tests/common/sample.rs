@@ -303,6 +303,7 @@ const fn parts_of(
             raised_from(form)
         },
         expire_after: None,
+        keep_stats: None,
         seal_after: None,
         object_ids,
         compression: None,

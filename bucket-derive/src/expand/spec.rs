@@ -38,6 +38,7 @@ pub(super) fn constants(cx: &Expand<'_>, stored_fields: &TokenStream) -> TokenSt
     let max_bytes = option(model.max_bytes.map(Literal::u32_unsuffixed));
     let raised_from = option(model.raised_from.map(Literal::u32_unsuffixed));
     let expire_after = option(model.expire_after.map(Literal::u32_unsuffixed));
+    let keep_stats = option(model.keep_stats.map(Literal::u32_unsuffixed));
     let seal_after = option(model.seal_after.map(Literal::u32_unsuffixed));
     let object_ids = model.object_ids;
     let compression = option(model.compression);
@@ -67,6 +68,7 @@ pub(super) fn constants(cx: &Expand<'_>, stored_fields: &TokenStream) -> TokenSt
                     max_bytes: #max_bytes,
                     raised_from: #raised_from,
                     expire_after: #expire_after,
+                    keep_stats: #keep_stats,
                     seal_after: #seal_after,
                     object_ids: #object_ids,
                     compression: #compression,

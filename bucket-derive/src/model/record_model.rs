@@ -33,6 +33,8 @@ pub(crate) struct Model {
     /// In seconds.
     pub(crate) expire_after: Option<u32>,
     /// In seconds.
+    pub(crate) keep_stats: Option<u32>,
+    /// In seconds.
     pub(crate) seal_after: Option<u32>,
     /// A record replaces the one that is stored under its id.
     pub(crate) replaces: bool,

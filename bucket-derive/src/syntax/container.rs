@@ -16,9 +16,9 @@ use crate::{
     diagnostics::Diagnostics,
     symbol::{
         ATTRIBUTES, BUCKET, BUCKET_ARRAY_KEYS, BYTES, CAPACITY, CLOSED, COLLECTION, COMPRESSION,
-        COUNT, CRATE, CREATED_AT, END, EXPIRE_AFTER, EXPIRE_FROM, FULL, ID, ITEMS, LATE, MAX_BYTES,
-        MAX_DURATION, NUMBERED, OBJECT_IDS, ON_CONFLICT, RAISED_FROM, SEAL_AFTER, SIZE, START,
-        STATS, WINDOW,
+        COUNT, CRATE, CREATED_AT, END, EXPIRE_AFTER, EXPIRE_FROM, FULL, ID, ITEMS, KEEP_STATS,
+        LATE, MAX_BYTES, MAX_DURATION, NUMBERED, OBJECT_IDS, ON_CONFLICT, RAISED_FROM, SEAL_AFTER,
+        SIZE, START, STATS, WINDOW,
     },
     syntax::{
         attribute_array::ArrayAttr,
@@ -86,6 +86,9 @@ impl ContainerAttrs {
         } else if entry.is(EXPIRE_AFTER) {
             let value = duration::expire_after(cx, entry);
             self.expire_after.fill(cx, entry, value);
+        } else if entry.is(KEEP_STATS) {
+            let value = duration::keep_stats(cx, entry);
+            self.keep_stats.fill(cx, entry, value);
         } else if entry.is(SEAL_AFTER) {
             let value = duration::seal_after(cx, entry);
             self.seal_after.fill(cx, entry, value);
@@ -158,6 +161,7 @@ impl ContainerAttrs {
             Some(meant) if meant == NUMBERED.as_str() => self.numbered.presume(entry),
             Some(meant) if meant == MAX_BYTES.as_str() => self.max_bytes.presume(entry),
             Some(meant) if meant == EXPIRE_AFTER.as_str() => self.expire_after.presume(entry),
+            Some(meant) if meant == KEEP_STATS.as_str() => self.keep_stats.presume(entry),
             Some(meant) if meant == SEAL_AFTER.as_str() => self.seal_after.presume(entry),
             Some(meant) if meant == ON_CONFLICT.as_str() => self.on_conflict.presume(entry),
             _ => {}

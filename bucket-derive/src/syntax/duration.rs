@@ -4,7 +4,7 @@ use syn::Lit;
 
 use crate::{
     diagnostics::{Diagnostics, did_you_mean, suggest},
-    symbol::{EXPIRE_AFTER, MAX_DURATION, SEAL_AFTER, Symbol, WINDOW},
+    symbol::{EXPIRE_AFTER, KEEP_STATS, MAX_DURATION, SEAL_AFTER, Symbol, WINDOW},
     syntax::{entry::Entry, value},
 };
 
@@ -27,6 +27,18 @@ struct Span {
     printed: &'static str,
     /// A common one.
     usual: &'static str,
+    /// Years of 365 days are a unit. A window of such a year would not begin with one.
+    has_years: bool,
+}
+
+impl Span {
+    const fn units(self) -> &'static str {
+        if self.has_years {
+            "the units are `s`, `m` (or `min`), `h`, `d`, `w` and `y` (365 days)"
+        } else {
+            "the units are `s`, `m` (or `min`), `h`, `d` and `w`"
+        }
+    }
 }
 
 /// The span of a bucket.
@@ -35,6 +47,7 @@ const BUCKET: Span = Span {
     text: "366d",
     printed: "366 days",
     usual: "1h",
+    has_years: false,
 };
 
 /// The age of records: at most what the server accepts, 2^31 - 1 seconds (68 years).
@@ -43,9 +56,8 @@ const KEPT: Span = Span {
     text: "24855d",
     printed: "2,147,483,647 seconds",
     usual: "30d",
+    has_years: true,
 };
-
-const UNITS: &str = "the units are `s`, `m` (or `min`), `h`, `d` and `w`";
 
 const CALENDAR: [(&str, Window); 3] = [
     ("day", Window::Day),
@@ -96,6 +108,11 @@ pub(crate) fn expire_after(cx: &mut Diagnostics, entry: &Entry) -> Option<u32> {
     age(cx, entry, EXPIRE_AFTER)
 }
 
+/// The value of `keep_stats = "5y"`, in seconds.
+pub(crate) fn keep_stats(cx: &mut Diagnostics, entry: &Entry) -> Option<u32> {
+    age(cx, entry, KEEP_STATS)
+}
+
 /// The value of `seal_after = "7d"`, in seconds.
 pub(crate) fn seal_after(cx: &mut Diagnostics, entry: &Entry) -> Option<u32> {
     age(cx, entry, SEAL_AFTER)
@@ -108,11 +125,12 @@ fn age(cx: &mut Diagnostics, entry: &Entry, symbol: Symbol) -> Option<u32> {
             "day" => "1d",
             "week" => "1w",
             "month" => "30d",
-            "year" => "365d",
+            "year" => "1y",
             _ => return seconds(text, KEPT),
         };
+        let units = KEPT.units();
         problem(
-            format!("`{text}` is not a duration: days have the unit `d`; {UNITS}"),
+            format!("`{text}` is not a duration: days have the unit `d`; {units}"),
             instead,
         )
     })
@@ -151,7 +169,7 @@ fn unknown_window(text: &str) -> Problem {
     let meant = did_you_mean(text, CALENDAR.map(|(name, _)| name));
     let valid = "a window is a duration such as `1h`, or one of `day`, `week` and `month`";
     let instead = meant.map_or_else(
-        || format!("1{}", meant_unit(text).unwrap_or("h")),
+        || format!("1{}", meant_unit(text, BUCKET).unwrap_or("h")),
         str::to_owned,
     );
     Problem {
@@ -165,26 +183,26 @@ fn seconds(text: &str, span: Span) -> Result<u32, Problem> {
     if text.is_empty() {
         return problem("a duration cannot be empty".to_owned(), span.usual);
     }
-    let shown = text.escape_debug();
+    let (shown, units) = (text.escape_debug(), span.units());
     let (mut total, mut rest) = (0_u64, text);
     while !rest.is_empty() {
         let (number, after) = split(rest, |c| c.is_ascii_digit());
         let (unit, after) = split(after.trim_start(), char::is_alphabetic);
         if number.is_empty() || (unit.is_empty() && !after.is_empty()) {
             let message = format!(
-                "`{shown}` is not a duration: write whole numbers, each with a unit; {UNITS}"
+                "`{shown}` is not a duration: write whole numbers, each with a unit; {units}"
             );
             return problem(message, "1h30m");
         }
         if unit.is_empty() {
             return problem(
-                format!("`{shown}` has no unit; {UNITS}"),
+                format!("`{shown}` has no unit; {units}"),
                 format!("{text}s"),
             );
         }
-        let Some(factor) = factor(unit) else {
-            let meant = meant_unit(unit).unwrap_or("s");
-            let message = format!("unknown unit `{unit}` in `{shown}`; {UNITS}");
+        let Some(factor) = factor(unit, span) else {
+            let meant = meant_unit(unit, span).unwrap_or("s");
+            let message = format!("unknown unit `{unit}` in `{shown}`; {units}");
             return problem(message, format!("{number}{meant}"));
         };
         // Whatever does not fit is too long.
@@ -214,19 +232,20 @@ fn split(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(end)
 }
 
-fn factor(unit: &str) -> Option<u64> {
+fn factor(unit: &str, span: Span) -> Option<u64> {
     match unit {
         "s" => Some(1),
         "m" | "min" => Some(60),
         "h" => Some(3_600),
         "d" => Some(86_400),
         "w" => Some(7 * 86_400),
+        "y" if span.has_years => Some(365 * 86_400),
         _ => None,
     }
 }
 
 /// The unit that a word most likely means.
-fn meant_unit(word: &str) -> Option<&'static str> {
+fn meant_unit(word: &str, span: Span) -> Option<&'static str> {
     let word = word.to_lowercase();
     let starts = |start: &str| word.starts_with(start);
     match word.as_str() {
@@ -236,6 +255,7 @@ fn meant_unit(word: &str) -> Option<&'static str> {
         _ if starts("h") => Some("h"),
         _ if starts("d") => Some("d"),
         _ if starts("w") => Some("w"),
+        _ if starts("y") && span.has_years => Some("y"),
         _ => None,
     }
 }
@@ -284,6 +304,7 @@ mod tests {
             ("100ms", "unknown unit `ms`", "100s"),
             ("1H", "unknown unit `H`", "1h"),
             ("5M", "unknown unit `M`", "5m"),
+            ("1y", "unknown unit `y`", "1s"),
             ("1.5h", "is not a duration", "1h30m"),
             ("-1h", "is not a duration", "1h30m"),
             ("h", "is not a duration", "1h30m"),
@@ -300,10 +321,12 @@ mod tests {
     #[test]
     fn records_are_kept_for_what_the_server_takes() {
         assert_eq!(seconds("24855d3h14m7s", KEPT), Ok(2_147_483_647));
+        assert_eq!(seconds("5y", KEPT), Ok(5 * 365 * 86_400));
         for (text, message, instead) in [
             ("24855d3h14m8s", "too long", "24855d"),
             ("0d", "covers no time", "30d"),
             ("", "cannot be empty", "30d"),
+            ("5years", "unknown unit `years`", "5y"),
         ] {
             let problem = problem(text, KEPT);
             let corrected = problem.ends_with(&format!("-> {instead}"));

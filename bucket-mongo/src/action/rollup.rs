@@ -330,7 +330,7 @@ impl<'a, T: Record> RollupQuery<'a, T> {
         let mut finds;
         let reader = 'again: loop {
             let (key, known) = (self.key.clone(), self.buckets.longest());
-            let live = read::live(T::SPEC, DateTime::now());
+            let live = read::live_stats(T::SPEC, DateTime::now());
             let reader = RollupReader::<T>::new(key, steps, limits, known, live);
             let mut reader = reader.map_err(|source| failed(ErrorKind::Encode(source)))?;
             finds = 0;
@@ -380,12 +380,25 @@ impl<'a, T: Record> RollupQuery<'a, T> {
         context: &Context,
     ) -> Result<Option<DateTime>> {
         let range = TimeRange::new(None, Some(start));
-        let options = self.options.lend();
-        if !T::SPEC.form().has_span() {
-            // Their sums may pass what a number can hold, and are ignored.
-            let read = read_all(self.buckets, &self.key, range, options, context);
-            return Ok(read.await?.last_time());
+        if T::SPEC.form().has_span() {
+            let newest = self.newest_before(range, context).await?;
+            if newest.is_some() || T::SPEC.keep_stats().is_none() {
+                return Ok(newest);
+            }
         }
+        let options = self.options.lend();
+        // Their sums may pass what a number can hold, and are ignored.
+        let read = read_all(self.buckets, &self.key, range, options, context);
+        Ok(read.await?.last_time())
+    }
+
+    /// The time of the newest record of a range.
+    async fn newest_before(
+        &mut self,
+        range: TimeRange,
+        context: &Context,
+    ) -> Result<Option<DateTime>> {
+        let options = self.options.lend();
         let keys = vec![self.key.clone()];
         let mut request = Request::new(self.buckets, context.operation, keys, WalkOrder::Time);
         request.newest_first = true;

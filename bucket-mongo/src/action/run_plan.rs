@@ -1,7 +1,7 @@
 //! Runs read plans of core with the driver.
 
 use bucket_core::{
-    DamagedBucket,
+    Damage, DamagedBucket,
     read::{AggregatePlan, FindPlan},
 };
 use mongodb::{
@@ -27,9 +27,17 @@ pub(super) async fn each(
     let rows = Rows::open(collection, plans, BATCH, options).await;
     let mut rows = rows.map_err(failed)?;
     while let Some(stored) = rows.next(&|_| 0).await.map_err(failed)? {
-        take(stored).map_err(|damage| Error::new(ErrorKind::Damaged(damage), context))?;
+        take(stored).map_err(|damage| Error::new(of(damage), context))?;
     }
     Ok(())
+}
+
+/// Of what is read here, statistics could be exact with other bounds.
+fn of(damage: DamagedBucket) -> ErrorKind {
+    match damage.damage() {
+        Damage::Expired { span, .. } => ErrorKind::Partial { span: *span },
+        _ => ErrorKind::Damaged(damage),
+    }
 }
 
 /// A reply holds this many documents without their items.

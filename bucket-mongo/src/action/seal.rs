@@ -1,4 +1,5 @@
-//! `seal`, `unseal` and sealers: the items of buckets that take no more records as packed columns, and as rows again.
+//! `seal`, `unseal`, `expire_records` and sealers: the items of buckets that take no more records as packed columns, as rows
+//! again, or gone.
 //!
 //! | piece | file |
 //! | --- | --- |
@@ -82,6 +83,38 @@ impl<T: Record> Buckets<T> {
         }
     }
 
+    /// Removes the records of buckets whose records have all expired, and keeps their statistics, in a model with
+    /// `#[bucket(expire_after = "30d", keep_stats = "5y")]`. No read has shown these records since they expired; this frees
+    /// their space, and they cannot be brought back.
+    ///
+    /// What stays of a bucket is everything but its items. Statistics and rollups go on as before. The server removes the rest
+    /// by its TTL index once `keep_stats` has passed. In other models it removes whole buckets, and there is nothing to call.
+    ///
+    /// Call it from a task of yours, or let a [sealer](Self::sealer) do it
+    /// ([`expire_records`](SealerBuilder::expire_records)). Each bucket is changed by one statement, which does nothing if
+    /// another writer came first. Several processes may call this at once.
+    ///
+    /// Settings: `key`, `between`, `dry_run`, `pause`; `deadline`, `write_concern`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidArgument`](crate::ErrorKind) if the model has no `keep_stats`; otherwise as
+    /// [`seal`](Self::seal).
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result};
+    /// async fn every_hour<T: Bucketed>(buckets: &Buckets<T>) -> Result<()> {
+    ///     println!("it would be: {}", buckets.expire_records().dry_run().await?);
+    ///     println!("{}", buckets.expire_records().await?);
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn expire_records(&self) -> ExpireRecords<'_, T> {
+        ExpireRecords {
+            asked: self.asked(What::Expire),
+        }
+    }
+
     fn asked(&self, what: What) -> Asked<'_, T> {
         Asked {
             buckets: self,
@@ -106,6 +139,13 @@ pub struct Seal<'a, T: Record> {
 #[must_use = "nothing is unsealed until this is awaited"]
 #[derive(Debug)]
 pub struct Unseal<'a, T: Record> {
+    asked: Asked<'a, T>,
+}
+
+/// Removes records that have expired, and keeps their statistics; see [`Buckets::expire_records`].
+#[must_use = "nothing is removed until this is awaited"]
+#[derive(Debug)]
+pub struct ExpireRecords<'a, T: Record> {
     asked: Asked<'a, T>,
 }
 
@@ -178,6 +218,9 @@ macro_rules! setters {
                 let span = match self.asked.what {
                     What::Seal(_) => tracing::debug_span!(target: trace::WRITE, "seal", collection),
                     What::Unseal => tracing::debug_span!(target: trace::WRITE, "unseal", collection),
+                    What::Expire => {
+                        tracing::debug_span!(target: trace::WRITE, "expire_records", collection)
+                    }
                 };
                 Box::pin(Packing::new(self.asked).run().instrument(span))
             }
@@ -185,4 +228,4 @@ macro_rules! setters {
     )+};
 }
 
-setters!(Seal Unseal);
+setters!(Seal Unseal ExpireRecords);

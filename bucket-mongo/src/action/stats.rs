@@ -170,7 +170,7 @@ pub(super) async fn read_all<T: Record>(
     let collection = buckets.store().readable(&mut options, context).await?;
     loop {
         let (key, known) = (key.clone(), buckets.longest());
-        let live = read::live(T::SPEC, DateTime::now());
+        let live = read::live_stats(T::SPEC, DateTime::now());
         let reader = StatsReader::<T>::new(key, range, limits, known, live);
         let mut reader = reader.map_err(|source| failed(ErrorKind::Encode(source)))?;
         let plans = [Some(reader.plan()), reader.plan_outside()];

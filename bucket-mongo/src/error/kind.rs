@@ -48,6 +48,13 @@ pub enum ErrorKind {
         /// What has happened to the bucket, and what to do.
         message: String,
     },
+    /// Statistics cannot be exact: a bound cuts a bucket whose records have expired, of which only the statistics are kept
+    /// (`#[bucket(keep_stats = "5y")]`). Let the range or the step contain the bucket, or leave it out.
+    #[non_exhaustive]
+    Partial {
+        /// Bounds on the times that the records of the bucket had: the first, and the last.
+        span: Option<(DateTime, DateTime)>,
+    },
     /// A record cannot be encoded or is too large; nothing was sent.
     Encode(EncodeError),
     /// A document of the collection is not a bucket of the model.
@@ -283,6 +290,7 @@ impl fmt::Display for ErrorKind {
                 "a bucket covers {seconds} seconds, longer than the read assumed: read again, or set \
                  `with_longest_span`"
             ),
+            Self::Partial { span } => partial(f, *span),
             Self::Encode(source) => source.fmt(f),
             Self::Damaged(source) => source.fmt(f),
             Self::Document(source) => source.fmt(f),
@@ -294,12 +302,10 @@ impl fmt::Display for ErrorKind {
                      show it, then try again"
                 )
             }
-            Self::UnfinishedIndex { name } => {
-                write!(
-                    f,
-                    "the index `{name}` is still being built: call `ensure()` to wait for it, then try again"
-                )
-            }
+            Self::UnfinishedIndex { name } => write!(
+                f,
+                "the index `{name}` is still being built: call `ensure()` to wait for it, then try again"
+            ),
             Self::Drift(drift) => {
                 write!(f, "{drift}{}", advice(drift))
             }
@@ -364,6 +370,14 @@ impl fmt::Display for ErrorKind {
                 write!(f, "the index `{name}` cannot be built: {message}")
             }
         }
+    }
+}
+
+fn partial(f: &mut fmt::Formatter<'_>, span: Option<(DateTime, DateTime)>) -> fmt::Result {
+    f.write_str("a bound cuts a bucket whose records have expired, of which only the statistics are kept: let a range or a step contain ")?;
+    match span {
+        Some((first, last)) => write!(f, "all from {first} to {last}, or nothing of it"),
+        None => f.write_str("all of it, or nothing"),
     }
 }
 

@@ -114,7 +114,7 @@ impl Error {
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         match self.cause() {
-            ErrorKind::Damaged(_) => !self.is_archived(),
+            ErrorKind::Damaged(_) => !self.is_archived() && !self.is_partial(),
             ErrorKind::Document(error) => error.is_stored(),
             _ => false,
         }
@@ -132,6 +132,23 @@ impl Error {
     pub fn is_archived(&self) -> bool {
         match self.cause() {
             ErrorKind::Damaged(bucket) => matches!(bucket.damage(), Damage::Archived),
+            _ => false,
+        }
+    }
+
+    /// Whether a read needs records that have expired, of a bucket of which only the statistics are kept: a bound of a range or
+    /// of a step cuts the bucket. Nothing is wrong with it.
+    ///
+    /// ```
+    /// fn hint(error: &bucket_mongo::Error) -> Option<&'static str> {
+    ///     error.is_partial().then_some("ask for whole days")
+    /// }
+    /// ```
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        match self.cause() {
+            ErrorKind::Partial { .. } => true,
+            ErrorKind::Damaged(bucket) => matches!(bucket.damage(), Damage::Expired { .. }),
             _ => false,
         }
     }
@@ -264,7 +281,7 @@ mod tests {
 
     type Predicate = (&'static str, fn(&Error) -> bool);
 
-    const PREDICATES: [Predicate; 15] = [
+    const PREDICATES: [Predicate; 16] = [
         ("is_retryable", Error::is_retryable),
         ("is_outcome_unknown", Error::is_outcome_unknown),
         ("is_invalid_input", Error::is_invalid_input),
@@ -273,6 +290,7 @@ mod tests {
         ("is_changed", Error::is_changed),
         ("is_damaged", Error::is_damaged),
         ("is_archived", Error::is_archived),
+        ("is_partial", Error::is_partial),
         ("needs_ensure", Error::needs_ensure),
         ("is_drift", Error::is_drift),
         ("is_unreachable", Error::is_unreachable),

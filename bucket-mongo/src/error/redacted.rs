@@ -80,6 +80,7 @@ impl ErrorKind {
             | Self::Overloaded { .. }
             | Self::ShutDown
             | Self::BucketTooLarge { .. } => self.clone(),
+            Self::Partial { span: _ } => Self::Partial { span: None },
             Self::Drift(drift) => Self::Drift(Box::new(drift.redacted())),
             Self::Moves { message: _ } => Self::Moves { message },
             // The names of fields may come from a map.

@@ -57,6 +57,9 @@ pub(super) fn kinds(secret: &str) -> Vec<ErrorKind> {
         ErrorKind::Overtaken {
             message: "an archived bucket was changed".to_owned(),
         },
+        ErrorKind::Partial {
+            span: Some((DateTime::MIN, DateTime::MAX)),
+        },
         ErrorKind::Encode(EncodeError::RepeatedName { name: message() }),
         ErrorKind::Damaged(DamagedBucket::new(secret, Damage::__refused(message()))),
         ErrorKind::Document(not_stored),
@@ -131,7 +134,7 @@ macro_rules! places {
 }
 
 places! {
-    InvalidArgument InvalidToken LongerBucket Overtaken Encode Damaged Document Overflow MissingIndex UnfinishedIndex Drift
+    InvalidArgument InvalidToken LongerBucket Overtaken Partial Encode Damaged Document Overflow MissingIndex UnfinishedIndex Drift
     DuplicateKey Conflict Changed Moves UnknownField OtherCapacity Contention Reserved HeldBack Overloaded ShutDown HistoryLost Unreachable TimedOut Unauthorized Server
     OutcomeUnknown BucketTooLarge IndexBuild Interrupted RemovedInPart Driver
 }

@@ -27,6 +27,7 @@ mod expire;
 mod faults_set_up;
 mod fill;
 mod generic_attributes;
+mod keep_stats;
 mod lagging_member;
 mod living_handles;
 mod migrate_concurrent;

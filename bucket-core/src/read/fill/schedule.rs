@@ -36,7 +36,7 @@ const UNDATED: &str = "undated";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExpiryReport {
-    /// The model's limit in seconds.
+    /// The model's limit in seconds: that of its statistics, if it keeps them for longer than its records.
     pub expire_after: u32,
     /// The moment of the read, by the clock of the client.
     pub at: DateTime,
@@ -92,8 +92,8 @@ pub(super) struct Schedule {
 impl Schedule {
     /// `None` for models without a limit.
     pub(super) fn new(spec: &BucketSpec, longest: i64, now: DateTime) -> Option<Self> {
-        let limit = spec.expire_after()?;
-        let until = spec.expired_until(now)?;
+        let limit = spec.removed_after()?;
+        let until = spec.removed_until(now)?;
         // A window or a hybrid bucket that is open now ends later.
         let horizon = i64::from(limit).saturating_add(longest / 1_000);
         let fits = |length: &&i64| length.saturating_mul(MOST) >= horizon;

@@ -36,6 +36,8 @@ pub(crate) struct ContainerAttrs {
     /// In seconds.
     pub(crate) expire_after: Slot<u32>,
     /// In seconds.
+    pub(crate) keep_stats: Slot<u32>,
+    /// In seconds.
     pub(crate) seal_after: Slot<u32>,
     pub(crate) on_conflict: Slot<OnConflict>,
     pub(crate) created_at: Slot<Named>,

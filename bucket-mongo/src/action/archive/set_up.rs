@@ -126,7 +126,14 @@ impl<'a> SetUp<'a> {
         let own = self.store.spec().collection();
         let mut own = expiring(&self.indexes(self.store.database(), own).await?);
         for index in &mut own {
-            let limit = limit_of(index).saturating_add(LONGER).min(LONGEST);
+            // What the archive has are records, whose statistics stay in the collection.
+            let kept = self
+                .store
+                .spec()
+                .keep_stats()
+                .and(self.store.spec().expire_after());
+            let limit = kept.map_or(limit_of(index), |kept| limit_of(index).min(kept.into()));
+            let limit = limit.saturating_add(LONGER).min(LONGEST);
             index.insert(EXPIRE_AFTER, limit);
         }
         for index in expiring(&found) {

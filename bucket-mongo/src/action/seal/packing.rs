@@ -1,4 +1,4 @@
-//! The walk over the buckets that are sealed or unsealed, and their statements.
+//! The walk over the buckets that are sealed or unsealed, or whose records have expired, and their statements.
 
 use std::{mem, time::Duration};
 
@@ -17,7 +17,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::{SealReport, watcher::Watcher};
+use super::{SealReport, seal_report::Done, watcher::Watcher};
 use crate::{
     Buckets, Error, ErrorKind, Result,
     action::{
@@ -34,6 +34,10 @@ use crate::{
 const TOGETHER: usize = 100;
 /// The most bytes of statements in a command of several: a command has at most 16 MB.
 const MOST_BYTES: usize = 12 * 1024 * 1024;
+
+/// The error of a model whose buckets go as a whole.
+pub(super) const KEEPS_NONE: &str = "this model keeps no statistics for longer than records, and the server removes its buckets as a \
+    whole: write `#[bucket(expire_after = \"30d\", keep_stats = \"5y\")]` on the struct";
 
 /// What a call was asked for.
 #[derive(Debug)]
@@ -53,13 +57,24 @@ pub(super) enum What {
     /// Those that have taken no record for this long are sealed; `None` for the time that the model sets.
     Seal(Option<Duration>),
     Unseal,
+    /// The items of those go whose records have expired, and whose statistics are kept.
+    Expire,
 }
 
 impl What {
+    const fn done(self) -> Done {
+        match self {
+            Self::Seal(_) => Done::Sealed,
+            Self::Unseal => Done::Unsealed,
+            Self::Expire => Done::Expired,
+        }
+    }
+
     pub(super) const fn operation(self) -> &'static str {
         match self {
             Self::Seal(_) => "seal",
             Self::Unseal => "unseal",
+            Self::Expire => "expire_records",
         }
     }
 }
@@ -79,6 +94,15 @@ pub(super) fn after<T: Record>(after: Option<Duration>) -> Result<i64, &'static 
     Ok(after.map_or(own, |after| {
         i64::try_from(after.as_millis()).unwrap_or(i64::MAX)
     }))
+}
+
+/// Which buckets are looked for, and what they become.
+#[derive(Debug)]
+enum Task {
+    Seal(Due),
+    Unseal,
+    /// What has expired at this time.
+    Expire(DateTime),
 }
 
 /// How a walk ended without an error.
@@ -139,7 +163,7 @@ impl<'a, T: Record> Packing<'a, T> {
             context,
             until: deadline.and_then(|deadline| Instant::now().checked_add(deadline)),
             report: SealReport {
-                is_unsealed: matches!(asked.what, What::Unseal),
+                done: asked.what.done(),
                 ..SealReport::default()
             },
             asked,
@@ -158,11 +182,11 @@ impl<'a, T: Record> Packing<'a, T> {
         if self.asked.range.is_reversed() {
             return Err(self.invalid("the time range ends before it starts"));
         }
-        let due = self.due()?;
+        let task = self.task()?;
         // Until when it begins again after errors that pass; `None` since a bucket has come.
         let mut patience = None;
         loop {
-            match self.pass(due.as_ref(), &mut watcher, &mut patience).await? {
+            match self.pass(&task, &mut watcher, &mut patience).await? {
                 Ok(ended) => return Ok(ended),
                 Err(error) => {
                     let until = *patience.get_or_insert_with(|| self.patience());
@@ -184,13 +208,13 @@ impl<'a, T: Record> Packing<'a, T> {
 
     /// A pass that begins again meets those buckets once more of which nothing was changed.
     fn forget_what_comes_again(&mut self) {
-        let is_unsealed = self.report.is_unsealed;
+        let done = self.report.done;
         let before = mem::take(&mut self.report);
         self.report = SealReport {
             stay: 0,
             damaged: 0,
             damages: Vec::new(),
-            is_unsealed,
+            done,
             ..if self.asked.is_dry {
                 SealReport::default()
             } else {
@@ -202,11 +226,11 @@ impl<'a, T: Record> Packing<'a, T> {
     /// Takes all buckets from the beginning; the inner error is that of a read.
     async fn pass(
         &mut self,
-        due: Option<&Due>,
+        task: &Task,
         watcher: &mut Watcher<'_>,
         patience: &mut Option<Instant>,
     ) -> Result<Result<Ended>> {
-        let opening = timeout(self.asked.buckets.store().deadline(), self.open(due));
+        let opening = timeout(self.asked.buckets.store().deadline(), self.open(task));
         let opened = select! {
             () = watcher.stopped() => return Ok(Ok(Ended::Stopped)),
             opened = opening => opened,
@@ -227,7 +251,7 @@ impl<'a, T: Record> Packing<'a, T> {
                 select! {
                     biased;
                     () = watcher.stopped() => None,
-                    next = self.gather(&mut rows, due, first, is_last) => Some(next),
+                    next = self.gather(&mut rows, task, first, is_last) => Some(next),
                 }
             };
             let (made, next) = join!(self.send(&statements), gathering);
@@ -259,7 +283,7 @@ impl<'a, T: Record> Packing<'a, T> {
     async fn gather(
         &self,
         rows: &mut Rows<'_>,
-        due: Option<&Due>,
+        task: &Task,
         first: Option<SealStatement>,
         is_last: bool,
     ) -> Result<Gathered> {
@@ -275,7 +299,7 @@ impl<'a, T: Record> Packing<'a, T> {
             let next = timeout(patience, rows.next(&|_| 0)).await;
             let next = next.unwrap_or(Err(ReadFault::Late));
             let next = next.map_err(|fault| Error::read(fault, &self.context))?;
-            match next.map(|stored| self.of(stored, due)) {
+            match next.map(|stored| self.of(stored, task)) {
                 None => gathered.is_last = true,
                 Some(Ok(Sealing::Statement(statement))) => gathered.take(statement),
                 Some(Ok(Sealing::Stays)) => gathered.left.stay += 1,
@@ -305,21 +329,27 @@ impl<'a, T: Record> Packing<'a, T> {
         self.report
     }
 
-    /// Which buckets are due; `None` to unseal.
-    fn due(&self) -> Result<Option<Due>> {
-        let What::Seal(after) = self.asked.what else {
-            return Ok(None);
-        };
-        let after = self::after::<T>(after).map_err(|message| self.invalid(message))?;
-        Ok(Some(Due::after(after, DateTime::now())))
+    fn task(&self) -> Result<Task> {
+        let now = DateTime::now();
+        Ok(match self.asked.what {
+            What::Unseal => Task::Unseal,
+            What::Expire => Task::Expire(now),
+            What::Seal(after) => {
+                let after = self::after::<T>(after).map_err(|message| self.invalid(message))?;
+                Task::Seal(Due::after(after, now))
+            }
+        })
     }
 
-    async fn open<'r>(&self, due: Option<&Due>) -> Result<Rows<'r>> {
+    async fn open<'r>(&self, task: &Task) -> Result<Rows<'r>> {
         let Asked { key, range, .. } = &self.asked;
         let key = key.as_ref().map(ReadKey::of::<T>);
-        let plan: ScanPlan = match due {
-            Some(due) => seal::unsealed_buckets(T::SPEC, key.as_ref(), *range, due),
-            None => seal::sealed_buckets(T::SPEC, key.as_ref(), *range),
+        let key = key.as_ref();
+        let plan: ScanPlan = match task {
+            Task::Seal(due) => seal::unsealed_buckets(T::SPEC, key, *range, due),
+            Task::Unseal => seal::sealed_buckets(T::SPEC, key, *range),
+            Task::Expire(now) => seal::expired_buckets(T::SPEC, key, *range, *now)
+                .ok_or_else(|| self.invalid(KEEPS_NONE))?,
         };
         let mut options = ReadOptions::default();
         // The statements match what the primary has.
@@ -336,15 +366,12 @@ impl<'a, T: Record> Packing<'a, T> {
     }
 
     /// What a bucket becomes.
-    fn of(
-        &self,
-        stored: &RawDocument,
-        due: Option<&Due>,
-    ) -> std::result::Result<Sealing, DamagedBucket> {
+    fn of(&self, stored: &RawDocument, task: &Task) -> std::result::Result<Sealing, DamagedBucket> {
         let limits = |key: &T::Key| self.asked.buckets.limits_of(key);
-        match due {
-            Some(due) => seal::seal::<T>(stored, limits, *due),
-            None => seal::unseal::<T>(stored),
+        match task {
+            Task::Seal(due) => seal::seal::<T>(stored, limits, *due),
+            Task::Unseal => seal::unseal::<T>(stored),
+            Task::Expire(now) => seal::expire::<T>(stored, limits, *now),
         }
     }
 

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{Buckets, Error, ErrorKind, Result, backoff, error::Context, trace, writer::Settings};
 
-/// How often a round looks at the whole collection: it seals what is late in old windows.
+/// How often a round looks at the whole collection: it finds what is late in old windows.
 const WHOLE: Duration = Duration::from_secs(24 * 3_600);
 /// The longest time before the first round, in milliseconds, so that sealers that are started together do not begin together.
 const FIRST: u64 = 2_000;
@@ -29,7 +29,32 @@ pub(super) struct Order<T: Record> {
     pub(super) every: Duration,
     pub(super) after: Option<Duration>,
     pub(super) pause: Duration,
+    /// Records go that have expired.
+    pub(super) expires: bool,
     pub(super) settings: Settings,
+}
+
+/// How far the rounds are, of one kind of work.
+#[derive(Debug, Default, Clone, Copy)]
+struct Progress {
+    /// The newest round over the whole collection that nothing has interrupted.
+    whole: Option<Instant>,
+    /// Everything that was due at this time is done, but for what came late.
+    until: Option<DateTime>,
+}
+
+impl Progress {
+    /// The span of time whose buckets can be due and were not in the round before. Only windows have an index that leads
+    /// to those.
+    fn range<T: Record>(&self) -> TimeRange {
+        let is_recent = self.whole.is_some_and(|whole| whole.elapsed() < WHOLE);
+        match self.until {
+            Some(until) if is_recent && T::SPEC.span_index_name().is_some() => {
+                (until..).into_time_range()
+            }
+            _ => TimeRange::ALL,
+        }
+    }
 }
 
 /// The rounds of a sealer.
@@ -37,10 +62,8 @@ pub(super) struct Rounds<T: Record> {
     order: Order<T>,
     stop: watch::Receiver<bool>,
     totals: Arc<Totals>,
-    /// The newest round over the whole collection that nothing has interrupted.
-    whole: Option<Instant>,
-    /// Everything that was due at this time is sealed, but for what came late.
-    until: Option<DateTime>,
+    sealing: Progress,
+    expiring: Progress,
 }
 
 impl<T: Record> Rounds<T> {
@@ -49,8 +72,8 @@ impl<T: Record> Rounds<T> {
             order,
             stop,
             totals,
-            whole: None,
-            until: None,
+            sealing: Progress::default(),
+            expiring: Progress::default(),
         }
     }
 
@@ -74,13 +97,31 @@ impl<T: Record> Rounds<T> {
         timeout(pause, stopped).await.is_ok()
     }
 
-    /// Seals what has become due.
+    /// Does what has become due.
     async fn round(&mut self) -> Result<()> {
         let now = DateTime::now();
-        let range = self.range();
+        if self.order.expires {
+            let until = T::SPEC.expired_before(now).unwrap_or(now);
+            self.expiring = self.walk(What::Expire, until, self.expiring).await?;
+        }
+        // `start` has checked that there is something to do.
+        let Ok(after) = packing::after::<T>(self.order.after) else {
+            return Ok(());
+        };
+        let until = now.timestamp_millis().saturating_sub(after);
+        let until = DateTime::from_millis(until);
+        let what = What::Seal(self.order.after);
+        self.sealing = self.walk(what, until, self.sealing).await?;
+        Ok(())
+    }
+
+    /// Walks over the buckets that have not been looked at since they were due. Everything that is due until `until` is
+    /// among them.
+    async fn walk(&self, what: What, until: DateTime, mut progress: Progress) -> Result<Progress> {
+        let range = progress.range::<T>();
         let mut packing = Packing::new(Asked {
             buckets: &self.order.buckets,
-            what: What::Seal(self.order.after),
+            what,
             key: None,
             range,
             is_dry: false,
@@ -91,40 +132,28 @@ impl<T: Record> Rounds<T> {
         let ended = packing.walk(watcher).await?;
         packing.trace("sealer");
         if ended != Ended::Whole {
-            return Ok(());
+            return Ok(progress);
         }
         let report = packing.into_report();
         // What others have changed meanwhile may still be due.
         if report.changed == 0 {
-            // `start` has checked that there is such a time.
-            let after = packing::after::<T>(self.order.after).unwrap_or_default();
-            let until = now.timestamp_millis().saturating_sub(after);
-            self.until = Some(DateTime::from_millis(until));
+            progress.until = Some(until);
         }
         if range == TimeRange::ALL {
-            self.whole = Some(Instant::now());
+            progress.whole = Some(Instant::now());
             self.totals.lock().ended.left(report);
         }
-        Ok(())
-    }
-
-    /// The span of time whose buckets can be due and were not in the round before. Only windows have an index that leads
-    /// to those.
-    fn range(&self) -> TimeRange {
-        let is_recent = self.whole.is_some_and(|whole| whole.elapsed() < WHOLE);
-        match self.until {
-            Some(until) if is_recent && T::SPEC.span_index_name().is_some() => {
-                (until..).into_time_range()
-            }
-            _ => TimeRange::ALL,
-        }
+        Ok(progress)
     }
 
     fn end(&self, ended: Result<()>) {
         let mut sums = self.totals.lock();
-        let round = std::mem::take(&mut sums.round);
+        let (round, expiring) = (
+            std::mem::take(&mut sums.round),
+            std::mem::take(&mut sums.expiring),
+        );
         let report = &mut sums.ended;
-        report.add(&round);
+        report.add(&round, &expiring);
         report.rounds += 1;
         report.failed_rounds += u64::from(ended.is_err());
         report.last_error = ended.err();

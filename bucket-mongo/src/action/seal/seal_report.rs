@@ -4,7 +4,8 @@ use std::fmt;
 
 use bucket_core::DamagedBucket;
 
-/// What [`Buckets::seal`](crate::Buckets::seal) or [`Buckets::unseal`](crate::Buckets::unseal) has done, or would do.
+/// What [`Buckets::seal`](crate::Buckets::seal), [`Buckets::unseal`](crate::Buckets::unseal) or
+/// [`Buckets::expire_records`](crate::Buckets::expire_records) has done, or would do.
 ///
 /// ```
 /// fn print(report: &bucket_mongo::SealReport) {
@@ -15,7 +16,7 @@ use bucket_core::DamagedBucket;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct SealReport {
-    /// The number of buckets that were sealed, or got their rows back.
+    /// The number of buckets that were sealed, got their rows back, or lost their records because these have expired.
     pub buckets: u64,
     /// The number of their records and of those of `changed` buckets, with the marks of removed ones.
     pub records: u64,
@@ -24,7 +25,9 @@ pub struct SealReport {
     /// Their size after.
     pub bytes_after: u64,
     /// The number of buckets that stay as they are, because they would not be smaller, have more than 8 MB, or
-    /// have values outside their own smallest and largest ones.
+    /// have values outside their own smallest and largest ones. Of those whose records have expired: whose statistics
+    /// are not those of their records, or are missing ([`verify`](crate::Buckets::verify) says which, and
+    /// [`repair`](crate::Buckets::repair) mends them).
     pub stay: u64,
     /// The number of buckets that another writer changed before their statement came: another call takes them.
     pub changed: u64,
@@ -32,7 +35,16 @@ pub struct SealReport {
     pub damaged: u64,
     /// The first of them, at most 100.
     pub damages: Vec<DamagedBucket>,
-    pub(super) is_unsealed: bool,
+    pub(super) done: Done,
+}
+
+/// What was done to the buckets.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) enum Done {
+    #[default]
+    Sealed,
+    Unsealed,
+    Expired,
 }
 
 /// How many damages are kept.
@@ -44,6 +56,23 @@ impl SealReport {
         if self.damages.len() < KEPT {
             self.damages.push(damage);
         }
+    }
+
+    /// Adds what a walk has done.
+    pub(super) fn adds(&mut self, walk: &Self) {
+        self.done = walk.done;
+        self.buckets += walk.buckets;
+        self.records += walk.records;
+        self.bytes_before += walk.bytes_before;
+        self.bytes_after += walk.bytes_after;
+        self.changed += walk.changed;
+    }
+
+    /// Takes what a walk over the whole collection has left instead of what an earlier one had.
+    pub(super) fn has_left(&mut self, walk: Self) {
+        self.stay = walk.stay;
+        self.damaged = walk.damaged;
+        self.damages = walk.damages;
     }
 
     /// Adds the buckets that stay as they are.
@@ -64,10 +93,10 @@ impl fmt::Display for SealReport {
             bytes_after,
             ..
         } = self;
-        let done = if self.is_unsealed {
-            "unsealed"
-        } else {
-            "sealed"
+        let done = match self.done {
+            Done::Sealed => "sealed",
+            Done::Unsealed => "unsealed",
+            Done::Expired => "removed the records of",
         };
         write!(
             f,

@@ -44,7 +44,7 @@ impl<T: Record> Buckets<T> {
     /// Several processes may have one each. They need no leader: a statement seals only what no other has sealed, and a
     /// sealer that meets another one at its work leaves the rest of the round to it.
     ///
-    /// Settings: `every`, `after`, `pause`, `write_concern`. Then `start`.
+    /// Settings: `every`, `after`, `expire_records`, `pause`, `write_concern`. Then `start`.
     ///
     /// ```no_run
     /// # use bucket_mongo::{Bucketed, Buckets, Result};
@@ -62,6 +62,7 @@ impl<T: Record> Buckets<T> {
                 every: EVERY,
                 after: None,
                 pause: PAUSE,
+                expires: false,
                 settings: Settings::default(),
             },
         }
@@ -90,6 +91,21 @@ impl<T: Record> SealerBuilder<T> {
         self
     }
 
+    /// Also removes the records of buckets whose records have all expired, as
+    /// [`Buckets::expire_records`](Buckets::expire_records) does: first in each round. For models that keep statistics for
+    /// longer; they need no `seal_after`.
+    ///
+    /// ```no_run
+    /// # use bucket_mongo::{Bucketed, Buckets, Result, Sealer};
+    /// # fn f<T: Bucketed>(buckets: &Buckets<T>) -> Result<Sealer> {
+    /// buckets.sealer().expire_records().start()
+    /// # }
+    /// ```
+    pub fn expire_records(mut self) -> Self {
+        self.order.expires = true;
+        self
+    }
+
     /// Sets the write concern instead of the handle's.
     pub fn write_concern(mut self, write_concern: WriteConcern) -> Self {
         self.order.settings.write_concern = Some(write_concern);
@@ -100,14 +116,20 @@ impl<T: Record> SealerBuilder<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidArgument`] if the model has no `seal_after`, if a setting is out of range, or if called outside
-    /// a Tokio runtime.
+    /// [`ErrorKind::InvalidArgument`] if the model has no `seal_after`, or no `keep_stats` where records are to expire, if a
+    /// setting is out of range, or if called outside a Tokio runtime.
     pub fn start(self) -> Result<Sealer> {
         let invalid = |message: String| {
             let context = Context::of_all::<T>("seal");
             Error::new(ErrorKind::InvalidArgument { message }, &context)
         };
-        packing::after::<T>(self.order.after).map_err(|message| invalid(message.to_owned()))?;
+        let Order { expires, after, .. } = &self.order;
+        if *expires && T::SPEC.keep_stats().is_none() {
+            return Err(invalid(packing::KEEPS_NONE.to_owned()));
+        }
+        if !expires || after.is_some() {
+            packing::after::<T>(*after).map_err(|message| invalid(message.to_owned()))?;
+        }
         if self.order.every < Duration::from_secs(1) {
             return Err(invalid("`every` must be at least a second".to_owned()));
         }

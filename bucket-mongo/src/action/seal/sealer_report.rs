@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::SealReport;
+use super::{SealReport, seal_report::Done};
 use crate::Error;
 
 /// What a [`Sealer`](super::Sealer) has done since its start.
@@ -18,6 +18,9 @@ pub struct SealerReport {
     /// What was sealed. Buckets that stay as they are, and damaged ones, are those of the newest round over the whole
     /// collection.
     pub sealed: SealReport,
+    /// Of which buckets the records were removed because they have expired
+    /// ([`expire_records`](super::SealerBuilder::expire_records)).
+    pub expired: SealReport,
     /// The number of rounds that have ended, with those that failed.
     pub rounds: u64,
     /// The number of rounds that ended with an error. The round after it takes what was left.
@@ -27,24 +30,18 @@ pub struct SealerReport {
 }
 
 impl SealerReport {
-    /// Adds what a round has sealed.
-    pub(super) fn add(&mut self, round: &SealReport) {
-        let sums = &mut self.sealed;
-        sums.buckets += round.buckets;
-        sums.records += round.records;
-        sums.bytes_before += round.bytes_before;
-        sums.bytes_after += round.bytes_after;
-        sums.changed += round.changed;
+    /// Adds what a round has sealed, and of which buckets the records have expired.
+    pub(super) fn add(&mut self, sealed: &SealReport, expired: &SealReport) {
+        self.sealed.adds(sealed);
+        self.expired.adds(expired);
     }
 
-    /// Remembers what a round over the whole collection has left.
-    pub(super) fn left(&mut self, round: SealReport) {
-        self.sealed = SealReport {
-            stay: round.stay,
-            damaged: round.damaged,
-            damages: round.damages,
-            ..self.sealed.clone()
-        };
+    /// Remembers what a walk over the whole collection has left.
+    pub(super) fn left(&mut self, walk: SealReport) {
+        match walk.done {
+            Done::Expired => self.expired.has_left(walk),
+            Done::Sealed | Done::Unsealed => self.sealed.has_left(walk),
+        }
     }
 }
 
@@ -52,11 +49,16 @@ impl fmt::Display for SealerReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             sealed,
+            expired,
             rounds,
             failed_rounds,
             last_error,
         } = self;
-        write!(f, "{sealed}; {rounds} rounds")?;
+        write!(f, "{sealed}; ")?;
+        if expired.buckets > 0 {
+            write!(f, "{expired}; ")?;
+        }
+        write!(f, "{rounds} rounds")?;
         if *failed_rounds > 0 {
             write!(f, ", of which {failed_rounds} failed")?;
         }

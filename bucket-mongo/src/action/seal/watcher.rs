@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::{SealReport, SealerReport};
+use super::{SealReport, SealerReport, seal_report::Done};
 
 /// The owner of a walk, if it has one that may end it.
 #[derive(Debug, Default)]
@@ -37,7 +37,11 @@ impl<'w> Watcher<'w> {
     /// A command was sent, and this is the report since the begin of the walk.
     pub(super) fn saw(&self, report: &SealReport) {
         if let Some((_, totals)) = &self.owner {
-            totals.lock().round = report.clone();
+            let mut sums = totals.lock();
+            match report.done {
+                Done::Expired => sums.expiring = report.clone(),
+                Done::Sealed | Done::Unsealed => sums.round = report.clone(),
+            }
         }
     }
 }
@@ -50,8 +54,9 @@ pub(super) struct Totals(Mutex<Sums>);
 pub(super) struct Sums {
     /// Of the rounds that have ended.
     pub(super) ended: SealerReport,
-    /// Of the round at work.
+    /// Of the round at work: what it has sealed, and of which buckets the records have expired.
     pub(super) round: SealReport,
+    pub(super) expiring: SealReport,
 }
 
 impl Totals {
@@ -64,7 +69,7 @@ impl Totals {
     pub(super) fn report(&self) -> SealerReport {
         let sums = self.lock();
         let mut report = sums.ended.clone();
-        report.add(&sums.round);
+        report.add(&sums.round, &sums.expiring);
         report
     }
 }
